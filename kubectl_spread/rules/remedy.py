@@ -8,13 +8,16 @@ from typing import Final
 
 import msgspec
 
+from kubectl_spread.audit.merge.verdicts import Verdict
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.phrases import named
 from kubectl_spread.report.model import Operation
 from kubectl_spread.rules.rule_input import RuleInput
 
-PIPES: Final = (">", "|")
+PIPES: Final = (">", "|", "&&")
 """Words of a command that the shell reads."""
+_FILTERS: Final = ("merge", "unmerge")
+"""Commands of the plugin that read a file and no cluster."""
 _RESTARTABLE: Final = ("Deployment", "StatefulSet", "DaemonSet")
 _COSTS: Final = {
     **dict.fromkeys(_RESTARTABLE, "The patch restarts all pods of the workload"),
@@ -37,7 +40,7 @@ class Remedy(msgspec.Struct, frozen=True):
 
     Attributes:
         text: A template of the evidence's values.
-        commands: Lines for a shell, each as words; a word of ``PIPES`` is not quoted.
+        commands: Lines for a shell, to run in this order, each as words; a word of ``PIPES`` is not quoted.
         patch: A JSON patch of the finding's object that ends the finding.
     """
 
@@ -55,7 +58,7 @@ def line(command: Sequence[str], flags: Sequence[str]) -> str:
     """Return a command as a line that is safe to paste into a shell, with kubectl's flags for the cluster."""
     words = [word if word in PIPES else shlex.quote(word) for word in command]
     for index in reversed(range(len(words))):
-        if words[index] == "kubectl" and words[index + 2] != "unmerge":
+        if words[index] == "kubectl" and words[index + 2] not in (*_FILTERS, "--local"):
             # kubectl takes no flags in front of a plugin's name.
             end = index + 3 if words[index + 1] == "spread" else index + 1
             words[end:end] = map(shlex.quote, flags)
@@ -101,7 +104,7 @@ def replacement(pods: Sequence[str], rule_input: RuleInput) -> Remedy:
         return Remedy("wait until they are gone: they are terminating")
     workload = rule_input.workload
     others = sum(not gone for gone in terminating.values()) - len(staying)
-    restart_all = _restart(workload, staying, len(staying) + others)
+    restart_all = _restart(rule_input, staying, len(staying) + others)
     if workload.kind == "Pod" or not (others and 0 < len(staying) <= _FEW):
         return restart_all
     these, whose = (
@@ -110,28 +113,42 @@ def replacement(pods: Sequence[str], rule_input: RuleInput) -> Remedy:
     text = f"delete {these} ({whose})"
     if workload.kind in _RESTARTABLE:
         text += f", or {restart_all.text}"
-    return Remedy(text, (delete(rule_input.namespace, staying), *restart_all.commands))
+    return Remedy(text, (delete(rule_input.namespace, staying),))
 
 
-def _restart(workload: ObjectRef, pods: Sequence[str], number: int) -> Remedy:
+def _restart(rule_input: RuleInput, pods: Sequence[str], number: int) -> Remedy:
     """Return the safe way to replace pods: by their workload, by eviction, or by hand for a bare pod."""
+    workload = rule_input.workload
     if workload.kind in _RESTARTABLE:
         whom = f"all {number} pods of the workload" if number > 1 else "the pod"
         command = ("kubectl", "rollout", "restart", named(workload.kind, workload.name), "-n", workload.namespace)
         return Remedy(f"restart {whom}", (command,))
-    if workload.kind == "Pod":
-        return Remedy(
-            "save the manifest, run it through kubectl spread unmerge, delete the pod and create it again",
-            _created_again(workload) if pods else (),
-        )
-    return Remedy("evict them; their owner replaces them and disruption budgets hold")
+    if workload.kind != "Pod":
+        return Remedy("evict them; their owner replaces them and disruption budgets hold")
+    if any(Verdict.DUPLICATE in row.verdicts for row in rule_input.rows):
+        return Remedy("save the manifest, correct the selector in it, delete the pod and create it again")
+    return Remedy(
+        "save the manifest, run it through kubectl spread unmerge, and replace the pod, whose node the scheduler "
+        "chooses again",
+        _created_again(workload) if pods else (),
+    )
 
 
 def _created_again(pod: ObjectRef) -> tuple[tuple[str, ...], ...]:
-    """Return the commands that create a bare pod again from its saved manifest."""
-    file, where = f"{pod.name}.yaml", ("-n", pod.namespace)
+    """Return the commands that create a bare pod again from its saved manifest.
+
+    The pod is deleted only if the API would accept its successor, which has no node, so that its constraints decide.
+    """
+    saved, unmerged = f"{pod.name}.yaml", f"{pod.name}-unmerged.yaml"
+    without_node = ("--type=merge", "-p", '{"spec":{"nodeName":null}}', "-o", "yaml")
     return (
-        ("kubectl", "get", "pod", pod.name, *where, "-o", "yaml", ">", file),
-        ("kubectl", "delete", "pod", pod.name, *where),
-        ("kubectl", "spread", "unmerge", "-f", file, "|", "kubectl", "create", "-f", "-"),
+        ("kubectl", "get", "pod", pod.name, "-n", pod.namespace, "-o", "yaml", ">", saved),
+        (
+            *("kubectl", "spread", "unmerge", "-f", saved, "|"),
+            *("kubectl", "patch", "--local", "-f", "-", *without_node, ">", unmerged),
+        ),
+        (
+            *("kubectl", "spread", "merge", "-f", unmerged, ">", "/dev/null", "&&"),
+            *("kubectl", "replace", "--force", "-f", unmerged),
+        ),
     )

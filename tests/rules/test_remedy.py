@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from kubectl_spread.cli import cli
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.report.model import Operation
 from kubectl_spread.rules.remedy import line, patched
+from tests import contract
 
 WEB = ObjectRef("shop", "Deployment", "web")
+HERE = Path(__file__).parent
 MAX_SKEW = "/spec/template/spec/topologySpreadConstraints/0/maxSkew"
 
 
@@ -21,3 +29,46 @@ def test_a_patch_is_applied_by_one_command() -> None:
 def test_a_patch_that_only_removes_has_no_value() -> None:
     command = patched(WEB, [Operation(op="remove", path=MAX_SKEW)])
     assert command[-1] == f'[{{"op":"remove","path":"{MAX_SKEW}"}}]'
+
+
+def test_flags_go_to_the_commands_that_contact_the_cluster() -> None:
+    """``merge``, ``unmerge`` and ``patch --local`` read files alone."""
+    words = (
+        *("kubectl", "spread", "unmerge", "-f", "a b", "|", "kubectl", "patch", "--local", "-f", "-", ">", "new", "&&"),
+        *("kubectl", "spread", "merge", "-f", "new", "&&", "kubectl", "replace", "-f", "new"),
+    )
+    assert line(words, ["--context", "prod"]) == (
+        "kubectl spread unmerge -f 'a b' | kubectl patch --local -f - > new && "
+        "kubectl spread merge -f new && kubectl --context prod replace -f new"
+    )
+
+
+def commands(example: str, code: str) -> list[list[str]]:
+    """Return the commands of each finding of a rule on an example."""
+    result = CliRunner().invoke(cli, ["check", "-f", str(HERE / f"{example}.yaml"), "-o", "json", "--fail-on", "never"])
+    findings = contract.loaded(result.stdout)["findings"]
+    return [finding.get("commands", []) for finding in findings if finding["code"] == code]
+
+
+def test_a_bare_pod_is_deleted_only_if_the_api_would_accept_its_successor() -> None:
+    """The successor has no node, so that its constraints decide where it goes."""
+    assert commands("SPR101/bad-bare-sibling", "SPR101") == [
+        [
+            "kubectl get pod web-0 -n default -o yaml > web-0.yaml",
+            (
+                "kubectl spread unmerge -f web-0.yaml | kubectl patch --local -f - --type=merge "
+                """-p '{"spec":{"nodeName":null}}' -o yaml > web-0-unmerged.yaml"""
+            ),
+            "kubectl spread merge -f web-0-unmerged.yaml > /dev/null && kubectl replace --force -f web-0-unmerged.yaml",
+        ]
+    ]
+
+
+@pytest.mark.parametrize("code", ["SPR106", "SPR401"])
+def test_a_bare_pod_that_unmerge_cannot_correct_has_no_commands(code: str) -> None:
+    assert commands("SPR106/bad-twice-in-expressions", code) == [[]]
+
+
+def test_the_commands_of_a_finding_are_no_alternatives() -> None:
+    """They are run one after the other, so deleting the pod and restarting all pods cannot both be commands."""
+    assert commands("SPR101/bad-siblings-no-longer-count-it", "SPR101") == [["kubectl delete pod -n default web-0"]]

@@ -23,7 +23,9 @@ _NOT_MERGED: Final = frozenset({Verdict.UNMERGED, Verdict.PRE_UPGRADE, Verdict.S
 _UNPROVEN: Final = frozenset({Verdict.UNMERGED, Verdict.SCHEDULER_MERGED})
 _REVISION: Final = "controller-revision-hash"
 _STUCK: Final = "upgrade kube-apiserver, or switch its gates on: one that merges (1.34 or newer) lets finalizers go"
-_BROKEN: Final = "no setting of this version helps: find out what wrote the pods, correct the field, then {restart}"
+_BROKEN: Final = (
+    "no setting of this version helps: find out what wrote the pods, correct the field there, and create them again"
+)
 
 
 def _uneditable(rule_input: RuleInput) -> Iterator[Evidence]:
