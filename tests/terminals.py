@@ -34,10 +34,10 @@ _SVG: Final = """\
 """
 
 
-def printed(columns: int, *arguments: str) -> str:
-    """Return the output of a command in the checkout, on a terminal with this number of columns."""
+def printed(columns: int, *arguments: str, lines: int = 50) -> str:
+    """Return the output of a command in the checkout, on a terminal with this number of columns and lines."""
     ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
     command = [sys.executable, "-m", "kubectl_spread", *arguments]
     process = subprocess.Popen(command, stdout=theirs, cwd=_ROOT, env=_WITHOUT_SIZE)
     os.close(theirs)

@@ -63,6 +63,8 @@ class FilterRun(msgspec.Struct):
         """Merge or unmerge the files that the options name, and write them or the report."""
         options = msgspec.convert(arguments, CheckOptions)
         target_version, notes = target_for_files(options)
+        if target_version.assumption:
+            self.console.note(target_version.assumption)
         for note in (*notes, *inputs.unread(options.filename, recursive=options.recursive)):
             self.console.note(note)
         for file in inputs.expand(options.filename, recursive=options.recursive):

@@ -36,6 +36,13 @@ class TargetVersion(msgspec.Struct, frozen=True):
         """The behaviour of this Kubernetes."""
         return features.behaviour(self.minor, self.gates)
 
+    @property
+    def assumption(self) -> str:
+        """A note where neither a server nor the user decides the version, else ""."""
+        if self.version_source != "default":
+            return ""
+        return f"evaluated as Kubernetes 1.{self.minor}, the newest known (--server-version changes it)"
+
     def facts(self, options: CheckOptions) -> ServerFacts:
         """Return the facts about the servers that verdicts may rely on."""
         return ServerFacts(
@@ -90,17 +97,13 @@ def target_for(
 
 
 def target_for_files(options: CheckOptions) -> tuple[TargetVersion, list[str]]:
-    """Return the Kubernetes whose rules decide for files, and notes about it.
+    """Return the Kubernetes whose rules decide for files, and its warnings.
 
     Raises:
         UsageError: The version or a gate is unknown.
     """
     target_version = target_for(options, None)
-    notes = list(target_version.warnings)
-    if target_version.version_source == "default":
-        release = f"Kubernetes 1.{target_version.minor}, the newest release known"
-        notes.insert(0, f"evaluated as {release} (--server-version chooses another)")
-    return target_version, notes
+    return target_version, list(target_version.warnings)
 
 
 def _evaluated_minor(options: CheckOptions, server: int | None) -> tuple[int, tuple[str, ...]]:

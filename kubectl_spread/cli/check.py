@@ -109,7 +109,7 @@ def check(
     fast_exit.keep(run, report)
     if any(destination.form not in formats.FOR_PEOPLE for destination in outputs):
         report = run.located(report)
-    output.messages(run)
+    output.messages(run, header=not no_headers and any(each.form in formats.WITH_HEADER for each in outputs))
     if text := gone(report.summary):
         output.note(text)
     for destination in outputs:

@@ -82,7 +82,7 @@ def explain(
     fast_exit.keep(run, report)
     if form:
         report = run.located(report)
-    output.messages(run)
+    output.messages(run, header=not form)
     namespaces = sorted(run.namespaces)
     if not namespaces:
         if run.problems:

@@ -17,6 +17,8 @@ TABLE: Final = "table"
 WIDE: Final = "wide"
 FOR_PEOPLE: Final = frozenset({TABLE, WIDE, "name"})
 """Formats that print nothing for an empty report, as kubectl does."""
+WITH_HEADER: Final = frozenset({TABLE, WIDE, "html", "markdown"})
+"""Formats that begin with a header about the cluster and its version."""
 _RENDERERS: Final = {
     "csv": "spreadsheet:csv",
     "github": "ci.github:github",

@@ -72,8 +72,8 @@ def terminal(color: str, *, to_file: bool = False) -> Terminal:
         return Terminal(color=color == "always")
     interactive = sys.stdout.isatty()
     colored = color == "always" or (color == "auto" and interactive and not os.environ.get("NO_COLOR"))
-    width = shutil.get_terminal_size().columns if interactive else None
-    return Terminal(width=width, color=colored, ascii=not _writes_unicode())
+    width, height = shutil.get_terminal_size() if interactive else (None, None)
+    return Terminal(width=width, height=height, color=colored, ascii=not _writes_unicode())
 
 
 def _writes_unicode() -> bool:
@@ -123,8 +123,10 @@ def note(text: str) -> None:
     click.echo(safe(text), err=True)
 
 
-def messages(run: CheckRun) -> None:
-    """Print the notes and errors of a run."""
+def messages(run: CheckRun, *, header: bool) -> None:
+    """Print the notes and errors of a run; ``header`` tells whether the header of a report has the version."""
+    if (text := run.target_version.assumption) and not (header or run.empty):
+        note(text)
     for text in run.useful_notes:
         note(text)
     for text in run.problems:

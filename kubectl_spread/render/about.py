@@ -10,8 +10,9 @@ from msgspec import UnsetType
 from kubectl_spread.audit.merge.verdicts import GATED
 from kubectl_spread.phrases import plural
 from kubectl_spread.render.words import safe
-from kubectl_spread.report.model import Cluster, Row, Summary
+from kubectl_spread.report.model import Cluster, Finding, Summary
 
+_ASSUMED: Final = " (newest known; --server-version changes it)"
 _GAP: Final = "  "
 _SOURCES: Final = {"live": "", "flag": " (from --server-version)", "default": " (the newest release known)"}
 
@@ -37,13 +38,13 @@ def identity(cluster: Cluster) -> dict[str, str]:
     return {name: safe(value) for name, value in fields.items() if isinstance(value, str)}
 
 
-def header(cluster: Cluster, summary: Summary, rows: Iterable[Row], *, scope: bool = True) -> str:
+def header(cluster: Cluster, summary: Summary, findings: Iterable[Finding], *, scope: bool = True) -> str:
     """Return the header in one line, with two spaces between its parts.
 
-    The source of the feature gates is printed only if the report depends on it. ``scope`` tells whether the report is
-    about a namespace or a cluster, and not about one workload in the line above.
+    Assumed feature gates are mentioned only if one of the ``findings`` depends on them. ``scope`` tells whether the
+    report is about a namespace or a cluster, and not about one workload in the line above.
     """
-    parts = [label(cluster), _kubernetes(cluster) + _gates(cluster, rows), _read(cluster, summary, scope=scope)]
+    parts = [label(cluster), _kubernetes(cluster) + _gates(cluster, findings), _read(cluster, summary, scope=scope)]
     if isinstance(cluster.read_at, str):
         parts.append(safe(cluster.read_at))
     return _GAP.join(filter(None, parts))
@@ -57,11 +58,12 @@ def evaluated_as(cluster: Cluster) -> str:
 def _kubernetes(cluster: Cluster) -> str:
     """Return the version of the server, and the version whose rules decide if it differs."""
     if isinstance(cluster.server_version, UnsetType):
-        text = f"evaluated as Kubernetes {evaluated_as(cluster)}"
+        assumed = _ASSUMED if cluster.version_source == "default" else ""
+        text = f"evaluated as Kubernetes {cluster.judged_as}{assumed}"
     else:
         text = f"Kubernetes {safe(cluster.server_version)}"
-        if cluster.judged_as != _minor(cluster.server_version) or cluster.version_source != "live":
-            text += f", evaluated as {evaluated_as(cluster)}"
+        if cluster.judged_as != _minor(cluster.server_version):
+            text += f", evaluated as {cluster.judged_as}"
     return text + (f", compared with {cluster.compared_with}" if _compares(cluster) else "")
 
 
@@ -74,11 +76,11 @@ def _minor(version: str) -> str:
     return ".".join(version.split(".")[:2])
 
 
-def _gates(cluster: Cluster, rows: Iterable[Row]) -> str:
+def _gates(cluster: Cluster, findings: Iterable[Finding]) -> str:
     match cluster.gates_source:
         case "flag":
             return ", with --feature-gates"
-        case "version" if _compares(cluster) or any(not GATED.isdisjoint(row.verdicts) for row in rows):
+        case "version" if _compares(cluster) or any(finding.name in GATED for finding in findings):
             return ", default feature gates assumed"
     return ""
 

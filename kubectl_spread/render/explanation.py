@@ -40,7 +40,7 @@ def conclusion(explanation: Explanation, terminal: Terminal) -> str:
 def read(explanation: Explanation, terminal: Terminal) -> str:
     """Return the cluster that was read, and why pods have no constraints to explain."""
     text = between_phrases(
-        about.header(explanation.cluster, explanation.summary, explanation.constraints, scope=False), "  ", terminal
+        about.header(explanation.cluster, explanation.summary, explanation.findings, scope=False), "  ", terminal
     )
     if not explanation.constraints:
         text += paragraph(_without_rows(explanation), "", terminal)

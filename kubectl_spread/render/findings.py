@@ -10,18 +10,23 @@ from msgspec import UnsetType
 
 from kubectl_spread.phrases import plural
 from kubectl_spread.render import words
-from kubectl_spread.render.terminal import Terminal, paragraph
+from kubectl_spread.render.terminal import Terminal, hanging, paragraph
 from kubectl_spread.report.model import Finding
 from kubectl_spread.report.severity import Severity
 
 STYLES: Final = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 _INDENT: Final = "  "
+_DETAIL: Final = "    "
+"""The indentation of the objects and the commands of a cause."""
 _CAUSES: Final = 3
 """The most causes of a block that are printed in full."""
 _OBJECTS: Final = 4
 """The most objects of a cause that are named."""
+_FIXES: Final = 2
+"""The most different fixes of a cause that are printed."""
 _COMMANDS: Final = 3
 """The most objects of a cause whose commands are printed."""
+_WIDE: Final = "(-o wide lists all)"
 
 
 class Cause(msgspec.Struct, frozen=True):
@@ -72,27 +77,43 @@ def text(block: Block, terminal: Terminal, *, namespaces: bool, wide: bool) -> s
         block: The findings.
         terminal: Where it is printed.
         namespaces: Whether objects are written with their namespaces.
-        wide: Whether all causes, objects and pods are listed.
+        wide: Whether all causes, objects and fixes are listed.
     """
     findings = block.findings
-    severity = findings[0].severity
-    title = f"{severity} {findings[0].code} {findings[0].name}: {_subject(findings, namespaces=namespaces)}\n"
     shown = block.causes if wide else block.causes[:_CAUSES]
     alone = len(findings) == 1
     paragraphs = [_cause(cause, terminal, alone=alone, namespaces=namespaces, wide=wide) for cause in shown]
     if left := block.causes[len(shown) :]:
         objects = _objects([finding for cause in left for finding in cause.findings])
-        paragraphs.append(f"{_INDENT}and {objects} with other values (-o wide lists all)\n")
-    return terminal.styled(str(severity), STYLES[severity]) + title.removeprefix(str(severity)) + "".join(paragraphs)
+        paragraphs.append(f"{_INDENT}and {objects} with other values {_WIDE}\n")
+    return _title(findings, terminal, namespaces=namespaces) + "".join(paragraphs)
+
+
+def _title(findings: Sequence[Finding], terminal: Terminal, *, namespaces: bool) -> str:
+    """Return the severity, the rule and the objects, in bold; the severity has its colour."""
+    first = findings[0]
+    severity = str(first.severity)
+    title = f"{severity} {first.code} {first.name}: {_subject(findings, namespaces=namespaces)}"
+    lines = hanging(title, _INDENT, terminal).removeprefix(severity).splitlines()
+    styled = "\n".join(terminal.styled(line, "bold") for line in lines)
+    return f"{terminal.styled(severity, STYLES[first.severity])}{styled}\n"
 
 
 def _subject(findings: Sequence[Finding], *, namespaces: bool) -> str:
-    """Return the object of the only finding with the number of its pods, or the number of objects."""
+    """Return the object of the only finding with its pods, or the number of objects."""
     if len(findings) > 1:
         return _objects(findings)
     (finding,) = findings
-    pods = f", {plural(finding.pod_count, 'pod')}" if finding.pods else ""
-    return f"{_object(finding, namespaces=namespaces)}{pods}{_written(finding)}"
+    return f"{_object(finding, namespaces=namespaces)}{_pods(finding)}{_written(finding)}"
+
+
+def _pods(finding: Finding) -> str:
+    """Return the name of the only pod of a workload, or the number of the pods."""
+    if not finding.pods or finding.object.kind == "Pod":
+        return ""
+    if finding.pod_count > 1:
+        return f", {plural(finding.pod_count, 'pod')}"
+    return f", pod {words.safe(finding.pods[0])}"
 
 
 def _objects(findings: Sequence[Finding]) -> str:
@@ -115,30 +136,45 @@ def _written(finding: Finding) -> str:
 
 
 def _cause(cause: Cause, terminal: Terminal, *, alone: bool, namespaces: bool, wide: bool) -> str:
-    """Return the message, the objects unless there is only one in the block, the fix and the commands."""
+    """Return the message, the objects unless there is only one in the block, the fixes and the commands."""
     findings = cause.findings
-    texts = [findings[0].message]
+    printed = paragraph(words.safe(findings[0].message), _INDENT, terminal)
     if wide:
-        texts += [_with_pods(finding, namespaces=namespaces) for finding in findings]
-    elif not alone:
-        texts.append(_listed(findings, namespaces=namespaces))
-    fixes = dict.fromkeys(finding.fix for finding in findings)
-    # Fixes differ where they name pods or owners: the first stands for the others.
-    texts.append(next(iter(fixes)))
-    printed = "".join(paragraph(words.safe(line), _INDENT, terminal) for line in texts)
-    return printed + _commands(findings, wide=wide)
+        objects = [_with_pods(finding, namespaces=namespaces) for finding in findings]
+    else:
+        objects = [] if alone else [_listed(findings, namespaces=namespaces)]
+    printed += "".join(paragraph(line, _DETAIL, terminal) for line in objects)
+    return printed + _fixes(findings, terminal, namespaces=namespaces, wide=wide)
 
 
-def _listed(findings: Sequence[Finding], *, namespaces: bool) -> str:
+def _fixes(findings: Sequence[Finding], terminal: Terminal, *, namespaces: bool, wide: bool) -> str:
+    """Return each different fix with its commands, and with its objects where there are several fixes."""
+    by_text: dict[str, list[Finding]] = {}
+    for finding in findings:
+        by_text.setdefault(finding.fix, []).append(finding)
+    if len(by_text) == 1:
+        (fix,) = by_text
+        return paragraph(f"Fix: {words.safe(fix)}", _INDENT, terminal) + _commands(findings, wide=wide)
+    shown = list(by_text.items())[: None if wide else _FIXES]
+    printed = ""
+    for fix, fixed in shown:
+        whose = _listed(fixed, namespaces=namespaces, most=None if wide else 1)
+        printed += paragraph(f"Fix for {whose}: {words.safe(fix)}", _INDENT, terminal) + _commands(fixed, wide=wide)
+    left = len(findings) - sum(len(fixed) for _, fixed in shown)
+    return printed + (f"{_INDENT}and {left} more with other fixes {_WIDE}\n" if left else "")
+
+
+def _listed(findings: Sequence[Finding], *, namespaces: bool, most: int | None = _OBJECTS) -> str:
     """Return the first objects, and the number of the others."""
     names = list(dict.fromkeys(_object(finding, namespaces=namespaces) + _written(finding) for finding in findings))
-    left = len(names) - _OBJECTS
-    return ", ".join(names[:_OBJECTS]) + (f" and {left} more (-o wide lists all)" if left > 0 else "")
+    left = 0 if most is None else max(len(names) - most, 0)
+    return ", ".join(names[:most]) + (f" and {left} more {_WIDE if most == _OBJECTS else ''}".rstrip() if left else "")
 
 
 def _with_pods(finding: Finding, *, namespaces: bool) -> str:
+    """Return the object and the path of a finding, with its first pods."""
     place = f"{_object(finding, namespaces=namespaces)}{_written(finding)} {words.short_path(finding.path)}"
-    return f"{place}: {' '.join(finding.pods)}" if finding.pods else place
+    return f"{place}: {words.names(finding.pods)}" if finding.pods else place
 
 
 def _commands(findings: Sequence[Finding], *, wide: bool) -> str:
@@ -146,6 +182,6 @@ def _commands(findings: Sequence[Finding], *, wide: bool) -> str:
     each = [finding.commands for finding in findings if not isinstance(finding.commands, UnsetType)]
     shown = each if wide or len(each) <= _COMMANDS else each[:1]
     # A command is one line of any length, so that it can be copied.
-    lines = dict.fromkeys(f"{_INDENT}$ {words.safe(command)}\n" for commands in shown for command in commands)
+    lines = dict.fromkeys(f"{_DETAIL}$ {words.safe(command)}\n" for commands in shown for command in commands)
     left = len(each) - len(shown)
-    return "".join(lines) + (f"{_INDENT}… and for {left} more (-o wide lists all)\n" if left else "")
+    return "".join(lines) + (f"{_DETAIL}and for {left} more {_WIDE}\n" if left else "")

@@ -39,7 +39,7 @@ def markdown(report: Report) -> str:
     findings = severest_first(report.findings)
     troubled = {finding.place for finding in findings}
     rows = [row for row in report.constraints if row.place in troubled]
-    header = about.header(report.cluster, report.summary, report.constraints)
+    header = about.header(report.cluster, report.summary, report.findings)
     text = f"### kubectl spread check\n\n**{_escaped(totals(report))}**\n\n{_escaped(header)}\n"
     text += "".join(f"\n**Warning:** {_escaped(warning)}\n" for warning in words.warnings(report.cluster))
     text += _table(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal
 
 import msgspec
@@ -19,18 +19,19 @@ from kubectl_spread.render.terminal import Cell, Column, Terminal, between_phras
 from kubectl_spread.report.model import Finding, Report, Row, Summary
 from kubectl_spread.report.severity import SEVEREST_FIRST, Severity
 
-_STYLES: Final = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 _LISTED_DOMAINS: Final = 5
-_SCREEN: Final = 20
-"""The most rows that are listed where neither -o wide nor --show all asks for all."""
-_INDENT: Final = " " * 9
+_PAGE: Final = 20
+"""The most rows that a pipe gets where neither -o wide nor --show all asks for all."""
+_LEAST_ROWS: Final = 5
+"""The least number of rows that a terminal shows, however low it is."""
 _GUTTER: Final = 2
 """The width of a mark and the space after it."""
 _FURTHER: Final = "  "
+_UNCONSTRAINED: Final = "without spread constraints, and without affinity terms that have matchLabelKeys"
 
 
 class Layout(msgspec.Struct, frozen=True):
-    """The form of the table. Without a value of ``show``, a screen of rows is listed, those with findings first.
+    """The form of the table. Without a value of ``show``, rows are hidden that would push findings off the screen.
 
     ``notes`` tells whether findings of the severity ``info`` are printed.
     ``changes`` are marked to the left of rows and findings; without them there is no column for marks.
@@ -45,21 +46,40 @@ class Layout(msgspec.Struct, frozen=True):
 
 
 def check(report: Report, layout: Layout, terminal: Terminal) -> str:
-    """Return the whole text: the header, rows (those with findings first), findings, totals."""
+    """Return the whole text: the header, rows (those with the worst findings first), findings, totals."""
     findings = [finding for finding in report.findings if layout.notes or finding.severity > Severity.INFO]
-    of_rows = _by_row(report, findings)
-    rows = sorted(report.constraints, key=lambda row: id(row) not in of_rows)
-    visible = _visible(rows, of_rows, layout)
-    header = about.header(report.cluster, report.summary, report.constraints)
-    parts = [between_phrases(header, _FURTHER, terminal)] if layout.headers else []
+    header = about.header(report.cluster, report.summary, findings)
+    above = [between_phrases(header, _FURTHER, terminal)] if layout.headers else []
+    below = [_block(block, layout, terminal) for block in grouped.blocks(findings)]
+    below.append(hanging(totals(report, notes=layout.notes), _FURTHER, terminal))
+    return "\n".join([*above, *_table(report, findings, layout, terminal, _lines([*above, *below])), *below])
+
+
+def _lines(parts: Sequence[str]) -> int:
+    """Return the number of lines of parts, with an empty line after each."""
+    return sum(part.count("\n") + 1 for part in parts)
+
+
+def _block(block: grouped.Block, layout: Layout, terminal: Terminal) -> str:
+    beside_marks = terminal if layout.changes is None else terminal.narrower(_GUTTER)
+    text = grouped.text(block, beside_marks, namespaces=layout.namespaces, wide=layout.wide)
+    return _marked(text, block, layout)
+
+
+def _table(
+    report: Report, findings: Iterable[Finding], layout: Layout, terminal: Terminal, other_lines: int
+) -> Iterator[str]:
+    """Yield the table, and how many rows it hides; nothing for no rows."""
+    of_rows, troubled = _by_row(report, report.findings), _by_row(report, findings)
+    worst = {row: max(finding.severity for finding in row_findings) for row, row_findings in troubled.items()}
+    rows = sorted(
+        report.constraints, key=lambda row: (id(row) in worst, worst.get(id(row), Severity.INFO)), reverse=True
+    )
+    problems = sum(id(row) in worst for row in rows)
+    visible = rows[: _visible(len(rows), problems, layout, terminal, other_lines)]
     if visible:
-        hidden = _hidden(rows[len(visible) :], of_rows)
-        parts.append(_rows(visible, of_rows, layout, terminal) + hanging(hidden, _FURTHER, terminal))
-    for block in grouped.blocks(findings):
-        text = grouped.text(block, _beside_marks(layout, terminal), namespaces=layout.namespaces, wide=layout.wide)
-        parts.append(_marked(text, block, layout))
-    parts.append(hanging(totals(report, notes=layout.notes), _FURTHER, terminal))
-    return "\n".join(parts)
+        hidden = _hidden(problems - len(visible), len(rows) - max(problems, len(visible)))
+        yield _rows(visible, of_rows, layout, terminal) + (hanging(hidden, _FURTHER, terminal) if hidden else "")
 
 
 def _by_row(report: Report, findings: Iterable[Finding]) -> dict[int, list[Finding]]:
@@ -71,22 +91,37 @@ def _by_row(report: Report, findings: Iterable[Finding]) -> dict[int, list[Findi
     return of_rows
 
 
-def _visible(rows: Sequence[Row], of_rows: Container[int], layout: Layout) -> Sequence[Row]:
-    """Return the rows to list: all where they are few, else those with findings, up to a screen."""
+def _visible(rows: int, problems: int, layout: Layout, terminal: Terminal, other_lines: int) -> int:
+    """Return how many rows to list: all where the whole report fits, else first those with findings.
+
+    Args:
+        rows: The number of rows.
+        problems: The number of rows with findings.
+        layout: The form of the table.
+        terminal: Where it is printed.
+        other_lines: The number of lines that are not rows.
+    """
     if layout.show == "problems":
-        return [row for row in rows if id(row) in of_rows]
+        return problems
     if layout.show == "all" or layout.wide:
         return rows
-    return rows[:_SCREEN]
+    if terminal.height is None:
+        fitting = most = _PAGE
+    else:
+        # The heading, the line about hidden rows and the prompt need a line each.
+        fitting = terminal.height - other_lines - 3
+        most = max(fitting, terminal.height // 2 if problems else 0, _LEAST_ROWS)
+    if rows <= fitting or not problems:
+        return min(rows, most)
+    return min(problems, most)
 
 
-def _hidden(rows: Sequence[Row], of_rows: Container[int]) -> str:
-    """Return how many rows were left out, or ""."""
-    problems = sum(id(row) in of_rows for row in rows)
-    kinds = [f"{problems} more with findings"] if problems else []
-    if len(rows) > problems:
-        kinds.append(f"{len(rows) - problems} without")
-    return f"{' and '.join(kinds)}: --show all" if kinds else ""
+def _hidden(problems: int, others: int) -> str:
+    """Return how many rows are hidden, or ""."""
+    kinds = [f"{plural(problems, 'row')} with findings"] if problems > 0 else []
+    if others > 0:
+        kinds.append(f"{plural(others, 'row')} without findings")
+    return f"Hidden: {', '.join(kinds)} (--show all)" if kinds else ""
 
 
 def totals(report: Report, *, notes: bool = True) -> str:
@@ -101,26 +136,38 @@ def totals(report: Report, *, notes: bool = True) -> str:
         for severity in SEVEREST_FIRST
         if (number := summary.findings.of(severity)) and (notes or severity > Severity.INFO)
     )
-    baseline = isinstance(summary.known, int)
+    known = summary.known if isinstance(summary.known, int) else None
     concerned = len({finding.ref for finding in shown})
     sentences = [
-        f"{counts} in {concerned} of {_workloads(summary)}" if counts else _nothing(summary, baseline=baseline)
+        f"{counts} in {concerned} of {_workloads(summary)}"
+        if counts
+        else _nothing(summary, notes=notes, baseline=known is not None)
     ]
     if not notes and summary.findings.info:
         sentences.append(f"{plural(summary.findings.info, 'note')} hidden (--severity info)")
     if summary.silenced:
         sentences.append(f"{plural(summary.silenced, 'finding')} silenced")
-    if baseline:
-        sentences.append(f"{summary.known} known by the baseline")
-    if report.cluster.nodes == "none":
+    if known is not None:
+        sentences.append(f"{plural(known, 'finding')} in the baseline")
+    if report.cluster.nodes == "none" and _constraints(summary):
         sentences.append("Placement was not evaluated: no nodes")
     if summary.skipped:
         sentences.append(figures.skipped(summary).capitalize())
     return "".join(f"{sentence}. " for sentence in sentences).rstrip()
 
 
-def _nothing(summary: Summary, *, baseline: bool) -> str:
-    return f"No {'new ' if baseline else ''}findings in {_workloads(summary)} ({_objects(summary)})"
+def _nothing(summary: Summary, *, notes: bool, baseline: bool) -> str:
+    """Return that there are no findings, or that there was nothing to check; ``notes`` tells whether notes count."""
+    if _constraints(summary):
+        what = "findings" if notes or not summary.findings.info else "errors or warnings"
+        return f"No {'new ' if baseline else ''}{what} in {_workloads(summary)} ({_objects(summary)})"
+    return f"Nothing to check: {_workloads(summary)} ({_objects(summary)}) {_UNCONSTRAINED}"
+
+
+def _constraints(summary: Summary) -> int:
+    """Return the number of the constraints of pods, or of templates where pods have none."""
+    of_templates = summary.template_constraints
+    return summary.constraints or (of_templates if isinstance(of_templates, int) else 0)
 
 
 def _workloads(summary: Summary) -> str:
@@ -130,14 +177,12 @@ def _workloads(summary: Summary) -> str:
 
 
 def _objects(summary: Summary) -> str:
-    objects = [plural(summary.pods, "pod"), plural(summary.constraints, "constraint")]
+    objects = [plural(summary.pods, "pod")] if summary.pods else []
     if isinstance(summary.templates, int):
         objects.append(plural(summary.templates, "pod template"))
+    if constraints := _constraints(summary):
+        objects.append(plural(constraints, "constraint"))
     return ", ".join(objects)
-
-
-def _beside_marks(layout: Layout, terminal: Terminal) -> Terminal:
-    return terminal if layout.changes is None else terminal.narrower(_GUTTER)
 
 
 def _marked(text: str, block: grouped.Block, layout: Layout) -> str:
@@ -203,17 +248,19 @@ def _cells(row: Row, findings: Sequence[Finding], layout: Layout, terminal: Term
 
 
 def _status(row: Row, findings: Sequence[Finding]) -> Cell:
-    """Return the worst verdict of a row where it is doubtful, else what its findings are about, else ``ok``."""
+    """Return the name of the row's worst finding; without findings its worst verdict, ``uneven`` or ``ok``."""
+    worst = max(findings, key=lambda finding: finding.severity, default=None)
+    if worst is not None:
+        return Cell(_of_pods(worst.name, row), grouped.STYLES[worst.severity])
     if figures.is_doubtful(row):
-        worst, number = next(iter(row.verdicts.items()))
-        text = worst if number == row.pod_count else f"{worst} {number}/{row.pod_count}"
-        return Cell(text, "yellow")
-    if row.exceeds_max_skew:
-        return Cell("uneven", "yellow")
-    worst_finding = max(findings, key=lambda finding: finding.severity, default=None)
-    if worst_finding is not None and worst_finding.severity > Severity.INFO:
-        return Cell(worst_finding.name, _STYLES[worst_finding.severity])
-    return Cell("ok")
+        return Cell(_of_pods(next(iter(row.verdicts)), row), "yellow")
+    return Cell("uneven", "yellow") if row.exceeds_max_skew else Cell("ok")
+
+
+def _of_pods(name: str, row: Row) -> str:
+    """Return a verdict with the number of its pods, unless all pods of the row have it."""
+    number = row.verdicts.get(name, row.pod_count)
+    return name if number == row.pod_count else f"{name} {number}/{row.pod_count}"
 
 
 def _domains(row: Row) -> Cell:

@@ -11,8 +11,7 @@ from typing import Final, Literal
 import msgspec
 from rich.cells import cell_len, set_cell_size
 
-_GAP: Final = 3
-_NARROW_GAP: Final = 2
+_GAP: Final = 2
 _LEAST_GAP: Final = 1
 _READABLE: Final = 20
 _NO_BREAK: Final = "\N{NO-BREAK SPACE}"
@@ -22,11 +21,12 @@ _PHRASE_END: Final = re.compile(r"(, |  )")
 class Terminal(msgspec.Struct, frozen=True):
     """The properties of a terminal, a pipe or a file.
 
-    ``width`` is in columns; it is None for a pipe, whose lines are never cut. ``color`` adds to words and never
-    replaces them. ``ascii`` limits characters to those that all terminals have.
+    ``width`` is in columns and ``height`` in lines; both are None for a pipe, whose lines are never cut. ``color`` adds
+    to words and never replaces them. ``ascii`` limits characters to those that all terminals have.
     """
 
     width: int | None = None
+    height: int | None = None
     color: bool = False
     ascii: bool = False
 
@@ -97,7 +97,7 @@ def table(
     *,
     headers: bool = True,
 ) -> str:
-    """Return rows in columns without borders, as kubectl prints them: three spaces apart, or fewer if they must fit."""
+    """Return rows in columns without borders, two spaces apart, or one if they must fit."""
     cells = [[cell if isinstance(cell, Cell) else Cell(cell) for cell in row] for row in rows]
     if headers:
         cells.insert(0, [Cell(column.title) for column in columns])
@@ -116,7 +116,7 @@ def _fitted(columns: Sequence[Column], cells: Cells, available: int | None) -> _
         if fitted.line_width <= available:
             return fitted
     if any(column.fit == "wrap" for column in columns):
-        wrapped = _cut(columns, _Fitted(fitted.cells, fitted.widths, _NARROW_GAP), available)
+        wrapped = _cut(columns, _Fitted(fitted.cells, fitted.widths, _GAP), available)
         if wrapped.line_width <= available:
             return wrapped
     return _cut(columns, fitted, available)
@@ -127,11 +127,10 @@ def _narrower(cells: Cells, columns: int) -> Iterator[_Fitted]:
     most = [max(len(row[index].shorter) for row in cells) for index in range(columns)]
     short = [min(number, 1) for number in most]
     yield _shaped(cells, short, _GAP)
-    yield _shaped(cells, short, _NARROW_GAP)
     for index, number in enumerate(most):
         if number > 1:
-            yield _shaped(cells, [*short[:index], number, *short[index + 1 :]], _NARROW_GAP)
-    yield _shaped(cells, most, _NARROW_GAP)
+            yield _shaped(cells, [*short[:index], number, *short[index + 1 :]], _GAP)
+    yield _shaped(cells, most, _GAP)
     yield _shaped(cells, most, _LEAST_GAP)
 
 

@@ -280,14 +280,16 @@ class FindingCounts(Part, frozen=True, kw_only=True):
 
 
 class Summary(Part, frozen=True, kw_only=True):
-    """Totals; ``templates`` are pod templates; ``skipped`` maps a reason to a number of objects or lists.
+    """Totals; ``templates`` are pod templates, and ``template_constraints`` are in them.
 
-    ``known`` findings are in the baseline and left out; ``gone`` findings are in the baseline and no longer occur.
+    ``skipped`` maps a reason to a number of objects or lists. ``known`` findings are in the baseline and left out;
+    ``gone`` findings are in the baseline and no longer occur.
     """
 
     pods: int
     workloads: int
     templates: int | UnsetType = UNSET
+    template_constraints: int | UnsetType = UNSET
     constraints: int
     findings: FindingCounts
     silenced: int

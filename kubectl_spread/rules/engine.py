@@ -117,6 +117,7 @@ def complete(
             pods=len(audit.pods),
             workloads=audit.workloads,
             templates=len(audit.templates) or UNSET,
+            template_constraints=sum(len(template.terms) for template in audit.templates) if audit.templates else UNSET,
             constraints=len(rows),
             findings=model.FindingCounts(**{severity.value: counts[severity] for severity in Severity}),
             silenced=len(findings) - len(loud),

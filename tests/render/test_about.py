@@ -46,7 +46,7 @@ IDENTITY: Final = {
 
 
 def header(report: Report) -> str:
-    return about.header(report.cluster, report.summary, report.constraints)
+    return about.header(report.cluster, report.summary, report.findings)
 
 
 def changed(**fields: Any) -> Report:
