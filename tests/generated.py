@@ -72,14 +72,14 @@ def rules_page() -> str:
 
 def cli_page() -> str:
     """Return docs/cli.md."""
-    head = "# Commands\n\nWhat `--help` prints, for every command.\n"
+    head = "# Commands\n\nWhat `kubectl spread help COMMAND` prints, and the list of `kubectl spread options`.\n"
     return head + "".join(f"\n## {name}\n\n```\n{text}```\n" for name, text in _helps())
 
 
 def _helps() -> Iterator[tuple[str, str]]:
     yield "kubectl spread", run("--help")
     for name in cli.list_commands(click.Context(cli)):
-        yield f"kubectl spread {name}", run(name, "--help")
+        yield f"kubectl spread {name}", run(name, *(() if name == "options" else ("--help",)))
 
 
 PAGES: Final[dict[str, Callable[[], str]]] = {

@@ -69,8 +69,8 @@ def _unused_keys(options: CheckOptions, audit: Audit) -> list[str]:
 
 def _unknown_words(audit: Audit) -> list[str]:
     words = sorted({word for annotation in set(_annotations(audit)) for word in engine.codes(annotation)})
-    unknown = [word for word in words if not any(engine.named(rule, [word]) for rule in RULES)]
-    return [f'{IGNORE_ANNOTATION}: no rule has the code "{word}" (kubectl spread rules lists them)' for word in unknown]
+    unknown_words = [word for word in words if not any(engine.named(rule, [word]) for rule in RULES)]
+    return [f"{IGNORE_ANNOTATION}: {engine.unknown(word, RULES)}" for word in unknown_words]
 
 
 def _annotations(audit: Audit) -> Iterator[str]:

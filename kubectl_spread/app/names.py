@@ -104,7 +104,10 @@ def _resolved(target: Target, kinds: Iterable[str]) -> Target:
         if word in (kind.lower(), f"{kind.lower()}s"):
             return Target(kind, target.name)
     types = ", ".join(words[0] for words in KINDS.values())
+    type_words = [*(word for words in KINDS.values() for word in words), *(kind.lower() for kind in kinds)]
+    near = nearest(word, type_words)
+    question = f'; did you mean "{near}/{target.name}"?' if near else ""
     raise UsageError(
-        f'the server doesn\'t have a resource type "{target.kind}" with pods (known: {types}, and the kinds of what '
-        "owns the pods that were read)"
+        f'the server doesn\'t have a resource type "{target.kind}" with pods (known: {types}, and the kinds that own '
+        f"the pods that were read){question}"
     )

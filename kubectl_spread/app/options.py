@@ -17,8 +17,7 @@ from kubectl_spread.kube.api.labels import ZONE
 from kubectl_spread.kube.features import NEWEST_RELEASED_MINOR
 from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules import RULES
-from kubectl_spread.rules.engine import Selection, named
-from kubectl_spread.suggestions import did_you_mean
+from kubectl_spread.rules.engine import Selection, named, unknown
 
 _NUMBER: Final = re.compile("[0-9]{1,9}")
 _TOPOLOGY_KEYS: Final = {
@@ -95,8 +94,7 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
         selection = Selection(select=_split(self.select), ignore=_split(self.ignore), least=least)
         for code in (*selection.select, *selection.ignore):
             if not any(named(rule, [code]) for rule in RULES):
-                suggestion = did_you_mean(code, [name for rule in RULES for name in (rule.name, rule.code)])
-                raise UsageError(f'no rule has the code or name "{code}"{suggestion} (kubectl spread rules lists them)')
+                raise UsageError(unknown(code, RULES))
         return selection
 
     @property

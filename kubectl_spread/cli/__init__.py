@@ -17,10 +17,11 @@ import click
 from click.exceptions import NoArgsIsHelpError
 
 from kubectl_spread import __version__
-from kubectl_spread.cli import fast_exit, output, unexpected
+from kubectl_spread.cli import fast_exit, help, output, unexpected  # noqa: A004 - the help of click has that name too
 from kubectl_spread.errors import SpreadError
 from kubectl_spread.frames import in_one_chunk
 from kubectl_spread.kube.features import NEWEST_RELEASED_MINOR, OLDEST_MINOR
+from kubectl_spread.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -36,22 +37,49 @@ _WRITING_FAILS: Final = frozenset({errno.EBADF, errno.EFBIG, errno.EINVAL, errno
 """The errors of a standard output that cannot be written, which click's own writes raise."""
 
 
-_COMMANDS: Final = {
-    "check": (
-        "check",
-        "Compare every pod's selectors with those the API server would store, and count every constraint.",
-    ),
-    "completion": ("completion", "Print a script that makes a shell complete commands, options and names."),
-    "explain": ("explain", "Explain one pod or workload, or one rule by its code or name."),
-    "merge": ("merge", "Write manifests as kube-apiserver would store their selectors."),
-    "rules": ("rules", "List the rules; `kubectl spread explain CODE` explains one."),
-    "schema": ("schema", "Print the JSON Schema of what `-o json` prints."),
-    "unmerge": (
-        "merge",
-        "Write stored pods without what the merge put into their selectors, so that they can be created again.",
-    ),
+_SECTIONS: Final = {
+    "Find what to fix": {
+        "check": ("check:check", "Show which pods are not spread as their constraints require, and how to fix that."),
+        "explain": (
+            "explain:explain",
+            "Explain how one pod or workload is spread and where its next pod may go, or explain one rule.",
+        ),
+    },
+    "Edit manifests": {
+        "merge": ("merge:merge", "Print manifests with the selectors that the API server would store."),
+        "unmerge": (
+            "merge:unmerge",
+            "Print stored pods without the selectors that the merge added, so that they can be created again.",
+        ),
+    },
+    "Look up": {
+        "rules": ("rules:rules", "List the rules, with their codes, names and severities."),
+        "schema": ("schema:schema", "Print the JSON Schema of the documents that -o json prints."),
+        "help": ("guide:help_of", "Show the help of a command."),
+        "options": ("guide:connection_options", "List the options that connect to a cluster."),
+        "version": ("guide:version", "Print the version, and the Kubernetes minors that it evaluates."),
+        "completion": (
+            "completion:completion",
+            "Print a script that completes commands, options and names in a shell.",
+        ),
+    },
 }
-"""Maps a command to its module, which is imported when the command runs, and to its line in the help."""
+"""Maps a heading of the help to its commands, and a command to its function and its line in the help.
+
+The module of a command is imported when the command runs.
+"""
+_COMMANDS: Final = {name: command for commands in _SECTIONS.values() for name, command in commands.items()}
+_EXAMPLES: Final = {
+    "kubectl spread check": "Check the pods of the current namespace",
+    "kubectl spread check -A": "Check the pods of all namespaces",
+    "kubectl spread explain deploy/web": "Explain one workload, with its domains",
+    "kubectl spread check -f manifests/": "Check files instead of a cluster",
+}
+
+
+def unknown_command(name: str) -> str:
+    """Return the error about a command that does not exist."""
+    return f'unknown command "{name}"{did_you_mean(name, _COMMANDS)}'
 
 
 class MisusedError(click.UsageError):
@@ -90,8 +118,8 @@ class SpreadGroup(click.Group):
         """Import a command; None: there is no such command."""
         if cmd_name not in _COMMANDS:
             return None
-        module, _ = _COMMANDS[cmd_name]
-        command: click.Command = getattr(import_module(f"kubectl_spread.cli.{module}"), cmd_name)
+        module, _, function = _COMMANDS[cmd_name][0].partition(":")
+        command: click.Command = getattr(import_module(f"kubectl_spread.cli.{module}"), function)
         if unexpected.option not in command.params:
             command.params.append(unexpected.option)
         return command
@@ -104,10 +132,30 @@ class SpreadGroup(click.Group):
         options = click.Command.shell_complete(self, ctx, incomplete)
         return [candidate for candidate in commands if candidate.value.startswith(incomplete)] + options
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the summary of each command, without importing the commands."""
-        commands = {name: click.Command(name, help=summary) for name, (_, summary) in _COMMANDS.items()}
-        click.Group(commands=commands).format_commands(ctx, formatter)
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the name of the command, the command and its arguments; an error suggests the nearest command."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.NoSuchCommand as error:
+            raise click.UsageError(unknown_command(error.command_name), ctx) from None
+
+    def get_help(self, ctx: click.Context) -> str:
+        """Return the help of the program, without importing the commands."""
+        formatter = help.new_formatter(ctx)
+        help.write_text(formatter, self.help or "")
+        help.write_examples(formatter, ctx, _EXAMPLES)
+        sections = [
+            help.section(heading, [(name, summary) for name, (_, summary) in commands.items()])
+            for heading, commands in _SECTIONS.items()
+        ]
+        formatter.write_many_sections([*sections, *help.grouped(self.get_params(ctx), ctx)])
+        help.write_usage(formatter, ctx, "COMMAND [options]")
+        program = ctx.command_path
+        formatter.write(f'\nUse "{program} help COMMAND" for the help of a command.\n')
+        formatter.write(f'Use "{program} options" for the options that connect to a cluster.')
+        return formatter.getvalue()
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the options before the command."""
@@ -127,6 +175,8 @@ def _ending(ctx: click.Context) -> Iterator[None]:
         yield
     except NoArgsIsHelpError:
         raise
+    except click.NoSuchOption as error:
+        raise MisusedError(_unknown_option(error), error.ctx) from None
     except click.UsageError as error:
         raise MisusedError(error.format_message(), error.ctx) from None
     except SpreadError as error:
@@ -143,6 +193,13 @@ def _ending(ctx: click.Context) -> Iterator[None]:
         raise unexpected.EscapedError from error
 
 
+def _unknown_option(error: click.NoSuchOption) -> str:
+    """Return the error about an option that a command does not have."""
+    parameters = error.ctx.command.get_params(error.ctx) if error.ctx else []
+    names = [name for parameter in parameters for name in parameter.opts if name.startswith("--")]
+    return f'unknown option "{error.option_name}"{did_you_mean(error.option_name, names)}'
+
+
 def _unwritable(problem: str) -> NoReturn:
     """Print that standard output cannot be written, and end the program."""
     with suppress(OSError):
@@ -150,19 +207,15 @@ def _unwritable(problem: str) -> NoReturn:
     sys.exit(_FAILED)
 
 
-@click.group(cls=SpreadGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(cls=SpreadGroup, context_settings=help.SETTINGS)
 @click.version_option(
     __version__, message=f"kubectl-spread %(version)s (Kubernetes 1.{OLDEST_MINOR} to 1.{NEWEST_RELEASED_MINOR})"
 )
 def cli() -> None:
-    """Check that pods select what their constraints and affinity say, and how skewed they are.
+    """Find the pods that Kubernetes does not spread across zones and nodes as their constraints require.
 
-    \b
-      kubectl spread check                  the pods of this namespace
-      kubectl spread check -A               the pods of all namespaces
-      kubectl spread explain deploy/web     one workload, with its domains
-      kubectl spread check -f manifests/    files instead of a cluster
-    """  # noqa: D301 - click wants the backspace character itself
+    Show why, and how to fix it.
+    """
 
 
 @in_one_chunk

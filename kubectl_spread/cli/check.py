@@ -10,6 +10,7 @@ import click
 from kubectl_spread.app import output_files
 from kubectl_spread.app.output_files import Output
 from kubectl_spread.cli import fast_exit, formats, options, output, values
+from kubectl_spread.cli.help import OUTPUT
 from kubectl_spread.errors import UsageError
 from kubectl_spread.report.severity import SEVEREST_FIRST, Severity
 
@@ -25,12 +26,26 @@ _SEVERITIES: Final = [severity.value for severity in SEVEREST_FIRST]
 _NEVER: Final = "never"
 
 
-@click.command()
+@options.command(
+    examples={
+        "kubectl spread check": "Check the pods of the current namespace",
+        "kubectl spread check -A": "Check the pods of all namespaces",
+        "kubectl spread check deploy/web -n shop": "Check one workload",
+        "kubectl spread check -f manifests/": "Check manifests before they are applied",
+        "kubectl spread check -A --to 1.38": "Show what changes with an upgrade of Kubernetes",
+        "kubectl spread check -A -o html=report.html": "Write a page for a browser",
+    },
+    statuses={
+        0: "There are no findings at or above --fail-on.",
+        1: "There are findings at or above --fail-on.",
+        2: "Not everything could be checked, or the command line is wrong.",
+    },
+)
 @click.argument("arguments", nargs=-1, metavar="[NAME… | TYPE/NAME… | TYPE NAME…]", shell_complete=values.objects)
 @options.scope
 @options.reading
-@options.flag("--manifests", about="The arguments are files to read, as if -f stood before each.")
-@click.option(
+@options.flag("--manifests", about="Read each argument as a file, as with -f.")
+@options.option(
     "-o",
     "--output",
     "forms",
@@ -38,32 +53,46 @@ _NEVER: Final = "never"
     multiple=True,
     metavar="FORMAT[=FILE]",
     shell_complete=values.formats,
-    help=f"How to print, and to which file; repeatable. One of {', '.join(formats.NAMES)}. [default: table]",
+    help=f"Print in this format, or write it to a file; repeatable. One of {', '.join(formats.NAMES)}. "
+    "[default: table]",
+    group=OUTPUT,
 )
 @options.text(
-    "--output-file", metavar="FILE", complete=values.files, about="The file for what would go to standard output."
+    "--output-file",
+    metavar="FILE",
+    complete=values.files,
+    about="Write to this file instead of standard output.",
+    group=OUTPUT,
 )
-@click.option(
+@options.option(
+    "--severity",
+    type=options.Choice(_SEVERITIES),
+    help="Show findings of this severity or higher. [default: warning in tables, info in other formats]",
+    group=OUTPUT,
+)
+@options.option(
     "--fail-on",
-    type=click.Choice([*_SEVERITIES, _NEVER]),
+    type=options.Choice([*_SEVERITIES, _NEVER]),
     default=Severity.ERROR.value,
     show_default=True,
-    help="The least severity that makes the exit status 1.",
-)
-@click.option(
-    "--severity",
-    type=click.Choice(_SEVERITIES),
-    help="Show findings of this severity or higher. [default: warning in tables, info in other formats]",
+    help="Exit with status 1 if there are findings of this severity or higher.",
+    group=OUTPUT,
 )
 @options.text(
     "--baseline",
     metavar="FILE",
     complete=values.files,
-    about="Hide the findings of an earlier report (-o json or yaml), which do not count for the exit status either.",
+    about="Hide the findings of an earlier report (-o json or yaml). The exit status ignores them as well.",
+    group=OUTPUT,
 )
-@click.option("--show", type=click.Choice(["problems", "all"]), help="Rows to show. [default: all, where they are few]")
-@options.flag("--no-headers", about="Print the table without headers.")
-@options.flag("-w", "--watch", about="Print the answer again whenever it has changed, until Ctrl-C.")
+@options.option(
+    "--show",
+    type=options.Choice(["problems", "all"]),
+    help="Show only rows with problems, or all rows. [default: all, where they are few]",
+    group=OUTPUT,
+)
+@options.flag("--no-headers", about="Print the table without headers.", group=OUTPUT)
+@options.flag("-w", "--watch", about="Print the result again whenever it changes, until Ctrl-C.", group=OUTPUT)
 @options.color
 @options.connection
 @click.pass_context
@@ -84,10 +113,7 @@ def check(
     color: str,
     **parameters: object,
 ) -> None:
-    """Compare every pod's selectors with those the API server would store, and count every constraint.
-
-    Exit status: 0 nothing at or above --fail-on, 1 findings, 2 not everything could be checked.
-    """
+    """Show which pods are not spread as their constraints require, and how to fix that."""
     from kubectl_spread.app.collect import collect  # noqa: PLC0415 - completion of flags does not need the rules
     from kubectl_spread.app.hints import gone  # noqa: PLC0415 - likewise
 

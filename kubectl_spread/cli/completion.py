@@ -13,7 +13,7 @@ from typing import Final
 import click
 from click.shell_completion import CompletionItem, ShellComplete, add_completion_class, get_completion_class
 
-from kubectl_spread.cli import PROGRAM, VARIABLE, cli, output
+from kubectl_spread.cli import PROGRAM, VARIABLE, cli, options, output
 
 _NO_SPACE, _NO_FILES, _DIRECTORIES, _DEFAULT = 2, 4, 16, 0
 """Directives. Source: cobra v1.10 completions.go, ShellCompDirective."""
@@ -58,16 +58,17 @@ def _directive(candidates: list[CompletionItem[str]]) -> int:
     return _NO_FILES | (_NO_SPACE if unfinished else 0)
 
 
-@click.command()
-@click.argument("shell", type=click.Choice(_SHELLS))
+@options.command(
+    examples={
+        "source <(kubectl-spread completion bash)": "Complete kubectl-spread in this shell",
+        "kubectl spread completion kubectl > DIRECTORY/kubectl_complete-spread": (
+            "Complete kubectl spread: an executable for a directory of PATH"
+        ),
+    }
+)
+@click.argument("shell", type=options.Choice(_SHELLS))
 def completion(shell: str) -> None:
-    """Print a script that makes a shell complete commands, options and names.
-
-    \b
-      source <(kubectl-spread completion bash)              for kubectl-spread itself
-      kubectl spread completion kubectl > DIRECTORY/kubectl_complete-spread
-                                                            for kubectl spread: an executable for a directory of PATH
-    """  # noqa: D301 - click wants the backspace character itself
+    """Print a script that completes commands, options and names in a shell."""
     complete = get_completion_class(shell)
     if complete is not None:
         # Not ``complete.source()``: for bash it runs the first bash on PATH to check its version.

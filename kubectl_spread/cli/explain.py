@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from kubectl_spread import suggestions
 from kubectl_spread.cli import fast_exit, options, output, values
+from kubectl_spread.cli.help import EVALUATE
 from kubectl_spread.errors import NotFoundError, UsageError
 
 if TYPE_CHECKING:
@@ -18,9 +20,9 @@ if TYPE_CHECKING:
 _UNANSWERED: Final = 2
 _MOST_REPLICAS: Final = 1000
 _DIGITS: Final = re.compile("[0-9]{1,9}")
+_MISSPELT: Final = 0.85
+"""The similarity to the name of a rule from which a word is not the name of an object."""
 _CODE: Final = re.compile(r"(?i:SPR)\d+|SPR[0-9A-Z]+")
-_ALIKE: Final = 0.85
-"""The similarity from which a word counts as the misspelt name of a rule, and not as the name of an object."""
 
 
 def _number_of_replicas(_context: click.Context, _option: click.Parameter, text: str) -> int:
@@ -31,7 +33,15 @@ def _number_of_replicas(_context: click.Context, _option: click.Parameter, text:
     return int(digits)
 
 
-@click.command()
+@options.command(
+    examples={
+        "kubectl spread explain deploy/web": "Explain one workload",
+        "kubectl spread explain web-7d4b9c-x2x7p -n shop": "Explain one pod, for example a pending one",
+        "kubectl spread explain deploy/web --replicas +3": "Show where three more pods may go",
+        "kubectl spread explain SPR301": "Explain one rule, by its code or name",
+    },
+    statuses={0: "The object or rule was explained.", 2: "It could not be explained, or not completely."},
+)
 @click.argument(
     "arguments",
     nargs=-1,
@@ -40,14 +50,15 @@ def _number_of_replicas(_context: click.Context, _option: click.Parameter, text:
     shell_complete=values.objects_or_rules,
 )
 @options.reading
-@click.option(
+@options.option(
     "--replicas",
     callback=_number_of_replicas,
     default="",
     metavar="+N",
-    help="Show where N more such pods may go, one after another, by spread alone.",
+    help="Show where this many more pods may go, one after another, by their constraints alone.",
+    group=EVALUATE,
 )
-@click.option("-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="How to print; the default is text.")
+@options.form("json", "yaml", about="Print in this format. [default: text]")
 @options.color
 @options.connection
 @click.pass_context
@@ -60,12 +71,7 @@ def explain(
     color: str,
     **parameters: object,
 ) -> None:
-    """Explain one pod or workload, or one rule by its code or name.
-
-    Shows the selectors and their diff, who changed a label, the domains, and where the next pod may go.
-
-    Exit status: 0, or 2 if it could not be answered.
-    """
+    """Explain how one pod or workload is spread and where its next pod may go, or explain one rule."""
     from kubectl_spread.app.collect import collect  # noqa: PLC0415 - completion of flags does not need it
     from kubectl_spread.explain.explanation import explain as explain_audit  # noqa: PLC0415 - likewise
     from kubectl_spread.kube.api.objects import ObjectRef  # noqa: PLC0415 - completion of flags does not need it
@@ -112,25 +118,18 @@ def _rule(arguments: tuple[str, ...]) -> Rule | None:
     """Return the rule that a single argument names by its code or name, in any case.
 
     Raises:
-        NotFoundError: The argument looks like a code or the misspelt name of a rule, but no rule has it.
+        NotFoundError: The argument looks like a code or a misspelt name of a rule. No cluster is contacted then.
     """
-    from kubectl_spread.rules import RULES  # noqa: PLC0415 - completion of flags does not need the rules
-    from kubectl_spread.suggestions import did_you_mean, nearest  # noqa: PLC0415 - likewise
+    from kubectl_spread.rules import RULES, engine  # noqa: PLC0415 - completion of flags does not need the rules
 
     if len(arguments) != 1:
         return None
     (argument,) = arguments
     rule = next((rule for rule in RULES if argument.lower() in (rule.code.lower(), rule.name)), None)
-    if rule is not None:
-        return rule
-    names = [rule.name for rule in RULES]
-    if _CODE.fullmatch(argument):
-        problem = f'no rule has the code "{argument}": kubectl spread rules lists them'
-    elif nearest(argument, names, close=_ALIKE):
-        problem = f'no rule has the name "{argument}"{did_you_mean(argument, names)}'
-    else:
-        return None
-    raise NotFoundError(f"{problem} (a pod of that name: pod/{argument})")
+    misspelt = "/" not in argument and suggestions.nearest(argument, (rule.name for rule in RULES), close=_MISSPELT)
+    if rule is None and (misspelt or _CODE.fullmatch(argument)):
+        raise NotFoundError(f"{engine.unknown(argument, RULES)} (a pod of that name: pod/{argument})")
+    return rule
 
 
 def _print_rule(rule: Rule, form: str | None) -> None:

@@ -12,6 +12,7 @@ from kubectl_spread.app import output_files
 from kubectl_spread.app.output_files import Output
 from kubectl_spread.cli import output
 from kubectl_spread.report.model import Report
+from kubectl_spread.suggestions import did_you_mean
 
 TABLE: Final = "table"
 WIDE: Final = "wide"
@@ -45,7 +46,7 @@ def _parsed(value: str) -> Output:
     form, separator, file = value.partition("=")
     if form not in NAMES:
         unmatched = f'unable to match a printer suitable for the output format "{form}"'
-        raise click.BadParameter(f"{unmatched}, allowed formats are: {', '.join(NAMES)}")
+        raise click.BadParameter(f"{unmatched}, allowed formats are: {', '.join(NAMES)}{did_you_mean(form, NAMES)}")
     if separator and not file:
         raise click.BadParameter(f'"{value}" names no file')
     return Output(form, file or None)

@@ -11,26 +11,25 @@ from kubectl_spread.cli import options, output
 _REFUSED: Final = 1
 _UNANSWERED: Final = 2
 
-_form: Final = click.option(
-    "-o",
-    "--output",
-    "form",
-    type=click.Choice(["json", "yaml"]),
-    help="Print a report; the default is the manifests.",
+_form: Final = options.form("json", "yaml", about="Print a report in this format instead of the manifests.")
+_UNREAD: Final = "Not everything could be read, or the command line is wrong."
+
+
+@options.command(
+    examples={
+        "kubectl spread merge -f pod.yaml": "Print a manifest as the API server would store it",
+        "kubectl spread merge -f manifests/ -o json": "Print a report of the selectors that would change",
+    },
+    statuses={0: "The manifests were printed.", 1: "The API server would refuse a manifest.", 2: _UNREAD},
 )
-
-
-@click.command()
 @options.manifests
 @_form
 @click.pass_context
 def merge(context: click.Context, /, form: str | None, **parameters: object) -> None:
-    """Write manifests as kube-apiserver would store their selectors.
+    """Print manifests with the selectors that the API server would store.
 
-    Comments, order and quoting stay as they are. What the API would refuse is left out, and its own errors
-    go to standard error.
-
-    Exit status: 0, 1 if the API would refuse anything, 2 if not everything could be read.
+    Comments, order and quoting do not change. Objects that the API server would refuse are left out, and its errors are
+    printed to standard error.
     """
     from kubectl_spread.app.filtering import FilterRun  # noqa: PLC0415 - likewise
     from kubectl_spread.audit.merge.merging import merge_pod  # noqa: PLC0415 - completion of flags does not need it
@@ -43,16 +42,20 @@ def merge(context: click.Context, /, form: str | None, **parameters: object) -> 
         context.exit(_REFUSED)
 
 
-@click.command()
+@options.command(
+    examples={
+        "kubectl spread unmerge -f backup.yaml": "Print stored pods that can be created again",
+        "kubectl spread unmerge -f pod.yaml | kubectl create -f -": "Create a saved pod again",
+    },
+    statuses={0: "The manifests were printed.", 2: _UNREAD},
+)
 @options.manifests
 @_form
 @click.pass_context
 def unmerge(context: click.Context, /, form: str | None, **parameters: object) -> None:
-    """Write stored pods without what the merge put into their selectors, so that they can be created again.
+    """Print stored pods without the selectors that the merge added, so that they can be created again.
 
-    What may be the author's stays, and standard error says so.
-
-    Exit status: 0, or 2 if not everything could be read.
+    Selectors that the author may have written do not change, and standard error names them.
     """
     from kubectl_spread.app.filtering import FilterRun  # noqa: PLC0415 - likewise
     from kubectl_spread.audit.merge.merging import unmerge_pod  # noqa: PLC0415 - completion of flags does not need it

@@ -3,43 +3,67 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, TypeAlias, TypeVar
 
 import click
 
 from kubectl_spread.cli import values
+from kubectl_spread.cli.help import CONNECTION, EVALUATE, OUTPUT, READ, Command, Option
 from kubectl_spread.errors import UsageError
 from kubectl_spread.kube.api.quantity import thousandths
 from kubectl_spread.sources import memory
+from kubectl_spread.suggestions import did_you_mean
 
-Command = TypeVar("Command", bound=Callable[..., object])
+Function = TypeVar("Function", bound=Callable[..., object])
 Decorator: TypeAlias = Callable[[Any], Any]
+option: Final = partial(click.option, cls=Option)
+"""Adds an option with a heading of the help, ``group``."""
+command: Final = partial(click.command, cls=Command)
+"""Makes a command with examples and exit statuses in its help."""
 
 
-def text(*names: str, metavar: str, about: str, complete: values.Completer | None = None) -> Decorator:
+class Choice(click.Choice[str]):
+    """A value of a few; an error suggests the nearest."""
+
+    def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:  # noqa: ARG002 - click's form
+        """Return the error about another value."""
+        return f'"{value}" is not one of {", ".join(self.choices)}{did_you_mean(str(value), self.choices)}'
+
+
+def text(
+    *names: str, metavar: str, about: str, complete: values.Completer | None = None, group: str = READ
+) -> Decorator:
     """Return an option with a text, which is "" by default."""
-    return click.option(*names, default="", metavar=metavar, shell_complete=complete, help=about)
+    return option(*names, default="", metavar=metavar, shell_complete=complete, help=about, group=group)
 
 
 def _texts(
-    *names: str, metavar: str, about: str, complete: values.Completer | None = None, required: bool = False
+    *names: str,
+    metavar: str,
+    about: str,
+    complete: values.Completer | None = None,
+    required: bool = False,
+    group: str = READ,
 ) -> Decorator:
     """Return an option that may be repeated, each time with a text."""
-    return click.option(*names, multiple=True, required=required, metavar=metavar, shell_complete=complete, help=about)
+    return option(
+        *names, multiple=True, required=required, metavar=metavar, shell_complete=complete, help=about, group=group
+    )
 
 
-def flag(*names: str, about: str) -> Decorator:
+def flag(*names: str, about: str, group: str = READ) -> Decorator:
     """Return an option without a value."""
-    return click.option(*names, is_flag=True, help=about)
+    return option(*names, is_flag=True, help=about, group=group)
 
 
-def _all(*options: Decorator) -> Callable[[Command], Command]:
+def _all(*options: Decorator) -> Callable[[Function], Function]:
     """Return a decorator that adds options to a command, in this order."""
 
-    def add(command: Command) -> Command:
-        for option in reversed(options):
-            command = option(command)
-        return command
+    def add(function: Function) -> Function:
+        for decorate in reversed(options):
+            function = decorate(function)
+        return function
 
     return add
 
@@ -59,78 +83,102 @@ def limit_memory(size: str) -> None:
     memory.RUN.limit = limit
 
 
+def _connecting(*names: str, metavar: str, about: str, complete: values.Completer | None = None) -> Decorator:
+    return text(*names, metavar=metavar, about=about, complete=complete, group=CONNECTION)
+
+
+def _impersonating(*names: str, metavar: str, about: str) -> Decorator:
+    return _texts(*names, metavar=metavar, about=about, group=CONNECTION)
+
+
 connection: Final = _all(
-    text("--kubeconfig", metavar="FILE", complete=values.files, about="Path to the kubeconfig file to use."),
-    text("--context", metavar="NAME", complete=values.contexts, about="The kubeconfig context to use."),
-    text("--cluster", metavar="NAME", complete=values.clusters, about="The kubeconfig cluster to use."),
-    text("--user", metavar="NAME", complete=values.users, about="The kubeconfig user to use."),
-    text("-s", "--server", metavar="URL", about="Address of the apiserver."),
-    text("--token", metavar="TOKEN", about="Bearer token for the apiserver."),
-    text("--username", metavar="NAME", about="Username for basic authentication."),
-    text("--password", metavar="PASSWORD", about="Password for basic authentication."),
-    text("--as", "as_user", metavar="USER", about="User to impersonate."),
-    _texts("--as-group", "as_groups", metavar="GROUP", about="Group to impersonate; repeatable."),
-    text("--as-uid", metavar="UID", about="UID to impersonate."),
-    _texts(
-        "--as-user-extra", metavar="KEY=VALUE", about="Extra of the user to impersonate; repeatable, also for one key."
+    _connecting("--kubeconfig", metavar="FILE", complete=values.files, about="Use this kubeconfig file."),
+    _connecting("--context", metavar="NAME", complete=values.contexts, about="Use this context of the kubeconfig."),
+    _connecting("--cluster", metavar="NAME", complete=values.clusters, about="Use this cluster of the kubeconfig."),
+    _connecting("--user", metavar="NAME", complete=values.users, about="Use this user of the kubeconfig."),
+    _connecting("-s", "--server", metavar="URL", about="Connect to the API server at this address."),
+    _connecting("--token", metavar="TOKEN", about="Authenticate with this bearer token."),
+    _connecting("--username", metavar="NAME", about="Authenticate with this name and --password."),
+    _connecting("--password", metavar="PASSWORD", about="Authenticate with this password and --username."),
+    _connecting("--as", "as_user", metavar="USER", about="Impersonate this user."),
+    _impersonating("--as-group", "as_groups", metavar="GROUP", about="Impersonate this group; repeatable."),
+    _connecting("--as-uid", metavar="UID", about="Impersonate this UID."),
+    _impersonating(
+        "--as-user-extra",
+        metavar="KEY=VALUE",
+        about="Impersonate a user with this extra value; repeatable, also for one key.",
     ),
-    text(
+    _connecting(
         "--certificate-authority",
         metavar="FILE",
         complete=values.files,
-        about="Certificate of the authority to trust.",
+        about="Trust API servers with a certificate from this authority.",
     ),
-    text("--client-certificate", metavar="FILE", complete=values.files, about="Client certificate for TLS."),
-    text("--client-key", metavar="FILE", complete=values.files, about="Client key for TLS."),
-    flag("--insecure-skip-tls-verify", about="Do not check the apiserver's certificate."),
-    text("--tls-server-name", metavar="NAME", about="Name to expect in the certificate."),
-    text("--proxy-url", metavar="URL", about="Proxy on the way to the apiserver."),
-    flag("--disable-compression", about="Do not ask the apiserver for compressed answers."),
-    text(
+    _connecting(
+        "--client-certificate", metavar="FILE", complete=values.files, about="Authenticate with this TLS certificate."
+    ),
+    _connecting("--client-key", metavar="FILE", complete=values.files, about="Use this key of --client-certificate."),
+    flag(
+        "--insecure-skip-tls-verify",
+        about="Trust any certificate of the API server, which lets others read and change what is sent.",
+        group=CONNECTION,
+    ),
+    _connecting("--tls-server-name", metavar="NAME", about="Expect this name in the API server's certificate."),
+    _connecting("--proxy-url", metavar="URL", about="Connect through this proxy."),
+    flag("--disable-compression", about="Request responses without compression.", group=CONNECTION),
+    _connecting(
         "--cache-dir",
         metavar="DIRECTORY",
         complete=values.directories,
-        about="Taken as kubectl takes it; nothing is cached.",
+        about="Accept kubectl's option of this name without effect, because nothing is cached.",
     ),
-    click.option(
+    option(
         "--request-timeout",
         default="0",
         metavar="TIME",
         show_default=True,
-        help="How long one request may take, with a unit (1s, 2m, 3h); 0 never gives up.",
+        help="Give up a request after this time, with a unit (1s, 2m, 3h); 0 means never.",
+        group=CONNECTION,
     ),
-    click.option(
+    option(
         "--chunk-size",
         type=click.IntRange(min=0),
         default=500,
         show_default=True,
-        help="Objects a page; 0 asks for all at once.",
+        help="Request lists in pages of this many objects; 0 requests all at once.",
+        group=CONNECTION,
     ),
 )
 """Adds kubectl's flags for choosing a cluster and a user."""
 
-_RECURSIVE: Final = flag("-R", "--recursive", about="Read directories inside directories too.")
+_RECURSIVE: Final = flag("-R", "--recursive", about="Read subdirectories as well.")
 _VERSION: Final = (
     text(
         "--server-version",
         metavar="1.N",
         complete=values.minors,
-        about="Evaluate as this Kubernetes minor. [default: the server's; with -f the newest known release]",
+        about="Evaluate as this Kubernetes minor. [default: the API server's; with -f the newest known release]",
+        group=EVALUATE,
     ),
-    text("--feature-gates", metavar="A=BOOL,…", about="Feature gates that differ from what is read or assumed."),
+    text(
+        "--feature-gates",
+        metavar="A=BOOL,…",
+        about="Set feature gates that differ from the defaults of the Kubernetes minor or from the API server's.",
+        group=EVALUATE,
+    ),
 )
-_MEMORY: Final = click.option(
+_MEMORY: Final = option(
     "--max-memory",
     default="1Gi",
     show_default=True,
     metavar="SIZE",
     expose_value=False,
     callback=lambda _context, _parameter, size: limit_memory(size),
-    help="How much memory input may take while it is read; what is counted and dropped takes none.",
+    help="Stop with an error when input takes more memory than this while it is read.",
 )
 
 reading: Final = _all(
-    text("-n", "--namespace", metavar="NAME", complete=values.namespaces, about="The namespace to check."),
+    text("-n", "--namespace", metavar="NAME", complete=values.namespaces, about="Read the pods of this namespace."),
     _texts(
         "-f",
         "--filename",
@@ -143,31 +191,48 @@ reading: Final = _all(
     text(
         "--cluster-name",
         metavar="NAME",
-        about="Name of the cluster to show in the report. [default: its name in the kubeconfig]",
+        about="Show this name of the cluster in the report. [default: its name in the kubeconfig]",
+        group=OUTPUT,
     ),
     *_VERSION,
-    text("--merge-since", metavar="TIME", about="Since when every apiserver merges spread selectors."),
-    flag("--recreate", about="Ask too whether the API would take the stored pods if they were created again."),
+    text(
+        "--merge-since",
+        metavar="TIME",
+        about="Expect merged selectors in pods that were created after this time, when every API server merged.",
+        group=EVALUATE,
+    ),
+    flag(
+        "--recreate",
+        about="Report pods that the API server would refuse if they were created again.",
+        group=EVALUATE,
+    ),
     text(
         "--from",
         "from_version",
         metavar="1.N",
         complete=values.minors,
         about="Evaluate as this Kubernetes minor, like --server-version.",
+        group=EVALUATE,
     ),
     text(
         "--to",
         "to_version",
         metavar="1.N",
         complete=values.minors,
-        about="Show too what another Kubernetes minor would do differently.",
+        about="Show what this Kubernetes minor would do differently, for example before an upgrade to it.",
+        group=EVALUATE,
     ),
-    flag("--defaults", about="Give pods without constraints those that kube-scheduler has by default."),
+    flag(
+        "--defaults",
+        about="Evaluate pods without constraints by the default constraints of kube-scheduler.",
+        group=EVALUATE,
+    ),
     text(
         "--scheduler-config",
         metavar="FILE",
         complete=values.files,
-        about="The configuration of kube-scheduler: its profiles place pods, and their default constraints count.",
+        about="Evaluate by the profiles and default constraints in this configuration of kube-scheduler.",
+        group=EVALUATE,
     ),
     _MEMORY,
 )
@@ -189,41 +254,50 @@ manifests: Final = _all(
 """Adds the flags of a filter, which choose manifests and the Kubernetes to evaluate them as."""
 
 scope: Final = _all(
-    flag("-A", "--all-namespaces", about="Check the pods of all namespaces."),
+    flag("-A", "--all-namespaces", about="Read the pods of all namespaces."),
     _texts(
         "--exclude-namespace",
         metavar="NAME,…",
         complete=values.several_namespaces,
-        about="Namespaces that are not checked; repeatable.",
+        about="Skip these namespaces; repeatable.",
     ),
-    text("-l", "--selector", metavar="SELECTOR", about="Check pods with these labels."),
-    text("--field-selector", metavar="SELECTOR", complete=values.fields, about="Check pods with these fields."),
+    text("-l", "--selector", metavar="SELECTOR", about="Check only pods with these labels."),
+    text("--field-selector", metavar="SELECTOR", complete=values.fields, about="Check only pods with these fields."),
     _texts(
         "--expect-domains",
         metavar="KEY=NUMBER,…",
         complete=values.domains,
-        about="How many domains of a key there should be (zone=3); without it, domains without nodes are invisible.",
+        about="Report a topology key with fewer domains than this (zone=3). Use it to find domains without nodes.",
+        group=EVALUATE,
     ),
     _texts(
         "--select",
         metavar="CODE,…",
         complete=values.several_rules,
         about="Run only these rules, by code, prefix or name.",
+        group=EVALUATE,
     ),
     _texts(
         "--ignore",
         metavar="CODE,…",
         complete=values.several_rules,
-        about="Silence these rules, by code, prefix or name.",
+        about="Hide the findings of these rules, by code, prefix or name.",
+        group=EVALUATE,
     ),
 )
 """Adds the flags that choose pods and rules."""
 
 
-color: Final = click.option(
+color: Final = option(
     "--color",
-    type=click.Choice(["auto", "always", "never"]),
+    type=Choice(["auto", "always", "never"]),
     default="auto",
     show_default=True,
-    help="When to use colour; NO_COLOR turns auto into never.",
+    help="Print in colour always, never, or on a terminal unless NO_COLOR is set.",
+    group=OUTPUT,
 )
+
+
+def form(*names: str, about: str) -> Decorator:
+    """Return the option ``-o`` of a command with few formats."""
+    return option("-o", "--output", "form", type=Choice(names), help=about, group=OUTPUT)

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import click
-
 from kubectl_spread.cli import options, output
 
 
-@click.command()
-@click.option(
-    "-o",
-    "--output",
-    "form",
-    type=click.Choice(["json", "markdown", "yaml"]),
-    help="How to print; the default is a table.",
+@options.command(
+    examples={"kubectl spread rules": "List all rules", "kubectl spread explain SPR301": "Explain one rule"}
 )
+@options.form("json", "markdown", "yaml", about="Print in this format. [default: table]")
 @options.color
 def rules(form: str | None, color: str) -> None:
-    """List the rules; `kubectl spread explain CODE` explains one."""
+    """List the rules, with their codes, names and severities."""
     from kubectl_spread.render import catalogue, structured  # noqa: PLC0415 - rich is only for people
     from kubectl_spread.rules import RULES  # noqa: PLC0415 - completion of flags does not need the rules
     from kubectl_spread.rules.listing import listing  # noqa: PLC0415 - likewise

@@ -8,16 +8,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-import click
-
 from kubectl_spread.cli import output
+from kubectl_spread.cli.help import Option
 
 _PACKAGE: Final = Path(__file__).parents[1]
 _VERBOSE: Final = re.compile(r"--verbose|-[A-Za-z]*v[A-Za-z]*")
 ISSUES: Final = "https://github.com/kubectl-spread/kubectl-spread/issues"
 _HINT: Final = f"run the command again with -v and report the traceback at {ISSUES}"
 
-option: Final = click.Option(
+option: Final = Option(
     ["-v", "--verbose"], is_flag=True, expose_value=False, help="Print the traceback of an unexpected error."
 )
 """An option of every command. ``report`` searches the arguments for it, as they may not be parsed yet."""

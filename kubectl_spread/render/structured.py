@@ -41,14 +41,14 @@ def _escaped(char: str) -> str:
     return "".join(f"\\u{units[start : start + 4]}" for start in range(0, len(units), 4))
 
 
-def yaml(document: msgspec.Struct) -> str:
+def yaml(document: msgspec.Struct | dict[str, Any]) -> str:
     """Return a document as YAML."""
     from kubectl_spread.render import yaml_text  # noqa: PLC0415 - only this format needs it
 
     return yaml_text.dump([msgspec.to_builtins(document, order="deterministic")])
 
 
-def document(part: msgspec.Struct, form: str) -> str:
+def document(part: msgspec.Struct | dict[str, Any], form: str) -> str:
     """Return a document in the format that ``-o`` names."""
     return yaml(part) if form == "yaml" else json(part)
 

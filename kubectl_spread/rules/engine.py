@@ -22,6 +22,7 @@ from kubectl_spread.rules.inputs import rule_inputs
 from kubectl_spread.rules.model import RESTART, Evidence, Rule
 from kubectl_spread.rules.remedy import Remedy, line, literal, patched, replacement
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
+from kubectl_spread.suggestions import did_you_mean
 
 _UNREAD: Final = ("conflicting", "malformed", "unreadable")
 """Reasons for skipping objects that may have findings."""
@@ -165,6 +166,12 @@ def _is_reported(rule: Rule, rule_input: RuleInput, reported: set[tuple[object, 
 def named(rule: Rule, words: Iterable[str]) -> bool:
     """Tell whether one of the words is a rule's code, a prefix of it, or its name, in any letter case."""
     return any(rule.code.startswith(word.upper()) or rule.name == word.lower() for word in words)
+
+
+def unknown(word: str, rules: Iterable[Rule]) -> str:
+    """Return the error about a word that names no rule; no code is suggested, because many are equally near."""
+    nearest = did_you_mean(word, (rule.name for rule in rules))
+    return f'no rule has the code or name "{word}"{nearest or " (kubectl spread rules lists them)"}'
 
 
 def _annotated(rule_input: RuleInput) -> tuple[str, ...]:

@@ -43,7 +43,7 @@ def test_commands_are_completed() -> None:
     lines, directive = completions("ch")
     assert directive == 4
     (line,) = lines
-    assert line.startswith("check\tCompare every pod's selectors")
+    assert line.startswith("check\tShow which pods")
     assert candidates("") == cli.list_commands(click.Context(cli))
 
 
@@ -54,7 +54,7 @@ def test_words_that_cannot_be_completed_are_no_error(words: tuple[str, ...]) -> 
 
 def test_flags_have_descriptions() -> None:
     lines, _ = completions("check", "--name")
-    assert lines == ["--namespace\tThe namespace to check."]
+    assert lines == ["--namespace\tRead the pods of this namespace."]
     assert "--namespace" not in candidates("check", "--namespace", "shop", "--na")
     assert {"--context", "--select", "-n"} <= set(candidates("check", "-"))
 
@@ -200,7 +200,7 @@ def test_scripts_call_this_program(shell: str) -> None:
 def test_an_unknown_shell_is_refused() -> None:
     outcome = CliRunner().invoke(cli, ["completion", "tcsh"])
     assert outcome.exit_code == 2
-    assert "'tcsh' is not one of" in outcome.stderr
+    assert '"tcsh" is not one of' in outcome.stderr
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh"])

@@ -64,7 +64,7 @@ def test_unknown_words_in_annotations_are_reported_once() -> None:
         deployment("web", annotations={"kubectl-spread/ignore": "nope"}),
     )
     assert output == [
-        f'kubectl-spread/ignore: no rule has the code "{word}" (kubectl spread rules lists them)'
+        f'kubectl-spread/ignore: no rule has the code or name "{word}" (kubectl spread rules lists them)'
         for word in ("SPR999", "nope")
     ]
 

@@ -42,7 +42,7 @@ def test_an_unknown_kind_is_an_error_that_lists_the_kinds() -> None:
     outcome = run("schema", "Report")
     kinds = ", ".join(schemas.KINDS)
     assert (outcome.exit_code, outcome.stdout) == (2, "")
-    assert outcome.stderr == f'error: no schema of kind "Report": there are {kinds}\n'
+    assert outcome.stderr == f'error: no schema of kind "Report" (there are {kinds}); did you mean "MergeReport"?\n'
 
 
 @pytest.mark.parametrize("kind", schemas.KINDS)

@@ -1,0 +1,90 @@
+"""``kubectl spread help``, ``options`` and ``version``: the program itself, as kubectl's commands of these names."""
+
+from __future__ import annotations
+
+import platform
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from kubectl_spread import __version__
+from kubectl_spread.cli import cli, help, options, output, unknown_command  # noqa: A004 - the help of click has that name
+from kubectl_spread.kube.features import NEWEST_RELEASED_MINOR, OLDEST_MINOR
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+_MACHINES: Final = {"x86_64": "amd64", "aarch64": "arm64"}
+"""Maps the name of a machine to the name that Go gives it."""
+
+
+def _commands(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+    """Complete the name of a command."""
+    return [item for item in cli.shell_complete(context.find_root(), incomplete) if not item.value.startswith("-")]
+
+
+@options.command(
+    "help", examples={"kubectl spread help": "List the commands", "kubectl spread help check": "Show the help of check"}
+)
+@click.argument("name", default="", metavar="[COMMAND]", shell_complete=_commands)
+@click.pass_context
+def help_of(context: click.Context, /, name: str) -> None:
+    """Show the help of a command."""
+    root = context.find_root()
+    command = cli.get_command(root, name) if name else cli
+    if command is None:
+        raise click.UsageError(unknown_command(name), root)
+    described = click.Context(command, parent=root, info_name=name, **help.SETTINGS) if name else root
+    output.data(f"{command.get_help(described)}\n")
+
+
+@options.command("flags")
+@options.connection
+def _flags(**_: object) -> None:
+    """Hold the options of ``connection``."""
+
+
+@options.command("options", examples={"kubectl spread options": "List the options that connect to a cluster"})
+@click.pass_context
+def connection_options(context: click.Context) -> None:
+    """List the options that connect to a cluster.
+
+    check and explain accept them. They have the names and the meaning that they have in kubectl.
+    """
+    flags = [flag for flag in _flags.params if help.group_of(flag) == help.CONNECTION]
+    formatter = help.new_formatter(context)
+    help.write_text(formatter, "The commands check and explain accept these options, as kubectl does.")
+    formatter.write_many_sections(help.grouped(flags, context))
+    output.data(formatter.getvalue())
+
+
+@options.command(
+    examples={
+        "kubectl spread version": "Print the version",
+        "kubectl spread version -o json": "Print the version for a program",
+    }
+)
+@options.form("json", "yaml", about="Print in this format. [default: text]")
+def version(form: str | None) -> None:
+    """Print the version, and the Kubernetes minors that it evaluates.
+
+    No cluster is contacted.
+    """
+    if form is None:
+        released = f"1.{OLDEST_MINOR} to 1.{NEWEST_RELEASED_MINOR}"
+        output.data(f"Client Version: v{__version__}\nKubernetes Versions: {released}\n")
+        return
+    from kubectl_spread.render import structured  # noqa: PLC0415 - text does not need it
+
+    major, minor, *_ = __version__.split(".")
+    machine = platform.machine().lower()
+    document = {
+        "clientVersion": {
+            "major": major,
+            "minor": minor,
+            "gitVersion": f"v{__version__}",
+            "platform": f"{platform.system().lower()}/{_MACHINES.get(machine, machine)}",
+        },
+        "kubernetesVersions": [f"1.{number}" for number in range(OLDEST_MINOR, NEWEST_RELEASED_MINOR + 1)],
+    }
+    output.data(structured.document(document, form))

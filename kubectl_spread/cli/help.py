@@ -1,0 +1,120 @@
+"""The help of a command in kubectl's order: a sentence, examples, options in groups, usage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from inspect import cleandoc
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+if TYPE_CHECKING:
+    from cloup.formatting import HelpFormatter, HelpSection
+
+READ: Final = "What to read"
+EVALUATE: Final = "How to evaluate"
+OUTPUT: Final = "Output"
+OTHER: Final = "Other"
+CONNECTION: Final = "Connection"
+_GROUPS: Final = (READ, EVALUATE, OUTPUT, OTHER, CONNECTION)
+_USUAL: Final = frozenset({"kubeconfig", "context"})
+"""The connection options that the help of a command shows; ``options`` shows all."""
+
+SETTINGS: Final[dict[str, Any]] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+"""The settings of the context of the program and its commands."""
+
+
+class Option(click.Option):
+    """An option with the heading that it has in the help."""
+
+    def __init__(self, *arguments: Any, group: str = OTHER, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self.group = group
+
+
+class Command(click.Command):
+    """A command whose help has examples, options in groups and exit statuses.
+
+    Attributes:
+        examples: Command lines, each with a comment.
+        statuses: The meaning of each exit status.
+    """
+
+    def __init__(
+        self,
+        *arguments: Any,
+        examples: Mapping[str, str] | None = None,
+        statuses: Mapping[int, str] | None = None,
+        **settings: Any,
+    ) -> None:
+        super().__init__(*arguments, **settings)
+        self.examples = examples or {}
+        self.statuses = statuses or {}
+
+    def get_help(self, ctx: click.Context) -> str:
+        """Return the help; only here cloup is imported, which takes longer than click itself."""
+        formatter = new_formatter(ctx)
+        write_text(formatter, self.help or "")
+        write_examples(formatter, ctx, self.examples)
+        formatter.write_many_sections(self._sections(ctx))
+        write_usage(formatter, ctx, " ".join(self.collect_usage_pieces(ctx)))
+        if any(group_of(option) == CONNECTION for option in self.get_params(ctx)):
+            program = ctx.find_root().command_path
+            formatter.write(f'\nUse "{program} options" for all options that connect to a cluster.\n')
+        return formatter.getvalue().rstrip("\n")
+
+    def _sections(self, ctx: click.Context) -> list[HelpSection]:
+        visible = [option for option in self.get_params(ctx) if group_of(option) != CONNECTION or option.name in _USUAL]
+        sections = grouped(visible, ctx)
+        if self.statuses:
+            meanings = [(str(status), meaning) for status, meaning in self.statuses.items()]
+            sections.append(section("Exit status", meanings))
+        return sections
+
+
+def new_formatter(ctx: click.Context) -> HelpFormatter:
+    """Return a formatter of the terminal's width, up to the most of the context."""
+    from cloup.formatting import HelpFormatter  # noqa: PLC0415 - only help needs it
+
+    return HelpFormatter(max_width=ctx.max_content_width)
+
+
+def section(heading: str, rows: Sequence[tuple[str, str]]) -> HelpSection:
+    """Return a list with a heading."""
+    from cloup.formatting import HelpSection  # noqa: PLC0415 - only help needs it
+
+    return HelpSection(heading, rows)
+
+
+def group_of(parameter: click.Parameter) -> str:
+    """Return the heading of an option; ``--help``, which click adds, has none of its own."""
+    return getattr(parameter, "group", OTHER)
+
+
+def grouped(parameters: Iterable[click.Parameter], ctx: click.Context) -> list[HelpSection]:
+    """Return the options in their groups, each with its description."""
+    described = [
+        (group_of(parameter), record)
+        for parameter in parameters
+        if isinstance(parameter, click.Option) and (record := parameter.get_help_record(ctx))
+    ]
+    rows = {group: [record for own_group, record in described if own_group == group] for group in _GROUPS}
+    return [section(group, records) for group, records in rows.items() if records]
+
+
+def write_text(formatter: HelpFormatter, text: str) -> None:
+    """Write the first paragraphs of a help."""
+    formatter.write_text(cleandoc(text))
+
+
+def write_examples(formatter: HelpFormatter, ctx: click.Context, examples: Mapping[str, str]) -> None:
+    """Write command lines, each below its comment."""
+    if examples:
+        program = ctx.find_root().command_path
+        lines = [f"  # {comment}\n  {line.replace('kubectl spread', program)}\n" for line, comment in examples.items()]
+        formatter.write("\nExamples:\n" + "\n".join(lines))
+
+
+def write_usage(formatter: HelpFormatter, ctx: click.Context, pieces: str) -> None:
+    """Write the syntax of a command, in one line."""
+    formatter.write(f"\nUsage:\n  {ctx.command_path} {pieces.replace('[OPTIONS]', '[options]')}\n")
