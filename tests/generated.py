@@ -19,9 +19,8 @@ from kubectl_spread.render.sections.rollup import rollup
 from kubectl_spread.render.sections.skews import causes, engines, evictions
 from kubectl_spread.render.sections.terms import templates
 from kubectl_spread.render.terminal import Terminal
-from tests import schemas
+from tests import answers, schemas
 from tests.render.uneven import crowded, uneven, unmade
-from tests.terminals import picture
 from tests.threads import cases
 
 ROOT: Final = Path(__file__).parent.parent
@@ -29,6 +28,17 @@ SAMPLE: Final = "examples/cluster.json"
 CHECK: Final = ("check", "-f", SAMPLE, "--server-version", "1.37")
 EXPLAIN_API: Final = ("explain", "deploy/api", "-n", "shop", "-f", SAMPLE, "--server-version", "1.37")
 EXPLAIN: Final = ("explain", "deploy/cart", "-n", "shop", "-f", SAMPLE, "--server-version", "1.37")
+
+THREADS: Final = "tests/threads"
+BLUEBIRD: Final = f"{THREADS}/24-canary-is-wedged-by-tainted-nodes"
+COREDNS: Final = f"{THREADS}/26-second-coredns-is-pending"
+FRONTEND: Final = f"{THREADS}/15-rollout-leaves-3-2-0"
+INFLATE: Final = f"{THREADS}/42-deployment-lacks-the-label"
+OPENSEARCH: Final = f"{THREADS}/28-nodes-lack-the-topology-key"
+PODINFO: Final = f"{THREADS}/54-default-constraints-are-invisible"
+SOLVER: Final = f"{THREADS}/47-reason-of-each-node"
+SYMPTOMS: Final = "docs/troubleshooting"
+"""The cases behind the answers in docs/troubleshooting.md."""
 
 
 def page(path: str) -> str:
@@ -48,11 +58,6 @@ def page(path: str) -> str:
 def run(*arguments: str) -> str:
     """Return the stdout of a command."""
     return CliRunner().invoke(cli, arguments, prog_name="kubectl spread").stdout
-
-
-def sample(*arguments: str) -> str:
-    """Return a command and its output as a Markdown block."""
-    return f"```console\n$ kubectl spread {' '.join(arguments)}\n{run(*arguments)}```\n"
 
 
 def source(path: str) -> str:
@@ -86,10 +91,10 @@ PAGES: Final[dict[str, Callable[[], str]]] = {
     "docs/rules.md": rules_page,
     "docs/cli.md": cli_page,
     "docs/threads.md": cases.page,
-    "docs/check.svg": lambda: picture(110, *CHECK),
     **{schemas.path(kind): partial(schemas.text, kind) for kind in schemas.KINDS},
 }
 BLOCKS: Final[dict[str, dict[str, Callable[[], str]]]] = {
+    "README.md": {"check": lambda: answers.on_terminal(*CHECK)},
     "docs/ci.md": {
         "pre-commit": lambda: source("docs/ci/pre-commit-config.yaml"),
         "kustomize": lambda: source("docs/ci/pre-commit-kustomize.yaml"),
@@ -99,9 +104,12 @@ BLOCKS: Final[dict[str, dict[str, Callable[[], str]]]] = {
     },
     "docs/formats.md": {"alerts": lambda: source("docs/prometheus/alerts.yaml")},
     "docs/permissions.md": {"cluster": lambda: source("docs/rbac/cluster.yaml")},
-    "docs/getting-started.md": {"check": lambda: sample(*CHECK), "explain": lambda: sample(*EXPLAIN)},
+    "docs/getting-started.md": {
+        "check": lambda: answers.on_terminal(*CHECK),
+        "explain": lambda: answers.on_terminal(*EXPLAIN),
+    },
     "docs/explain.md": {
-        "scale-down": lambda: sample(*EXPLAIN_API),
+        "scale-down": lambda: answers.on_terminal(*EXPLAIN_API),
         "owners": lambda: section_block(rollup),
         "templates": lambda: section_block(templates, unmade),
         "why": lambda: section_block(causes),
@@ -109,6 +117,22 @@ BLOCKS: Final[dict[str, dict[str, Callable[[], str]]]] = {
         "pending": lambda: section_block(waiting),
         "replicas": lambda: section_block(replicas, crowded),
         "engines": lambda: section_block(engines, crowded),
+    },
+    "docs/troubleshooting.md": {
+        "constraints": lambda: answers.explain("explain deploy/coredns -n kube-system", f"{COREDNS}/input.yaml", 1),
+        "nodes": lambda: answers.explain("explain pod/solver-1 -n hpc", f"{SOLVER}/input.yaml", 5),
+        "label": lambda: answers.check("check -n search", f"{OPENSEARCH}/input.yaml"),
+        "anti-affinity": lambda: answers.explain("explain deploy/web -n shop", f"{SYMPTOMS}/anti-affinity.yaml", 2),
+        "one zone": lambda: answers.check("check", f"{INFLATE}/input.yaml"),
+        "defaults": lambda: answers.check("check --defaults", f"{PODINFO}/input.yaml"),
+        "stuck": lambda: answers.check("check", f"{BLUEBIRD}/input.yaml"),
+        "refused": lambda: answers.check("check", f"{SYMPTOMS}/refused.yaml"),
+        "rollout": lambda: answers.explain("explain deploy/frontend -n shop", f"{FRONTEND}/input.yaml", 1),
+        "scale-down": lambda: answers.explain("explain deploy/api -n shop", SAMPLE, 1),
+        "old label": lambda: answers.explain("explain deploy/cart -n shop", SAMPLE, 1),
+        "upgrade": lambda: answers.explain("explain deploy/mail -n shop", SAMPLE, 1),
+        "chart": lambda: answers.failure(f"check -f {SYMPTOMS}/chart.tpl"),
+        "forbidden": lambda: answers.forbidden("check -A"),
     },
 }
 

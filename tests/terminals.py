@@ -1,4 +1,4 @@
-"""The output of a command on a terminal, as text and as a picture."""
+"""The output of a command on a terminal."""
 
 from __future__ import annotations
 
@@ -9,14 +9,8 @@ import struct
 import subprocess
 import sys
 import termios
-from html import escape
 from pathlib import Path
 from typing import Final
-
-from rich.console import Console
-from rich.segment import Segment
-from rich.terminal_theme import MONOKAI
-from rich.text import Text
 
 _ROOT: Final = Path(__file__).parent.parent
 _WITHOUT_SIZE: Final = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "LINES")}
@@ -50,24 +44,3 @@ def printed(columns: int, *arguments: str, lines: int = 50) -> str:
     os.close(ours)
     process.wait(timeout=60)
     return text.decode().replace("\r\n", "\n")
-
-
-def picture(columns: int, *arguments: str) -> str:
-    """Return a terminal with a command and its output, as SVG without references to other files."""
-    screen = Text.from_ansi(f"$ kubectl spread {' '.join(arguments)}\n{printed(columns, *arguments, '--color=always')}")
-    lines = screen.split("\n")
-    width, height = round(columns * _ADVANCE) + 2 * _MARGIN, len(lines) * _LEADING + 2 * _MARGIN
-    body = "".join(_line(line, number) for number, line in enumerate(lines, start=1))
-    return _SVG.format(width=width, height=height, body=body)
-
-
-def _line(line: Text, number: int) -> str:
-    """Return one line of text, with an element for each coloured part."""
-    parts = (_part(segment) for segment in line.render(Console(), end=""))
-    return f'<text x="{_MARGIN}" y="{_MARGIN + number * _LEADING - 5}">{"".join(parts)}</text>\n'
-
-
-def _part(segment: Segment) -> str:
-    text = escape(segment.text, quote=False).replace(" ", "&#160;")
-    color = segment.style and segment.style.color
-    return f'<tspan fill="{color.get_truecolor(MONOKAI).hex}">{text}</tspan>' if color else text

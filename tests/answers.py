@@ -1,0 +1,71 @@
+"""Answers of the plugin as pages show them: on a terminal of 100 columns, without colours."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Final
+
+from click.testing import CliRunner
+
+from kubectl_spread.cli import cli
+from tests.sources.server import Reply, Request, Server, serve, status
+from tests.terminals import printed
+
+COLUMNS: Final = 100
+VERSION: Final = Reply(body=b'{"major": "1", "minor": "37", "gitVersion": "v1.37.1"}')
+FORBIDDEN: Final = status(
+    403, "Forbidden", 'pods is forbidden: User "jane" cannot list resource "pods" in API group "" at the cluster scope'
+)
+
+
+class Forbidding(Server):
+    """An API server that tells its version and forbids everything else."""
+
+    def next(self, request: Request) -> Reply:
+        return VERSION if request.path.endswith("/version") else FORBIDDEN
+
+
+def on_terminal(*arguments: str) -> str:
+    """Return a command and everything that it prints."""
+    return _block(shlex.join(arguments), _printed(arguments))
+
+
+def check(command: str, path: str) -> str:
+    """Return a check of a live cluster, and what it prints for a file except the line about the cluster."""
+    return _block(command, _on_file(command, path).partition("\n\n")[2])
+
+
+def explain(command: str, path: str, paragraphs: int) -> str:
+    """Return an explanation on a live cluster, and the first paragraphs of what it prints for a file."""
+    answer = _on_file(command, path).split("\n\n")
+    return _block(command, "\n\n".join(answer[:paragraphs]) + ("\n…" if answer[paragraphs:] else ""))
+
+
+def failure(command: str) -> str:
+    """Return a command, its output on both streams, and its exit status."""
+    return _failure(command, command)
+
+
+def forbidden(command: str) -> str:
+    """Return a command of a user who may list no pods."""
+    with serve(Reply()) as server:
+        server.__class__ = Forbidding
+        return _failure(command, f"{command} --server {server.url}")
+
+
+def _failure(shown: str, command: str) -> str:
+    answer = CliRunner().invoke(cli, shlex.split(command), prog_name="kubectl spread", env={"KUBECONFIG": "/dev/null"})
+    return _block(shown, f"{answer.output}$ echo $?\n{answer.exit_code}")
+
+
+def _on_file(command: str, path: str) -> str:
+    return _printed([*shlex.split(command), "-f", path, "--server-version", "1.37"])
+
+
+def _printed(arguments: list[str] | tuple[str, ...]) -> str:
+    return printed(COLUMNS, *arguments, "--color=never")
+
+
+def _block(command: str, answer: str) -> str:
+    lines = "\n".join(line.rstrip() for line in answer.strip().splitlines())
+    return f"```console\n$ kubectl spread {command}\n{lines}\n```\n"
