@@ -14,18 +14,6 @@ from typing import Final
 
 _ROOT: Final = Path(__file__).parent.parent
 _WITHOUT_SIZE: Final = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "LINES")}
-_ADVANCE: Final = 8.43
-_LEADING: Final = 19
-_MARGIN: Final = 14
-"""In pixels, of a monospaced font of 14."""
-_SVG: Final = """\
-<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img">
-<title>kubectl spread check</title>
-<rect width="100%" height="100%" rx="8" fill="#0c0c0c"/>
-<g font-family="ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace" font-size="14" fill="#d9d9d9">
-{body}</g>
-</svg>
-"""
 
 
 def printed(columns: int, *arguments: str, lines: int = 50) -> str:
