@@ -21,6 +21,7 @@ LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 INLINE = re.compile(r"`(kubectl[ -]spread [^`]+)`")
+PROMPT = re.compile(r"^\$ (.+)$", re.MULTILINE)
 CALL = re.compile(r"kubectl[ -]spread( .*)")
 TARGET = re.compile(r"^([\w-]+):", re.MULTILINE)
 SEPARATORS = frozenset("|<>;&")
@@ -57,8 +58,8 @@ def test_links_lead_somewhere(page: Path) -> None:
 def commands(page: Path) -> Iterator[list[str]]:
     """Yield the arguments of each `kubectl spread` in the consoles and sentences of a page."""
     text = page.read_text(encoding="utf-8")
-    lines = [line[2:] for kind, body in BLOCK.findall(text) if kind == "console" for line in body.splitlines()]
-    for line in [*lines, *INLINE.findall(prose(page))]:
+    consoles = "\n".join(body for kind, body in BLOCK.findall(text) if kind == "console")
+    for line in [*PROMPT.findall(consoles), *INLINE.findall(prose(page))]:
         for part in _parts(line):
             call = CALL.fullmatch(" ".join(part))
             if call and not call[1].startswith(" --version") and not any(mark in line for mark in ("…", "<TAB>")):
@@ -103,7 +104,8 @@ def parse(words: list[str]) -> None:
 
 
 def test_the_commands_of_pages_are_found() -> None:
-    assert ["check", "-f", "manifests/", "-R"] in list(commands(ROOT / "README.md"))
+    assert ["check", "deploy/web", "sts"] in list(commands(ROOT / "README.md"))
+    assert ["explain", "POD"] in list(commands(ROOT / "docs" / "troubleshooting.md"))
     assert ["check", "-f", "-", "--server-version", "1.37"] in list(commands(ROOT / "docs" / "ci.md"))
 
 
