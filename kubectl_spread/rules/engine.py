@@ -13,6 +13,7 @@ from msgspec import UNSET, UnsetType
 from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.audit.snapshot.scope import Scope
+from kubectl_spread.kube.api.content import is_object_name
 from kubectl_spread.kube.api.fieldpath import FieldPath
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.phrases import sentence
@@ -20,7 +21,7 @@ from kubectl_spread.report import model, projections
 from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules.inputs import rule_inputs
 from kubectl_spread.rules.model import RESTART, Evidence, Rule
-from kubectl_spread.rules.remedy import Remedy, line, literal, patched, replacement
+from kubectl_spread.rules.remedy import Remedy, deleted_pods, line, literal, patched, replacement
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
 from kubectl_spread.suggestions import did_you_mean
 
@@ -220,7 +221,7 @@ def _finding(rule: Rule, rule_input: RuleInput, evidence: Evidence, flags: Seque
         message=message,
         values=values,
         fix=fix,
-        commands=_commands(remedy, rule_input, flags) or UNSET,
+        commands=_commands(remedy, rule_input, evidence, flags) or UNSET,
         patch=model.Patch(operations=list(remedy.patch)) if remedy.patch else UNSET,
         group=f"{rule.code}-{hashlib.sha256(f'{severity} {message}'.encode()).hexdigest()[:8]}",
         source=_source(rule_input),
@@ -239,12 +240,17 @@ def _remedy(rule: Rule, rule_input: RuleInput, evidence: Evidence) -> Remedy:
     return msgspec.structs.replace(remedy, text=text, commands=(*remedy.commands, *replaced.commands))
 
 
-def _commands(remedy: Remedy, rule_input: RuleInput, flags: Sequence[str]) -> list[str]:
-    """Return the commands as lines, with the one that applies the patch unless the object is in a file."""
+def _commands(remedy: Remedy, rule_input: RuleInput, evidence: Evidence, flags: Sequence[str]) -> list[str]:
+    """Return the commands as lines, with the one that applies the patch unless the object is in a file.
+
+    There are none for names that no API server accepts: a file may call a pod ``--all`` or ``../config``.
+    """
     commands = list(remedy.commands)
     if remedy.patch and rule_input.manifest is None:
         commands.append(patched(rule_input.workload, remedy.patch))
-    return [line(command, flags) for command in commands]
+    deleted = (name for command in commands for name in deleted_pods(command))
+    names = (rule_input.namespace, rule_input.workload.name, *evidence.pods, *deleted)
+    return [line(command, flags) for command in commands] if all(map(is_object_name, names)) else []
 
 
 def _rows_of(rule_input: RuleInput, evidence: Evidence) -> list[int]:

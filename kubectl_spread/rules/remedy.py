@@ -18,6 +18,7 @@ PIPES: Final = (">", "|", "&&")
 """Words of a command that the shell reads."""
 _FILTERS: Final = ("merge", "unmerge")
 """Commands of the plugin that read a file and no cluster."""
+_DELETE: Final = ("kubectl", "delete", "pod", "-n")
 _RESTARTABLE: Final = ("Deployment", "StatefulSet", "DaemonSet")
 _COSTS: Final = {
     **dict.fromkeys(_RESTARTABLE, "The patch restarts all pods of the workload"),
@@ -83,7 +84,13 @@ def changed(text: str, operations: Sequence[Operation], rule_input: RuleInput) -
 
 def delete(namespace: str, pods: Sequence[str]) -> tuple[str, ...]:
     """Return the command that deletes pods, which their owner replaces."""
-    return ("kubectl", "delete", "pod", "-n", namespace, *pods)
+    return (*_DELETE, namespace, *pods)
+
+
+def deleted_pods(command: Sequence[str]) -> tuple[str, ...]:
+    """Return the pods that a command of ``delete`` deletes; none for another command."""
+    size = len(_DELETE)
+    return tuple(command[size + 1 :]) if tuple(command[:size]) == _DELETE else ()
 
 
 def patched(workload: ObjectRef, operations: Sequence[Operation]) -> tuple[str, ...]:

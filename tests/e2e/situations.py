@@ -160,7 +160,8 @@ class Situation:
     def _overwrite(self, owner: Json, pods: Sequence[Json]) -> None:
         if not pods:
             return
-        self._cluster.wait_for(lambda: len(self._pods_of(owner)) >= len(pods), what=f"{len(pods)} pods of {owner}")
+        # Controllers wait up to half a minute until they connect to an apiserver that was restarted.
+        self._cluster.wait_for(lambda: len(self._pods_of(owner)) >= len(pods), timeout=90, what=f"the pods of {owner}")
         by_name = {_name(pod): pod for pod in self._pods_of(owner)}
         others = [pod for name, pod in sorted(by_name.items()) if name not in {_name(pod) for pod in pods}]
         for pod in pods:

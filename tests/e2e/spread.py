@@ -51,7 +51,7 @@ class Spread:
 
     def __init__(self, plugins: Path, environment: Mapping[str, str]) -> None:
         """Find the plugin in ``plugins``; the environment says which cluster and user."""
-        self._environment = {**environment, "PATH": f"{plugins}{os.pathsep}{environment['PATH']}"}
+        self.environment = {**environment, "PATH": f"{plugins}{os.pathsep}{environment['PATH']}"}
 
     def __call__(self, *arguments: str, input: str | None = None) -> Answer:  # noqa: A002 - as subprocess.run calls it
         """Run ``kubectl spread`` with these arguments."""
@@ -61,7 +61,7 @@ class Spread:
             check=False,
             capture_output=True,
             text=True,
-            env=self._environment,
+            env=self.environment,
             timeout=120,
         )
         return Answer(completed.returncode, completed.stdout, completed.stderr)

@@ -1,4 +1,4 @@
-"""Everything that a finding advises to type heals it on the real control plane, and harms nothing else."""
+"""What a finding advises to type heals it on the real control plane, and harms nothing else."""
 
 from __future__ import annotations
 
@@ -6,18 +6,21 @@ import json
 import shlex
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import pytest
 
+from kubectl_spread.rules import RULES
+from kubectl_spread.rules.model import Rule
+from tests import contract
 from tests.builders import Json
 from tests.controlplane import binaries
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.fixtures import require_built
 from tests.e2e.situations import Example, Situation, example
-from tests.e2e.spread import Plugin, Spread
+from tests.e2e.spread import Plugin, Spread, named
 from tests.e2e.workloads import pods, scheduled
 from tests.rules.test_rules import BAD, findings, name
 
@@ -26,27 +29,27 @@ pytestmark = pytest.mark.e2e
 _QUIET: Final = 1.0
 """The seconds without a change after which nothing changes."""
 _BUILT: Final = {version.rpartition(".")[0].removeprefix("v"): version for version in binaries.OLDER_APISERVERS}
-
-
 _OWNER_UNREAD: Final = ("SPR108",)
-"""Rules that are about pods whose pod template is unknown."""
+"""Rules about pods whose pod template is not read."""
+_AFTER_THE_CHANGE: Final = ("SPR404",)
+"""Rules whose commands are to be run after the change of version that ``--to`` announces."""
+_FIXED: Final = ("Pod", "Job")
+"""Kinds whose pod spec the API does not change, so that only the manifest can be patched."""
 
 
-class Remedy(NamedTuple):
-    """What the findings of an example advise: commands or a patch."""
-
-    path: Path
-    kind: str
-
-
-def _remedies() -> Iterator[Remedy]:
-    """Yield each kind of remedy of each example."""
-    for path in BAD:
-        own = [finding for finding in findings(path) if finding["code"] == path.parent.name]
-        yield from (Remedy(path, kind) for kind in ("commands", "patch") if any(kind in finding for finding in own))
+def _own(path: Path) -> list[Json]:
+    """Return the findings of the example's rule that have something to type."""
+    return [
+        finding
+        for finding in findings(path)
+        if finding["code"] == path.parent.name and ("commands" in finding or "patch" in finding)
+    ]
 
 
-REMEDIES: Final = sorted(_remedies(), key=lambda remedy: example(remedy.path).minor)
+ADVISED: Final = sorted((path for path in BAD if _own(path)), key=lambda path: example(path).minor)
+IN_FILES: Final = [
+    path for path in ADVISED if any("patch" in finding and "source" in finding for finding in _own(path))
+]
 
 
 class Ward:
@@ -55,9 +58,9 @@ class Ward:
     def __init__(self, cluster: ControlPlane, plugin: Plugin) -> None:
         self.cluster = cluster
         self._plugin = plugin
-        self._served: tuple[str, dict[str, bool]] = "", {}
+        self._served: tuple[str, Mapping[str, bool]] = "", {}
 
-    def serve(self, minor: str, gates: dict[str, bool]) -> None:
+    def serve(self, minor: str, gates: Mapping[str, bool]) -> None:
         """Run the API server of a minor, if it is built; "" is the newest."""
         minor = minor if minor in _BUILT else ""
         if (minor, gates) != self._served:
@@ -71,17 +74,21 @@ class Ward:
 
     def shell(self, script: str, directory: Path) -> None:
         """Run lines as somebody who pastes them, and stop at the first that fails."""
-        environment = self.spread()._environment
-        done = subprocess.run(
-            ["bash", "-e", "-o", "pipefail", "-c", script],
-            cwd=directory,
-            env=environment,
-            check=False,
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
+        done = paste(script, directory, self.spread().environment)
         assert done.returncode == 0, f"{script}\n{done.stdout}{done.stderr}"
+
+
+def paste(script: str, directory: Path, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run lines in a shell that stops at the first that fails."""
+    return subprocess.run(
+        ["bash", "-e", "-o", "pipefail", "-c", script],
+        cwd=directory,
+        env=environment,
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -96,8 +103,8 @@ def _key(finding: Json) -> tuple[str, ...]:
     return finding["code"], finding["object"]["kind"], finding["object"]["name"], finding["path"]
 
 
-def _loud(found: Sequence[Json]) -> set[tuple[str, ...]]:
-    return {_key(finding) for finding in found if finding["severity"] != "info"}
+def _loud(present: Sequence[Json]) -> set[tuple[str, ...]]:
+    return {_key(finding) for finding in present if finding["severity"] != "info"}
 
 
 def _settle(cluster: ControlPlane, namespace: str) -> None:
@@ -107,13 +114,9 @@ def _settle(cluster: ControlPlane, namespace: str) -> None:
     def quiet() -> bool:
         nonlocal since, last
         listed = pods(cluster, namespace)
-        now = json.dumps(
-            [[pod["metadata"]["uid"], pod["spec"].get("nodeName"), pod["status"].get("phase")] for pod in listed]
-        )
-        waiting = [pod for pod in listed if pod["status"].get("phase") != "Running"]
-        moving = any("deletionTimestamp" in pod["metadata"] for pod in listed) or any(
-            not scheduled(pod) and "schedulingGates" not in pod["spec"] for pod in waiting
-        )
+        now = json.dumps([(pod["metadata"]["uid"], pod["spec"].get("nodeName")) for pod in listed])
+        moving = any("deletionTimestamp" in pod["metadata"] or not _placed(pod) for pod in listed)
+        moving = moving or not all(map(_observed, _workloads(cluster, namespace)))
         if moving or now != last:
             since, last = time.monotonic(), now
         return time.monotonic() - since > _QUIET
@@ -121,57 +124,137 @@ def _settle(cluster: ControlPlane, namespace: str) -> None:
     cluster.wait_for(quiet, timeout=60, what="the pods are settled")
 
 
-def _report(ward: Ward, case: Example, namespace: str, code: str) -> list[Json]:
-    options = [*case.options]
-    if "--server-version" in options and case.minor in _BUILT:
-        index = options.index("--server-version")
-        del options[index : index + 2]
-    options += ["-o", "json", "--fail-on", "never"]
+def _workloads(cluster: ControlPlane, namespace: str) -> Iterator[Json]:
+    for plural in ("deployments", "statefulsets", "daemonsets"):
+        yield from cluster.api.get(f"/apis/apps/v1/namespaces/{namespace}/{plural}")["items"]
+
+
+def _observed(workload: Json) -> bool:
+    """Tell whether the controller has acted on the present template."""
+    return bool(workload["status"].get("observedGeneration") == workload["metadata"]["generation"])
+
+
+def _placed(pod: Json) -> bool:
+    """Tell whether a pod runs, or waits for a gate or for a node."""
+    if pod["status"].get("phase") == "Running" or "schedulingGates" in pod["spec"]:
+        return True
+    return "nodeName" not in pod["spec"] and bool(scheduled(pod))
+
+
+def _options(case: Example, *, changed: bool) -> list[str]:
+    """Return the options of an example, without those that are true of the cluster."""
+    options = list(case.options)
+    gone = ["--from", "--to"] if changed else []
+    for option in ("--server-version", *gone):
+        if option in options and (changed or case.minor in _BUILT):
+            index = options.index(option)
+            del options[index : index + 2]
+    return options
+
+
+def _findings(ward: Ward, code: str, namespace: str, options: Sequence[str]) -> list[Json]:
+    arguments = ("check", "-o", "json", "--fail-on", "never", *options)
     if code in _OWNER_UNREAD:
-        # The owner is on the cluster, and the user may not read it.
         capture = ward.cluster.kubectl("get", "pods,nodes", "-n", namespace, "-o", "json").stdout
-        answer = ward.spread()("check", "-f", "-", *options, input=capture)
+        answer = ward.spread()(*arguments, "-f", "-", input=capture)
     else:
-        answer = ward.spread()("check", "-n", namespace, *options)
+        answer = ward.spread()(*arguments, "-n", namespace)
     assert answer.status == 0, answer.stderr
-    found: list[Json] = answer.report["findings"]
-    return found
+    present: list[Json] = answer.report["findings"]
+    return present
 
 
-def _uids(cluster: ControlPlane, namespace: str) -> dict[str, str]:
-    return {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in pods(cluster, namespace)}
+def _others(cluster: ControlPlane, namespace: str, finding: Json) -> dict[str, str]:
+    """Return the UIDs of the pods that a finding is not about.
+
+    A skew is about all pods that are counted together; a fix that deletes pods of another workload names it.
+    """
+    workload = finding["object"]["name"]
+    replaced = set(finding["pods"])
+    if "(of " in finding["fix"]:
+        replaced.update(word for command in finding["commands"] for word in shlex.split(command))
+    return {
+        pod["metadata"]["name"]: pod["metadata"]["uid"]
+        for pod in pods(cluster, namespace)
+        if pod["metadata"]["name"] not in replaced
+        if pod["metadata"]["name"] != workload and not pod["metadata"]["name"].startswith(f"{workload}-")
+    }
 
 
-@pytest.mark.parametrize("remedy", REMEDIES, ids=lambda remedy: f"{name(remedy.path)} {remedy.kind}")
-def test_the_remedy_heals_the_finding(ward: Ward, tmp_path: Path, remedy: Remedy) -> None:
-    """The finding is gone, no finding is new at warning or above, and no other pod was replaced."""
-    case, code = example(remedy.path), remedy.path.parent.name
-    upgrade = "--to" in case.options
-    ward.serve(case.minor, {} if upgrade else case.gates)
+def _script(finding: Json) -> str:
+    """Return what a finding advises to type; a patch is applied as the report has it."""
+    if "commands" not in finding:
+        return ""
+    if "patch" in finding:
+        applied = json.dumps(finding["patch"]["operations"])
+        assert any(json.loads(words[-1]) == json.loads(applied) for words in _patches(finding)), finding["commands"]
+    return "\n".join(finding["commands"])
+
+
+def _patches(finding: Json) -> Iterator[list[str]]:
+    for command in finding["commands"]:
+        words = shlex.split(command)
+        if "patch" in words and "--type=json" in words:
+            yield words
+
+
+@pytest.mark.parametrize("path", ADVISED, ids=name)
+def test_the_commands_heal_the_finding(ward: Ward, tmp_path: Path, path: Path) -> None:
+    """The finding is gone, no finding is new at warning or above, and no pod of another workload was replaced."""
+    case, code = example(path), path.parent.name
+    changes = code in _AFTER_THE_CHANGE
+    ward.serve(case.minor, {} if "--to" in case.options else case.gates)
     with ward.cluster.namespace("case") as namespace:
         Situation(ward.cluster, case, namespace).make()
         _settle(ward.cluster, namespace)
-        before = _report(ward, case, namespace, code)
-        advised = [finding for finding in before if finding["code"] == code and remedy.kind in finding]
-        assert advised, [(_key(finding), finding.get(remedy.kind)) for finding in before]
+        before = _findings(ward, code, namespace, _options(case, changed=False))
+        own = [finding for finding in before if finding["code"] == code]
+        assert own, before
+        advised = [finding for finding in own if _script(finding)]
+        assert advised or (path in IN_FILES and own[0]["object"]["kind"] in _FIXED), own
+        if changes:
+            ward.serve(case.options[case.options.index("--to") + 1], {})
         for finding in advised:
-            present = [each for each in _report(ward, case, namespace, code) if _key(each) == _key(finding)]
-            if not present:
-                continue
-            uids = _uids(ward.cluster, namespace)
-            script = _script(present[0], remedy.kind)
-            print(script)
-            ward.shell(script, tmp_path)
-            _settle(ward.cluster, namespace)
-            after = _report(ward, case, namespace, code)
-            assert _key(finding) not in map(_key, after), [each for each in after if _key(each) == _key(finding)]
-            assert _loud(after) <= _loud(before), after
-            print(uids)
+            if changes or _key(finding) in map(_key, _findings(ward, code, namespace, _options(case, changed=changes))):
+                others = _others(ward.cluster, namespace, finding)
+                print(_script(finding))
+                ward.shell(_script(finding), tmp_path)
+                _settle(ward.cluster, namespace)
+                after = _findings(ward, code, namespace, _options(case, changed=changes))
+                assert [each for each in after if _key(each) == _key(finding)] == []
+                assert _loud(after) - _loud(before) == set()
+                assert others.items() <= _others(ward.cluster, namespace, finding).items()
 
 
-def _script(finding: Json, kind: str) -> str:
-    if kind == "commands":
-        return "\n".join(finding["commands"])
-    workload = f"{finding['object']['kind']}/{finding['object']['name']}"
-    operations = json.dumps(finding["patch"]["operations"])
-    return shlex.join(["kubectl", "patch", workload, "-n", finding["namespace"], "--type=json", "-p", operations])
+@pytest.mark.parametrize("path", IN_FILES, ids=name)
+def test_the_patch_heals_the_manifest(ward: Ward, tmp_path: Path, path: Path) -> None:
+    """The real kubectl applies the patch to the file."""
+    case, manifest = example(path), tmp_path / "manifest.yaml"
+    workload = path.read_text(encoding="utf-8")
+    manifest.write_text(workload, encoding="utf-8")
+    arguments = ("check", "-o", "json", "--fail-on", "never", *case.options, "-f")
+    before = contract.loaded(ward.spread()(*arguments, str(manifest)).stdout)["findings"]
+    own = [finding for finding in before if finding["code"] == path.parent.name and "patch" in finding]
+    assert own
+    for finding in own:
+        (document,) = (each for each in (*case.workloads, *case.pods) if named_as(finding, each))
+        manifest.write_text(json.dumps(document), encoding="utf-8")
+        applied = json.dumps(finding["patch"]["operations"])
+        command = ["patch", "--local", "-f", str(manifest), "--type=json", "-p", applied, "-o", "json"]
+        manifest.write_text(ward.cluster.kubectl(*command).stdout, encoding="utf-8")
+        after = contract.loaded(ward.spread()(*arguments, str(manifest)).stdout)["findings"]
+        assert [each for each in after if _key(each) == _key(finding)] == []
+        assert _loud(after) - _loud(before) == set()
+
+
+def named_as(finding: Json, document: Json) -> bool:
+    """Tell whether a finding is about an object."""
+    return named(finding["object"]) == named({"kind": document["kind"], "name": document["metadata"]["name"]})
+
+
+@pytest.mark.parametrize("rule", [rule for rule in RULES if rule.remedies], ids=lambda rule: rule.code)
+def test_each_rule_that_promises_a_remedy_has_an_example_here(rule: Rule) -> None:
+    """A new rule whose remedy nobody runs fails."""
+    own = [finding for path in ADVISED if path.parent.name == rule.code for finding in _own(path)]
+    promised = {"command": "commands", "patch": "patch"}
+    assert [kind for kind in rule.remedies if not any(promised[kind] in finding for finding in own)] == []

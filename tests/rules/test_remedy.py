@@ -72,3 +72,12 @@ def test_a_bare_pod_that_unmerge_cannot_correct_has_no_commands(code: str) -> No
 def test_the_commands_of_a_finding_are_no_alternatives() -> None:
     """They are run one after the other, so deleting the pod and restarting all pods cannot both be commands."""
     assert commands("SPR101/bad-siblings-no-longer-count-it", "SPR101") == [["kubectl delete pod -n default web-0"]]
+
+
+@pytest.mark.parametrize("name", ["--all", "../config", "a;b", "$(id)", "a b", "A"])
+def test_nothing_is_typed_for_a_name_that_the_api_refuses(name: str, tmp_path: Path) -> None:
+    """A file may have any name, and a shell or kubectl would read some of them as something else."""
+    example = (HERE / "SPR101/bad-siblings-no-longer-count-it.yaml").read_text(encoding="utf-8")
+    renamed = tmp_path / "renamed.yaml"
+    renamed.write_text(example.replace("name: web-0", f"name: '{name}'"), encoding="utf-8")
+    assert commands(str(renamed.with_suffix("")), "SPR101") == [[]]

@@ -86,3 +86,8 @@ def dns_label_problems(name: str) -> Iterator[str]:
     if re.fullmatch(_DNS_LABEL, name):
         return
     yield "must not contain dots" if re.fullmatch(_DNS_SUBDOMAIN, name) else _DNS_LABEL_HELP
+
+
+def is_object_name(name: str) -> bool:
+    """Tell whether the API server accepts a name of a pod or workload, as IsDNS1123Subdomain does."""
+    return len(name) <= _DNS_SUBDOMAIN_MAX and re.fullmatch(_DNS_SUBDOMAIN, name) is not None
