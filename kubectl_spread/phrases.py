@@ -41,10 +41,9 @@ def named(kind: str, name: str) -> str:
 
 def domains(key: str, values: Sequence[str], *, most: int = _NAMED) -> str:
     """Return topology domains as readers call them: ``zone a``, ``zones a and b``, ``nodes n1, n2 and 3 more``."""
-    noun = _DOMAINS.get(key)
-    if noun is None:
-        return f"{key}={listed([value(text) for text in values], most)}"
-    return f"{noun if len(values) == 1 else f'{noun}s'} {listed([value(text) for text in values], most)}"
+    noun = _DOMAINS.get(key, "domain")
+    prefix = "" if key in _DOMAINS else f"{key}="
+    return f"{noun if len(values) == 1 else f'{noun}s'} {prefix}{listed([value(text) for text in values], most)}"
 
 
 def listed(names: Sequence[str], most: int = _NAMED) -> str:

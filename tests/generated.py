@@ -14,9 +14,11 @@ from click.testing import CliRunner
 from kubectl_spread.cli import cli
 from kubectl_spread.explain.explanation import Explanation
 from kubectl_spread.render.explanation import Section
+from kubectl_spread.render.sections.conclusion import conclusion
+from kubectl_spread.render.sections.domains import domains
+from kubectl_spread.render.sections.engines import engines
 from kubectl_spread.render.sections.placing import replicas, waiting
 from kubectl_spread.render.sections.rollup import rollup
-from kubectl_spread.render.sections.skews import causes, engines, evictions
 from kubectl_spread.render.sections.terms import templates
 from kubectl_spread.render.terminal import Terminal
 from tests import answers, schemas
@@ -112,8 +114,8 @@ BLOCKS: Final[dict[str, dict[str, Callable[[], str]]]] = {
         "scale-down": lambda: answers.on_terminal(*EXPLAIN_API),
         "owners": lambda: section_block(rollup),
         "templates": lambda: section_block(templates, unmade),
-        "why": lambda: section_block(causes),
-        "evictions": lambda: section_block(evictions, crowded),
+        "why": lambda: section_block(domains),
+        "evictions": lambda: section_block(conclusion, crowded),
         "pending": lambda: section_block(waiting),
         "replicas": lambda: section_block(replicas, crowded),
         "engines": lambda: section_block(engines, crowded),

@@ -15,7 +15,7 @@ from kubectl_spread.diagnosis.skew_fix import PlacementCheck
 from kubectl_spread.explain import history, other_workloads, relabelling
 from kubectl_spread.explain.uneven_rows import UnevenRow, uneven_rows
 from kubectl_spread.explain.workload_pods import PodsByWorkload
-from kubectl_spread.phrases import plural
+from kubectl_spread.phrases import capitalized, plural
 from kubectl_spread.report import model
 
 
@@ -101,7 +101,9 @@ def _terminating(uneven: UnevenRow) -> Iterator[SkewCause]:
     with_them = uneven.spread.changed(terminating)
     if terminating and uneven.settled_by(with_them):
         pods = plural(sum(terminating.values()), "terminating pod")
-        yield _cause(uneven, CauseName.TERMINATING, f"{pods} no longer counted: {uneven.skews(with_them, 'with them')}")
+        verb = "is" if sum(terminating.values()) == 1 else "are"
+        text = f"{pods} {verb} not counted. {uneven.skews(with_them, 'With them')}"
+        yield _cause(uneven, CauseName.TERMINATING, text)
 
 
 def _other_pods(uneven: UnevenRow) -> Iterator[SkewCause]:
@@ -115,8 +117,9 @@ def _closed_domains(uneven: UnevenRow) -> Iterator[SkewCause]:
     for domain, refusals in _obstacles_in_low_domains(uneven).items():
         if refusals:
             most = Counter(obstacle.cause for obstacle in refusals).most_common(1)[0][0]
-            number = plural(uneven.spread.match_num[domain], "pod")
-            text = f"{uneven.domain(domain)} has {number} and cannot take one: {obstacles.summary(refusals)}"
+            number = plural(uneven.spread.match_num[domain], "pod") if uneven.spread.match_num[domain] else "no pods"
+            name = capitalized(uneven.domain(domain))
+            text = f"{name} has {number} and cannot take one ({obstacles.summary(refusals)})."
             texts.setdefault(most, []).append(text)
     yield from (_cause(uneven, name, texts[kind]) for kind, name in _CLOSED.items() if kind in texts)
 
@@ -147,7 +150,7 @@ def _late_node(uneven: UnevenRow) -> Iterator[SkewCause]:
 
 def _default_constraints(uneven: UnevenRow) -> Iterator[SkewCause]:
     if uneven.row.term.default:
-        text = "the pods have no constraint of their own: this is a default one of the scheduler"
+        text = "The pods have no constraint of their own, so the scheduler applies this default constraint."
         yield _cause(uneven, CauseName.DEFAULT_CONSTRAINTS, text)
 
 
@@ -157,22 +160,23 @@ def _soft_constraint(uneven: UnevenRow) -> Iterator[SkewCause]:
     open_domains = [domain for domain, refusals in _obstacles_in_low_domains(uneven).items() if refusals is None]
     if open_domains:
         text = (
-            "likely: ScheduleAnyway is a preference that other scores outweigh; "
-            f"{uneven.domain(open_domains[0])} could take a pod now"
+            "ScheduleAnyway is only a preference, which other scores of the scheduler can outweigh. "
+            f"{capitalized(uneven.domain(open_domains[0]))} could take a pod now."
         )
         yield _cause(uneven, CauseName.SOFT_CONSTRAINT, text, Confidence.LIKELY)
 
 
 def _searched(uneven: UnevenRow) -> list[str]:
     searched = (
-        "looked at: changed labels, terminating pods, pods of other workloads and revisions, what keeps pods from the "
-        "lower domains, ages of nodes and pods, events (they are kept for an hour), managedFields of spec.replicas"
+        "The cause cannot be determined from the API. Checked were changed labels, terminating pods, pods of other "
+        "workloads and revisions, the nodes of the lower domains, the ages of nodes and pods, events (kept for an "
+        "hour) and managedFields of spec.replicas."
     )
     evidence = [searched]
     if uneven.spread.short_of_domains:
         evidence.append(
-            f"minDomains is {uneven.spread.constraint.min_domains} and {len(uneven.spread.match_num)} are eligible: "
-            "the minimum counts as 0"
+            f"minDomains is {uneven.spread.constraint.min_domains}, but only {len(uneven.spread.match_num)} domains "
+            "are eligible, so the global minimum counts as 0."
         )
     return evidence
 

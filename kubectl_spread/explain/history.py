@@ -14,7 +14,7 @@ from kubectl_spread.audit.snapshot.revisions import LABELS
 from kubectl_spread.explain.uneven_rows import Proof, UnevenRow
 from kubectl_spread.explain.workload_pods import LONG_AGO
 from kubectl_spread.kube.api import labels as labelselectors
-from kubectl_spread.phrases import plural
+from kubectl_spread.phrases import named, plural
 from kubectl_spread.report.projections import timestamp
 
 _SCALED_DOWN: Final = re.compile(
@@ -38,12 +38,12 @@ def rollout(uneven: UnevenRow) -> Proof | None:
 
 def _continuing(uneven: UnevenRow, older: Counter[str]) -> Proof | None:
     without = uneven.spread.without(older)
-    pods = f"{plural(older.total(), 'pod')} of older revisions also counted"
+    pods = f"{plural(older.total(), 'pod')} of older revisions"
     if uneven.settled_by(without):
-        return Proof(Confidence.CERTAIN, f"{pods}: {uneven.skews(without, 'without them')}")
+        return Proof(Confidence.CERTAIN, f"The constraint also counts {pods}. {uneven.skews(without, 'Without them')}")
     if not uneven.per_domain(uneven.workload_pods.revisions[-1].pods):
         return None
-    return Proof(Confidence.LIKELY, f"likely: {pods} when those of the newest were placed, and still do")
+    return Proof(Confidence.LIKELY, f"When pods of the newest revision were placed, {pods} counted, and they still do.")
 
 
 def _finished(uneven: UnevenRow) -> Proof | None:
@@ -60,15 +60,17 @@ def _finished(uneven: UnevenRow) -> Proof | None:
             return None
         number = max(before for _, before in steps)
         counted = plural(number, "pod") if number else "pods"
-        text = f"its pods were created while {counted} of the older revision still counted: {_quoted(steps[0][0])}"
+        text = (
+            f"Its pods were created while {counted} of the older revision still counted. Event: {_quoted(steps[0][0])}"
+        )
         return Proof(Confidence.CERTAIN, text)
     if last is None or newest.created is None or last - newest.created > timedelta(minutes=_ROLLOUT_MINUTES):
         return None
     predecessor = f"came after {older[-1].ref.name}" if older else f"is revision {newest.revision}"
     return Proof(
         Confidence.LIKELY,
-        f"likely: its pods were created within {_ROLLOUT_MINUTES} minutes of {newest.ref.kind} {newest.ref.name}, "
-        f"which {predecessor}, and the selector counts pods of {'both' if older else 'older revisions too'}",
+        f"Its pods were created within {_ROLLOUT_MINUTES} minutes of {newest.ref.kind} {newest.ref.name}, which "
+        f"{predecessor}, and the selector counts pods of {'both' if older else 'older revisions too'}.",
     )
 
 
@@ -86,7 +88,10 @@ def scale_down(uneven: UnevenRow) -> Proof | None:
     later = [event for event in events if event.last is not None and event.last >= last]
     if not later:
         return None
-    text = f"{_quoted(later[0])}; no pod was created since, and what is deleted is not chosen by constraints"
+    text = (
+        "Pods were deleted and none was created since. Constraints do not decide which pods are deleted. "
+        f"Event: {_quoted(later[0])}"
+    )
     return Proof(Confidence.CERTAIN, text)
 
 
@@ -107,8 +112,8 @@ def late_nodes(uneven: UnevenRow) -> Iterator[Proof]:
         first = min((time for time in node_times if time is not None), default=last)
         if None not in node_times and first > last:
             text = (
-                f"likely: the oldest node of {uneven.domain(domain)} was created at {timestamp(first)}, after every "
-                f"pod of fuller domains (the last at {timestamp(last)})"
+                f"The oldest node of {uneven.domain(domain)} was created at {timestamp(first)}, after every pod of the "
+                f"fuller domains (the last at {timestamp(last)})."
             )
             yield Proof(Confidence.LIKELY, text)
 
@@ -128,8 +133,8 @@ def _rescaled(uneven: UnevenRow, last: datetime) -> Proof | None:
     scaled = record.scaled
     return Proof(
         Confidence.LIKELY,
-        f"likely: {scaled.manager}, which owns spec.replicas of {workload.kind} {workload.name}, wrote at "
-        f"{timestamp(scaled.time)}, and the newest pod was created at {timestamp(last)}",
+        f"{scaled.manager}, which owns spec.replicas of {named(workload.kind, workload.name)}, wrote it at "
+        f"{timestamp(scaled.time)}. The newest pod was created before that, at {timestamp(last)}.",
     )
 
 

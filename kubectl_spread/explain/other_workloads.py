@@ -9,7 +9,7 @@ from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.explain.uneven_rows import Proof, UnevenRow
 from kubectl_spread.explain.workload_pods import counter, others
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.phrases import plural, some
+from kubectl_spread.phrases import named, plural, some
 
 
 def proof(uneven: UnevenRow) -> Proof | None:
@@ -26,12 +26,12 @@ def proof(uneven: UnevenRow) -> Proof | None:
     workloads = sorted({uneven.audit.snapshot.workload(pod) for pod in pods})
     if sum(_has_constraint(pod, uneven) for pod in pods) == foreign.total():
         text = (
-            f"likely meant: the selector counts the pods of {len(workloads) + 1} workloads together, which all have "
-            f"this constraint{_list(workloads)}: {uneven.skews(without, 'of its own pods alone')}"
+            f"The selector counts the pods of {len(workloads) + 1} workloads together{_list(workloads)}. All of them "
+            f"have this constraint, so that is probably intended. {uneven.skews(without, 'Without the other pods')}"
         )
         return Proof(Confidence.LIKELY, text)
-    text = f"{plural(foreign.total(), 'pod')} of other workloads counted{_list(workloads)}"
-    return Proof(Confidence.CERTAIN, f"{text}: {uneven.skews(without, 'without them')}")
+    text = f"The selector also counts {plural(foreign.total(), 'pod')} of other workloads{_list(workloads)}."
+    return Proof(Confidence.CERTAIN, f"{text} {uneven.skews(without, 'Without them')}")
 
 
 def _has_constraint(pod: PodRecord, uneven: UnevenRow) -> bool:
@@ -53,5 +53,5 @@ def _pods_of_others(uneven: UnevenRow) -> list[PodRecord]:
 
 
 def _list(workloads: Iterable[ObjectRef]) -> str:
-    names = [f"{workload.kind} {workload.name}" for workload in workloads]
+    names = [named(workload.kind, workload.name) for workload in workloads]
     return f" ({some(names)})" if names else ""

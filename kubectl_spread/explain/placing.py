@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import UNSET, UnsetType
 
@@ -30,11 +30,13 @@ _SPREAD: Final = "spread"
 _POD_AFFINITY: Final = "podAffinity"
 ORDER: Final = (*_FILTERS.values(), _SPREAD, _POD_AFFINITY)
 """The filters that are modelled, in the scheduler's order."""
-_UNREAD_NAMESPACES: Final = "pods of other namespaces were not read: what they take of nodes, and whom they keep away"
+_UNREAD_NAMESPACES: Final = (
+    "pods of other namespaces were not read, so neither their resources nor their anti-affinity is known"
+)
 
 
 class NodeRefusal(model.Part, frozen=True, kw_only=True):
-    """Nodes that will not take the next pod, all for the same reason.
+    """Nodes that will not take the next pod, all for the same reason; domains with equal counts share one.
 
     ``filter`` is ``cordon``, ``taints``, ``nodeAffinity``, ``resources``, ``spread`` or ``podAffinity``.
     """
@@ -69,21 +71,22 @@ def place(pod_class: PodClass, pods: Sequence[str], audit: Audit) -> Placing:
     repelled = audit.affinity.refusals(pod_class)
     filters = NodeFilters(pod_class, hard, repelled or {}, audit)
     allowed: list[str] = []
-    refused: dict[tuple[str, str], list[str]] = {}
+    nodes_by_refusal: dict[_Refusal, list[Node]] = {}
     for node in audit.nodes.nodes:
         first_refusal = filters.first_refusal(node.metadata.name)
-        names = allowed if first_refusal is None else refused.setdefault(_reason(first_refusal, node), [])
-        names.append(node.metadata.name)
+        if first_refusal is None:
+            allowed.append(node.metadata.name)
+        else:
+            nodes_by_refusal.setdefault(_refusal(first_refusal, node), []).append(node)
+    refused = [refusal.of(nodes) for refusal, nodes in nodes_by_refusal.items()]
     if len(allowed) > 1 and (failure := _failure(pod_class, required=False)):
-        refused[failure], allowed = allowed, []
+        refused.append(NodeRefusal(filter=failure[0], reason=failure[1], nodes=allowed))
+        allowed = []
     return Placing(
         pods=list(pods),
         allowed=allowed,
         scores=(rank(pod_class, allowed, audit) if len(allowed) > 1 else {}) or UNSET,
-        refused=[
-            NodeRefusal(filter=name, reason=reason, nodes=refused[name, reason])
-            for name, reason in sorted(refused, key=lambda reason: (ORDER.index(reason[0]), reason[1]))
-        ],
+        refused=sorted(refused, key=lambda refusal: (ORDER.index(refusal.filter), refusal.reason)),
         unknown=_unknown(repelled, audit) or UNSET,
     )
 
@@ -142,22 +145,34 @@ def _unknown(repelled: Mapping[str, AffinityAnswer] | None, audit: Audit) -> lis
     return unknown if audit.snapshot.anti_affinity.everywhere else [*unknown, _UNREAD_NAMESPACES]
 
 
-def _reason(refusal: FirstRefusal, node: Node) -> tuple[str, str]:
-    """Return the filter that refuses a node, and the reason."""
+class _Refusal(NamedTuple):
+    """The filter that refuses nodes, and the reason; ``key`` is the topology key if their domains belong to it."""
+
+    filter: str
+    reason: str
+    key: str = ""
+
+    def of(self, nodes: Sequence[Node]) -> NodeRefusal:
+        """Return the refusal of some nodes, which names their domains."""
+        reason = self.reason
+        if self.key:
+            values = sorted({node.metadata.labels[self.key] for node in nodes})
+            reason = f"{phrases.domains(self.key, values)} would exceed maxSkew: {reason}"
+        return NodeRefusal(filter=self.filter, reason=reason, nodes=[node.metadata.name for node in nodes])
+
+
+def _refusal(refusal: FirstRefusal, node: Node) -> _Refusal:
     match refusal:
         case Obstacle():
-            return _FILTERS[refusal.cause], refusal.text
+            return _Refusal(_FILTERS[refusal.cause], refusal.text)
         case Spread():
-            return _SPREAD, _spread_reason(refusal, node)
+            key = refusal.constraint.topology_key
+            value = node.metadata.labels.get(key)
+            if value is None:
+                return _Refusal(_SPREAD, f"no label {key}")
+            return _Refusal(_SPREAD, formula(refusal, value), key)
         case _:
-            return _POD_AFFINITY, AFFINITY_WORDS[refusal]
-
-
-def _spread_reason(spread: Spread, node: Node) -> str:
-    """Return the reason why a hard constraint refuses a node, with the numbers."""
-    key = spread.constraint.topology_key
-    value = node.metadata.labels.get(key)
-    return f"no label {key}" if value is None else f"{key} {phrases.value(value)}: {formula(spread, value)}"
+            return _Refusal(_POD_AFFINITY, AFFINITY_WORDS[refusal])
 
 
 def formula(spread: Spread, value: str) -> str:

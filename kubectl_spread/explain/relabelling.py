@@ -25,7 +25,9 @@ def evidence(uneven: UnevenRow) -> list[str]:
         return []
     number = plural(len(lost) + len(gained), "pod")
     names = some([pod.name for pod in (*lost, *gained)])
-    return [f"{number} changed a label that the selector asks for ({names}): {uneven.skews(before, 'before that')}"]
+    return [
+        f"A label that the selector requires was changed on {number} ({names}). {uneven.skews(before, 'Without that')}"
+    ]
 
 
 def _changes(members: Sequence[EvaluatedPod]) -> Iterator[str]:
@@ -36,11 +38,11 @@ def _changes(members: Sequence[EvaluatedPod]) -> Iterator[str]:
             if key.verdict in RELABELLED and key.stored is not None:
                 pods_by_change.setdefault((key.key, key.stored, key.label), []).append(member.pod.name)
     for (name, stored, label), pods in pods_by_change.items():
-        former = f"{name} of {some(sorted(pods))} was {value(stored)} at creation and is"
+        former = f"Label {name} of {some(sorted(pods))} was {value(stored)} at creation and is"
         if label is None:
-            yield f"{former} gone: the selector counts pods of {value(stored)}, among which it is not itself"
+            yield f"{former} gone now. The selector requires {name}={value(stored)}, so it does not match the pod."
         else:
-            yield f"{former} {value(label)} now: the selector asks for both and selects no pod"
+            yield f"{former} {value(label)} now. The selector requires both values, so it matches no pod."
 
 
 def _moved(uneven: UnevenRow) -> tuple[list[PodRecord], list[PodRecord]]:

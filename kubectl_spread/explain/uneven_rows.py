@@ -13,6 +13,7 @@ from kubectl_spread.audit.merge.verdicts import Confidence, Verdict
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.explain.workload_pods import PodsByWorkload, WorkloadPods, counter, per_domain
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
+from kubectl_spread.phrases import domains
 
 RELABELLED: Final = frozenset({Verdict.STALE_LABEL, Verdict.REMOVED_LABEL})
 """The verdicts on pods with a label that changed after the pod was created."""
@@ -56,8 +57,8 @@ class UnevenRow(msgspec.Struct, frozen=True):
         return [pod for pod in self.workload_pods.pods if counts(pod)]
 
     def domain(self, value: str) -> str:
-        """Return a domain in words: the topology key and the value."""
-        return f"{self.spread.constraint.topology_key} {value or chr(34) * 2}"
+        """Return a domain in words: ``zone a``."""
+        return domains(self.spread.constraint.topology_key, [value])
 
     def nodes_of(self, value: str) -> list[str]:
         """Return the eligible nodes of a domain."""
@@ -68,8 +69,8 @@ class UnevenRow(msgspec.Struct, frozen=True):
         return not count.exceeds_max_skew if self.skewed else count.frees(self.spread)
 
     def skews(self, count: Spread, when: str) -> str:
-        """Return the present skew and the skew of another count, in words."""
-        return f"skew is {self.spread.skew}, {when} it would be {count.skew}"
+        """Return the skew of another count and the present skew, in a sentence that begins with ``when``."""
+        return f"{when} the skew would be {count.skew} instead of {self.spread.skew}."
 
     def per_domain(self, pods: Iterable[PodRecord]) -> Counter[str]:
         """Count the pods that the constraint counts, by domain."""

@@ -136,7 +136,7 @@ def test_descheduler_issue_1918_is_caused_by_the_other_constraint() -> None:
     (cause,) = explained(evaluation)["causes"]
     assert cause["cause"] == "hard-constraint"
     assert cause["evidence"] == [
-        f"{HOSTNAME} {node} has 0 pods and cannot take one: 1 node: {why}" for node in ("a4", "a5")
+        f"Node {node} has no pods and cannot take one (1 node: {why})." for node in ("a4", "a5")
     ]
 
 

@@ -185,7 +185,7 @@ def test_explain_quotes_captured_events() -> None:
     """The messages of the scheduler are in the text and in JSON."""
     objects = [STALE, WAITS, REPLICA_SET, node_json("a1"), LATE]
     text = explain(*objects, arguments=("deploy/web",)).stdout
-    assert "the scheduler's own words, 3 times about web-2, last at 2026-09-01T10:31:00Z:" in text
+    assert "The scheduler's message, 3 times about web-2, last at 2026-09-01T10:31:00Z:" in text
     assert LATE["message"] in text
     document = json.loads(explain(*objects, arguments=("deploy/web", "-o", "json")).stdout)
     (waiting,) = document["waiting"]
@@ -196,14 +196,14 @@ def test_explain_reads_captured_namespaces() -> None:
     """Anti-affinity of a pod in another namespace reaches this one by its labels."""
     anti = affinity("podAntiAffinity", term(namespaceSelector=selector({"team": "x"})))
     database = pod_json("db", node="a1", namespace="data", affinity=anti)
-    for objects, expected in (([], "not known: pod affinity"), ([TEAM], "required anti-affinity of a pod")):
+    for objects, expected in (([], "Unknown: pod affinity"), ([TEAM], "required anti-affinity of a pod")):
         text = explain(*objects, database, WAITS, node_json("a1"), arguments=("web-2", "-n", "default")).stdout
         assert expected in text
 
 
 def test_explain_names_the_owners() -> None:
     outcome = explain(STALE, REPLICA_SET, node_json("a1"), arguments=("web-1",))
-    assert "owners\n  Deployment web > ReplicaSet web-7 (1 pod)\n" in outcome.stdout
+    assert "Owners\n  Deployment web > ReplicaSet web-7 (1 pod)\n" in outcome.stdout
 
 
 def test_explain_counts_the_whole_workload_of_one_pod() -> None:
@@ -230,7 +230,7 @@ def test_explain_quotes_the_pod_status_if_there_are_no_events() -> None:
     waits = {**WAITS, "status": {**WAITS["status"], "conditions": [condition]}}
     text = explain(STALE, waits, REPLICA_SET, node_json("a1"), arguments=("deploy/web",)).stdout
     assert (
-        "  no FailedScheduling event was read; the status of web-2 says PodScheduled=False (Unschedulable), since "
+        "  The scheduler's message, from the status of web-2: PodScheduled=False (Unschedulable) since "
         "2026-09-01T10:00:05Z:\n    0/1 nodes are available: 1 Insufficient cpu.\n"
     ) in text
 
@@ -245,9 +245,10 @@ ROLLED = [
 @pytest.mark.parametrize("name", ["cloneset/sample", "CloneSet/sample", "clonesets.apps.kruise.io/sample"])
 def test_explain_finds_what_check_prints(name: str) -> None:
     """``explain`` takes each kind of owner that ``check`` prints in its first column."""
-    assert explain(CLONE, node_json("a1"), arguments=(name,)).stdout.startswith("cloneset/sample in default\n")
+    outcome = explain(CLONE, node_json("a1"), arguments=(name,))
+    assert outcome.stdout.startswith("cloneset/sample in default: no findings\n")
     outcome = explain(*ROLLED, node_json("a1"), arguments=("rollout/bluebird",))
-    assert outcome.stdout.startswith("rollout/bluebird in default\n")
+    assert outcome.stdout.startswith("rollout/bluebird in default: no findings\n")
 
 
 def test_check_finds_what_it_prints() -> None:
@@ -270,17 +271,18 @@ def test_a_kind_or_a_name_without_pods_is_not_found(name: str, output: str) -> N
 
 
 PLAIN = pod_json("plain-1", node="a1", owner="ReplicaSet/plain")
-DEFAULTS_APPLY = "own: the scheduler's defaults apply (--defaults, --scheduler-config)\n"
+APPLY = "Not checked: the scheduler's default constraints, which apply to "
+WITHOUT = "without constraints (--defaults or --scheduler-config).\n"
 
 
 @pytest.mark.parametrize(
     ("objects", "arguments", "line"),
     [
-        pytest.param([PLAIN], (), f"\nno constraints of its {DEFAULTS_APPLY}", id="no pod has any"),
+        pytest.param([PLAIN], (), f"  {APPLY}the pods {WITHOUT}", id="no pod has any"),
         pytest.param(
             [PLAIN, pod_json("plain-2", node="a1", owner="ReplicaSet/plain", constraints=[constraint()])],
             (),
-            f"\n1 of 2 pods: no constraints of their {DEFAULTS_APPLY}",
+            f"  {APPLY}1 of 2 pods {WITHOUT}",
             id="one of two has some",
         ),
         pytest.param([PLAIN], ("--defaults",), "", id="the defaults were asked for"),
@@ -289,8 +291,8 @@ DEFAULTS_APPLY = "own: the scheduler's defaults apply (--defaults, --scheduler-c
 )
 def test_explain_says_that_pods_have_no_constraints(objects: list[Json], arguments: tuple[str, ...], line: str) -> None:
     text = explain(*objects, node_json("a1"), arguments=("rs/plain", *arguments)).stdout
-    assert text.startswith("rs/plain in default\n")
-    assert (line in text) if line else ("defaults apply" not in text)
+    assert text.startswith("rs/plain in default: no findings\n")
+    assert (line in text) if line else ("default constraints" not in text)
     assert "defaults apply" not in run("check", "-f", "-", stdin=json.dumps(objects[0])).stdout
 
 
@@ -298,7 +300,9 @@ def test_explain_says_that_pods_have_no_constraints(objects: list[Json], argumen
     ("objects", "output"),
     [
         pytest.param(
-            [deployment(constraints=[constraint()])], "0 pods; the template has 1 spread constraint\n", id="one"
+            [deployment(constraints=[constraint()])],
+            "There are no pods. The template has 1 spread constraint.\n",
+            id="one",
         ),
         pytest.param(
             [
@@ -307,12 +311,12 @@ def test_explain_says_that_pods_have_no_constraints(objects: list[Json], argumen
                     affinity=affinity("podAffinity", term(match=["pod-template-hash"])),
                 )
             ],
-            "0 pods; the template has 2 spread constraints and 1 affinity term with keys\n",
+            "The template has 2 spread constraints and 1 affinity term with matchLabelKeys.\n",
             id="several",
         ),
         pytest.param(
             [deployment()],
-            "0 pods; the template has no spread constraint and no affinity term with keys\n",
+            "The template has no spread constraint and no affinity term with matchLabelKeys.\n",
             id="none",
         ),
     ],
@@ -326,10 +330,10 @@ def test_a_workload_without_pods_is_explained_by_its_template(objects: list[Json
 def test_explain_says_that_the_pods_of_a_template_are_refused() -> None:
     text = explain(deployment(constraints=[constraint(match=["app"])]), arguments=("deploy/web",)).stdout
     assert (
-        "spec.template.spec.topologySpreadConstraints[0]  topology.kubernetes.io/zone DoNotSchedule  maxSkew 1\n"
-        "  authored   app=web\n"
-        "  merged     app=web, app In [web]\n"
-        "  API        takes the template, and refuses every pod of it: spec.topologySpreadConstraints[0]"
+        "Template, template.spec.topologySpreadConstraints[0]: zone DoNotSchedule, maxSkew 1\n"
+        "  authored: app=web\n"
+        "  merged: app=web, app In [web]\n"
+        "  The API server accepts the template, but refuses every pod of it: spec.topologySpreadConstraints[0]"
     ) in text
 
 
@@ -340,6 +344,6 @@ def test_the_set_to_evict_is_named_for_the_workload() -> None:
     ]
     nodes = [node_json("a1"), node_json("b1")]
     alone = explain(*pods, *nodes, arguments=("po/web-0",)).stdout
-    assert "\n  see kubectl spread explain deploy/web: one pod alone is not what decides\n" in alone
+    assert "kubectl spread explain deploy/web" in alone
     assert "no eviction is sure to help" not in alone
-    assert "\n  evict 1 pod: web-0\n" in explain(*pods, *nodes, arguments=("deploy/web",)).stdout
+    assert "kubectl delete pod -n default web-0\n" in explain(*pods, *nodes, arguments=("deploy/web",)).stdout

@@ -32,8 +32,9 @@ _SETS: Final = 12
 _MOST: Final = 6
 """The most pods that are replaced at once, because the ways to place them multiply."""
 _STEPS: Final = 3
-_CLOSED: Final = re.compile(r"(\S+) (\S+) has .* and cannot take one: ")
-_OPEN: Final = re.compile(r"; (\S+) (\S+) could take a pod now")
+_DOMAIN: Final = r"(?:Zone |Region |Node |Domain [^ =]+=)(\S+)"
+_CLOSED: Final = re.compile(rf"{_DOMAIN} has .* and cannot take one \(")
+_OPEN: Final = re.compile(rf"{_DOMAIN} could take a pod now\.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,13 +162,12 @@ def _causes(question: Json, audit: Audit, explanation: Json) -> Claims:
             match = closed or opened
             if match is None:
                 continue
-            nodes = _nodes(question, match[1], "" if match[2] == '""' else match[2])
+            key = audit.rows[cause["row"]].term.topology_key
+            nodes = _nodes(question, key, "" if match[1] == '""' else match[1])
             start = len(placements)
             placements += _moves(audit, cause["row"])
             placement_ranges.append(range(start, len(placements)))
-            ours.append(
-                {"row": cause["row"], "domain": f"{match[1]} {match[2]}", "nodes": nodes, "takes": bool(opened)}
-            )
+            ours.append({"row": cause["row"], "domain": f"{key} {match[1]}", "nodes": nodes, "takes": bool(opened)})
 
     def read(real: Json) -> Json:
         return {

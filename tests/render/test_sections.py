@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from kubectl_spread.render import explanation
+from kubectl_spread.render.sections.domains import domains
 from kubectl_spread.render.sections.placing import placing, waiting
 from kubectl_spread.render.sections.rollup import rollup
-from kubectl_spread.render.sections.skews import causes
 from kubectl_spread.render.terminal import Terminal
 from tests.conftest import Golden
 from tests.render.uneven import uneven
@@ -22,7 +22,7 @@ def test_sections_match_their_golden_files(width: int | None, suffix: str, golde
     golden(GOLDEN / f"uneven{suffix}.explain.txt", explanation.explain(uneven(), Terminal(width=width)))
 
 
-@pytest.mark.parametrize("section", [rollup, causes, waiting, placing])
+@pytest.mark.parametrize("section", [rollup, domains, waiting, placing])
 def test_sections_fit_a_narrow_terminal(section: explanation.Section) -> None:
     text = section(uneven(), Terminal(width=80))
     titles = [line for line in text.splitlines() if not line.startswith(" ")]

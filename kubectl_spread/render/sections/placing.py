@@ -12,14 +12,15 @@ from kubectl_spread.explain.next_pods import NextPods, Step
 from kubectl_spread.explain.placing import Placing
 from kubectl_spread.explain.waiting import InertConstraint, SchedulerEvent, Waiting
 from kubectl_spread.kube.scheduler.podtopologyspread.scoring import WEIGHT
-from kubectl_spread.phrases import plural
+from kubectl_spread.phrases import listed, plural, sentence
 from kubectl_spread.render import words
 from kubectl_spread.render.terminal import Terminal, heading, paragraph
 
+_INDENT: Final = "  "
+_QUOTED: Final = "    "
 _NOT_RETRIED: Final = (
-    "a pod that was refused before its label was changed is not retried for that: the scheduler looks again after an "
-    "event of a node, or when it flushes what waits for more than 5 minutes; until then the pod's event keeps its old "
-    "text"
+    "If the scheduler refused the pod before the label was changed, it tries again only after a node has changed or "
+    "after 5 minutes. Until then the event keeps its old text."
 )
 
 
@@ -29,52 +30,51 @@ def waiting(explanation: Explanation, terminal: Terminal) -> str:
 
 
 def _waiting_group(group: Waiting, terminal: Terminal) -> str:
-    text = heading(f"{plural(len(group.pods), 'pending pod')}: {words.names(group.pods)}", terminal)
+    """Return the scheduler's message about pending pods, then the nodes that can and cannot take one."""
+    pods = "Pending pod" if len(group.pods) == 1 else f"{len(group.pods)} pending pods"
+    text = heading(f"{pods}: {words.names(group.pods)}", terminal) + _reported(group, terminal)
     if not isinstance(group.gates, UnsetType):
-        gated = f"not looked at by the scheduler before its gates are removed: {words.names(group.gates)}"
-        text += paragraph(gated, "  ", terminal)
-    text += _answer(group, terminal)
-    return text + _inert(group, terminal) + _event(group, terminal)
+        gates = f"The scheduler ignores the pod until its scheduling gates are removed: {words.names(group.gates)}."
+        text += paragraph(gates, _INDENT, terminal)
+    return text + _answer(group, terminal) + _inert(group, terminal)
 
 
 def _inert(group: Waiting, terminal: Terminal) -> str:
     if isinstance(group.inert, UnsetType):
         return ""
-    text = "".join(paragraph(_inert_text(inert), "  ", terminal) for inert in group.inert)
-    return text if isinstance(group.gates, list) else text + paragraph(_NOT_RETRIED, "  ", terminal)
+    text = "".join(paragraph(_inert_text(inert), _INDENT, terminal) for inert in group.inert)
+    return text if isinstance(group.gates, list) else text + paragraph(_NOT_RETRIED, _INDENT, terminal)
 
 
 def _inert_text(inert: InertConstraint) -> str:
     path, key = words.short_path(inert.path), words.safe(inert.key)
     stored, label = words.value(inert.stored), words.value(inert.label)
-    return f"{path} holds it back nowhere: {key} was {stored} and is {label} now, so it selects no pod"
-
-
-def _event(group: Waiting, terminal: Terminal) -> str:
-    event = group.event
-    if isinstance(event, UnsetType):
-        return _status(group, terminal)
-    when = paragraph(f"the scheduler's own words, {_when(event)}", "  ", terminal)
-    return when + paragraph(words.safe(event.message), "    ", terminal)
-
-
-def _status(group: Waiting, terminal: Terminal) -> str:
-    """Return the condition in the pods' status, for pods without an event."""
-    condition = group.condition
-    if isinstance(condition, UnsetType):
-        return "" if isinstance(group.gates, list) else "  no FailedScheduling event was read\n"
-    reason = f" ({words.safe(condition.reason)})" if condition.reason else ""
-    since = "" if isinstance(condition.since, UnsetType) else f", since {condition.since}"
-    about = (
-        f"no FailedScheduling event was read; the status of {words.safe(condition.pod)} says PodScheduled=False{reason}"
+    return (
+        f"{path} keeps the pod from no node. Its selector matches no pod since the label {key} was changed from "
+        f"{stored} to {label}."
     )
-    return paragraph(f"{about}{since}:", "  ", terminal) + paragraph(words.safe(condition.message), "    ", terminal)
+
+
+def _reported(group: Waiting, terminal: Terminal) -> str:
+    """Return the scheduler's own message: of its last event, else of the condition in a pod's status."""
+    event, condition = group.event, group.condition
+    if not isinstance(event, UnsetType):
+        quoted = paragraph(words.safe(event.message), _QUOTED, terminal)
+        return paragraph(f"The scheduler's message, {_when(event)}:", _INDENT, terminal) + quoted
+    if isinstance(condition, UnsetType):
+        missing = "No FailedScheduling event was read, and the status has no message of the scheduler."
+        return "" if isinstance(group.gates, list) else paragraph(missing, _INDENT, terminal)
+    reason = f" ({words.safe(condition.reason)})" if condition.reason else ""
+    since = "" if isinstance(condition.since, UnsetType) else f" since {condition.since}"
+    source = f"from the status of {words.safe(condition.pod)}: PodScheduled=False{reason}{since}:"
+    quoted = paragraph(words.safe(condition.message), _QUOTED, terminal)
+    return paragraph(f"The scheduler's message, {source}", _INDENT, terminal) + quoted
 
 
 def _when(event: SchedulerEvent) -> str:
     times = "once" if event.count == 1 else f"{event.count} times"
     last = "" if isinstance(event.last, UnsetType) else f", last at {event.last}"
-    return f"{times} about {words.safe(event.pod)}{last}:"
+    return f"{times} about {words.safe(event.pod)}{last}"
 
 
 def placing(explanation: Explanation, terminal: Terminal) -> str:
@@ -89,7 +89,7 @@ def placing(explanation: Explanation, terminal: Terminal) -> str:
 
 def _placing_group(group: Placing, terminal: Terminal) -> str:
     ranking = "" if isinstance(group.scores, UnsetType) else _ranking(group.scores)
-    title = heading(f"next pod like {words.safe(group.pods[0])}", terminal)
+    title = heading(f"Next pod like {words.safe(group.pods[0])}", terminal)
     return title + _answer(group, terminal, ranking)
 
 
@@ -99,7 +99,10 @@ def _ranking(scores: Mapping[str, int]) -> str:
     for name, score in scores.items():
         by_score.setdefault(score, []).append(name)
     ranks = [f"{score} for {_nodes(by_score[score])}" for score in sorted(by_score, reverse=True)]
-    return f"PodTopologySpread scores {', '.join(ranks)} (weight {WEIGHT} by default; other plugins score too)"
+    return (
+        f"PodTopologySpread scores these nodes {listed(ranks, len(ranks))}. "
+        f"Its weight is {WEIGHT} by default, and other plugins score too."
+    )
 
 
 def replicas(explanation: Explanation, terminal: Terminal) -> str:
@@ -108,30 +111,32 @@ def replicas(explanation: Explanation, terminal: Terminal) -> str:
 
 
 def _next_pods(next_pods: NextPods, terminal: Terminal) -> str:
-    keys = " / ".join(words.safe(key) for key in next_pods.topology_keys)
-    title = heading(f"next pods like {words.safe(next_pods.pods[0])}, by {keys}", terminal)
-    lines = [f"  +{number}  {_step(step)}" for number, step in enumerate(next_pods.steps, start=1)]
-    lines.append("  by taints, node affinity and spread alone; each is assumed to go where there are fewest")
-    return title + "".join(f"{line}\n" for line in lines)
+    keys = " / ".join(words.topology(key) for key in next_pods.topology_keys)
+    title = heading(
+        f"Next {plural(len(next_pods.steps), 'pod')} like {words.safe(next_pods.pods[0])}, by {keys}", terminal
+    )
+    lines = [f"+{number}  {_step(step)}" for number, step in enumerate(next_pods.steps, start=1)]
+    lines.append("Only taints, node affinity and spread constraints were considered.")
+    return title + "".join(paragraph(line, _INDENT, terminal) for line in lines)
 
 
 def _step(step: Step) -> str:
     if not step.allowed:
-        return "no node"
-    return f"{words.names(step.allowed)} ({plural(step.nodes, 'node')}); assumed {words.safe(step.assumed)}"
+        return "can go to no node"
+    domains = words.names(step.allowed)
+    return f"can go to {domains} ({plural(step.nodes, 'node')}), assumed to go to {words.safe(step.assumed)}"
 
 
 def _answer(group: Placing | Waiting, terminal: Terminal, ranking: str = "") -> str:
-    """Return the nodes where a pod may go, a line for each reason against others, and the limits of this answer.
+    """Return the nodes where a pod can go, a line for each reason against others, and what is unknown.
 
     ``ranking`` is how the scheduler ranks the nodes that take it; "" if it is not computed.
     """
-    lines = [f"may go to {_nodes(group.allowed)}", *([ranking] if ranking else [])]
-    lines += [f"not to {_nodes(refusal.nodes)}: {words.safe(refusal.reason)}" for refusal in group.refused]
+    lines = [f"Can go to {_nodes(group.allowed)}.", *([ranking] if ranking else [])]
+    lines += [f"Cannot go to {_nodes(refusal.nodes)}: {words.safe(refusal.reason)}." for refusal in group.refused]
     if isinstance(group.unknown, list):
-        lines += [f"not known: {words.safe(text)}" for text in group.unknown]
-    lines.append("ports, volumes and other plugins are not looked at")
-    return "".join(paragraph(line, "  ", terminal) for line in lines)
+        lines += [sentence(f"unknown: {words.safe(text)}") for text in group.unknown]
+    return "".join(paragraph(line, _INDENT, terminal) for line in lines)
 
 
 def _nodes(names: Sequence[str]) -> str:

@@ -24,7 +24,7 @@ def rollup(explanation: Explanation, terminal: Terminal) -> str:
     for row in explanation.rollup.rows:
         if _worth_a_table(row):
             text += paragraph(_title(row, explanation), _INDENT, terminal) + _table(row, terminal)
-    return f"{heading('owners', terminal)}{text}" if text else ""
+    return f"{heading('Owners', terminal)}{text}" if text else ""
 
 
 def _owners(owners: Sequence[Owner]) -> list[str]:
@@ -55,7 +55,8 @@ def _worth_a_table(row: RowRollup) -> bool:
 
 
 def _title(row: RowRollup, explanation: Explanation) -> str:
-    return f"{words.short_path(row.path)}  {words.term(explanation.constraints[row.row])}"
+    constraint = explanation.constraints[row.row]
+    return f"{words.short_path(row.path)}: {words.topology(constraint.topology_key)} {words.policy(constraint)}"
 
 
 def _table(row: RowRollup, terminal: Terminal) -> str:
@@ -63,12 +64,12 @@ def _table(row: RowRollup, terminal: Terminal) -> str:
         (_share(share), share.counts, share.skew) for share in row.revisions
     ]
     if not isinstance(row.other_pods, UnsetType):
-        lines.append(("other pods", row.other_pods, None))
+        lines.append(("pods of other workloads", row.other_pods, None))
     lines.append(("counted", row.counted, row.skew))
     if isinstance(row.terminating, dict) and isinstance(row.skew_with_terminating, int):
         with_terminating = {value: row.counted.get(value, 0) + row.terminating.get(value, 0) for value in row.counted}
         lines.append(("terminating", row.terminating, None))
-        lines.append(("with terminating", with_terminating, row.skew_with_terminating))
+        lines.append(("counted + terminating", with_terminating, row.skew_with_terminating))
     values = list(row.counted)
     has_columns = len(values) <= _COLUMNS
     columns = [

@@ -1,0 +1,176 @@
+"""The conclusion: what is wrong, why, and what to type; and what was not checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from msgspec import UnsetType
+
+from kubectl_spread.explain.explanation import Explanation
+from kubectl_spread.phrases import capitalized, listed, plural
+from kubectl_spread.render import about, figures, findings, words
+from kubectl_spread.render.findings import Block, Cause
+from kubectl_spread.render.terminal import Terminal, between_phrases, hanging, heading, paragraph
+from kubectl_spread.report.model import Finding
+from kubectl_spread.report.severity import SEVEREST_FIRST, Severity
+
+_INDENT: Final = "  "
+_LISTED_ROWS: Final = 4
+
+
+def conclusion(explanation: Explanation, terminal: Terminal) -> str:
+    """Return the verdict, and every finding with its cause and the commands, the worst first."""
+    name = f"{words.workload(explanation.object)} in {words.safe(explanation.namespace)}: "
+    blocks = findings.blocks(explanation.findings)
+    if not has_problem(explanation):
+        verdict = f"no errors or warnings, {_counts(blocks)}" if blocks else "no findings"
+        lines = [_checked(explanation), *_unchecked(explanation)]
+        if pending := _pending(explanation):
+            verdict = f"{_of(pending, explanation.summary.pods)} pending, {verdict}"
+            lines.insert(0, "No rule explains why the scheduler has not placed a pending pod.")
+        checked = "".join(paragraph(line, _INDENT, terminal) for line in lines)
+        notes = (_block(block, explanation, terminal, "") for block in blocks)
+        return "\n".join([heading(f"{name}{verdict}", terminal) + checked, *notes])
+    others = _counts(blocks[1:])
+    more = f"; also {others}" if others else ""
+    first = _block(blocks[0], explanation, terminal, name, more)
+    return "\n".join([first, *(_block(block, explanation, terminal, "") for block in blocks[1:])])
+
+
+def has_problem(explanation: Explanation) -> bool:
+    """Tell whether there is an error or a warning."""
+    return any(finding.severity > Severity.INFO for finding in explanation.findings)
+
+
+def read(explanation: Explanation, terminal: Terminal) -> str:
+    """Return the cluster that was read, and what was not checked if the conclusion does not say it."""
+    header = about.header(explanation.cluster, explanation.summary, explanation.findings, scope=False)
+    unchecked = _unchecked(explanation) if has_problem(explanation) else []
+    return between_phrases(header, _INDENT, terminal) + "".join(paragraph(line, "", terminal) for line in unchecked)
+
+
+def _counts(blocks: Sequence[Block]) -> str:
+    """Return the number of findings of each severity in blocks; "" for none."""
+    severities = [finding.severity for block in blocks for finding in block.findings]
+    nouns = {Severity.INFO: "note"}
+    counts = [
+        plural(number, nouns.get(severity, str(severity)))
+        for severity in SEVEREST_FIRST
+        if (number := severities.count(severity))
+    ]
+    return listed(counts, len(counts)) if counts else ""
+
+
+def _block(block: Block, explanation: Explanation, terminal: Terminal, before: str, after: str = "") -> str:
+    """Return the findings of one rule and severity: a title, and each cause with the fix, the commands and the pods."""
+    finding = block.findings[0]
+    place = f", {_paths(block)}" if _has_several_paths(explanation) else ""
+    of_pods = f", {_pods(block.findings, explanation)}"
+    title = f"{finding.severity} {finding.code} {finding.name}{place}{of_pods}"
+    severity = terminal.styled(str(finding.severity), findings.STYLES[finding.severity])
+    line = hanging(f"{before}{title}{after}", _INDENT, terminal)
+    line = line.replace(f"{finding.severity} {finding.code}", f"{severity} {finding.code}", 1)
+    return line + "".join(_cause(cause, explanation, terminal) for cause in block.causes)
+
+
+def _has_several_paths(explanation: Explanation) -> bool:
+    """Tell whether a finding must name its constraint, because the workload has several."""
+    paths = {row.path for row in explanation.constraints} | {term.path for term in explanation.templates}
+    return len(paths) > 1
+
+
+def _paths(block: Block) -> str:
+    paths = dict.fromkeys(words.short_path(finding.path) for finding in block.findings if finding.path)
+    return listed(list(paths), len(paths))
+
+
+def _pods(of_rule: Sequence[Finding], explanation: Explanation) -> str:
+    """Return how many of the pods findings are about."""
+    if not explanation.summary.pods:
+        return "pod template"
+    number = len({name for finding in of_rule for name in finding.pods})
+    return figures.concerned(of_rule[0], 0) if not number else _of(number, explanation.summary.pods)
+
+
+def _pending(explanation: Explanation) -> int:
+    """Return the number of pods without a node, as far as it is known."""
+    waiting = {name for group in explanation.waiting for name in group.pods}
+    return max(len(waiting), sum(group.pending for group in explanation.groups))
+
+
+def _of(number: int, pods: int) -> str:
+    return f"{number} of {plural(pods, 'pod')}" if number < pods else plural(pods, "pod")
+
+
+def _cause(cause: Cause, explanation: Explanation, terminal: Terminal) -> str:
+    """Return the message of findings with one cause, then each distinct fix, the commands, and the pods if not all."""
+    fixes = dict.fromkeys(finding.fix for finding in cause.findings)
+    commands = dict.fromkeys(command for finding in cause.findings for command in commands_of(finding))
+    pods = list(dict.fromkeys(name for finding in cause.findings for name in finding.pods))
+    text = paragraph(words.safe(cause.findings[0].message), _INDENT, terminal)
+    text += "".join(paragraph(f"Fix: {words.safe(fix)}", _INDENT, terminal) for fix in fixes)
+    # A command is one line of any length, so that it can be copied.
+    text += "".join(f"{_INDENT * 2}$ {words.safe(command)}\n" for command in commands)
+    named = {word for command in commands for word in command.split()}
+    if len(pods) >= explanation.summary.pods or named.issuperset(pods):
+        return text
+    return text + paragraph(f"{'Pod' if len(pods) == 1 else 'Pods'}: {words.names(pods)}", _INDENT, terminal)
+
+
+def commands_of(finding: Finding) -> list[str]:
+    """Return the commands of a finding."""
+    return [] if isinstance(finding.commands, UnsetType) else finding.commands
+
+
+def _checked(explanation: Explanation) -> str:
+    """Return the numbers of pods and constraints, and the largest skews."""
+    if not explanation.constraints:
+        return _without_constraints(explanation)
+    skews = [
+        f"{words.topology(row.topology_key)} {row.skew} (maxSkew {row.max_skew})"
+        for row in explanation.constraints
+        if isinstance(row.skew, int) and isinstance(row.max_skew, int)
+    ]
+    pods = plural(explanation.summary.pods, "pod")
+    text = f"Checked {pods} with {plural(explanation.summary.constraints, 'constraint')}."
+    return f"{text} Skew by {listed(list(dict.fromkeys(skews)), _LISTED_ROWS)}." if skews else text
+
+
+def _without_constraints(explanation: Explanation) -> str:
+    """Return the numbers of pods and of the template's constraints, for pods without constraints."""
+    nothing = "no spread constraint and no affinity term with matchLabelKeys"
+    if explanation.summary.pods or not explanation.summary.templates:
+        verb = "has" if explanation.summary.pods == 1 else "have"
+        return f"{plural(explanation.summary.pods, 'pod').capitalize()} {verb} {nothing}."
+    spread = sum(isinstance(clause.when_unsatisfiable, str) for clause in explanation.templates)
+    affinity_terms = len(explanation.templates) - spread
+    counts = [plural(spread, "spread constraint")] if spread else []
+    counts += [f"{plural(affinity_terms, 'affinity term')} with matchLabelKeys"] if affinity_terms else []
+    return f"There are no pods. The template has {' and '.join(counts) or nothing}."
+
+
+def _unchecked(explanation: Explanation) -> list[str]:
+    """Return a sentence for everything that could hide a problem because it was not checked."""
+    return [capitalized(sentence) for sentence in _limits(explanation)]
+
+
+def _limits(explanation: Explanation) -> Iterator[str]:
+    nodes, summary = explanation.cluster.nodes, explanation.summary
+    if nodes == "none":
+        yield "not checked: where pods are and where they can go, because no nodes were read."
+    elif nodes == "inferred":
+        yield "not checked: domains without pods, because nodes could not be read."
+    if isinstance(explanation.unconstrained, list):
+        number = len(explanation.unconstrained)
+        pods = "the pods" if number == summary.pods else f"{number} of {plural(summary.pods, 'pod')}"
+        yield (
+            f"not checked: the scheduler's default constraints, which apply to {pods} without constraints "
+            "(--defaults or --scheduler-config)."
+        )
+    if summary.silenced:
+        yield f"not shown: {plural(summary.silenced, 'silenced finding')}."
+    if summary.skipped:
+        yield f"{figures.skipped(summary)}."
+    if nodes == "listed":
+        yield "not checked: ports, volumes and other plugins of the scheduler."
