@@ -21,10 +21,12 @@ from kubectl_spread.render.sections.placing import replicas, waiting
 from kubectl_spread.render.sections.rollup import rollup
 from kubectl_spread.render.sections.terms import templates
 from kubectl_spread.render.terminal import Terminal
-from tests import answers, schemas
+from tests import answers, rule_examples, schemas
 from tests.render.uneven import crowded, uneven, unmade
 from tests.threads import cases
 
+_ANSWERED: Final = (0, 1)
+"""The exit statuses of a command that printed all of its answer."""
 ROOT: Final = Path(__file__).parent.parent
 SAMPLE: Final = "examples/cluster.json"
 CHECK: Final = ("check", "-f", SAMPLE, "--server-version", "1.37")
@@ -59,7 +61,10 @@ def page(path: str) -> str:
 
 def run(*arguments: str) -> str:
     """Return the stdout of a command."""
-    return CliRunner().invoke(cli, arguments, prog_name="kubectl spread").stdout
+    result = CliRunner().invoke(cli, arguments, prog_name="kubectl spread")
+    if result.exit_code not in _ANSWERED:
+        raise ValueError(f"{' '.join(arguments)}: {result.stderr}")
+    return result.stdout
 
 
 def source(path: str) -> str:
@@ -90,6 +95,8 @@ def _helps() -> Iterator[tuple[str, str]]:
 
 
 PAGES: Final[dict[str, Callable[[], str]]] = {
+    # docs/rules.md has these examples.
+    rule_examples.PATH: rule_examples.text,
     "docs/rules.md": rules_page,
     "docs/cli.md": cli_page,
     "docs/threads.md": cases.page,

@@ -133,7 +133,8 @@ def _rule(arguments: tuple[str, ...]) -> Rule | None:
 
 
 def _print_rule(rule: Rule, form: str | None) -> None:
+    from kubectl_spread.cli.rules import examples  # noqa: PLC0415 - only pages of rules need them
     from kubectl_spread.render import catalogue, structured  # noqa: PLC0415 - only text needs rich
     from kubectl_spread.rules.listing import listing  # noqa: PLC0415 - completion of flags does not need the rules
 
-    output.data(structured.document(listing([rule]), form) if form else catalogue.rule(rule))
+    output.data(structured.document(listing([rule]), form) if form else catalogue.rule(rule, examples()[rule.code]))

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from importlib import resources
+from typing import TYPE_CHECKING
+
 from kubectl_spread.cli import options, output
+
+if TYPE_CHECKING:
+    from kubectl_spread.render.catalogue import Example
 
 
 @options.command(
@@ -20,6 +26,16 @@ def rules(form: str | None, color: str) -> None:
         case None:
             output.data(catalogue.rules(RULES, output.terminal(color)))
         case "markdown":
-            output.data(catalogue.page(RULES))
+            output.data(catalogue.page(RULES, examples()))
         case _:
             output.data(structured.document(listing(RULES), form))
+
+
+def examples() -> dict[str, Example]:
+    """Return the example of each rule, by its code."""
+    import msgspec  # noqa: PLC0415 - completion of flags does not need it
+
+    from kubectl_spread.render.catalogue import Example  # noqa: PLC0415 - likewise
+
+    text = (resources.files("kubectl_spread") / "rules" / "examples.json").read_bytes()
+    return msgspec.json.decode(text, type=dict[str, Example])

@@ -3,25 +3,60 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+import msgspec
+
+from kubectl_spread.phrases import sentence
 from kubectl_spread.render.terminal import Column, Terminal, table
 from kubectl_spread.rules.model import Rule
 
 
-def rule(described: Rule) -> str:
+class Example(msgspec.Struct, frozen=True):
+    """An object, what ``check`` prints about it, and the object after the patch of the finding.
+
+    Attributes:
+        options: The options of the check.
+        object: The fields of the object that matter, as YAML.
+        finding: The finding, with the rows of the table.
+        patched: As ``object``; "" if the finding has no patch.
+    """
+
+    options: str
+    object: str
+    finding: str
+    patched: str
+
+    @property
+    def command(self) -> str:
+        """The command that prints the finding."""
+        return f"kubectl spread check {self.options}".rstrip()
+
+
+def rule(described: Rule, example: Example) -> str:
     """Return the page of one rule."""
+    head = f"{described.code} {described.name} ({described.severity})\n{described.summary}\n"
     sections = (
         ("Why", described.why),
-        ("Message", described.message),
         *((f"As {severity}", case) for severity, case in described.cases),
-        ("Fix", described.general_fix),
-        *([("Nothing to type", described.no_remedy)] if described.no_remedy else []),
+        *([("Fix", fix)] if (fix := _fix(described)) else []),
+        *([("Without a command or patch", described.no_remedy)] if described.no_remedy else []),
+    )
+    blocks = (
+        ("Example", example.object),
+        (f"$ {example.command}", example.finding),
+        *([("After the patch", example.patched)] if example.patched else []),
         ("Source", described.source),
     )
-    head = f"{described.code} {described.name} ({described.severity})\n{described.summary}\n"
-    body = (f"\n{title}\n{textwrap.indent(_filled(text), '  ')}\n" for title, text in sections)
-    return head + "".join(body)
+    return head + "".join(
+        f"\n{title}\n{textwrap.indent(text.rstrip(), '  ')}\n"
+        for title, text in (*((title, _filled(text)) for title, text in sections), *blocks)
+    )
+
+
+def _fix(described: Rule) -> str:
+    """Return the fix for any object; "" if it has values of one object, which the example shows."""
+    return "" if "{" in described.general_fix else sentence(described.general_fix)
 
 
 def _filled(text: str) -> str:
@@ -35,7 +70,7 @@ def rules(catalogue: Sequence[Rule], terminal: Terminal) -> str:
     return table(columns, [(rule.code, rule.name, str(rule.severity), rule.summary) for rule in catalogue], terminal)
 
 
-def page(catalogue: Sequence[Rule]) -> str:
+def page(catalogue: Sequence[Rule], examples: Mapping[str, Example]) -> str:
     """Return the catalogue as Markdown: docs/rules.md."""
     head = "# Rules\n\nCodes never change and are never reused. `kubectl spread explain CODE` prints the same.\n\n"
     lines = ["| code | name | severity | summary |", "|---|---|---|---|"]
@@ -43,14 +78,27 @@ def page(catalogue: Sequence[Rule]) -> str:
         f"| [{rule.code}](#{rule.code.lower()}) | {rule.name} | {rule.severity} | {rule.summary} |"
         for rule in catalogue
     ]
-    return head + "\n".join(lines) + "\n" + "".join(_section(rule) for rule in catalogue)
+    return head + "\n".join(lines) + "\n" + "".join(_section(rule, examples[rule.code]) for rule in catalogue)
 
 
-def _section(rule: Rule) -> str:
-    return (
-        f"\n## {rule.code}\n\n**{rule.name}** ({rule.severity}): {rule.summary}.\n\n{rule.why}\n\n"
-        f"- Message: `{rule.message}`\n- Fix: {rule.general_fix}\n"
-        + "".join(f"- {str(severity).capitalize()}: {case}\n" for severity, case in rule.cases)
-        + (f"- Nothing to type: {rule.no_remedy}\n" if rule.no_remedy else "")
-        + f"- Asks about nodes: {'yes' if rule.needs_nodes else 'no'}\n- Source: <{rule.source}>\n"
+def _section(described: Rule, example: Example) -> str:
+    """Return the part of the page about one rule."""
+    facts = (
+        *(f"{str(severity).capitalize()}: {case}" for severity, case in described.cases),
+        *([f"Fix: {fix}"] if (fix := _fix(described)) else []),
+        *([f"Without a command or patch: {described.no_remedy}"] if described.no_remedy else []),
+        f"Reads nodes: {'yes' if described.needs_nodes else 'no'}",
+        f"Source: <{described.source}>",
     )
+    return (
+        f"\n## {described.code}\n\n**{described.name}** ({described.severity}): {described.summary}.\n\n"
+        f"{described.why}\n\n" + "".join(f"- {fact}\n" for fact in facts) + "".join(_blocks(example))
+    )
+
+
+def _blocks(example: Example) -> Iterator[str]:
+    """Yield the example as blocks of Markdown."""
+    yield f"\n```yaml\n{example.object}```\n"
+    yield f"\n```\n$ {example.command}\n{example.finding}\n```\n"
+    if example.patched:
+        yield f"\nAfter the patch:\n\n```yaml\n{example.patched}```\n"

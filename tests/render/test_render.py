@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from kubectl_spread.audit.evaluation.evaluate import Audit
+from kubectl_spread.cli.rules import examples
 from kubectl_spread.explain.explanation import explain
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.features import Gate
@@ -225,10 +227,16 @@ def test_templates_are_shown(golden: Golden) -> None:
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
 def test_the_page_of_a_rule_has_all_its_text(rule: Any) -> None:
-    text = catalogue.rule(rule)
+    example = examples()[rule.code]
+    text = catalogue.rule(rule, example)
     assert text.startswith(f"{rule.code} {rule.name} ({rule.severity})\n{rule.summary}\n")
+    assert f"{rule.code} {rule.name}: " in text
     assert rule.source in text
-    assert "{restart}" not in text
+    assert re.search(r"\{\w+\}", text.replace(example.object, "")) is None
+    joined = " ".join(text.split())
+    for severity, case in rule.cases:
+        assert f"As {severity} {' '.join(case.split())}" in joined
+    assert " ".join(rule.no_remedy.split()) in joined
 
 
 def test_the_catalogue_matches_its_golden_file() -> None:
