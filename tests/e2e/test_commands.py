@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -19,6 +18,7 @@ from tests.builders import Json
 from tests.controlplane import binaries
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.fixtures import require_built
+from tests.e2e.shell import paste
 from tests.e2e.situations import Example, Situation, example
 from tests.e2e.spread import Plugin, Spread, named
 from tests.e2e.workloads import pods, scheduled
@@ -76,19 +76,6 @@ class Ward:
         """Run lines as somebody who pastes them, and stop at the first that fails."""
         done = paste(script, directory, self.spread().environment)
         assert done.returncode == 0, f"{script}\n{done.stdout}{done.stderr}"
-
-
-def paste(script: str, directory: Path, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    """Run lines in a shell that stops at the first that fails."""
-    return subprocess.run(
-        ["bash", "-e", "-o", "pipefail", "-c", script],
-        cwd=directory,
-        env=environment,
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
 
 
 @pytest.fixture(scope="module")
