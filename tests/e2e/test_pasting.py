@@ -131,9 +131,13 @@ def test_the_commands_reach_the_cluster_that_was_read(clusters: Clusters, tmp_pa
 
 
 def _authored(pod: Json) -> Json:
-    """Return the spec of a pod without its node, and without the requirement that the API server merged."""
+    """Return the spec of a pod without its node, and without the requirement that the API server merged.
+
+    The API server sets the labels of the node's zone and region when the pod is bound.
+    """
     spec: Json = copy.deepcopy(pod["spec"])
     del spec["nodeName"]
     (requirement,) = spec["topologySpreadConstraints"][0]["labelSelector"].pop("matchExpressions")
     assert requirement["key"] == "rev"
-    return {"labels": pod["metadata"]["labels"], "spec": spec}
+    labels = pod["metadata"]["labels"]
+    return {"labels": {key: labels[key] for key in ("app", "rev")}, "spec": spec}

@@ -122,7 +122,7 @@ def test_tables_in_a_pipe_mark_changes(cluster: ControlPlane) -> None:
     create(cluster, "one")
     create(cluster, "two", "b1")
     with piped(cluster.environment(), "-n", NAMESPACE) as watching:
-        watching.until(lambda: any("no findings" in line for line in watching.lines))
+        watching.until(lambda: any("No findings" in line for line in watching.lines))
         relabel(cluster, "one")
         watching.until(lambda: any("1 warning" in line for line in watching.lines))
         assert watching.end() == 130
@@ -321,13 +321,13 @@ def test_a_terminal_is_updated_in_place(cluster: ControlPlane) -> None:
     create(cluster, "two", "b1")
     seen = OnTerminal(cluster.environment(), 100, 24, ["-n", NAMESPACE])
     try:
-        seen.until(lambda: "no findings" in seen.text)
+        seen.until(lambda: "No findings" in seen.text)
         assert seen.lines[0].startswith("20")
         first = len(seen.raw)
         relabel(cluster, "one")
         seen.until(lambda: "1 warning" in seen.text, patience=10)
         assert sum(line.startswith("+") for line in seen.lines) == 2
-        assert not any("no findings" in line for line in seen.lines)
+        assert not any("No findings" in line for line in seen.lines)
         drawn = seen.raw[first:]
         assert drawn.startswith(b"\x1b[H")
         assert b"\x1b[2J" not in seen.raw
@@ -350,7 +350,7 @@ def test_a_terminal_shows_a_lost_connection(cluster: ControlPlane) -> None:
     create(cluster, "one")
     seen = OnTerminal(cluster.environment(), 100, 24, ["-n", NAMESPACE])
     try:
-        seen.until(lambda: "no findings" in seen.text)
+        seen.until(lambda: "No findings" in seen.text)
         cluster._server.stop()
         seen.until(lambda: LOST in seen.text)
         assert "deploy" in seen.text or "rs/web" in seen.text
