@@ -8,15 +8,26 @@ from typing import Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from kubectl_spread.render import about
+from kubectl_spread.render import about, words
 from kubectl_spread.render.html import records
 from kubectl_spread.render.html.compact import Texts
+from kubectl_spread.render.html.headline import headline
+from kubectl_spread.render.html.zones import picture
 from kubectl_spread.report.model import Report
 from kubectl_spread.rules import RULES
 
 _FIRST: Final = 50
 """The number of findings that the page shows without JavaScript."""
-_SCRIPTS: Final = ("report.js", "elements.js", "findings.js", "bars.js", "workloads.js", "heatmap.js", "page.js")
+_SCRIPTS: Final = (
+    "report.js",
+    "elements.js",
+    "copying.js",
+    "findings.js",
+    "bars.js",
+    "workloads.js",
+    "heatmap.js",
+    "page.js",
+)
 _LOADER: Final = PackageLoader("kubectl_spread.render", "html")
 _PAGES: Final = Environment(
     loader=_LOADER, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
@@ -25,7 +36,7 @@ _PAGES.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",
 
 
 def page(report: Report) -> str:
-    """Return a report as an HTML document: totals, the first findings, and the data for its script."""
+    """Return a report as an HTML document: its headline, the first findings, and the data for its script."""
     style, script = _source("page.css"), "\n".join(map(_source, _SCRIPTS))
     findings = records.findings(report)
     codes = {finding.code for finding in report.findings}
@@ -34,9 +45,12 @@ def page(report: Report) -> str:
         style=style,
         script=script,
         cluster=about.label(report.cluster),
-        facts=records.facts(report.cluster),
-        totals=records.totals(report),
-        notes=records.notes(report.summary),
+        header=about.header(report.cluster, report.summary, report.constraints),
+        headline=headline(report),
+        warnings=words.warnings(report.cluster),
+        zones=picture(report),
+        facts=[*records.facts(report.cluster), *records.totals(report)],
+        severities=records.severities(report.summary),
         findings=findings[:_FIRST],
         number=len(findings),
         rules=[rule for rule in RULES if rule.code in codes],

@@ -37,15 +37,18 @@ function define(list, pairs) {
 
 const plural = (number, noun) => `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
 
+const moreButton = () => element("button", { type: "button", class: "more" });
+
+/** The parts of a list in a section of the page. */
+function partsOf(section, list) {
+  const root = document.getElementById(section);
+  return { list: document.getElementById(list), more: root.querySelector(":scope > .more"), empty: root.querySelector(".empty") };
+}
+
 /** A list of which a part is drawn, and more on demand. */
 class Listing {
-  constructor(section, list, draw, step) {
-    this.section = document.getElementById(section);
-    this.list = document.getElementById(list);
-    this.more = this.section.querySelector(".more");
-    this.empty = this.section.querySelector(".empty");
-    this.draw = draw;
-    this.step = step;
+  constructor({ list, more, empty }, draw, { step, first = step, noun = "" }) {
+    Object.assign(this, { list, more, empty, draw, step, first, noun, items: [], drawn: 0 });
     this.more.addEventListener("click", () => this.growFromHere());
   }
 
@@ -54,17 +57,18 @@ class Listing {
     this.items = items;
     this.drawn = 0;
     this.list.replaceChildren();
-    this.grow(this.step);
+    this.grow(this.first);
   }
 
   grow(number) {
     const next = this.items.slice(this.drawn, this.drawn + number);
-    this.list.append(...next.map(this.draw));
+    this.list.append(...next.map((item) => this.draw(item)));
     this.drawn += next.length;
     const left = this.items.length - this.drawn;
+    const shown = [Math.min(left, this.step), "more of", this.items.length.toLocaleString("en"), this.noun];
     this.more.hidden = !left;
-    this.more.textContent = `Show ${Math.min(left, this.step)} more of ${this.items.length.toLocaleString("en")}`;
-    this.empty.hidden = this.items.length > 0;
+    this.more.textContent = `Show ${shown.filter(Boolean).join(" ")}`;
+    if (this.empty) this.empty.hidden = this.items.length > 0;
   }
 
   /** Draws more, and continues with the keyboard at the first that is new. */

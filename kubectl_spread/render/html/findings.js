@@ -1,38 +1,175 @@
-/* The list of findings. */
+/* The list of findings: a block for each rule and severity, in it a paragraph for each cause. */
 
+const CAUSES = 3;
+const OBJECTS = 4;
+const ADVISED = 3;
+const STEP = 20;
+
+const podsIn = (items) => items.reduce((sum, { podCount }) => sum + podCount, 0);
 const BY = {
   severity: () => 0,
   rule: (one, other) => compare(one.code, other.code),
-  workload: (one, other) => compare(one.namespace, other.namespace) || compare(one.object, other.object),
-  pods: (one, other) => other.podCount - one.podCount,
+  pods: (one, other) => podsIn(other.findings) - podsIn(one.findings),
 };
 
 function compare(one, other) {
   return one < other ? -1 : one > other ? 1 : 0;
 }
 
-function drawFinding(finding) {
-  const { root, slots } = copy("finding");
-  root.id = finding.id;
-  root.classList.add(finding.severity);
-  root.querySelector(".icon").replaceWith(icon(finding.severity));
-  root.querySelector(".rule").href = `#${finding.code}`;
-  for (const name of ["severity", "code", "name", "object", "namespace", "path", "concerned", "message", "fix"]) {
-    slots[name].textContent = finding[name];
+/** Groups findings, which are in the order of their blocks and causes. */
+function blocksOf(items) {
+  const blocks = [];
+  for (const finding of items) {
+    let block = blocks.at(-1);
+    if (block?.number !== finding.block) {
+      block = { number: finding.block, code: finding.code, findings: [], causes: [] };
+      blocks.push(block);
+    }
+    let cause = block.causes.at(-1);
+    if (cause?.number !== finding.cause) {
+      cause = { number: finding.cause, findings: [] };
+      block.causes.push(cause);
+    }
+    block.findings.push(finding);
+    cause.findings.push(finding);
   }
-  if (finding.workload) slots.object.href = addressOf(finding.workload);
+  return blocks;
+}
+
+function drawBlock(block) {
+  const [first] = block.findings;
+  const rule = element("a", { class: "rule", href: `#${first.code}` }, element("span", { class: "code" }, first.code), ` ${first.name}`);
+  const severity = element("span", { class: "severity" }, first.severity);
+  const title = element("h3", { tabindex: "-1" }, icon(first.severity), " ", severity, " ", rule);
+  if (block.findings.length > 1) title.append(" ", element("span", { class: "subject" }, subjectOf(block.findings)));
+  const list = element("div", {});
+  const more = moreButton();
+  block.listing = new Listing({ list, more }, drawCause, { step: STEP, first: CAUSES, noun: "causes" });
+  block.listing.show(block.causes);
+  return element("section", { class: `block ${first.severity}` }, title, list, more);
+}
+
+/** The number of the workloads of findings, and of their namespaces. */
+function subjectOf(items) {
+  const objects = new Set(items.map(({ namespace, object }) => `${namespace}/${object}`)).size;
+  const spaces = new Set(items.map(({ namespace }) => namespace)).size;
+  return plural(objects, "workload") + (spaces > 1 ? ` in ${plural(spaces, "namespace")}` : "");
+}
+
+function drawCause(cause) {
+  const list = element("ul", { class: "objects" });
+  const more = moreButton();
+  const paths = new Set(cause.findings.map(({ path }) => path));
+  const common = cause.findings.length > 1 && paths.size === 1;
+  cause.listing = new Listing({ list, more }, (finding) => drawObject(finding, common), { step: STEP, first: OBJECTS, noun: "objects" });
+  cause.listing.show(cause.findings);
+  const message = element("p", { class: "message" }, cause.findings[0].message);
+  const where = common ? [element("p", { class: "path where" }, ...paths)] : [];
+  return element("div", { class: "cause", tabindex: "-1" }, message, ...where, list, more, ...drawAdvice(cause.findings));
+}
+
+/** An object of a cause; a path that all objects of the cause have in common is not repeated. */
+function drawObject(finding, withoutPath) {
+  const link = element("a", { class: "object" }, finding.object);
+  if (finding.workload) link.href = addressOf(finding.workload);
+  const item = element("li", { id: finding.id, tabindex: "-1" }, link);
+  item.append(" ", element("span", { class: "namespace" }, finding.namespace));
+  if (!withoutPath) item.append(" ", element("span", { class: "path" }, finding.path));
+  if (!finding.pods.length) item.append(" ", element("span", { class: "concerned" }, finding.concerned));
+  else item.append(" ", drawPods(finding));
+  return item;
+}
+
+function drawPods(finding) {
   const unnamed = finding.podCount - finding.pods.length;
-  slots.pods.textContent = finding.pods.join(" ") + (unnamed ? ` and ${unnamed.toLocaleString("en")} more` : "");
-  root.querySelector(".pods").hidden = !finding.pods.length;
+  const names = finding.pods.join(" ") + (unnamed ? ` and ${unnamed.toLocaleString("en")} more` : "");
+  return element("details", { class: "pods" }, element("summary", {}, finding.concerned), element("p", {}, names));
+}
+
+/** The fix and what to type: for all objects if these are few, else for the first one and the others on demand. */
+function drawAdvice(items) {
+  const advised = advisedOf(items);
+  const shown = advised.length <= ADVISED ? advised : advised.slice(0, 1);
+  const made = shown.flatMap((advice) => drawRemedy(advice, advised));
+  const left = advised.slice(shown.length);
+  if (left.length) made.push(drawOthers(left, advised));
+  return made;
+}
+
+/** The advice of the first finding, and of each other one that advises or types something else. */
+function advisedOf(items) {
+  const [first] = items;
+  const typed = new Set();
+  const advised = [];
+  for (const finding of items) {
+    const { fix, patch } = finding;
+    const commands = finding.commands.filter((command) => !typed.has(command));
+    for (const command of commands) typed.add(command);
+    const differs = { fix: fix !== first.fix, patch: patch !== first.patch };
+    if (finding !== first && !commands.length && !differs.fix && !differs.patch) continue;
+    const own = finding === first || differs.fix;
+    advised.push({ finding, fix: own ? fix : "", patch: finding === first || differs.patch ? patch : "", commands });
+  }
+  return advised;
+}
+
+function drawRemedy({ finding, fix, patch, commands }, advised) {
+  const made = [];
+  if (fix) {
+    const several = advised.filter((advice) => advice.fix).length > 1;
+    const label = several ? `Fix for ${finding.namespace}/${finding.object}` : "Fix";
+    made.push(element("p", { class: "fix" }, element("b", {}, label), ` ${fix}`));
+  }
+  made.push(...commands.map((command) => copyBox(command, "command")));
+  if (patch) made.push(copyBox(patch, "patch"));
+  return made;
+}
+
+function drawOthers(left, advised) {
+  const what = left.some(({ fix }) => fix) ? "Fixes" : "Commands";
+  const root = element("details", { class: "others" }, element("summary", {}, `${what} for ${left.length.toLocaleString("en")} more`));
+  const list = element("div", {});
+  const more = moreButton();
+  const draw = (advice) => element("div", { class: "remedy", tabindex: "-1" }, ...drawRemedy(advice, advised));
+  const listing = new Listing({ list, more }, draw, { step: STEP, noun: what.toLowerCase() });
+  root.append(list, more);
+  root.addEventListener("toggle", () => root.open && !listing.items.length && listing.show(left));
   return root;
 }
 
-const findingList = new Listing("findings", "finding-list", drawFinding, 50);
+const blockList = new Listing(partsOf("findings", "finding-list"), drawBlock, { step: 50, noun: "rules" });
 const sortFindings = document.getElementById("sort-findings");
+const notes = document.getElementById("notes");
 
 function showFindings() {
-  findingList.show(findings.filter(passes).sort(BY[sortFindings.value]));
+  const shown = findings.filter((finding) => passes(finding));
+  blockList.show(blocksOf(shown).sort(BY[sortFindings.value]));
+  const hidden = filter.severities.has("info") ? 0 : findings.filter((finding) => finding.severity === "info" && passes(finding, true)).length;
+  notes.hidden = !hidden;
+  notes.firstElementChild.textContent = `${plural(hidden, "note")} hidden.`;
+  return shown;
+}
+
+/** Draws the lists up to a finding. */
+function revealFinding(finding) {
+  const block = blockList.items.find(({ number }) => number === finding.block);
+  const cause = block.causes.find(({ number }) => number === finding.cause);
+  blockList.reveal(block);
+  block.listing.reveal(cause);
+  cause.listing.reveal(finding);
+}
+
+/** Draws at least some findings, with all that is folded. */
+function drawForPrint(number) {
+  for (const block of blockList.items) {
+    for (const cause of block.causes) {
+      if (number <= 0) return;
+      block.listing.reveal(cause);
+      cause.listing.reveal(cause.findings[Math.min(number, cause.findings.length) - 1]);
+      number -= cause.findings.length;
+    }
+  }
 }
 
 sortFindings.addEventListener("change", showFindings);
-sortFindings.parentElement.hidden = !findings.length;
+sortFindings.parentElement.hidden = new Set(findings.map(({ block }) => block)).size < 2;

@@ -10,10 +10,10 @@ function show() {
   filter.words = textInput.value.toLowerCase().split(/\s+/).filter(Boolean);
   filter.namespace = namespaceSelect.value;
   filter.severities = new Set(severityInputs.filter(({ checked }) => checked).map(({ value }) => value));
-  showFindings();
+  const found = showFindings();
   showWorkloads();
   showHeatmap();
-  const shown = [plural(findingList.items.length, "finding"), plural(workloadList.items.length, "workload")];
+  const shown = [plural(found.length, "finding"), plural(workloadList.items.length, "workload")];
   document.getElementById("found").textContent = shown.join(", ");
 }
 
@@ -24,9 +24,10 @@ function showSoon() {
   waiting = setTimeout(show, 120);
 }
 
-function forget() {
+/** Empties the filter; notes stay hidden unless they are wanted. */
+function forget({ notes = false } = {}) {
   textInput.value = namespaceSelect.value = "";
-  for (const input of severityInputs) input.checked = true;
+  for (const input of severityInputs) input.checked = notes || input.value !== QUIET;
   show();
 }
 
@@ -34,9 +35,9 @@ function forget() {
 function follow() {
   const item = byId.get(named(location.hash));
   if (!item) return;
-  const listing = isFinding(item) ? findingList : workloadList;
-  if (!passes(item)) forget();
-  listing.reveal(item);
+  if (!passes(item)) forget({ notes: item.severity === QUIET });
+  if (isFinding(item)) revealFinding(item);
+  else workloadList.reveal(item);
   const target = document.getElementById(item.id);
   if (target.matches("details")) {
     unfold(target, item);
@@ -70,8 +71,8 @@ themeButton.addEventListener("click", () => {
 darkened.addEventListener("change", tellTheme);
 
 function beforePrint() {
-  findingList.grow(PRINTED.findings);
-  for (const pods of document.querySelectorAll(".pods")) pods.open = true;
+  drawForPrint(PRINTED.findings);
+  for (const folded of document.querySelectorAll(".pods, .others")) folded.open = true;
   heatList.grow(PRINTED.lines);
   workloadList.grow(Math.max(0, PRINTED.workloads - workloadList.drawn));
   for (const root of drawnWorkloads().slice(0, PRINTED.workloads)) {
@@ -84,6 +85,16 @@ addEventListener("beforeprint", beforePrint);
 addEventListener("hashchange", follow);
 textInput.addEventListener("input", showSoon);
 textInput.addEventListener("keydown", ({ key }) => key === "Escape" && forget());
+document.querySelector("#notes button").addEventListener("click", () => {
+  document.querySelector("input[value=info]").checked = true;
+  show();
+});
+const unfoldFilter = document.getElementById("unfold-filter");
+unfoldFilter.addEventListener("click", () => {
+  const unfolded = document.getElementById("filter").classList.toggle("unfolded");
+  unfoldFilter.setAttribute("aria-expanded", String(unfolded));
+  if (unfolded) textInput.focus();
+});
 for (const input of [namespaceSelect, ...severityInputs]) input.addEventListener("change", show);
 
 const namespaces = [...new Set([...findings, ...workloads].map(({ namespace }) => namespace))].sort(compare);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Final, TypeVar
 
@@ -13,14 +14,16 @@ from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.phrases import plural
 from kubectl_spread.render import about, figures, words
+from kubectl_spread.render import findings as grouped
 from kubectl_spread.render.html.compact import Value
-from kubectl_spread.report.model import Cluster, Domain, Finding, Report, Row, Summary, severest_first
-from kubectl_spread.report.severity import SEVEREST_FIRST
+from kubectl_spread.report.model import Cluster, Domain, Finding, Report, Row, Summary
+from kubectl_spread.report.severity import SEVEREST_FIRST, Severity
 
 Record = dict[str, Value]
 _NAMED: Final = 10
 """The most pods of a finding that are listed."""
 _GATES: Final = {"metrics": "from metrics", "version": "assumed by version", "flag": "from flags"}
+_NOUNS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 _T = TypeVar("_T")
 
 
@@ -39,7 +42,6 @@ def facts(cluster: Cluster) -> list[tuple[str, str]]:
         ("Feature gates", _GATES[cluster.gates_source]),
         ("Nodes", nodes[cluster.nodes]),
         ("Revision of pods", cluster.resource_versions.get("pods")),
-        *(("Warning", text) for text in words.warnings(cluster)),
     ]
     return [
         (name, text) for name, value in named_values if value and (text := words.safe(value)) != about.label(cluster)
@@ -56,32 +58,32 @@ def totals(report: Report) -> list[tuple[str, str]]:
     """Return the totals with their names."""
     summary = report.summary
     above = sum(row.exceeds_max_skew for row in report.constraints)
-    counts = [("pods", summary.pods), ("constraints", summary.constraints), ("above maxSkew", above)]
+    counts = [("Pods", summary.pods), ("Constraints", summary.constraints), ("Above maxSkew", above)]
     if isinstance(summary.templates, int):
-        counts.append(("pod templates", summary.templates))
-    by_severity = [(str(severity), summary.findings.of(severity)) for severity in SEVEREST_FIRST]
-    return [(name, f"{number:,}") for name, number in (*by_severity, *counts)]
+        counts.append(("Pod templates", summary.templates))
+    return [(name, f"{number:,}") for name, number in counts]
 
 
-def notes(summary: Summary) -> list[str]:
-    """Return the numbers of findings and objects that were left out, as phrases."""
-    phrases = [
-        f"{summary.silenced} silenced" if summary.silenced else "",
-        f"{summary.known} known by the baseline" if isinstance(summary.known, int) else "",
-        f"{summary.gone} of the baseline gone" if isinstance(summary.gone, int) else "",
-        words.safe(figures.skipped(summary)),
-    ]
-    return [note for note in phrases if note]
+def severities(summary: Summary) -> list[tuple[str, str]]:
+    """Return the severities of the findings with their numbers: ``2 warnings``."""
+    numbers = [(severity, summary.findings.of(severity)) for severity in SEVEREST_FIRST]
+    return [(str(severity), f"{number:,} {_NOUNS[severity]}{'s' * (number != 1)}") for severity, number in numbers]
 
 
 def findings(report: Report) -> list[Record]:
-    """Return the findings by severity, then in the report's order."""
+    """Return the findings in the order of their blocks and causes, with the numbers of both."""
     pods = figures.pods_by_place(report)
-    return [_finding(finding, pods[finding.place]) for finding in severest_first(report.findings)]
+    return [
+        {"block": number, "cause": index, **_finding(finding, pods[finding.place])}
+        for number, block in enumerate(grouped.blocks(report.findings))
+        for index, cause in enumerate(block.causes)
+        for finding in cause.findings
+    ]
 
 
 def _finding(finding: Finding, pods: int) -> Record:
     """Return a finding; ``pods`` is the number of pods with the constraint or term."""
+    commands = () if isinstance(finding.commands, UnsetType) else finding.commands
     return {
         "code": finding.code,
         "name": finding.name,
@@ -94,8 +96,16 @@ def _finding(finding: Finding, pods: int) -> Record:
         "pods": [words.safe(name) for name in finding.pods[:_NAMED]],
         "message": words.safe(finding.message),
         "fix": words.safe(finding.fix),
-        "commands": [words.safe(command) for command in finding.advice[1:]],
+        "commands": [words.safe(command) for command in commands],
+        "patch": _patch(finding),
     }
+
+
+def _patch(finding: Finding) -> str:
+    """Return the operations of a finding's patch as ASCII, or ""."""
+    if isinstance(finding.patch, UnsetType):
+        return ""
+    return json.dumps(msgspec.to_builtins(finding.patch.operations), indent=2)
 
 
 class Rows(msgspec.Struct):

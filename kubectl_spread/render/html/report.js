@@ -56,23 +56,29 @@ function domainsOf(row) {
 
 /* The filter: every word must stand somewhere in what is shown of an item. */
 
-const filter = { words: [], severities: new Set(SEVERITIES), namespace: "" };
+const QUIET = "info";
+const filter = { words: [], severities: new Set(), namespace: "" };
 
 function textIn(item) {
   const own = isFinding(item)
-    ? [item.code, item.name, item.namespace, item.object, item.path, item.message, ...(item.pods ?? [])]
+    ? [item.code, item.name, item.namespace, item.object, item.path, item.message, ...item.pods]
     : [item.namespace, item.name, ...item.findings.map(({ code, name }) => `${code} ${name}`), ...item.rows.flatMap(textInRow)];
   return own.join(" ").toLowerCase();
 }
 
 const textInRow = (row) => [row.clause, row.path, row.effective, row.verdicts.join(" ")];
 
-function passes(item) {
+/** Tells whether an item passes the filter. Notes alone do not hide a workload, nor does their absence. */
+function passes(item, anySeverity = false) {
   if (filter.namespace && item.namespace !== filter.namespace) return false;
-  const severities = isFinding(item) ? [item.severity] : item.findings.map((finding) => finding.severity);
-  const all = filter.severities.size === SEVERITIES.length;
-  if (!all && !severities.some((severity) => filter.severities.has(severity))) return false;
+  if (!anySeverity && !passesSeverity(item)) return false;
   if (!filter.words.length) return true;
   item.text ??= textIn(item);
   return filter.words.every((word) => item.text.includes(word));
+}
+
+function passesSeverity(item) {
+  if (isFinding(item)) return filter.severities.has(item.severity);
+  if (SEVERITIES.every((severity) => severity === QUIET || filter.severities.has(severity))) return true;
+  return item.findings.some(({ severity }) => filter.severities.has(severity));
 }

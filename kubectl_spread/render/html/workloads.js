@@ -99,12 +99,12 @@ function selectorsOf(row) {
   return [...names].map(([text, alike]) => [alike.join(", "), text]);
 }
 
-const workloadList = new Listing("workloads", "workload-list", drawWorkload, 50);
+const workloadList = new Listing(partsOf("workloads", "workload-list"), drawWorkload, { step: 50 });
 const sortWorkloads = document.getElementById("sort-workloads");
 const unfoldButton = document.getElementById("unfold");
 
 function showWorkloads() {
-  workloadList.show(workloads.filter(passes).sort(WORKLOADS_BY[sortWorkloads.value]));
+  workloadList.show(workloads.filter((workload) => passes(workload)).sort(WORKLOADS_BY[sortWorkloads.value]));
   tellUnfold();
 }
 
