@@ -19,6 +19,7 @@ from kubectl_spread.report.model import (
     Selectors,
     Summary,
     Workload,
+    Zone,
 )
 from kubectl_spread.rules import RULES
 
@@ -41,7 +42,7 @@ def report(workloads: int, *, pods_each: int = 30, hosts: int = 5000, finding_ea
     counts = FindingCounts(error=words.count("error"), warning=words.count("warning"), info=words.count("info"))
     rows = [row for index in range(workloads) for row in _rows(index, objects[index], pods_each, hosts)]
     return Report(
-        cluster=_cluster(hosts),
+        cluster=_cluster(hosts, workloads * pods_each),
         constraints=rows,
         groups=[_group(index, objects[index], pods_each, hosts) for index in range(workloads)],
         pods=[],
@@ -57,7 +58,7 @@ def report(workloads: int, *, pods_each: int = 30, hosts: int = 5000, finding_ea
     )
 
 
-def _cluster(hosts: int) -> Cluster:
+def _cluster(hosts: int, pods: int) -> Cluster:
     return Cluster(
         context="prod-eu",
         name="prod-eu",
@@ -72,6 +73,7 @@ def _cluster(hosts: int) -> Cluster:
         nodes="listed",
         node_count=hosts,
         zone_count=3,
+        zones=[Zone(zone=zone, nodes=hosts // len(_ZONES), pods=pods // len(_ZONES)) for zone in _ZONES],
         resource_versions={"pods": "184467"},
     )
 
@@ -158,10 +160,11 @@ def _finding(index: int, workload: Workload, pods_each: int) -> Finding:
         path="spec.topologySpreadConstraints[0]",
         pods=[_pod(index, number) for number in range(pods_each)],
         pod_count=pods_each,
-        message=f"topology.kubernetes.io/zone {_ZONES[0]} holds {pods_each} pods of {workload.name}, the global "
-        f"minimum is {index % 7}: skew {2 + index % 5}, maxSkew 1; nodes of the lower domains could take one of them",
+        message=f"Zone {_ZONES[0]} has {pods_each} pods and zone {_ZONES[2]} has {index % 4} (skew "
+        f"{pods_each - index % 4}, maxSkew 1).",
         values={},
-        fix="restart the workload",
+        fix=f"Restart all {pods_each} pods of the workload.",
         commands=[f"kubectl rollout restart deploy/{workload.name} -n {_namespace(index)}"],
-        group=f"{rule.code}-{index % 50:08x}",
+        group=f"{rule.code}-{index % 4}",
+        rows=[2 * index],
     )

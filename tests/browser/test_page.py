@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import msgspec
 import pytest
 from playwright.sync_api import Page, expect
 
 from kubectl_spread.audit.evaluation.evaluate import Audit
-from kubectl_spread.report.model import Report
+from kubectl_spread.report.model import FindingCounts, Report
+from kubectl_spread.report.severity import Severity
 from tests.audits import reported
 from tests.browser import synthetic
 from tests.browser.conftest import Open
 from tests.render.test_render import hostile, nothing, several, without_nodes
 
 pytestmark = pytest.mark.browser
-FINDING = "#finding-list > .finding"
+BLOCK = "#finding-list > .block"
+FINDING = f"{BLOCK} .objects > li"
 WORKLOAD = "#workload-list > .workload"
 _FOCUSED = "(({ innerText, id, value }) => innerText || id || value)(document.activeElement)"
 
@@ -23,6 +26,22 @@ _FOCUSED = "(({ innerText, id, value }) => innerText || id || value)(document.ac
 def texts(page: Page, selector: str) -> list[str]:
     """Return the texts of the visible elements."""
     return [text.strip() for text in page.locator(selector).all_inner_texts()]
+
+
+def alike(number: int) -> Report:
+    """Return a report of workloads with the same finding."""
+    report = synthetic.report(number, pods_each=6, hosts=300, finding_each=1)
+    cause = {"code": "SPR301", "name": "hard-skew", "severity": Severity.WARNING, "group": "SPR301-0"}
+    message = "Zone a has 2 pods and zone c has none (skew 2, maxSkew 1)."
+    findings = [msgspec.structs.replace(finding, message=message, **cause) for finding in report.findings]
+    counts = FindingCounts(warning=number)
+    summary = msgspec.structs.replace(report.summary, findings=counts)
+    return msgspec.structs.replace(report, findings=findings, summary=summary)
+
+
+def command(index: int) -> str:
+    """Return the command of a finding in a synthetic report."""
+    return f"kubectl rollout restart deploy/checkout-service-{index:05} -n team-{index:02}"
 
 
 @pytest.mark.parametrize("make", [several, nothing, without_nodes, hostile])
@@ -53,6 +72,9 @@ def test_the_policy_refuses_scripts_styles_and_requests(open_page: Open) -> None
 def test_findings_are_filtered(open_page: Open, large: Report) -> None:
     with open_page(large) as view:
         page = view.page
+        loud = large.summary.findings.error + large.summary.findings.warning
+        expect(page.locator("#found")).to_have_text(f"{loud} findings, 400 workloads")
+        page.locator("input[value=info]").check()
         expect(page.locator("#found")).to_have_text("100 findings, 400 workloads")
         page.fill("#text", "SERVICE-00004 warning-is-nowhere")
         expect(page.locator("#found")).to_have_text("0 findings, 0 workloads")
@@ -61,40 +83,63 @@ def test_findings_are_filtered(open_page: Open, large: Report) -> None:
         expect(page.locator("#found")).to_have_text("1 finding, 1 workload")
         assert texts(page, f"{WORKLOAD} h3") == ["deploy/checkout-service-00004"]
         page.press("#text", "Escape")
-        expect(page.locator("#found")).to_have_text("100 findings, 400 workloads")
-        page.select_option("#namespace", "team-04")
-        assert set(texts(page, f"{FINDING} [data-slot=namespace]")) == {"team-04"}
+        expect(page.locator("#found")).to_have_text(f"{loud} findings, 400 workloads")
+        page.select_option("#namespace", "team-08")
+        assert set(texts(page, f"{FINDING} .namespace")) == {"team-08"}
         page.select_option("#namespace", "")
-        for severity in ("error", "info"):
-            page.locator(f"input[value={severity}]").uncheck()
-        assert set(texts(page, f"{FINDING} .severity")) == {"warning"}
+        page.locator("input[value=error]").uncheck()
+        assert set(texts(page, f"{BLOCK} .severity")) == {"warning"}
+
+
+def test_notes_are_shown_on_demand(open_page: Open, large: Report) -> None:
+    with open_page(large) as view:
+        page = view.page
+        assert set(texts(page, f"{BLOCK} .severity")) == {"error", "warning"}
+        expect(page.locator("#notes")).to_contain_text(f"{large.summary.findings.info} notes hidden.")
+        page.get_by_role("button", name="Show the notes").click()
+        assert set(texts(page, f"{BLOCK} .severity")) == {"error", "warning", "info"}
+        expect(page.locator("#notes")).to_be_hidden()
+        expect(page.locator("#found")).to_have_text("100 findings, 400 workloads")
+
+
+def test_findings_of_one_cause_are_one_paragraph(open_page: Open) -> None:
+    with open_page(alike(60)) as view:
+        page = view.page
+        assert texts(page, f"{BLOCK} .subject") == ["60 workloads in 50 namespaces"]
+        assert page.locator(".message").count() == 1
+        assert page.locator(FINDING).count() == 4
+        assert texts(page, ".box.command code") == [command(0)]
+        page.get_by_text("Commands for 59 more").click()
+        expect(page.locator(".box.command")).to_have_count(21)
+        assert texts(page, ".box.command code")[1] == command(1)
 
 
 def test_findings_and_workloads_are_sorted(open_page: Open, large: Report) -> None:
     with open_page(large) as view:
         page = view.page
-        words = texts(page, f"{FINDING} .severity")
+        words = texts(page, f"{BLOCK} .severity")
         assert words == sorted(words, key=["error", "warning", "info"].index)
         page.select_option("#sort-findings", "rule")
-        codes = texts(page, f"{FINDING} .code")
+        codes = texts(page, f"{BLOCK} .code")
         assert codes == sorted(codes)
-        page.select_option("#sort-findings", "workload")
-        namespaces, objects = texts(page, f"{FINDING} [data-slot=namespace]"), texts(page, f"{FINDING} .object")
-        places = list(zip(namespaces, objects, strict=True))
-        assert places == sorted(places)
+        page.select_option("#sort-findings", "pods")
+        numbers = [int(text.split()[0]) for text in texts(page, f"{BLOCK} .subject")]
+        assert numbers == sorted(numbers, reverse=True)
         page.select_option("#sort-workloads", "skew")
         skews = texts(page, f"{WORKLOAD} .brief:first-child")
         assert skews == sorted(skews, key=lambda text: -int(text.split()[2].partition("/")[0]))
 
 
-def test_more_rows_are_drawn_on_demand(open_page: Open, large: Report) -> None:
-    with open_page(large) as view:
+def test_more_rows_are_drawn_on_demand(open_page: Open) -> None:
+    with open_page(alike(60)) as view:
         page = view.page
-        assert page.locator(FINDING).count() == 50
-        page.click("#findings .more")
-        assert page.locator(FINDING).count() == 100
-        expect(page.locator("#findings .more")).to_be_hidden()
-        assert page.evaluate("document.activeElement.id") == "finding-51"
+        page.click(f"{BLOCK} .cause > .more")
+        assert page.locator(FINDING).count() == 24
+        assert page.evaluate("document.activeElement.id") == "finding-5"
+        for _ in range(2):
+            page.click(f"{BLOCK} .cause > .more")
+        assert page.locator(FINDING).count() == 60
+        expect(page.locator(f"{BLOCK} .cause > .more")).to_be_hidden()
         assert page.locator(f"{WORKLOAD} .constraint").count() == 0
         page.click(f"{WORKLOAD}:nth-child(3) > summary")
         assert page.locator(f"{WORKLOAD} .constraint").count() == 2
@@ -105,7 +150,7 @@ def test_fragments_lead_to_findings_workloads_and_rules(open_page: Open, large: 
         expect(view.page.locator("#finding-90")).to_be_in_viewport()
         expect(view.page.locator("#finding-90")).to_be_focused()
         view.page.fill("#text", "service-00396")
-        expect(view.page.locator("#found")).to_have_text("1 finding, 1 workload")
+        expect(view.page.locator("#found")).to_contain_text("1 workload")
         view.page.evaluate("location.hash = encodeURIComponent('workload/team-49/deploy/checkout-service-00399')")
         target = view.page.locator("[id='workload/team-49/deploy/checkout-service-00399']")
         expect(target).to_be_in_viewport()
@@ -113,7 +158,7 @@ def test_fragments_lead_to_findings_workloads_and_rules(open_page: Open, large: 
         expect(view.page.locator("#text")).to_have_value("")
         view.page.evaluate("location.hash = '%'")
         view.page.evaluate("scrollTo(0, 0)")
-        view.page.click(f"{FINDING} .rule >> nth=0")
+        view.page.click(f"{BLOCK} .rule >> nth=0")
         expect(view.page.locator(view.page.evaluate("location.hash"))).to_be_in_viewport()
         assert view.complaints == []
 
@@ -175,11 +220,12 @@ def test_every_control_can_be_used_by_keyboard(open_page: Open, large: Report) -
             page.keyboard.press("Tab")
             order.append(page.evaluate(_FOCUSED))
             assert page.evaluate("document.activeElement.matches(':focus-visible')")
-        assert order[:7] == ["Skip to the findings", "Dark theme", "Findings", "Workloads", "Heat map", "Rules", "text"]
-        assert order[7:10] == ["error", "warning", "info"]
-        page.keyboard.press("Shift+Tab")
+        assert order[:2] == ["Skip to the findings", "Dark theme"]
+        assert order[2].startswith("deploy/checkout-service-")
+        assert order[3:8] == ["Findings", "Workloads", "Heat map", "Rules", "text"]
+        assert order[8:] == ["error", "warning", "info"]
         page.keyboard.press("Space")
-        expect(page.locator("input[value=info]")).not_to_be_checked()
+        expect(page.locator("input[value=info]")).to_be_checked()
         page.locator(f"{WORKLOAD} > summary").first.focus()
         page.keyboard.press("Enter")
         expect(page.locator(f"{WORKLOAD} .constraint").first).to_be_visible()
@@ -196,8 +242,22 @@ def test_the_skip_link_comes_into_sight_and_skips(open_page: Open) -> None:
 def test_a_printed_page_is_unfolded(open_page: Open, large: Report) -> None:
     with open_page(large) as view:
         view.page.pdf()
-        assert view.page.locator(FINDING).count() == 100
+        findings = large.summary.findings
+        assert view.page.locator(FINDING).count() == findings.error + findings.warning
+        assert view.page.locator(f"{BLOCK} details:not([open])").count() == 0
         assert view.page.locator(f"{WORKLOAD}[open] .constraint").count() == 200
+
+
+def test_a_phone_shows_the_first_finding_at_once(open_page: Open, large: Report) -> None:
+    for report in (large, alike(60), reported(several())):
+        with open_page(report, viewport={"width": 390, "height": 844}, has_touch=True) as view:
+            page = view.page
+            expect(page.locator("h1")).to_be_in_viewport(ratio=1)
+            expect(page.locator(f"{BLOCK} h3").first).to_be_in_viewport(ratio=1)
+            expect(page.locator(f"{BLOCK} .message").first).to_be_in_viewport(ratio=1)
+            expect(page.locator("#text")).to_be_hidden()
+            page.get_by_role("button", name="Filter").tap()
+            expect(page.locator("#text")).to_be_focused()
 
 
 def test_narrow_windows_are_not_scrolled_sideways(open_page: Open) -> None:
@@ -211,7 +271,8 @@ def test_the_page_can_be_read_without_javascript(open_page: Open, large: Report)
         page = view.page
         assert page.locator(FINDING).count() == 50
         expect(page.locator(".notice")).to_contain_text("the first 50 of 100 findings")
-        expect(page.locator(".totals")).to_contain_text("2,400")
+        expect(page.locator("h1")).to_contain_text("of 400 workloads")
+        expect(page.locator(".zones tbody tr")).to_have_count(3)
         expect(page.locator("#filter")).to_be_hidden()
         expect(page.locator("#workloads")).to_be_hidden()
         assert view.requests == []

@@ -105,10 +105,9 @@ function advisedOf(items) {
     const { fix, patch } = finding;
     const commands = finding.commands.filter((command) => !typed.has(command));
     for (const command of commands) typed.add(command);
-    const differs = { fix: fix !== first.fix, patch: patch !== first.patch };
-    if (finding !== first && !commands.length && !differs.fix && !differs.patch) continue;
-    const own = finding === first || differs.fix;
-    advised.push({ finding, fix: own ? fix : "", patch: finding === first || differs.patch ? patch : "", commands });
+    const own = { fix: finding === first || fix !== first.fix, patch: finding === first || patch !== first.patch };
+    if (!commands.length && !own.fix && !own.patch) continue;
+    advised.push({ finding, fix: own.fix ? fix : "", patch: own.patch ? patch : "", commands });
   }
   return advised;
 }
@@ -121,8 +120,14 @@ function drawRemedy({ finding, fix, patch, commands }, advised) {
     made.push(element("p", { class: "fix" }, element("b", {}, label), ` ${fix}`));
   }
   made.push(...commands.map((command) => copyBox(command, "command")));
-  if (patch) made.push(copyBox(patch, "patch"));
+  if (patch) made.push(drawPatch(patch, finding));
   return made;
+}
+
+/** A patch; it is folded where a command applies it. */
+function drawPatch(patch, { commands }) {
+  const box = copyBox(patch, "patch");
+  return commands.length ? element("details", { class: "patched" }, element("summary", {}, "The patch in lines"), box) : box;
 }
 
 function drawOthers(left, advised) {

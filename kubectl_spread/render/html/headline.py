@@ -55,7 +55,7 @@ def _sentence(text: str) -> str:
 
 
 def _facts(report: Report) -> Iterator[str]:
-    """Yield at least one fact: about errors, then about lost pods, then about other warnings, else about no findings."""
+    """Yield at least one fact, the worst first: errors, then lost pods, then other warnings; else what was checked."""
     total = _total(report.summary)
     refused = _objects(report.findings, Severity.ERROR)
     warned = _objects(report.findings, Severity.WARNING)
@@ -66,7 +66,7 @@ def _facts(report: Report) -> Iterator[str]:
     uneven = _uneven(report) - set(lost)
     if uneven:
         verb, whose = ("is", "its constraint asks") if len(uneven) == 1 else ("are", "their constraints ask")
-        yield f"{_of(len(uneven), total)} {verb} less even than {whose}"
+        yield f"{_of(len(uneven), total)} {verb} spread less evenly than {whose}"
     if others := warned - set(lost) - uneven:
         what = "has a constraint that does not do what it says"
         if len(others) > 1:

@@ -72,7 +72,7 @@ darkened.addEventListener("change", tellTheme);
 
 function beforePrint() {
   drawForPrint(PRINTED.findings);
-  for (const folded of document.querySelectorAll(".pods, .others")) folded.open = true;
+  for (const folded of document.querySelectorAll(".pods, .others, .patched")) folded.open = true;
   heatList.grow(PRINTED.lines);
   workloadList.grow(Math.max(0, PRINTED.workloads - workloadList.drawn));
   for (const root of drawnWorkloads().slice(0, PRINTED.workloads)) {

@@ -46,7 +46,7 @@ class Line(msgspec.Struct, frozen=True):
     matching: Count | None
 
 
-class Picture(msgspec.Struct, frozen=True):
+class ZonePicture(msgspec.Struct, frozen=True):
     """The zones of a cluster.
 
     Attributes:
@@ -66,7 +66,7 @@ class Picture(msgspec.Struct, frozen=True):
     left_out: list[str]
 
 
-def picture(report: Report) -> Picture | None:
+def picture(report: Report) -> ZonePicture | None:
     """Return the picture of a report; None without zones."""
     cluster = report.cluster
     if isinstance(cluster.zones, UnsetType) or not cluster.zones:
@@ -89,10 +89,10 @@ def picture(report: Report) -> Picture | None:
     ]
     left_out = _left_out(report, cluster.zones, len(cluster.zones) - len(shown))
     if worst is None:
-        return Picture(lines, worst="", object="", place="", rule="", left_out=left_out)
+        return ZonePicture(lines, worst="", object="", place="", rule="", left_out=left_out)
     name = words.workload(worst.workload)
     place = f"{words.safe(worst.namespace)}/{name}"
-    return Picture(
+    return ZonePicture(
         lines,
         worst=name,
         object=place,
