@@ -50,7 +50,7 @@ browser: $(VENV)/developed $(AXE) ## the HTML page in Chromium
 growth: $(VENV)/developed ## hold the growth of cost in each shape of input below its limit
 	$(BIN)/pytest --quiet -m growth
 
-screenshot: $(VENV)/developed ## write docs/html.png
+screenshot: $(VENV)/developed ## write the pictures of docs/html.md
 	$(BIN)/python -m tests.browser.screenshot
 
 e2e: $(VENV)/developed ## the suites against a real control plane

@@ -1,34 +1,37 @@
-"""Write docs/html.png, the page of the sample cluster; run as a module (``make screenshot``)."""
+"""Write the pictures of docs/html.md, of the sample cluster; run as a module (``make screenshot``)."""
 
 from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-
-from playwright.sync_api import expect
+from typing import Any, Final
 
 from tests import generated
 from tests.browser.chromium import launched, opened, program
 
-_TARGET = generated.ROOT / "docs" / "html.png"
-_SHOWN = "deploy/api"
-_WIDTH, _HEIGHT = 1120, 990
+_PICTURES: Final[dict[str, dict[str, Any]]] = {
+    "html.png": {"viewport": {"width": 1120, "height": 990}, "color_scheme": "light"},
+    "html-phone.png": {
+        "viewport": {"width": 390, "height": 844},
+        "color_scheme": "dark",
+        "device_scale_factor": 2,
+        "is_mobile": True,
+    },
+}
+"""Maps a file in docs to the settings of the browser."""
 
 
 def main() -> None:
-    """Open the page of the sample cluster, show one workload, and save the window."""
+    """Open the page of the sample cluster, and save each window."""
     path = program()
     if path is None:
         raise SystemExit("there is no Chromium")
     with tempfile.TemporaryDirectory() as directory, launched(path) as browser:
         file = Path(directory, "report.html")
         file.write_text(generated.run(*generated.CHECK, "-o", "html"), encoding="utf-8")
-        size = {"width": _WIDTH, "height": _HEIGHT}
-        with opened(browser, file, viewport=size, color_scheme="light") as view:
-            view.page.fill("#text", _SHOWN)
-            expect(view.page.locator("#finding-list > li")).to_have_count(1)
-            view.page.evaluate("document.activeElement.blur()")
-            view.page.screenshot(path=_TARGET)
+        for name, settings in _PICTURES.items():
+            with opened(browser, file, **settings) as view:
+                view.page.screenshot(path=generated.ROOT / "docs" / name)
 
 
 if __name__ == "__main__":

@@ -45,7 +45,7 @@ def page(report: Report) -> str:
         style=style,
         script=script,
         cluster=about.label(report.cluster),
-        header=about.header(report.cluster, report.summary, report.constraints),
+        header=about.header(report.cluster, report.summary, report.findings),
         headline=headline(report),
         warnings=words.warnings(report.cluster),
         zones=picture(report),

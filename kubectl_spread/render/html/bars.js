@@ -15,7 +15,7 @@ function barsOf(row) {
       open: domain.allowed ? "+1" : "",
     }));
   }
-  const byCount = Map.groupBy ? Map.groupBy(domains, ({ count }) => count) : grouped(domains);
+  const byCount = grouped(domains, ({ count }) => count);
   const bars = [...byCount].map(([count, alike]) => together(count, alike, 0));
   if (empty) {
     const zero = bars.findIndex(({ count }) => count === 0);
@@ -23,12 +23,6 @@ function barsOf(row) {
     bars.splice(zero < 0 ? bars.length : zero, zero < 0 ? 0 : 1, made);
   }
   return bars.sort((one, other) => other.count - one.count);
-}
-
-function grouped(domains) {
-  const byCount = new Map();
-  for (const domain of domains) byCount.set(domain.count, [...(byCount.get(domain.count) ?? []), domain]);
-  return byCount;
 }
 
 function together(count, domains, unnamed) {

@@ -35,6 +35,17 @@ function define(list, pairs) {
   }
 }
 
+/** Groups items by a key, in order of appearance. */
+function grouped(items, keyOf) {
+  const groups = new Map();
+  for (const item of items) {
+    const key = keyOf(item);
+    if (!groups.has(key)) groups.set(key, []);
+    groups.get(key).push(item);
+  }
+  return groups;
+}
+
 const plural = (number, noun) => `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
 
 const moreButton = () => element("button", { type: "button", class: "more" });

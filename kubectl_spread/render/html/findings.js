@@ -74,6 +74,7 @@ function drawObject(finding, withoutPath) {
   if (finding.workload) link.href = addressOf(finding.workload);
   const item = element("li", { id: finding.id, tabindex: "-1" }, link);
   item.append(" ", element("span", { class: "namespace" }, finding.namespace));
+  if (finding.written) item.append(" ", element("span", { class: "path" }, finding.written));
   if (!withoutPath) item.append(" ", element("span", { class: "path" }, finding.path));
   if (!finding.pods.length) item.append(" ", element("span", { class: "concerned" }, finding.concerned));
   else item.append(" ", drawPods(finding));
@@ -86,42 +87,49 @@ function drawPods(finding) {
   return element("details", { class: "pods" }, element("summary", {}, finding.concerned), element("p", {}, names));
 }
 
-/** The fix and what to type: for all objects if these are few, else for the first one and the others on demand. */
+/** The different fixes of a cause, each with what to type; many fixes are drawn on demand. */
 function drawAdvice(items) {
-  const advised = advisedOf(items);
-  const shown = advised.length <= ADVISED ? advised : advised.slice(0, 1);
-  const made = shown.flatMap((advice) => drawRemedy(advice, advised));
-  const left = advised.slice(shown.length);
-  if (left.length) made.push(drawOthers(left, advised));
+  const fixes = [...grouped(items, ({ fix, patch }) => `${fix}\n${patch}`).values()];
+  const shown = fixes.length <= ADVISED ? fixes : fixes.slice(0, 1);
+  const made = shown.flatMap((findings) => drawFix(findings, fixes.length > 1));
+  const left = fixes.slice(shown.length);
+  if (left.length) made.push(folded(`Fixes for ${left.flat().length.toLocaleString("en")} more`, left, (findings) => drawFix(findings, true), "fixes"));
   return made;
 }
 
-/** The advice of the first finding, and of each other one that advises or types something else. */
-function advisedOf(items) {
+/** A fix, with the first of its objects if others are fixed in another way. */
+function drawFix(items, isOneOfSeveral) {
   const [first] = items;
-  const typed = new Set();
-  const advised = [];
-  for (const finding of items) {
-    const { fix, patch } = finding;
-    const commands = finding.commands.filter((command) => !typed.has(command));
-    for (const command of commands) typed.add(command);
-    const own = { fix: finding === first || fix !== first.fix, patch: finding === first || patch !== first.patch };
-    if (!commands.length && !own.fix && !own.patch) continue;
-    advised.push({ finding, fix: own.fix ? fix : "", patch: own.patch ? patch : "", commands });
-  }
-  return advised;
+  const more = items.length > 1 ? ` and ${(items.length - 1).toLocaleString("en")} more` : "";
+  const label = isOneOfSeveral ? `Fix for ${first.namespace}/${first.object}${more}` : "Fix";
+  const made = [element("p", { class: "fix" }, element("b", {}, label), " ", first.fix), ...drawCommands(items)];
+  if (first.patch) made.push(drawPatch(first.patch, first));
+  return made;
 }
 
-function drawRemedy({ finding, fix, patch, commands }, advised) {
-  const made = [];
-  if (fix) {
-    const several = advised.filter((advice) => advice.fix).length > 1;
-    const label = several ? `Fix for ${finding.namespace}/${finding.object}` : "Fix";
-    made.push(element("p", { class: "fix" }, element("b", {}, label), ` ${fix}`));
-  }
-  made.push(...commands.map((command) => copyBox(command, "command")));
-  if (patch) made.push(drawPatch(patch, finding));
+/** The commands of all objects if these are few, else of the first one and the others on demand. */
+function drawCommands(items) {
+  const typed = new Set();
+  const each = items
+    .map(({ commands }) => commands.filter((command) => !typed.has(command) && typed.add(command)))
+    .filter(({ length }) => length);
+  const shown = each.length <= ADVISED ? each : each.slice(0, 1);
+  const draw = (commands) => commands.map((command) => copyBox(command, "command"));
+  const left = each.slice(shown.length);
+  const made = shown.flatMap(draw);
+  if (left.length) made.push(folded(`Commands for ${left.length.toLocaleString("en")} more`, left, draw, "commands"));
   return made;
+}
+
+/** A folded list, which is drawn when it is unfolded. */
+function folded(summary, items, draw, noun) {
+  const list = element("div", {});
+  const more = moreButton();
+  const listing = new Listing({ list, more }, (item) => element("div", { class: "remedy", tabindex: "-1" }, ...draw(item)), { step: STEP, noun });
+  const root = element("details", { class: "others" }, element("summary", {}, summary), list, more);
+  more.hidden = true;
+  root.addEventListener("toggle", () => root.open && !listing.items.length && listing.show(items));
+  return root;
 }
 
 /** A patch; it is folded where a command applies it. */

@@ -98,6 +98,7 @@ def _finding(finding: Finding, pods: int) -> Record:
         "fix": words.safe(finding.fix),
         "commands": [words.safe(command) for command in commands],
         "patch": _patch(finding),
+        "written": _written(finding),
     }
 
 
@@ -106,6 +107,12 @@ def _patch(finding: Finding) -> str:
     if isinstance(finding.patch, UnsetType):
         return ""
     return json.dumps(msgspec.to_builtins(finding.patch.operations), indent=2)
+
+
+def _written(finding: Finding) -> str:
+    """Return the file and line of a finding on a manifest, or ""."""
+    source = finding.source
+    return "" if isinstance(source, UnsetType) else f"{words.safe(source.file)}:{source.line}"
 
 
 class Rows(msgspec.Struct):

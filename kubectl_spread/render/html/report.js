@@ -61,7 +61,7 @@ const filter = { words: [], severities: new Set(), namespace: "" };
 
 function textIn(item) {
   const own = isFinding(item)
-    ? [item.code, item.name, item.namespace, item.object, item.path, item.message, ...item.pods]
+    ? [item.code, item.name, item.namespace, item.object, item.path, item.written, item.message, ...item.pods]
     : [item.namespace, item.name, ...item.findings.map(({ code, name }) => `${code} ${name}`), ...item.rows.flatMap(textInRow)];
   return own.join(" ").toLowerCase();
 }
