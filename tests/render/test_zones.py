@@ -31,7 +31,7 @@ def test_zones_have_their_nodes_their_pods_and_the_counts_of_the_worst_constrain
     assert [(line.name, line.nodes, line.squares, line.pods.number) for line in made.lines] == [
         ("a", 2, 2, 7),
         ("b", 1, 1, 5),
-        ("c", 20, 12, 0),
+        ("c", 20, 8, 0),
     ]
     assert [line.pods.share for line in made.lines] == [100, 71, 0]
     assert [line.matching for line in made.lines] == [Count(4, 100, above=True), Count(1, 25), None]

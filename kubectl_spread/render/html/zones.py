@@ -16,7 +16,7 @@ from kubectl_spread.report.severity import Severity
 
 SHOWN: Final = 6
 """The most zones of the picture."""
-_SQUARES: Final = 12
+_SQUARES: Final = 8
 """The most nodes that are squares of their own."""
 
 
