@@ -157,7 +157,9 @@ class _Refusal(NamedTuple):
         reason = self.reason
         if self.key:
             values = sorted({node.metadata.labels[self.key] for node in nodes})
-            reason = f"{phrases.domains(self.key, values)} would exceed maxSkew: {reason}"
+            own = values == sorted(node.metadata.name for node in nodes)
+            there = "" if own else f" in {phrases.domains(self.key, values)}"
+            reason = f"one more pod{there} would exceed maxSkew: {reason}"
         return NodeRefusal(filter=self.filter, reason=reason, nodes=[node.metadata.name for node in nodes])
 
 

@@ -92,7 +92,7 @@ FILTERS: dict[str, tuple[list[Json], list[tuple[str, str, list[str]]]]] = {
     ),
     "spread before pod affinity": (
         [node("a1"), node("b1"), pod_json(node="a1"), pending(constraints=[constraint()], affinity=WITH_DB), db("b1")],
-        [("spread", "zone a would exceed maxSkew: 1 + 1 - 0 = 2 > 1", ["a1"])],
+        [("spread", "one more pod in zone a would exceed maxSkew: 1 + 1 - 0 = 2 > 1", ["a1"])],
     ),
     "a key that a node lacks": (
         [node("a1"), node("x1", without=[ZONE]), pending(constraints=[constraint()])],

@@ -333,7 +333,7 @@ def test_explain_says_that_the_pods_of_a_template_are_refused() -> None:
         "Template, template.spec.topologySpreadConstraints[0]: zone DoNotSchedule, maxSkew 1\n"
         "  authored: app=web\n"
         "  merged: app=web, app In [web]\n"
-        "  The API server accepts the template, but refuses every pod of it: spec.topologySpreadConstraints[0]"
+        "  The API server accepts the template, but refuses every pod of it.\n"
     ) in text
 
 
@@ -347,3 +347,33 @@ def test_the_set_to_evict_is_named_for_the_workload() -> None:
     assert "kubectl spread explain deploy/web" in alone
     assert "no eviction is sure to help" not in alone
     assert "kubectl delete pod -n default web-0\n" in explain(*pods, *nodes, arguments=("deploy/web",)).stdout
+
+
+def test_explain_names_more_pods_to_delete_than_a_command_does() -> None:
+    """SPR301 sends readers to ``explain`` for the names of many pods."""
+    pods = [
+        pod_json(f"web-{index}", node="a1", labels=WEB, owner="Deployment/web", constraints=[constraint()])
+        for index in range(30)
+    ]
+    text = explain(*pods, node_json("a1"), node_json("b1"), arguments=("deploy/web",)).stdout
+    (named,) = [line for line in text.splitlines() if "evict 15 pods: " in line]
+    assert named.count("web-") == 15
+    assert "$ kubectl spread explain" not in text
+
+
+def test_explain_folds_equal_domains() -> None:
+    """A hundred nodes are three lines, and refuse the next pod for two reasons."""
+    keyed = [constraint(key=HOSTNAME)]
+    pods = [
+        pod_json(f"web-{index}", node=f"n{index % 60}", constraints=keyed, owner="Deployment/web")
+        for index in range(70)
+    ]
+    text = explain(*pods, *(node_json(f"n{index}") for index in range(100)), arguments=("deploy/web",)).stdout
+    assert "\n  10 domains (n0, n1, n2 and 7 more)" in text
+    assert "\n  40 domains (n60, n61, n62 and 37 more)" in text
+    assert text.count("  Cannot go to ") == 2
+
+
+def test_a_pending_pod_is_in_the_verdict_where_no_rule_explains_it() -> None:
+    text = explain(STALE, WAITS, REPLICA_SET, node_json("a1"), arguments=("deploy/web",)).stdout
+    assert text.startswith("deploy/web in default: 1 of 2 pods pending, ")

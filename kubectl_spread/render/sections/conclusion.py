@@ -17,6 +17,7 @@ from kubectl_spread.report.severity import SEVEREST_FIRST, Severity
 
 _INDENT: Final = "  "
 _LISTED_ROWS: Final = 4
+_EXPLAIN: Final = "kubectl spread explain "
 
 
 def conclusion(explanation: Explanation, terminal: Terminal) -> str:
@@ -71,7 +72,10 @@ def _block(block: Block, explanation: Explanation, terminal: Terminal, before: s
     severity = terminal.styled(str(finding.severity), findings.STYLES[finding.severity])
     line = hanging(f"{before}{title}{after}", _INDENT, terminal)
     line = line.replace(f"{finding.severity} {finding.code}", f"{severity} {finding.code}", 1)
-    return line + "".join(_cause(cause, explanation, terminal) for cause in block.causes)
+    by_fix: dict[tuple[str, ...], list[Cause]] = {}
+    for cause in block.causes:
+        by_fix.setdefault(_fixes(cause.findings), []).append(cause)
+    return line + "".join(_causes(fixes, causes, explanation, terminal) for fixes, causes in by_fix.items())
 
 
 def _has_several_paths(explanation: Explanation) -> bool:
@@ -103,24 +107,29 @@ def _of(number: int, pods: int) -> str:
     return f"{number} of {plural(pods, 'pod')}" if number < pods else plural(pods, "pod")
 
 
-def _cause(cause: Cause, explanation: Explanation, terminal: Terminal) -> str:
-    """Return the message of findings with one cause, then each distinct fix, the commands, and the pods if not all."""
-    fixes = dict.fromkeys(finding.fix for finding in cause.findings)
-    commands = dict.fromkeys(command for finding in cause.findings for command in commands_of(finding))
-    pods = list(dict.fromkeys(name for finding in cause.findings for name in finding.pods))
-    text = paragraph(words.safe(cause.findings[0].message), _INDENT, terminal)
+def _causes(fixes: Sequence[str], causes: Sequence[Cause], explanation: Explanation, terminal: Terminal) -> str:
+    """Return the message of each cause, then the fixes and commands that they share, and the pods if not all."""
+    of_causes = [finding for cause in causes for finding in cause.findings]
+    commands = dict.fromkeys(command for finding in of_causes for command in _commands(finding))
+    pods = list(dict.fromkeys(name for finding in of_causes for name in finding.pods))
+    text = "".join(paragraph(words.safe(cause.findings[0].message), _INDENT, terminal) for cause in causes)
     text += "".join(paragraph(f"Fix: {words.safe(fix)}", _INDENT, terminal) for fix in fixes)
     # A command is one line of any length, so that it can be copied.
     text += "".join(f"{_INDENT * 2}$ {words.safe(command)}\n" for command in commands)
     named = {word for command in commands for word in command.split()}
     if len(pods) >= explanation.summary.pods or named.issuperset(pods):
         return text
-    return text + paragraph(f"{'Pod' if len(pods) == 1 else 'Pods'}: {words.names(pods)}", _INDENT, terminal)
+    return text + paragraph(f"Affected: {words.names(pods)}", _INDENT, terminal)
 
 
-def commands_of(finding: Finding) -> list[str]:
-    """Return the commands of a finding."""
-    return [] if isinstance(finding.commands, UnsetType) else finding.commands
+def _fixes(of_cause: Sequence[Finding]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(finding.fix for finding in of_cause))
+
+
+def _commands(finding: Finding) -> list[str]:
+    """Return the commands of a finding, without those that lead here."""
+    commands = [] if isinstance(finding.commands, UnsetType) else finding.commands
+    return [command for command in commands if not command.startswith(_EXPLAIN)]
 
 
 def _checked(explanation: Explanation) -> str:

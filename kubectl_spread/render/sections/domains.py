@@ -56,7 +56,7 @@ def _row(index: int, row: Row, explanation: Explanation, terminal: Terminal) -> 
         if cause.row == index:
             text += "".join(paragraph(words.safe(line), _INDENT, terminal) for line in _cause(cause))
     for plan in explanation.evictions:
-        if plan.row == index and not _has_finding(index, explanation):
+        if plan.row == index and not _is_reported(plan, explanation):
             text += paragraph(words.safe(_evictions(plan)), _INDENT, terminal)
     return text
 
@@ -132,13 +132,17 @@ def _cause(cause: SkewCause) -> list[str]:
     return [f"{certainty} ({cause.cause}): {first}", *more]
 
 
-def _has_finding(index: int, explanation: Explanation) -> bool:
-    """Tell whether a finding about a skew has the pods to evict, or the reason why there are none."""
-    return any(
-        index in finding.rows
+def _is_reported(plan: Evictions, explanation: Explanation) -> bool:
+    """Tell whether a finding about the skew has the reason why no pods can be named, or commands with these pods."""
+    findings = [
+        finding
         for finding in explanation.findings
-        if finding.code in _SKEW_RULES and not isinstance(finding.rows, UnsetType)
-    )
+        if finding.code in _SKEW_RULES and not isinstance(finding.rows, UnsetType) and plan.row in finding.rows
+    ]
+    if isinstance(plan.pods, UnsetType):
+        return bool(findings)
+    commands = [command for finding in findings if isinstance(finding.commands, list) for command in finding.commands]
+    return any(set(plan.pods) <= set(command.split()) for command in commands)
 
 
 def _evictions(plan: Evictions) -> str:

@@ -86,10 +86,10 @@ def _key(key: Key) -> tuple[str, ...]:
 
 def templates(explanation: Explanation, terminal: Terminal) -> str:
     """Return a block for each term of a template."""
-    return "\n".join(_template(term, terminal) for term in explanation.templates)
+    return "\n".join(_template(term, explanation, terminal) for term in explanation.templates)
 
 
-def _template(term: TemplateTerm, terminal: Terminal) -> str:
+def _template(term: TemplateTerm, explanation: Explanation, terminal: Terminal) -> str:
     requirement = words.requirement(words.topology(term.topology_key), term.path, term.when_unsatisfiable)
     title = f"Template, {words.short_path(term.path)}: {requirement}"
     if isinstance(term.max_skew, int):
@@ -101,11 +101,14 @@ def _template(term: TemplateTerm, terminal: Terminal) -> str:
     if term.presumed:
         keys = ", ".join(words.safe(key) for key in term.presumed)
         lines.append(f"<value> stands for the value that the controller will set for {keys}.")
-    lines.append(_api_answer(term))
+    lines.append(_api_answer(term, explanation))
     return heading(title, terminal) + "".join(paragraph(line, "  ", terminal) for line in lines)
 
 
-def _api_answer(term: TemplateTerm) -> str:
+def _api_answer(term: TemplateTerm, explanation: Explanation) -> str:
+    """Return whether the API server allows a term, with its messages unless a finding has them."""
     if isinstance(term.refused, UnsetType):
         return "The API server allows this."
-    return f"The API server {_REFUSES[term.refused]}: {words.safe('; '.join(term.messages))}"
+    reported = [finding.message for finding in explanation.findings]
+    messages = [text for text in term.messages if not any(text in message for message in reported)]
+    return f"The API server {_REFUSES[term.refused]}" + (f": {words.safe('; '.join(messages))}" if messages else ".")
