@@ -35,6 +35,7 @@ def bundle(tools: Environment, environment: Environment, work: Path) -> Path:
     if sys.platform == "linux":
         _forget_the_builder(directory, tools)
     shutil.copy(ROOT / "LICENSE", directory / "LICENSE")
+    shutil.copytree(ROOT / "man", directory / "share" / "man" / "man1")
     parts = bundled_distributions(environment, directory)
     forget_others(directory / _CONTENTS, parts)
     text = notices.text(parts, _libraries(directory / _CONTENTS, parts))

@@ -21,7 +21,7 @@ from kubectl_spread.render.sections.placing import replicas, waiting
 from kubectl_spread.render.sections.rollup import rollup
 from kubectl_spread.render.sections.terms import templates
 from kubectl_spread.render.terminal import Terminal
-from tests import answers, rule_examples, schemas
+from tests import answers, manual, rule_examples, schemas
 from tests.render.uneven import crowded, uneven, unmade
 from tests.threads import cases
 
@@ -100,6 +100,7 @@ PAGES: Final[dict[str, Callable[[], str]]] = {
     "docs/rules.md": rules_page,
     "docs/cli.md": cli_page,
     "docs/threads.md": cases.page,
+    **{path: partial(manual.page, name) for path, name in manual.paths().items()},
     **{schemas.path(kind): partial(schemas.text, kind) for kind in schemas.KINDS},
 }
 BLOCKS: Final[dict[str, dict[str, Callable[[], str]]]] = {

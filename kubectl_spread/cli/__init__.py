@@ -69,12 +69,6 @@ _SECTIONS: Final = {
 The module of a command is imported when the command runs.
 """
 _COMMANDS: Final = {name: command for commands in _SECTIONS.values() for name, command in commands.items()}
-_EXAMPLES: Final = {
-    "kubectl spread check": "Check the pods of the current namespace",
-    "kubectl spread check -A": "Check the pods of all namespaces",
-    "kubectl spread explain deploy/web": "Explain one workload, with its domains",
-    "kubectl spread check -f manifests/": "Check files instead of a cluster",
-}
 
 
 def unknown_command(name: str) -> str:
@@ -93,6 +87,14 @@ class MisusedError(click.UsageError):
 
 class SpreadGroup(click.Group):
     """The commands. Only this class turns an error into one line on stderr and an exit status."""
+
+    examples: Final = {
+        "kubectl spread check": "Check the pods of the current namespace",
+        "kubectl spread check -A": "Check the pods of all namespaces",
+        "kubectl spread explain deploy/web": "Explain one workload, with its domains",
+        "kubectl spread check -f manifests/": "Check files instead of a cluster",
+    }
+    statuses: Final[dict[int, str]] = {}
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run the command line; writes of click itself may fail too."""
@@ -145,7 +147,7 @@ class SpreadGroup(click.Group):
         """Return the help of the program, without importing the commands."""
         formatter = help.new_formatter(ctx)
         help.write_text(formatter, self.help or "")
-        help.write_examples(formatter, ctx, _EXAMPLES)
+        help.write_examples(formatter, ctx, self.examples)
         sections = [
             help.section(heading, [(name, summary) for name, (_, summary) in commands.items()])
             for heading, commands in _SECTIONS.items()
@@ -212,10 +214,7 @@ def _unwritable(problem: str) -> NoReturn:
     __version__, message=f"kubectl-spread %(version)s (Kubernetes 1.{OLDEST_MINOR} to 1.{NEWEST_RELEASED_MINOR})"
 )
 def cli() -> None:
-    """Find the pods that Kubernetes does not spread across zones and nodes as their constraints require.
-
-    Show why, and how to fix it.
-    """
+    """Find the pods that are not spread as their constraints require, why, and how to fix it."""
 
 
 @in_one_chunk

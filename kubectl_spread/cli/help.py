@@ -16,7 +16,8 @@ EVALUATE: Final = "How to evaluate"
 OUTPUT: Final = "Output"
 OTHER: Final = "Other"
 CONNECTION: Final = "Connection"
-_GROUPS: Final = (READ, EVALUATE, OUTPUT, OTHER, CONNECTION)
+GROUPS: Final = (READ, EVALUATE, OUTPUT, OTHER, CONNECTION)
+"""The headings of options, in their order."""
 _USUAL: Final = frozenset({"kubeconfig", "context"})
 """The connection options that the help of a command shows; ``options`` shows all."""
 
@@ -98,7 +99,7 @@ def grouped(parameters: Iterable[click.Parameter], ctx: click.Context) -> list[H
         for parameter in parameters
         if isinstance(parameter, click.Option) and (record := parameter.get_help_record(ctx))
     ]
-    rows = {group: [record for own_group, record in described if own_group == group] for group in _GROUPS}
+    rows = {group: [record for own_group, record in described if own_group == group] for group in GROUPS}
     return [section(group, records) for group, records in rows.items() if records]
 
 

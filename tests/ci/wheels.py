@@ -41,7 +41,6 @@ _LIVE: Final = frozenset(
         "python-dateutil",
         "requests",
         "requests-oauthlib",
-        "typing-extensions",
         "typing-inspection",
         "tzdata",
         "websocket-client",

@@ -32,6 +32,7 @@ def test_kubectl_finds_what_krew_installed(krew: Krew) -> None:
     answer = krew.spread()("--version")
     assert answer.stdout.startswith(f"kubectl-spread {__version__} ")
     assert {"LICENSE", "THIRD-PARTY-NOTICES.txt"} <= {path.name for path in krew.program.parent.iterdir()}
+    assert (krew.program.parent / "share" / "man" / "man1" / "kubectl-spread.1").is_file()
 
 
 def test_krew_installs_upgrades_and_uninstalls_from_an_index(dist: Path, tmp_path: Path) -> None:

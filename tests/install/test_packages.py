@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import tomllib
+import zipfile
 from importlib.metadata import distribution
 from pathlib import Path
 
@@ -43,6 +44,14 @@ def test_kubectl_finds_what_is_installed(
     assert spread("--version").stdout.startswith(f"kubectl-spread {__version__} ")
     assert "18 pods, " in spread(*_SAMPLE).stdout
     assert spread.report().row("Deployment/web")["verdicts"] == {"merged": 3}
+
+
+def test_the_wheel_has_the_manual_pages(dist: Path) -> None:
+    """Installers put them below share/man of the environment, where pipx links them for man."""
+    (wheel,) = dist.glob("*.whl")
+    prefix = f"kubectl_spread-{__version__}.data/data/share/man/man1/"
+    pages = {name.removeprefix(prefix) for name in zipfile.ZipFile(wheel).namelist() if name.startswith(prefix)}
+    assert pages == {path.name for path in (ROOT / "man").iterdir()}
 
 
 def test_the_index_would_take_them(dist: Path) -> None:
