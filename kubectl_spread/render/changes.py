@@ -70,7 +70,19 @@ def _encoded(part: Row | Finding) -> bytes:
 def _name(part: Row | Finding) -> Row | Finding:
     """Return a row or finding without its numbers and texts, so that an earlier version of it is equal."""
     if isinstance(part, Finding):
-        return replace(part, pods=[], pod_count=0, message="", values={}, fix="", severity=Severity.INFO)
+        return replace(
+            part,
+            pods=[],
+            pod_count=0,
+            message="",
+            values={},
+            fix="",
+            commands=UNSET,
+            patch=UNSET,
+            group="",
+            rows=UNSET,
+            severity=Severity.INFO,
+        )
     return replace(
         part,
         pod_count=0,

@@ -147,41 +147,54 @@ def _cause(cause: Cause, terminal: Terminal, *, alone: bool, namespaces: bool, w
     return printed + _fixes(findings, terminal, namespaces=namespaces, wide=wide)
 
 
-def _fixes(findings: Sequence[Finding], terminal: Terminal, *, namespaces: bool, wide: bool) -> str:
-    """Return each different fix with its commands, and with its objects where there are several fixes."""
+class Advice(msgspec.Struct, frozen=True):
+    """A fix with its findings, the commands to print, and the number of findings whose commands are left out."""
+
+    fix: str
+    findings: list[Finding]
+    commands: list[str]
+    left: int
+
+
+def advice(findings: Iterable[Finding], *, everything: bool = False) -> list[Advice]:
+    """Return each different fix of findings, with the commands of all findings if these are few, else of the first."""
     by_text: dict[str, list[Finding]] = {}
     for finding in findings:
         by_text.setdefault(finding.fix, []).append(finding)
-    if len(by_text) == 1:
-        (fix,) = by_text
-        return paragraph(f"Fix: {words.safe(fix)}", _INDENT, terminal) + _commands(findings, wide=wide)
-    shown = list(by_text.items())[: None if wide else _FIXES]
+    return [_advice(fix, fixed, everything=everything) for fix, fixed in by_text.items()][
+        : None if everything else _FIXES
+    ]
+
+
+def _advice(fix: str, findings: list[Finding], *, everything: bool) -> Advice:
+    each = [finding.commands for finding in findings if not isinstance(finding.commands, UnsetType)]
+    shown = each if everything or len(each) <= _COMMANDS else each[:1]
+    commands = dict.fromkeys(words.safe(command) for commands in shown for command in commands)
+    return Advice(fix, findings, list(commands), len(each) - len(shown))
+
+
+def _fixes(findings: Sequence[Finding], terminal: Terminal, *, namespaces: bool, wide: bool) -> str:
+    """Return each different fix with its commands, and with its objects where there are several fixes."""
+    all_advice = advice(findings, everything=wide)
+    left = len(findings) - sum(len(each.findings) for each in all_advice)
     printed = ""
-    for fix, fixed in shown:
-        whose = _listed(fixed, namespaces=namespaces, most=None if wide else 1)
-        printed += paragraph(f"Fix for {whose}: {words.safe(fix)}", _INDENT, terminal) + _commands(fixed, wide=wide)
-    left = len(findings) - sum(len(fixed) for _, fixed in shown)
+    for each in all_advice:
+        whose = f" for {_listed(each.findings, namespaces=namespaces, most=1)}" if len(all_advice) > 1 else ""
+        printed += paragraph(f"Fix{whose}: {words.safe(each.fix)}", _INDENT, terminal)
+        # A command is one line of any length, so that it can be copied.
+        printed += "".join(f"{_DETAIL}$ {command}\n" for command in each.commands)
+        printed += f"{_DETAIL}and for {each.left} more {_WIDE}\n" if each.left else ""
     return printed + (f"{_INDENT}and {left} more with other fixes {_WIDE}\n" if left else "")
 
 
-def _listed(findings: Sequence[Finding], *, namespaces: bool, most: int | None = _OBJECTS) -> str:
+def _listed(findings: Sequence[Finding], *, namespaces: bool, most: int = _OBJECTS) -> str:
     """Return the first objects, and the number of the others."""
     names = list(dict.fromkeys(_object(finding, namespaces=namespaces) + _written(finding) for finding in findings))
-    left = 0 if most is None else max(len(names) - most, 0)
-    return ", ".join(names[:most]) + (f" and {left} more {_WIDE if most == _OBJECTS else ''}".rstrip() if left else "")
+    left = len(names) - most
+    return ", ".join(names[:most]) + (f" and {left} more{f' {_WIDE}' if most > 1 else ''}" if left > 0 else "")
 
 
 def _with_pods(finding: Finding, *, namespaces: bool) -> str:
     """Return the object and the path of a finding, with its first pods."""
     place = f"{_object(finding, namespaces=namespaces)}{_written(finding)} {words.short_path(finding.path)}"
     return f"{place}: {words.names(finding.pods)}" if finding.pods else place
-
-
-def _commands(findings: Sequence[Finding], *, wide: bool) -> str:
-    """Return a line for each command: of all objects if these are few, else of the first one."""
-    each = [finding.commands for finding in findings if not isinstance(finding.commands, UnsetType)]
-    shown = each if wide or len(each) <= _COMMANDS else each[:1]
-    # A command is one line of any length, so that it can be copied.
-    lines = dict.fromkeys(f"{_DETAIL}$ {words.safe(command)}\n" for commands in shown for command in commands)
-    left = len(each) - len(shown)
-    return "".join(lines) + (f"{_DETAIL}and for {left} more {_WIDE}\n" if left else "")

@@ -9,10 +9,11 @@ from typing import Final
 from msgspec import UnsetType
 
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.phrases import plural
+from kubectl_spread.phrases import plural, some
 from kubectl_spread.render import about, figures, words
+from kubectl_spread.render import findings as grouped
 from kubectl_spread.render.table import totals
-from kubectl_spread.report.model import Finding, Report, Row, severest_first
+from kubectl_spread.report.model import Finding, Report, Row
 from kubectl_spread.report.severity import Severity
 
 MOST_BYTES: Final = 1_000_000
@@ -20,7 +21,8 @@ MOST_BYTES: Final = 1_000_000
 _ROOM: Final = 500
 """Bytes for the head of a table, and for the line with the number of rows that were left out."""
 _LISTED_DOMAINS: Final = 5
-_FINDING: Final = ("Severity", "Rule", "Workload", "Path", "Pods", "Message", "Fix")
+_LISTED_OBJECTS: Final = 4
+_FINDING: Final = ("Severity", "Rule", "Workloads", "Path", "Pods", "Message", "Fix")
 _ROW: Final = ("Workload", "Constraint", "Pods", "Selector", "Domains", "Skew", "maxSkew")
 _SPECIAL: Final = re.compile(r"[\\`*_\[\]~$&<>|\u200b]")
 _ENTITIES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "&#124;", "\u200b": "&#8203;"}
@@ -36,18 +38,17 @@ def markdown(report: Report) -> str:
     with_namespace = (
         len({row.namespace for row in report.constraints} | {finding.namespace for finding in report.findings}) > 1
     )
-    findings = severest_first(report.findings)
-    troubled = {finding.place for finding in findings}
+    troubled = {finding.place for finding in report.findings}
     rows = [row for row in report.constraints if row.place in troubled]
     header = about.header(report.cluster, report.summary, report.findings)
     text = f"### kubectl spread check\n\n**{_escaped(totals(report))}**\n\n{_escaped(header)}\n"
     text += "".join(f"\n**Warning:** {_escaped(warning)}\n" for warning in words.warnings(report.cluster))
-    text += _table(
-        "finding",
-        _FINDING,
-        [_finding(finding, with_namespace=with_namespace) for finding in findings],
-        _remaining_bytes(text) - _ROOM,
-    )
+    causes = [
+        _cause(cause.findings, with_namespace=with_namespace)
+        for block in grouped.blocks(report.findings)
+        for cause in block.causes
+    ]
+    text += _table("finding", _FINDING, causes, _remaining_bytes(text) - _ROOM)
     return text + _table(
         "constraint", _ROW, [_row(row, with_namespace=with_namespace) for row in rows], _remaining_bytes(text)
     )
@@ -76,16 +77,33 @@ def _line(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |\n"
 
 
-def _finding(finding: Finding, *, with_namespace: bool) -> tuple[str, ...]:
+def _cause(findings: Sequence[Finding], *, with_namespace: bool) -> tuple[str, ...]:
+    """Return the cells about findings with the same message."""
+    first = findings[0]
+    workloads = dict.fromkeys(_workload(finding.ref, with_namespace=with_namespace) for finding in findings)
+    paths = dict.fromkeys(_escaped(words.short_path(finding.path)) for finding in findings)
     return (
-        f"**{finding.severity}**" if finding.severity is Severity.ERROR else str(finding.severity),
-        f"{finding.code} {finding.name}",
-        _workload(finding.ref, with_namespace=with_namespace),
-        _escaped(words.short_path(finding.path)),
-        str(finding.pod_count),
-        _escaped(finding.message),
-        "<br>".join(map(_escaped, finding.advice)).removeprefix("Fix: "),
+        f"**{first.severity}**" if first.severity is Severity.ERROR else str(first.severity),
+        f"{first.code} {first.name}",
+        some(list(workloads), _LISTED_OBJECTS),
+        some(list(paths), _LISTED_OBJECTS),
+        str(sum(finding.pod_count for finding in findings)),
+        _escaped(first.message),
+        _fixes(findings, with_namespace=with_namespace),
     )
+
+
+def _fixes(findings: Sequence[Finding], *, with_namespace: bool) -> str:
+    """Return the fixes, with their first workload where there are several, each above its commands."""
+    all_advice = grouped.advice(findings)
+    lines: list[str] = []
+    for each in all_advice:
+        workload = _workload(each.findings[0].ref, with_namespace=with_namespace)
+        lines.append((f"{workload}: " if len(all_advice) > 1 else "") + _escaped(each.fix))
+        lines += map(_code, each.commands)
+        lines += [f"and for {each.left} more"] if each.left else []
+    left = len(findings) - sum(len(each.findings) for each in all_advice)
+    return "<br>".join([*lines, *([f"and {left} more with other fixes"] if left else [])])
 
 
 def _row(row: Row, *, with_namespace: bool) -> tuple[str, ...]:
@@ -122,6 +140,13 @@ def _skew(row: Row) -> str:
         return "-"
     text = f"at least {row.skew}" if row.lower_bound is True else str(row.skew)
     return f"**{text}, above**" if row.exceeds_max_skew else text
+
+
+def _code(text: str) -> str:
+    """Return text as code in a cell of a table, in which only the ends of cells are special."""
+    fence = "`" * (max(map(len, re.findall("`+", text)), default=0) + 1)
+    padding = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{fence}{padding}{text}{padding}{fence}".replace("|", "\\|")
 
 
 def _escaped(text: str) -> str:

@@ -196,14 +196,14 @@ def _marked(text: str, block: grouped.Block, layout: Layout) -> str:
 
 def _rows(rows: Sequence[Row], findings: Mapping[int, Sequence[Finding]], layout: Layout, terminal: Terminal) -> str:
     columns = [
-        *([Column("NAMESPACE", fit="end", least=6)] if layout.namespaces else []),
+        *([Column("NAMESPACE", fit="end", least=6, short="NS")] if layout.namespaces else []),
         Column("WORKLOAD", fit="middle", least=10),
-        Column("TOPOLOGY", fit="end", least=6),
+        Column("TOPOLOGY", fit="end", least=6, short="KEY"),
         Column("POLICY", fit="end", least=6),
         Column("PODS", "right"),
         Column("DOMAINS"),
         Column("SKEW", "right"),
-        Column("MAXSKEW", "right"),
+        Column("MAXSKEW", "right", short="MAX"),
         Column("STATUS", fit="middle", least=8),
     ]
     if layout.wide:

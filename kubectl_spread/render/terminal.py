@@ -54,12 +54,14 @@ class Column(msgspec.Struct, frozen=True):
 
     On a narrow terminal, a column with a ``fit`` gets narrower than its text, down to ``least``: ``end`` and ``middle``
     put an ellipsis there, and ``wrap`` continues in the next line. Columns with ``middle`` are cut after all others.
+    ``short`` is a shorter title, for tables that do not fit.
     """
 
     title: str
     justify: Literal["left", "right"] = "left"
     fit: Literal["", "end", "middle", "wrap"] = ""
     least: int = 8
+    short: str = ""
 
 
 class Cell(msgspec.Struct, frozen=True):
@@ -100,7 +102,7 @@ def table(
     """Return rows in columns without borders, two spaces apart, or one if they must fit."""
     cells = [[cell if isinstance(cell, Cell) else Cell(cell) for cell in row] for row in rows]
     if headers:
-        cells.insert(0, [Cell(column.title) for column in columns])
+        cells.insert(0, [Cell(column.title, shorter=(column.short or column.title,)) for column in columns])
     if not cells:
         return ""
     fitted = _fitted(columns, cells, terminal.width)

@@ -108,7 +108,7 @@ def strictness(row: Row) -> str:
 
 def short_key(key: str) -> str:
     """Return a topology key without its prefix."""
-    return "host" if key == _HOSTNAME else key.rpartition("/")[2]
+    return "host" if key == _HOSTNAME else safe(key.rpartition("/")[2])
 
 
 def _affinity_term(path: str) -> tuple[str, str]:

@@ -117,7 +117,7 @@ def test_the_label_of_a_cluster_is_the_best_name(fields: dict[str, Any], label: 
         pytest.param({}, "Kubernetes 1.37.1", id="the server's"),
         pytest.param(
             {"judged_as": "1.36", "version_source": "flag"},
-            "Kubernetes 1.37.1, evaluated as 1.36 (from --server-version)",
+            "Kubernetes 1.37.1, evaluated as 1.36",
             id="chosen",
         ),
         pytest.param({"judged_as": "1.36"}, "Kubernetes 1.37.1, evaluated as 1.36", id="emulated"),
@@ -133,12 +133,12 @@ def test_the_label_of_a_cluster_is_the_best_name(fields: dict[str, Any], label: 
         pytest.param({"gates_source": "metrics"}, "Kubernetes 1.37.1", id="gates that are read"),
         pytest.param(
             {"server_version": msgspec.UNSET, "version_source": "flag"},
-            "evaluated as Kubernetes 1.37 (from --server-version)",
+            "evaluated as Kubernetes 1.37",
             id="files, chosen",
         ),
         pytest.param(
             {"server_version": msgspec.UNSET, "version_source": "default"},
-            "evaluated as Kubernetes 1.37 (the newest release known)",
+            "evaluated as Kubernetes 1.37 (newest known; --server-version changes it)",
             id="files",
         ),
         pytest.param(
@@ -152,13 +152,13 @@ def test_the_version_and_its_source_are_printed(fields: dict[str, Any], part: st
     assert header(changed(**fields)).split("  ")[1] == part
 
 
-def test_assumed_gates_are_printed_if_a_verdict_depends_on_them() -> None:
+def test_assumed_gates_are_printed_if_a_finding_depends_on_them() -> None:
     assert "gates" not in header(reported(several()))
     unmerged = pod_json("p", node="a1", labels={"rev": "r1"}, constraints=[constraint(match=["rev"])], stored=True)
     report = reported(audit(unmerged))
     verdicts = {verdict for row in report.constraints for verdict in row.verdicts}
     assert verdicts <= {"unmerged", "pre-upgrade"}, verdicts
-    assert "Kubernetes 1.37 (from --server-version), default feature gates assumed  " in header(report)
+    assert "evaluated as Kubernetes 1.37, default feature gates assumed  " in header(report)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,8 @@ import msgspec
 import pytest
 
 from kubectl_spread.render.ci.github import github
+from kubectl_spread.render.words import safe
+from kubectl_spread.report.model import severest_first
 from tests.audits import reported
 from tests.conftest import Golden
 from tests.render import locations
@@ -60,7 +62,8 @@ def test_each_finding_is_a_command_and_errors_come_first(cluster: str) -> None:
     names = [name for name, _, _ in printed_commands]
     assert names == sorted(names, key=["error", "warning", "notice"].index)
     assert len(printed_commands) == len(report.findings)
-    assert all(message.splitlines()[-1].startswith("fix: ") for _, _, message in printed_commands)
+    for finding, (_, _, message) in zip(severest_first(report.findings), printed_commands, strict=True):
+        assert message.endswith("\n".join(map(safe, finding.advice)))
 
 
 def test_no_text_begins_another_command() -> None:
@@ -70,7 +73,7 @@ def test_no_text_begins_another_command() -> None:
     ((name, properties, message),) = commands(github(locations.with_findings(report, [finding])))
     assert (name, list(properties)) == ("warning", ["title"])
     escaped = evil.replace("\r\n", "\\r\\n")
-    assert message.split("\n") == [escaped, escaped, f"fix: {escaped}"]
+    assert message.split("\n") == [escaped, escaped, f"Fix: {escaped}", *finding.advice[1:]]
     assert f" {escaped}/" in properties["title"]
 
 

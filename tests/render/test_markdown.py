@@ -24,6 +24,7 @@ from tests.render.test_render import EVIL, GOLDEN, REPORTS, hostile, nothing
 
 PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 APART = "\u200b"
+_INLINE = {"text", "text_special", "strong_open", "strong_close", "code_inline", "html_inline"}
 NASTY = (
     "a | b || c",
     "`code` ``more``",
@@ -38,7 +39,7 @@ NASTY = (
 
 
 def tables(text: str) -> list[list[list[str]]]:
-    """Return the texts of the cells of all tables, which have only plain and bold text."""
+    """Return the texts of the cells of all tables, which have only plain and bold text, code and line breaks."""
     tables: list[list[list[str]]] = []
     for token, content in _paired(PARSER.parse(text)):
         match token.type:
@@ -57,7 +58,8 @@ def _paired(tokens: list[Token]) -> Iterator[tuple[Token, Token]]:
 
 def _text(inline: Token) -> str:
     children = inline.children or []
-    assert {child.type for child in children} <= {"text", "text_special", "strong_open", "strong_close"}, inline.content
+    assert {child.type for child in children} <= _INLINE, inline.content
+    assert {child.content for child in children if child.type == "html_inline"} <= {"<br>"}, inline.content
     return "".join(child.content for child in children)
 
 
@@ -77,9 +79,32 @@ def test_findings_stand_by_severity_and_rows_with_them_below() -> None:
     assert rows[2][1:] == ["topology.kubernetes.io/zone DoNotSchedule", "5", "merged 5", "a=3 b=1", "2, above", "1"]
 
 
+def test_findings_with_one_cause_are_one_row() -> None:
+    """Commands are printed for the first workload where there are many."""
+    stacked = [constraint()]
+    names = [f"web{index}" for index in range(6)]
+    pods = [
+        pod_json(f"{name}-{index}", node="a1", constraints=stacked, owner=f"Deployment/{name}")
+        for name in names
+        for index in range(2)
+    ]
+    findings, _ = tables(markdown(reported(audit(*pods, node_json("a1"), node_json("b1")))))
+    (row,) = (row for row in findings if row[1] == "SPR301 hard-skew")
+    assert row[2:5] == ["deploy/web0, deploy/web1, deploy/web2, deploy/web3 and 2 more", row[3], str(6 * len("ab"))]
+
+
+@pytest.mark.parametrize("command", ["a | b", "`code`", "a `` b", "<br>", "a\\|b", "@admin #12", "'$(x)'"])
+def test_a_command_is_code_as_it_is(command: str) -> None:
+    report = with_findings()
+    findings = [msgspec.structs.replace(report.findings[0], commands=[command])]
+    text = markdown(msgspec.structs.replace(report, findings=findings))
+    inline = next(token for token in PARSER.parse(text) if command.strip("`") in token.content and token.children)
+    assert [child.content for child in inline.children or () if child.type == "code_inline"] == [command]
+
+
 def test_a_report_without_findings_is_a_line_of_totals() -> None:
     text = markdown(reported(nothing()))
-    assert "**1 pod, 0 constraints; no findings**" in text
+    assert "**Nothing to check: 1 workload (1 pod) without spread constraints" in text
     assert tables(text) == []
 
 
@@ -137,7 +162,10 @@ def test_names_of_a_hostile_cluster_are_escaped() -> None:
 def test_rows_beyond_the_limit_of_github_are_counted(kind: str) -> None:
     report = with_findings()
     number = 12000
-    text = markdown(msgspec.structs.replace(report, **{kind: getattr(report, kind)[:2] * (number // 2)}))
+    many = getattr(report, kind)[:1] * number
+    if kind == "findings":
+        many = [msgspec.structs.replace(finding, group=str(index)) for index, finding in enumerate(many)]
+    text = markdown(msgspec.structs.replace(report, **{kind: many}))
     assert len(text.encode()) <= MOST_BYTES
     (missing,) = re.findall(r"^(\d+) more \w+(?: row)?s left out; `-o json` has all\.$", text, re.MULTILINE)
     long = max(tables(text), key=len)

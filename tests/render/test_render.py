@@ -189,7 +189,12 @@ def test_json_and_yaml_are_equal() -> None:
     ("layout", "words_found", "words_missing"),
     [
         pytest.param(Layout(headers=False), ["deploy/web"], ["WORKLOAD", "evaluated as"], id="no headers"),
-        pytest.param(Layout(show="problems"), ["3 rows without findings"], ["po/bare", "sts/api"], id="problems only"),
+        pytest.param(
+            Layout(show="problems"),
+            ["Hidden: 4 rows without findings (--show all)"],
+            ["po/bare", "sts/api"],
+            id="problems only",
+        ),
         pytest.param(Layout(namespaces=True), ["NAMESPACE", "default/deploy/web"], [], id="namespaces"),
     ],
 )
@@ -205,16 +210,33 @@ def large(number: int) -> Report:
 
 
 def test_healthy_rows_of_a_large_cluster_are_a_line_of_totals() -> None:
-    assert "50 pods, 50 constraints; no findings; placement not evaluated" in table.check(large(50), Layout(), PIPE)
-    text = table.check(large(51), Layout(), PIPE)
-    assert "51 rows without findings not shown (--show all)" in text
-    assert "po/p" not in text
-    assert "po/p050" in table.check(large(51), Layout(show="all"), PIPE)
+    totals = "No findings in 20 workloads (20 pods, 20 constraints). Placement was not evaluated: no nodes."
+    assert table.check(large(20), Layout(), PIPE).endswith(f"  ok\n\n{totals}\n")
+    text = table.check(large(21), Layout(), PIPE)
+    assert "Hidden: 1 row without findings (--show all)" in text
+    assert "po/p019" in text
+    assert "po/p020" not in text
+    assert "po/p020" in table.check(large(21), Layout(show="all"), PIPE)
+
+
+@pytest.mark.parametrize(
+    ("height", "rows"),
+    [
+        pytest.param(100, 50, id="all fit"),
+        pytest.param(59, 50, id="all just fit"),
+        pytest.param(24, 17, id="some fit"),
+        pytest.param(3, 5, id="a few are always listed"),
+    ],
+)
+def test_a_terminal_shows_the_rows_that_fit(height: int, rows: int) -> None:
+    text = table.check(large(50), Layout(), Terminal(width=120, height=height))
+    assert text.count("po/p") == rows
+    assert len(text.splitlines()) < max(height, 12)
 
 
 def test_silenced_findings_are_counted() -> None:
     text = table.check(reported(several(), Selection(ignore=("SPR1",))), Layout(), PIPE)
-    assert "2 silenced" in text
+    assert "2 findings silenced" in text
     assert "SPR101" not in text
 
 
