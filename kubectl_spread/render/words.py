@@ -96,16 +96,6 @@ def policy(row: Row, *, short: bool = False) -> str:
     return safe(f"{kind} {strictly_}")
 
 
-def strictness(row: Row) -> str:
-    """Return the shortest form of the requirement of a row's term: ``zone hard``, ``host soft``, ``zone anti hard``."""
-    key = short_key(row.topology_key)
-    if isinstance(row.when_unsatisfiable, str):
-        default = " (default)" if row.default is True else ""
-        return safe(f"{key} {'hard' if row.when_unsatisfiable == 'DoNotSchedule' else 'soft'}{default}")
-    kind, strictly = _affinity_term(row.path)
-    return safe(f"{key} {_TERMS.get(kind, kind)} {'hard' if strictly == 'required' else 'soft'}")
-
-
 def short_key(key: str) -> str:
     """Return a topology key without its prefix."""
     return "host" if key == _HOSTNAME else safe(key.rpartition("/")[2])
