@@ -46,6 +46,12 @@ def domains(key: str, values: Sequence[str], *, most: int = _NAMED) -> str:
     return f"{noun if len(values) == 1 else f'{noun}s'} {prefix}{listed([value(text) for text in values], most)}"
 
 
+def in_domain(key: str, which: str) -> str:
+    """Return the place of a pod in terms of a topology key: ``in its zone``, ``on any node``."""
+    noun = _DOMAINS.get(key) or key.rpartition("/")[2]
+    return f"{'on' if noun == 'node' else 'in'} {which} {noun}"
+
+
 def listed(names: Sequence[str], most: int = _NAMED) -> str:
     """Join names as a sentence does: ``a``, ``a and b``, ``a, b and c``, ``a, b, c and 2 more``."""
     if len(names) > most:

@@ -21,7 +21,7 @@ from kubectl_spread.report import model, projections
 from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules.inputs import rule_inputs
 from kubectl_spread.rules.model import RESTART, Evidence, Rule
-from kubectl_spread.rules.remedy import Remedy, deleted_pods, line, literal, patched, replacement
+from kubectl_spread.rules.remedy import Remedy, deleted_pods, in_file, line, literal, patched, replacement
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
 from kubectl_spread.suggestions import did_you_mean
 
@@ -246,7 +246,7 @@ def _commands(remedy: Remedy, rule_input: RuleInput, evidence: Evidence, flags: 
     There are none for names that no API server accepts: a file may call a pod ``--all`` or ``../config``.
     """
     commands = list(remedy.commands)
-    if remedy.patch and rule_input.manifest is None:
+    if remedy.patch and not in_file(rule_input):
         commands.append(patched(rule_input.workload, remedy.patch))
     deleted = (name for command in commands for name in deleted_pods(command))
     names = (rule_input.namespace, rule_input.workload.name, *evidence.pods, *deleted)

@@ -66,13 +66,18 @@ def line(command: Sequence[str], flags: Sequence[str]) -> str:
     return " ".join(words)
 
 
+def in_file(rule_input: RuleInput) -> bool:
+    """Tell whether the finding's object is a manifest, which is edited and not patched."""
+    return rule_input.manifest is not None or rule_input.workload in rule_input.audit.snapshot.manifests
+
+
 def changed(text: str, operations: Sequence[Operation], rule_input: RuleInput) -> Remedy:
     """Return a change of the pod template as a patch of the workload, with its cost where it restarts pods.
 
     An object that the API would not change, or that its owner would change back, has no patch.
     """
     workload, owner = rule_input.workload, None if rule_input.template is None else rule_input.template.owner
-    if rule_input.manifest is not None:
+    if in_file(rule_input):
         return Remedy(text, patch=tuple(operations))
     if (fixed := _FIXED.get(workload.kind)) is not None:
         return Remedy(f"{text}. {fixed}")
@@ -107,6 +112,8 @@ def replacement(pods: Sequence[str], rule_input: RuleInput) -> Remedy:
     )
     terminating = {pod.name: pod.terminating for pod in read}
     staying = [name for name in pods if not terminating.get(name)]
+    if rule_input.manifest is not None:
+        return Remedy("correct the manifest before the pod is created")
     if pods and not staying:
         return Remedy("wait until they are gone: they are terminating")
     workload = rule_input.workload
@@ -131,7 +138,7 @@ def _restart(rule_input: RuleInput, pods: Sequence[str], number: int) -> Remedy:
         command = ("kubectl", "rollout", "restart", named(workload.kind, workload.name), "-n", workload.namespace)
         return Remedy(f"restart {whom}", (command,))
     if workload.kind != "Pod":
-        return Remedy("evict them; their owner replaces them and disruption budgets hold")
+        return Remedy("evict the pods: their owner replaces them, and disruption budgets are respected")
     if any(Verdict.DUPLICATE in row.verdicts for row in rule_input.rows):
         return Remedy("save the manifest, correct the selector in it, delete the pod and create it again")
     return Remedy(
@@ -139,6 +146,12 @@ def _restart(rule_input: RuleInput, pods: Sequence[str], number: int) -> Remedy:
         "chooses again",
         _created_again(workload) if pods else (),
     )
+
+
+def saved_unmerged(pod: ObjectRef) -> tuple[str, ...]:
+    """Return the command that saves the manifest of a pod in a form that can be created again."""
+    read = ("kubectl", "get", "pod", pod.name, "-n", pod.namespace, "-o", "yaml")
+    return (*read, "|", "kubectl", "spread", "unmerge", "-f", "-", ">", f"{pod.name}.yaml")
 
 
 def _created_again(pod: ObjectRef) -> tuple[tuple[str, ...], ...]:

@@ -179,10 +179,10 @@ def test_a_bare_pod_is_deleted_only_after_its_manifest_is_saved(name: str) -> No
     assert findings
     for finding in findings:
         assert "unmerge" in finding["fix"]
-        save, delete, create = finding["commands"]
+        save, unmerge, replace_pod = finding["commands"]
         assert re.match(r"kubectl get pod \S+ -n \S+ -o yaml > \S+\.yaml$", save)
-        assert delete.startswith("kubectl delete pod ")
-        assert re.match(r"kubectl spread unmerge -f \S+\.yaml \| kubectl create -f -$", create)
+        assert unmerge.startswith("kubectl spread unmerge -f ")
+        assert re.match(r"kubectl spread merge -f (\S+) > /dev/null && kubectl replace --force -f \1$", replace_pod)
 
 
 BAD = [path for path in FILES if path.stem.startswith("bad-")]
@@ -254,9 +254,9 @@ def test_the_command_of_a_patch_has_its_operations_and_a_manifest_gets_no_such_c
 
 
 @pytest.mark.parametrize("path", BAD, ids=rule_name)
-def test_a_patch_fails_on_an_object_that_was_patched_before(path: Path) -> None:
+def test_the_patch_of_a_stored_object_fails_if_it_was_applied_before(path: Path) -> None:
     for finding in rule_findings(path):
-        if "patch" not in finding:
+        if "patch" not in finding or "source" in finding:
             continue
         for item in after_patch(path, finding):
             if (item["kind"], item["metadata"]["name"]) == (finding["object"]["kind"], finding["object"]["name"]):

@@ -50,7 +50,7 @@ def text(finding: Any) -> str:
     return (
         f"{finding['severity']} {finding['code']} {finding['name']}: {subject}\n"
         f"  {pods}\n  {finding['message']}\n  fix: {finding['fix']}\n"
-        + "".join(f"  $ {command}\n" for command in finding.get("commands", []))
+        + "".join(f"  $ {command.replace(f'{HERE}/', '')}\n" for command in finding.get("commands", []))
         + "".join(f"  patch: {json.dumps(operation)}\n" for operation in operations)
     )
 

@@ -190,7 +190,7 @@ class _Judge(msgspec.Struct, frozen=True):
             return _certain(Verdict.NO_SELECTOR, "labelSelector is not set")
         mentions = term.mentions[name]
         if operator is Operator.IN and mentions > 1:
-            return _certain(Verdict.DUPLICATE, f"{name} stands {mentions} times in the selector")
+            return _certain(Verdict.DUPLICATE, f"{name} appears {mentions} times in the selector")
         if key in split.tail:
             return self._read_tail(name, split.tail[key])
         if mentions:

@@ -12,15 +12,19 @@ from kubectl_spread.audit.merge.verdicts import BINDING_KEYS, REVISION_KEYS, Ver
 from kubectl_spread.audit.snapshot.labelled import Labelled
 from kubectl_spread.audit.snapshot.revisions import revision_of
 from kubectl_spread.audit.snapshot.templates import PRESUMED, Template
+from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import counts_nothing
-from kubectl_spread.phrases import some
+from kubectl_spread.phrases import listed
+from kubectl_spread.report.model import Operation
 from kubectl_spread.report.severity import Severity
+from kubectl_spread.rules import patches
 from kubectl_spread.rules.model import KUBERNETES, Evidence, Rule, Values, together
+from kubectl_spread.rules.remedy import Remedy, changed, in_file
 from kubectl_spread.rules.rule_input import RuleInput
 from kubectl_spread.rules.variants import TermVariant
 
@@ -32,18 +36,32 @@ _ONE_POD_EACH: Final = frozenset(
 _RUNS: Final = ("batch.kubernetes.io/job-name", "job-name")
 _ENOUGH: Final = 3
 """The least number of pods of one revision that proves that their distinct values are by design."""
-_BY_HAND: Final = "after a rollout, evict pods of the fullest domain"
+_BY_HAND: Final = "after each rollout, evict pods of the domain with the most pods"
+_ADD_HASH: Final = "add pod-template-hash to matchLabelKeys if each revision is to be spread by itself"
+_REMOVE_KEY: Final = "remove {key} from matchLabelKeys, or use a key whose value several pods share"
 
 
 def _counts_old_revisions(rule_input: RuleInput) -> Iterator[Evidence]:
     """Yield pods of several revisions that count together now, or a template whose rollout would count them so."""
     variants = [variant for variant in rule_input.variants if variant.term.spread and variant.term.required]
     mixing = _mixing_now if rule_input.template is None else _mixing_in_a_rollout
-    fix = None if rule_input.behaviour.scheduler_adds_match_label_keys else _BY_HAND
     pairs: list[tuple[TermVariant, Values]] = [
         (variant, {"revisions": revisions}) for variant, revisions in mixing(variants, rule_input)
     ]
-    yield from together(pairs, fix=fix)
+    yield from together(pairs, fix=_each_revision_by_itself(pairs[0][0].term, rule_input) if pairs else None)
+
+
+def _each_revision_by_itself(term: TopologyTerm, rule_input: RuleInput) -> Remedy | str:
+    """Return the patch that adds pod-template-hash to matchLabelKeys, unless a feature gate disables these."""
+    if not rule_input.behaviour.scheduler_adds_match_label_keys:
+        return _BY_HAND
+    path, keys = patches.term_path(rule_input) / "matchLabelKeys", list(term.match_label_keys)
+    same = patches.same_topology(term, rule_input)
+    if keys:
+        return changed(_ADD_HASH, (same, *patches.replaced(path, keys, [*keys, _HASH])), rule_input)
+    # kube-apiserver reads a test for null as a test for an absent field; the standard has no such test.
+    absent = () if in_file(rule_input) else (patches.test(path, None),)
+    return changed(_ADD_HASH, (same, *absent, Operation(op="add", path=path.pointer, value=[_HASH])), rule_input)
 
 
 def _mixing_in_a_rollout(variants: list[TermVariant], rule_input: RuleInput) -> Iterator[tuple[TermVariant, str]]:
@@ -84,7 +102,7 @@ def _mixing_now(variants: list[TermVariant], rule_input: RuleInput) -> Iterator[
                 continue
             hashes = {counted.variant.labels[_HASH] for _, counted in revisions.selected(selector)}
             if len(hashes) > 1:
-                yield revision.variant, f"the revisions {some(sorted(hashes))}"
+                yield revision.variant, f"the revisions {listed(sorted(hashes))}"
 
 
 def _revision(variant: TermVariant, rule_input: RuleInput) -> Iterator[_Revision]:
@@ -111,7 +129,9 @@ def _own_group(rule_input: RuleInput) -> Iterator[Evidence]:
         labelled = [variant for variant in variants_of_key if key in variant.labels]
         counts_only_itself = _each_pod_is_alone if rule_input.template is None else _each_future_pod_is_alone
         if labelled and counts_only_itself(labelled, key, rule_input):
-            yield from together((variant, {"key": key}) for variant in labelled)
+            operations = patches.without_keys({key}, labelled[0].term, rule_input)
+            fix = changed(_REMOVE_KEY, operations, rule_input)
+            yield from together(((variant, {"key": key}) for variant in labelled), fix=fix)
             return
 
 
@@ -182,26 +202,36 @@ COUNTS_OLD_REVISIONS: Final = Rule(
     name="counts-old-revisions",
     severity=Severity.INFO,
     summary="A DoNotSchedule constraint counts pods of old and new revisions together",
-    message="the constraint counts pods of {revisions} together: once the old ones are gone, the rest may be uneven",
-    why=(
-        "During a rollout the new pods are placed by where the old ones are. When those are deleted, nothing moves the "
-        "new ones. matchLabelKeys with pod-template-hash makes each revision count by itself."
+    message=(
+        "The constraint counts pods of {revisions} together. Once the old pods of a rollout are gone, the new ones may "
+        "be uneven."
     ),
-    fix="add matchLabelKeys: [pod-template-hash] to the constraint, if each revision is to be spread by itself",
+    why=(
+        "During a rollout the scheduler places new pods by where the old ones are. When the old ones are deleted, "
+        "nothing moves the new ones. With pod-template-hash in matchLabelKeys each revision is counted by itself."
+    ),
+    fix=_ADD_HASH,
     source="https://kep.k8s.io/3243",
+    remedies=("command", "patch"),
+    no_remedy="Where feature gates disable matchLabelKeys, no field counts the revisions separately.",
     check=_counts_old_revisions,
 )
 OWN_GROUP: Final = Rule(
     code="SPR209",
     name="own-group",
     severity=Severity.WARNING,
-    summary="A matchLabelKeys key has another value on each pod, so that no pod counts another",
-    message="every pod has its own {key} and counts only itself: nothing is spread",
+    summary="A matchLabelKeys key has a different value on each pod, so that no pod counts another",
+    message="Every pod has its own value of {key}, so each pod counts only itself and nothing is spread.",
     why=(
-        "matchLabelKeys narrows the selector to pods with the same value. Where each pod has its own, every domain "
-        "holds at most the pod itself, and all pods may go to one domain."
+        "matchLabelKeys restricts the selector to pods with the same value. If each pod has its own value, no domain "
+        "ever has more than the pod itself, and all pods may be placed in one domain."
     ),
-    fix="remove the key, or name one whose value the pods of a group have in common",
+    fix=_REMOVE_KEY,
     source=f"{KUBERNETES}/pkg/controller/statefulset/stateful_set_utils.go",
+    remedies=("command", "patch"),
+    no_remedy=(
+        "The API does not change the pod template of a stored Job, and an operator would undo a patch of a workload "
+        "that it owns."
+    ),
     check=_own_group,
 )

@@ -10,14 +10,14 @@ from kubectl_spread.audit.snapshot.records import OwnerRecord
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.types import LabelSelector
-from kubectl_spread.phrases import value
+from kubectl_spread.phrases import in_domain, listed, named, value
 from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules.model import Evidence, Rule, Values, together
 from kubectl_spread.rules.rule_input import RuleInput
 from kubectl_spread.rules.variants import TermVariant
 
-_FIND_THE_WRITER: Final = "find what changed the label of the pods, a mutating webhook or an edit; then {restart}"
-_RESTART_OR_FIND: Final = "find what changed the label of the pods; if only the template is newer than they, {restart}"
+_FIND_THE_WRITER: Final = "find the mutating webhook or the edit that changed the label. Then {restart}"
+_RESTART_OR_FIND: Final = "if the template is newer than the pods, {restart}. If not, find what changed the label"
 
 
 def _self_mismatch(rule_input: RuleInput) -> Iterator[Evidence]:
@@ -53,20 +53,22 @@ def _mismatch(variant: TermVariant, owner: OwnerRecord | None) -> Values:
     requirements = labelselectors.describe_requirements(variant.authored or LabelSelector(), variant.unmet)
     keys = list(dict.fromkeys(requirement.key for requirement in variant.unmet))
     have = _label_texts(keys, variant.labels)
-    return {"asked": ", ".join(requirements), "have": have, "template": _template_text(keys, have, owner)}
+    domain = in_domain(variant.term.topology_key, "one")
+    template = _template_text(keys, have, owner)
+    return {"asked": listed(requirements), "have": have, "template": template, "domain": domain}
 
 
 def _template_text(keys: Iterable[str], have: str, owner: OwnerRecord | None) -> str:
     """Return the labels of the pods' template, as a part of the message; "" if it was not read."""
     if owner is None:
         return ""
-    template = f"the template of {owner.ref.kind} {owner.ref.name}"
+    template = f"the template of {named(owner.ref.kind, owner.ref.name)}"
     template_labels = _label_texts(keys, owner.template_labels)
     return f", as {template} has" if template_labels == have else f", while {template} has {template_labels}"
 
 
 def _label_texts(keys: Iterable[str], labels: Labels) -> str:
-    return ", ".join(f"{key}={value(labels[key])}" if key in labels else f"no label {key}" for key in keys)
+    return listed([f"{key}={value(labels[key])}" if key in labels else f"no label {key}" for key in keys])
 
 
 SELF_MISMATCH: Final = Rule(
@@ -74,12 +76,17 @@ SELF_MISMATCH: Final = Rule(
     name="self-mismatch",
     severity=Severity.WARNING,
     summary="A spread constraint does not select the pods that have it",
-    message="the selector asks for {asked} and the pods have {have}{template}: they do not count themselves",
+    message=(
+        "The selector requires {asked}, but the pods have {have}{template}. They do not count themselves, so all of "
+        "them may be placed {domain}."
+    ),
     why=(
-        "A spread constraint counts what its selector selects. Pods that it does not select are placed by where other "
-        "pods are, and may all go to one domain: none of them is counted for the next."
+        "A spread constraint counts the pods that its selector selects. Pods that it does not select are placed by "
+        "where other pods are. None of them is counted for the next one, so all may go to one domain."
     ),
     fix="make labelSelector and the labels of the pod template agree",
     source="https://kep.k8s.io/895",
+    remedies=("command",),
+    no_remedy="Only the author knows whether the selector or the label is wrong.",
     check=_self_mismatch,
 )

@@ -9,39 +9,60 @@ from typing import Final
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.features import COUNTS_EMPTY_SELECTORS
+from kubectl_spread.phrases import listed
 from kubectl_spread.report.severity import Severity
+from kubectl_spread.rules import patches
 from kubectl_spread.rules.model import KUBERNETES, Evidence, Rule, Values, together
+from kubectl_spread.rules.remedy import Remedy, changed
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
 from kubectl_spread.rules.variants import TermVariant
+
+_LIST_ONCE: Final = "list each key once"
 
 
 def _repeated_key(rule_input: RuleInput) -> Iterator[Evidence]:
     """Yield duplicate keys of terms that the API does not refuse."""
     yield from together(
-        (variant, {"field": "matchLabelKeys", "keys": keys, "effect": _effect_of_repeated(variant.term)})
-        for variant in rule_input.variants
-        if (keys := _duplicates(variant.term.match_label_keys))
+        (
+            (variant, {"field": "matchLabelKeys", "keys": keys, "effect": _effect_of_repeated(variant.term)})
+            for variant in rule_input.variants
+            if (keys := _duplicates(variant.term.match_label_keys))
+        ),
+        fix=_once("matchLabelKeys", rule_input),
     )
     yield from together(
         (
-            (variant, {"field": "mismatchLabelKeys", "keys": keys, "effect": "the second one adds nothing"})
+            (variant, {"field": "mismatchLabelKeys", "keys": keys, "effect": "which has no effect"})
             for variant in rule_input.variants
             if (keys := _duplicates(variant.term.mismatch_label_keys))
         ),
         Severity.INFO,
+        _once("mismatchLabelKeys", rule_input),
     )
+
+
+def _once(field: str, rule_input: RuleInput) -> Remedy | None:
+    """Return how to list each key of a field once; None if no term lists a key twice."""
+    entries = patches.KEY_LISTS[field]
+    terms = [variant.term for variant in rule_input.variants if _duplicates(entries(variant.term))]
+    if not terms:
+        return None
+    path, keys = patches.term_path(rule_input) / field, entries(terms[0])
+    alike = all(entries(term) == keys for term in terms)
+    operations = patches.replaced(path, list(keys), list(dict.fromkeys(keys))) if alike else ()
+    return changed(_LIST_ONCE, operations, rule_input)
 
 
 def _duplicates(keys: Sequence[str]) -> str:
     """Return the keys that are listed more than once; "" if all differ."""
     if len(keys) == len(set(keys)):
         return ""
-    return ", ".join(key for key, number in Counter(keys).items() if number > 1)
+    return listed([key for key, number in Counter(keys).items() if number > 1])
 
 
 def _effect_of_repeated(term: TopologyTerm) -> str:
     refuses = "kube-apiserver 1.34 and newer refuses" if term.spread else "kube-apiserver refuses"
-    return f"{refuses} every pod that is created with the label"
+    return f"and {refuses} every pod that is created with the label"
 
 
 def _null_selector(rule_input: RuleInput) -> Iterator[Evidence]:
@@ -59,7 +80,7 @@ def _null_selector(rule_input: RuleInput) -> Iterator[Evidence]:
 def _effect_of_null(term: TopologyTerm, *, blocks: bool) -> str:
     if term.spread:
         return "nothing is spread"
-    return "no node ever takes the pods" if blocks else "the term does nothing"
+    return "no node can take the pods" if blocks else "the term has no effect"
 
 
 def _refuses_every_node(variant: TermVariant) -> bool:
@@ -84,12 +105,10 @@ def _empty_selector(rule_input: RuleInput) -> Iterator[Evidence]:
 def _count_of_empty(rule_input: RuleInput, *, hard: bool) -> str:
     """Return how a scheduler that counts pods for an empty selector would count them."""
     upgrade = rule_input.audit.context.extra_checks.upgrade
-    pods = sum(counts.total() for _, counts in rule_input.audit.snapshot.population(rule_input.namespace))
-    counted = f"counts all pods of the namespace{f' ({pods} now)' if pods else ''}"
     if upgrade is None or upgrade.empty_selector_counts_nothing:
-        return f"from 1.{COUNTS_EMPTY_SELECTORS} on it {counted}"
-    effect = "may keep new pods from nodes that take them today" if hard else "ranks nodes by it"
-    return f"1.{upgrade.minor} {counted} and {effect}"
+        return f"From 1.{COUNTS_EMPTY_SELECTORS} on it counts all pods of the namespace"
+    effect = "may keep new pods from nodes that take them today" if hard else "prefers nodes by their number"
+    return f"The scheduler of 1.{upgrade.minor} counts all pods of the namespace and {effect}"
 
 
 def _unparseable(rule_input: RuleInput) -> Iterator[Evidence]:
@@ -123,22 +142,22 @@ def _unparseable_values(variant: TermVariant, effect: str) -> Values:
 
 def _effect_on_pending(term: TopologyTerm) -> str:
     if term.spread and not term.required:
-        return "it fails to place the pods wherever it has more than one node to choose from"
+        return "it fails to place the pods unless only one node is left"
     return "it fails on every attempt to place the pods"
 
 
 def _effect(variant: TermVariant) -> tuple[Severity, str]:
     """Return the severity and the effect of the selector on running pods, or on pending pods of another scheduler."""
     if _pending(variant):
-        return Severity.INFO, "what the scheduler of these pods makes of it is not known"
+        return Severity.INFO, "it is unknown what the scheduler of these pods does"
     if variant.term.spread:
-        return Severity.INFO, "the pods run on, but kube-apiserver takes no new one like them"
+        return Severity.INFO, "new pods with this selector are refused, while these ones keep running"
     anti = "podAntiAffinity" in variant.term.path
     if anti and variant.term.required:
-        text = "it passes over all required anti-affinity terms of these pods, so that they keep no pod away"
+        text = "it ignores all required anti-affinity terms of these pods, and they keep no pod away"
         return Severity.WARNING, text
     which = "required" if variant.term.required else "preferred"
-    return Severity.INFO, f"it passes over all {which} {'anti-affinity' if anti else 'affinity'} terms of these pods"
+    return Severity.INFO, f"it ignores all {which} {'anti-affinity' if anti else 'affinity'} terms of these pods"
 
 
 REPEATED_KEY: Final = Rule(
@@ -146,45 +165,58 @@ REPEATED_KEY: Final = Rule(
     name="repeated-key",
     severity=Severity.WARNING,
     summary="A key is listed twice in matchLabelKeys or mismatchLabelKeys",
-    message="{field} lists {keys} more than once: {effect}",
+    message="{field} lists {keys} more than once, {effect}.",
     why=(
         "The merge appends a requirement for each entry, and kube-apiserver refuses a pod whose selector names a "
-        "matchLabelKeys key twice. Spread constraints are merged from 1.34 on: a list that works before stops all new "
-        "pods after the upgrade. Without the label nothing is appended. A mismatchLabelKeys key may appear twice."
+        "matchLabelKeys key twice. Spread constraints are merged from 1.34 on, so a list that works before stops all "
+        "new pods after the upgrade. Nothing is appended for a label that the pods lack. kube-apiserver accepts a "
+        "duplicate key in mismatchLabelKeys."
     ),
-    fix="list each key once",
+    fix=_LIST_ONCE,
     source="https://github.com/kubernetes/kubernetes/issues/130554",
+    cases=(
+        (Severity.WARNING, "matchLabelKeys: new pods are refused as soon as they have the label and are merged."),
+        (Severity.INFO, "mismatchLabelKeys: the second entry has no effect."),
+    ),
+    remedies=("command", "patch"),
+    no_remedy="The API does not change the spec of a pod or the pod template of a Job.",
     check=_repeated_key,
 )
 NULL_SELECTOR: Final = Rule(
     code="SPR204",
     name="null-selector",
     severity=Severity.WARNING,
-    summary="A spread constraint or affinity term without labelSelector selects no pod",
-    message="labelSelector is not set, which selects no pod: {effect}",
+    summary="A spread constraint or affinity term without labelSelector selects no pods",
+    message="labelSelector is not set and therefore selects no pods, so {effect}.",
     why=(
-        "Only an empty selector selects all pods; one that is not set selects none. A spread constraint then counts 0 "
-        "on every node, an anti-affinity term keeps nothing away, and a required affinity term can never be met. "
-        "kube-apiserver only warns."
+        "Only an empty selector selects all pods. A selector that is not set selects none. A spread constraint then "
+        "counts 0 on every node, an anti-affinity term keeps nothing away, and a required affinity term can never be "
+        "met. kube-apiserver only warns."
     ),
     fix="set labelSelector to the labels of the pods that are meant, or remove the constraint or term",
     source=f"{KUBERNETES}/pkg/api/pod/warnings.go",
+    cases=(
+        (Severity.ERROR, "A required affinity term: pods that are not bound yet stay pending."),
+        (Severity.WARNING, "A spread constraint, or a term that no longer or never keeps pods pending: no effect."),
+    ),
+    no_remedy="Only the author knows which pods are meant.",
     check=_null_selector,
 )
 EMPTY_SELECTOR: Final = Rule(
     code="SPR205",
     name="empty-selector",
     severity=Severity.WARNING,
-    summary="A spread constraint with an empty labelSelector counts no pod",
-    message="labelSelector is empty: the scheduler counts no pod for it, so nothing is spread; {then}",
+    summary="A spread constraint with an empty labelSelector counts no pods",
+    message="labelSelector is empty, so the scheduler counts no pods and nothing is spread. {then}.",
     why=(
         "An empty selector selects every pod of the namespace, but the schedulers of 1.27 to 1.37 count none for it: "
-        "every domain has 0. From 1.38 on they count all pods of the namespace, whatever they are. A constraint that "
-        "did nothing then begins to act, and DoNotSchedule can block new pods. An affinity term with an empty "
-        "selector has always selected all pods."
+        "every domain has 0. From 1.38 on they count all pods of the namespace. A constraint that had no effect then "
+        "begins to act, and DoNotSchedule can block new pods. An affinity term with an empty selector has always "
+        "selected all pods."
     ),
     fix="set labelSelector to the labels of the pods to spread",
     source="https://github.com/kubernetes/kubernetes/pull/141340",
+    no_remedy="Only the author knows which pods are meant.",
     check=_empty_selector,
 )
 UNPARSEABLE_SELECTOR: Final = Rule(
@@ -192,15 +224,21 @@ UNPARSEABLE_SELECTOR: Final = Rule(
     name="unparseable-selector",
     severity=Severity.WARNING,
     summary="A stored pod has a selector that the scheduler cannot parse",
-    message="the scheduler cannot parse {field} ({error}): {effect}",
+    message="The scheduler cannot parse {field} ({error}), so {effect}.",
     why=(
         "kube-apiserver checks the selectors of spread constraints since 1.27 and values of affinity terms since 1.26, "
         "and keeps what was stored before. A pending pod with such a selector in a DoNotSchedule constraint or in any "
-        "affinity term is never placed; one with it in a ScheduleAnyway constraint only where one node is left. "
-        "Running pods stay, and no new pod with the selector is taken."
+        "affinity term is never placed. One with it in a ScheduleAnyway constraint is placed only if a single node is "
+        "left. Running pods stay, and new pods with the selector are refused."
     ),
-    fix="correct the selector in the pod template or manifest and replace the pods; a stored one cannot be edited",
+    fix="correct the selector in the pod template or manifest, and replace the pods: a stored pod cannot be edited",
     source="https://github.com/kubernetes/kubernetes/issues/111791",
+    cases=(
+        (Severity.ERROR, "The scheduler cannot place pending pods."),
+        (Severity.WARNING, "A required anti-affinity term of running pods is ignored, so they keep no pod away."),
+        (Severity.INFO, "The pods run, or their scheduler is unknown."),
+    ),
+    no_remedy="Only the author knows the selector that is meant.",
     parts=InputPart.PODS,
     check=_unparseable,
 )

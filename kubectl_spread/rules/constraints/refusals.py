@@ -5,54 +5,107 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from kubectl_spread.audit.snapshot.records import EventRecord
-from kubectl_spread.audit.snapshot.templates import Refusal, Refused
+from kubectl_spread.audit.snapshot.records import EventRecord, PodClass, PodRecord
+from kubectl_spread.audit.snapshot.templates import PRESUMED, Refusal, Refused
+from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.fieldpath import FieldPath
-from kubectl_spread.phrases import plural
-from kubectl_spread.report.projections import timestamp
+from kubectl_spread.kube.api.labels import Labels, Operator
+from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.report.severity import Severity
+from kubectl_spread.rules import patches
 from kubectl_spread.rules.model import VALIDATION, Evidence, Rule, names
+from kubectl_spread.rules.remedy import Remedy, changed, saved_unmerged
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
 
 _CORRECT: Final = "correct the field that the error names"
 _CORRECT_SAVED: Final = f"{_CORRECT} in the saved manifest before it is created"
 _RENAME: Final = "rename it to {name}"
 _MOVE: Final = "move it to {meant}"
+_ONCE: Final = "name each key once, in matchLabelKeys or in labelSelector"
+_UNMERGE: Final = "run the exported pod through kubectl spread unmerge"
+_SAVE_UNMERGED: Final = "save the manifest without the merged part of its selectors"
+_ONCE_IN_KEYS: Final = "remove the key from matchLabelKeys: labelSelector already requires the value that the pods have"
 _PATH: Final = "A path that ends in [i][j] is about entry j of matchLabelKeys in constraint i, both counted from 0."
-_COPIES: Final = (
-    "; this is about copies (a restored backup, a syncer such as vcluster), for their owner makes new pods from its "
-    "template"
-)
+_COPIES: Final = " Their owner makes new pods from its template, so only copies are refused, such as a restored backup."
 
 
 def _refused(rule_input: RuleInput) -> Iterator[Evidence]:
     for refusal, pods in rule_input.refusals:
         if refusal.refused in (Refused.TEMPLATE, Refused.POD):
-            fix = None if _name_a_key_twice(refusal.messages) else _CORRECT
             values = {"refused": str(refusal.refused), "errors": "; ".join(refusal.messages)}
-            yield Evidence(pods, values, fix=fix)
+            yield Evidence(pods, values, fix=_fix_of_refused(refusal, rule_input))
+
+
+def _fix_of_refused(refusal: Refusal, rule_input: RuleInput) -> Remedy | str:
+    if not _name_a_key_twice(refusal.messages):
+        return _CORRECT
+    if refusal.refused is Refused.TEMPLATE:
+        return _named_once(rule_input)
+    file = "" if rule_input.manifest is None else rule_input.manifest.position.source
+    if file in ("", "-") or not all(_is_merged(pod_class, rule_input.path) for pod_class in _classes(rule_input)):
+        return _ONCE
+    return Remedy(_UNMERGE, (("kubectl", "spread", "unmerge", "-f", file),))
+
+
+def _classes(rule_input: RuleInput) -> list[PodClass]:
+    return [evaluation.pod_class for row in rule_input.rows for evaluation, _ in row.evaluations]
+
+
+def _is_merged(pod_class: PodClass, path: FieldPath) -> bool:
+    """Tell whether all duplicate keys of a pod's term were appended by the merge, so that unmerge removes them."""
+    for term, parts in zip(pod_class.terms, pod_class.splits, strict=True):
+        if term.path == path:
+            authored = frozenset() if parts.authored is None else labelselectors.keys(parts.authored)
+            keys = (*term.match_label_keys, *term.mismatch_label_keys)
+            return bool(parts.tail) and authored.isdisjoint(keys) and len(set(keys)) == len(keys)
+    return False
+
+
+def _named_once(rule_input: RuleInput) -> Remedy:
+    """Return how a template names each key once, as a patch where that does not change what the selector requires."""
+    template = rule_input.template
+    terms = () if template is None else template.terms_by_path.get(rule_input.path, ())
+    selector = terms[0].selector if len(terms) == 1 else None
+    if template is None or selector is None:
+        return changed(_ONCE, (), rule_input)
+    (term,) = terms
+    selected = {key for key in term.match_label_keys if term.mentions[key]}
+    if not selected:
+        path, keys = patches.term_path(rule_input) / "matchLabelKeys", list(term.match_label_keys)
+        return changed(_ONCE, patches.replaced(path, keys, list(dict.fromkeys(keys))), rule_input)
+    if all(_requires_own_value(selector, key, template.labels) for key in selected):
+        return changed(_ONCE_IN_KEYS, patches.without_keys(selected, term, rule_input), rule_input)
+    return changed(_ONCE, (), rule_input)
+
+
+def _requires_own_value(selector: LabelSelector, key: str, labels: Labels) -> bool:
+    """Tell whether a selector requires the value of a label that the pods will have, as the merge does."""
+    requirements = [requirement for requirement in labelselectors.requirements(selector) if requirement.key == key]
+    return labels.get(key) != PRESUMED and any(
+        requirement.operator == Operator.IN and tuple(requirement.values) == (labels.get(key),)
+        for requirement in requirements
+    )
 
 
 def _pods_refused(rule_input: RuleInput) -> Iterator[Evidence]:
     for refusal, pods in rule_input.refusals:
         if refusal.refused is Refused.PODS:
             events = rule_input.audit.snapshot.ownership.events(rule_input.workload, "FailedCreate")
-            values = {"errors": "; ".join(refusal.messages), "seen": _failures(refusal, events)}
-            yield Evidence(pods, values)
+            values = {"errors": "; ".join(refusal.messages), "seen": _seen(refusal, events)}
+            fix = _named_once(rule_input) if _name_a_key_twice(refusal.messages) else changed(_CORRECT, (), rule_input)
+            yield Evidence(pods, values, fix=fix)
 
 
-def _failures(refusal: Refusal, events: list[EventRecord]) -> str:
-    """Return one event about failures to create pods, as the end of the message; "" without events.
+def _seen(refusal: Refusal, events: list[EventRecord]) -> str:
+    """Return what events say about failures to create pods, as a sentence; "" without events.
 
     An event with the errors comes before a newer one, which may be about a quota.
     """
     if not events:
         return ""
-    quoting = [event for event in events if all(message in event.message for message in refusal.messages)]
-    event = (quoting or events)[0]
-    last = f", last at {timestamp(event.last)}" if event.last else ""
-    message = "" if quoting else f": {event.message}"
-    return f" (FailedCreate {plural(event.count, 'time')}{last}{message})"
+    if any(message in event.message for event in events for message in refusal.messages):
+        return " FailedCreate events report this error."
+    return " FailedCreate events report another error as well."
 
 
 def _refused_again(rule_input: RuleInput) -> Iterator[Evidence]:
@@ -64,8 +117,16 @@ def _refused_again(rule_input: RuleInput) -> Iterator[Evidence]:
         owned = pods[0].pod_class.owner is not None
         values = {"errors": "; ".join(errors), "owner": _COPIES if owned else ""}
         severity = Severity.INFO if owned else Severity.ERROR
-        fix = None if _name_a_key_twice(errors) else _CORRECT_SAVED
-        yield Evidence(names(pods), values, severity, fix)
+        yield Evidence(names(pods), values, severity, _fix_of_recreation(pods, errors, rule_input))
+
+
+def _fix_of_recreation(pods: list[PodRecord], errors: list[str], rule_input: RuleInput) -> Remedy | str | None:
+    if not _name_a_key_twice(errors):
+        return _CORRECT_SAVED
+    bare = pods[0].pod_class.owner is None
+    if not bare or not all(_is_merged(pod.pod_class, rule_input.path) for pod in pods):
+        return None
+    return Remedy(_SAVE_UNMERGED, tuple(saved_unmerged(pod.ref) for pod in pods))
 
 
 def _name_a_key_twice(messages: Iterable[str]) -> bool:
@@ -92,45 +153,60 @@ REFUSED: Final = Rule(
     code="SPR201",
     name="refused",
     severity=Severity.ERROR,
-    summary="kube-apiserver would refuse the manifest as it is written",
-    message="kube-apiserver refuses {refused}: {errors}",
+    summary="kube-apiserver refuses the manifest",
+    message="kube-apiserver refuses {refused}: {errors}.",
     why=(
-        "A pod is evaluated after the merge, a workload as it is written. A pod that was exported from a cluster holds "
-        f"the merged part already: merged again, it names its keys twice. {_PATH}"
+        "A workload is validated as it is written, a pod after the merge. A pod that was exported from a cluster "
+        f"already has the merged part of the selector, and a second merge names its keys twice. {_PATH}"
     ),
-    fix="name each key once, in matchLabelKeys or in labelSelector; run an exported pod through kubectl spread unmerge",
+    fix=_ONCE,
     source=VALIDATION,
+    remedies=("command", "patch"),
+    no_remedy="Only the author knows the right value of a field, or which of two contradictory requirements is meant.",
     check=_refused,
 )
 PODS_REFUSED: Final = Rule(
     code="SPR202",
     name="pods-refused",
     severity=Severity.ERROR,
-    summary="kube-apiserver takes the workload and refuses every pod of it",
-    message="kube-apiserver takes the template and refuses every pod of it: {errors}{seen}",
+    summary="kube-apiserver accepts the workload and refuses each of its pods",
+    message="kube-apiserver accepts the template and refuses every pod of it: {errors}.{seen}",
     why=(
-        "Templates are never merged and so are evaluated before the merge, pods after it: a key that stands in "
-        "matchLabelKeys and in the selector, or twice in matchLabelKeys, passes in the template. Its pods are refused, "
-        "and pods of older templates hide that until they are gone. "
-        f"{_PATH}"
+        "A template is validated before the merge, a pod after it. A key that is in matchLabelKeys and in the "
+        "selector, or twice in matchLabelKeys, is accepted in the template. Its pods are refused, and pods of older "
+        f"templates hide that until they are gone. {_PATH}"
     ),
-    fix="in the template, name each key once: in matchLabelKeys or in labelSelector",
+    fix=_ONCE,
     source="https://github.com/kubernetes/kubernetes/issues/130063",
+    remedies=("command", "patch"),
+    no_remedy=(
+        "Only the author knows which requirement is meant where the selector does not require the value of the pods. "
+        "The API does not change the pod template of a Job."
+    ),
     check=_pods_refused,
 )
 REFUSED_AGAIN: Final = Rule(
     code="SPR207",
     name="refused-again",
     severity=Severity.ERROR,
-    summary="The API would refuse the stored pod if it were created again as it stands (--recreate)",
-    message="created again, they are refused: {errors}{owner}",
+    summary="kube-apiserver would refuse the stored pod if it were created again unchanged (--recreate)",
+    message="Created again as they are stored, these pods are refused: {errors}.{owner}",
     why=(
-        "A merged pod holds its matchLabelKeys and, in the selector, what was made of them. kube-apiserver takes the "
-        "two together for a contradiction, so a backup that is restored, a clone, a copy into another cluster or "
-        "kubectl replace --force loses the pod. Pods that a controller owns come back from its template."
+        "A merged pod has its matchLabelKeys and also the requirements that the merge made of them. kube-apiserver "
+        "refuses both together, so a restored backup, a clone, a copy into another cluster or kubectl replace --force "
+        "loses the pod. Pods that a controller owns are created from its template."
     ),
-    fix="run the saved manifest through kubectl spread unmerge before it is created; correct by hand what that leaves",
+    fix="run saved manifests through kubectl spread unmerge before they are created, and correct what that leaves",
     source="https://github.com/loft-sh/vcluster/issues/3684",
+    cases=(
+        (Severity.ERROR, "A pod without owner, which nothing creates again."),
+        (Severity.INFO, "Pods of a workload, which makes new ones from its template."),
+    ),
+    remedies=("command",),
+    no_remedy=(
+        "A workload needs no copies of its pods. A field that the author wrote is to be corrected by hand in the saved "
+        "manifest."
+    ),
     parts=InputPart.PODS,
     check=_refused_again,
 )
@@ -138,18 +214,19 @@ UNKNOWN_FIELD: Final = Rule(
     code="SPR215",
     name="unknown-field",
     severity=Severity.ERROR,
-    summary="A manifest has a spread or affinity field that is misspelt or at the wrong place",
+    summary="A manifest has a spread or affinity field that is misspelt or in the wrong place",
     message=(
-        "a {kind} has no field {field}: kube-apiserver refuses the manifest, or drops the field where validation is "
-        "not strict, and the pods are placed without it"
+        "A {kind} has no field {field}. kube-apiserver refuses the manifest, or drops the field where validation is "
+        "not strict, and the pods are placed without it."
     ),
     why=(
         "kubectl asks kube-apiserver for strict validation, which refuses unknown fields. Other clients do not, and "
         "then the field is dropped without an error. Fields inside spread constraints, pod affinity terms and their "
-        "selectors are checked, and fields with the names of these, or nearly so, at another place. Objects that were "
-        "read from a cluster never have unknown fields."
+        "selectors are checked, and so are fields with similar names in other places. Objects that were read from a "
+        "cluster never have unknown fields."
     ),
     fix="remove it: nothing reads it",
     source="https://kubernetes.io/docs/reference/using-api/api-concepts/#field-validation",
+    no_remedy="The object is not stored: correct the file at the line that the finding names.",
     check=_unknown_field,
 )

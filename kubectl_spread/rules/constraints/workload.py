@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from kubectl_spread.audit.snapshot.records import DEFAULT_SCHEDULER
+from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.kube.api.types import NodeInclusionPolicy
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import working_constraint
 from kubectl_spread.phrases import some
+from kubectl_spread.report.model import Operation
 from kubectl_spread.report.severity import Severity
+from kubectl_spread.rules import patches
 from kubectl_spread.rules.model import KUBERNETES, Evidence, Rule, Values, together
+from kubectl_spread.rules.remedy import Remedy, changed
 from kubectl_spread.rules.rule_input import RuleInput
 from kubectl_spread.rules.variants import TermVariant
 
@@ -23,16 +27,37 @@ _CURRENT_KEYS: Final = {
     "failure-domain.beta.kubernetes.io/zone": ("1.17", "topology.kubernetes.io/zone"),
 }
 """Maps a deprecated node label to the minor that deprecated it and its successor."""
+_REMOVE: Final = "remove topologySpreadConstraints"
+_REMOVE_NODE_NAME: Final = "remove spec.nodeName, and choose nodes by nodeSelector or node affinity"
+_USE_CURRENT: Final = "use {current}"
 
 
 def _daemon_set_spread(rule_input: RuleInput) -> Iterator[Evidence]:
     variants = [variant for variant in rule_input.variants if variant.kind == "DaemonSet" and variant.term.spread]
     refusing = [variant for variant in variants if _may_refuse_only_node(variant, rule_input.behaviour)]
-    effect = "the constraint can only keep one from its node" if refusing else "there is nothing to spread"
+    effect = "the constraint can only keep a pod off its node" if refusing else "there is nothing to spread"
     yield from together(
         ((variant, {"effect": effect}) for variant in refusing or variants),
         Severity.WARNING if refusing else Severity.INFO,
+        changed(_REMOVE, _without_constraints(rule_input), rule_input) if variants else None,
     )
+
+
+def _without_constraints(rule_input: RuleInput) -> tuple[Operation, ...]:
+    """Return operations that remove all spread constraints; none if the pods do not have the same ones.
+
+    The indices of constraints would change if each were removed by itself.
+    """
+    if rule_input.template is not None:
+        classes = [rule_input.template.terms]
+    else:
+        classes = [variant.pod_class.terms for variant in rule_input.variants if variant.pod_class is not None]
+    first, *others = [[term.topology_key for term in terms if term.spread] for terms in classes]
+    if any(keys != first for keys in others):
+        return ()
+    path = patches.pod_spec(rule_input) / "topologySpreadConstraints"
+    tests = (patches.test(path / index / "topologyKey", key) for index, key in enumerate(first))
+    return (*tests, Operation(op="remove", path=path.pointer))
 
 
 def _may_refuse_only_node(variant: TermVariant, behaviour: Behaviour) -> bool:
@@ -50,13 +75,23 @@ def _node_name(rule_input: RuleInput) -> Iterator[Evidence]:
     The node of a stored pod is left out: the scheduler may have set it.
     """
     if rule_input.template is not None and rule_input.template.spec.node_name:
-        values: Values = {"node": rule_input.template.spec.node_name}
-        yield from together(((variant, values) for variant in rule_input.variants if variant.first), Severity.WARNING)
-    yield from together(
-        (variant, {"node": some(sorted({pod.node for pod in variant.pods}))})
+        node = rule_input.template.spec.node_name
+        values: Values = {"node": node, "effect": "All pods of the template go to that node"}
+        first = [(variant, values) for variant in rule_input.variants if variant.first]
+        yield from together(first, Severity.WARNING, _without_node_name([node], rule_input))
+    manifests = [
+        variant
         for variant in rule_input.variants
         if variant.first and not variant.stored and any(pod.node for pod in variant.pods)
-    )
+    ]
+    nodes = sorted({pod.node for variant in manifests for pod in variant.pods})
+    values = {"node": some(nodes), "effect": "The pod goes to that node"}
+    yield from together(((variant, values) for variant in manifests), fix=_without_node_name(nodes, rule_input))
+
+
+def _without_node_name(nodes: list[str], rule_input: RuleInput) -> Remedy:
+    path = patches.pod_spec(rule_input) / "nodeName"
+    return changed(_REMOVE_NODE_NAME, patches.removed(path, nodes[0]) if len(nodes) == 1 else (), rule_input)
 
 
 def _unknown_scheduler(rule_input: RuleInput) -> Iterator[Evidence]:
@@ -75,73 +110,123 @@ def _is_known(scheduler: str, rule_input: RuleInput) -> bool:
 
 
 def _deprecated_topology_key(rule_input: RuleInput) -> Iterator[Evidence]:
+    variants = [variant for variant in rule_input.variants if variant.term.topology_key in _CURRENT_KEYS]
     yield from together(
-        (variant, _deprecation(variant.term.topology_key))
-        for variant in rule_input.variants
-        if variant.term.topology_key in _CURRENT_KEYS
+        ((variant, _deprecation(variant.term)) for variant in variants),
+        fix=_current_key(variants, rule_input) if variants else None,
     )
 
 
-def _deprecation(key: str) -> Values:
-    since, current = _CURRENT_KEYS[key]
-    return {"key": key, "since": since, "current": current}
+def _deprecation(term: TopologyTerm) -> Values:
+    since, current = _CURRENT_KEYS[term.topology_key]
+    return {"key": term.topology_key, "since": since, "current": current, "effect": _effect_without_label(term)}
+
+
+def _effect_without_label(term: TopologyTerm) -> str:
+    """Return the effect of a term on nodes that lack its topology key."""
+    if "podAntiAffinity" in term.path:
+        return "the term keeps no pod away from nodes without it"
+    if term.required:
+        return "nodes without it take none of the pods"
+    return "nodes without it are not ranked by the term"
+
+
+def _current_key(variants: Sequence[TermVariant], rule_input: RuleInput) -> Remedy:
+    """Return the patch with the current key, unless nodes lack it or a constraint with it would be a duplicate."""
+    term = variants[0].term
+    _, current = _CURRENT_KEYS[term.topology_key]
+    template, pod_class = rule_input.template, variants[0].pod_class
+    terms = template.terms if template is not None else () if pod_class is None else pod_class.terms
+    duplicate = any(other.spread and other.topology_key == current for other in terms)
+    alike = all(variant.term.topology_key == term.topology_key for variant in variants)
+    operations: tuple[Operation, ...] = ()
+    if alike and not duplicate and not _lacks(current, term.topology_key, rule_input):
+        path = patches.term_path(rule_input) / "topologyKey"
+        operations = patches.replaced(path, term.topology_key, current)
+    return changed(_USE_CURRENT, operations, rule_input)
+
+
+def _lacks(current: str, deprecated: str, rule_input: RuleInput) -> bool:
+    """Tell whether a node has a deprecated label and not the one that replaces it."""
+    labels_of_nodes = [node.metadata.labels for node in rule_input.audit.snapshot.nodes]
+    return any(deprecated in labels and current not in labels for labels in labels_of_nodes)
 
 
 DAEMON_SET_SPREAD: Final = Rule(
     code="SPR210",
     name="daemon-set-spread",
     severity=Severity.INFO,
-    summary="A spread constraint on a DaemonSet, whose pods are each pinned to a node",
-    message="every pod of a DaemonSet is made for one node: {effect}",
+    summary="A DaemonSet has a spread constraint, although each of its pods is made for one node",
+    message="Each pod of a DaemonSet is made for one node, so {effect}.",
     why=(
-        "The controller pins each pod to its node, and the scheduler counts only nodes that the pod could use: one. A "
-        "DoNotSchedule constraint with nodeAffinityPolicy Ignore counts all nodes, and one with minDomains holds the "
-        "minimum at 0: either can leave a pod pending and a node without it."
+        "The controller pins each pod to its node, and the scheduler counts only nodes that the pod can use: one. A "
+        "DoNotSchedule constraint with nodeAffinityPolicy Ignore counts all nodes, and one with minDomains sets the "
+        "global minimum to 0. Either can leave a pod pending and a node without it."
     ),
-    fix="remove the constraint",
+    fix=_REMOVE,
     source=f"{KUBERNETES}/pkg/controller/daemon/util/daemonset_util.go",
+    cases=(
+        (Severity.WARNING, "A DoNotSchedule constraint that can keep a pod off its node."),
+        (Severity.INFO, "A constraint without any effect."),
+    ),
+    remedies=("command", "patch"),
     check=_daemon_set_spread,
 )
 NODE_NAME: Final = Rule(
     code="SPR211",
     name="node-name",
     severity=Severity.INFO,
-    summary="spec.nodeName is set, so that the pod is not scheduled and its constraints are never looked at",
-    message="spec.nodeName is {node}: the scheduler never looks at the constraints of such a pod",
+    summary="spec.nodeName is set, so the scheduler does not place the pod and ignores its constraints",
+    message="spec.nodeName is {node}. {effect}, and the scheduler ignores their constraints.",
     why=(
-        "A pod that names its node goes there without being scheduled; the pods of a template that does so all go to "
+        "A pod that names its node goes there without being scheduled, and all pods of a template that does so go to "
         "one node. A required anti-affinity term of such a pod still keeps other pods away."
     ),
-    fix="remove spec.nodeName; nodeSelector or node affinity choose nodes and are scheduled",
+    fix=_REMOVE_NODE_NAME,
     source=f"{KUBERNETES}/pkg/scheduler/eventhandlers.go",
+    cases=(
+        (Severity.WARNING, "A pod template: all of its pods go to one node."),
+        (Severity.INFO, "The manifest of one pod."),
+    ),
+    remedies=("command", "patch"),
     check=_node_name,
 )
 UNKNOWN_SCHEDULER: Final = Rule(
     code="SPR212",
     name="unknown-scheduler",
     severity=Severity.INFO,
-    summary="The pods are placed by another scheduler than kube-scheduler's default one",
-    message="schedulerName is {scheduler}: selectors are evaluated, placement is not",
-    why=(
-        "kube-apiserver merges selectors whoever schedules the pod. Whether spread constraints are kept, and how pods "
-        "are counted, is up to that scheduler."
+    summary="A scheduler that is not known to be kube-scheduler places the pods",
+    message=(
+        "schedulerName is {scheduler}. The selectors of the pods are evaluated, but it is unknown how that scheduler "
+        "spreads them."
     ),
-    fix="nothing to do if that scheduler knows spread constraints; --scheduler-config names profiles of kube-scheduler",
+    why=(
+        "kube-apiserver merges selectors for every scheduler. Whether the scheduler respects spread constraints, and "
+        "how it counts pods, depends on its implementation."
+    ),
+    fix="nothing to do if that scheduler respects spread constraints. Name profiles of kube-scheduler by "
+    "--scheduler-config",
     source=f"{KUBERNETES}/pkg/scheduler/profile/profile.go",
+    no_remedy="Nothing is wrong with the pods: the constraints may work as intended.",
     check=_unknown_scheduler,
 )
 DEPRECATED_TOPOLOGY_KEY: Final = Rule(
     code="SPR213",
     name="deprecated-topology-key",
     severity=Severity.WARNING,
-    summary="topologyKey is a node label that is deprecated",
-    message="topologyKey {key} is deprecated since {since}, and nodes may be without it: {current} replaces it",
+    summary="topologyKey is a deprecated node label",
+    message="topologyKey {key} is deprecated since Kubernetes {since}, and {effect}.",
     why=(
-        "Nodes that lack the label are in no domain: a DoNotSchedule constraint or a required affinity term refuses "
-        "them, and a required anti-affinity term keeps nothing away from them. kube-apiserver warns of it in spread "
-        "constraints only."
+        "Nodes that lack the label are in no domain. A DoNotSchedule constraint or a required affinity term refuses "
+        "them, and a required anti-affinity term keeps nothing away from them. kube-apiserver warns only about spread "
+        "constraints."
     ),
-    fix="use the key that replaces it",
+    fix=_USE_CURRENT,
     source=f"{KUBERNETES}/pkg/api/node/util.go",
+    remedies=("command", "patch"),
+    no_remedy=(
+        "Nodes have the deprecated label alone, another constraint has the current key already, or the object is a "
+        "stored pod or Job, which the API does not change."
+    ),
     check=_deprecated_topology_key,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 from kubectl_spread.audit.evaluation.evaluate import EvaluatedPod
@@ -13,7 +14,7 @@ from kubectl_spread.audit.snapshot.templates import Template, labels_of_controll
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.labels import Labels, Operator
-from kubectl_spread.phrases import capitalized
+from kubectl_spread.phrases import capitalized, listed
 from kubectl_spread.report.model import Operation
 from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules import patches
@@ -24,6 +25,8 @@ from kubectl_spread.rules.variants import TermVariant
 
 _CLOSE: Final = 0.85
 """The least similarity of a misspelt key to the intended one."""
+_NAME_ONCE: Final = "remove the key from matchLabelKeys, which changes nothing for pods without the label"
+_REMOVE: Final = "remove the key"
 _UNKNOWN: Final = "correct the key, or add the label to the pod template"
 
 
@@ -68,16 +71,16 @@ def _absent_from_template(rule_input: RuleInput, template: Template) -> Iterator
 
 def _values(keys: Iterable[str], match_label_keys: Iterable[str], kind: str) -> dict[str, str]:
     """Return the values of the message about keys that the pods lack."""
-    listed = sorted(keys)
-    matched = set(listed) & set(match_label_keys)
-    fields = [*(["matchLabelKeys"] if matched else []), *(["mismatchLabelKeys"] if set(listed) - matched else [])]
-    single = len(listed) == 1
+    absent = sorted(keys)
+    matched = set(absent) & set(match_label_keys)
+    fields = [*(["matchLabelKeys"] if matched else []), *(["mismatchLabelKeys"] if set(absent) - matched else [])]
+    single = len(absent) == 1
     controller_labels = labels_of_controller(kind)
-    never = bool(controller_labels) and all(key in LABELS and key not in controller_labels for key in listed)
+    never = bool(controller_labels) and all(key in LABELS and key not in controller_labels for key in absent)
     return {
         "field": f"{' and '.join(fields)} {'lists' if len(fields) == 1 else 'list'}",
-        "keys": ", ".join(listed),
-        "labels": f"label {listed[0]}" if single else f"labels {', '.join(listed)}",
+        "keys": listed(absent, len(absent)),
+        "labels": f"label {absent[0]}" if single else f"labels {', '.join(absent)}",
         "who": f"pods of a {kind} never have" if never else "the pods do not have",
         "which": "that label" if single else "those labels",
         "effect": "the key is ignored" if single else "the keys are ignored",
@@ -134,13 +137,18 @@ def _intended(key: str, labels: Labels) -> str:
 def _authored_key(rule_input: RuleInput) -> Iterator[Evidence]:
     """Yield matchLabelKeys that the author's selector names as well."""
     if rule_input.template is not None:
-        yield from _of_template(key for variant in rule_input.variants for key in _authored(variant))
+        pairs = [(variant.term, key) for variant in rule_input.variants for key in _authored(variant)]
+        yield from _to_remove((), pairs, rule_input, _NAME_ONCE)
         return
     yield from _of_members(
-        (member, key.key)
-        for member in rule_input.taken
-        for key in member.keys
-        if key.verdict is Verdict.AUTHORED and key.operator is Operator.IN
+        [
+            (member, key.key)
+            for member in rule_input.taken
+            for key in member.keys
+            if key.verdict is Verdict.AUTHORED and key.operator is Operator.IN
+        ],
+        rule_input,
+        _NAME_ONCE,
     )
 
 
@@ -153,13 +161,18 @@ def _authored(variant: TermVariant) -> list[str]:
 def _binding_key(rule_input: RuleInput) -> Iterator[Evidence]:
     """Yield keys that pods get when they are bound, unless the pods had a value before."""
     if rule_input.template is not None:
-        yield from _of_template(key for variant in rule_input.variants for key in _of_binding(variant))
+        pairs = [(variant.term, key) for variant in rule_input.variants for key in _of_binding(variant)]
+        yield from _to_remove((), pairs, rule_input, _REMOVE)
         return
     yield from _of_members(
-        (member, key.key)
-        for member in rule_input.taken
-        for key in member.keys
-        if key.verdict in (Verdict.BIND_LABEL, Verdict.ABSENT_KEY) and key.key in BINDING_KEYS
+        [
+            (member, key.key)
+            for member in rule_input.taken
+            for key in member.keys
+            if key.verdict in (Verdict.BIND_LABEL, Verdict.ABSENT_KEY) and key.key in BINDING_KEYS
+        ],
+        rule_input,
+        _REMOVE,
     )
 
 
@@ -173,16 +186,26 @@ def _keys_of_selector(variant: TermVariant) -> frozenset[str]:
     return frozenset() if variant.term.selector is None else labelselectors.keys(variant.term.selector)
 
 
-def _of_template(keys: Iterator[str]) -> Iterator[Evidence]:
-    if listed := ", ".join(dict.fromkeys(keys)):
-        yield Evidence((), {"keys": listed})
+def _of_members(
+    members_with_keys: Sequence[tuple[EvaluatedPod, str]], rule_input: RuleInput, fix: str
+) -> Iterator[Evidence]:
+    pod_names = {member.pod.name for member, _ in members_with_keys}
+    pairs = sorted(((member.term, key) for member, key in members_with_keys), key=itemgetter(1))
+    yield from _to_remove(sorted(pod_names), pairs, rule_input, fix)
 
 
-def _of_members(members_with_keys: Iterator[tuple[EvaluatedPod, str]]) -> Iterator[Evidence]:
-    pairs = list(members_with_keys)
-    if pairs:
-        pod_names = {member.pod.name for member, _ in pairs}
-        yield Evidence(tuple(sorted(pod_names)), {"keys": ", ".join(sorted({key for _, key in pairs}))})
+def _to_remove(
+    pod_names: Iterable[str], pairs: Sequence[tuple[TopologyTerm, str]], rule_input: RuleInput, fix: str
+) -> Iterator[Evidence]:
+    """Yield one piece of evidence about keys, with the patch that removes them from the key lists; none for no key."""
+    if not pairs:
+        return
+    keys = list(dict.fromkeys(key for _, key in pairs))
+    operations = [patches.without_keys(set(keys), term, rule_input) for term, _ in pairs]
+    alike = all(of_term == operations[0] for of_term in operations)
+    effect = "the key is ignored" if len(keys) == 1 else "the keys are ignored"
+    values = {"keys": listed(keys, len(keys)), "effect": effect}
+    yield Evidence(tuple(pod_names), values, fix=changed(fix, operations[0] if alike else (), rule_input))
 
 
 ABSENT_KEY: Final = Rule(
@@ -211,30 +234,35 @@ AUTHORED_KEY: Final = Rule(
     code="SPR109",
     name="authored-key",
     severity=Severity.INFO,
-    summary="A matchLabelKeys key that the author's own selector names as well",
-    message="matchLabelKeys and labelSelector both name {keys}: pods that are created with the label are refused",
+    summary="A key is in matchLabelKeys and in labelSelector, and the pods do not have the label",
+    message="matchLabelKeys and labelSelector both name {keys}. As soon as new pods have that label, they are refused.",
     why=(
-        "The merge adds nothing for a label that the pod lacks, so the author's own requirement stands alone. As soon "
-        "as new pods have the label, kube-apiserver refuses every one of them; without the merge, before 1.34, it "
-        "refuses a spread constraint with such a key in any case."
+        "The merge adds nothing for a label that the pods lack, so today only labelSelector has an effect. As soon as "
+        "new pods have the label, kube-apiserver refuses all of them. Before 1.34 it refuses a spread constraint with "
+        "such a key even without the label."
     ),
-    fix="name the key once: in matchLabelKeys or in labelSelector",
+    fix=_NAME_ONCE,
     source="https://github.com/kubernetes/kubernetes/issues/130063",
+    remedies=("command", "patch"),
+    no_remedy="The API does not change the spec of a pod or the pod template of a Job.",
     parts=InputPart.MEMBERS | InputPart.TEMPLATE,
     check=_authored_key,
 )
 BINDING_KEY: Final = Rule(
     code="SPR110",
     name="binding-key",
-    severity=Severity.INFO,
-    summary="A key to match or mismatch that pods get only when they are bound to a node",
-    message="pods have no {keys} until they are bound, after merge and scheduling: the key does nothing",
+    severity=Severity.WARNING,
+    summary="A key in matchLabelKeys or mismatchLabelKeys is ignored because pods get the label when they are bound",
+    message="Pods get {keys} only when they are bound to a node, after the merge and the scheduling, so {effect}.",
     why=(
-        "From 1.35 on, binding copies the zone and region of the node to the pod (before, nothing does). The merge and "
-        "the scheduler ran earlier and skipped the key. The label that bound pods have then is not sign of a fault."
+        "From 1.35 on, binding copies the zone and region of the node to the labels of the pod. Older versions never "
+        "do. In both cases the API server and the scheduler have skipped the key by then. The label of a bound pod is "
+        "not a sign of a fault."
     ),
-    fix="remove the key",
+    fix=_REMOVE,
     source="https://kep.k8s.io/4742",
+    remedies=("command", "patch"),
+    no_remedy="The API does not change the spec of a pod or the pod template of a Job.",
     parts=InputPart.MEMBERS | InputPart.TEMPLATE,
     check=_binding_key,
 )

@@ -15,13 +15,14 @@ from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.fieldpath import FieldPath
 from kubectl_spread.kube.api.labels import Operator
 from kubectl_spread.kube.api.types import LabelSelector
+from kubectl_spread.phrases import in_domain
 from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules.model import Evidence, Rule, Values, names
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
 from kubectl_spread.rules.selectors.verdicts import key_of, values_of
 
-_UNHURRIED: Final = "nothing to do while the pod runs; to have its selector merged again, {restart}"
-_HOSTNAME: Final = "kubernetes.io/hostname"
+_UNHURRIED: Final = "nothing to do: new pods get the label from the pod template and a selector that fits"
+_UNHURRIED_BARE: Final = "nothing to do while the pod runs"
 
 
 def _relabelled(rule_input: RuleInput, verdict: Verdict) -> Iterator[Evidence]:
@@ -32,10 +33,12 @@ def _relabelled(rule_input: RuleInput, verdict: Verdict) -> Iterator[Evidence]:
         values: Values = {
             **values_of(members, verdict),
             "operator": str(key.operator),
+            "requirement": f"{'excludes' if key.operator is Operator.NOT_IN else 'requires'} {_old(members, verdict)}",
             "effect": effect,
             "siblings": siblings,
         }
-        fix = _UNHURRIED if severity is Severity.INFO else None
+        unhurried = _UNHURRIED_BARE if rule_input.workload.kind == "Pod" else _UNHURRIED
+        fix = unhurried if severity is Severity.INFO else None
         yield Evidence(names(member.pod for member in members), values, severity, fix)
 
 
@@ -45,14 +48,22 @@ def _effect(members: Sequence[EvaluatedPod], key: KeyVerdict, verdict: Verdict, 
     old = _old(members, verdict)
     pending = [member.pod for member in members if not member.pod.node and member.pod.pod_class.known_scheduler]
     if term.spread and pending:
-        return Severity.ERROR, _effect_on_pending(pending, key, verdict, old, term.topology_key)
+        return Severity.WARNING, _effect_on_pending(pending, key, verdict, old, term.topology_key)
     if term.required and not term.spread:
-        return Severity.ERROR, f"The required term still acts on {_selected_pods(key, old)}."
+        return Severity.WARNING, _effect_of_affinity(members, key, old)
     severity = Severity.WARNING if siblings else Severity.INFO
     if term.spread:
         return severity, _effect_on_running(members, siblings, old, term.topology_key)
     siblings_text = f" {_siblings_text(members, siblings, old)}." if siblings else ""
     return severity, f"The preferred term still scores by {_selected_pods(key, old)}.{siblings_text}"
+
+
+def _effect_of_affinity(members: Sequence[EvaluatedPod], key: KeyVerdict, old: str) -> str:
+    term = members[0].term
+    if "podAntiAffinity" in term.path:
+        return f"The required anti-affinity term still keeps {_selected_pods(key, old)} away."
+    domain = in_domain(term.topology_key, "its" if len(members) == 1 else "their")
+    return f"The required affinity term still asks for {_selected_pods(key, old)} {domain}."
 
 
 def _selected_pods(key: KeyVerdict, old: str) -> str:
@@ -65,11 +76,11 @@ def _effect_on_pending(
     pods, single = phrases.plural(len(pending), "pending pod"), len(pending) == 1
     if verdict is Verdict.REMOVED_LABEL:
         if single:
-            return f"{pods} is placed by the pods that have it and does not count itself."
-        return f"{pods} are placed by the pods that have it and do not count themselves."
+            return f"The constraint counts only pods with {old}, so {pods} does not count itself."
+        return f"The constraint counts only pods with {old}, so {pods} do not count themselves."
     both = f"both {old} and {changed_key.key}={phrases.value(changed_key.label or '')}"
     requires = f"its selector requires {both}" if single else f"their selectors require {both}"
-    placement = f"{'it' if single else 'they'} may be placed {_in_domain(key, 'any')}"
+    placement = f"{'it' if single else 'they'} may be placed {in_domain(key, 'any')}"
     return f"The constraint has no effect for {pods}: {requires}, so {placement}."
 
 
@@ -78,7 +89,7 @@ def _effect_on_running(members: Sequence[EvaluatedPod], siblings: int, old: str,
     if not siblings:
         pods = "the running pod" if single else "the running pods"
         return f"Nothing changes for {pods}, and no other pod of the workload selects {old}."
-    domain = _in_domain(key, "its" if single else "their")
+    domain = in_domain(key, "its" if single else "their")
     return f"{_siblings_text(members, siblings, old)}, so new ones may be placed {domain}."
 
 
@@ -88,11 +99,6 @@ def _siblings_text(members: Sequence[EvaluatedPod], siblings: int, old: str) -> 
     if siblings == 1:
         return f"{whose} sibling still selects {old} and no longer counts {which}"
     return f"{whose} {siblings} siblings still select {old} and no longer count {which}"
-
-
-def _in_domain(key: str, which: str) -> str:
-    """Return the place of a pod in terms of the topology key: ``in its zone``, ``on any node``."""
-    return f"on {which} node" if key == _HOSTNAME else f"in {which} {key.rpartition('/')[2]}"
 
 
 def _old(members: Sequence[EvaluatedPod], verdict: Verdict) -> str:
@@ -138,18 +144,26 @@ STALE_LABEL: Final = Rule(
     code="SPR101",
     name="stale-label",
     severity=Severity.WARNING,
-    summary="A label that is merged into the selector has another value now",
+    summary="A label changed after its old value was merged into the selector",
     message="Label {key} changed from {stored} to {label} after creation{changed}. {effect}",
     why=(
-        "kube-apiserver writes the value of a matchLabelKeys label into the selector once, when the pod is "
-        "created. A label that changes later leaves a selector for a value that the pod no longer has. Nothing happens "
-        "to a running pod, but its siblings no longer count it: a warning, or info if it has none. While the "
-        "pod is pending the scheduler adds the current value to the stored one, both together select "
-        "nothing, and the constraint has no effect: an error. A required anti-affinity term still repels pods "
-        "by the old value for as long as the pod lives: an error."
+        "kube-apiserver writes the value of a matchLabelKeys label into the selector once, when the pod is created. "
+        "If the label changes later, the selector still has the old value. Nothing happens to a running pod, but "
+        "siblings that select the old value no longer count it. For a pending pod the scheduler adds the present "
+        "value to the stored one, no pod has both, and the constraint has no effect. A required anti-affinity term "
+        "keeps pods with the old value away for as long as the pod lives."
     ),
     fix="{restart}",
     source="https://kep.k8s.io/3243",
+    cases=(
+        (
+            Severity.WARNING,
+            "Other pods of the workload still select the old value, a pod is pending, or an affinity term is required.",
+        ),
+        (Severity.INFO, "The pods run, and no other pod of the workload selects the old value."),
+    ),
+    remedies=("command",),
+    no_remedy="The pods run, and no other pod is affected. New pods are merged with the labels that they have.",
     parts=InputPart.MEMBERS,
     check=partial(_relabelled, verdict=Verdict.STALE_LABEL),
 )
@@ -157,16 +171,24 @@ REMOVED_LABEL: Final = Rule(
     code="SPR102",
     name="removed-label",
     severity=Severity.WARNING,
-    summary="A label that is merged into the selector is gone from the pod",
-    message="Label {key} was removed after creation and the selector still has {key} {operator} [{stored}]. {effect}",
+    summary="A label was removed after its value was merged into the selector",
+    message="Label {key} was removed after creation, but the selector still {requirement}. {effect}",
     why=(
-        "The selector still asks for a label that the pod no longer has, so the pod does not count itself. Siblings "
-        "that still ask for it no longer count the pod either: a warning, or info if it has none. A "
-        "pending pod is placed by the pods that still have the label: an error. managedFields does not record who "
-        "removed a label."
+        "The selector still names a label that the pod no longer has, so the pod does not count itself, and siblings "
+        "that select the label no longer count it either. A pending pod is placed as if it were not one of the pods "
+        "that it counts. managedFields does not record who removed a label."
     ),
     fix="{restart}",
     source="https://kep.k8s.io/3243",
+    cases=(
+        (
+            Severity.WARNING,
+            "Other pods of the workload still select the label, a pod is pending, or an affinity term is required.",
+        ),
+        (Severity.INFO, "The pods run, and no other pod of the workload selects the label."),
+    ),
+    remedies=("command",),
+    no_remedy="The pods run, and no other pod is affected. New pods are merged with the labels that they have.",
     parts=InputPart.MEMBERS,
     check=partial(_relabelled, verdict=Verdict.REMOVED_LABEL),
 )

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Final
 
 from kubectl_spread import phrases
 from kubectl_spread.audit.evaluation.evaluate import EvaluatedPod
 from kubectl_spread.audit.merge.verdicts import KeyVerdict, Verdict
-from kubectl_spread.report.projections import timestamp
+from kubectl_spread.audit.snapshot.terms import TopologyTerm
+from kubectl_spread.kube.api.fieldpath import FieldPath
+from kubectl_spread.report.model import Operation
 from kubectl_spread.report.severity import Severity
+from kubectl_spread.rules import patches
 from kubectl_spread.rules.model import KUBERNETES, Evidence, Rule, Values, names
+from kubectl_spread.rules.remedy import Remedy, changed
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
+
+_BARE_DUPLICATE: Final = "find out what wrote the pod, and create it again from a manifest that names the key once"
 
 
 def key_of(member: EvaluatedPod, verdict: Verdict) -> KeyVerdict:
@@ -25,7 +31,7 @@ def _writer(key: KeyVerdict) -> str:
     changed = key.changed_by
     if changed is None or changed.time is None:
         return ""
-    return f" (by {changed.manager}, at or before {timestamp(changed.time)})"
+    return f" (by {changed.manager})"
 
 
 def values_of(members: list[EvaluatedPod], verdict: Verdict) -> Values:
@@ -48,25 +54,57 @@ def _with_verdict(rule_input: RuleInput, verdict: Verdict) -> Iterator[Evidence]
 
 
 def _late_label(rule_input: RuleInput) -> Iterator[Evidence]:
+    members = rule_input.members(Verdict.LATE_LABEL)
     for evidence in _with_verdict(rule_input, Verdict.LATE_LABEL):
-        term = rule_input.rows[0].term
-        active = term.required and not term.spread
-        yield Evidence(evidence.pods, evidence.values, Severity.WARNING if active else Severity.INFO)
+        term = members[0].term
+        severity = Severity.WARNING if term.required and not term.spread else Severity.INFO
+        values = {**evidence.values, "effect": _effect_of_late(term, str(evidence.values["key"]))}
+        yield Evidence(evidence.pods, values, severity, _label_in_template(members, rule_input))
+
+
+def _effect_of_late(term: TopologyTerm, key: str) -> str:
+    if term.spread:
+        return "The scheduler adds it itself, but other readers of the selector see the pods of all values together"
+    return f"The {'required' if term.required else 'preferred'} term acts on pods with any value of {key}"
+
+
+def _label_in_template(members: Sequence[EvaluatedPod], rule_input: RuleInput) -> Remedy:
+    """Return how to create pods with the label; with a patch if all pods of the workload have the same value of it."""
+    late = {(key.key, key.label) for member in members for key in member.keys if key.verdict is Verdict.LATE_LABEL}
+    everywhere = len(members) == sum(len(row.pods) for row in rule_input.rows)
+    chain = rule_input.audit.snapshot.owner_chain(members[0].pod)
+    operations: tuple[Operation, ...] = ()
+    if len(late) == 1 and everywhere and chain:
+        ((key, label),) = late
+        path = FieldPath((*patches.pod_spec(rule_input)[:-1], "metadata", "labels", key))
+        if key not in chain[0].template_keys:
+            operations = (patches.test(path, None), Operation(op="add", path=path.pointer, value=label))
+    return changed("add the label to the pod template, so that new pods are created with it", operations, rule_input)
+
+
+def _duplicate(rule_input: RuleInput) -> Iterator[Evidence]:
+    for evidence in _with_verdict(rule_input, Verdict.DUPLICATE):
+        bare = rule_input.workload.kind == "Pod"
+        yield Evidence(evidence.pods, evidence.values, fix=_BARE_DUPLICATE if bare else None)
 
 
 PRE_UPGRADE: Final = Rule(
     code="SPR103",
     name="pre-upgrade",
     severity=Severity.INFO,
-    summary="The pod was created by an apiserver that did not merge yet",
-    message="{key} is not in the selector: {evidence}",
-    why=(
-        "Before Kubernetes 1.34 kube-apiserver stored spread selectors as written and the scheduler added "
-        "the keys itself, as it still does. Running pods need nothing; what reads their selectors sees all "
-        "revisions together."
+    summary="The pods were created before kube-apiserver merged matchLabelKeys into selectors",
+    message=(
+        "The pods were created before kube-apiserver merged {key} into the selector. The scheduler adds it itself, so "
+        "nothing changes for them."
     ),
-    fix="nothing to do; the next rollout creates merged pods",
+    why=(
+        "Before Kubernetes 1.34 kube-apiserver stored spread selectors as they were written. The scheduler added the "
+        "keys itself, and still does. Other programs that read the selectors of these pods count all revisions "
+        "together."
+    ),
+    fix="nothing to do: the next rollout creates merged pods",
     source="https://kep.k8s.io/3243",
+    no_remedy="Nothing is wrong with the pods, and the next rollout replaces them.",
     parts=InputPart.MEMBERS,
     check=partial(_with_verdict, verdict=Verdict.PRE_UPGRADE),
 )
@@ -74,17 +112,20 @@ MERGE_OFF: Final = Rule(
     code="SPR104",
     name="merge-off",
     severity=Severity.INFO,
-    summary="The merge is switched off by feature gates on a server that could merge",
-    message="{key} is not in the selector: {evidence}",
+    summary="Feature gates switch off the merge on a server that could merge",
+    message=(
+        "Feature gates switch the merge off, so the selector lacks {key}. The scheduler adds it itself, but other "
+        "readers of the selector count all revisions together."
+    ),
     why=(
-        "With MatchLabelKeysInPodTopologySpreadSelectorMerge off, selectors are stored as written. The scheduler "
-        "still adds the keys, but every other reader of the selector sees all revisions together."
+        "While MatchLabelKeysInPodTopologySpreadSelectorMerge is off, kube-apiserver stores selectors as they are "
+        "written. The scheduler still adds the keys. The descheduler and other programs read the stored selector."
     ),
     fix=(
-        "set MatchLabelKeysInPodTopologySpreadSelectorMerge=true on kube-apiserver, then restart the pods when "
-        "convenient"
+        "set MatchLabelKeysInPodTopologySpreadSelectorMerge=true on kube-apiserver if other programs read the selectors"
     ),
     source=f"{KUBERNETES}/pkg/registry/core/pod/strategy.go",
+    no_remedy="A feature gate is a flag of kube-apiserver, which kubectl does not set.",
     parts=InputPart.MEMBERS,
     check=partial(_with_verdict, verdict=Verdict.MERGE_OFF),
 )
@@ -92,15 +133,21 @@ LATE_LABEL: Final = Rule(
     code="SPR105",
     name="late-label",
     severity=Severity.INFO,
-    summary="A label named by matchLabelKeys or mismatchLabelKeys was added after the pod was created",
-    message="{key}={label} came after the pod was created{changed}, so the selector lacks it ({evidence})",
+    summary="A label that matchLabelKeys or mismatchLabelKeys lists was added after the pod was created",
+    message="Label {key}={label} was added after creation{changed}, so the selector lacks it. {effect}.",
     why=(
-        "The merge happens once, at creation, with the labels the pod has then. An affinity term without the "
-        "requirement acts on every revision or tenant; in a spread constraint the scheduler adds the value while "
+        "The merge happens once, at creation, with the labels that the pod has then. An affinity term without the "
+        "requirement acts on every revision or tenant. In a spread constraint the scheduler adds the value while "
         "the pod is pending."
     ),
-    fix="put the label into the pod template, then {restart}",
+    fix="add the label to the pod template, so that new pods are created with it",
     source="https://kep.k8s.io/3633",
+    cases=(
+        (Severity.WARNING, "An affinity term is required: it acts on pods with any value of the label."),
+        (Severity.INFO, "The scheduler adds the value of a spread constraint itself, or a term is only preferred."),
+    ),
+    remedies=("command", "patch"),
+    no_remedy="The pods have several values of the label, only some have it, or a stored pod template cannot change.",
     parts=InputPart.MEMBERS,
     check=_late_label,
 )
@@ -108,29 +155,38 @@ DUPLICATE: Final = Rule(
     code="SPR106",
     name="duplicate",
     severity=Severity.WARNING,
-    summary="A matchLabelKeys key appears more than once in the selector",
-    message="{key}: {evidence}; no merging apiserver admits such a pod",
-    why=(
-        "kube-apiserver refuses a pod whose selector names a matchLabelKeys key twice, so this one came past it: a "
-        "direct write to storage, or another API that copies pods. All requirements are ANDed."
+    summary="A matchLabelKeys key appears more than once in the stored selector",
+    message=(
+        "The selector names {key} more than once, which kube-apiserver refuses, so the pods were stored without its "
+        "checks. The constraint counts only pods that meet all of these requirements."
     ),
-    fix="find out what wrote the pod; then {restart}",
+    why=(
+        "kube-apiserver refuses a pod whose selector names a matchLabelKeys key twice. Such a pod was written directly "
+        "to storage, or by another API server that copies pods. All requirements of a selector must hold."
+    ),
+    fix="find out what wrote the pods. Then {restart}",
     source=f"{KUBERNETES}/pkg/registry/core/pod/strategy.go",
+    remedies=("command",),
+    no_remedy="The manifest of a pod without owner is to be corrected by hand before the pod is created again.",
     parts=InputPart.MEMBERS,
-    check=partial(_with_verdict, verdict=Verdict.DUPLICATE),
+    check=_duplicate,
 )
 UNMERGED: Final = Rule(
     code="SPR108",
     name="unmerged",
     severity=Severity.INFO,
-    summary="The label is there, the selector lacks it, and nothing proves why",
-    message="{key} is not in the selector: {evidence}",
-    why=(
-        "Either the apiserver that created the pod did not merge, or the label came later. Say --merge-since TIME "
-        "if you know when every apiserver began to merge."
+    summary="The selector lacks a label that the pods have, and the cause is unknown",
+    message=(
+        "The selector lacks {key}, and the API does not show why. The scheduler adds it itself, but other readers of "
+        "the selector count all revisions together."
     ),
-    fix="nothing to do for running pods; {restart} to have the selector merged",
+    why=(
+        "Either the API server that created the pods did not merge, or the label was added later. --merge-since TIME "
+        "says since when every API server merges, which decides between the two."
+    ),
+    fix="nothing to do: the next rollout creates merged pods",
     source="https://kep.k8s.io/3243",
+    no_remedy="The scheduler adds the keys itself, and the next rollout replaces the pods.",
     parts=InputPart.MEMBERS,
     check=partial(_with_verdict, verdict=Verdict.UNMERGED),
 )
