@@ -128,6 +128,7 @@ BLOCKS: Final[dict[str, dict[str, Callable[[], str]]]] = {
         "replicas": lambda: section_block(replicas, crowded),
         "engines": lambda: section_block(engines, crowded),
     },
+    "docs/watch.md": {"changes": answers.watched},
     "docs/troubleshooting.md": {
         "constraints": lambda: answers.explain("explain deploy/coredns -n kube-system", f"{COREDNS}/input.yaml", 1),
         "nodes": lambda: answers.explain("explain pod/solver-1 -n hpc", f"{SOLVER}/input.yaml", 5),
