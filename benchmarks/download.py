@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlencode
@@ -35,24 +35,30 @@ class Download:
             "key": self._write("client.key", user["client-key-data"]),
         }
 
-    def command(self, accept: str, page: int) -> list[str]:
-        """Return the command that downloads every list in pages of ``page`` objects, one page after the other."""
+    def command(
+        self,
+        accept: str,
+        page: int,
+        resources: Sequence[Resource[Message]] = (PODS, NODES, *WORKLOADS),
+        namespace: str | None = None,
+    ) -> list[str]:
+        """Return the command that downloads lists in pages of ``page`` objects, one page after the other."""
         config = self._directory / f"{accept.rpartition('/')[2]}.curl"
         lines = [f'{name} = "{path}"' for name, path in self._options.items()]
         lines += [f'header = "Accept: {accept}"', "silent", "fail"]
-        for resource in (PODS, NODES, *WORKLOADS):
-            for url in self._urls(resource, page):
+        for resource in resources:
+            for url in self._urls(resource, page, namespace):
                 lines += [f'url = "{url}"', 'output = "/dev/null"']
         config.write_text("\n".join(lines), encoding="utf-8")
         return ["curl", "--config", str(config)]
 
-    def _urls(self, resource: Resource[Message], page: int) -> Iterator[str]:
+    def _urls(self, resource: Resource[Message], page: int, namespace: str | None) -> Iterator[str]:
         query: dict[str, str | int] = {"limit": page}
         if resource is PODS:
             query["fieldSelector"] = _UNFINISHED
         decoder, token = Decoder(resource.type), ""
         while True:
-            path = f"{resource.path()}?{urlencode(query | ({'continue': token} if token else {}))}"
+            path = f"{resource.path(namespace)}?{urlencode(query | ({'continue': token} if token else {}))}"
             yield f"{self._api.server}{path}"
             token = decoder.page(self._api.raw(path, PROTOBUF)).metadata.continue_
             if not token:

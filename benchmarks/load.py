@@ -43,15 +43,16 @@ _MANAGED_FIELDS: Final = [
 class Load:
     """Pods like those of ReplicaSets, bound to nodes, in one control plane, which can get more pods."""
 
-    def __init__(self, cluster: ControlPlane) -> None:
+    def __init__(self, cluster: ControlPlane, namespaces: int = _NAMESPACES) -> None:
         """Start with namespaces, and without nodes and pods."""
+        self._namespaces = namespaces
         self._cluster = cluster
         self._nodes: list[str] = []
         self._owners: list[Object] = []
         self._pods = 0
         cluster.api.create_all(
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": f"team-{number}"}}
-            for number in range(_NAMESPACES)
+            for number in range(namespaces)
         )
 
     def grow(self, *, pods: int, nodes: int) -> None:
@@ -65,7 +66,9 @@ class Load:
         # One node of each zone in turn, so that workloads are spread as a scheduler would spread them.
         self._nodes += [name for names in zip(*added, strict=True) for name in names]
         workloads = range(len(self._owners), -(-pods // PODS_A_WORKLOAD))
-        self._owners += self._cluster.api.create_all(_replica_set(number) for number in workloads)
+        self._owners += self._cluster.api.create_all(
+            _replica_set(number, f"team-{number % self._namespaces}") for number in workloads
+        )
         parallel(self._create, range(self._pods, pods))
         self._pods = max(pods, self._pods)
 
@@ -90,12 +93,12 @@ def _labels(name: str) -> dict[str, str]:
     }
 
 
-def _replica_set(number: int) -> dict[str, Any]:
+def _replica_set(number: int, namespace: str) -> dict[str, Any]:
     name = f"service-{number}"
     return {
         "apiVersion": "apps/v1",
         "kind": "ReplicaSet",
-        "metadata": {"name": f"{name}-7c9d8f6b54", "namespace": f"team-{number % _NAMESPACES}"},
+        "metadata": {"name": f"{name}-7c9d8f6b54", "namespace": namespace},
         "spec": {
             "replicas": 0,
             "selector": {"matchLabels": _labels(name)},

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
 from types import FrameType
 from typing import Final, NoReturn
@@ -38,6 +39,8 @@ _SIGNALLED: Final = 128
 
 _PAUSE: Final = 0.01
 """Seconds after which a signal is sent again whose exception was lost."""
+_WAKING: Final = (0.02, 0.1, 0.5)
+"""Seconds between the attempts to wake the main thread."""
 
 
 class _SignalExit(SystemExit):
@@ -58,10 +61,33 @@ def exit_on_signals() -> None:
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, _end)
+    if sys.platform != "win32":
+        signal.signal(signal.SIGURG, _wake)
+        reader, writer = os.pipe()
+        os.set_blocking(writer, False)
+        signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+        threading.Thread(target=_wake_main_thread, args=(reader,), daemon=True).start()
 
 
 def _end(number: int, _frame: FrameType | None) -> NoReturn:
     raise _SignalExit(number)
+
+
+def _wake(_number: int, _frame: FrameType | None) -> None:
+    """Do nothing: the handlers of other signals run too."""
+
+
+def _wake_main_thread(reader: int) -> None:
+    """Interrupt the main thread after each signal, so that it runs the handler.
+
+    Python runs handlers in the main thread only. A signal that arrives after Python's last look at signals and before
+    the system call that waits, as while the thread gives the lock of the interpreter to another, does not end the wait.
+    """
+    while signals := os.read(reader, 64):
+        if signals.strip(bytes([signal.SIGURG])):
+            for pause in _WAKING:
+                time.sleep(pause)
+                _send(signal.SIGURG)
 
 
 def _send_again(unraisable: sys.UnraisableHookArgs) -> None:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from datetime import datetime
-from itertools import count, pairwise
-from typing import Any, Self
+from itertools import pairwise
+from typing import Any
 
 import pytest
 
-from kubectl_spread.app.output_files import Output
-from kubectl_spread.cli.watch import loop
-from kubectl_spread.cli.watch.displays import Picture
 from tests.controlplane.client import MERGE_PATCH
 from tests.controlplane.cluster import ControlPlane
 from tests.e2e import faulty
@@ -33,7 +30,6 @@ NAMESPACE = "watched"
 JSON = ("-n", NAMESPACE, "-o", "json")
 LOST = "the connection is lost"
 AGAIN = "reconnected"
-NUMBERS = count()
 
 
 @pytest.fixture
@@ -256,63 +252,24 @@ def test_a_closed_pipe_ends_the_watch(cluster: ControlPlane) -> None:
     assert (process.returncode, errors) == (141, "")
 
 
-class _Enough(Exception):  # noqa: N818 - it is not an error
-    """The display was updated often enough."""
-
-
-class _Driver:
-    """A display that changes the cluster at each update, and counts the objects in memory."""
-
-    def __init__(self, cluster: ControlPlane, rounds: int) -> None:
-        self.objects: list[int] = []
-        self._cluster = cluster
-        self._rounds = rounds
-
-    def __call__(self, *_: object) -> Self:
-        return self
-
-    def close(self) -> None:
-        """Leave nothing behind."""
-
-    def show(self, picture: Picture) -> None:
-        assert picture.text()
-        self.objects.append(len(gc.get_objects()))
-        if len(self.objects) > self._rounds:
-            raise _Enough
-        # Each round has a new pod with a new label and value.
-        number = next(NUMBERS)
-        delete(self._cluster, f"pod-{number - 1}")
-        create(self._cluster, f"pod-{number}")
-        relabel(self._cluster, f"pod-{number}", f"r{number}")
-
-    def lose(self, reason: str) -> None:
-        raise AssertionError(reason)
-
-    def regain(self) -> None:
-        raise AssertionError
-
-    def fit(self) -> None:
-        """A test has no size."""
-
-
-def test_memory_does_not_grow(cluster: ControlPlane, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without garbage collection, as in ``main``, many rounds leave as many objects as few rounds."""
+def test_memory_does_not_grow(cluster: ControlPlane) -> None:
+    """Many rounds leave as many objects as few rounds; each has a new pod with a new label and value."""
     rounds, warm = 150, 50
-    create(cluster, f"pod-{next(NUMBERS)}")
-    driver = _Driver(cluster, rounds)
-    monkeypatch.setattr(loop, "_PAUSE", 0.0)
-    monkeypatch.setattr(loop, "_TICK", 0.01)
-    monkeypatch.setattr(loop, "Pipe", driver)
-    gc.disable()
-    try:
-        with pytest.raises(_Enough):
-            loop.watch(
-                {"kubeconfig": str(cluster.kubeconfig), "namespace": NAMESPACE},
-                loop.View([Output("json")], lambda *_: None, "never", None),
-            )
-    finally:
-        gc.enable()
-    assert max(driver.objects[-20:]) < max(driver.objects[warm : warm + 20]) + 1000
+    create(cluster, "pod-0")
+    lines = []
+    command = [sys.executable, "-m", "tests.e2e.updates", str(cluster.kubeconfig), NAMESPACE]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout
+            for number in range(1, rounds + 1):
+                lines.append(process.stdout.readline())
+                delete(cluster, f"pod-{number - 1}")
+                create(cluster, f"pod-{number}")
+                relabel(cluster, f"pod-{number}", f"r{number}")
+        finally:
+            process.kill()
+    objects = [int(line.split()[0]) for line in lines]
+    assert max(objects[-20:]) < max(objects[warm : warm + 20]) + 1000, (lines[warm], lines[-1])
 
 
 def test_a_terminal_is_updated_in_place(cluster: ControlPlane) -> None:

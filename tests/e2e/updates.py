@@ -1,0 +1,52 @@
+"""``python -m tests.e2e.updates KUBECONFIG NAMESPACE``: watch, and print the objects in memory at each update."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections import Counter
+from typing import Self
+
+from kubectl_spread.app.output_files import Output
+from kubectl_spread.cli.watch import loop
+from kubectl_spread.cli.watch.displays import Picture
+
+
+class _Objects:
+    """A display that prints the number of objects in memory, and of the types that have the most."""
+
+    def __call__(self, *_: object) -> Self:
+        return self
+
+    def show(self, picture: Picture) -> None:
+        """Print one line; its first word is the number of all objects."""
+        assert picture.text()
+        types = Counter(type(each).__name__ for each in gc.get_objects())
+        print(types.total(), *(f"{name}={number}" for name, number in types.most_common(12)), flush=True)
+
+    def lose(self, reason: str) -> None:
+        """Fail: the connection is never lost."""
+        raise AssertionError(reason)
+
+    def regain(self) -> None:
+        """Fail, for the same reason."""
+        raise AssertionError
+
+    def fit(self) -> None:
+        """Have no size."""
+
+    def close(self) -> None:
+        """Leave nothing behind."""
+
+
+def main(kubeconfig: str, namespace: str) -> None:
+    """Watch until the process is ended, without garbage collection but the one of each round, as ``main`` does."""
+    for name, replacement in {"_PAUSE": 0.0, "_TICK": 0.01, "Pipe": _Objects()}.items():
+        setattr(loop, name, replacement)
+    gc.disable()
+    view = loop.View([Output("json")], lambda *_: None, "never", None)
+    loop.watch({"kubeconfig": kubeconfig, "namespace": namespace}, view)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
