@@ -142,17 +142,30 @@ def _findings(
     reported: set[tuple[object, ...]] = set()
     rules_for: dict[InputPart, list[Rule]] = {}
     for rule_input in rule_inputs(audit):
-        ignored: tuple[str, ...] | None = None
         if (parts := rule_input.parts) not in rules_for:
             rules_for[parts] = [rule for rule in rules if rule.parts & parts]
-        for rule in rules_for[parts]:
-            evidences = list(rule.check(rule_input))
-            if not evidences or _is_reported(rule, rule_input, reported):
-                continue
-            ignored = (*selection.ignore, *_annotated(rule_input)) if ignored is None else ignored
-            for evidence in evidences:
-                finding = _finding(rule, rule_input, evidence, flags)
-                yield finding, named(rule, ignored) or finding.severity < selection.least
+        evidences = [
+            (rule, evidence)
+            for rule in rules_for[parts]
+            if (evidences_of_rule := list(rule.check(rule_input))) and not _is_reported(rule, rule_input, reported)
+            for evidence in evidences_of_rule
+        ]
+        if evidences:
+            yield from _uncovered(evidences, rule_input, selection, flags)
+
+
+def _uncovered(
+    evidences: Sequence[tuple[Rule, Evidence]], rule_input: RuleInput, selection: Selection, flags: Sequence[str]
+) -> Iterator[tuple[model.Finding, bool]]:
+    """Yield the findings of one input that no other finding covers, and whether each is silenced."""
+    ignored = (*selection.ignore, *_annotated(rule_input))
+    findings = [(_finding(rule, rule_input, evidence, flags), rule, evidence) for rule, evidence in evidences]
+    silenced = [named(rule, ignored) or finding.severity < selection.least for finding, rule, _ in findings]
+    loud = (evidence for (_, _, evidence), silent in zip(findings, silenced, strict=True) if not silent)
+    covered = {code for evidence in loud for code in evidence.covers}
+    for (finding, rule, _), silent in zip(findings, silenced, strict=True):
+        if rule.code not in covered:
+            yield finding, silent
 
 
 def _is_reported(rule: Rule, rule_input: RuleInput, reported: set[tuple[object, ...]]) -> bool:
@@ -274,7 +287,7 @@ def _default_hint(rule_input: RuleInput) -> str:
     """Return a further fix for a default constraint of the scheduler, which is in no pod template."""
     if not any(row.term.default for row in rule_input.rows):
         return ""
-    return "; this is the scheduler's default, which topologySpreadConstraints in the pod template replace"
+    return ". This is a default of the scheduler, which topologySpreadConstraints in the pod template replace"
 
 
 def _finding_order(finding: model.Finding) -> tuple[object, ...]:

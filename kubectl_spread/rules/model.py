@@ -25,13 +25,14 @@ Values: TypeAlias = dict[str, str | int]
 class Evidence(msgspec.Struct, frozen=True):
     """The names of pods and the values for the message; ``severity`` and ``fix`` are None if they are the rule's.
 
-    A ``fix`` that is a text has nothing to type.
+    A ``fix`` that is a text has nothing to type. ``covers`` are the codes of rules that would repeat this finding.
     """
 
     pods: tuple[str, ...]
     values: Mapping[str, str | int] = msgspec.field(default_factory=dict)
     severity: Severity | None = None
     fix: Remedy | str | None = None
+    covers: tuple[str, ...] = ()
 
 
 Check: TypeAlias = Callable[[RuleInput], Iterator[Evidence]]

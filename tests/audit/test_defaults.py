@@ -365,7 +365,7 @@ def test_the_severity_of_a_skew_by_default_constraints_depends_on_nodes(
 def test_a_finding_says_that_own_constraints_replace_the_default() -> None:
     findings = as_json(audit(*CROWDED, service({"app": "web"}), *ZONES, schedulers=HARD))["findings"]
     assert findings[0]["fix"].endswith(
-        "; this is the scheduler's default, which topologySpreadConstraints in the pod template replace"
+        ". This is a default of the scheduler, which topologySpreadConstraints in the pod template replace."
     )
 
 

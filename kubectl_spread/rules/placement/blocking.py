@@ -15,60 +15,72 @@ from kubectl_spread.kube.api.fieldpath import FieldPath
 from kubectl_spread.kube.api.types import Node
 from kubectl_spread.kube.scheduler.podtopologyspread.filtering import FilterAnswer, feasible_nodes
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
-from kubectl_spread.phrases import plural
+from kubectl_spread.phrases import listed, plural
 from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules.model import FILTERING, Evidence, Rule, names
-from kubectl_spread.rules.remedy import literal
+from kubectl_spread.rules.placement.closed import closed, lowest, opening
+from kubectl_spread.rules.placement.domains import shortage
+from kubectl_spread.rules.remedy import Remedy, literal
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
 
 
 def _blocked(rule_input: RuleInput) -> Iterator[Evidence]:
     """Yield a group that no node accepts, at the path of the first constraint that refuses a node."""
     for group in _blocked_groups(rule_input, conflict=False):
-        values = {"who": _who(group), "answer": _answer(group)}
-        yield Evidence(_affected(group), values, fix=_fix(group, rule_input))
+        cause = _cause(group, rule_input)
+        values = {"who": _who(group), "answer": _answer(group), "cause": cause.text}
+        yield Evidence(_affected(group), values, fix=cause.fix, covers=cause.covers)
 
 
 def _answer(group: EvaluatedGroup) -> str:
     """Return the number of nodes that refuse the pods of a group, with the reasons."""
     answers = group.evaluation.node_answers or Counter[FilterAnswer]()
     texts = {
-        FilterAnswer.NOT_MATCHING: "would exceed maxSkew",
-        FilterAnswer.MISSING_LABEL: "without a topology key",
-        FilterAnswer.FEASIBLE: "that the pod cannot use",
+        FilterAnswer.NOT_MATCHING: ("would exceed maxSkew", "would exceed maxSkew"),
+        FilterAnswer.MISSING_LABEL: ("lacks a topology key", "lack a topology key"),
+        FilterAnswer.FEASIBLE: ("cannot be used for another reason", "cannot be used for other reasons"),
     }
-    numbers = {text: answers[answer] for answer, text in texts.items()}
-    return ", ".join(f"{plural(number, 'node')} {text}" for text, number in numbers.items() if number)
+    numbers = [(answers[answer], text) for answer, text in texts.items() if answers[answer]]
+    return listed([f"{plural(number, 'node')} {text[number > 1]}" for number, text in numbers])
 
 
-def _fix(group: EvaluatedGroup, rule_input: RuleInput) -> str | None:
-    """Return the fix for the refusal of the constraint at the path; None stands for the rule's own fix."""
+class _Cause(msgspec.Struct, frozen=True):
+    """Why the constraint at the path refuses nodes: a sentence or "", the fix, and the rules that would repeat it."""
+
+    text: str
+    fix: Remedy | str | None
+    covers: tuple[str, ...] = ()
+
+
+def _cause(group: EvaluatedGroup, rule_input: RuleInput) -> _Cause:
+    """Return why the constraint at the path refuses nodes."""
+    evaluation, audit = group.evaluation, rule_input.audit
     spread = next(
         spread
-        for term, spread in zip(group.evaluation.pod_class.terms, group.evaluation.spreads, strict=True)
+        for term, spread in zip(evaluation.pod_class.terms, evaluation.spreads, strict=True)
         if term.path == rule_input.path and spread is not None
     )
     constraint = spread.constraint
     if not spread.match_num:
-        return f"label the nodes with {literal(constraint.topology_key)}, or take a topology key that they have"
+        key = constraint.topology_key
+        text = f" No node has the label {key}." if len(audit.nodes.lacking(key)) == len(audit.nodes.nodes) else ""
+        return _Cause(text, f"label the nodes with {literal(key)}, or use a topology key that they have")
     if spread.short_of_domains:
-        return "add nodes in another domain, or lower minDomains in the pod template"
-    least = spread.match_num.least
-    lowest = [node for node, domain in spread.domains.value_of.items() if spread.match_num[domain] == least]
-    refusals = (rule_input.audit.obstacles.of(group.evaluation.pod_class, node) for node in lowest)
-    causes = {obstacle.cause for obstacle in refusals if obstacle is not None}
-    if ObstacleKind.FULL in causes:
-        return "make room in the domain at the minimum, or let the pods ask for less"
-    if ObstacleKind.EXCLUDED in causes:
-        return "set nodeAffinityPolicy: Honor in the pod template, so that nodes the pods cannot use do not count"
-    return None if causes else "see kubectl spread explain for the domains and their counts"
+        text = f" {shortage(spread, evaluation, audit)}"
+        return _Cause(text, "add nodes in another domain, or lower minDomains in the pod template", ("SPR304",))
+    refusals = [audit.obstacles.of(evaluation.pod_class, node) for node in lowest(spread)]
+    refusing = [obstacle for obstacle in refusals if obstacle is not None]
+    if len(refusing) < len(refusals):
+        return _Cause("", "run kubectl spread explain to see the domains that each constraint allows")
+    shut = closed(spread, refusing)
+    return _Cause(f" {shut.sentence}.", opening(shut, evaluation, rule_input, blocked=True), ("SPR307",))
 
 
 def _conflicting(rule_input: RuleInput) -> Iterator[Evidence]:
     """Yield a group whose constraints each allow nodes, but not the same ones."""
     for group in _blocked_groups(rule_input, conflict=True):
         constraints = [term for term in group.evaluation.pod_class.terms if term.spread and term.required]
-        keys = " and ".join(term.topology_key for term in constraints)
+        keys = listed([term.topology_key for term in constraints], len(constraints))
         yield Evidence(_affected(group), {"who": _who(group), "keys": keys})
 
 
@@ -96,7 +108,13 @@ def _affected(group: EvaluatedGroup) -> tuple[str, ...]:
 
 
 def _who(group: EvaluatedGroup) -> str:
-    return "the pending pods find" if _pending(group) else "one more such pod would find"
+    """Return the beginning of the message: which pods no node takes."""
+    pending = _pending(group)
+    return (
+        f"No node takes the {plural(len(pending), 'pending pod')}"
+        if pending
+        else "No node would take one more such pod"
+    )
 
 
 class _Blockage(msgspec.Struct, frozen=True):
@@ -153,17 +171,24 @@ BLOCKED: Final = Rule(
     code="SPR303",
     name="blocked",
     severity=Severity.ERROR,
-    summary="No node that the pod could use is allowed by its DoNotSchedule constraints",
-    message="{who} no node: {answer}",
+    summary="DoNotSchedule constraints refuse every node that the pods could use",
+    message="{who}: {answer}.{cause}",
     why=(
-        "A domain whose nodes are all tainted, cordoned or full still sets the minimum unless "
-        "nodeTaintsPolicy is Honor, and a node without the topology key is never allowed."
+        "A domain whose nodes are all tainted, cordoned or full still sets the global minimum, unless the policies of "
+        "the constraint leave its nodes out. The other domains may then have at most maxSkew pods more. A node "
+        "without the topology key is never allowed. Such a finding names the domain and its obstacles, so SPR307 and "
+        "SPR304 are not reported for the same constraint."
     ),
     fix=(
-        "bring the domain at the minimum back, or set nodeTaintsPolicy: Honor in the pod template, so that nodes with "
-        "untolerated taints do not count"
+        "open the domain at the minimum, or set nodeTaintsPolicy: Honor in the pod template, so that nodes with taints "
+        "that the pods do not tolerate no longer count"
     ),
     source=FILTERING,
+    remedies=("command", "patch"),
+    no_remedy=(
+        "A label for nodes, room on nodes and the end of a taint are for the operator of the nodes to decide. A patch "
+        "is given where nodeTaintsPolicy or nodeAffinityPolicy lets the pods go to a node."
+    ),
     needs_nodes=True,
     parts=InputPart.COUNTS,
     check=_blocked,
@@ -173,17 +198,18 @@ CONFLICTING: Final = Rule(
     code="SPR308",
     name="conflicting-constraints",
     severity=Severity.ERROR,
-    summary="Each DoNotSchedule constraint leaves nodes, but no node passes all of them",
-    message="{who} no node: the constraints on {keys} each allow some, but not the same ones",
+    summary="Each DoNotSchedule constraint allows some nodes, but no node is allowed by all of them",
+    message="{who}. The constraints on {keys} each allow some nodes, but no node is allowed by all of them.",
     why=(
-        "A node has to pass every hard constraint. Where zones differ in their number of nodes, or one zone has "
-        "lost some, the zone that must get the next pod may have no host that the other constraint allows."
+        "A node has to pass every DoNotSchedule constraint. If zones have different numbers of nodes, the zone that "
+        "must get the next pod may have no node that the other constraint allows."
     ),
     fix=(
         "make one of the constraints ScheduleAnyway or raise its maxSkew in the pod template, or add nodes to the "
         "domains that kubectl spread explain shows at the minimum"
     ),
     source=FILTERING,
+    no_remedy="Which of the constraints is to give way is for the owner of the workload to decide.",
     needs_nodes=True,
     parts=InputPart.COUNTS,
     check=_conflicting,

@@ -7,12 +7,17 @@ from typing import Final
 
 from kubectl_spread.audit.evaluation import obstacles
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
+from kubectl_spread.audit.evaluation.evaluators import ClassEvaluation
 from kubectl_spread.audit.evaluation.obstacles import Obstacle
+from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
-from kubectl_spread.phrases import plural, value
+from kubectl_spread.phrases import capitalized, plural, value
+from kubectl_spread.phrases import domains as domains_in_words
 from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules.model import Evidence, Rule, Values, names
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
+
+_NOT_BOUND: Final = ", and minDomains does not ask for the others"
 
 
 def _too_few_domains(rule_input: RuleInput) -> Iterator[Evidence]:
@@ -20,7 +25,8 @@ def _too_few_domains(rule_input: RuleInput) -> Iterator[Evidence]:
         if spread.short_of_domains and spread.constraint.min_domains > 1:
             values: Values = {
                 "domains": plural(len(spread.match_num), "domain"),
-                "left_out": _left_out(row, spread, rule_input.audit),
+                "left_out": _left_out(row.evaluations[0][0].pod_class, spread, rule_input.audit),
+                "shortage": shortage(spread, row.evaluations[0][0], rule_input.audit),
                 "min_domains": spread.constraint.min_domains,
                 "topology_key": spread.constraint.topology_key,
                 "max_skew": spread.constraint.max_skew,
@@ -29,9 +35,21 @@ def _too_few_domains(rule_input: RuleInput) -> Iterator[Evidence]:
             return
 
 
-def _left_out(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> str:
+def shortage(spread: Spread, evaluation: ClassEvaluation, audit: Audit) -> str:
+    """Return which domains there are, which minDomains asks for, and the effect, as sentences."""
+    constraint, number = spread.constraint, len(spread.match_num)
+    verb = "is" if number == 1 else "are"
+    most = plural(constraint.limit(0), "matching pod")
+    left_out = _left_out(evaluation.pod_class, spread, audit)
+    return (
+        f"Only {plural(number, 'domain')} of {constraint.topology_key} {verb} eligible, and minDomains is "
+        f"{constraint.min_domains}, so each may have at most {most}.{f' Left out: {left_out}.' if left_out else ''}"
+    )
+
+
+def _left_out(pod_class: PodClass, spread: Spread, audit: Audit) -> str:
     """Return the domains whose nodes the constraint's policies leave out, each with the reasons."""
-    pod_class, key = row.evaluations[0][0].pod_class, spread.constraint.topology_key
+    key = spread.constraint.topology_key
     obstacles_by_domain: dict[str, list[Obstacle]] = {}
     for node in audit.nodes.nodes:
         domain = node.metadata.labels.get(key)
@@ -42,13 +60,17 @@ def _left_out(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> str:
     texts = [
         f"{value(domain)} ({obstacles.summary(obstacles_by_domain[domain])})" for domain in sorted(obstacles_by_domain)
     ]
-    return f"; left out: {', '.join(texts)}" if texts else ""
+    return ", ".join(texts)
 
 
 def _empty_value(rule_input: RuleInput) -> Iterator[Evidence]:
     for row, spread in rule_input.counted:
         if nodes := _with_empty_value(spread, rule_input.audit):
-            values: Values = {"topology_key": spread.constraint.topology_key, "nodes": plural(nodes, "node")}
+            values: Values = {
+                "topology_key": spread.constraint.topology_key,
+                "nodes": plural(nodes, "node"),
+                "have": "has" if nodes == 1 else "have",
+            }
             yield Evidence(names(row.pods), values, _at_most_info(row))
             return
 
@@ -79,7 +101,7 @@ def _missing_domains(rule_input: RuleInput) -> Iterator[Evidence]:
                 "topology_key": key,
                 "domains": len(domains),
                 "expected": expected[key],
-                "bound": "" if spread.constraint.min_domains > len(domains) else "; minDomains does not ask for more",
+                "bound": "" if spread.constraint.min_domains > len(domains) else _NOT_BOUND,
             }
             yield Evidence(names(row.pods), values, _at_most_info(row))
             return
@@ -94,6 +116,7 @@ def _single_domain(rule_input: RuleInput) -> Iterator[Evidence]:
                 "domain": value(domain),
                 "nodes": plural(spread.domains.nodes[domain], "node"),
                 "topology_key": constraint.topology_key,
+                "only": capitalized(domains_in_words(constraint.topology_key, [domain])),
             }
             yield Evidence(names(row.pods), values)
             return
@@ -104,17 +127,22 @@ TOO_FEW_DOMAINS: Final = Rule(
     name="too-few-domains",
     severity=Severity.WARNING,
     summary="Fewer domains are eligible than minDomains asks for",
-    message=(
-        "eligible: {domains} of {topology_key}; minDomains is {min_domains}, so the global minimum counts as 0 and no "
-        "domain may hold more than {max_skew}{left_out}"
-    ),
+    message="{shortage}",
     why=(
-        "Until there are as many eligible domains as minDomains, the scheduler takes the minimum for 0. Each domain "
-        "then holds at most maxSkew pods and further ones stay pending, which is what makes a cluster autoscaler add "
-        "nodes elsewhere."
+        "Until as many domains as minDomains are eligible, the scheduler takes 0 for the global minimum. Each domain "
+        "may then have at most maxSkew pods and further pods stay pending, which makes a cluster autoscaler add nodes "
+        "elsewhere. Where no node takes the pods because of this, SPR303 says so and this finding is left out."
     ),
     fix="add nodes in another domain, or lower minDomains in the pod template",
     source="https://kep.k8s.io/3022",
+    cases=(
+        (Severity.WARNING, "Some domain refuses the next pod because of it."),
+        (Severity.INFO, "Every domain still allows the next pod."),
+    ),
+    no_remedy=(
+        "minDomains asks for pods to wait until there are more domains. Nodes cannot be added by a patch, and a lower "
+        "minDomains gives up what the spec asks for."
+    ),
     needs_nodes=True,
     parts=InputPart.COUNTS,
     check=_too_few_domains,
@@ -125,13 +153,20 @@ EMPTY_VALUE: Final = Rule(
     name="empty-topology-value",
     severity=Severity.WARNING,
     summary="The topology key has the empty string as a value on some nodes",
-    message='{nodes} with the empty value "" of {topology_key}: a domain of its own',
+    message='{nodes} {have} the empty value "" of {topology_key}. The scheduler counts "" as one more domain.',
     why=(
         "The empty string is a value like any other. Some cloud integrations write it where they do not know the zone, "
-        "and then pods are spread over a domain that does not exist."
+        "and pods are then spread over a domain that does not exist."
     ),
     fix="set the right value on these nodes, or remove the label",
     source="https://github.com/Azure/karpenter-provider-azure/issues/1384",
+    cases=(
+        (Severity.WARNING, "The constraint is in the pod template."),
+        (Severity.INFO, "The constraint is a ScheduleAnyway default of the scheduler."),
+    ),
+    no_remedy=(
+        "The right value is known only to the operator of the nodes, and nodes without the label refuse the pods."
+    ),
     needs_nodes=True,
     parts=InputPart.COUNTS,
     check=_empty_value,
@@ -141,14 +176,21 @@ MISSING_DOMAINS: Final = Rule(
     code="SPR311",
     name="missing-domains",
     severity=Severity.WARNING,
-    summary="The nodes show fewer domains than --expect-domains says there are",
-    message="{domains} of {expected} domains of {topology_key} have nodes{bound}",
+    summary="Fewer domains have nodes than --expect-domains says",
+    message="Only {domains} of the {expected} domains of {topology_key} have nodes{bound}.",
     why=(
-        "The scheduler knows a domain by its nodes. A zone whose last node is gone is not empty, it does not exist: "
-        "pods look well spread over what is left."
+        "The scheduler knows a domain by its nodes. A zone whose last node is gone is not an empty domain, it is none: "
+        "pods look well spread over the remaining zones."
     ),
-    fix="bring nodes up in the missing domains; minDomains in the pod template keeps pods waiting for them",
+    fix="add nodes in the missing domains; minDomains in the pod template makes pods wait for them",
     source="https://kep.k8s.io/3022",
+    cases=(
+        (Severity.WARNING, "The constraint is in the pod template."),
+        (Severity.INFO, "The constraint is a ScheduleAnyway default of the scheduler."),
+    ),
+    no_remedy=(
+        "Only nodes in the missing domains help, and a higher minDomains keeps pods pending until they are there."
+    ),
     needs_nodes=True,
     parts=InputPart.COUNTS,
     check=_missing_domains,
@@ -158,14 +200,16 @@ SINGLE_DOMAIN: Final = Rule(
     code="SPR313",
     name="single-domain",
     severity=Severity.INFO,
-    summary="Only one domain is eligible, so there is nothing to spread over",
-    message="{domain} is the only eligible domain of {topology_key}, with {nodes}: nothing is spread",
+    summary="Only one domain is eligible, so pods cannot be spread",
+    message="{only}, with {nodes}, is the only eligible domain of {topology_key}, so all pods have to be in it.",
     why=(
-        "With one domain its count is the minimum too, and skew is never above selfMatchNum. minDomains makes the "
-        "scheduler wait for more domains."
+        "The count of a single domain is the global minimum too, so its skew is 0 and maxSkew keeps no pod away. "
+        "minDomains makes pods wait for more domains. This is a note, because nothing in the pod template can spread "
+        "the pods until there are more domains."
     ),
     fix="add nodes in other domains, or set minDomains if the pods must not start without them",
     source="https://kubernetes.io/docs/concepts/scheduling-eviction/topology-spread-constraints/",
+    no_remedy="Only nodes in other domains help, and minDomains keeps pods pending until they are there.",
     needs_nodes=True,
     parts=InputPart.COUNTS,
     check=_single_domain,

@@ -9,19 +9,30 @@ from typing import Final
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
 from kubectl_spread.audit.merge.verdicts import BINDING_KEYS
 from kubectl_spread.audit.snapshot.revisions import revision_key, revision_of
+from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
-from kubectl_spread.phrases import plural, value
+from kubectl_spread.phrases import domains, plural, value
+from kubectl_spread.report.model import Operation
 from kubectl_spread.report.severity import Severity
+from kubectl_spread.rules import patches
 from kubectl_spread.rules.model import FILTERING, Evidence, Rule, Values, names
+from kubectl_spread.rules.remedy import Remedy, changed
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
 
 _HOSTNAME: Final = "kubernetes.io/hostname"
 _EXCLUDED: Final = "on nodes that node affinity excludes"
 _TAINTED: Final = "on nodes with untolerated taints"
 _UNKNOWN: Final = "on nodes that are not in the node list"
-_GONE: Final = "read all nodes; if these were deleted, Kubernetes deletes their pods too, some minutes later"
+_WITHOUT: Final = "on nodes without "
+_FIXES: Final = {
+    _EXCLUDED: "set nodeAffinityPolicy: Ignore in the pod template if these nodes are to count",
+    _TAINTED: "set nodeTaintsPolicy: Ignore in the pod template if these nodes are to count",
+    _UNKNOWN: "read all nodes; if these were deleted, Kubernetes deletes their pods too, some minutes later",
+}
 _LABEL: Final = "label the nodes with the topology keys of the pods' constraints"
+_COVERED: Final = ("SPR208",)
+"""The rule that warns of the skew which older revisions may make."""
 
 
 def _older_revision(rule_input: RuleInput) -> Iterator[Evidence]:
@@ -41,9 +52,38 @@ def _older_revision(rule_input: RuleInput) -> Iterator[Evidence]:
                 "skew": spread.skew,
                 "without": without.skew,
                 "key": revision_key(newest[0].pod_class.labels),
+                "them": "it" if older.total() == 1 else "them",
+                "effect": _after_the_rollout(without),
             }
-            yield Evidence(names(row.pods), values)
+            fix = _with_revision_key(
+                newest[0].pod_class.terms[row.index], rule_input, revision_key(newest[0].pod_class.labels)
+            )
+            yield Evidence(names(row.pods), values, fix=fix, covers=_COVERED)
             return
+
+
+def _after_the_rollout(without: Spread) -> str:
+    if without.exceeds_max_skew:
+        return f"It will exceed maxSkew {without.constraint.max_skew} when they are gone"
+    return f"It will be within maxSkew {without.constraint.max_skew} when they are gone"
+
+
+def _with_revision_key(term: TopologyTerm, rule_input: RuleInput, key: str) -> Remedy | None:
+    """Return the patch that adds the key of the revision; None where the server ignores keys or a key is not known."""
+    if not key or term.default or not rule_input.behaviour.scheduler_adds_match_label_keys:
+        return None
+    path = patches.term_path(rule_input) / "matchLabelKeys"
+    keys = list(term.match_label_keys)
+    operations = (
+        patches.same_topology(term, rule_input),
+        *((patches.test(path, keys),) if keys else ()),
+        Operation(op="add", path=path.pointer, value=[*keys, key]),
+    )
+    return changed(
+        "add {key} to matchLabelKeys in the pod template, so that each revision counts by itself",
+        operations,
+        rule_input,
+    )
 
 
 def _terminating(rule_input: RuleInput) -> Iterator[Evidence]:
@@ -58,6 +98,8 @@ def _terminating(rule_input: RuleInput) -> Iterator[Evidence]:
             values: Values = {
                 "terminating": plural(sum(terminating.values()), "terminating pod"),
                 "domains": ", ".join(value(domain) for domain in sorted(terminating)),
+                "where": domains(spread.constraint.topology_key, sorted(terminating)),
+                "count": "counts" if sum(terminating.values()) == 1 else "count",
                 "skew": spread.skew,
                 "with_them": with_them.skew,
             }
@@ -76,7 +118,8 @@ def _uncounted(rule_input: RuleInput) -> Iterator[Evidence]:
             reasons = _reasons(outside, row, spread, rule_input.audit)
             values: Values = {
                 "uncounted": plural(sum(outside.values()), "matching pod"),
-                "where": ", ".join(f"{reasons[reason]} {reason}" for reason in sorted(reasons)),
+                "where": _where(reasons),
+                "they": "it" if sum(outside.values()) == 1 else "they",
             }
             severity = Severity.WARNING if _changes_skew(_on_unlisted_nodes(rule_input, spread), spread) else None
             yield Evidence(names(row.pods), values, severity, _fix(reasons))
@@ -85,15 +128,15 @@ def _uncounted(rule_input: RuleInput) -> Iterator[Evidence]:
 
 def _on_unlisted_nodes(rule_input: RuleInput, spread: Spread) -> Counter[str | None]:
     """Count the pods on nodes outside the node list by domain; None stands for an unknown domain."""
-    constraint, listed = spread.constraint, {node.metadata.name for node in rule_input.audit.nodes.nodes}
-    domains: Counter[str | None] = Counter()
+    constraint, known = spread.constraint, {node.metadata.name for node in rule_input.audit.nodes.nodes}
+    pods: Counter[str | None] = Counter()
     if constraint.selector is not None:
         for labels, per_node in rule_input.audit.snapshot.population(rule_input.namespace).selected(
             constraint.selector
         ):
-            for node in per_node.keys() - listed:
-                domains[_domain(node, labels, constraint.topology_key)] += per_node[node]
-    return domains
+            for node in per_node.keys() - known:
+                pods[_domain(node, labels, constraint.topology_key)] += per_node[node]
+    return pods
 
 
 def _domain(node: str, labels: Labels, topology_key: str) -> str | None:
@@ -109,12 +152,16 @@ def _changes_skew(pods: Mapping[str | None, int], spread: Spread) -> bool:
     return None in pods or spread.with_domains(counts).skew != spread.skew
 
 
-def _fix(reasons: Counter[str]) -> str | None:
-    """Return the fix for the reason why most pods do not count; None stands for the rule's own fix."""
-    main_reason = max(sorted(reasons), key=lambda reason: reasons[reason])
-    if main_reason in (_EXCLUDED, _TAINTED):
-        return None
-    return _GONE if main_reason == _UNKNOWN else _LABEL
+def _where(reasons: Counter[str]) -> str:
+    """Return the nodes of the pods, with the number of pods for each reason if there are several."""
+    if len(reasons) == 1:
+        return next(iter(reasons))
+    return f"({', '.join(f'{reasons[reason]} {reason}' for reason in sorted(reasons))})"
+
+
+def _fix(reasons: Counter[str]) -> str:
+    """Return the fix for the reason why most pods do not count."""
+    return _FIXES.get(max(sorted(reasons), key=lambda reason: reasons[reason]), _LABEL)
 
 
 def _reasons(outside: Mapping[str, int], row: EvaluatedConstraint, spread: Spread, audit: Audit) -> Counter[str]:
@@ -126,13 +173,13 @@ def _reasons(outside: Mapping[str, int], row: EvaluatedConstraint, spread: Sprea
         if node not in labels:
             reasons[_UNKNOWN] += number
         elif spread.constraint.topology_key not in labels[node]:
-            reasons[f"on nodes without {spread.constraint.topology_key}"] += number
+            reasons[f"{_WITHOUT}{spread.constraint.topology_key}"] += number
         elif not usable[node].fits:
             reasons[_EXCLUDED] += number
         elif not usable[node].tolerated:
             reasons[_TAINTED] += number
         else:
-            reasons["on nodes without another topology key of the pod"] += number
+            reasons[f"{_WITHOUT}another topology key of the pod"] += number
     return reasons
 
 
@@ -140,14 +187,23 @@ OLDER_REVISION: Final = Rule(
     code="SPR309",
     name="older-revision",
     severity=Severity.INFO,
-    summary="Pods of an older revision decide whether the skew is within maxSkew",
-    message="{older} of older revisions also counted: skew is {skew} with them and {without} without",
-    why=(
-        "Without the revision among its selector's keys a constraint counts old and new pods together during a "
-        "rollout. The scheduler places the new ones around the old, and when these are gone what is left may be uneven."
+    summary="Pods of older revisions decide whether the skew is within maxSkew",
+    message=(
+        "The constraint also counts {older} of older revisions. The skew is {skew} with {them} and {without} without "
+        "{them}. {effect}."
     ),
-    fix="add matchLabelKeys: [{key}] to the constraint in the pod template",
+    why=(
+        "Without the key of the revision in matchLabelKeys a constraint counts old and new pods together during a "
+        "rollout. The scheduler places the new pods around the old ones, and the new ones may be uneven when the old "
+        "ones are gone. The finding has the numbers, so SPR208 is not reported for the same constraint."
+    ),
+    fix="add {key} to matchLabelKeys in the pod template, so that each revision counts by itself",
     source="https://github.com/kubernetes/kubernetes/issues/98215",
+    remedies=("command", "patch"),
+    no_remedy=(
+        "A patch is given for a workload whose pod template is its own. The template of other pods is changed in the "
+        "object that owns them."
+    ),
     needs_nodes=True,
     parts=InputPart.COUNTS,
     check=_older_revision,
@@ -156,14 +212,16 @@ TERMINATING: Final = Rule(
     code="SPR310",
     name="terminating-pods",
     severity=Severity.INFO,
-    summary="Terminating pods no longer count, and their domain is short of them",
-    message="not counted: {terminating} in {domains}; skew is {skew}, with them it was {with_them}",
+    summary="Terminating pods no longer count, so their domain has too few pods",
+    message="{terminating} in {where} no longer {count}. The skew is {skew}, and it was {with_them} before.",
     why=(
-        "The scheduler does not count a pod that has a deletion timestamp. A domain whose pods cannot finish, because "
-        "its nodes are gone, holds the minimum down for as long as their replacements find no place there."
+        "The scheduler does not count a pod that has a deletion timestamp. If the pods of a domain cannot finish "
+        "because its nodes are gone, the domain keeps the global minimum down until their replacements are placed "
+        "there."
     ),
     fix="wait until they are gone; if their nodes are dead, see kubectl spread explain for where replacements may go",
     source="https://github.com/kubernetes/kubernetes/issues/116629",
+    no_remedy="The pods are already being deleted, and their owner replaces them.",
     needs_nodes=True,
     parts=InputPart.COUNTS,
     check=_terminating,
@@ -173,15 +231,24 @@ UNCOUNTED: Final = Rule(
     name="uncounted-pods",
     severity=Severity.INFO,
     summary="Matching pods run on nodes that do not count",
-    message="not counted: {uncounted} ({where})",
+    message="The constraint does not count {uncounted} {where}, so new pods are placed as if {they} did not exist.",
     why=(
-        "Only nodes that carry all topology keys of the pod's constraints and that its node affinity and policies "
-        "admit make domains. Pods on other nodes are invisible to the constraint, however many they are. This is a "
-        "warning where nodes of the pods are missing from the node list, as after a node was deleted, and the skew "
-        "would be another one with their pods."
+        "Only nodes that have all topology keys of the pod's constraints, and that its node affinity and the policies "
+        "admit, make domains. A constraint never counts pods on other nodes, however many there are."
     ),
-    fix="set nodeAffinityPolicy or nodeTaintsPolicy: Ignore in the pod template if these nodes shall count",
+    fix="set nodeAffinityPolicy or nodeTaintsPolicy: Ignore in the pod template if these nodes are to count",
     source=FILTERING,
+    cases=(
+        (
+            Severity.WARNING,
+            (
+                "Nodes of the pods are missing from the node list, as after a node was deleted, and the skew would be "
+                "another one with their pods."
+            ),
+        ),
+        (Severity.INFO, "The nodes are known, or their pods would not change the skew."),
+    ),
+    no_remedy="Whether these nodes are to count is for the owner of the workload to decide.",
     needs_nodes=True,
     parts=InputPart.COUNTS,
     check=_uncounted,

@@ -6,12 +6,16 @@ from collections.abc import Iterator
 from typing import Final
 
 from kubectl_spread.audit.evaluation import obstacles
-from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind
 from kubectl_spread.diagnosis import skew_fix
-from kubectl_spread.phrases import some, value
+from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
+from kubectl_spread.phrases import capitalized, domains, plural, value
 from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules.model import FILTERING, Evidence, Rule, Values, names
+from kubectl_spread.rules.placement.closed import closed, lowest, opening
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
+
+_HOSTNAME: Final = "kubernetes.io/hostname"
+_NOTHING_NOW: Final = "nothing to do now, because every other domain still allows the next pod"
 
 
 def _keyless_nodes(rule_input: RuleInput) -> Iterator[Evidence]:
@@ -25,12 +29,25 @@ def _keyless_nodes(rule_input: RuleInput) -> Iterator[Evidence]:
         # SPR303 reports pods of a hard constraint that refuses every node.
         if keyless and not (all_of_them and constraint.hard):
             values: Values = {
-                "nodes": "every node" if all_of_them else some(keyless),
+                "nodes": _nodes(keyless, all_of_them=all_of_them),
                 "topology_key": constraint.topology_key,
-                "effect": "never get such a pod" if constraint.hard else "score lowest for such a pod",
+                "effect": _effect(hard=constraint.hard, one=len(keyless) == 1),
             }
             yield Evidence(names(row.pods), values, Severity.WARNING if constraint.hard else Severity.INFO)
             return
+
+
+def _nodes(keyless: list[str], *, all_of_them: bool) -> str:
+    """Return the subject of the message with its verb."""
+    if all_of_them:
+        return "All nodes lack"
+    return f"{capitalized(domains(_HOSTNAME, keyless))} {'lacks' if len(keyless) == 1 else 'lack'}"
+
+
+def _effect(*, hard: bool, one: bool) -> str:
+    if hard:
+        return "it never gets one of these pods" if one else "they never get one of these pods"
+    return "its score is the lowest" if one else "their scores are the lowest"
 
 
 def _held_down(rule_input: RuleInput) -> Iterator[Evidence]:
@@ -38,47 +55,52 @@ def _held_down(rule_input: RuleInput) -> Iterator[Evidence]:
     for row, spread in rule_input.awaiting:
         if not spread.constraint.hard and not spread.exceeds_max_skew:
             continue
+        refusals = skew_fix.obstacles_on(row, lowest(spread), rule_input.audit)
         least = spread.match_num.least
-        nodes = (node for node, domain in spread.domains.value_of.items() if spread.match_num[domain] == least)
-        refusals = skew_fix.obstacles_on(row, nodes, rule_input.audit)
         fuller = sum(number > least for number in spread.match_num.values()) if refusals else 0
         if not refusals or not fuller or fuller < spread.constraint.min_domains:
             continue
-        lowest = sorted(domain for domain, number in spread.match_num.items() if number == least)
+        shut = closed(spread, refusals)
         values: Values = {
-            "domains": ", ".join(value(domain) for domain in lowest),
+            "domains": ", ".join(value(domain) for domain in shut.values),
             "topology_key": spread.constraint.topology_key,
             "minimum": least,
             "why": obstacles.summary(refusals),
+            "closed": shut.sentence,
+            "effect": _effect_on_others(spread),
         }
-        yield Evidence(
-            names(row.pods), values, Severity.INFO if spread.allows_all else Severity.WARNING, _fix(refusals)
-        )
+        if spread.allows_all:
+            yield Evidence(names(row.pods), values, Severity.INFO, _NOTHING_NOW)
+        else:
+            yield Evidence(names(row.pods), values, fix=opening(shut, row.evaluations[0][0], rule_input, blocked=False))
         return
 
 
-def _fix(refusals: list[Obstacle]) -> str | None:
-    """Return the fix for the obstacles; None stands for the rule's fix, which is about taints."""
-    causes = {obstacle.cause for obstacle in refusals}
-    if ObstacleKind.FULL in causes:
-        return "make room in the domain, or let the pods ask for less"
-    if ObstacleKind.EXCLUDED in causes:
-        return "set nodeAffinityPolicy: Honor in the pod template, so that nodes the pods cannot use do not count"
-    return None
+def _effect_on_others(spread: Spread) -> str:
+    """Return what the closed domains do to the pods of the others."""
+    if not spread.constraint.hard:
+        return f"The skew is {spread.skew}, and no new pod can lower it"
+    most = plural(spread.constraint.limit(spread.match_num.least), "matching pod")
+    return f"Each other domain may have at most {most}"
 
 
 KEYLESS_NODES: Final = Rule(
     code="SPR305",
     name="nodes-without-key",
     severity=Severity.WARNING,
-    summary="Nodes that the pod could use lack the topology key",
-    message="nodes without the label {topology_key} {effect}: {nodes}",
+    summary="Nodes that the pods could use lack the topology key",
+    message="{nodes} the label {topology_key}, so {effect}.",
     why=(
-        "A node that lacks any topology key of a pod's hard constraints is refused by them, and its pods count in none "
-        "of them. With soft constraints such a node gets the lowest score."
+        "DoNotSchedule constraints refuse a node that lacks the topology key of one of them, and pods on such a node "
+        "count for none of them. With ScheduleAnyway constraints the node gets the lowest score."
     ),
-    fix="label the nodes, or take a topology key that every node has",
+    fix="label the nodes, or use a topology key that every node has",
     source=FILTERING,
+    cases=(
+        (Severity.WARNING, "A DoNotSchedule constraint refuses the nodes."),
+        (Severity.INFO, "The constraint is ScheduleAnyway, so the pods may still use the nodes."),
+    ),
+    no_remedy="The domain of a node, which is the value of the label, is known only to the operator of the node.",
     needs_nodes=True,
     parts=InputPart.COUNTS,
     check=_keyless_nodes,
@@ -88,14 +110,27 @@ HELD_DOWN: Final = Rule(
     code="SPR307",
     name="unreachable-minimum",
     severity=Severity.WARNING,
-    summary="A domain where no pod can go holds the global minimum down",
-    message="{topology_key} {domains} at the minimum of {minimum} can take no pod: {why}",
+    summary="A domain that takes no pod holds the global minimum down",
+    message="{closed}. {effect}.",
     why=(
-        "A domain counts as long as one of its nodes is there, tainted, cordoned or full as it may be, unless the "
-        "constraint's policies leave the node out. All other domains may then hold no more than maxSkew above it."
+        "A domain counts as long as it has a node, even a tainted, cordoned or full one, unless the policies of the "
+        "constraint leave the node out. All other domains may have at most maxSkew pods more than it has. Where no "
+        "node takes the pods because of this, SPR303 says so and this finding is left out."
     ),
-    fix="bring the domain back, or set nodeTaintsPolicy: Honor in the pod template, so that it does not count",
+    fix=(
+        "open the domain, or set nodeTaintsPolicy: Honor in the pod template, so that nodes with taints that the pods "
+        "do not tolerate no longer count"
+    ),
     source="https://github.com/kubernetes/kubernetes/issues/80921",
+    cases=(
+        (Severity.WARNING, "Some domains refuse the next pod because of it."),
+        (Severity.INFO, "Every other domain still allows the next pod, or the constraint is ScheduleAnyway."),
+    ),
+    remedies=("command", "patch"),
+    no_remedy=(
+        "Room on nodes and the end of a taint are for the operator of the nodes to decide. A patch is given where "
+        "nodeTaintsPolicy or nodeAffinityPolicy leaves out the domain and no pod."
+    ),
     needs_nodes=True,
     parts=InputPart.COUNTS,
     check=_held_down,

@@ -14,7 +14,7 @@ from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import counts_nothing
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
-from kubectl_spread.phrases import named, plural, value
+from kubectl_spread.phrases import capitalized, domains, listed, named, plural
 from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules.model import Evidence, Rule, Values, names, together
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
@@ -62,11 +62,12 @@ def _only_others_fill_a_domain(row: EvaluatedConstraint, spread: Spread, audit: 
 def _values(spread: Spread, rule_input: RuleInput, workloads: str, *, only_others: bool) -> Values:
     foreign = rule_input.audit.counted.of(rule_input.namespace, spread).pods.of_others(rule_input.workload)
     alone = spread.without(foreign).skew
-    effect = f": skew is {spread.skew} with them and {alone} without"
+    effect = f" The skew is {spread.skew} with them and {alone} without them."
     if only_others:
         fullest = min(domain for domain, number in spread.match_num.items() if number == spread.match_num.most)
-        closed = f"is closed to new pods (maxSkew {spread.constraint.max_skew})"
-        effect += f"; they alone fill {value(fullest)}, which {closed if spread.constraint.hard else 'new pods avoid'}"
+        closed = "takes no new pods" if spread.constraint.hard else "has the lowest score for new pods"
+        where = capitalized(domains(spread.constraint.topology_key, [fullest]))
+        effect += f" {where} {closed} because of them (maxSkew {spread.constraint.max_skew})."
     return {
         "others": plural(foreign.total(), "pod"),
         "workloads": workloads,
@@ -78,8 +79,8 @@ def _values(spread: Spread, rule_input: RuleInput, workloads: str, *, only_other
 
 def _list(first: Sequence[ObjectRef], number: int) -> str:
     """Return the first of ``number`` workloads as a list, and the number of the others."""
-    listed = ", ".join(named(workload.kind, workload.name) for workload in first)
-    return f"{listed} and {number - len(first)} more" if number > len(first) else listed
+    workloads = [named(workload.kind, workload.name) for workload in first]
+    return listed([*workloads, f"{number - len(first)} more"] if number > len(first) else workloads, len(workloads) + 1)
 
 
 def _of_template(rule_input: RuleInput, template: Template) -> Iterator[Evidence]:
@@ -139,15 +140,27 @@ OTHER_WORKLOADS: Final = Rule(
     name="other-workloads",
     severity=Severity.INFO,
     summary="The selector also counts the pods of other workloads",
-    message="the selector also counts {others} of {workloads}{effect}",
+    message="The selector also counts {others} of {workloads}.{effect}",
     why=(
         "A constraint counts every pod of the namespace that its selector matches. With a label that several workloads "
-        "share, one workload's pods may be in one domain while the others fill the rest, and a skew is that of all of "
-        "them: SPR301 and SPR302 report it for the workloads whose pods are in the fullest domain. It is a warning "
-        "where pods that are not held to the constraint fill that domain, because nothing else reports the skew then."
+        "share, one workload's pods may be in one domain while the others fill the rest. The skew is that of all of "
+        "them, and SPR301 and SPR302 report it for the workloads whose pods are in the fullest domain."
     ),
     fix="narrow the labelSelector in the pod template to labels that only this workload has, unless this is meant",
     source="https://kep.k8s.io/895",
+    cases=(
+        (
+            Severity.WARNING,
+            (
+                "Only pods without the constraint fill a domain, which a DoNotSchedule constraint closes to new pods. "
+                "No other rule reports that skew."
+            ),
+        ),
+        (Severity.INFO, "In all other cases, because the workloads may be meant to be counted together."),
+    ),
+    no_remedy=(
+        "Which label tells the workloads apart, and whether they are to be counted together, is for their owner to say."
+    ),
     needs_nodes=True,
     parts=InputPart.COUNTS | InputPart.TEMPLATE,
     check=_other_workloads,

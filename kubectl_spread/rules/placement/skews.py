@@ -23,7 +23,7 @@ _NAMED: Final = 10
 
 def _hard_skew(rule_input: RuleInput) -> Iterator[Evidence]:
     for skew in _uneven(rule_input, hard=True):
-        severity = Severity.WARNING if skew.kept_away is None and not skew.passing else Severity.INFO
+        severity = Severity.WARNING if _can_end(skew) else Severity.INFO
         evictions = _plan(skew, rule_input)
         values = _values(skew, skew.must_go if evictions is None else len(evictions.pods))
         yield Evidence(names(skew.pods), values, severity, _hard_fix(skew, evictions, rule_input))
@@ -31,8 +31,14 @@ def _hard_skew(rule_input: RuleInput) -> Iterator[Evidence]:
 
 def _soft_skew(rule_input: RuleInput) -> Iterator[Evidence]:
     for skew in _uneven(rule_input, hard=False):
-        values = _values(skew, skew.must_go)
-        yield Evidence(names(skew.pods), values, Severity.INFO, _soft_fix(skew, rule_input))
+        together = skew.spread.match_num.most == skew.spread.match_num.total
+        severity = Severity.WARNING if together and _can_end(skew) else Severity.INFO
+        yield Evidence(names(skew.pods), _values(skew, skew.must_go), severity, _soft_fix(skew, rule_input))
+
+
+def _can_end(skew: Skew) -> bool:
+    """Tell whether the skew stays until somebody moves pods, and a lower domain would take them."""
+    return skew.kept_away is None and not skew.passing
 
 
 def _uneven(rule_input: RuleInput, *, hard: bool) -> Iterator[Skew]:
@@ -62,7 +68,7 @@ def _values(skew: Skew, must_go: int) -> Values:
         "topology_key": spread.constraint.topology_key,
         "must_go": must_go,
         "fullest": capitalized(domains(spread.constraint.topology_key, skew.domains)),
-        "closable": "" if skew.kept_away is None else f" No node of a lower domain could take a pod: {skew.kept_away}.",
+        "closable": "" if skew.kept_away is None else f" No node of a lower domain takes a pod ({skew.kept_away}).",
     }
 
 
@@ -84,8 +90,8 @@ def _lowest(spread: Spread) -> str:
         eligible = f"{len(match_num)} of the {spread.constraint.min_domains} domains that minDomains asks for"
         return f"the minimum counts as 0, because there are only {eligible}"
     lowest = sorted(domain for domain, number in match_num.items() if number == least)
-    verb = "has" if len(lowest) == 1 else "have"
-    return f"{domains(spread.constraint.topology_key, lowest)} {verb} {least or 'none'}"
+    verb, each = ("has", "") if len(lowest) == 1 else ("have", " each" if least else "")
+    return f"{domains(spread.constraint.topology_key, lowest)} {verb} {least or 'none'}{each}"
 
 
 def _plan(skew: Skew, rule_input: RuleInput) -> Plan | None:
@@ -124,7 +130,7 @@ def _soft_fix(skew: Skew, rule_input: RuleInput) -> Remedy | str:
     pods = skew.pods[: skew.must_go]
     deletion = _deletion(pods, rule_input)
     what = f"delete {len(pods)} of these pods" if len(pods) > _NAMED else deletion.text
-    text = f"use DoNotSchedule if the spread must hold; else, when convenient, {what}: lower domains are preferred"
+    text = f"{what} when convenient, because the scheduler prefers emptier domains, or use DoNotSchedule"
     return msgspec.structs.replace(deletion, text=text)
 
 
@@ -133,10 +139,13 @@ def _other_fix(skew: Skew, rule_input: RuleInput) -> str:
     if skew.passing is Passing.SUPERSEDED or (skew.passing is not None and skew.kept_away is None):
         return str(skew.passing)
     if "" in skew.spread.match_num:
-        return "give the nodes of the domain with the empty value their own first; it counts as a domain"
+        return 'first label the nodes whose value is "", which counts as a domain, with their own domain'
     if skew.kept_away is not None:
-        return "nothing to gain by moving pods until a node of a lower domain can take one"
-    return "{restart}" if rule_input.workload.kind == "Pod" else ""
+        return "nothing to do until a node of a lower domain can take a pod"
+    if rule_input.workload.kind != "Pod":
+        return ""
+    pods = skew.spread.match_num.most
+    return "{restart}" + (f". Replacing {skew.must_go} of the {pods} pods is enough" if skew.must_go < pods else "")
 
 
 def _deletion(pods: Sequence[PodRecord], rule_input: RuleInput) -> Remedy:
@@ -158,15 +167,25 @@ HARD_SKEW: Final = Rule(
     code="SPR301",
     name="hard-skew",
     severity=Severity.WARNING,
-    summary="A domain holds more matching pods than a DoNotSchedule constraint allows",
+    summary="A domain has more matching pods than a DoNotSchedule constraint allows",
     message="{fullest} {has} {held} and {lowest} (skew {skew}, maxSkew {max_skew}).{closable}",
     why=(
-        "The scheduler holds each new pod to maxSkew, but never moves one: scale-down, rollouts, evictions "
-        "and nodes that come late leave a skew behind. Losing the fullest domain then loses more pods than "
-        "the constraint promises."
+        "The scheduler holds each new pod to maxSkew, but it never moves a pod. Scale-down, rollouts, evictions and "
+        "late nodes leave a skew behind, and the loss of the fullest domain then stops more pods than the constraint "
+        "allows. The finding is reported for each workload with pods in the fullest domain. kubectl delete does not "
+        "ask disruption budgets, which are not read."
     ),
-    fix="delete as many of the named pods as must go; their owner replaces them where the constraint allows",
+    fix="delete as many of the named pods as have to move; their owner replaces them where the constraint allows",
     source=FILTERING,
+    cases=(
+        (Severity.WARNING, "A node of a lower domain would take a pod."),
+        (
+            Severity.INFO,
+            "No node of a lower domain would take a pod now, or a rollout replaces the pods. Nothing can be done now.",
+        ),
+    ),
+    remedies=("command",),
+    no_remedy="No command is given where replacements would not, or not surely, go to a lower domain.",
     needs_nodes=True,
     parts=InputPart.COUNTS,
     check=_hard_skew,
@@ -176,11 +195,22 @@ SOFT_SKEW: Final = Rule(
     code="SPR302",
     name="soft-skew",
     severity=Severity.INFO,
-    summary="A domain holds more matching pods than a ScheduleAnyway constraint asks for",
+    summary="A domain has more matching pods than a ScheduleAnyway constraint asks for",
     message="{fullest} {has} {held} and {lowest} (skew {skew}, maxSkew {max_skew}).{closable}",
-    why="ScheduleAnyway is a preference: other scores may outweigh it, and nothing moves pods that run.",
-    fix="use DoNotSchedule if the spread must hold; else delete as many of the named pods as must go when convenient",
+    why=(
+        "ScheduleAnyway is a preference. Other scores may outweigh it, and nothing moves pods that run. The finding is "
+        "reported for each workload with pods in the fullest domain."
+    ),
+    fix=(
+        "delete as many of the named pods as have to move when convenient, or use DoNotSchedule if the spread must hold"
+    ),
     source="https://kep.k8s.io/895",
+    cases=(
+        (Severity.WARNING, "All pods are in one domain, and a node of another domain would take a pod."),
+        (Severity.INFO, "In all other cases, because the constraint is a preference."),
+    ),
+    remedies=("command",),
+    no_remedy="No command is given where no lower domain would take a replacement, or where a rollout ends the skew.",
     needs_nodes=True,
     parts=InputPart.COUNTS,
     check=_soft_skew,

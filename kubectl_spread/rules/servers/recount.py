@@ -16,7 +16,6 @@ from kubectl_spread.kube.api.types import PodSpec, TopologySpreadConstraint
 from kubectl_spread.kube.apiserver import strategy
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import Usability
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
-from kubectl_spread.phrases import some
 from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules.model import Evidence, Rule
 from kubectl_spread.rules.rule_input import RuleInput
@@ -38,13 +37,14 @@ def _counted_differently(rule_input: RuleInput) -> Iterator[Evidence]:
         worst = max(differences, key=_gravity)
         values["topology_key"] = worst.now.constraint.topology_key
         values["now"] = _count_text(worst.now)
-        values["then"] = f"{_count_text(worst.then)}{_loss(worst)}"
+        values["then"] = _count_text(worst.then)
+        values["loss"] = _loss(worst)
         pod_names = {pod.name for difference in differences for pod in difference.row.pods}
         severity = Severity.ERROR if worst.blocks else _severity(hard=worst.now.constraint.hard)
         yield Evidence(tuple(sorted(pod_names)), values, severity, _fix(worst))
         return
     for term, now, then in _stored_differently(rule_input, comparison):
-        values |= {"topology_key": term.topology_key, "now": now, "then": then}
+        values |= {"topology_key": term.topology_key, "now": now, "then": then, "loss": ""}
         pod_names = {pod.name for row in rule_input.rows for pod in row.pods if not pod.pod_class.stored}
         yield Evidence(tuple(sorted(pod_names)), values, _severity(hard=term.required))
         return
@@ -91,11 +91,13 @@ def _gravity(difference: _Difference) -> tuple[bool, bool, int]:
 
 
 def _loss(difference: _Difference) -> str:
-    """Return the domains that new pods lose by the second count, as the end of the message; "" if they lose none."""
+    """Return the domains that new pods lose by the second count, as a sentence; "" if they lose none."""
     if difference.blocks:
-        return ", and no node takes new pods"
-    lost = some([phrases.value(domain) for domain in difference.lost], _LISTED_DOMAINS)
-    return f", and new pods can no longer go to {lost}" if lost else ""
+        return " No node takes new pods then."
+    if not difference.lost:
+        return ""
+    lost = phrases.domains(difference.now.constraint.topology_key, difference.lost, most=_LISTED_DOMAINS)
+    return f" New pods can no longer go to {lost}."
 
 
 def _fix(difference: _Difference) -> str | None:
@@ -114,7 +116,7 @@ def _count_text(spread: Spread) -> str:
     number = len(spread.match_num)
     listed = (f"{phrases.value(domain)}={pods}" for domain, pods in sorted(spread.match_num.items()))
     domains = f"{number} domains" if number > _LISTED_DOMAINS else " ".join(listed) or "no domain"
-    return f"counts {domains}, minimum {spread.min_match_num}, skew {spread.skew}"
+    return f"counts {domains} (minimum {spread.min_match_num}, skew {spread.skew})"
 
 
 def _stored_differently(rule_input: RuleInput, comparison: Comparison) -> Iterator[tuple[TopologyTerm, str, str]]:
@@ -161,17 +163,21 @@ COUNTED_DIFFERENTLY: Final = Rule(
     name="counted-differently",
     severity=Severity.WARNING,
     summary="The other Kubernetes counts the same pods differently (--to)",
-    message="{topology_key}: {judged} {now}; {compared} {then}",
+    message="For {topology_key}, Kubernetes {judged} {now}, and Kubernetes {compared} {then}.{loss}",
     why=(
-        "From 1.38 on an empty labelSelector counts all pods of the namespace, up to 1.37 none: a constraint that did "
-        "nothing begins to act. minDomains, nodeAffinityPolicy and nodeTaintsPolicy are read or ignored by feature "
-        "gates that later minors lock on: NodeInclusionPolicyInPodTopologySpread in 1.33, "
-        "MinDomainsInPodTopologySpread in 1.30. A cluster that has switched one off gets other domains or another "
-        "minimum with the upgrade. New pods then go elsewhere or nowhere; where no node takes them any more, this is "
-        "an error."
+        "An empty labelSelector counts no pod up to 1.37, and all pods of the namespace from 1.38 on, so a constraint "
+        "without effect takes effect. minDomains, nodeAffinityPolicy and nodeTaintsPolicy depend on feature gates "
+        "that later minors lock on: NodeInclusionPolicyInPodTopologySpread in 1.33, MinDomainsInPodTopologySpread in "
+        "1.30. A cluster with such a gate off gets other domains or another minimum with the upgrade."
     ),
     fix="decide which count is meant, and write minDomains and the policies into the pod template accordingly",
     source="https://kep.k8s.io/3094",
+    cases=(
+        (Severity.ERROR, "No node takes new pods after the change."),
+        (Severity.WARNING, "A DoNotSchedule constraint counts differently."),
+        (Severity.INFO, "A ScheduleAnyway constraint counts differently."),
+    ),
+    no_remedy="Which of the two counts is meant is for the owner of the workload to say.",
     needs_nodes=True,
     check=_counted_differently,
 )

@@ -12,20 +12,23 @@ from kubectl_spread.audit.evaluation.evaluate import EvaluatedConstraint
 from kubectl_spread.audit.merge.verdicts import MERGE_RELEASED, KeyVerdict, Verdict
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.kube.api import labels as labelselectors
+from kubectl_spread.kube.api.types import LabelSelector
+from kubectl_spread.phrases import plural
 from kubectl_spread.report.projections import timestamp
 from kubectl_spread.report.severity import Severity
-from kubectl_spread.rules.model import KUBERNETES, Evidence, Rule, names
+from kubectl_spread.rules import patches
+from kubectl_spread.rules.model import KUBERNETES, Evidence, Rule, Values, names
+from kubectl_spread.rules.remedy import Remedy, changed
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
 
 _SAME_MOMENT: Final = timedelta(seconds=1)
 """The resolution of creation times in the API."""
 _NOT_MERGED: Final = frozenset({Verdict.UNMERGED, Verdict.PRE_UPGRADE, Verdict.SCHEDULER_MERGED})
 _UNPROVEN: Final = frozenset({Verdict.UNMERGED, Verdict.SCHEDULER_MERGED})
+_STUCK_MESSAGE: Final = " The finalizers of {} cannot be removed, so their deletion or their Job never ends."
 _REVISION: Final = "controller-revision-hash"
-_STUCK: Final = "upgrade kube-apiserver, or switch its gates on: one that merges (1.34 or newer) lets finalizers go"
-_BROKEN: Final = (
-    "no setting of this version helps: find out what wrote the pods, correct the field there, and create them again"
-)
+_STUCK: Final = "upgrade kube-apiserver to 1.34 or newer with default feature gates, which accepts edits of these pods"
+_BROKEN: Final = "find out what created the pods, correct the field there, then replace the pods"
 
 
 def _uneditable(rule_input: RuleInput) -> Iterator[Evidence]:
@@ -36,8 +39,8 @@ def _uneditable(rule_input: RuleInput) -> Iterator[Evidence]:
     stuck = [pod for pod in pods if pod.held and (pod.terminating or _of_job(pod))]
     values = {
         "minor": f"1.{rule_input.behaviour.minor}",
-        "errors": "; ".join(errors),
-        "stuck": f"; nobody can remove the finalizers of {stuck[0].name}" if stuck else "",
+        "errors": ", ".join(errors),
+        "stuck": _STUCK_MESSAGE.format(plural(len(stuck), "pod")) if stuck else "",
     }
     severity = Severity.ERROR if stuck else Severity.WARNING
     fix = _STUCK if stuck else None
@@ -64,8 +67,10 @@ def _mixed_servers(rule_input: RuleInput) -> Iterator[Evidence]:
     if mixed:
         key, siblings = next(iter(mixed.items()))
         merged, unmerged = min(siblings.merged, key=_age), max(siblings.unmerged, key=_age)
-        values = {
+        values: Values = {
             "key": key,
+            "merged_pods": plural(len(siblings.merged), "pod"),
+            "unmerged_pods": plural(len(siblings.unmerged), "sibling"),
             "merged": merged.name,
             "merged_at": timestamp(_created(merged)),
             "unmerged": unmerged.name,
@@ -141,7 +146,18 @@ def _namespace_selector_twice(rule_input: RuleInput) -> Iterator[Evidence]:
     if minor and unlabelled:
         pods = _incoming(rule_input)
         if pods or rule_input.template is not None:
-            yield Evidence(pods, {"minor": minor, "selector": labelselectors.describe(unlabelled[0])})
+            values: Values = {"minor": minor, "selector": labelselectors.describe(unlabelled[0])}
+            yield Evidence(pods, values, fix=_with_requirement(unlabelled[0], rule_input))
+
+
+def _with_requirement(selector: LabelSelector, rule_input: RuleInput) -> Remedy:
+    """Return the patch that adds a requirement which every namespace meets, but not the absence of all labels."""
+    path = patches.term_path(rule_input) / "namespaceSelector" / "matchExpressions"
+    expressions = msgspec.to_builtins(selector.match_expressions)
+    requirement = {"key": "kubernetes.io/metadata.name", "operator": "Exists"}
+    operations = (*patches.replaced(path, expressions, [*expressions, requirement]),)
+    text = "require the label kubernetes.io/metadata.name, which every namespace has, in namespaceSelector"
+    return changed(text, operations, rule_input)
 
 
 def _minor_that_matches_twice(rule_input: RuleInput) -> str:
@@ -167,17 +183,25 @@ UNEDITABLE: Final = Rule(
     code="SPR401",
     name="uneditable",
     severity=Severity.WARNING,
-    summary="This server refuses every edit of the stored pod, even one that changes nothing",
-    message="kube-apiserver {minor} refuses every edit of labels, annotations and finalizers: {errors}{stuck}",
-    why=(
-        "An apiserver that does not merge (1.33 and older, or with MatchLabelKeysInPodTopologySpread off) takes a key "
-        "in matchLabelKeys and in the selector for a contradiction and knows no exception for what another apiserver "
-        "has merged. Labels, annotations, owner references, finalizers, resize and ephemeral containers are all "
-        "refused; delete, eviction, status and binding work. A pod that is being deleted hangs on its finalizer, and "
-        "a Job cannot finish."
+    summary="This API server refuses every edit of the stored pods, even one that changes nothing",
+    message=(
+        "kube-apiserver {minor} refuses every edit of these pods, even of labels and finalizers.{stuck} Error: "
+        "{errors}."
     ),
-    fix="make edits through a kube-apiserver that merges (1.34 or newer, gates on), or {restart}",
+    why=(
+        "An API server that does not merge (1.33 and older, or with MatchLabelKeysInPodTopologySpread off) refuses a "
+        "key that is in both matchLabelKeys and the selector, and makes no exception for a selector that another API "
+        "server merged. It refuses changes of labels, annotations, owner references and finalizers, resizes and "
+        "ephemeral containers. Deletion, eviction, status updates and binding work, but a pod keeps its finalizers."
+    ),
+    fix="edit the pods through a kube-apiserver of 1.34 or newer with default feature gates, or {restart}",
     source="https://kep.k8s.io/3243",
+    cases=(
+        (Severity.ERROR, "A pod has a finalizer, and is being deleted or belongs to a Job: it never goes away."),
+        (Severity.WARNING, "In all other cases, because the pods run and can be deleted."),
+    ),
+    remedies=("command",),
+    no_remedy="Only another API server lets finalizers go. New pods need a correct field or a new API server first.",
     parts=InputPart.PODS,
     check=_uneditable,
 )
@@ -185,19 +209,20 @@ MIXED_SERVERS: Final = Rule(
     code="SPR402",
     name="mixed-servers",
     severity=Severity.WARNING,
-    summary="Siblings of one owner are merged and unmerged, and creation times do not part the two",
+    summary="Some pods of one revision are merged and others are not, and no upgrade explains it",
     message=(
-        "{key} was merged into {merged} at {merged_at} and was not into its sibling {unmerged} at {unmerged_at}: "
-        "apiservers of two versions, or with different feature gates, made them"
+        "{key} was merged into {merged_pods} but not into {unmerged_pods} of the same revision, and creation times "
+        "show no upgrade in between. API servers of two versions or with different feature gates created them."
     ),
     why=(
-        "One apiserver merges a key for all pods of a template or for none. Siblings that differ and were created "
-        "side by side were made by apiservers of two versions, or with different feature gates, or the control plane "
-        "went back in between. After a plain upgrade every unmerged pod is older than every merged one, which is not "
-        "reported. While both kinds of servers run, it is chance who may edit a merged pod (SPR401)."
+        "One API server merges a key for all pods of a template or for none. After an upgrade every unmerged pod is "
+        "older than every merged one, which is not reported. Siblings that differ and were created side by side come "
+        "from two kinds of API servers, or the control plane was downgraded in between. While both kinds run, it is "
+        "chance which one gets an edit of a merged pod (SPR401)."
     ),
-    fix="bring every kube-apiserver to one version with the same feature gates; then {restart}",
+    fix="bring every kube-apiserver to one version with the same feature gates, then replace the unmerged pods",
     source="https://github.com/kubernetes/kubernetes/pull/129874",
+    no_remedy="Replacing pods helps only when all API servers agree, which the API cannot show.",
     parts=InputPart.MEMBERS,
     check=_mixed_servers,
 )
@@ -206,14 +231,19 @@ NAMESPACE_SELECTOR_TWICE: Final = Rule(
     name="namespace-selector-twice",
     severity=Severity.WARNING,
     summary="The scheduler of 1.34 to 1.36 applies the affinity term to the pods of every namespace",
-    message="for a new pod kube-scheduler {minor} selects pods of every namespace, not only of those with {selector}",
+    message=(
+        "kube-scheduler {minor} applies this term of a new pod to the pods of every namespace, not only to those with "
+        "{selector}, so the pod may be kept from nodes that it could use."
+    ),
     why=(
         "For an incoming pod the scheduler lists the namespaces that namespaceSelector selects. In 1.34 to 1.36 it "
-        "then asks the selector once more, about no labels at all. A selector of only NotIn and DoesNotExist "
-        "requirements is content with those, so the term acts on every namespace. Terms of pods that run are read "
-        "correctly, and 1.37 is right again."
+        "then matches the selector once more, against no labels. A selector of only NotIn and DoesNotExist "
+        "requirements matches these, so the term applies to every namespace. Terms of pods that run are read "
+        "correctly, and 1.37 reads all terms correctly."
     ),
-    fix="list the namespaces, or add a requirement that needs a label, such as kubernetes.io/metadata.name Exists",
+    fix="list the namespaces, or require the label kubernetes.io/metadata.name, which every namespace has",
     source=f"{KUBERNETES}/pkg/scheduler/framework/plugins/interpodaffinity/plugin.go",
+    remedies=("command", "patch"),
+    no_remedy="The template of the pods is changed in the object that owns them, and the spec of a pod cannot change.",
     check=_namespace_selector_twice,
 )

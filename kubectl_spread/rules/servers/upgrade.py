@@ -17,13 +17,14 @@ from kubectl_spread.rules.rule_input import InputPart, RuleInput
 
 _LAST_WITHOUT_CARE: Final = 32
 _FIRST_MERGING: Final = 34
-_REPLACE: Final = "delete, eviction, status and binding still work; after the change {restart}"
+_REPLACE: Final = "replace the pods after the change; until then they can be deleted and evicted, but not edited"
+_WANTED: Final = "nothing to do if that is wanted, else correct the field that the error names before the change"
 
 
 def minors(rule_input: RuleInput, comparison: Comparison) -> Values:
     """Return the values of a message about both minors."""
     judged = f"1.{rule_input.behaviour.minor}"
-    return {"judged": judged, "compared": f"1.{comparison.behaviour.minor}", "but": f"{judged} does not"}
+    return {"judged": judged, "compared": f"1.{comparison.behaviour.minor}", "but": f"and Kubernetes {judged} does not"}
 
 
 def _scheduler_skip(rule_input: RuleInput) -> Iterator[Evidence]:
@@ -87,12 +88,12 @@ def _accepted_without_pods(rule_input: RuleInput, comparison: Comparison) -> Ite
     for refusal in comparison.admission.template(template):
         if refusal.refused is Refused.PODS and refusal.path == rule_input.path:
             values = _values(rule_input, comparison, Refused.PODS, refusal.messages)
-            but = f"but takes the template, which {values['judged']} refuses"
+            but = f"although it accepts the template, which Kubernetes {values['judged']} refuses"
             yield Evidence((), {**values, "but": but}, Severity.WARNING)
 
 
 def _values(rule_input: RuleInput, comparison: Comparison, refused: Refused, messages: Iterable[str]) -> Values:
-    return {**minors(rule_input, comparison), "refused": str(refused), "errors": "; ".join(messages)}
+    return {**minors(rule_input, comparison), "refused": str(refused), "errors": ", ".join(messages)}
 
 
 def _newly_refused(
@@ -130,19 +131,23 @@ SCHEDULER_SKIP: Final = Rule(
     code="SPR403",
     name="scheduler-skip",
     severity=Severity.INFO,
-    summary="Unscheduled pods of 1.32 or older rely on the scheduler for their keys, and 1.33 is left out (--to)",
+    summary="Pending pods of 1.32 or older rely on the scheduler for their keys, and the upgrade skips 1.33 (--to)",
     message=(
-        "{keys} is in no selector of these pending pods; the release note of the merge asks that they be scheduled "
-        "before the scheduler becomes {compared}, while its code up to 1.37 still adds the keys itself"
+        "The selectors of these pending pods lack {keys}. kube-scheduler adds the keys itself up to 1.37, but the "
+        "release notes ask to schedule such pods before an upgrade to {compared}."
     ),
     why=(
-        "With the merge in 1.34 the scheduler was to stop adding matchLabelKeys, which is why its release note says to "
-        "go from 1.32 to 1.34 by way of 1.33 and to have pods of 1.32 scheduled by then. That part never came: 1.34 "
-        "to 1.37 add the keys as ever, so a skip does not harm such pods today. KEP-3243 plans the removal for 1.38; "
-        "v1.38.0-alpha.2 does not have it."
+        "With the merge in 1.34 the scheduler was to stop adding matchLabelKeys, so the release note says to go from "
+        "1.32 to 1.34 by way of 1.33 and to have pods of 1.32 scheduled by then. 1.34 to 1.37 still add the keys, so "
+        "that skipping 1.33 does not harm such pods today. KEP-3243 plans the removal for 1.38, and v1.38.0-alpha.2 "
+        "does not have it."
     ),
-    fix="nothing has to be done up to 1.37; to keep to the release note, go by way of 1.33 and see the pods scheduled",
+    fix=(
+        "nothing to do up to 1.37; to follow the release notes, upgrade to 1.33 first and wait until the pods are "
+        "scheduled"
+    ),
     source="https://github.com/kubernetes/kubernetes/pull/129874",
+    no_remedy="No supported version harms these pods.",
     parts=InputPart.MEMBERS,
     check=_scheduler_skip,
 )
@@ -150,29 +155,37 @@ STOPS_WORKING: Final = Rule(
     code="SPR404",
     name="stops-working",
     severity=Severity.ERROR,
-    summary="What this Kubernetes accepts, the other one refuses (--to)",
-    message="{compared} refuses {refused}, {but}: {errors}",
+    summary="The other Kubernetes refuses what this one accepts (--to)",
+    message="Kubernetes {compared} refuses {refused}, {but}. Error: {errors}.",
     why=(
-        "Up to 1.33 keys are held against the selector as it is written, for templates and pods alike. From 1.34 on "
-        "pods are evaluated after the merge: a key that appears twice in matchLabelKeys worked before, passes in the "
-        "template still, and then every new pod is refused. The way back is no better: 1.33 refuses every edit of a "
-        "merged pod. Pods that run are not touched, so this shows when the next one is created, or edited."
+        "Up to 1.33 keys are compared with the selector as it is written, in templates and pods alike. From 1.34 on "
+        "pods are validated after the merge. A key that appears twice in matchLabelKeys worked before and still "
+        "passes in the template, but then every new pod is refused. After a downgrade, 1.33 refuses every edit of a "
+        "merged pod. Pods that run are not affected until they are edited or replaced."
     ),
     fix="correct the field that the error names before the change",
     source=VALIDATION,
+    cases=(
+        (Severity.ERROR, "New objects or pods will be refused."),
+        (Severity.WARNING, "Edits of pods will be refused, or the template was refused before too."),
+    ),
+    no_remedy=(
+        "The right value of the field is for the owner of the workload to say, and pods are replaced after the change."
+    ),
     check=_stops_working,
 )
 STARTS_WORKING: Final = Rule(
     code="SPR405",
     name="starts-working",
     severity=Severity.INFO,
-    summary="What this Kubernetes refuses, the other one accepts (--to)",
-    message="{judged} refuses {refused}, {compared} does not: {errors}",
+    summary="The other Kubernetes accepts what this one refuses (--to)",
+    message="Kubernetes {judged} refuses {refused}, and Kubernetes {compared} does not. Error: {errors}.",
     why=(
-        "What was written down and never came to life does so after the change: a Deployment that was applied in "
-        "vain, pods that no controller could create, edits that were refused."
+        "An object that was refused takes effect after the change: a Deployment that could not be applied, pods that "
+        "no controller could create, edits that were refused."
     ),
-    fix="nothing to do if that is wanted; else correct the field that the error names before the change",
+    fix=_WANTED,
     source=VALIDATION,
+    no_remedy="The other Kubernetes accepts the objects as they are.",
     check=_starts_working,
 )

@@ -1,0 +1,148 @@
+"""Closed domains: domains at the global minimum that take no pod, and the change of policies that leaves them out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+import msgspec
+
+from kubectl_spread.audit.evaluation import obstacles
+from kubectl_spread.audit.evaluation.evaluate import Audit
+from kubectl_spread.audit.evaluation.evaluators import ClassEvaluation
+from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind
+from kubectl_spread.audit.snapshot.terms import TopologyTerm
+from kubectl_spread.kube.api.fieldpath import POD_SPEC
+from kubectl_spread.kube.api.types import NodeInclusionPolicy
+from kubectl_spread.kube.scheduler.podtopologyspread.filtering import feasible_nodes
+from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
+from kubectl_spread.phrases import capitalized, domains
+from kubectl_spread.report.model import Operation
+from kubectl_spread.rules import patches
+from kubectl_spread.rules.remedy import Remedy, changed, literal
+from kubectl_spread.rules.rule_input import RuleInput
+
+_POLICIES: Final = {"nodeAffinityPolicy": "node_affinity_policy", "nodeTaintsPolicy": "node_taints_policy"}
+"""Maps the fields of a constraint that leave out nodes to their names in our types."""
+_TAINTS: Final = {
+    ObstacleKind.CORDONED: "uncordon its nodes",
+    ObstacleKind.TAINTED: "remove the taints that the pods do not tolerate",
+}
+"""Maps each cause that ends with a taint to the way to end it."""
+
+
+class Closed(msgspec.Struct, frozen=True, eq=False):
+    """Domains at the global minimum, and the obstacles of a pod on each of their nodes."""
+
+    spread: Spread
+    values: tuple[str, ...]
+    refusals: tuple[Obstacle, ...]
+
+    @property
+    def names(self) -> str:
+        """The domains in words: ``zones b and c``."""
+        return domains(self.spread.constraint.topology_key, self.values)
+
+    @property
+    def sentence(self) -> str:
+        """What the domains do, without the full stop."""
+        hold, take = ("holds", "takes") if len(self.values) == 1 else ("hold", "take")
+        minimum = f"the global minimum at {self.spread.match_num.least}"
+        return f"{capitalized(self.names)} {hold} {minimum} but {take} no pod ({obstacles.summary(self.refusals)})"
+
+
+def lowest(spread: Spread) -> Iterator[str]:
+    """Yield the nodes of the domains at the global minimum."""
+    least = spread.match_num.least
+    return (node for node, domain in spread.domains.value_of.items() if spread.match_num[domain] == least)
+
+
+def closed(spread: Spread, refusals: Iterable[Obstacle]) -> Closed:
+    """Return the domains at the minimum with the refusals of all their nodes."""
+    least = spread.match_num.least
+    values = tuple(sorted(domain for domain, number in spread.match_num.items() if number == least))
+    return Closed(spread, values, tuple(refusals))
+
+
+def opening(shut: Closed, evaluation: ClassEvaluation, rule_input: RuleInput, *, blocked: bool) -> Remedy:
+    """Return how to open domains, or to leave them out by a policy if that lets pods go elsewhere.
+
+    Args:
+        shut: The domains.
+        evaluation: The evaluation of the pods.
+        rule_input: The workload and the path of the constraint.
+        blocked: Whether no node takes the pods now, so that a policy has to change that.
+    """
+    names, causes = literal(shut.names), {obstacle.cause for obstacle in shut.refusals}
+    if ObstacleKind.FULL in causes:
+        return Remedy(f"make room in {names}, or lower the resource requests in the pod template")
+    wanted = (ObstacleKind.EXCLUDED in causes, not causes.isdisjoint(_TAINTS))
+    fields = [name for name, is_wanted in zip(_POLICIES, wanted, strict=True) if is_wanted]
+    terms = _terms_to_change(shut, fields, evaluation, rule_input, blocked=blocked)
+    by_hand = " and ".join(text for cause, text in _TAINTS.items() if cause in causes)
+    if not terms:
+        return Remedy(f"open {names}: {by_hand or 'let node affinity or nodeSelector match its nodes'}")
+    settings = " and ".join(f"{field}: Honor" for field in fields)
+    where = "the constraint" if len(terms) == 1 else "each constraint"
+    text = f"set {settings} in {where} of the pod template, so that {names} no longer counts"
+    if len(shut.values) > 1:
+        text = text.removesuffix("s")
+    if by_hand:
+        text += f", or {by_hand}"
+    return changed(text, _operations(terms, fields, rule_input), rule_input)
+
+
+def _terms_to_change(
+    shut: Closed, fields: Sequence[str], evaluation: ClassEvaluation, rule_input: RuleInput, *, blocked: bool
+) -> Sequence[TopologyTerm]:
+    """Return the constraints that need the policies: only this one, or else all of the pods; () if neither helps."""
+    terms = [term for term in evaluation.pod_class.terms if term.spread and not term.default]
+    own = [term for term in terms if term.path == rule_input.pod_path]
+    if not (own and rule_input.behaviour.node_inclusion_policies and fields):
+        return ()
+    for candidates in (own, terms):
+        if _helps(candidates, shut, fields, evaluation, rule_input.audit, blocked=blocked):
+            return candidates
+    return ()
+
+
+def _helps(
+    terms: Sequence[TopologyTerm],
+    shut: Closed,
+    fields: Sequence[str],
+    evaluation: ClassEvaluation,
+    audit: Audit,
+    *,
+    blocked: bool,
+) -> bool:
+    """Tell whether policies leave out the closed domains and no pod, and let a pod in if pods are ``blocked``."""
+    pod_class = evaluation.pod_class
+    before = [spread for spread in evaluation.spreads if spread is not None]
+    if len(before) != sum(term.spread for term in pod_class.terms):
+        return False
+    policies = dict.fromkeys((_POLICIES[field] for field in fields), NodeInclusionPolicy.HONOR)
+    constraints = [
+        msgspec.structs.replace(spread.constraint, **policies) if term in terms else spread.constraint
+        for term, spread in zip(pod_class.terms, before, strict=False)
+    ]
+    census = audit.evaluator.census
+    after = census.spreads(pod_class.namespace, pod_class.labels, constraints, pod_class.placement)
+    if any(
+        new.short_of_domains or not new.match_num or new.match_num.total != old.match_num.total
+        for old, new in zip(before, after, strict=True)
+    ):
+        return False
+    (own,) = [new for old, new in zip(before, after, strict=True) if old is shut.spread]
+    if not own.match_num.keys().isdisjoint(shut.values):
+        return False
+    nodes = feasible_nodes(after, audit.nodes)
+    return not blocked or any(audit.obstacles.of(pod_class, node.metadata.name) is None for node in nodes)
+
+
+def _operations(terms: Iterable[TopologyTerm], fields: Iterable[str], rule_input: RuleInput) -> tuple[Operation, ...]:
+    operations: list[Operation] = []
+    for term in terms:
+        path = term.path.moved(POD_SPEC, patches.pod_spec(rule_input))
+        operations.append(patches.test(path / "topologyKey", term.topology_key))
+        operations += (Operation(op="add", path=(path / field).pointer, value="Honor") for field in fields)
+    return tuple(operations)
