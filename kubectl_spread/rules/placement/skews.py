@@ -31,9 +31,13 @@ def _hard_skew(rule_input: RuleInput) -> Iterator[Evidence]:
 
 def _soft_skew(rule_input: RuleInput) -> Iterator[Evidence]:
     for skew in _uneven(rule_input, hard=False):
-        together = skew.spread.match_num.most == skew.spread.match_num.total
-        severity = Severity.WARNING if together and _can_end(skew) else Severity.INFO
+        severity = Severity.WARNING if _loses_all(skew) and _can_end(skew) else Severity.INFO
         yield Evidence(names(skew.pods), _values(skew, skew.must_go), severity, _soft_fix(skew, rule_input))
+
+
+def _loses_all(skew: Skew) -> bool:
+    """Tell whether all counted pods are in one domain, although the pod template asks for several."""
+    return skew.spread.match_num.most == skew.spread.match_num.total and not skew.row.term.default
 
 
 def _can_end(skew: Skew) -> bool:
@@ -206,7 +210,10 @@ SOFT_SKEW: Final = Rule(
     ),
     source="https://kep.k8s.io/895",
     cases=(
-        (Severity.WARNING, "All pods are in one domain, and a node of another domain would take a pod."),
+        (
+            Severity.WARNING,
+            "All pods are in one domain and a node of another one would take a pod. Scheduler defaults are notes.",
+        ),
         (Severity.INFO, "In all other cases, because the constraint is a preference."),
     ),
     remedies=("command",),

@@ -39,7 +39,7 @@ def _uneditable(rule_input: RuleInput) -> Iterator[Evidence]:
     stuck = [pod for pod in pods if pod.held and (pod.terminating or _of_job(pod))]
     values = {
         "minor": f"1.{rule_input.behaviour.minor}",
-        "errors": ", ".join(errors),
+        "errors": "; ".join(errors),
         "stuck": _STUCK_MESSAGE.format(plural(len(stuck), "pod")) if stuck else "",
     }
     severity = Severity.ERROR if stuck else Severity.WARNING

@@ -93,7 +93,7 @@ def _accepted_without_pods(rule_input: RuleInput, comparison: Comparison) -> Ite
 
 
 def _values(rule_input: RuleInput, comparison: Comparison, refused: Refused, messages: Iterable[str]) -> Values:
-    return {**minors(rule_input, comparison), "refused": str(refused), "errors": ", ".join(messages)}
+    return {**minors(rule_input, comparison), "refused": str(refused), "errors": "; ".join(messages)}
 
 
 def _newly_refused(
