@@ -100,7 +100,7 @@ def _ranking(scores: Mapping[str, int]) -> str:
         by_score.setdefault(score, []).append(name)
     ranks = [f"{score} for {_nodes(by_score[score])}" for score in sorted(by_score, reverse=True)]
     return (
-        f"PodTopologySpread scores these nodes {listed(ranks, len(ranks))}. "
+        f"Score of the plugin PodTopologySpread: {listed(ranks, len(ranks))}. "
         f"Its weight is {WEIGHT} by default, and other plugins score too."
     )
 
