@@ -10,7 +10,7 @@ import msgspec
 from msgspec import UnsetType
 
 from kubectl_spread.kube.api import labels
-from kubectl_spread.phrases import plural
+from kubectl_spread.phrases import capitalized, plural
 from kubectl_spread.render import about, bars, figures, words
 from kubectl_spread.render import findings as grouped
 from kubectl_spread.render.changes import Changes
@@ -77,9 +77,10 @@ def _table(
     )
     problems = sum(id(row) in worst for row in rows)
     visible = rows[: _visible(len(rows), problems, layout, terminal, other_lines)]
-    if visible:
+    if rows:
         hidden = _hidden(problems - len(visible), len(rows) - max(problems, len(visible)))
-        yield _rows(visible, of_rows, layout, terminal) + (hanging(hidden, _FURTHER, terminal) if hidden else "")
+        text = _rows(visible, of_rows, layout, terminal) if visible else ""
+        yield text + (hanging(hidden, _FURTHER, terminal) if hidden else "")
 
 
 def _by_row(report: Report, findings: Iterable[Finding]) -> dict[int, list[Finding]]:
@@ -152,7 +153,7 @@ def totals(report: Report, *, notes: bool = True) -> str:
     if report.cluster.nodes == "none" and _constraints(summary):
         sentences.append("Placement was not evaluated: no nodes")
     if summary.skipped:
-        sentences.append(figures.skipped(summary).capitalize())
+        sentences.append(capitalized(figures.skipped(summary)))
     return "".join(f"{sentence}. " for sentence in sentences).rstrip()
 
 

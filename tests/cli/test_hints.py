@@ -16,7 +16,7 @@ MIRROR = pod_json("m", metadata={"annotations": {"kubernetes.io/config.mirror": 
 
 
 def notes(outcome: Result) -> list[str]:
-    return outcome.stderr.removeprefix(JUDGED).splitlines()
+    return outcome.stderr.replace(JUDGED, "").splitlines()
 
 
 def names(*objects: Json, arguments: tuple[str, ...] = ()) -> list[str]:

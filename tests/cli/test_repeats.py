@@ -94,8 +94,7 @@ def test_two_templates_with_the_same_fault_are_both_named() -> None:
     write("a.json", deployment("web", constraints=[WRONG], replicas=1))
     write("b.json", deployment("web", constraints=[WRONG], replicas=2))
     table = run("check", "-f", "a.json", "-f", "b.json").stdout
-    assert "pod template  a.json:1\n" in table
-    assert "pod template  b.json:1\n" in table
+    assert "deploy/web (a.json:1), deploy/web (b.json:1)\n" in table
     assert findings("-f", ".") == [("SPR201", "a.json", 1), ("SPR201", "b.json", 1)]
 
 

@@ -11,8 +11,8 @@ from tests.terminals import printed
 @pytest.mark.parametrize(
     ("columns", "row"),
     [
-        (60, "deploy/api    zone hard     3 merged      3 (0..2)    2   1"),
-        (80, "deploy/api     zone DoNotSchedule      3  merged       a=2 b=1 c=0     2    1"),
+        (60, "deploy/api    zone hard      3 3 (0..2)    2   1 hard-skew"),
+        (80, "deploy/api     zone  hard       3  a=2 b=1 c=0     2    1  hard-skew"),
     ],
 )
 def test_the_sample_fits(columns: int, row: str) -> None:

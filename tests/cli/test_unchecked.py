@@ -163,7 +163,7 @@ def test_other_files_of_a_repository_are_counted(repository: Path) -> None:
     (repository / "pod.json").write_text(POD)
     status, stdout, output = run("check", "-R", "-f", str(repository))
     assert (status, output) == (0, [])
-    assert stdout.splitlines()[-1].endswith("skipped: 5 not Kubernetes objects, 1 of other kinds")
+    assert stdout.splitlines()[-1].endswith("Skipped: 5 not Kubernetes objects, 1 of other kinds.")
     report = json_report("-R", "-f", str(repository))
     assert report["summary"]["skipped"] == {"notKubernetes": 5, "unknownKind": 1}
 

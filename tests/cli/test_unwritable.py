@@ -63,9 +63,9 @@ def test_a_closed_standard_output_is_an_error(directory: Path, arguments: tuple[
 BROKEN = {"closed": "2>&-", "full": f"2>{FULL}", "read only": "2</dev/null", "nobody reads": ""}
 """Redirections of stderr; the last is a pipe without a reader."""
 SPEAKING = [
-    ("check", "-f", "cluster.json", "--fail-on", "info"),
+    ("check", "-f", "cluster.json", "--fail-on", "info", "-o", "json"),
     ("check", "-f", "cluster.json", "-f", "broken.json", "-o", "json"),
-    ("explain", "p", "-f", "cluster.json"),
+    ("explain", "p", "-f", "cluster.json", "-o", "json"),
     ("merge", "-f", "cluster.json", "-f", "broken.json"),
     ("check", "--nonsense"),
     ("check", "-f", "missing.json"),
