@@ -159,8 +159,15 @@ function showFindings() {
   blockList.show(blocksOf(shown).sort(BY[sortFindings.value]));
   const hidden = filter.severities.has("info") ? 0 : findings.filter((finding) => finding.severity === "info" && passes(finding, true)).length;
   notes.hidden = !hidden;
+  blockList.empty.textContent = emptyText(hidden);
   notes.firstElementChild.textContent = `${plural(hidden, "note")} hidden.`;
   return shown;
+}
+
+/** The text of an empty list, which never claims more than the filter lets through. */
+function emptyText(hiddenNotes) {
+  if (!findings.length) return "No findings.";
+  return hiddenNotes ? "No errors or warnings." : "No finding passes the filter.";
 }
 
 /** Draws the lists up to a finding. */

@@ -103,10 +103,11 @@ def _finding(finding: Finding, pods: int) -> Record:
 
 
 def _patch(finding: Finding) -> str:
-    """Return the operations of a finding's patch as ASCII, or ""."""
+    """Return the operations of a finding's patch as ASCII, one a line, or ""."""
     if isinstance(finding.patch, UnsetType):
         return ""
-    return json.dumps(msgspec.to_builtins(finding.patch.operations), indent=2)
+    operations = (json.dumps(msgspec.to_builtins(operation)) for operation in finding.patch.operations)
+    return "\n".join(("[", ",\n".join(f"  {operation}" for operation in operations), "]"))
 
 
 def _written(finding: Finding) -> str:
