@@ -28,13 +28,13 @@ def texts(page: Page, selector: str) -> list[str]:
     return [text.strip() for text in page.locator(selector).all_inner_texts()]
 
 
-def alike(number: int) -> Report:
+def alike(number: int, severity: Severity = Severity.WARNING) -> Report:
     """Return a report of workloads with the same finding."""
     report = synthetic.report(number, pods_each=6, hosts=300, finding_each=1)
-    cause = {"code": "SPR301", "name": "hard-skew", "severity": Severity.WARNING, "group": "SPR301-0"}
+    cause = {"code": "SPR301", "name": "hard-skew", "severity": severity, "group": "SPR301-0"}
     message = "Zone a has 2 pods and zone c has none (skew 2, maxSkew 1)."
     findings = [msgspec.structs.replace(finding, message=message, **cause) for finding in report.findings]
-    counts = FindingCounts(warning=number)
+    counts = FindingCounts(**{severity.value: number})
     summary = msgspec.structs.replace(report.summary, findings=counts)
     return msgspec.structs.replace(report, findings=findings, summary=summary)
 
@@ -100,6 +100,18 @@ def test_notes_are_shown_on_demand(open_page: Open, large: Report) -> None:
         assert set(texts(page, f"{BLOCK} .severity")) == {"error", "warning", "info"}
         expect(page.locator("#notes")).to_be_hidden()
         expect(page.locator("#found")).to_have_text("100 findings, 400 workloads")
+
+
+def test_an_empty_list_says_why_it_is_empty(open_page: Open) -> None:
+    with open_page(alike(5, Severity.INFO)) as view:
+        page = view.page
+        expect(page.locator("h1")).to_have_text("No errors or warnings in 5 workloads")
+        expect(page.locator("#findings .empty")).to_have_text("No errors or warnings.")
+        expect(page.locator("#notes")).to_contain_text("5 notes hidden.")
+        page.fill("#text", "nowhere")
+        expect(page.locator("#findings .empty")).to_have_text("No finding passes the filter.")
+    with open_page(reported(nothing())) as view:
+        expect(view.page.locator("#findings .empty")).to_have_text("No findings.")
 
 
 def test_findings_of_one_cause_are_one_paragraph(open_page: Open) -> None:
