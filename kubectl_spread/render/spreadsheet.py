@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 from msgspec import UNSET, UnsetType
 
 from kubectl_spread.kube.api import labels
+from kubectl_spread.render.ci import common
 from kubectl_spread.render.figures import by_place, domain_counts, matches_nothing
 from kubectl_spread.render.words import safe
 from kubectl_spread.report.model import FieldRef, Finding, Report, Row
@@ -40,6 +41,7 @@ COLUMNS: Final = (
     "message",
     "fix",
     "commands",
+    "patch",
 )
 _FORMULA: Final = tuple("=+-@\uff1d\uff0b\uff0d\uff20")
 """The characters that begin a formula in a spreadsheet, and their wide forms."""
@@ -121,4 +123,5 @@ def _finding_cells(findings: Sequence[Finding]) -> _Cells:
         "message": worst.message,
         "fix": worst.fix,
         "commands": "\n".join(worst.advice[1:]),
+        "patch": common.patch(worst),
     }

@@ -64,7 +64,7 @@ def test_findings_fail_or_warn_and_other_constraints_pass() -> None:
     assert (report["kind"], report["metadata"]["namespace"]) == ("Report", "default")
     assert (cluster["kind"], cluster["metadata"].get("namespace")) == ("ClusterReport", None)
     assert results([report], "fail") == [("SPR303", "blocked")]
-    assert len(results([report], "warn")) == 6
+    assert len(results([report], "warn")) == 5
     passed = [result for result in report["results"] if result["result"] == "pass"]
     assert [result["resources"] for result in passed] == [
         [{"apiVersion": "v1", "kind": "Pod", "namespace": "default", "name": "bare"}]

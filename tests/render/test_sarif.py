@@ -103,7 +103,9 @@ def test_results_have_the_values_of_findings(cluster: str) -> None:
     for finding, result in zip(report.findings, sarif_run["results"], strict=True):
         assert result["ruleId"] == finding.code == rules[result["ruleIndex"]]["id"]
         assert result["level"] == {"info": "note"}.get(str(finding.severity), str(finding.severity))
-        assert result["properties"] == {"podCount": finding.pod_count, "values": finding.values}
+        properties = {key: value for key, value in result["properties"].items() if key != "patch"}
+        assert properties == {"podCount": finding.pod_count, "values": finding.values}
+        assert ("patch" in result["properties"]) is (finding.patch is not msgspec.UNSET)
         assert result["locations"][0]["logicalLocations"]
     assert sarif_run["invocations"] == [{"executionSuccessful": True, "toolExecutionNotifications": []}]
 

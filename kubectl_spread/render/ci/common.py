@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+import msgspec
 from msgspec import UnsetType
 
 from kubectl_spread.errors import STDIN
@@ -32,6 +33,13 @@ def column(source: Source) -> int | None:
 def rule(finding: Finding) -> str:
     """Return the rule of a finding: ``SPR301 hard-skew``."""
     return safe(f"{finding.code} {finding.name}")
+
+
+def patch(finding: Finding) -> str:
+    """Return the operations of a finding's patch as JSON (RFC 6902), or ""."""
+    if isinstance(finding.patch, UnsetType):
+        return ""
+    return safe(msgspec.json.encode(finding.patch.operations).decode())
 
 
 def place(finding: Finding) -> str:

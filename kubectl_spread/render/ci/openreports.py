@@ -58,6 +58,8 @@ def _findings(report: Report) -> Iterator[tuple[str, _Json]]:
         outcome, severity = _SEVERITIES[finding.severity]
         pods = {"podCount": str(finding.pod_count), "pods": some(finding.pods)} if finding.pods else {}
         properties = {"path": finding.path, **pods, "fix": "\n".join(finding.advice).removeprefix("Fix: ")}
+        if patch := common.patch(finding):
+            properties["patch"] = patch
         rule = (finding.code, finding.name)
         yield finding.namespace, _result(rule, outcome, finding.message, properties, ref=finding.ref, severity=severity)
 

@@ -114,7 +114,11 @@ def _result(finding: Finding, fingerprint: str) -> _Object:
         "message": _message(f"{common.place(finding)}: {finding.message}", *finding.advice),
         "locations": [{**_physical(finding), "logicalLocations": [logical]}],
         "partialFingerprints": {_FINGERPRINT: fingerprint},
-        "properties": {"podCount": finding.pod_count, "values": dict(sorted(finding.values.items()))},
+        "properties": {
+            "podCount": finding.pod_count,
+            "values": dict(sorted(finding.values.items())),
+            **({"patch": patch} if (patch := common.patch(finding)) else {}),
+        },
     }
 
 
