@@ -188,7 +188,8 @@ def test_pods_on_a_node_that_was_deleted_are_reported_as_not_counted(behind: Fau
     answer = behind.check()
     (finding,) = [finding for finding in answer.report["findings"] if finding["code"] == "SPR312"]
     assert (answer.status, finding["severity"]) == (0, "warning")
-    assert finding["message"] == "not counted: 5 matching pods (5 on nodes that are not in the node list)"
+    uncounted = "The constraint does not count 5 matching pods on nodes that are not in the node list"
+    assert finding["message"].startswith(uncounted)
 
 
 def test_a_compression_bomb_is_refused(behind: Faulty) -> None:

@@ -138,6 +138,24 @@ def test_messages_and_fixes_are_sentences_and_a_message_has_one_group(path: Path
     assert {message for message, of_message in groups.items() if len(of_message) > 1} == set()
 
 
+@pytest.mark.parametrize(
+    ("case", "options", "expected"),
+    [
+        ("SPR303/bad-pending", (), {"SPR303": "error"}),
+        ("SPR303/bad-pending", ("--ignore", "SPR303"), {"SPR307": "warning"}),
+        ("SPR303/bad-pending", ("--select", "SPR307"), {"SPR307": "warning"}),
+        ("SPR309/bad-uneven-after-the-rollout", (), {"SPR309": "info"}),
+        ("SPR309/bad-uneven-after-the-rollout", ("--ignore", "SPR309"), {"SPR208": "info"}),
+    ],
+)
+def test_a_fact_is_one_finding_and_another_rule_has_it_if_its_rule_is_silenced(
+    case: str, options: tuple[str, ...], expected: dict[str, str]
+) -> None:
+    arguments = ["check", "-f", str(HERE / f"{case}.yaml"), "-o", "json", "--fail-on", "never", *options]
+    report = contract.loaded(CliRunner().invoke(cli, arguments).stdout)
+    assert {finding["code"]: finding["severity"] for finding in report["findings"]} == expected
+
+
 def test_no_rule_is_skipped_on_an_input_on_which_it_would_fire(monkeypatch: pytest.MonkeyPatch) -> None:
     """The engine skips a rule on inputs without the parts that the rule needs."""
     parts_by_code: dict[str, set[InputPart]] = {rule.code: set() for rule in RULES}

@@ -110,11 +110,9 @@ def _affected(group: EvaluatedGroup) -> tuple[str, ...]:
 def _who(group: EvaluatedGroup) -> str:
     """Return the beginning of the message: which pods no node takes."""
     pending = _pending(group)
-    return (
-        f"No node takes the {plural(len(pending), 'pending pod')}"
-        if pending
-        else "No node would take one more such pod"
-    )
+    if not pending:
+        return "No node would take one more such pod"
+    return f"No node takes the {'pending pod' if len(pending) == 1 else f'{len(pending)} pending pods'}"
 
 
 class _Blockage(msgspec.Struct, frozen=True):

@@ -116,10 +116,16 @@ def _single_domain(rule_input: RuleInput) -> Iterator[Evidence]:
                 "domain": value(domain),
                 "nodes": plural(spread.domains.nodes[domain], "node"),
                 "topology_key": constraint.topology_key,
-                "only": capitalized(domains_in_words(constraint.topology_key, [domain])),
+                "only": _with_nodes(spread, domain),
             }
             yield Evidence(names(row.pods), values)
             return
+
+
+def _with_nodes(spread: Spread, domain: str) -> str:
+    """Return a domain in words, with its number of nodes if it is not one node."""
+    words = capitalized(domains_in_words(spread.constraint.topology_key, [domain]))
+    return words if words.startswith("Node ") else f"{words} ({plural(spread.domains.nodes[domain], 'node')})"
 
 
 TOO_FEW_DOMAINS: Final = Rule(
@@ -201,7 +207,7 @@ SINGLE_DOMAIN: Final = Rule(
     name="single-domain",
     severity=Severity.INFO,
     summary="Only one domain is eligible, so pods cannot be spread",
-    message="{only}, with {nodes}, is the only eligible domain of {topology_key}, so all pods have to be in it.",
+    message="{only} is the only eligible domain of {topology_key}, so all pods have to be in it.",
     why=(
         "The count of a single domain is the global minimum too, so its skew is 0 and maxSkew keeps no pod away. "
         "minDomains makes pods wait for more domains. This is a note, because nothing in the pod template can spread "
