@@ -38,7 +38,16 @@ REPLACEMENTS: Final = {
     r"has nothing against": "allows",
     r"is there again": "reconnected",
     r"folders?": "directory",
-    r"for ever": "never changes",
+        r"for ever": "never changes",
+    r"gates assumed": "default feature gates",
+    r"at or before": "before",
+    r"the key does nothing": "the key is ignored",
+    r"(has|have) (something|anything) to say": "apply to",
+    r"of the named domain": "the command with the names of the pods",
+    r"correct the key,? or add the label": "use the right key, and name it",
+    r"other tools and copies": "the effect on the pods",
+    r"holds? \d+ pods?|held by": "zone a has 2 pods",
+    r"share what they hold": "share one tuple",
 }
 PATTERN: Final = re.compile(
     "|".join(rf"\b(?:{words})\b" for words in REPLACEMENTS).replace(" ", r"\s+"), flags=re.IGNORECASE

@@ -81,7 +81,7 @@ def _gates(cluster: Cluster, findings: Iterable[Finding]) -> str:
         case "flag":
             return ", with --feature-gates"
         case "version" if _compares(cluster) or any(finding.name in GATED for finding in findings):
-            return ", default feature gates assumed"
+            return ", default feature gates"
     return ""
 
 

@@ -200,7 +200,7 @@ def test_the_report_says_what_was_compared() -> None:
     assert "comparedWith" not in report(STORED)["cluster"]
     table = check(STORED, arguments=("--from", "1.33", "--to", "1.34")).stdout
     assert table.startswith(
-        "evaluated as Kubernetes 1.33, compared with 1.34, default feature gates assumed  1 pod in 1 workload, "
+        "evaluated as Kubernetes 1.33, compared with 1.34, default feature gates  1 pod in 1 workload, "
     )
 
 

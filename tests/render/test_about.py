@@ -126,7 +126,7 @@ def test_the_label_of_a_cluster_is_the_best_name(fields: dict[str, Any], label: 
         ),
         pytest.param(
             {"compared_with": "1.36"},
-            "Kubernetes 1.37.1, compared with 1.36, default feature gates assumed",
+            "Kubernetes 1.37.1, compared with 1.36, default feature gates",
             id="compared",
         ),
         pytest.param({"gates_source": "flag"}, "Kubernetes 1.37.1, with --feature-gates", id="gates that are given"),
@@ -143,7 +143,7 @@ def test_the_label_of_a_cluster_is_the_best_name(fields: dict[str, Any], label: 
         ),
         pytest.param(
             {"server_version": msgspec.UNSET, "version_source": "flag", "judged_as": "1.33", "compared_with": "1.34"},
-            "evaluated as Kubernetes 1.33, compared with 1.34, default feature gates assumed",
+            "evaluated as Kubernetes 1.33, compared with 1.34, default feature gates",
             id="files, compared",
         ),
     ],
@@ -158,7 +158,7 @@ def test_assumed_gates_are_printed_if_a_finding_depends_on_them() -> None:
     report = reported(audit(unmerged))
     verdicts = {verdict for row in report.constraints for verdict in row.verdicts}
     assert verdicts <= {"unmerged", "pre-upgrade"}, verdicts
-    assert "evaluated as Kubernetes 1.37, default feature gates assumed  " in header(report)
+    assert "evaluated as Kubernetes 1.37, default feature gates  " in header(report)
 
 
 @pytest.mark.parametrize(

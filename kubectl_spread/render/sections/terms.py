@@ -80,7 +80,7 @@ def _key(key: Key) -> tuple[str, ...]:
     lines = [f"{words.safe(key.key)} stored {stored}, label {label}: {key.verdict} ({key.confidence})"]
     if not isinstance(key.changed_by, UnsetType):
         changed = key.changed_by
-        lines.append(f"Changed by {words.safe(changed.manager)} at or before {changed.time}.")
+        lines.append(f"Changed by {words.safe(changed.manager)} before {changed.time}.")
     return (*lines, *(sentence(words.safe(evidence)) for evidence in key.evidence))
 
 

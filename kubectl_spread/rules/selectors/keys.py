@@ -27,7 +27,7 @@ _CLOSE: Final = 0.85
 """The least similarity of a misspelt key to the intended one."""
 _NAME_ONCE: Final = "remove the key from matchLabelKeys, which changes nothing for pods without the label"
 _REMOVE: Final = "remove the key"
-_UNKNOWN: Final = "correct the key, or add the label to the pod template"
+_UNKNOWN: Final = "list a label that the pods have, or set this one in the pod template"
 
 
 class _Advice(NamedTuple):
