@@ -38,7 +38,7 @@ REPLACEMENTS: Final = {
     r"has nothing against": "allows",
     r"is there again": "reconnected",
     r"folders?": "directory",
-        r"for ever": "never changes",
+    r"for ever": "never changes",
     r"gates assumed": "default feature gates",
     r"at or before": "before",
     r"the key does nothing": "the key is ignored",
