@@ -82,7 +82,8 @@ def test_explain_and_check_name_the_same_pods(name: str) -> None:
     assert findings(*two_deployments(), scope=scope).keys() == ({"Deployment/web"} if name == "web" else set())
     (evictions,) = explained(audit(*two_deployments(), scope=scope))["evictions"]
     assert evictions["pods"] == ["web-1"]
-    assert "kubectl delete pod -n default web-1; its replacement can only go to c" in whole["fix"]
+    assert whole["commands"] == ["kubectl delete pod -n default web-1"]
+    assert whole["fix"] == "Delete this pod; its replacement can only go to zone c."
 
 
 def test_pods_of_all_workloads_suffice_where_those_of_one_do_not() -> None:
@@ -91,9 +92,13 @@ def test_pods_of_all_workloads_suffice_where_those_of_one_do_not() -> None:
     assert {name: finding["pods"] for name, finding in findings_by_workload.items()} == {
         f"StatefulSet/shard-{index}": [f"shard-{index}"] for index in "123"
     }
-    command = "kubectl delete pod -n default shard-1 shard-2 (of sts/shard-1, sts/shard-2)"
-    where = "their replacements can only go where the skew ends within maxSkew"
-    assert {finding["fix"] for finding in findings_by_workload.values()} == {f"{command}; {where}"}
+    fix = (
+        "Delete these 2 pods (of sts/shard-1, sts/shard-2); their replacements can only go where the skew ends within "
+        "maxSkew."
+    )
+    for finding in findings_by_workload.values():
+        assert finding["fix"] == fix
+        assert finding["commands"] == ["kubectl delete pod -n default shard-1 shard-2"]
 
 
 def test_pending_and_terminating_pods_are_not_named() -> None:
@@ -132,7 +137,7 @@ def test_descheduler_issue_1918_is_caused_by_the_other_constraint() -> None:
     evaluation = audit(*nodes, *pods)
     (skew,) = [finding for finding in as_json(evaluation)["findings"] if finding["code"] == "SPR302"]
     why = f"their constraint on {ZONE} allows no more"
-    assert f"no node of a lower domain could take one (2 nodes: {why})" in skew["message"]
+    assert f"No node of a lower domain takes a pod (2 nodes: {why})" in skew["message"]
     (cause,) = explained(evaluation)["causes"]
     assert cause["cause"] == "hard-constraint"
     assert cause["evidence"] == [

@@ -160,7 +160,7 @@ def test_an_empty_selector_counts_from_1_38_on() -> None:
     assert len(findings) == 2
     for finding in findings:
         assert "1.38 counts a=4 b=1 c=0" in finding["message"]
-        assert finding["message"].endswith("new pods can no longer go to a, b")
+        assert finding["message"].endswith("New pods can no longer go to zones a and b.")
 
 
 def test_where_new_pods_can_go_is_not_claimed_without_nodes() -> None:
@@ -181,7 +181,7 @@ def test_where_new_pods_can_go_is_not_claimed_without_nodes() -> None:
     extra_checks = ExtraChecks(upgrade=behaviour(38, gates(38, {})))
     compared = evaluate(now.snapshot, msgspec.structs.replace(now.context, extra_checks=extra_checks), nodes="inferred")
     (message,) = (finding.message for finding in reported(compared).findings if finding.code == "SPR406")
-    assert message.endswith("1.38 counts a=3 b=1, minimum 1, skew 2")
+    assert message.endswith("1.38 counts a=3 b=1 (minimum 1, skew 2).")
 
 
 @pytest.mark.parametrize("value", ["true", "false"])
@@ -208,9 +208,8 @@ def test_a_template_that_stops_working_is_an_error() -> None:
     arguments = ("--from", "1.33", "--to", "1.34", "--select", "SPR404")
     outcome = check(TWICE, arguments=arguments)
     assert outcome.exit_code == 1
-    assert (
-        "1.34 refuses every pod of this template, 1.33 does not: spec.topologySpreadConstraints[0][1]" in outcome.stdout
-    )
+    assert "Kubernetes 1.34 refuses every pod of this template, and Kubernetes 1.33 does not." in outcome.stdout
+    assert "Error: spec.topologySpreadConstraints[0][1]" in outcome.stdout
     assert check(TWICE, arguments=("--from", "1.33", "--select", "SPR404")).exit_code == 0
 
 
