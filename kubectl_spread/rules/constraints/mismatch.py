@@ -10,7 +10,7 @@ from kubectl_spread.audit.snapshot.records import OwnerRecord
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.types import LabelSelector
-from kubectl_spread.phrases import in_domain, listed, named, value
+from kubectl_spread.phrases import listed, named, value
 from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules.model import Evidence, Rule, Values, together
 from kubectl_spread.rules.rule_input import RuleInput
@@ -53,9 +53,7 @@ def _mismatch(variant: TermVariant, owner: OwnerRecord | None) -> Values:
     requirements = labelselectors.describe_requirements(variant.authored or LabelSelector(), variant.unmet)
     keys = list(dict.fromkeys(requirement.key for requirement in variant.unmet))
     have = _label_texts(keys, variant.labels)
-    domain = in_domain(variant.term.topology_key, "one")
-    template = _template_text(keys, have, owner)
-    return {"asked": listed(requirements), "have": have, "template": template, "domain": domain}
+    return {"asked": listed(requirements), "have": have, "template": _template_text(keys, have, owner)}
 
 
 def _template_text(keys: Iterable[str], have: str, owner: OwnerRecord | None) -> str:
@@ -77,8 +75,8 @@ SELF_MISMATCH: Final = Rule(
     severity=Severity.WARNING,
     summary="A spread constraint does not select the pods that have it",
     message=(
-        "The selector requires {asked}, but the pods have {have}{template}. They do not count themselves, so all of "
-        "them may be placed {domain}."
+        "The selector requires {asked}, but the pods have {have}{template}. They do not count themselves, so they "
+        "may all be placed together."
     ),
     why=(
         "A spread constraint counts the pods that its selector selects. Pods that it does not select are placed by "
