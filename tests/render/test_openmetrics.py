@@ -85,7 +85,7 @@ def test_rows_of_one_constraint_share_their_series() -> None:
 def test_findings_and_totals_have_series() -> None:
     report = with_findings()
     assert by(report, "findings", "code", severity="error", namespace="default", name="blocked") == {"SPR303": 1}
-    assert by(report, "severity_findings", "severity") == {"error": 1, "warning": 4, "info": 2}
+    assert by(report, "severity_findings", "severity") == {"error": 1, "warning": 3, "info": 2}
     assert by(report, "skipped_objects", "reason") == {"finished": 1}
     assert (of(report, "judged_pods"), of(report, "constraint_rows"), of(report, "nodes")) == (9, 5, 4)
 
