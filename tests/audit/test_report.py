@@ -134,6 +134,8 @@ def test_the_keys_of_the_report_are_the_contract() -> None:
         "message",
         "values",
         "fix",
+        "commands",
+        "group",
         "rows",
     }
     assert (finding["object"], finding["pods"], finding["podCount"]) == (
