@@ -68,15 +68,17 @@ def example(path: Path) -> Example:
         options=shlex.split(first.removeprefix(_OPTIONS)) if first.startswith(_OPTIONS) else [],
         nodes=by_kind["Node"],
         pods=[pod for pod in by_kind["Pod"] if "deletionTimestamp" not in pod["metadata"]],
-        workloads=[each for kind in WORKLOADS for each in by_kind[kind]],
+        # Controllers create the ReplicaSets of Deployments.
+        workloads=[each for kind in WORKLOADS for each in by_kind[kind] if "ownerReferences" not in each["metadata"]],
     )
 
 
 class Situation:
     """One example in a namespace of a cluster that has nothing else."""
 
-    def __init__(self, cluster: ControlPlane, case: Example, namespace: str) -> None:
-        """Prepare an example, which ``make`` creates."""
+    def __init__(self, cluster: ControlPlane, case: Example, namespace: str, *, late: bool = False) -> None:
+        """Prepare an example, which ``make`` creates; ``late``: labels without a requirement came after the pods."""
+        self._late = late
         self._cluster = cluster
         self._case = case
         self._namespace = namespace
@@ -121,7 +123,10 @@ class Situation:
             pods = by_owner.pop((workload["kind"], workload["metadata"]["name"]), [])
             yield self._complete_workload(workload, pods), pods
         for (kind, name), pods in by_owner.items():
-            template = {"metadata": {"labels": _labels_at_creation(pods[0])}, "spec": _unmerged(pods[0]["spec"])}
+            template = {
+                "metadata": {"labels": _labels_at_creation(pods[0], late=self._late)},
+                "spec": _unmerged(pods[0]["spec"]),
+            }
             workload = {"kind": kind, "metadata": {"name": name}, "spec": {"template": template}}
             yield self._complete_workload(workload, pods), pods
 
@@ -263,10 +268,13 @@ def _merged(term: Json) -> list[Json]:
     ]
 
 
-def _labels_at_creation(pod: Json) -> dict[str, str]:
+def _labels_at_creation(pod: Json, *, late: bool) -> dict[str, str]:
     """Return the labels that the template must have had when the selectors were merged."""
+    fields = ("matchLabelKeys", "mismatchLabelKeys")
+    keys = {key for term in _terms(pod["spec"]) for field in fields for key in term.get(field, ())}
     merged = {each["key"]: each["values"][0] for term in _terms(pod["spec"]) for each in _merged(term)}
-    return {key: value for key, value in {**_labels(pod), **merged}.items() if key not in _HASHES}
+    labels = {key: value for key, value in _labels(pod).items() if not (late and key in keys)}
+    return {key: value for key, value in {**labels, **merged}.items() if key not in _HASHES}
 
 
 def _unmerged(spec: Json) -> Json:
