@@ -16,7 +16,7 @@ from kubectl_spread.report.severity import SEVEREST_FIRST, Severity
 
 if TYPE_CHECKING:
     from kubectl_spread.app.checkrun import CheckRun
-    from kubectl_spread.render.table import Layout
+    from kubectl_spread.render.screen.table import Layout
     from kubectl_spread.report.model import Report
     from kubectl_spread.rules.engine import Baseline
 
@@ -172,7 +172,7 @@ def _layout(
     """Return the layout of a table; None for other formats."""
     if form not in (formats.TABLE, formats.WIDE):
         return None
-    from kubectl_spread.render import table  # noqa: PLC0415 - only tables need rich
+    from kubectl_spread.render.screen import table  # noqa: PLC0415 - only tables need rich
 
     return table.Layout(
         wide=form == formats.WIDE,
@@ -184,7 +184,7 @@ def _layout(
 
 
 def _table(report: Report, layout: Layout, destination: Output, color: str) -> str:
-    from kubectl_spread.render import table  # noqa: PLC0415 - only tables need rich
+    from kubectl_spread.render.screen import table  # noqa: PLC0415 - only tables need rich
 
     return table.check(report, layout, output.terminal(color, to_file=destination.file is not None))
 

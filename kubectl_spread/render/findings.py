@@ -80,10 +80,10 @@ def text(block: Block, terminal: Terminal, *, namespaces: bool, wide: bool) -> s
         wide: Whether all causes, objects and fixes are listed.
     """
     findings = block.findings
-    shown = block.causes if wide else block.causes[:_CAUSES]
+    printed_causes = block.causes if wide else block.causes[:_CAUSES]
     alone = len(findings) == 1
-    paragraphs = [_cause(cause, terminal, alone=alone, namespaces=namespaces, wide=wide) for cause in shown]
-    if left := block.causes[len(shown) :]:
+    paragraphs = [_cause(cause, terminal, alone=alone, namespaces=namespaces, wide=wide) for cause in printed_causes]
+    if left := block.causes[len(printed_causes) :]:
         objects = _objects([finding for cause in left for finding in cause.findings])
         paragraphs.append(f"{_INDENT}and {objects} with other values {_WIDE}\n")
     return _title(findings, terminal, namespaces=namespaces) + "".join(paragraphs)
@@ -168,9 +168,9 @@ def advice(findings: Iterable[Finding], *, everything: bool = False) -> list[Adv
 
 def _advice(fix: str, findings: list[Finding], *, everything: bool) -> Advice:
     each = [finding.commands for finding in findings if not isinstance(finding.commands, UnsetType)]
-    shown = each if everything or len(each) <= _COMMANDS else each[:1]
-    commands = dict.fromkeys(words.safe(command) for commands in shown for command in commands)
-    return Advice(fix, findings, list(commands), len(each) - len(shown))
+    printed = each if everything or len(each) <= _COMMANDS else each[:1]
+    commands = dict.fromkeys(words.safe(command) for commands in printed for command in commands)
+    return Advice(fix, findings, list(commands), len(each) - len(printed))
 
 
 def _fixes(findings: Sequence[Finding], terminal: Terminal, *, namespaces: bool, wide: bool) -> str:

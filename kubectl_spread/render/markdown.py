@@ -12,7 +12,7 @@ from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.phrases import plural, some
 from kubectl_spread.render import about, figures, words
 from kubectl_spread.render import findings as grouped
-from kubectl_spread.render.table import totals
+from kubectl_spread.render.screen.table import totals
 from kubectl_spread.report.model import Finding, Report, Row
 from kubectl_spread.report.severity import Severity
 

@@ -14,13 +14,14 @@ import yaml
 from kubectl_spread.cli import formats
 from kubectl_spread.explain.explanation import explain
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.render import about, explanation, html, table, words
+from kubectl_spread.render import about, explanation, html, words
 from kubectl_spread.render.ci.github import github
 from kubectl_spread.render.ci.junit import junit
 from kubectl_spread.render.ci.openreports import openreports
 from kubectl_spread.render.markdown import markdown
 from kubectl_spread.render.openmetrics import openmetrics
-from kubectl_spread.render.table import Layout
+from kubectl_spread.render.screen import table
+from kubectl_spread.render.screen.table import Layout
 from kubectl_spread.render.terminal import Terminal
 from kubectl_spread.report.model import Report
 from tests.audits import audit, deployment, reported

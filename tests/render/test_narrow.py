@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kubectl_spread.render import catalogue, explanation, table
-from kubectl_spread.render.table import Layout
+from kubectl_spread.render import catalogue, explanation
+from kubectl_spread.render.screen import table
+from kubectl_spread.render.screen.table import Layout
 from kubectl_spread.render.terminal import Cell, Column, Terminal
 from kubectl_spread.render.terminal import table as rendered
 from kubectl_spread.rules import RULES

@@ -16,8 +16,9 @@ from kubectl_spread.cli.rules import examples
 from kubectl_spread.explain.explanation import explain
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.features import Gate
-from kubectl_spread.render import catalogue, explanation, structured, table, words
-from kubectl_spread.render.table import Layout
+from kubectl_spread.render import catalogue, explanation, structured, words
+from kubectl_spread.render.screen import table
+from kubectl_spread.render.screen.table import Layout
 from kubectl_spread.render.terminal import Terminal
 from kubectl_spread.report.model import Report
 from kubectl_spread.rules import RULES

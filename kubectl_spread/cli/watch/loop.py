@@ -21,9 +21,10 @@ from kubectl_spread.app.output_files import Output
 from kubectl_spread.cli import formats, output
 from kubectl_spread.cli.watch.displays import Picture, Pipe, Screen, is_screen
 from kubectl_spread.errors import SourceError, UsageError
-from kubectl_spread.render import structured, table
-from kubectl_spread.render.changes import Changes, lasting
-from kubectl_spread.render.table import Layout
+from kubectl_spread.render import structured
+from kubectl_spread.render.screen import table
+from kubectl_spread.render.screen.changes import Changes, lasting
+from kubectl_spread.render.screen.table import Layout
 from kubectl_spread.render.terminal import Terminal
 from kubectl_spread.report.model import Report
 from kubectl_spread.rules.engine import Baseline

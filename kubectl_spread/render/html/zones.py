@@ -74,8 +74,8 @@ def picture(report: Report) -> ZonePicture | None:
     worst = _worst(report)
     matching = _counts(worst)
     by_interest = sorted(cluster.zones, key=lambda zone: (-matching.get(zone.zone, -1), -zone.pods))
-    shown = sorted(by_interest[:SHOWN], key=lambda zone: zone.zone)
-    most = max((zone.pods for zone in shown), default=0)
+    drawn = sorted(by_interest[:SHOWN], key=lambda zone: zone.zone)
+    most = max((zone.pods for zone in drawn), default=0)
     limit = _limit(worst)
     lines = [
         Line(
@@ -85,9 +85,9 @@ def picture(report: Report) -> ZonePicture | None:
             pods=Count(zone.pods, _share(zone.pods, most)),
             matching=_matching(zone, matching, limit),
         )
-        for zone in shown
+        for zone in drawn
     ]
-    left_out = _left_out(report, cluster.zones, len(cluster.zones) - len(shown))
+    left_out = _left_out(report, cluster.zones, len(cluster.zones) - len(drawn))
     if worst is None:
         return ZonePicture(lines, worst="", object="", place="", rule="", left_out=left_out)
     name = words.workload(worst.workload)

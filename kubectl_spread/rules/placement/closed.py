@@ -76,8 +76,8 @@ def opening(shut: Closed, evaluation: ClassEvaluation, rule_input: RuleInput, *,
     names, causes = literal(shut.names), {obstacle.cause for obstacle in shut.refusals}
     if ObstacleKind.FULL in causes:
         return Remedy(f"make room in {names}, or lower the resource requests in the pod template")
-    wanted = (ObstacleKind.EXCLUDED in causes, not causes.isdisjoint(_TAINTS))
-    fields = [name for name, is_wanted in zip(_POLICIES, wanted, strict=True) if is_wanted]
+    needed = (ObstacleKind.EXCLUDED in causes, not causes.isdisjoint(_TAINTS))
+    fields = [name for name, is_wanted in zip(_POLICIES, needed, strict=True) if is_wanted]
     terms = _terms_to_change(shut, fields, evaluation, rule_input, blocked=blocked)
     by_hand = " and ".join(text for cause, text in _TAINTS.items() if cause in causes)
     if not terms:

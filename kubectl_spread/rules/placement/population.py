@@ -128,13 +128,13 @@ def _uncounted(rule_input: RuleInput) -> Iterator[Evidence]:
 
 def _on_unlisted_nodes(rule_input: RuleInput, spread: Spread) -> Counter[str | None]:
     """Count the pods on nodes outside the node list by domain; None stands for an unknown domain."""
-    constraint, known = spread.constraint, {node.metadata.name for node in rule_input.audit.nodes.nodes}
+    constraint, names_of_nodes = spread.constraint, {node.metadata.name for node in rule_input.audit.nodes.nodes}
     pods: Counter[str | None] = Counter()
     if constraint.selector is not None:
         for labels, per_node in rule_input.audit.snapshot.population(rule_input.namespace).selected(
             constraint.selector
         ):
-            for node in per_node.keys() - known:
+            for node in per_node.keys() - names_of_nodes:
                 pods[_domain(node, labels, constraint.topology_key)] += per_node[node]
     return pods
 

@@ -31,7 +31,7 @@ def _keyless_nodes(rule_input: RuleInput) -> Iterator[Evidence]:
             values: Values = {
                 "nodes": _nodes(keyless, all_of_them=all_of_them),
                 "topology_key": constraint.topology_key,
-                "effect": _effect(hard=constraint.hard, one=len(keyless) == 1),
+                "effect": _effect(hard=constraint.hard, single=len(keyless) == 1),
             }
             yield Evidence(names(row.pods), values, Severity.WARNING if constraint.hard else Severity.INFO)
             return
@@ -44,10 +44,10 @@ def _nodes(keyless: list[str], *, all_of_them: bool) -> str:
     return f"{capitalized(domains(_HOSTNAME, keyless))} {'lacks' if len(keyless) == 1 else 'lack'}"
 
 
-def _effect(*, hard: bool, one: bool) -> str:
+def _effect(*, hard: bool, single: bool) -> str:
     if hard:
-        return "it never gets one of these pods" if one else "they never get one of these pods"
-    return "its score is the lowest" if one else "their scores are the lowest"
+        return "it never gets one of these pods" if single else "they never get one of these pods"
+    return "its score is the lowest" if single else "their scores are the lowest"
 
 
 def _held_down(rule_input: RuleInput) -> Iterator[Evidence]:

@@ -13,8 +13,8 @@ from kubectl_spread.kube.api import labels
 from kubectl_spread.phrases import capitalized, plural
 from kubectl_spread.render import about, bars, figures, words
 from kubectl_spread.render import findings as grouped
-from kubectl_spread.render.changes import Changes
-from kubectl_spread.render.folding import folded
+from kubectl_spread.render.screen.changes import Changes
+from kubectl_spread.render.screen.folding import folded
 from kubectl_spread.render.terminal import Cell, Column, Terminal, between_phrases, hanging, table
 from kubectl_spread.report.model import Finding, Report, Row, Summary
 from kubectl_spread.report.severity import SEVEREST_FIRST, Severity
@@ -131,25 +131,25 @@ def totals(report: Report, *, notes: bool = True) -> str:
     ``notes`` tells whether findings of the severity ``info`` were printed.
     """
     summary = report.summary
-    shown = [finding for finding in report.findings if notes or finding.severity > Severity.INFO]
+    printed = [finding for finding in report.findings if notes or finding.severity > Severity.INFO]
     counts = ", ".join(
         f"{number} {severity}{'s' if number != 1 and severity is not Severity.INFO else ''}"
         for severity in SEVEREST_FIRST
         if (number := summary.findings.of(severity)) and (notes or severity > Severity.INFO)
     )
-    known = summary.known if isinstance(summary.known, int) else None
-    concerned = len({finding.ref for finding in shown})
+    in_baseline = summary.known if isinstance(summary.known, int) else None
+    concerned = len({finding.ref for finding in printed})
     sentences = [
         f"{counts} in {concerned} of {_workloads(summary)}"
         if counts
-        else _nothing(summary, notes=notes, baseline=known is not None)
+        else _nothing(summary, notes=notes, baseline=in_baseline is not None)
     ]
     if not notes and summary.findings.info:
         sentences.append(f"{plural(summary.findings.info, 'note')} hidden (--severity info)")
     if summary.silenced:
         sentences.append(f"{plural(summary.silenced, 'finding')} silenced")
-    if known is not None:
-        sentences.append(f"{plural(known, 'finding')} in the baseline")
+    if in_baseline is not None:
+        sentences.append(f"{plural(in_baseline, 'finding')} in the baseline")
     if report.cluster.nodes == "none" and _constraints(summary):
         sentences.append("Placement was not evaluated: no nodes")
     if summary.skipped:
