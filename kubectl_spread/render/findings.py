@@ -18,6 +18,8 @@ STYLES: Final = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severit
 _INDENT: Final = "  "
 _DETAIL: Final = "    "
 """The indentation of the objects and the commands of a cause."""
+_PLACEMENT: Final = "SPR3"
+"""The codes of findings about the places of pods begin with this."""
 _CAUSES: Final = 3
 """The most causes of a block that are printed in full."""
 _OBJECTS: Final = 4
@@ -52,7 +54,7 @@ class Block(msgspec.Struct, frozen=True):
 
 
 def blocks(findings: Iterable[Finding]) -> list[Block]:
-    """Return the findings in blocks, the worst first: by severity, then by the number of pods."""
+    """Return the findings in blocks, the worst first: by severity, placement, and the number of pods."""
     grouped: dict[tuple[Severity, str], dict[str, list[Finding]]] = {}
     for finding in findings:
         causes = grouped.setdefault((finding.severity, finding.code), {})
@@ -65,9 +67,10 @@ def _size(cause: Cause) -> tuple[int, int]:
     return len(cause.findings), cause.pods
 
 
-def _importance(block: Block) -> tuple[Severity, int]:
-    findings = block.findings
-    return findings[0].severity, sum(finding.pod_count for finding in findings)
+def _importance(block: Block) -> tuple[Severity, bool, int]:
+    """Return the severity; then pods that are unevenly placed come before what may place others so."""
+    finding = block.findings[0]
+    return finding.severity, finding.code.startswith(_PLACEMENT), sum(each.pod_count for each in block.findings)
 
 
 def text(block: Block, terminal: Terminal, *, namespaces: bool, wide: bool) -> str:

@@ -119,14 +119,14 @@ def test_each_edit_of_a_gated_pod_has_its_own_verdict(release: Release) -> None:
     assert pod_verdicts(release.report) == GATED
 
 
-def test_a_stale_or_removed_label_of_a_gated_pod_is_a_warning(release: Release) -> None:
-    """The scheduler will not respect the constraint of these pods; other edits are notes."""
-    warnings = {
+def test_a_stale_or_removed_label_of_a_gated_pod_is_an_error(release: Release) -> None:
+    """The scheduler will not respect the spec of these pods; other edits are not errors."""
+    errors = {
         (finding["code"], *finding["pods"])
         for finding in release.report["findings"]
-        if finding["severity"] == "warning" and finding["code"] < "SPR2"
+        if finding["severity"] == "error" and finding["code"] < "SPR2"
     }
-    assert warnings == {("SPR101", "changed"), ("SPR102", "removed")}
+    assert errors == {("SPR101", "changed"), ("SPR102", "removed")}
 
 
 def test_the_scheduler_ignores_the_constraint_of_a_stale_pod_alone(release: Release) -> None:
@@ -201,11 +201,11 @@ def test_a_relabelled_pod_still_repels(control_plane: ControlPlane, namespace: s
     accepted = _decision(control_plane, f"{path}/new")
     assert "1 node(s) didn't satisfy existing pods anti-affinity rules" in refused["message"]
     assert (refused["status"], accepted["status"]) == ("False", "True")
-    report = spread.report("-n", namespace)
+    report = spread.report("-n", namespace, status=1)
     where = "spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0]"
     assert pod_verdicts(report, where) == {"repelling": STALE}
     assert [(finding["code"], finding["severity"], finding["pods"]) for finding in report["findings"]] == [
-        ("SPR101", "warning", ["repelling"])
+        ("SPR101", "error", ["repelling"])
     ]
 
 

@@ -166,30 +166,30 @@ def test_a_zone_label_from_binding_is_no_fault(control_plane: ControlPlane, name
     assert {(finding["code"], finding["severity"]) for finding in report["findings"]} == {("SPR110", "warning")}
 
 
-def test_a_relabelled_pending_pod_is_a_warning(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
-    """A pending pod whose stored and current values exclude each other counts nothing."""
+def test_a_relabelled_pending_pod_is_an_error(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
+    """A pending pod whose stored and current values exclude each other counts nothing: exit status 1."""
     labels = {"app": "web", "rev": "r1"}
     control_plane.apply(pod("web", [constraint(match=["rev"])], labels=labels, namespace=namespace, **SCHEDULING_GATE))
     label(control_plane, namespace, "web", "rev=r2")
-    report = spread.report("-n", namespace)
+    report = spread.report("-n", namespace, status=1)
     row = report.row("Pod/web")
     assert (row["pending"], row["verdicts"]) == (1, {"stale-label": 1})
     assert (counts(row), row["selfMatchNum"]) == ({"a": 0, "b": 0, "c": 0}, 0)
-    assert [finding["severity"] for finding in report["findings"]] == ["warning"]
+    assert [finding["severity"] for finding in report["findings"]] == ["error"]
 
 
-def test_a_stale_anti_affinity_is_a_warning(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
+def test_a_stale_anti_affinity_is_an_error(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
     """A running pod's required anti-affinity still repels by the old value."""
     term = {"topologyKey": HOSTNAME, "labelSelector": {"matchLabels": {"app": "web"}}, "matchLabelKeys": ["rev"]}
     required = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
     web = deployment(labels={"app": "web", "rev": "r1"}, namespace=namespace, affinity=required)
     changed, *_ = roll_out(control_plane, web)
     label(control_plane, namespace, changed, "rev=r2")
-    report = spread.report("-n", namespace)
+    report = spread.report("-n", namespace, status=1)
     path = "spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0]"
     assert report.verdicts("Deployment/web", path) == {"merged": 2, "stale-label": 1}
     assert [(finding["code"], finding["severity"], finding["pods"]) for finding in report["findings"]] == [
-        ("SPR101", "warning", [changed])
+        ("SPR101", "error", [changed])
     ]
 
 

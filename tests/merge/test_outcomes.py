@@ -200,7 +200,7 @@ AGAIN = "a re-creation would store"
         pytest.param(
             spread(REV_R1, REV_R1),
             (),
-            ["rev In [r1] stays: rev stands 2 times in the selector, which no merge leaves behind"],
+            ["rev In [r1] stays: rev appears 2 times in the selector, which no merge leaves behind"],
             id="duplicated",
         ),
         pytest.param(
