@@ -10,6 +10,7 @@ from msgspec import UnsetType
 
 from kubectl_spread.audit.merge.verdicts import Verdict
 from kubectl_spread.phrases import plural
+from kubectl_spread.render import words
 from kubectl_spread.report.model import FieldRef, Finding, Report, Row, Summary
 
 _QUIET: Final = frozenset({Verdict.MERGED, Verdict.BIND_LABEL, Verdict.SCHEDULER_MERGED, Verdict.AUTHORED})
@@ -66,6 +67,13 @@ def concerned(finding: Finding, pods: int) -> str:
     if pods:
         return f"{finding.pod_count} of {plural(pods, 'pod')}"
     return plural(finding.pod_count, "pod") if finding.pods else "pod template"
+
+
+def selected(summary: Summary) -> str:
+    """Return which rules ran if these are not all; else ""."""
+    if isinstance(summary.selected, UnsetType):
+        return ""
+    return f"only these rules ran: {words.safe(', '.join(summary.selected))}"
 
 
 def skipped(summary: Summary) -> str:

@@ -283,7 +283,8 @@ class Summary(Part, frozen=True, kw_only=True):
     """Totals; ``templates`` are pod templates, and ``template_constraints`` are in them.
 
     ``skipped`` maps a reason to a number of objects or lists. ``known`` findings are in the baseline and left out;
-    ``gone`` findings are in the baseline and no longer occur.
+    ``gone`` findings are in the baseline and no longer occur. ``selected`` are the rules of ``--select``, as
+    written there.
     """
 
     pods: int
@@ -292,6 +293,7 @@ class Summary(Part, frozen=True, kw_only=True):
     template_constraints: int | UnsetType = UNSET
     constraints: int
     findings: FindingCounts
+    selected: list[str] | UnsetType = UNSET
     silenced: int
     known: int | UnsetType = UNSET
     gone: int | UnsetType = UNSET

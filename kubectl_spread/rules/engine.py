@@ -122,6 +122,7 @@ def complete(
             template_constraints=sum(len(template.terms) for template in audit.templates) if audit.templates else UNSET,
             constraints=len(rows),
             findings=model.FindingCounts(**{severity.value: counts[severity] for severity in Severity}),
+            selected=list(selection.select) or UNSET,
             silenced=len(findings) - len(loud),
             known=UNSET if baseline is None else len(loud) - len(new),
             gone=model.unset_none(gone),

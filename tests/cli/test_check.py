@@ -310,6 +310,16 @@ def test_select_ignore_and_annotations_silence_rules(
     assert json_report["summary"]["silenced"] == silenced
 
 
+@pytest.mark.parametrize("form", ["table", "html"])
+def test_an_answer_says_which_rules_ran(directory: Path, form: str) -> None:
+    (directory / "one.json").write_text(json.dumps(healthy("one")))
+    assert (
+        "Only these rules ran: SPR1, hard-skew."
+        in run("check", "-f", "one.json", "--select", "SPR1,hard-skew", "-o", form).stdout
+    )
+    assert "Only these rules ran" not in run("check", "-f", "one.json", "-o", form).stdout
+
+
 def test_files_directories_and_directories_within_are_read(directory: Path) -> None:
     (directory / "more" / "deep").mkdir(parents=True)
     (directory / "one.json").write_text(json.dumps(healthy("one")))

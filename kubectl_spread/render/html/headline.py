@@ -10,7 +10,7 @@ from msgspec import UnsetType
 
 from kubectl_spread.kube.api.labels import ZONE
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.phrases import domains, listed, plural
+from kubectl_spread.phrases import capitalized, domains, listed, plural
 from kubectl_spread.render import figures, words
 from kubectl_spread.report.model import FieldRef, Finding, Report, Row, Summary
 from kubectl_spread.report.severity import Severity
@@ -194,6 +194,13 @@ def _left_out(report: Report) -> Iterator[str]:
         yield "Zones are known from pods only, so zones without pods are missing."
     if summary.skipped:
         yield f"{words.safe(figures.skipped(summary)).capitalize()}."
+    yield from _withheld(summary)
+
+
+def _withheld(summary: Summary) -> Iterator[str]:
+    """Yield sentences about findings that the options leave out."""
+    if selected := figures.selected(summary):
+        yield f"{capitalized(selected)}."
     if summary.silenced:
         yield f"{plural(summary.silenced, 'finding')} silenced."
     if isinstance(summary.known, int):

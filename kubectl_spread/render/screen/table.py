@@ -150,6 +150,8 @@ def totals(report: Report, *, notes: bool = True) -> str:
         sentences.append(f"{plural(summary.silenced, 'finding')} silenced")
     if in_baseline is not None:
         sentences.append(f"{plural(in_baseline, 'finding')} in the baseline")
+    if selected := figures.selected(summary):
+        sentences.append(capitalized(selected))
     if report.cluster.nodes == "none" and _constraints(summary):
         sentences.append("Placement was not evaluated: no nodes")
     if summary.skipped:

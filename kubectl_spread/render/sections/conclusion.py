@@ -177,6 +177,8 @@ def _limits(explanation: Explanation) -> Iterator[str]:
             f"not checked: the scheduler's default constraints, which apply to {pods} without constraints "
             "(--defaults or --scheduler-config)."
         )
+    if selected := figures.selected(summary):
+        yield f"{selected}."
     if summary.silenced:
         yield f"not shown: {plural(summary.silenced, 'silenced finding')}."
     if summary.skipped:
