@@ -262,6 +262,7 @@ def _commands(remedy: Remedy, rule_input: RuleInput, evidence: Evidence, flags: 
     commands = list(remedy.commands)
     if remedy.patch and not in_file(rule_input):
         commands.append(patched(rule_input.workload, remedy.patch))
+    commands += remedy.after
     deleted = (name for command in commands for name in deleted_pods(command))
     names = (rule_input.namespace, rule_input.workload.name, *evidence.pods, *deleted)
     return [line(command, flags) for command in commands] if all(map(is_object_name, names)) else []

@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 
 from kubectl_spread.audit.merge.verdicts import Verdict
+from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.phrases import named
 from kubectl_spread.report.model import Operation
@@ -32,6 +33,7 @@ _FIXED: Final = {
     "Pod": "The spec of a pod cannot change: delete the pod and create it again from a corrected manifest",
 }
 """Maps each kind whose pod spec cannot be changed to the way to replace the object."""
+_WAITS: Final = "A StatefulSet waits for pending pods instead of replacing them, so delete them after the patch"
 _FEW: Final = 3
 """The most pods that a command names to replace only them."""
 
@@ -43,11 +45,13 @@ class Remedy(msgspec.Struct, frozen=True):
         text: A template of the evidence's values.
         commands: Lines for a shell, to run in this order, each as words; a word of ``PIPES`` is not quoted.
         patch: A JSON patch of the finding's object that ends the finding.
+        after: Commands to run once the patch is applied.
     """
 
     text: str
     commands: tuple[tuple[str, ...], ...] = ()
     patch: tuple[Operation, ...] = ()
+    after: tuple[tuple[str, ...], ...] = ()
 
 
 def literal(text: str) -> str:
@@ -84,7 +88,29 @@ def changed(text: str, operations: Sequence[Operation], rule_input: RuleInput) -
     if owner is not None or workload.kind not in _COSTS:
         kind, name = (workload.kind, workload.name) if owner is None else (owner.kind, owner.name)
         return Remedy(f"{text}. Change it in {literal(named(kind, name))}, which owns the pods")
-    return Remedy(f"{text}. {_COSTS[workload.kind]}" if operations else text, patch=tuple(operations))
+    if workload.kind == "ReplicaSet" and rule_input.audit.snapshot.ownership.record(workload) is None:
+        whose = literal(named(workload.kind, workload.name))
+        return Remedy(f"{text}. Change it in the object that owns {whose}, which was not read and would undo a patch")
+    if not operations:
+        return Remedy(text)
+    text, after = f"{text}. {_COSTS[workload.kind]}", _waiting_pods(rule_input)
+    return Remedy(f"{text}. {_WAITS}" if after else text, patch=tuple(operations), after=after)
+
+
+def _waiting_pods(rule_input: RuleInput) -> tuple[tuple[str, ...], ...]:
+    """Return the command that deletes the pending pods of a StatefulSet, which would not replace them."""
+    pods = {pod.name: pod for pod in _pods_of(rule_input) if not pod.node and not pod.terminating}
+    if rule_input.workload.kind != "StatefulSet" or not pods:
+        return ()
+    return (delete(rule_input.namespace, sorted(pods)),)
+
+
+def _pods_of(rule_input: RuleInput) -> tuple[PodRecord, ...]:
+    """Return the pods of the workload that were read, some of them twice."""
+    return (
+        *(pod for row in rule_input.rows for pod in row.pods),
+        *(pod for group in rule_input.groups for pod in group.pods),
+    )
 
 
 def delete(namespace: str, pods: Sequence[str]) -> tuple[str, ...]:
@@ -106,11 +132,7 @@ def patched(workload: ObjectRef, operations: Sequence[Operation]) -> tuple[str, 
 
 def replacement(pods: Sequence[str], rule_input: RuleInput) -> Remedy:
     """Return how to replace some pods of the workload, and how many other pods that restarts."""
-    read = (
-        *(pod for row in rule_input.rows for pod in row.pods),
-        *(pod for group in rule_input.groups for pod in group.pods),
-    )
-    terminating = {pod.name: pod.terminating for pod in read}
+    terminating = {pod.name: pod.terminating for pod in _pods_of(rule_input)}
     staying = [name for name in pods if not terminating.get(name)]
     if rule_input.manifest is not None:
         return Remedy("correct the manifest before the pod is created")
@@ -136,7 +158,9 @@ def _restart(rule_input: RuleInput, pods: Sequence[str], number: int) -> Remedy:
     if workload.kind in _RESTARTABLE:
         whom = f"all {number} pods of the workload" if number > 1 else "the pod"
         command = ("kubectl", "rollout", "restart", named(workload.kind, workload.name), "-n", workload.namespace)
-        return Remedy(f"restart {whom}", (command,))
+        waiting = _waiting_pods(rule_input)
+        text = f"restart {whom}, and delete those that are pending, for which a StatefulSet waits"
+        return Remedy(text if waiting else f"restart {whom}", (command, *waiting))
     if workload.kind != "Pod":
         return Remedy("evict the pods: their owner replaces them, and disruption budgets are respected")
     if any(Verdict.DUPLICATE in row.verdicts for row in rule_input.rows):

@@ -73,11 +73,9 @@ def findings_with(codes: tuple[str, ...]) -> Iterator[tuple[Path, list[Json], Au
 
 
 def deletion(finding: Json) -> list[str]:
-    """Return the names of the pods that a command of a finding deletes, unless it saves their manifests first."""
+    """Return the names of the pods that the only command of a finding deletes; none where other commands precede it."""
     commands = [shlex.split(command) for command in finding.get("commands", [])]
-    if any(command[:3] == ["kubectl", "get", "pod"] for command in commands):
-        return []
-    return next((command[5:] for command in commands if command[:4] == ["kubectl", "delete", "pod", "-n"]), [])
+    return commands[0][5:] if commands and commands[0][:4] == ["kubectl", "delete", "pod", "-n"] else []
 
 
 def delete(manifests: list[Json], namespace: str, names: list[str]) -> tuple[list[Json], list[Json]]:
