@@ -76,6 +76,12 @@ def selected(summary: Summary) -> str:
     return f"only these rules ran: {words.safe(', '.join(summary.selected))}"
 
 
+def pending(report: Report) -> str:
+    """Return how many pods are pending, or ""; without nodes pods may be manifests, which are not created yet."""
+    number = 0 if report.cluster.nodes == "none" else sum(group.pending for group in report.groups)
+    return f"{plural(number, 'pod')} {'is' if number == 1 else 'are'} pending" if number else ""
+
+
 def skipped(summary: Summary) -> str:
     """Return the numbers of skipped objects with the reasons, or ""."""
     numbers = ", ".join(f"{number} {_SKIPPED.get(reason, reason)}" for reason, number in summary.skipped.items())

@@ -143,3 +143,16 @@ def test_pods_of_a_daemon_set_that_differ_are_one_finding() -> None:
     counts = {finding["code"]: finding["podCount"] for finding in document["findings"]}
     assert (counts["SPR103"], counts["SPR105"]) == (20, 20)
     assert len({(finding["code"], finding["path"]) for finding in document["findings"]}) == len(document["findings"])
+
+
+@pytest.mark.usefixtures("directory")
+def test_a_pending_pod_without_a_finding_is_not_ok() -> None:
+    pods = [pod_json(name, node=node, constraints=[constraint()]) for name, node in (("web-0", "a1"), ("web-1", ""))]
+    table = text([node_json("a1"), node_json("b1"), *pods])
+    assert [line.split()[-1] for line in table.splitlines() if line.startswith("po/")] == ["ok", "pending"]
+    assert table.endswith("No findings in 2 workloads (2 pods, 2 constraints). 1 pod is pending.\n")
+
+
+@pytest.mark.usefixtures("directory")
+def test_pods_are_not_called_pending_without_nodes() -> None:
+    assert "pending" not in text([pod_json("web-0", stored=False, constraints=[constraint()])])

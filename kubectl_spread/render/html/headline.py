@@ -45,7 +45,7 @@ class Loss(msgspec.Struct, frozen=True):
 
 def headline(report: Report) -> Headline:
     """Return the headline of a report."""
-    facts = [*_facts(report)]
+    facts = [*_facts(report), *filter(None, [figures.pending(report)])]
     severity = max((finding.severity for finding in report.findings), default=None)
     return Headline(facts[0], severity, (*map(_sentence, facts[1:]), *_left_out(report)))
 

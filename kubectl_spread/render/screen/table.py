@@ -152,6 +152,8 @@ def totals(report: Report, *, notes: bool = True) -> str:
         sentences.append(f"{plural(in_baseline, 'finding')} in the baseline")
     if selected := figures.selected(summary):
         sentences.append(capitalized(selected))
+    if pending := figures.pending(report):
+        sentences.append(pending)
     if report.cluster.nodes == "none" and _constraints(summary):
         sentences.append("Placement was not evaluated: no nodes")
     if summary.skipped:
@@ -251,13 +253,21 @@ def _cells(row: Row, findings: Sequence[Finding], layout: Layout, terminal: Term
 
 
 def _status(row: Row, findings: Sequence[Finding]) -> Cell:
-    """Return the name of the row's worst finding; without findings its worst verdict, ``uneven`` or ``ok``."""
+    """Return the name of the row's worst finding; without one its worst verdict, ``uneven``, ``pending`` or ``ok``.
+
+    Pods are pending only where nodes were read: the pods of a manifest are not created yet.
+    """
     worst = max(findings, key=lambda finding: finding.severity, default=None)
     if worst is not None:
         return Cell(_of_pods(worst.name, row), grouped.STYLES[worst.severity])
     if figures.is_doubtful(row):
         return Cell(_of_pods(next(iter(row.verdicts)), row), "yellow")
-    return Cell("uneven", "yellow") if row.exceeds_max_skew else Cell("ok")
+    if row.exceeds_max_skew:
+        return Cell("uneven", "yellow")
+    if row.pending and not isinstance(row.domains, UnsetType):
+        text = "pending" if row.pending == row.pod_count else f"pending {row.pending}/{row.pod_count}"
+        return Cell(text, "yellow")
+    return Cell("ok")
 
 
 def _of_pods(name: str, row: Row) -> str:
