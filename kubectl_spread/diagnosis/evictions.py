@@ -16,6 +16,7 @@ from kubectl_spread.audit.evaluation.obstacles import ObstacleKind
 from kubectl_spread.audit.merge.verdicts import Verdict
 from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
 from kubectl_spread.diagnosis.eviction_plan import EvictionGame, fewest, fullest_first
+from kubectl_spread.diagnosis.skew import why_wait
 from kubectl_spread.kube.scheduler.podtopologyspread.filtering import allow, place
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import named
@@ -183,7 +184,7 @@ def _why_none(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> str:
         return "these pods are of an older revision, which a newer one replaces"
     if audit.revisions.evens_out(row.workload, spread):
         return "without the pods of older revisions it is within maxSkew: the rollout replaces these"
-    return ""
+    return why_wait(row)
 
 
 def _other_target(row: EvaluatedConstraint, audit: Audit) -> str:
@@ -202,11 +203,14 @@ def _other_target(row: EvaluatedConstraint, audit: Audit) -> str:
 def _candidates(
     replacement: _Replacement, pods: Iterable[PodRecord], spread: Spread, audit: Audit
 ) -> dict[str, Sequence[PodRecord]]:
-    """Return the pods that an owner would replace, by domain: first pods whose room is lost, then by name."""
+    """Return the pods that an owner would replace, by domain: first pods whose room is lost, then by name.
+
+    A Job counts a deleted pod as failed.
+    """
     by_domain: dict[str, list[PodRecord]] = {}
     for pod in pods:
-        domain = spread.domains.value_of.get(pod.node)
-        if domain is not None and not pod.terminating and pod.pod_class.owner is not None:
+        domain, owner = spread.domains.value_of.get(pod.node), pod.pod_class.owner
+        if domain is not None and not pod.terminating and owner is not None and owner.kind != "Job":
             by_domain.setdefault(domain, []).append(pod)
     return {
         domain: sorted(pods, key=lambda pod: (not replacement.loses_room(pod, audit), pod.name))

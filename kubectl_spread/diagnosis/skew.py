@@ -9,6 +9,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping
 from enum import StrEnum
+from typing import Final
 
 import msgspec
 
@@ -129,6 +130,21 @@ def fewest_moves(counts: Mapping[int, int], *, max_skew: int, highest: int) -> i
     minima = range(min(highest, *counts), highest + 1)
     crossing = bisect_left(minima, x=True, key=lambda minimum: away(minimum) <= arriving(minimum))
     return min(max(away(minimum), arriving(minimum)) for minimum in minima[max(0, crossing - 1) : crossing + 1])
+
+
+_AWAITED: Final = "nothing to do until the pending pods are placed, which may end the skew"
+_RETURNING: Final = "nothing to do until the StatefulSet has replaced the terminating pods, which may end the skew"
+_OF_A_JOB: Final = "nothing to do: the pods of a Job end by themselves, and a Job counts a deleted pod as failed"
+
+
+def why_wait(row: EvaluatedConstraint) -> str:
+    """Return why no pod of a row should be deleted now; "" where one may be."""
+    if any(not pod.node and not pod.terminating and pod.pod_class.stored for pod in row.pods):
+        return _AWAITED
+    if row.workload.kind == "StatefulSet" and any(pod.terminating for pod in row.pods):
+        return _RETURNING
+    owners = (pod.pod_class.owner for pod in row.pods)
+    return _OF_A_JOB if any(owner is not None and owner.kind == "Job" for owner in owners) else ""
 
 
 def _passing(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> Passing | None:

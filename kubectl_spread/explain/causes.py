@@ -42,6 +42,7 @@ class CauseName(StrEnum):
 _CLOSED: Final = {
     ObstacleKind.CORDONED: CauseName.DRAINED_DOMAIN,
     ObstacleKind.TAINTED: CauseName.TAINTED_DOMAIN,
+    ObstacleKind.UNHEALTHY: CauseName.TAINTED_DOMAIN,
     ObstacleKind.FULL: CauseName.FULL_DOMAIN,
     ObstacleKind.EXCLUDED: CauseName.NODE_AFFINITY,
     ObstacleKind.CONSTRAINED: CauseName.HARD_CONSTRAINT,

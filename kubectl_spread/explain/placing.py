@@ -23,6 +23,7 @@ from kubectl_spread.report import model
 _FILTERS: Final = {
     ObstacleKind.CORDONED: "cordon",
     ObstacleKind.TAINTED: "taints",
+    ObstacleKind.UNHEALTHY: "taints",
     ObstacleKind.EXCLUDED: "nodeAffinity",
     ObstacleKind.FULL: "resources",
 }

@@ -138,6 +138,8 @@ def replacement(pods: Sequence[str], rule_input: RuleInput) -> Remedy:
         return Remedy("correct the manifest before the pod is created")
     if pods and not staying:
         return Remedy("wait until they are gone: they are terminating")
+    if any(pod.pod_class.owner is not None and pod.pod_class.owner.kind == "Job" for pod in _pods_of(rule_input)):
+        return Remedy("wait until the pods end: a Job counts a deleted pod as failed")
     workload = rule_input.workload
     others = sum(not gone for gone in terminating.values()) - len(staying)
     restart_all = _restart(rule_input, staying, len(staying) + others)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
+from typing import Final
 
 import msgspec
 
@@ -16,12 +17,22 @@ from kubectl_spread.kube.scheduler import taints
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeSets
 from kubectl_spread.phrases import plural
 
+_CONDITIONS: Final = frozenset(
+    f"node.kubernetes.io/{condition}"
+    for condition in (
+        *("not-ready", "unreachable", "network-unavailable"),
+        *("memory-pressure", "disk-pressure", "pid-pressure"),
+    )
+)
+"""Taints that Kubernetes sets, and removes, with the conditions of a node."""
+
 
 class ObstacleKind(StrEnum):
     """Why a node will not take a pod, whatever its constraints say."""
 
     CORDONED = "cordoned"
     TAINTED = "tainted"
+    UNHEALTHY = "unhealthy"
     EXCLUDED = "excluded"
     FULL = "full"
     CONSTRAINED = "constrained"
@@ -82,8 +93,10 @@ class Obstacles:
             comparison = self._behaviour.toleration_comparison
             taint = taints.find_untolerated(node.spec.taints, placement.tolerations, comparison_operators=comparison)
             value = f"={taint.value}" if taint and taint.value else ""
+            unhealthy = taint is not None and taint.key in _CONDITIONS
             return Obstacle(
-                ObstacleKind.TAINTED, f"untolerated taint {taint.key}{value}:{taint.effect}" if taint else ""
+                ObstacleKind.UNHEALTHY if unhealthy else ObstacleKind.TAINTED,
+                f"untolerated taint {taint.key}{value}:{taint.effect}" if taint else "",
             )
         if not usable.fits:
             return Obstacle(ObstacleKind.EXCLUDED, "node affinity or nodeSelector does not match")

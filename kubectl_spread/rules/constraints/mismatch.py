@@ -17,6 +17,7 @@ from kubectl_spread.rules.rule_input import RuleInput
 from kubectl_spread.rules.variants import TermVariant
 
 _FIND_THE_WRITER: Final = "find the mutating webhook or the edit that changed the label. Then {restart}"
+_OF_A_POD: Final = "make labelSelector and the labels of the pod agree"
 _RESTART_OR_FIND: Final = "if the template is newer than the pods, {restart}. If not, find what changed the label"
 
 
@@ -34,7 +35,7 @@ def _self_mismatch(rule_input: RuleInput) -> Iterator[Evidence]:
         else:
             changed.append((variant, _mismatch(variant, owner)))
             fixes.append(_FIND_THE_WRITER if owner.ref.kind in FIXED_TEMPLATES else _RESTART_OR_FIND)
-    yield from together(authored)
+    yield from together(authored, fix=_OF_A_POD if rule_input.workload.kind == "Pod" else None)
     yield from together(changed, fix=fixes[0] if fixes else None)
 
 

@@ -27,6 +27,7 @@ _POLICIES: Final = {"nodeAffinityPolicy": "node_affinity_policy", "nodeTaintsPol
 _TAINTS: Final = {
     ObstacleKind.CORDONED: "uncordon its nodes",
     ObstacleKind.TAINTED: "remove the taints that the pods do not tolerate",
+    ObstacleKind.UNHEALTHY: "repair its nodes, whose taints Kubernetes removes when they are healthy",
 }
 """Maps each cause that ends with a taint to the way to end it."""
 

@@ -62,12 +62,13 @@ def _only_others_fill_a_domain(row: EvaluatedConstraint, spread: Spread, audit: 
 def _values(spread: Spread, rule_input: RuleInput, workloads: str, *, only_others: bool) -> Values:
     foreign = rule_input.audit.counted.of(rule_input.namespace, spread).pods.of_others(rule_input.workload)
     alone = spread.without(foreign).skew
-    effect = f" The skew is {spread.skew} with them and {alone} without them."
+    them = "it" if foreign.total() == 1 else "them"
+    effect = f" The skew is {spread.skew} with {them} and {alone} without {them}."
     if only_others:
         fullest = min(domain for domain, number in spread.match_num.items() if number == spread.match_num.most)
         closed = "takes no new pods" if spread.constraint.hard else "has the lowest score for new pods"
         where = capitalized(domains(spread.constraint.topology_key, [fullest]))
-        effect += f" {where} {closed} because of them (maxSkew {spread.constraint.max_skew})."
+        effect += f" {where} {closed} because of {them} (maxSkew {spread.constraint.max_skew})."
     return {
         "others": plural(foreign.total(), "pod"),
         "workloads": workloads,

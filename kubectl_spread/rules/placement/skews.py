@@ -9,7 +9,7 @@ import msgspec
 
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.diagnosis.evictions import Plan, plan
-from kubectl_spread.diagnosis.skew import Passing, Skew, skew_of
+from kubectl_spread.diagnosis.skew import Passing, Skew, skew_of, why_wait
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import capitalized, domains, named, plural, some, value
 from kubectl_spread.report.severity import Severity
@@ -111,7 +111,7 @@ def _hard_fix(skew: Skew, evictions: Plan | None, rule_input: RuleInput) -> Reme
         return _other_fix(skew, rule_input) or None
     if not evictions.pods:
         return literal(evictions.reason)
-    deletion = _deletion(evictions.pods, rule_input)
+    deletion = _deletion(evictions.pods, skew, rule_input)
     return msgspec.structs.replace(
         deletion, text=f"{deletion.text}; {_outcome(evictions, skew.spread.constraint.topology_key)}"
     )
@@ -132,7 +132,7 @@ def _soft_fix(skew: Skew, rule_input: RuleInput) -> Remedy | str:
     if fix := _other_fix(skew, rule_input):
         return fix
     pods = skew.pods[: skew.must_go]
-    deletion = _deletion(pods, rule_input)
+    deletion = _deletion(pods, skew, rule_input)
     what = f"delete {len(pods)} of these pods" if len(pods) > _NAMED else deletion.text
     text = f"{what} when convenient, because the scheduler prefers emptier domains, or use DoNotSchedule"
     return msgspec.structs.replace(deletion, text=text)
@@ -147,13 +147,16 @@ def _other_fix(skew: Skew, rule_input: RuleInput) -> str:
     if skew.kept_away is not None:
         return "nothing to do until a node of a lower domain can take a pod"
     if rule_input.workload.kind != "Pod":
-        return ""
+        return why_wait(skew.row)
     pods = skew.spread.match_num.most
     return "{restart}" + (f". Replacing {skew.must_go} of the {pods} pods is enough" if skew.must_go < pods else "")
 
 
-def _deletion(pods: Sequence[PodRecord], rule_input: RuleInput) -> Remedy:
-    """Return the deletion of pods, or for many a reference to ``explain``, which names them."""
+def _deletion(pods: Sequence[PodRecord], skew: Skew, rule_input: RuleInput) -> Remedy:
+    """Return the deletion of pods, or for many a reference to ``explain``, which names them.
+
+    Workloads that fill a domain together get the same text, so that it is printed once for all of them.
+    """
     if len(pods) > _NAMED:
         workload = named(rule_input.workload.kind, rule_input.workload.name)
         return Remedy(
@@ -163,7 +166,8 @@ def _deletion(pods: Sequence[PodRecord], rule_input: RuleInput) -> Remedy:
     these = "this pod" if len(pods) == 1 else f"these {len(pods)} pods"
     owners = {rule_input.audit.snapshot.workload(pod) for pod in pods}
     whose = sorted(named(owner.kind, owner.name) for owner in owners)
-    text = f"delete {these}" if owners == {rule_input.workload} else f"delete {these} (of {some(whose)})"
+    alone = owners == {rule_input.workload} and len(skew.pods) == skew.spread.match_num.most * len(skew.domains)
+    text = f"delete {these}" if alone else f"delete {these} (of {some(whose)})"
     return Remedy(literal(text), (delete(rule_input.namespace, names(pods)),))
 
 
@@ -189,7 +193,10 @@ HARD_SKEW: Final = Rule(
         ),
     ),
     remedies=("command",),
-    no_remedy="No command is given where replacements would not, or not surely, go to a lower domain.",
+    no_remedy=(
+        "No command is given where replacements would not, or not surely, go to a lower domain, while pods are "
+        "pending or a StatefulSet replaces one, and for pods of a Job."
+    ),
     needs_nodes=True,
     parts=InputPart.COUNTS,
     check=_hard_skew,
@@ -217,7 +224,10 @@ SOFT_SKEW: Final = Rule(
         (Severity.INFO, "In all other cases, because the constraint is a preference."),
     ),
     remedies=("command",),
-    no_remedy="No command is given where no lower domain would take a replacement, or where a rollout ends the skew.",
+    no_remedy=(
+        "No command is given where no lower domain would take a replacement, where a rollout ends the skew, while pods "
+        "are pending or a StatefulSet replaces one, and for pods of a Job."
+    ),
     needs_nodes=True,
     parts=InputPart.COUNTS,
     check=_soft_skew,
