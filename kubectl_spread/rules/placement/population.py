@@ -76,7 +76,7 @@ def _with_revision_key(term: TopologyTerm, rule_input: RuleInput, key: str) -> R
     keys = list(term.match_label_keys)
     operations = (
         patches.same_topology(term, rule_input),
-        *((patches.test(path, keys),) if keys else ()),
+        patches.test(path, keys or None),
         Operation(op="add", path=path.pointer, value=[*keys, key]),
     )
     return changed(
