@@ -37,6 +37,8 @@ def rollout(uneven: UnevenRow) -> Proof | None:
 
 
 def _continuing(uneven: UnevenRow, older: Counter[str]) -> Proof | None:
+    if older.total() == uneven.spread.match_num.total:
+        return Proof(Confidence.CERTAIN, "All counted pods are of older revisions, which a newer one replaces.")
     without = uneven.spread.without(older)
     pods = f"{plural(older.total(), 'pod')} of older revisions"
     if uneven.settled_by(without):
