@@ -22,6 +22,7 @@ STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 USER_AGENT = "tests"
 NOT_FOUND = 404
 CONFLICT = 409
+INVALID = 422
 _ERRORS = 400
 _CONNECTIONS = 8
 

@@ -106,8 +106,7 @@ def test_a_cordoned_zone_is_a_cause(control_plane: ControlPlane, namespace: str,
     assert (waiting["pods"], waiting["allowed"]) == ([pending], [])
     assert [(node["filter"], node["nodes"]) for node in waiting["refused"]] == [
         ("cordon", ["c1", "c2"]),
-        ("spread", ["a1", "a2"]),
-        ("spread", ["b1", "b2"]),
+        ("spread", ["a1", "a2", "b1", "b2"]),
     ]
     assert waiting["event"]["pod"] == pending
     assert NOT_MATCHED in waiting["event"]["message"]
