@@ -20,6 +20,7 @@ PIPES: Final = (">", "|", "&&")
 _FILTERS: Final = ("merge", "unmerge")
 """Commands of the plugin that read a file and no cluster."""
 _DELETE: Final = ("kubectl", "delete", "pod", "-n")
+_DELETE_IF_PRESENT: Final = ("kubectl", "delete", "pod", "--ignore-not-found", "-n")
 _RESTARTABLE: Final = ("Deployment", "StatefulSet", "DaemonSet")
 _COSTS: Final = {
     **dict.fromkeys(_RESTARTABLE, "The patch restarts all pods of the workload"),
@@ -33,7 +34,10 @@ _FIXED: Final = {
     "Pod": "The spec of a pod cannot change: delete the pod and create it again from a corrected manifest",
 }
 """Maps each kind whose pod spec cannot be changed to the way to replace the object."""
-_WAITS: Final = "A StatefulSet waits for pending pods instead of replacing them, so delete them after the patch"
+_WAITS: Final = (
+    "A StatefulSet waits for pending pods instead of replacing them, unless its podManagementPolicy is Parallel, so "
+    "delete them after the patch"
+)
 _FEW: Final = 3
 """The most pods that a command names to replace only them."""
 
@@ -98,11 +102,14 @@ def changed(text: str, operations: Sequence[Operation], rule_input: RuleInput) -
 
 
 def _waiting_pods(rule_input: RuleInput) -> tuple[tuple[str, ...], ...]:
-    """Return the command that deletes the pending pods of a StatefulSet, which would not replace them."""
+    """Return the command that deletes the pending pods of a StatefulSet, for which it may wait.
+
+    With the podManagementPolicy Parallel it may have replaced them before the command runs.
+    """
     pods = {pod.name: pod for pod in _pods_of(rule_input) if not pod.node and not pod.terminating}
     if rule_input.workload.kind != "StatefulSet" or not pods:
         return ()
-    return (delete(rule_input.namespace, sorted(pods)),)
+    return ((*_DELETE_IF_PRESENT, rule_input.namespace, *sorted(pods)),)
 
 
 def _pods_of(rule_input: RuleInput) -> tuple[PodRecord, ...]:
@@ -119,9 +126,11 @@ def delete(namespace: str, pods: Sequence[str]) -> tuple[str, ...]:
 
 
 def deleted_pods(command: Sequence[str]) -> tuple[str, ...]:
-    """Return the pods that a command of ``delete`` deletes; none for another command."""
-    size = len(_DELETE)
-    return tuple(command[size + 1 :]) if tuple(command[:size]) == _DELETE else ()
+    """Return the pods that a command deletes; none for a command that deletes no pods."""
+    for beginning in (_DELETE, _DELETE_IF_PRESENT):
+        if tuple(command[: len(beginning)]) == beginning:
+            return tuple(command[len(beginning) + 1 :])
+    return ()
 
 
 def patched(workload: ObjectRef, operations: Sequence[Operation]) -> tuple[str, ...]:
