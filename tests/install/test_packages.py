@@ -42,7 +42,7 @@ def test_kubectl_finds_what_is_installed(
     assert {point.name for point in declared} <= {path.name for path in programs.iterdir()}
     spread = Spread(programs, web.environment())
     assert spread("--version").stdout.startswith(f"kubectl-spread {__version__} ")
-    assert "18 pods, " in spread(*_SAMPLE).stdout
+    assert "18 pods in 5 workloads" in spread(*_SAMPLE).stdout
     assert spread.report().row("Deployment/web")["verdicts"] == {"merged": 3}
 
 

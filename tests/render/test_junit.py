@@ -55,7 +55,8 @@ def test_reports_match_their_golden_files(cluster: str, golden: Golden) -> None:
 
 
 def test_cases_have_positions_in_files(golden: Golden) -> None:
-    golden(GOLDEN / "located.junit.xml", junit(locations.several()))
+    # Before Python 3.13 quotes are escaped outside attributes too.
+    golden(GOLDEN / "located.junit.xml", junit(locations.several()).replace("&quot;", '"'))
 
 
 @pytest.mark.parametrize("cluster", REPORTS)
