@@ -42,6 +42,8 @@ _IN_A_ROLLOUT: Final = ("bad-older-revision", "bad-uneven-after-the-rollout", "b
 """Examples with pods of two revisions, which the controllers of a cluster would not leave as they are."""
 _LATE: Final = ("SPR105",)
 """Rules about labels that came after the pods, so that the pod template does not have them."""
+_SETTLED: Final = 120
+"""Seconds: controllers and the scheduler wait up to 30 each before they watch a restarted API server again."""
 _FIXED: Final = ("Pod", "Job")
 """Kinds whose pod spec the API does not change, so that only the manifest can be patched."""
 
@@ -122,7 +124,11 @@ def _settle(cluster: ControlPlane, namespace: str) -> None:
             since, last = time.monotonic(), now
         return time.monotonic() - since > _QUIET
 
-    cluster.wait_for(quiet, timeout=60, what="the pods are settled")
+    try:
+        cluster.wait_for(quiet, timeout=_SETTLED, what="the pods are settled")
+    except TimeoutError as error:
+        workloads = {each["metadata"]["name"]: each["status"] for each in _workloads(cluster, namespace)}
+        raise AssertionError(f"{last}: {workloads}") from error
 
 
 def _workloads(cluster: ControlPlane, namespace: str) -> Iterator[Json]:
