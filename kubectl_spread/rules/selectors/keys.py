@@ -53,7 +53,9 @@ def _absent_key(rule_input: RuleInput) -> Iterator[Evidence]:
         values = _values(members_by_key, members[0].term.match_label_keys, kind)
         pod_names = {member.pod.name for member in members}
         advices = {key: _advice(key, kind, pod_class.labels) for key in sorted(members_by_key)}
-        fix = _fix(advices, [member.term for member in members], rule_input)
+        # A pod is a member for each of its keys.
+        terms = {id(member.term): member.term for member in members}.values()
+        fix = _fix(advices, list(terms), rule_input)
         yield Evidence(tuple(sorted(pod_names)), values, fix=fix)
 
 
@@ -90,16 +92,15 @@ def _values(keys: Iterable[str], match_label_keys: Iterable[str], kind: str) -> 
 def _fix(advices: Mapping[str, _Advice], terms: Sequence[TopologyTerm], rule_input: RuleInput) -> Remedy:
     """Return the replacement of each key, as a patch if all are known and all terms list the same keys."""
     text = ". ".join(dict.fromkeys(capitalized(advice.text) for advice in advices.values()))
-    operations = [_operations(term, advices, rule_input) for term in terms]
+    replacements = {key: advice.replacement for key, advice in advices.items() if advice.replacement is not None}
+    complete = len(replacements) == len(advices)
+    operations = [_operations(term, replacements, rule_input) if complete else () for term in terms]
     alike = all(of_term == operations[0] for of_term in operations)
     return changed(literal(text), operations[0] if alike else (), rule_input)
 
 
-def _operations(term: TopologyTerm, advices: Mapping[str, _Advice], rule_input: RuleInput) -> tuple[Operation, ...]:
-    """Return the operations that replace or remove keys; none if a replacement is unknown."""
-    replacements = {key: advice.replacement for key, advice in advices.items() if advice.replacement is not None}
-    if len(replacements) < len(advices):
-        return ()
+def _operations(term: TopologyTerm, replacements: Mapping[str, str], rule_input: RuleInput) -> tuple[Operation, ...]:
+    """Return the operations that replace keys, or remove those whose replacement is ""."""
     taken = {*term.match_label_keys, *term.mismatch_label_keys, *term.mentions}
     useful = {key: new for key, new in replacements.items() if new and new not in taken}
     replacing = [
