@@ -12,7 +12,9 @@ from pathlib import Path
 import click
 import pytest
 
+from kubectl_spread.app import arguments
 from kubectl_spread.cli import cli
+from kubectl_spread.errors import UsageError
 from tests.generated import ROOT
 
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -85,8 +87,8 @@ def test_commands_can_be_called(page: Path) -> None:
     for words in commands(page):
         try:
             parse(words)
-        except click.UsageError as error:
-            pytest.fail(f"kubectl spread {shlex.join(words)}: {error.format_message()}")
+        except (click.UsageError, UsageError) as error:
+            pytest.fail(f"kubectl spread {shlex.join(words)}: {error}")
 
 
 def parse(words: list[str]) -> None:
@@ -94,17 +96,20 @@ def parse(words: list[str]) -> None:
 
     Raises:
         click.UsageError: The command does not take them.
+        UsageError: They name no objects.
     """
     context = click.Context(cli, **cli.context_settings)
     _, command, rest = cli.resolve_command(context, words)
     assert command is not None
     # A sentence may name a command without its required arguments.
     with suppress(click.MissingParameter) if not rest else nullcontext():
-        command.make_context(words[0], rest, parent=context)
+        parameters = command.make_context(words[0], rest, parent=context).params
+        if not parameters.get("manifests"):
+            arguments.parse(parameters.get("arguments", ()))
 
 
 def test_the_commands_of_pages_are_found() -> None:
-    assert ["check", "deploy/web", "sts"] in list(commands(ROOT / "README.md"))
+    assert ["check", "deploy/web", "sts/db"] in list(commands(ROOT / "README.md"))
     assert ["explain", "POD"] in list(commands(ROOT / "docs" / "troubleshooting.md"))
     assert ["check", "-f", "-", "--server-version", "1.37"] in list(commands(ROOT / "docs" / "ci.md"))
 
