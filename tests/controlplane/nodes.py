@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -131,13 +131,12 @@ class FakeKubelet:
 
     def _work(self) -> None:
         while not self._stopping.wait(self._interval):
-            try:
+            # The apiserver restarts, or refuses a pod that a test has written to etcd; a kubelet would try again.
+            with suppress(ApiError, urllib3.exceptions.HTTPError):
                 run_pods(self._client)
-                if self._deletions:
+            if self._deletions:
+                with suppress(ApiError, urllib3.exceptions.HTTPError):
                     finish_deletions(self._client)
-            except (ApiError, urllib3.exceptions.HTTPError):
-                # The apiserver restarts, and a kubelet would try again.
-                continue
 
 
 @contextmanager

@@ -36,6 +36,7 @@ class Answer:
     @property
     def report(self) -> Report:
         """The report that ``-o json`` printed."""
+        assert self.stdout, f"exit status {self.status}: {self.stderr}"
         return Report(contract.loaded(self.stdout))
 
     @property

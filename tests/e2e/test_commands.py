@@ -39,7 +39,7 @@ _SAVING: Final = ("SPR207",)
 _OF_FILES: Final = ("SPR208",)
 """Rules about pod templates that have no pods yet; the controllers of a cluster create pods at once."""
 _IN_A_ROLLOUT: Final = ("bad-older-revision", "bad-uneven-after-the-rollout", "bad-uneven-until-the-old-are-gone")
-"""Examples with pods of two revisions, which controllers would not leave as they are; ``test_old_revisions`` has these."""
+"""Examples with pods of two revisions, which controllers would not leave as they are: see ``test_old_revisions``."""
 _LATE: Final = ("SPR105",)
 """Rules about labels that came after the pods, so that the pod template does not have them."""
 _SETTLED: Final = 120
