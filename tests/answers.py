@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 from typing import Final
 
 from click.testing import CliRunner
 
 from kubectl_spread.cli import cli
+from kubectl_spread.errors import STDIN
 from kubectl_spread.render.screen import table
 from kubectl_spread.render.screen.changes import Changes
 from kubectl_spread.render.screen.table import Layout
@@ -19,6 +21,8 @@ from tests.sources.server import Reply, Request, Server, serve, status
 from tests.terminals import printed
 
 COLUMNS: Final = 100
+NOTES: Final = ("check", "--severity", "info", "--color=never")
+"""Arguments that show all findings."""
 VERSION: Final = Reply(body=b'{"major": "1", "minor": "37", "gitVersion": "v1.37.1"}')
 FORBIDDEN: Final = status(
     403, "Forbidden", 'pods is forbidden: User "jane" cannot list resource "pods" in API group "" at the cluster scope'
@@ -46,6 +50,27 @@ def explain(command: str, path: str, paragraphs: int) -> str:
     """Return an explanation on a live cluster, and the first paragraphs of what it prints for a file."""
     answer = _on_file(command, path).split("\n\n")
     return _block(command, "\n\n".join(answer[:paragraphs]) + ("\n…" if answer[paragraphs:] else ""))
+
+
+def piped(renderer: str, path: Path) -> str:
+    """Return a check of what another program renders; a file has its output."""
+    return piped_block(renderer, printed(COLUMNS, *NOTES, "-f", "-", stdin=path.read_bytes()))
+
+
+def piped_block(renderer: str, answer: str) -> str:
+    """Return a command that pipes its output into a check, and the answer."""
+    return _console(f"{renderer} | kubectl spread {shlex.join(NOTES[:-1])} -f -", answer)
+
+
+def kustomized(directory: str, path: Path) -> str:
+    """Return a check of a kustomization; a file has what kubectl renders for it."""
+    answer = printed(COLUMNS, *NOTES, "-f", "-", stdin=path.read_bytes())
+    return kustomized_block(directory, answer.replace(f"{STDIN}:", f"{directory}:"))
+
+
+def kustomized_block(directory: str, answer: str) -> str:
+    """Return the check of a kustomization, and the answer."""
+    return _block(f"{shlex.join(NOTES[:-1])} -k {directory}", answer)
 
 
 def failure(command: str) -> str:
@@ -92,5 +117,9 @@ def _printed(arguments: list[str] | tuple[str, ...]) -> str:
 
 
 def _block(command: str, answer: str) -> str:
+    return _console(f"kubectl spread {command}", answer)
+
+
+def _console(line: str, answer: str) -> str:
     lines = "\n".join(line.rstrip() for line in answer.strip().splitlines())
-    return f"```console\n$ kubectl spread {command}\n{lines}\n```\n"
+    return f"```console\n$ {line}\n{lines}\n```\n"

@@ -33,6 +33,11 @@ CHECK: Final = ("check", "-f", SAMPLE, "--server-version", "1.37")
 EXPLAIN_API: Final = ("explain", "deploy/api", "-n", "shop", "-f", SAMPLE, "--server-version", "1.37")
 EXPLAIN: Final = ("explain", "deploy/cart", "-n", "shop", "-f", SAMPLE, "--server-version", "1.37")
 
+CHART: Final = "template shop examples/chart --set api.replicas=3,db.replicas=3"
+"""The arguments of helm for the chart in docs/offline.md."""
+KUSTOMIZATION: Final = "examples/kustomize/production"
+RENDERED: Final = ROOT / "tests" / "e2e" / "rendered"
+"""What helm and kubectl rendered for these; ``tests/e2e/test_rendered.py`` renders them again."""
 THREADS: Final = "tests/threads"
 BLUEBIRD: Final = f"{THREADS}/24-canary-is-wedged-by-tainted-nodes"
 COREDNS: Final = f"{THREADS}/26-second-coredns-is-pending"
@@ -111,6 +116,10 @@ BLOCKS: Final[dict[str, dict[str, Callable[[], str]]]] = {
         "github": lambda: source("docs/ci/github.yml"),
         "gitlab": lambda: source("docs/ci/gitlab-ci.yml"),
         "cronjob": lambda: source("docs/ci/cronjob.yaml"),
+    },
+    "docs/offline.md": {
+        "chart": lambda: answers.piped(f"helm {CHART}", RENDERED / "chart.yaml"),
+        "kustomization": lambda: answers.kustomized(KUSTOMIZATION, RENDERED / "production.yaml"),
     },
     "docs/formats.md": {"alerts": lambda: source("docs/prometheus/alerts.yaml")},
     "docs/permissions.md": {"cluster": lambda: source("docs/rbac/cluster.yaml")},

@@ -58,15 +58,16 @@ def objects(parameters: Mapping[str, Any], incomplete: str) -> Iterator[str | tu
 def live(parameters: Mapping[str, Any], kind: str) -> list[str]:
     """Return the names of some objects of a kind in the cluster that the options choose; none after an error.
 
-    The namespace is that of the options or the context. With ``-f`` there are no names, because no cluster is read, and
-    with ``-A`` there are no names of namespaced objects, because it takes none.
+    The namespace is that of the options or the context. With ``-f`` or ``-k`` there are no names, because no cluster is
+    read, and with ``-A`` there are no names of namespaced objects, because it takes none.
     """
     from kubectl_spread.app.cluster.live import flags  # noqa: PLC0415 - it needs urllib3 and protobuf
     from kubectl_spread.sources.apiserver.cluster import LiveCluster  # noqa: PLC0415 - likewise
     from kubectl_spread.sources.apiserver.resources import BY_KIND, NAMESPACES, NODES  # noqa: PLC0415 - likewise
 
     resource = {**BY_KIND, "Namespace": NAMESPACES, "Node": NODES}.get(kind)
-    if resource is None or parameters.get("filename") or (resource.namespaced and parameters.get("all_namespaces")):
+    offline = parameters.get("filename") or parameters.get("kustomize")
+    if resource is None or offline or (resource.namespaced and parameters.get("all_namespaces")):
         return []
     with suppress(SpreadError, OSError):
         connection = flags(parameters)

@@ -41,7 +41,7 @@ def collect(parameters: Mapping[str, object], console: Console) -> tuple[CheckOp
         SpreadError: Nothing can be evaluated.
     """
     options = check_options(parameters)
-    run = from_files(options) if options.filename else _from_cluster(options, parameters, console)
+    run = from_files(options) if options.reads_files else _from_cluster(options, parameters, console)
     run.notes += hints(options, run.audit)
     return options, run
 
@@ -68,7 +68,7 @@ def _from_cluster(options: CheckOptions, parameters: Mapping[str, object], conso
 
 
 def from_files(options: CheckOptions) -> CheckRun:
-    """Read and evaluate the files of ``--filename``, without any cluster.
+    """Read and evaluate the files of ``--filename`` or ``--kustomize``, without any cluster.
 
     Raises:
         UsageError: Options contradict each other.
@@ -79,10 +79,12 @@ def from_files(options: CheckOptions) -> CheckRun:
     target_version, notes = target_for_files(options)
     profiles = schedulers.profiles(options)
     snapshot = Snapshot(options.scope(None), for_explain=options.explaining, schedulers=profiles)
+    files = inputs.choose(options.filename, recursive=options.recursive, kustomize=options.kustomize)
     reading = manifests.read(
-        options.filename,
-        recursive=options.recursive,
-        stdin=inputs.standard_input(),
+        files.paths,
+        recursive=files.recursive,
+        stdin=files.stdin,
+        stdin_name=files.stdin_name,
         detailed=options.explaining,
         services=snapshot.default_selectors.enabled,
     )
@@ -92,7 +94,7 @@ def from_files(options: CheckOptions) -> CheckRun:
     missing_nodes = unknown_nodes(snapshot) if snapshot.nodes else ""
     nodes: model.NodesKnown = "listed" if snapshot.nodes and not missing_nodes else "none"
     audit = evaluate(snapshot, target_version.facts(options), nodes=nodes)
-    notes += inputs.unread(options.filename, recursive=options.recursive)
+    notes += files.notes
     notes += capture_hints(audit)
     problems = [*(str(error) for error in reading.errors), *unknown_defaults, *filter(None, [missing_nodes])]
     problems += [names.missing(target, "in the files", snapshot) for target in snapshot.unmet()]

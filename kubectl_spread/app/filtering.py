@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TypeAlias
+from typing import BinaryIO, TypeAlias
 
 import msgspec
 
@@ -12,7 +12,7 @@ from kubectl_spread.app.options import CheckOptions
 from kubectl_spread.app.target_version import target_for_files
 from kubectl_spread.audit.merge import merging
 from kubectl_spread.audit.merge.merging import Outcome
-from kubectl_spread.errors import DecodeError, Position, SourceError
+from kubectl_spread.errors import DecodeError, Position, SourceError, UsageError
 from kubectl_spread.kube.api.types import Pod
 from kubectl_spread.kube.api.workloads import WorkloadObject
 from kubectl_spread.kube.features import Behaviour
@@ -60,28 +60,35 @@ class FilterRun(msgspec.Struct):
     _stream: chunks.Stream = msgspec.field(default_factory=chunks.Stream)
 
     def read(self, arguments: dict[str, object]) -> None:
-        """Merge or unmerge the files that the options name, and write them or the report."""
+        """Merge or unmerge the files that the options name, and write them or the report.
+
+        Raises:
+            UsageError: The options name no files, or contradict each other.
+        """
         options = msgspec.convert(arguments, CheckOptions)
+        if not options.reads_files:
+            raise UsageError("must specify one of -f and -k")
         target_version, notes = target_for_files(options)
         if target_version.assumption:
             self.console.note(target_version.assumption)
-        for note in (*notes, *inputs.unread(options.filename, recursive=options.recursive)):
+        files = inputs.choose(options.filename, recursive=options.recursive, kustomize=options.kustomize)
+        for note in (*notes, *files.notes):
             self.console.note(note)
-        for file in inputs.expand(options.filename, recursive=options.recursive):
+        for file in files.expand():
             try:
-                self._file(file, target_version.behaviour)
+                self._file(file, files.stdin, target_version.behaviour)
             except SourceError as error:
                 self._fail(error)
         if self.documents == self.passed_over and not self.failed:
-            self._fail(manifests.without_objects(options.filename))
+            self._fail(manifests.without_objects(files.paths))
         if self.passed_over:
             self.console.note(f"left out, as not Kubernetes objects: {plural(self.passed_over, 'document')}")
         if self.form:
             report = mergereport.MergeReport(items=tuple(self.items))
             self.console.data(structured.document(report, self.form))
 
-    def _file(self, file: File, behaviour: Behaviour) -> None:
-        body = inputs.content(file.path, inputs.standard_input())
+    def _file(self, file: File, stdin: BinaryIO, behaviour: Behaviour) -> None:
+        body = inputs.content(file.path, stdin)
         if file.named and not body.strip():
             raise manifests.empty(file)
         for chunk in chunks.read(body, file.source):

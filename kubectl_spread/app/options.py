@@ -34,6 +34,7 @@ _PATHS: Final = frozenset(
         "client_key",
         "filename",
         "kubeconfig",
+        "kustomize",
         "scheduler_config",
     }
 )
@@ -49,6 +50,7 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
     arguments: tuple[str, ...] = ()
     filename: tuple[str, ...] = ()
     recursive: bool = False
+    kustomize: str = ""
     namespace: str = ""
     all_namespaces: bool = False
     exclude_namespace: tuple[str, ...] = ()
@@ -73,6 +75,19 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
     user: str = ""
 
     @property
+    def reads_files(self) -> bool:
+        """Whether the options choose files, and no cluster.
+
+        Raises:
+            UsageError: Options contradict each other; the words are kubectl's.
+        """
+        if self.filename and self.kustomize:
+            raise UsageError("only one of -f or -k can be specified")
+        if self.recursive and self.kustomize:
+            raise UsageError("the -k flag can't be used with -f or -R")
+        return bool(self.filename or self.kustomize)
+
+    @property
     def kubectl_flags(self) -> tuple[str, ...]:
         """The flags that chose the cluster, for commands to type; credentials are not among them."""
         flags = {
@@ -81,7 +96,7 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
             "--cluster": self.cluster,
             "--user": self.user,
         }
-        return tuple(word for flag, name in flags.items() if name and not self.filename for word in (flag, name))
+        return tuple(word for flag, name in flags.items() if name and not self.reads_files for word in (flag, name))
 
     @property
     def selection(self) -> Selection:

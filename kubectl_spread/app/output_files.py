@@ -152,6 +152,11 @@ def refuse_inputs(files: Iterable[str | None], parameters: Mapping[str, object])
 def _inputs(parameters: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     """Yield the files that a command reads, each with the option that names it."""
     yield from ((option, str(parameters[name])) for name, option in _READ.items() if parameters.get(name))
+    if directory := parameters.get("kustomize"):
+        from kubectl_spread.sources.files import kustomize  # noqa: PLC0415 - only -k runs a program
+
+        yield from (("-k", file) for file in kustomize.files(str(directory)) if not _is_own_report(file))
+        return
     filename = parameters.get("filename")
     if not isinstance(filename, tuple) or not filename:
         from kubectl_spread.sources.auth import kubeconfig  # noqa: PLC0415 - only a cluster needs it

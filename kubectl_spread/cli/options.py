@@ -43,13 +43,10 @@ def _texts(
     metavar: str,
     about: str,
     complete: values.Completer | None = None,
-    required: bool = False,
     group: str = READ,
 ) -> Decorator:
     """Return an option that may be repeated, each time with a text."""
-    return option(
-        *names, multiple=True, required=required, metavar=metavar, shell_complete=complete, help=about, group=group
-    )
+    return option(*names, multiple=True, metavar=metavar, shell_complete=complete, help=about, group=group)
 
 
 def flag(*names: str, about: str, group: str = READ) -> Decorator:
@@ -151,6 +148,13 @@ connection: Final = _all(
 )
 """Adds kubectl's flags for choosing a cluster and a user."""
 
+_KUSTOMIZE: Final = text(
+    "-k",
+    "--kustomize",
+    metavar="DIRECTORY",
+    complete=values.directories,
+    about="Read the manifests that kubectl kustomize renders from this directory.",
+)
 _RECURSIVE: Final = flag("-R", "--recursive", about="Read subdirectories as well.")
 _VERSION: Final = (
     text(
@@ -187,6 +191,7 @@ reading: Final = _all(
         about="Read manifests or captured objects instead of a cluster: a file, a directory, or - for standard "
         "input; repeatable.",
     ),
+    _KUSTOMIZE,
     _RECURSIVE,
     text(
         "--cluster-name",
@@ -242,11 +247,11 @@ manifests: Final = _all(
     _texts(
         "-f",
         "--filename",
-        required=True,
         metavar="FILE",
         complete=values.files,
         about="Read manifests: a file, a directory, or - for standard input; repeatable.",
     ),
+    _KUSTOMIZE,
     _RECURSIVE,
     *_VERSION,
     _MEMORY,

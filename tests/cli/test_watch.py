@@ -22,7 +22,7 @@ def watch(*arguments: str) -> tuple[int, str, str]:
 
 def test_files_cannot_be_watched(tmp_path: Path) -> None:
     (tmp_path / "pod.yaml").write_text("kind: Pod")
-    assert watch("-f", str(tmp_path)) == (2, "", "error: --watch: only a cluster can be watched, not files (-f)\n")
+    assert watch("-f", str(tmp_path)) == (2, "", "error: --watch: only a cluster can be watched, not files (-f, -k)\n")
 
 
 @pytest.mark.parametrize("form", sorted(set(NAMES) - WATCHED))

@@ -75,8 +75,8 @@ def watch(parameters: Mapping[str, object], view: View) -> NoReturn:
         SourceError: A list cannot be read at the beginning, or cannot be watched.
     """
     form, options = view.form, check_options(parameters)
-    if options.filename:
-        raise UsageError("--watch: only a cluster can be watched, not files (-f)")
+    if options.reads_files:
+        raise UsageError("--watch: only a cluster can be watched, not files (-f, -k)")
     display = Screen() if form != "json" and is_screen() else Pipe(partial(_separated, form))
     messages = _StartMessages()
     cluster = WatchedCluster.connect(flags(parameters), messages.note, messages.progress)

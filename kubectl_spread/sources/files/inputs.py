@@ -9,7 +9,7 @@ import os
 import stat
 import sys
 import zlib
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from io import BufferedReader, FileIO, RawIOBase
@@ -32,19 +32,72 @@ _GZIPPED: Final = tuple(f"{extension}.gz" for extension in _EXTENSIONS)
 _BLOCK: Final = 1 << 20
 _GZIP: Final = b"\x1f\x8b"
 _UTF8_MARK: Final = b"\xef\xbb\xbf"
+_LOCAL: Final = "-k takes a local directory; for a URL, pipe the output of kubectl kustomize to -f -"
 _UTF16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
 
 
 class File(NamedTuple):
-    """A file to read, and whether the user named the file itself and not its directory."""
+    """A file to read.
+
+    Attributes:
+        path: Its path, or ``-``.
+        named: Whether the user named the file itself and not its directory.
+        source: Its name in messages.
+    """
 
     path: str
     named: bool
+    source: str
 
-    @property
-    def source(self) -> str:
-        """The name of the file in messages."""
-        return source_name(self.path)
+
+class ChosenFiles(NamedTuple):
+    """The files that ``-f`` names, or the manifests that kubectl renders for ``-k``.
+
+    Attributes:
+        paths: Files, directories and ``-``.
+        recursive: Whether directories inside directories are read.
+        stdin: The stream that ``-`` names.
+        stdin_name: The name of that stream in messages.
+        notes: Messages about files that are not read, and kubectl's warnings.
+    """
+
+    paths: tuple[str, ...]
+    recursive: bool
+    stdin: BinaryIO
+    stdin_name: str = errors.STDIN
+    notes: Sequence[str] = ()
+
+    def expand(self) -> list[File]:
+        """Return the files, as ``expand`` does."""
+        return expand(self.paths, recursive=self.recursive, stdin_name=self.stdin_name)
+
+
+def choose(filename: tuple[str, ...], *, recursive: bool, kustomize: str) -> ChosenFiles:
+    """Return the files that options choose.
+
+    Args:
+        filename: The values of ``-f``.
+        recursive: Whether there is ``-R``.
+        kustomize: The value of ``-k``; "" for none.
+
+    Raises:
+        SourceError: ``kustomize`` is not a local directory, or kubectl cannot render it.
+    """
+    if not kustomize:
+        return ChosenFiles(filename, recursive, standard_input(), notes=unread(filename, recursive=recursive))
+    try:
+        is_local = _is_directory(kustomize)
+    except SourceError as error:
+        raise SourceError(f"{error} ({_LOCAL})") from error
+    if not is_local:
+        raise SourceError(f'the path "{kustomize}" is not a directory ({_LOCAL})')
+    # Only -k runs a program.
+    from kubectl_spread.sources.files import kustomize as kubectl  # noqa: PLC0415
+
+    rendering = kubectl.render(kustomize)
+    return ChosenFiles(
+        (STDIN,), recursive=False, stdin=rendering.manifests, stdin_name=kustomize, notes=rendering.warnings
+    )
 
 
 def source_name(path: str) -> str:
@@ -52,7 +105,7 @@ def source_name(path: str) -> str:
     return errors.STDIN if path == STDIN else path
 
 
-def expand(paths: Iterable[str], *, recursive: bool) -> list[File]:
+def expand(paths: Iterable[str], *, recursive: bool, stdin_name: str = errors.STDIN) -> list[File]:
     """Return the files that ``paths`` name, each once, in the order of ``paths``; files of a directory by name.
 
     As kubectl does: a file that is named itself may have any extension, symlinks to directories are not
@@ -64,7 +117,7 @@ def expand(paths: Iterable[str], *, recursive: bool) -> list[File]:
     files: dict[str, File] = {}
     for path in paths:
         if path == STDIN:
-            files.setdefault(STDIN, File(STDIN, named=True))
+            files.setdefault(STDIN, File(STDIN, named=True, source=stdin_name))
             continue
         named = not _is_directory(path)
         manifests = [path] if named else list(_manifests(path, recursive=recursive))
@@ -76,7 +129,7 @@ def expand(paths: Iterable[str], *, recursive: bool) -> list[File]:
             raise SourceError(msg)
         for file in manifests:
             identity = os.path.realpath(file)
-            first = files.setdefault(identity, File(file, named=named))
+            first = files.setdefault(identity, File(file, named=named, source=file))
             files[identity] = first._replace(named=named or first.named)
     return list(files.values())
 

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO, Final
 
 import msgspec
 
+from kubectl_spread import errors
 from kubectl_spread.errors import DecodeError, Position, SourceError
 from kubectl_spread.kube.api.detail import DetailedPod
 from kubectl_spread.kube.api.fieldpath import POD_SPEC
@@ -95,6 +96,7 @@ def read(
     *,
     recursive: bool,
     stdin: BinaryIO,
+    stdin_name: str = errors.STDIN,
     namespace: str = NAMESPACE,
     detailed: bool = False,
     services: bool = False,
@@ -106,6 +108,7 @@ def read(
             in a file that is named, it is an error.
         recursive: Whether directories inside directories are read.
         stdin: The stream that ``-`` names.
+        stdin_name: The name of that stream in messages.
         namespace: The namespace of objects that name none.
         detailed: Whether pods are read in detail.
         services: Whether Services are read; else they are of an unknown kind.
@@ -115,7 +118,7 @@ def read(
             ``ManifestReading.errors``.
     """
     reader = _Reader(stdin, namespace, DetailedPod if detailed else Pod, services=services)
-    expanded = inputs.expand(paths, recursive=recursive)
+    expanded = inputs.expand(paths, recursive=recursive, stdin_name=stdin_name)
     return ManifestReading(reader.objects(expanded, paths), len(expanded), reader.kinds, reader.skipped, reader.errors)
 
 

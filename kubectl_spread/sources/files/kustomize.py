@@ -1,0 +1,138 @@
+"""The manifests that ``kubectl kustomize`` renders from a directory."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from io import BytesIO
+from threading import Event, Timer
+from typing import IO, BinaryIO, Final, cast
+
+import msgspec
+
+from kubectl_spread.errors import SourceError
+from kubectl_spread.sources import memory
+from kubectl_spread.sources.memory import Claim
+from kubectl_spread.sources.paths import reason
+
+PROGRAM: Final = "kubectl"
+LONGEST: Final = 300.0
+"""The seconds until kubectl is stopped; it gives up each ``git fetch`` of a remote base after 27."""
+_MOST_MESSAGES: Final = 64 << 10
+"""The most bytes of kubectl's messages that are printed."""
+_ERROR: Final = "error: "
+_WARNING: Final = "# Warning: "
+
+
+class Rendering(msgspec.Struct, frozen=True):
+    """The manifests that kubectl rendered, and its warnings."""
+
+    manifests: BinaryIO
+    warnings: list[str]
+
+
+class _Rendered(BytesIO):
+    """Rendered manifests, which hold their memory as long as they exist."""
+
+    def __init__(self, text: bytes, claim: Claim) -> None:
+        super().__init__(text)
+        self._claim = claim
+
+
+def render(directory: str, *, longest: float = LONGEST) -> Rendering:
+    """Return what ``kubectl kustomize`` prints for a local directory.
+
+    Args:
+        directory: The directory of a kustomization; kubectl would fetch a URL.
+        longest: The seconds until kubectl is stopped.
+
+    Raises:
+        SourceError: There is no kubectl, or it does not end or prints nothing, or it fails; the words are then its own.
+    """
+    command = [_kubectl(), "kustomize", "--", directory]
+    call = f"{PROGRAM} kustomize {directory}"
+    claim = memory.RUN.claim(f"what {call} prints")
+    with tempfile.TemporaryFile() as messages:
+        text, status = _ran(command, call, messages, claim, longest)
+        messages.seek(0)
+        lines = messages.read(_MOST_MESSAGES).decode(errors="backslashreplace").splitlines()
+    lines = [line for line in lines if line.strip()]
+    if status:
+        ending = f"was ended by signal {-status}" if status < 0 else f"failed with exit status {status}"
+        words = " ".join(line for line in lines if not line.startswith(_WARNING)).split()
+        raise SourceError(" ".join(words).removeprefix(_ERROR) or f"{call} {ending}")
+    if not text.strip():
+        raise SourceError(f"{call} printed nothing, so there is nothing to check")
+    return Rendering(_Rendered(text, claim), lines)
+
+
+def files(directory: str) -> Iterator[str]:
+    """Yield the paths of all files in a directory, also in directories inside it."""
+    for path, _, names in os.walk(directory):
+        yield from (os.path.join(path, name) for name in names)  # noqa: PTH118 - pathlib would normalize the path
+
+
+def _kubectl() -> str:
+    """Return the path of kubectl.
+
+    Raises:
+        SourceError: It is not on PATH, or only in the working directory, which may be a checked repository.
+    """
+    program = shutil.which(PROGRAM)
+    if program is None:
+        raise SourceError(f"-k needs {PROGRAM} on PATH: {PROGRAM} kustomize renders the manifests")
+    if not os.path.isabs(program):  # noqa: PTH117 - the answer for a path as it is written
+        raise SourceError(f"-k: {program} is not run: PATH names its directory relative to the working directory")
+    return program
+
+
+def _ran(command: list[str], call: str, messages: IO[bytes], claim: Claim, longest: float) -> tuple[bytes, int]:
+    """Run a program to its end; return what it printed, and its exit status.
+
+    It has no terminal and no standard input, so git cannot ask for a password.
+
+    Raises:
+        SourceError: It cannot be run, or does not end.
+        TooLargeError: It prints more than fits into memory.
+    """
+    try:
+        process = subprocess.Popen(  # noqa: S603 - the first kubectl on PATH, as a shell would run it
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=messages, start_new_session=True
+        )
+    except (OSError, ValueError) as error:
+        raise SourceError(f"cannot run {command[0]}: {reason(error)}") from error
+    expired = Event()
+
+    def expire() -> None:
+        expired.set()
+        _stop(process)
+
+    timer = Timer(longest, expire)
+    timer.daemon = True
+    with process:
+        timer.start()
+        try:
+            text = memory.whole(cast("BinaryIO", process.stdout), claim)
+            process.wait()
+        except BaseException:
+            _stop(process)
+            raise
+        finally:
+            timer.cancel()
+    if expired.is_set():
+        raise SourceError(f"{call} did not end within {longest:g} seconds")
+    return text, process.returncode
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    """End a program and, where the system has process groups, the programs that it started."""
+    with suppress(OSError):
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
