@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from typing import TYPE_CHECKING, Final
 
@@ -20,12 +20,13 @@ from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.errors import SourceError
 from kubectl_spread.kube.api.types import Event, Namespace, Node, Pod
 from kubectl_spread.kube.api.workloads import KINDS, WorkloadObject
+from kubectl_spread.kube.disruption import PodDisruptionBudget
 from kubectl_spread.kube.scheduler.defaultconstraints import Service
 from kubectl_spread.phrases import plural
 from kubectl_spread.report import model
 
 if TYPE_CHECKING:
-    from kubectl_spread.sources.files.manifests import ManifestReading
+    from kubectl_spread.sources.files.manifests import Loaded, ManifestReading
 
 _WITH_PODS: Final = frozenset({"Pod", *(kind for _, kind in KINDS)})
 
@@ -88,7 +89,7 @@ def from_files(options: CheckOptions) -> CheckRun:
         detailed=options.explaining,
         services=snapshot.default_selectors.enabled,
     )
-    _add_objects(reading, snapshot)
+    add_objects(reading, snapshot)
     notes += names.resolve(snapshot)
     unknown_defaults = schedulers.apply(snapshot, schedulers.OWNER_KINDS)
     missing_nodes = unknown_nodes(snapshot) if snapshot.nodes else ""
@@ -110,21 +111,14 @@ def from_files(options: CheckOptions) -> CheckRun:
     )
 
 
-def _add_objects(reading: ManifestReading, snapshot: Snapshot) -> None:
-    """Add the objects of a reading to a snapshot; of objects that are equal or in conflict, only the first is added."""
-    from kubectl_spread.sources.files.repeats import Repeats  # noqa: PLC0415 - a live check does not need files
+def add_objects(reading: ManifestReading, snapshot: Snapshot) -> list[PodDisruptionBudget]:
+    """Add the objects of a reading to a snapshot; of objects that are equal or in conflict, only the first is added.
 
-    repeats = Repeats()
-    for loaded in reading.objects:
-        try:
-            copy = repeats.copy_of(loaded)
-        except SourceError as error:
-            reading.skipped["conflicting"] += 1
-            reading.errors.append(error)
-            continue
-        if copy is None:
-            reading.skipped["repeated"] += 1
-            continue
+    Returns:
+        The PodDisruptionBudgets, of which a snapshot stores nothing.
+    """
+    budgets = []
+    for loaded, copy in _distinct(reading):
         manifest = Manifest(loaded.position, loaded.unknown_fields, copy) if loaded.is_manifest else None
         match loaded.object:
             case Pod():
@@ -137,8 +131,29 @@ def _add_objects(reading: ManifestReading, snapshot: Snapshot) -> None:
                 snapshot.ownership.add_event(loaded.object)
             case Service():
                 snapshot.default_selectors.add_service(loaded.object)
+            case PodDisruptionBudget():
+                budgets.append(loaded.object)
             case WorkloadObject():
                 snapshot.add_workload(loaded.kind, loaded.object, manifest)
+    return budgets
+
+
+def _distinct(reading: ManifestReading) -> Iterator[tuple[Loaded, int]]:
+    """Yield the objects of a reading without repetitions, and the number of earlier manifests of the same name."""
+    from kubectl_spread.sources.files.repeats import Repeats  # noqa: PLC0415 - a live check does not need files
+
+    repeats = Repeats()
+    for loaded in reading.objects:
+        try:
+            copy = repeats.copy_of(loaded)
+        except SourceError as error:
+            reading.skipped["conflicting"] += 1
+            reading.errors.append(error)
+            continue
+        if copy is None:
+            reading.skipped["repeated"] += 1
+        else:
+            yield loaded, copy
 
 
 def _without_pods(reading: ManifestReading) -> str:

@@ -20,11 +20,13 @@ from kubectl_spread.rules import RULES
 from kubectl_spread.rules.engine import Selection, named, unknown
 
 _NUMBER: Final = re.compile("[0-9]{1,9}")
-_TOPOLOGY_KEYS: Final = {
+TOPOLOGY_KEYS: Final = {
     "hostname": "kubernetes.io/hostname",
+    "node": "kubernetes.io/hostname",
     "region": "topology.kubernetes.io/region",
     "zone": ZONE,
 }
+"""Maps the short name of a topology key to the key."""
 _PATHS: Final = frozenset(
     {
         "baseline",
@@ -135,7 +137,7 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def expected_domains(self) -> dict[str, int]:
-        """The expected number of domains by topology key; ``zone``, ``region`` and ``hostname`` are expanded.
+        """The expected number of domains by topology key; short names such as ``zone`` are expanded.
 
         Raises:
             UsageError: An item is not KEY=NUMBER.
@@ -145,7 +147,7 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
             key, _, number = assignment.rpartition("=")
             if not key or not _NUMBER.fullmatch(number) or int(number) < 1:
                 raise UsageError(f'--expect-domains: "{assignment}" is not KEY=NUMBER (write zone=3)')
-            expected[_TOPOLOGY_KEYS.get(key, key)] = int(number)
+            expected[TOPOLOGY_KEYS.get(key, key)] = int(number)
         return expected
 
     @property

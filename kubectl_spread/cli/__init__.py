@@ -44,6 +44,7 @@ _SECTIONS: Final = {
             "explain:explain",
             "Explain how one pod or workload is spread and where its next pod may go, or explain one rule.",
         ),
+        "domains": ("domains:domains", "Show the nodes and pods of each zone, and what is lost with one of them."),
     },
     "Edit manifests": {
         "merge": ("merge:merge", "Print manifests with the selectors that the API server would store."),

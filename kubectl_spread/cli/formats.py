@@ -1,4 +1,4 @@
-"""The formats of ``check``: their names and the functions that render them."""
+"""The formats of ``check`` and ``domains``: their names, and the functions that render the report of ``check``."""
 
 from __future__ import annotations
 
@@ -35,18 +35,25 @@ _RENDERERS: Final = {
 }
 """Maps a format to its module in ``kubectl_spread.render`` and the function in it that renders a report."""
 NAMES: Final = tuple(sorted((TABLE, WIDE, *_RENDERERS)))
+NAMES_FOR_DOMAINS: Final = ("csv", "html", "json", TABLE, WIDE, "yaml")
+"""The formats of ``domains``."""
 
 
 def parsed(_context: click.Context, _option: click.Parameter, values: Sequence[str]) -> list[Output]:
     """Return the outputs that the values of ``-o`` name; an unknown format is an error in kubectl's words."""
-    return [_parsed(value) for value in values]
+    return [_parsed(value, NAMES) for value in values]
 
 
-def _parsed(value: str) -> Output:
+def parsed_for_domains(_context: click.Context, _option: click.Parameter, values: Sequence[str]) -> list[Output]:
+    """Return the outputs of ``domains`` as ``parsed`` does."""
+    return [_parsed(value, NAMES_FOR_DOMAINS) for value in values]
+
+
+def _parsed(value: str, names: Sequence[str]) -> Output:
     form, separator, file = value.partition("=")
-    if form not in NAMES:
+    if form not in names:
         unmatched = f'unable to match a printer suitable for the output format "{form}"'
-        raise click.BadParameter(f"{unmatched}, allowed formats are: {', '.join(NAMES)}{did_you_mean(form, NAMES)}")
+        raise click.BadParameter(f"{unmatched}, allowed formats are: {', '.join(names)}{did_you_mean(form, names)}")
     if separator and not file:
         raise click.BadParameter(f'"{value}" names no file')
     return Output(form, file or None)

@@ -181,24 +181,39 @@ _MEMORY: Final = option(
     help="Stop with an error when input takes more memory than this while it is read.",
 )
 
-reading: Final = _all(
-    text("-n", "--namespace", metavar="NAME", complete=values.namespaces, about="Read the pods of this namespace."),
+_NAMESPACE: Final = text(
+    "-n", "--namespace", metavar="NAME", complete=values.namespaces, about="Read the pods of this namespace."
+)
+_FILENAME: Final = _texts(
+    "-f",
+    "--filename",
+    metavar="FILE",
+    complete=values.files,
+    about="Read manifests or captured objects instead of a cluster: a file, a directory, or - for standard "
+    "input; repeatable.",
+)
+_CLUSTER_NAME: Final = text(
+    "--cluster-name",
+    metavar="NAME",
+    about="Show this name of the cluster in the report. [default: its name in the kubeconfig]",
+    group=OUTPUT,
+)
+_NAMESPACES: Final = (
+    flag("-A", "--all-namespaces", about="Read the pods of all namespaces."),
     _texts(
-        "-f",
-        "--filename",
-        metavar="FILE",
-        complete=values.files,
-        about="Read manifests or captured objects instead of a cluster: a file, a directory, or - for standard "
-        "input; repeatable.",
+        "--exclude-namespace",
+        metavar="NAME,…",
+        complete=values.several_namespaces,
+        about="Skip these namespaces; repeatable.",
     ),
+)
+
+reading: Final = _all(
+    _NAMESPACE,
+    _FILENAME,
     _KUSTOMIZE,
     _RECURSIVE,
-    text(
-        "--cluster-name",
-        metavar="NAME",
-        about="Show this name of the cluster in the report. [default: its name in the kubeconfig]",
-        group=OUTPUT,
-    ),
+    _CLUSTER_NAME,
     *_VERSION,
     text(
         "--merge-since",
@@ -258,14 +273,19 @@ manifests: Final = _all(
 )
 """Adds the flags of a filter, which choose manifests and the Kubernetes to evaluate them as."""
 
+counting: Final = _all(
+    *_NAMESPACES,
+    text("-l", "--selector", metavar="SELECTOR", about="Count only pods with these labels."),
+    _NAMESPACE,
+    _FILENAME,
+    _RECURSIVE,
+    _CLUSTER_NAME,
+    _MEMORY,
+)
+"""Adds the flags that choose the pods to count."""
+
 scope: Final = _all(
-    flag("-A", "--all-namespaces", about="Read the pods of all namespaces."),
-    _texts(
-        "--exclude-namespace",
-        metavar="NAME,…",
-        complete=values.several_namespaces,
-        about="Skip these namespaces; repeatable.",
-    ),
+    *_NAMESPACES,
     text("-l", "--selector", metavar="SELECTOR", about="Check only pods with these labels."),
     text("--field-selector", metavar="SELECTOR", complete=values.fields, about="Check only pods with these fields."),
     _texts(

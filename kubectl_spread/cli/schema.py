@@ -11,7 +11,7 @@ from kubectl_spread.cli import options, output
 from kubectl_spread.errors import NotFoundError
 from kubectl_spread.suggestions import did_you_mean
 
-_KINDS: Final = ("MergeReport", "RuleList", "SpreadExplanation", "SpreadReport")
+_KINDS: Final = ("MergeReport", "RuleList", "SpreadDomains", "SpreadExplanation", "SpreadReport")
 
 
 @options.command(
@@ -24,8 +24,8 @@ _KINDS: Final = ("MergeReport", "RuleList", "SpreadExplanation", "SpreadReport")
 def schema(kind: str) -> None:
     """Print the JSON Schema of the documents that -o json prints.
 
-    KIND is SpreadReport (check; the default), SpreadExplanation (explain), MergeReport (merge and unmerge) or RuleList
-    (rules and explain CODE).
+    KIND is SpreadReport (check; the default), SpreadExplanation (explain), SpreadDomains (domains), MergeReport (merge
+    and unmerge) or RuleList (rules and explain CODE).
     """
     name = next((name for name in _KINDS if name.lower() == kind.lower()), None)
     if name is None:

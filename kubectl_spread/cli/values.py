@@ -14,6 +14,7 @@ from click.shell_completion import CompletionItem
 Item: TypeAlias = "CompletionItem[str]"
 Completer: TypeAlias = Callable[[click.Context, click.Parameter, str], list[Item]]
 _KEYS: Final = ("zone", "region", "hostname")
+_NODE_KEYS: Final = ("hostname", "node", "kubernetes.io/hostname")
 _ON_NODE: Final = ("spec.nodeName=", "spec.nodeName!=")
 
 
@@ -75,6 +76,23 @@ def minors(_context: click.Context, _parameter: click.Parameter, incomplete: str
 def domains(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
     """Complete the short name of a topology key, and ``=``."""
     return _matching([f"{key}=" for key in _KEYS], incomplete)
+
+
+def keys_or_values(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
+    """Complete the short name of a topology key and, after the key of nodes, the name of a node."""
+    from kubectl_spread.app import candidates  # noqa: PLC0415
+
+    key = context.params.get("key")
+    if key is None:
+        return _matching((*_KEYS, "node"), incomplete)
+    return _matching(candidates.live(context.params, "Node") if key in _NODE_KEYS else (), incomplete)
+
+
+def formats_of_domains(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[Item]:
+    """Complete a format of ``domains``, and the file after it."""
+    from kubectl_spread.cli.formats import NAMES_FOR_DOMAINS  # noqa: PLC0415
+
+    return files(context, parameter, incomplete) if "=" in incomplete else _matching(NAMES_FOR_DOMAINS, incomplete)
 
 
 def fields(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:

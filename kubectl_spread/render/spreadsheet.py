@@ -45,7 +45,8 @@ COLUMNS: Final = (
 )
 _FORMULA: Final = tuple("=+-@\uff1d\uff0b\uff0d\uff20")
 """The characters that begin a formula in a spreadsheet, and their wide forms."""
-_Cells: TypeAlias = Mapping[str, str | int | bool | UnsetType]
+Cells: TypeAlias = Mapping[str, str | float | bool | UnsetType]
+"""The contents of the cells of a line, by column."""
 
 
 def csv(report: Report) -> str:
@@ -64,19 +65,19 @@ def csv(report: Report) -> str:
     writer = comma_separated.DictWriter(text, COLUMNS, restval="")
     writer.writeheader()
     for index, row in enumerate(report.constraints):
-        writer.writerow(_cells({**_row(row), **_finding_cells(row_findings.get(index, []))}))
+        writer.writerow(written({**_row(row), **_finding_cells(row_findings.get(index, []))}))
     for place, findings in by_place(report.findings).items():
         if place not in rows_at:
-            writer.writerow(_cells({**_at(place), **_finding_cells(findings)}))
+            writer.writerow(written({**_at(place), **_finding_cells(findings)}))
     return text.getvalue()
 
 
-def _cells(contents: _Cells) -> dict[str, str]:
+def written(contents: Cells) -> dict[str, str]:
     """Return the texts of the cells that apply."""
     return {name: _cell(content) for name, content in contents.items() if not isinstance(content, UnsetType)}
 
 
-def _cell(content: str | int | bool) -> str:
+def _cell(content: str | float | bool) -> str:
     """Return the text of a cell, quoted if a spreadsheet would read it as a formula."""
     if isinstance(content, str):
         text = safe(content)
@@ -84,12 +85,12 @@ def _cell(content: str | int | bool) -> str:
     return str(content).lower()
 
 
-def _at(place: FieldRef) -> _Cells:
+def _at(place: FieldRef) -> Cells:
     ref = place.object
     return {"namespace": ref.namespace, "kind": ref.kind, "workload": ref.name, "path": place.path}
 
 
-def _row(row: Row) -> _Cells:
+def _row(row: Row) -> Cells:
     selects_pods, domains = not matches_nothing(row), domain_counts(row)
     return {
         **_at(row.place),
@@ -109,7 +110,7 @@ def _row(row: Row) -> _Cells:
     }
 
 
-def _finding_cells(findings: Sequence[Finding]) -> _Cells:
+def _finding_cells(findings: Sequence[Finding]) -> Cells:
     """Return the number of findings, their codes, and the fields of the worst finding."""
     if not findings:
         return {"findings": 0}

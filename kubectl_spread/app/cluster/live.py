@@ -18,7 +18,7 @@ from kubectl_spread.audit.evaluation import affinity
 from kubectl_spread.audit.evaluation.evaluate import Audit, evaluate
 from kubectl_spread.audit.merge.admission_check import AdmissionCheck, may_depend_on_merge
 from kubectl_spread.audit.merge.verdicts import GATED
-from kubectl_spread.audit.snapshot.scope import Target
+from kubectl_spread.audit.snapshot.scope import Scope, Target
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.audit.snapshot.templates import Refused
 from kubectl_spread.errors import ForbiddenError, NotFoundError, UsageError
@@ -37,7 +37,7 @@ from kubectl_spread.sources.auth.connection import ConnectionFlags
 
 _BETWEEN: Final = {"Deployment": "ReplicaSet", "CronJob": "Job"}
 """Maps a kind to that of the workloads between it and its pods."""
-_UID_TIMEOUT: Final = 2.0
+UID_TIMEOUT: Final = 2.0
 """Seconds to wait, when everything else has been read, for the UID that identifies the cluster."""
 _ALL_LOCKED: Final = 33
 """From this minor on, no gate that can still be switched changes how the scheduler counts by default."""
@@ -63,6 +63,20 @@ def _refusals_depend(audit: Audit, target_version: TargetVersion) -> bool:
     return any(
         audit.admission.template(template) != check.template(template) for template in doubtful for check in checks
     )
+
+
+def pods_of(requests: Requests, scope: Scope) -> Snapshot:
+    """Return the pods in scope, and the counts of the others.
+
+    Raises:
+        ForbiddenError: The user may not list them.
+        SourceError: They cannot be read for another reason.
+    """
+    try:
+        return requests.pods.result()
+    except ForbiddenError as error:
+        hint = " (name one that you may list with -n)" if scope.namespace is None else ""
+        raise ForbiddenError(f"{error}{hint}") from None
 
 
 class LiveRun:
@@ -99,7 +113,7 @@ class LiveRun:
         requests.send()
         server_minor = requests.version.result().behaves_as
         target_version = target_for(options, server_minor)
-        snapshot = self._pods()
+        snapshot = pods_of(requests, self._scope)
         nodes = self._nodes(snapshot, target_version) if options.needs_nodes else "none"
         unread = self._owners(snapshot)
         self._defaults(snapshot, unread)
@@ -133,7 +147,7 @@ class LiveRun:
 
     def _identity(self) -> ClusterIdentity:
         try:
-            cluster_uid = self._requests.uid.result(_UID_TIMEOUT)
+            cluster_uid = self._requests.uid.result(UID_TIMEOUT)
         except TimeoutError:
             cluster_uid = ""
         return ClusterIdentity(
@@ -143,13 +157,6 @@ class LiveRun:
             read_at=self._requests.read_at,
             server_version=self._requests.version.result().text,
         )
-
-    def _pods(self) -> Snapshot:
-        try:
-            return self._requests.pods.result()
-        except ForbiddenError as error:
-            hint = " (name one that you may list with -n)" if self._scope.namespace is None else ""
-            raise ForbiddenError(f"{error}{hint}") from None
 
     def _nodes(self, snapshot: Snapshot, target_version: TargetVersion) -> model.NodesKnown:
         try:

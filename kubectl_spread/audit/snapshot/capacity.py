@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from kubectl_spread.kube.api.types import Node, PodSpec
 from kubectl_spread.kube.scheduler import resources
@@ -21,10 +22,28 @@ def requests_of(spec: PodSpec) -> Amounts | None:
 class NodeCapacity:
     """The allocatable resources of each node and the requests of its pods; any pod fits on a node without resources."""
 
-    def __init__(self, nodes: Iterable[Node], requested: Mapping[str, Amounts]) -> None:
-        """Take the nodes and the sum of their pods' requests, by node name."""
+    def __init__(
+        self,
+        nodes: Iterable[Node],
+        requested: Mapping[str, Amounts],
+        unknown_requests: Mapping[str, int] = MappingProxyType({}),
+    ) -> None:
+        """Take the nodes, the sum of their pods' requests, and the number of pods whose requests are unknown."""
         self._allocatable = {node.metadata.name: _allocatable(node) for node in nodes}
         self._requested = requested
+        self._unknown_requests = unknown_requests
+
+    def allocatable(self, node: str) -> Amounts | None:
+        """Return the amounts that the pods of a node may request together; None where they are unknown."""
+        return self._allocatable.get(node)
+
+    def requested(self, node: str) -> Amounts:
+        """Return the sum of the known requests of a node's pods."""
+        return self._requested.get(node, {})
+
+    def unknown_requests(self, node: str) -> int:
+        """Return the number of a node's pods whose requests are unknown."""
+        return self._unknown_requests.get(node, 0)
 
     def lacks(self, requests: Amounts | None, node: str) -> tuple[str, ...]:
         """Return the resources that a node lacks, in the scheduler's words; unknown amounts suffice."""

@@ -108,7 +108,8 @@ class OwnerRecord(msgspec.Struct, frozen=True):
     """The record of a workload: its owner, its template's labels, and the rules that its annotation ignores.
 
     ``created`` is None where the workload was not read; ``revision`` is the number that a Deployment gave its
-    ReplicaSet, or 0. ``scaled`` is the last owner of ``spec.replicas``, where managedFields name one.
+    ReplicaSet, or 0. ``replicas`` is the desired number of pods, None where the workload has no such number or was not
+    read. ``scaled`` is the last owner of ``spec.replicas``, where managedFields name one.
     """
 
     ref: ObjectRef
@@ -117,6 +118,7 @@ class OwnerRecord(msgspec.Struct, frozen=True):
     ignored: str
     created: datetime | None = None
     revision: int = 0
+    replicas: int | None = None
     scaled: FieldOwner | None = None
 
     @property

@@ -92,6 +92,7 @@ class Snapshot:
         self._terminating: dict[str, Population] = {}
         self._intakes: dict[int, _Intake] = {}
         self._requested: dict[str, dict[str, int]] = {}
+        self._unknown_requests: Counter[str] = Counter()
         self.ownership = Ownership()
         self.schedulers = schedulers
         self.default_selectors = DefaultSelectors(enabled=any(profile.defaults for profile in schedulers.values()))
@@ -129,6 +130,7 @@ class Snapshot:
             ignored=ignored,
             created=metadata.creation_timestamp,
             revision=_number(metadata.annotations.get(_REVISION_ANNOTATION, "")),
+            replicas=workload.replicas,
             scaled=managedfields.field_owner(metadata, "f:spec", "f:replicas") if self._for_explain else None,
         )
         self.ownership.add(record)
@@ -179,6 +181,8 @@ class Snapshot:
     def _bind(self, intake: _Intake, node: str, *, terminating: bool) -> None:
         """Count a pod on its node."""
         resources.add(self._requested.setdefault(node, {}), intake.requests or {})
+        if intake.requests is None:
+            self._unknown_requests[node] += 1
         counters = intake.terminating if terminating else intake.running
         if counters is None:
             populations = self._terminating if terminating else self._populations
@@ -206,6 +210,7 @@ class Snapshot:
         self._terminating.update(others._terminating)
         for node, requested in others._requested.items():
             resources.add(self._requested.setdefault(node, {}), requested)
+        self._unknown_requests.update(others._unknown_requests)
         self.anti_affinity.join(others.anti_affinity)
 
     def unmet(self) -> list[Target]:
@@ -238,7 +243,7 @@ class Snapshot:
 
     def capacity(self) -> NodeCapacity:
         """Return the capacity that the nodes have left."""
-        return NodeCapacity(self.nodes, self._requested)
+        return NodeCapacity(self.nodes, self._requested, self._unknown_requests)
 
     def populations(self, *, terminating: bool = False) -> Mapping[str, Population]:
         """Return the counted pods of every namespace, or the terminating ones."""

@@ -31,6 +31,10 @@ Int64: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 """Integers of the API's width; the API server cannot decode larger ones."""
 
 
+class IntOrString:
+    """Stands for the type of a field with a number or a text, such as a percentage: ``int | str``."""
+
+
 class Message(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """A message of the Kubernetes API; a field that is absent has its default."""
 

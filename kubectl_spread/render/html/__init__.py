@@ -28,20 +28,20 @@ _SCRIPTS: Final = (
     "heatmap.js",
     "page.js",
 )
-_LOADER: Final = PackageLoader("kubectl_spread.render", "html")
-_PAGES: Final = Environment(
-    loader=_LOADER, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+LOADER: Final = PackageLoader("kubectl_spread.render", "html")
+PAGES: Final = Environment(
+    loader=LOADER, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
 )
-_PAGES.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":")}
+PAGES.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":")}
 
 
 def page(report: Report) -> str:
     """Return a report as an HTML document: its headline, the first findings, and the data for its script."""
-    style, script = _source("page.css"), "\n".join(map(_source, _SCRIPTS))
+    style, script = source("page.css"), "\n".join(map(source, _SCRIPTS))
     findings = records.findings(report)
     codes = {finding.code for finding in report.findings}
-    return _PAGES.get_template("page.html").render(
-        policy=_policy(style, script),
+    return PAGES.get_template("page.html").render(
+        policy=policy(style, script),
         style=style,
         script=script,
         cluster=about.label(report.cluster),
@@ -58,11 +58,12 @@ def page(report: Report) -> str:
     )
 
 
-def _source(name: str) -> str:
-    return _LOADER.get_source(_PAGES, name)[0]
+def source(name: str) -> str:
+    """Return a file of the page."""
+    return LOADER.get_source(PAGES, name)[0]
 
 
-def _policy(style: str, script: str) -> str:
+def policy(style: str, script: str) -> str:
     """Return the Content-Security-Policy, which allows only this style, this script and the icon in the page."""
     return "; ".join(
         (

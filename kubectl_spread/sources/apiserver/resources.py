@@ -19,6 +19,7 @@ from kubectl_spread.kube.api.workloads import (
     ReplicationController,
     WorkloadObject,
 )
+from kubectl_spread.kube.disruption import PodDisruptionBudget
 from kubectl_spread.kube.scheduler.defaultconstraints import Service
 
 T_co = TypeVar("T_co", bound=Message, covariant=True)
@@ -72,6 +73,7 @@ NODES: Final = Resource("", "v1", "nodes", "Node", Node, namespaced=False)
 SERVICES: Final = Resource("", "v1", "services", "Service", Service)
 NAMESPACES: Final = Resource("", "v1", "namespaces", "Namespace", Namespace, namespaced=False)
 EVENTS: Final = Resource("", "v1", "events", "Event", Event)
+BUDGETS: Final = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", PodDisruptionBudget)
 WORKLOADS: Final[tuple[Resource[WorkloadObject], ...]] = (
     Resource("apps", "v1", "deployments", "Deployment", Deployment),
     Resource("apps", "v1", "replicasets", "ReplicaSet", ReplicatedWorkload),

@@ -13,7 +13,7 @@ import msgspec
 
 from kubectl_spread.errors import SpreadError
 from kubectl_spread.kube.api.fieldpath import FieldPath, MapKey
-from kubectl_spread.kube.api.types import ListMeta, Message, Time, TypeMeta
+from kubectl_spread.kube.api.types import IntOrString, ListMeta, Message, Time, TypeMeta
 from kubectl_spread.sources.decode.page import Page
 from kubectl_spread.sources.decode.protobuf.declaration import Cardinality, DeclaredField, fields
 
@@ -171,6 +171,8 @@ def _value(value: object, type_: type, path: Path) -> object:
         value = _ZEROS[type_]
     if issubclass(type_, datetime):
         return _time(value, path)
+    if type_ is IntOrString:
+        type_ = str if isinstance(value, str) else int
     if type_ is int and isinstance(value, float) and value.is_integer():
         # kubectl decodes 1.0 as a number and sends 1.
         return int(value)

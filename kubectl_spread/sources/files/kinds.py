@@ -11,11 +11,12 @@ import msgspec
 
 from kubectl_spread.kube.api.types import Event, Namespace, Node, Pod
 from kubectl_spread.kube.api.workloads import KINDS, WorkloadObject
+from kubectl_spread.kube.disruption import PodDisruptionBudget
 from kubectl_spread.kube.scheduler.defaultconstraints import Service
 from kubectl_spread.sources.decode.json_objects import Json, MalformedFieldError
 from kubectl_spread.sources.decode.listing import HEADER, LIST, METADATA
 
-Object: TypeAlias = Pod | Node | Namespace | Event | Service | WorkloadObject
+Object: TypeAlias = Pod | Node | Namespace | Event | Service | PodDisruptionBudget | WorkloadObject
 
 NOT_KUBERNETES: Final = "not a Kubernetes object, which has apiVersion and kind"
 _TYPES: Final[dict[tuple[str, str], type[Object]]] = {
@@ -24,6 +25,7 @@ _TYPES: Final[dict[tuple[str, str], type[Object]]] = {
     ("", "Namespace"): Namespace,
     ("", "Event"): Event,
     ("", "Service"): Service,
+    ("policy", "PodDisruptionBudget"): PodDisruptionBudget,
     **KINDS,
 }
 _GROUP_OF: Final[Mapping[str, str]] = {**{kind: group for group, kind in _TYPES}, LIST: ""}

@@ -17,6 +17,7 @@ from kubectl_spread.kube.api.fieldpath import POD_SPEC
 from kubectl_spread.kube.api.types import Namespace, Node, Pod
 from kubectl_spread.kube.api.unknownfields import UnknownField, unknown_fields
 from kubectl_spread.kube.api.workloads import WorkloadObject, template_path
+from kubectl_spread.kube.disruption import PodDisruptionBudget
 from kubectl_spread.kube.scheduler.defaultconstraints import Service
 from kubectl_spread.sources import memory
 from kubectl_spread.sources.decode import documents, json_documents, json_objects
@@ -100,6 +101,7 @@ def read(
     namespace: str = NAMESPACE,
     detailed: bool = False,
     services: bool = False,
+    budgets: bool = False,
 ) -> ManifestReading:
     """Read all JSON and YAML documents of files, one file at a time.
 
@@ -112,12 +114,14 @@ def read(
         namespace: The namespace of objects that name none.
         detailed: Whether pods are read in detail.
         services: Whether Services are read; else they are of an unknown kind.
+        budgets: Whether PodDisruptionBudgets are read, likewise.
 
     Raises:
         SourceError: A path does not exist, or a directory has no manifests. Errors inside files are in
             ``ManifestReading.errors``.
     """
-    reader = _Reader(stdin, namespace, DetailedPod if detailed else Pod, services=services)
+    ignored = (*(() if services else (Service,)), *(() if budgets else (PodDisruptionBudget,)))
+    reader = _Reader(stdin, namespace, DetailedPod if detailed else Pod, ignored)
     expanded = inputs.expand(paths, recursive=recursive, stdin_name=stdin_name)
     return ManifestReading(reader.objects(expanded, paths), len(expanded), reader.kinds, reader.skipped, reader.errors)
 
@@ -126,7 +130,7 @@ class _Reader(msgspec.Struct, frozen=True):
     stdin: BinaryIO
     namespace: str
     pod: type[Pod]
-    services: bool
+    ignored: tuple[type[Object], ...]
     kinds: Counter[str] = msgspec.field(default_factory=Counter)
     skipped: Counter[str] = msgspec.field(default_factory=Counter)
     errors: list[DecodeError | SourceError] = msgspec.field(default_factory=list)
@@ -156,7 +160,7 @@ class _Reader(msgspec.Struct, frozen=True):
         if not (member.is_kubernetes or file.named):
             self.skipped[NOT_KUBERNETES] += 1
             return
-        passed_over = member.type is Service and not self.services
+        passed_over = member.type in self.ignored
         if passed_over or (member.type is None and member.fault is None):
             self.skipped[UNKNOWN_KIND] += 1
             return

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 import msgspec
 
 from kubectl_spread.kube.api.quantity import Quantity
-from kubectl_spread.kube.api.types import SELDOM, SHARED, Message
+from kubectl_spread.kube.api.types import SELDOM, SHARED, IntOrString, Message
 
 
 class Cardinality(Enum):
@@ -30,7 +30,7 @@ class DeclaredField(msgspec.Struct, frozen=True):
         json_name: Its name in JSON and YAML.
         number: Its number in protobuf; 0 in messages that are never protobuf.
         shape: Whether it holds one value, many, or a map from string to string.
-        type: The type of one value: a ``Message``, str, int, bool, ``datetime`` or ``msgspec.Raw``.
+        type: The type of one value: a ``Message``, str, int, bool, ``datetime``, ``IntOrString`` or ``msgspec.Raw``.
         optional: Whether absent and empty values differ.
         shared: Whether pods of one template share it.
         seldom: Whether it is large and is read from few objects only.
@@ -64,7 +64,10 @@ def _field(name: str, json_name: str, hint: Any) -> DeclaredField:
         notes = tuple(rest)
     optional = get_origin(hint) in {Union, UnionType}
     if optional:
-        hint = next(choice for choice in get_args(hint) if choice is not NoneType)
+        choices = [choice for choice in get_args(hint) if choice is not NoneType]
+        if len(choices) > 1:
+            notes += tuple(note for choice in choices for note in get_args(choice)[1:])
+        hint = choices[0] if len(choices) == 1 else IntOrString
     if get_origin(hint) is Annotated:
         hint, *rest = get_args(hint)
         notes += tuple(rest)

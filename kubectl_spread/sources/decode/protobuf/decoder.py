@@ -16,7 +16,7 @@ import msgspec
 from google.protobuf.message import DecodeError as ProtobufError
 
 from kubectl_spread.errors import SourceError
-from kubectl_spread.kube.api.types import ListMeta, Message
+from kubectl_spread.kube.api.types import IntOrString, ListMeta, Message
 from kubectl_spread.sources.decode.page import Page
 from kubectl_spread.sources.decode.protobuf import descriptors, envelope, wiretypes
 from kubectl_spread.sources.decode.protobuf.declaration import Cardinality, DeclaredField
@@ -197,6 +197,8 @@ def _value_converter(type_: type, classes: Classes, *, shared: bool) -> _Convert
         return sys.intern if shared and type_ is str else lambda value: value
     if type_ is datetime:
         return _time
+    if type_ is IntOrString:
+        return lambda message: message.text if message.type else message.number
     if type_ is msgspec.Raw:
         return lambda message: msgspec.Raw(message.raw)
     return _converter(type_, classes, shared=shared)

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import msgspec
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
-from kubectl_spread.kube.api.types import ListMeta, Message, ObjectMeta, TypeMeta
+from kubectl_spread.kube.api.types import IntOrString, ListMeta, Message, ObjectMeta, TypeMeta
 from kubectl_spread.sources.decode.protobuf.declaration import Cardinality, DeclaredField, fields
 
 Classes: TypeAlias = Mapping[str, Any]
@@ -118,6 +118,8 @@ def _described(root: type[Message], *, merged: bool) -> descriptor_pb2.FileDescr
     file.message_type.append(_declared_message("Quantity", string=(1, SCALARS[str])))
     file.message_type.append(_declared_message("QuantityEntry", key=(1, SCALARS[str]), value=(2, "Quantity")))
     file.message_type.append(_declared_message("Time", seconds=(1, SCALARS[int])))
+    number_or_text = {"type": (1, SCALARS[int]), "number": (2, _FieldProto.TYPE_INT32), "text": (3, SCALARS[str])}
+    file.message_type.append(_declared_message(IntOrString.__name__, **number_or_text))
     file.message_type.append(_declared_message("FieldsV1", raw=(1, _FieldProto.TYPE_BYTES)))
     object_type = root if merged else _FieldProto.TYPE_BYTES
     file.message_type.append(_declared_message("List", metadata=(1, ListMeta), items=(2, object_type)))
@@ -176,7 +178,7 @@ def _type_of(field: DeclaredField) -> Any:
     if field.shape is Cardinality.MAP:
         return "QuantityEntry" if field.quantities else "Entry"
     # The lower 32 bits of a longer varint, as the API server decodes it.
-    return _FieldProto.TYPE_INT32 if field.limits == _INT32 else field.type
+    return _FieldProto.TYPE_INT32 if field.type is int and field.limits == _INT32 else field.type
 
 
 def _add_field(

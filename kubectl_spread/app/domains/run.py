@@ -1,0 +1,189 @@
+"""One run of ``domains``: read files or a cluster, and count the pods of each domain."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from typing import Final
+
+import msgspec
+from msgspec import UNSET
+
+from kubectl_spread.app.checkrun import ClusterIdentity
+from kubectl_spread.app.collect import add_objects, check_options
+from kubectl_spread.app.console import Console
+from kubectl_spread.app.hints import unknown_nodes
+from kubectl_spread.app.options import TOPOLOGY_KEYS, CheckOptions
+from kubectl_spread.audit.evaluation import domain_losses
+from kubectl_spread.audit.evaluation.domain_losses import DomainCounts
+from kubectl_spread.audit.snapshot.snapshot import Snapshot
+from kubectl_spread.errors import CombinedError, NotFoundError, SourceError
+from kubectl_spread.kube.api.types import LabelSelectorRequirement, Node
+from kubectl_spread.kube.disruption import PodDisruptionBudget
+from kubectl_spread.phrases import some, value
+from kubectl_spread.report import domains, projections
+from kubectl_spread.report.domains import ReadCluster, SpreadDomains
+from kubectl_spread.report.model import unset_none
+from kubectl_spread.sources.addresses import without_secrets
+from kubectl_spread.suggestions import did_you_mean
+
+NONE: Final = "<none>"
+"""The word for the nodes without the topology key; no label can have it as its value."""
+_EMPTY: Final = '""'
+"""How an empty value is printed; it is not the value of any label."""
+_NAMED: Final = 12
+"""The number of keys or values that an error names."""
+
+
+class DomainsRun(msgspec.Struct):
+    """What was read to count the pods of domains.
+
+    Attributes:
+        snapshot: All pods of the namespaces in scope, the nodes and the workloads.
+        labels: The labels of the pods to count.
+        cluster: The cluster.
+        everywhere: Whether the pods of all namespaces were read.
+        budgets: The PodDisruptionBudgets; None where they were not read.
+        skipped: The number of objects that were left out, by reason.
+        problems: Errors that make the exit status 2.
+        notes: Messages that do not change the exit status.
+    """
+
+    snapshot: Snapshot
+    labels: tuple[LabelSelectorRequirement, ...]
+    cluster: ReadCluster
+    everywhere: bool
+    budgets: Sequence[PodDisruptionBudget] | None = None
+    skipped: Counter[str] = msgspec.field(default_factory=Counter)
+    problems: list[str] = msgspec.field(default_factory=list)
+    notes: list[str] = msgspec.field(default_factory=list)
+
+    def report(self, key: str, wanted_value: str | None) -> SpreadDomains:
+        """Return the report on all domains of a topology key, or on the one with a value.
+
+        Raises:
+            NotFoundError: No node has the key, or no node has the value.
+        """
+        topology_key = TOPOLOGY_KEYS.get(key, key)
+        self._confirm_key(topology_key)
+        counts = domain_losses.count(self.snapshot, topology_key, self.labels)
+        report = domains.domains(self.cluster, topology_key, counts, self.skipped, with_requests=self.everywhere)
+        if wanted_value is None:
+            return report
+        place = _place(counts, topology_key, wanted_value)
+        return domains.domain(report, place, domain_losses.losses(counts, place, self.snapshot, self.budgets))
+
+    def _confirm_key(self, key: str) -> None:
+        """Raise where no node has a label with this key.
+
+        Raises:
+            NotFoundError: No node has it; the message names the keys that nodes have.
+        """
+        keys = {label for node in self.snapshot.nodes for label in node.metadata.labels}
+        if key in keys:
+            return
+        labels = some(_topology_first(self.snapshot.nodes, keys), _NAMED)
+        known_keys = f"nodes have {labels}" if labels else "nodes have no labels"
+        raise NotFoundError(f'no node has the label "{key}" ({known_keys}){did_you_mean(key, _names(keys))}')
+
+
+def _names(keys: set[str]) -> list[str]:
+    """Return keys, and the short names of those that have one."""
+    return [*(short for short, key in TOPOLOGY_KEYS.items() if key in keys), *sorted(keys)]
+
+
+def _topology_first(nodes: Sequence[Node], keys: set[str]) -> list[str]:
+    """Return label keys, first those that are well-known as topology keys, then those that most nodes have."""
+    numbers = Counter(label for node in nodes for label in node.metadata.labels)
+    well_known = list(TOPOLOGY_KEYS.values())
+    return sorted(keys, key=lambda key: (key not in well_known, -numbers[key], key))
+
+
+def _place(counts: DomainCounts, key: str, wanted_value: str) -> int:
+    """Return the index of the domain with a value.
+
+    Raises:
+        NotFoundError: No node has the value; the message suggests the nearest, or names some.
+    """
+    values = [domain.value for domain in counts.domains]
+    domain_value = None if wanted_value == NONE else "" if wanted_value == _EMPTY else wanted_value
+    if domain_value in values:
+        return values.index(domain_value)
+    texts = [NONE if each is None else value(each) for each in values]
+    suggestion = did_you_mean(wanted_value, texts)
+    names = "" if suggestion else f" (nodes have {some(texts, _NAMED)})"
+    raise NotFoundError(f'no node has the label {key}="{wanted_value}"{names}{suggestion}')
+
+
+def collect(parameters: Mapping[str, object], console: Console, *, with_budgets: bool) -> DomainsRun:
+    """Read files or a cluster, as a command's options say.
+
+    Args:
+        parameters: The values of the options, by parameter name.
+        console: Prints progress and notes while a cluster is read.
+        with_budgets: Whether PodDisruptionBudgets are read.
+
+    Raises:
+        SpreadError: The domains cannot be counted.
+    """
+    options = check_options(parameters)
+    if options.filename:
+        return _from_files(options, with_budgets=with_budgets)
+    # Input from files needs neither urllib3 nor protobuf.
+    from kubectl_spread.app.cluster.live import flags  # noqa: PLC0415
+    from kubectl_spread.app.domains.live import read  # noqa: PLC0415
+    from kubectl_spread.sources.apiserver.cluster import LiveCluster  # noqa: PLC0415
+
+    with closing(LiveCluster.connect(flags(parameters), console.note, console.progress)) as cluster:
+        return read(options, cluster, with_budgets=with_budgets)
+
+
+def _from_files(options: CheckOptions, *, with_budgets: bool) -> DomainsRun:
+    """Read the files of ``--filename``.
+
+    Raises:
+        SourceError: A path cannot be read at all.
+        CombinedError: The files have no nodes.
+    """
+    from kubectl_spread.sources.files import inputs, manifests  # noqa: PLC0415 - a live run does not need files
+
+    scope = options.scope(None)
+    snapshot = Snapshot(msgspec.structs.replace(scope, labels=()))
+    reading = manifests.read(
+        options.filename,
+        recursive=options.recursive,
+        stdin=inputs.standard_input(),
+        budgets=with_budgets,
+    )
+    budgets = add_objects(reading, snapshot)
+    if not snapshot.nodes:
+        missing = SourceError("there are no nodes in the files, and only nodes tell the domains: capture nodes as well")
+        raise CombinedError([*reading.errors, missing])
+    return DomainsRun(
+        snapshot,
+        scope.labels,
+        read_cluster(options, scope.namespace, ClusterIdentity(), {}),
+        everywhere=True,
+        budgets=budgets if with_budgets else None,
+        skipped=snapshot.skipped + reading.skipped,
+        problems=[*map(str, reading.errors), *filter(None, [unknown_nodes(snapshot)])],
+        notes=inputs.unread(options.filename, recursive=options.recursive),
+    )
+
+
+def read_cluster(
+    options: CheckOptions, namespace: str | None, identity: ClusterIdentity, resource_versions: dict[str, str]
+) -> ReadCluster:
+    """Return the cluster, named by ``--cluster-name`` or else by the kubeconfig."""
+    name = without_secrets(options.cluster_name or identity.name)
+    return ReadCluster(
+        context=without_secrets(identity.context) or UNSET,
+        name=name or UNSET,
+        name_source=("flag" if options.cluster_name else "kubeconfig") if name else UNSET,
+        uid=identity.uid or UNSET,
+        read_at=UNSET if identity.read_at is None else projections.timestamp(identity.read_at),
+        server_version=identity.server_version or UNSET,
+        namespace=unset_none(namespace),
+        resource_versions=resource_versions,
+    )

@@ -1,0 +1,109 @@
+"""``kubectl spread domains``: the nodes and pods of each domain of a topology key, and what is lost with one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from kubectl_spread.app import output_files
+from kubectl_spread.app.output_files import Output
+from kubectl_spread.cli import fast_exit, formats, options, output, values
+from kubectl_spread.cli.help import OUTPUT
+
+if TYPE_CHECKING:
+    from kubectl_spread.report.domains import SpreadDomains
+
+_UNANSWERED: Final = 2
+
+
+@options.command(
+    examples={
+        "kubectl spread domains -A": "Show the nodes and pods of each zone",
+        "kubectl spread domains zone a -A": "Show what is lost with one zone",
+        "kubectl spread domains node worker-1 -A": "Show what is lost with one node",
+        "kubectl spread domains topology.example.com/rack -n shop": "Show the domains of any label of the nodes",
+        "kubectl spread domains zone -f cluster.json -o json": "Read a captured cluster, for a program",
+    },
+    statuses={0: "The domains were counted.", 2: "They could not be counted, or not completely."},
+)
+@click.argument("key", default="zone", metavar="[KEY]", shell_complete=values.keys_or_values)
+@click.argument("value", default=None, required=False, metavar="[VALUE]", shell_complete=values.keys_or_values)
+@options.counting
+@options.option(
+    "-o",
+    "--output",
+    "forms",
+    callback=formats.parsed_for_domains,
+    multiple=True,
+    metavar="FORMAT[=FILE]",
+    shell_complete=values.formats_of_domains,
+    help="Print in this format, or write it to a file; repeatable. One of "
+    f"{', '.join(formats.NAMES_FOR_DOMAINS)}. [default: table]",
+    group=OUTPUT,
+)
+@options.text(
+    "--output-file",
+    metavar="FILE",
+    complete=values.files,
+    about="Write to this file instead of standard output.",
+    group=OUTPUT,
+)
+@options.flag("--no-headers", about="Print the table without headers.", group=OUTPUT)
+@options.color
+@options.connection
+@click.pass_context
+def domains(
+    context: click.Context,
+    /,
+    *,
+    key: str,
+    value: str | None,
+    forms: list[Output],
+    output_file: str,
+    no_headers: bool,
+    color: str,
+    **parameters: object,
+) -> None:
+    """Show the nodes and pods of each zone, and what is lost with one of them.
+
+    KEY is a label of the nodes; zone (the default), region, and hostname or node stand for those of Kubernetes. With a
+    VALUE of the label, show the workloads there, those that lose most first.
+    """
+    from kubectl_spread.app.domains.run import collect  # noqa: PLC0415 - completion of flags does not need it
+
+    outputs = output_files.outputs(forms, formats.TABLE, output_file)
+    output_files.refuse_inputs((destination.file for destination in outputs), parameters)
+    run = collect({**parameters, "key": key, "value": value}, output, with_budgets=value is not None)
+    report = run.report(key, value)
+    fast_exit.keep(run, report)
+    for text in run.notes:
+        output.note(text)
+    for text in run.problems:
+        output.error(text)
+    for destination in outputs:
+        text = _rendered(report, destination, color, headers=not no_headers)
+        formats.write(text, destination.file)
+    if run.problems:
+        context.exit(_UNANSWERED)
+
+
+def _rendered(report: SpreadDomains, destination: Output, color: str, *, headers: bool) -> str:
+    """Return a report in a format, whose module is imported only now."""
+    match destination.form:
+        case "csv":
+            from kubectl_spread.render.domains import spreadsheet  # noqa: PLC0415
+
+            return spreadsheet.csv(report)
+        case "html":
+            from kubectl_spread.render.html import domains_page  # noqa: PLC0415
+
+            return domains_page.page(report)
+        case "json" | "yaml":
+            from kubectl_spread.render import structured  # noqa: PLC0415
+
+            return structured.document(report, destination.form)
+    from kubectl_spread.render.domains import table  # noqa: PLC0415 - only tables need rich
+
+    terminal = output.terminal(color, to_file=destination.file is not None)
+    return table.domains(report, terminal, wide=destination.form == formats.WIDE, headers=headers)

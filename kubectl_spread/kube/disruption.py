@@ -1,0 +1,82 @@
+"""Disruption budgets: how many of its pods does a PodDisruptionBudget want to be healthy?
+
+Source: kubernetes v1.37.1 pkg/controller/disruption/disruption.go, getExpectedPodCount and getExpectedScale.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Final
+
+from kubectl_spread.kube.api.quantity import divide_up
+from kubectl_spread.kube.api.types import Int32, LabelSelector, Message, Object, OwnerReference
+
+_PERCENT: Final = re.compile(r"([+-]?[0-9]{1,9})%", re.ASCII)
+_HUNDRED: Final = 100
+_GROUPS: Final = {
+    "Deployment": ("apps", "extensions"),
+    "ReplicaSet": ("apps", "extensions"),
+    "ReplicationController": ("",),
+    "StatefulSet": ("apps",),
+}
+"""Maps the kinds of controllers whose replicas the disruption controller reads to their API groups."""
+
+
+class _BudgetSpec(Message, frozen=True):
+    min_available: Annotated[Int32 | str | None, 1] = None
+    selector: Annotated[LabelSelector | None, 2] = None
+    max_unavailable: Annotated[Int32 | str | None, 3] = None
+
+
+class PodDisruptionBudget(Object, frozen=True):
+    """A limit to the pods of its selector that may be evicted at one time."""
+
+    spec: Annotated[_BudgetSpec, 2] = _BudgetSpec()
+
+    @property
+    def needs_scale(self) -> bool:
+        """Whether its minimum depends on the replicas of its pods' controllers."""
+        return self.spec.max_unavailable is not None or isinstance(self.spec.min_available, str)
+
+    def desired_healthy(self, scale: int | None) -> int | None:
+        """Return the least number of healthy pods, which the controller writes to ``status.desiredHealthy``.
+
+        Args:
+            scale: The sum of the replicas of its pods' controllers; None where it is unknown.
+
+        Returns:
+            The number; None where it is unknown, or where the controller cannot compute it.
+
+        Source: kubernetes v1.37.1 pkg/controller/disruption/disruption.go, getExpectedPodCount.
+        """
+        if self.spec.max_unavailable is not None:
+            unavailable = _scaled(self.spec.max_unavailable, scale)
+            return None if scale is None or unavailable is None else max(scale - unavailable, 0)
+        if self.spec.min_available is None:
+            return 0
+        return _scaled(self.spec.min_available, scale)
+
+
+def _scaled(amount: int | str, scale: int | None) -> int | None:
+    """Return a number, or a percentage of ``scale``, rounded up; None where it is unknown or neither of them.
+
+    Source: kubernetes v1.37.1 staging/src/k8s.io/apimachinery/pkg/util/intstr/intstr.go,
+    GetScaledValueFromIntOrPercent.
+    """
+    if isinstance(amount, int):
+        return amount
+    percent = _PERCENT.fullmatch(amount)
+    if percent is None or scale is None:
+        return None
+    return divide_up(int(percent[1]) * scale, _HUNDRED)
+
+
+def is_of(controller: OwnerReference, kind: str) -> bool:
+    """Tell whether a reference is to a controller of a kind whose replicas the disruption controller reads.
+
+    Other kinds may have the name of such a kind in another API group.
+
+    Source: kubernetes v1.37.1 pkg/controller/disruption/disruption.go, verifyGroupKind.
+    """
+    group = controller.api_version.rpartition("/")[0]
+    return controller.kind == kind and group in _GROUPS[kind]

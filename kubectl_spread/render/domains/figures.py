@@ -1,0 +1,182 @@
+"""Figures and sentences that the table and the page of ``domains`` share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from msgspec import UnsetType
+
+from kubectl_spread.phrases import plural, some
+from kubectl_spread.render import words
+from kubectl_spread.report.domains import Amount, DomainRequests, DomainRow, LostBudget, LostWorkload, SpreadDomains
+
+NONE: Final = "<none>"
+"""The name of the nodes without the topology key."""
+_NOUNS: Final = {
+    "kubernetes.io/hostname": "node",
+    "topology.kubernetes.io/region": "region",
+    "topology.kubernetes.io/zone": "zone",
+}
+_BINARY: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+_STEP: Final = 1024
+_THOUSAND: Final = 1000
+_WHOLE: Final = 100
+LEGEND: Final = (
+    "ONLY HERE counts the workloads without a running pod anywhere else, HALF HERE those with at least half of their "
+    "running pods here."
+)
+LEFT: Final = "LEFT counts the running pods elsewhere, ready or not."
+_REQUESTS_UNKNOWN: Final = "Requests are not shown, because the pods of other namespaces were not read (-A reads them)."
+
+
+def noun(key: str) -> str:
+    """Return what a domain of a topology key is called: ``zone``; of other keys their last part."""
+    return _NOUNS.get(key) or words.safe(key.rpartition("/")[2])
+
+
+def name(domain: DomainRow) -> str:
+    """Return the name of a domain."""
+    return NONE if domain.value is None else words.value(domain.value)
+
+
+def share(part: int, whole: int) -> str:
+    """Return a part of a whole in percent, rounded; 0% and 100% are exact."""
+    if not whole:
+        return "-"
+    percent = (2 * _WHOLE * part + whole) // (2 * whole)
+    if percent == 0 and part:
+        return "<1%"
+    if percent == _WHOLE and part != whole:
+        return ">99%" if part < whole else ">100%"
+    return f"{percent}%"
+
+
+def cores(thousandths: int) -> str:
+    """Return an amount of CPU as Kubernetes writes it: ``250m``, ``1.5``."""
+    if abs(thousandths) < _THOUSAND and thousandths:
+        return f"{thousandths}m"
+    whole, rest = divmod(thousandths, _THOUSAND)
+    return f"{whole}.{rest:03}".rstrip("0").rstrip(".")
+
+
+def size(number: int) -> str:
+    """Return an amount of memory in the largest unit of which it has one: ``512Mi``, ``1.5Gi``."""
+    exponent = 0
+    while abs(number) >= _STEP ** (exponent + 1) and exponent < len(_BINARY) - 1:
+        exponent += 1
+    rounded = f"{number / _STEP**exponent:.1f}"
+    return f"{rounded.removesuffix('.0')}{_BINARY[exponent]}"
+
+
+def use(requests: DomainRequests, resource: str) -> tuple[str, str]:
+    """Return the requests for a resource, ``34.5/96 (36%)``, and a shorter form, ``36%``."""
+    amount: Amount = getattr(requests, resource)
+    written = cores if resource == "cpu" else size
+    bound = ">=" if requests.unknown_pods else ""
+    requested = f"{bound}{written(amount.requested)}"
+    if isinstance(amount.allocatable, UnsetType):
+        return f"{requested}/?", requested
+    percent = f"{bound}{share(amount.requested, amount.allocatable)}"
+    return f"{requested}/{written(amount.allocatable)} ({percent})", percent
+
+
+def nodes(domain: DomainRow) -> str:
+    """Return the number of a domain's nodes, and of those that take no pods: ``3 nodes (1 not ready)``."""
+    parts = [
+        f"{number} {state}"
+        for number, state in ((domain.nodes - domain.ready, "not ready"), (domain.cordoned, "cordoned"))
+        if number
+    ]
+    return plural(domain.nodes, "node") + (f" ({', '.join(parts)})" if parts else "")
+
+
+def summary(report: SpreadDomains) -> str:
+    """Return one sentence about the only domain of a report."""
+    (domain,) = report.domains
+    parts = [
+        nodes(domain),
+        f"{domain.pods} of {plural(report.totals.pods, 'running pod')} ({share(domain.pods, report.totals.pods)})",
+    ]
+    if not isinstance(domain.requests, UnsetType):
+        parts += [f"{label} {use(domain.requests, label)[0]}" for label in ("cpu", "memory")]
+    subject = f"{noun(report.topology_key)} {name(domain)}"
+    if domain.value is None:
+        subject = f"nodes without {words.safe(report.topology_key)}"
+    return f"{subject}: {', '.join(parts)}"
+
+
+def budgets(workload: LostWorkload) -> str:
+    """Return the budgets whose minimum is not left or is unknown: ``web needs 3``; "-" for none."""
+    if isinstance(workload.budgets, UnsetType):
+        return "unknown"
+    texts = [_budget(budget, workload) for budget in workload.budgets if budget.below is not False]
+    return "; ".join(texts) or "-"
+
+
+def _budget(budget: LostBudget, workload: LostWorkload) -> str:
+    if isinstance(budget.minimum, UnsetType):
+        return f"{words.safe(budget.name)}: minimum unknown"
+    others = "" if budget.left == workload.left else f", {budget.left} left"
+    return f"{words.safe(budget.name)} needs {budget.minimum}{others}"
+
+
+def is_below(workload: LostWorkload) -> bool:
+    """Tell whether the rest is too small for a budget."""
+    return not isinstance(workload.budgets, UnsetType) and any(each.below is True for each in workload.budgets)
+
+
+def remarks(report: SpreadDomains) -> list[str]:
+    """Return sentences about everything that the numbers of the domains leave out."""
+    totals = report.totals
+    unlisted = sum(node.pods for node in totals.unlisted)
+    nodes_unlisted = [words.safe(node.name) for node in totals.unlisted]
+    unknown = sum(_unknown(report.domains))
+    sentences = [
+        f"{plural(unlisted, 'running pod')} {_is(unlisted)} on {plural(len(nodes_unlisted), 'node')} "
+        f"that {'was' if len(nodes_unlisted) == 1 else 'were'} not listed ({some(nodes_unlisted)})."
+        if unlisted
+        else "",
+        f"{plural(totals.pending, 'pod')} {_is(totals.pending)} pending." if totals.pending else "",
+        f"{plural(totals.terminating, 'pod')} {_is(totals.terminating)} terminating and not counted."
+        if totals.terminating
+        else "",
+        _mirror(totals.skipped.get("mirror", 0)),
+        f"The requests of {plural(unknown, 'pod')} are unknown, so sums with >= are lower bounds." if unknown else "",
+        _REQUESTS_UNKNOWN if any(isinstance(domain.requests, UnsetType) for domain in report.domains) else "",
+    ]
+    return [sentence for sentence in sentences if sentence]
+
+
+def _mirror(number: int) -> str:
+    if not number:
+        return ""
+    return f"{plural(number, 'mirror pod')} {_is(number)} not counted."
+
+
+def _is(number: int) -> str:
+    return "is" if number == 1 else "are"
+
+
+def _unknown(domains: Iterable[DomainRow]) -> list[int]:
+    return [domain.requests.unknown_pods for domain in domains if not isinstance(domain.requests, UnsetType)]
+
+
+def header(report: SpreadDomains) -> list[str]:
+    """Return the cluster, its version, what was counted, and when."""
+    cluster = report.cluster
+    namespace = "" if isinstance(cluster.namespace, UnsetType) else f"namespace {words.safe(cluster.namespace)}: "
+    totals = report.totals
+    version = (
+        "" if isinstance(cluster.server_version, UnsetType) else f"Kubernetes {words.safe(cluster.server_version)}"
+    )
+    counted = f"{plural(totals.pods, 'running pod')} in {plural(totals.workloads, 'workload')}"
+    read_at = "" if isinstance(cluster.read_at, UnsetType) else words.safe(cluster.read_at)
+    return [part for part in (cluster_label(report), version, namespace + counted, read_at) if part]
+
+
+def cluster_label(report: SpreadDomains) -> str:
+    """Return the name of the cluster from the user, its context, or its name; "" where all are unknown."""
+    cluster = report.cluster
+    names = (cluster.name, cluster.context) if cluster.name_source == "flag" else (cluster.context, cluster.name)
+    return next((words.safe(text) for text in names if isinstance(text, str)), "")

@@ -1,0 +1,87 @@
+"""The report of ``domains`` as one HTML page, which loads nothing and runs no script."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+from msgspec import UnsetType
+
+from kubectl_spread.phrases import plural
+from kubectl_spread.render import words
+from kubectl_spread.render.domains import figures
+from kubectl_spread.render.html import PAGES, policy, source
+from kubectl_spread.report.domains import DomainRow, LostWorkload, SpreadDomains
+
+
+class _Column(msgspec.Struct, frozen=True):
+    """A column of the page's table; ``text`` columns are not numbers."""
+
+    title: str
+    text: bool = False
+
+
+class _Line(msgspec.Struct, frozen=True):
+    """A line of the page's table: its head, the other cells, and whether it is marked."""
+
+    head: str
+    cells: Sequence[str]
+    marked: bool
+
+
+_DOMAIN_COLUMNS = tuple(
+    map(_Column, ("Nodes", "Ready", "Cordoned", "Pods", "Share", "Workloads", "Only here", "Half here", "Terminating"))
+)
+_REQUEST_COLUMNS = (_Column("CPU requests"), _Column("Memory requests"))
+_WORKLOAD_COLUMNS = (
+    _Column("Namespace", text=True),
+    _Column("Here"),
+    _Column("Left"),
+    _Column("Budget", text=True),
+)
+
+
+def page(report: SpreadDomains) -> str:
+    """Return a report as an HTML document."""
+    style = source("page.css") + source("domains.css")
+    noun = figures.noun(report.topology_key)
+    if isinstance(report.workloads, UnsetType):
+        with_requests = not any(isinstance(domain.requests, UnsetType) for domain in report.domains)
+        headline = f"{plural(report.totals.pods, 'running pod')} in {plural(len(report.domains), noun)}"
+        columns = (*_DOMAIN_COLUMNS, *(_REQUEST_COLUMNS if with_requests else ()))
+        lines = [_domain(domain, report.totals.pods) for domain in report.domains]
+        title, caption, legend = noun.capitalize(), f"Nodes and pods by {noun}", figures.LEGEND
+    else:
+        headline, columns = figures.summary(report), _WORKLOAD_COLUMNS
+        lines = [_workload(workload) for workload in report.workloads]
+        title, caption, legend = "Workload", "Workloads with running pods here", figures.LEFT
+    return PAGES.get_template("domains.html").render(
+        policy=policy(style, ""),
+        style=style,
+        cluster=figures.cluster_label(report),
+        header=figures.header(report),
+        headline=headline[:1].upper() + headline[1:],
+        key=words.safe(report.topology_key),
+        title=title,
+        caption=caption,
+        columns=columns,
+        lines=lines,
+        remarks=[legend, *figures.remarks(report)],
+    )
+
+
+def _domain(domain: DomainRow, total: int) -> _Line:
+    numbers = (domain.nodes, domain.ready, domain.cordoned, domain.pods)
+    cells = [
+        *(f"{number:,}" for number in numbers),
+        figures.share(domain.pods, total),
+        *(f"{number:,}" for number in (domain.workloads, domain.only_here, domain.half_here, domain.terminating)),
+    ]
+    if not isinstance(domain.requests, UnsetType):
+        cells += [figures.use(domain.requests, resource)[0] for resource in ("cpu", "memory")]
+    return _Line(figures.name(domain), cells, domain.only_here > 0)
+
+
+def _workload(lost: LostWorkload) -> _Line:
+    cells = [words.safe(lost.namespace), f"{lost.here:,} of {lost.running:,}", f"{lost.left:,}", figures.budgets(lost)]
+    return _Line(words.workload(lost.workload), cells, not lost.left or figures.is_below(lost))
