@@ -73,6 +73,11 @@ def kustomized_block(directory: str, answer: str) -> str:
     return _block(f"{shlex.join(NOTES[:-1])} -k {directory}", answer)
 
 
+def domains(command: str, path: str) -> str:
+    """Return a command of ``domains`` on a live cluster, and what it prints for a file."""
+    return _block(command, _printed([*shlex.split(command), "-f", path]))
+
+
 def failure(command: str) -> str:
     """Return a command, its output on both streams, and its exit status."""
     return _failure(command, command)

@@ -38,6 +38,7 @@ CHART: Final = "template shop examples/chart --set api.replicas=3,db.replicas=3"
 KUSTOMIZATION: Final = "examples/kustomize/production"
 RENDERED: Final = ROOT / "tests" / "e2e" / "rendered"
 """What helm and kubectl rendered for these; ``tests/e2e/test_rendered.py`` renders them again."""
+DOMAINS: Final = "docs/domains/cluster.yaml"
 THREADS: Final = "tests/threads"
 BLUEBIRD: Final = f"{THREADS}/24-canary-is-wedged-by-tainted-nodes"
 COREDNS: Final = f"{THREADS}/26-second-coredns-is-pending"
@@ -136,6 +137,10 @@ BLOCKS: Final[dict[str, dict[str, Callable[[], str]]]] = {
         "pending": lambda: section_block(waiting),
         "replicas": lambda: section_block(replicas, crowded),
         "engines": lambda: section_block(engines, crowded),
+    },
+    "docs/domains.md": {
+        "zones": lambda: answers.domains("domains -A", DOMAINS),
+        "zone": lambda: answers.domains("domains zone a -A", DOMAINS),
     },
     "docs/watch.md": {"changes": answers.watched},
     "docs/troubleshooting.md": {

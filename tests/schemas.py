@@ -12,6 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from kubectl_spread.explain.explanation import Explanation
+from kubectl_spread.report.domains import SpreadDomains
 from kubectl_spread.report.mergereport import MergeReport
 from kubectl_spread.report.model import API_VERSION, Part, Report
 from kubectl_spread.rules.listing import RuleList
@@ -23,6 +24,7 @@ HOME: Final = "https://raw.githubusercontent.com/kubectl-spread/kubectl-spread/m
 KINDS: Final[Mapping[str, tuple[type[Part], str]]] = {
     "MergeReport": (MergeReport, "docs/merge.md"),
     "RuleList": (RuleList, "docs/json.md"),
+    "SpreadDomains": (SpreadDomains, "docs/json.md"),
     "SpreadExplanation": (Explanation, "docs/json.md"),
     "SpreadReport": (Report, "docs/json.md"),
 }

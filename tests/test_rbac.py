@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubectl_spread.sources.apiserver.resources import BY_KIND, EVENTS, NAMESPACES, NODES, SERVICES
+from kubectl_spread.sources.apiserver.resources import BUDGETS, BY_KIND, EVENTS, NAMESPACES, NODES, SERVICES
 from kubectl_spread.sources.apiserver.watch import WATCHED
 from tests.rbac import Permission, permissions
 
@@ -11,7 +11,7 @@ IDENTITY = Permission("get", "", "namespaces", "kube-system")
 
 
 def test_the_cluster_role_allows_each_read_and_nothing_else() -> None:
-    listed = {*BY_KIND.values(), EVENTS, NAMESPACES, NODES, SERVICES}
+    listed = {*BY_KIND.values(), BUDGETS, EVENTS, NAMESPACES, NODES, SERVICES}
     expected = {Permission("list", resource.group, resource.plural) for resource in listed}
     expected |= {Permission("get", resource.group, resource.plural) for resource in BY_KIND.values()}
     expected |= {Permission("watch", resource.group, resource.plural) for resource in WATCHED}

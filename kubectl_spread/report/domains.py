@@ -9,8 +9,8 @@ from msgspec import UNSET, UnsetType
 
 from kubectl_spread.audit.evaluation.domain_losses import (
     BudgetLoss,
-    DomainCount,
-    DomainCounts,
+    CountedDomain,
+    CountedDomains,
     DomainUse,
     ResourceUse,
     WorkloadLoss,
@@ -119,7 +119,7 @@ class SpreadDomains(Part, frozen=True, kw_only=True):
 def domains(
     cluster: ReadCluster,
     key: str,
-    counts: DomainCounts,
+    counts: CountedDomains,
     skipped: Mapping[str, int],
     *,
     with_requests: bool,
@@ -152,7 +152,7 @@ def domain(report: SpreadDomains, place: int, losses: Sequence[WorkloadLoss]) ->
     )
 
 
-def _row(count: DomainCount, total: int, *, with_requests: bool) -> DomainRow:
+def _row(count: CountedDomain, total: int, *, with_requests: bool) -> DomainRow:
     return DomainRow(
         value=count.value,
         nodes=len(count.nodes),
@@ -196,7 +196,7 @@ def _budget(loss: BudgetLoss) -> LostBudget:
     )
 
 
-def _totals(counts: DomainCounts, skipped: Mapping[str, int]) -> DomainTotals:
+def _totals(counts: CountedDomains, skipped: Mapping[str, int]) -> DomainTotals:
     return DomainTotals(
         pods=counts.pods,
         workloads=len(counts.workloads),

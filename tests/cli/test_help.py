@@ -19,7 +19,7 @@ CONTEXT = click.Context(cli, info_name="kubectl spread")
 COMMANDS = {name: cli.get_command(CONTEXT, name) for name in cli.list_commands(CONTEXT)}
 
 VERBS = {
-    *("Accept", "Authenticate", "Check", "Connect", "Evaluate", "Exit", "Expect", "Explain", "Give", "Hide"),
+    *("Accept", "Authenticate", "Check", "Connect", "Count", "Evaluate", "Exit", "Expect", "Explain", "Give", "Hide"),
     *("Impersonate", "List", "Print", "Read", "Report", "Request", "Run", "Set", "Show", "Skip", "Stop", "Trust"),
     *("Use", "Write"),
 }

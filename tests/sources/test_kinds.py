@@ -30,7 +30,7 @@ REAL = {
     "flowcontrol.apiserver.k8s.io/v1": "FlowSchema PriorityLevelConfiguration",
     "networking.k8s.io/v1": "Ingress IngressClass IPAddress NetworkPolicy ServiceCIDR",
     "node.k8s.io/v1": "RuntimeClass",
-    "policy/v1": "Eviction PodDisruptionBudget PodSecurityPolicy",
+    "policy/v1": "Eviction PodSecurityPolicy",
     "rbac.authorization.k8s.io/v1": "ClusterRole ClusterRoleBinding Role RoleBinding",
     "resource.k8s.io/v1": "DeviceClass ResourceClaim ResourceClaimTemplate ResourceSlice PodSchedulingContext",
     "scheduling.k8s.io/v1": "PriorityClass PodGroup Workload",

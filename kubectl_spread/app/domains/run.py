@@ -16,7 +16,7 @@ from kubectl_spread.app.console import Console
 from kubectl_spread.app.hints import unknown_nodes
 from kubectl_spread.app.options import TOPOLOGY_KEYS, CheckOptions
 from kubectl_spread.audit.evaluation import domain_losses
-from kubectl_spread.audit.evaluation.domain_losses import DomainCounts
+from kubectl_spread.audit.evaluation.domain_losses import CountedDomains
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.errors import CombinedError, NotFoundError, SourceError
 from kubectl_spread.kube.api.types import LabelSelectorRequirement, Node
@@ -32,6 +32,7 @@ NONE: Final = "<none>"
 """The word for the nodes without the topology key; no label can have it as its value."""
 _EMPTY: Final = '""'
 """How an empty value is printed; it is not the value of any label."""
+_NO_BUDGETS: Final = "no PodDisruptionBudgets in what was read: their minimum is unknown (capture them as well)"
 _NAMED: Final = 12
 """The number of keys or values that an error names."""
 
@@ -100,7 +101,7 @@ def _topology_first(nodes: Sequence[Node], keys: set[str]) -> list[str]:
     return sorted(keys, key=lambda key: (key not in well_known, -numbers[key], key))
 
 
-def _place(counts: DomainCounts, key: str, wanted_value: str) -> int:
+def _place(counts: CountedDomains, key: str, wanted_value: str) -> int:
     """Return the index of the domain with a value.
 
     Raises:
@@ -165,10 +166,13 @@ def _from_files(options: CheckOptions, *, with_budgets: bool) -> DomainsRun:
         scope.labels,
         read_cluster(options, scope.namespace, ClusterIdentity(), {}),
         everywhere=True,
-        budgets=budgets if with_budgets else None,
+        budgets=budgets or None,
         skipped=snapshot.skipped + reading.skipped,
         problems=[*map(str, reading.errors), *filter(None, [unknown_nodes(snapshot)])],
-        notes=inputs.unread(options.filename, recursive=options.recursive),
+        notes=[
+            *([_NO_BUDGETS] if with_budgets and not budgets else []),
+            *inputs.unread(options.filename, recursive=options.recursive),
+        ],
     )
 
 

@@ -45,7 +45,7 @@ class DomainUse(msgspec.Struct, frozen=True):
     unknown: int
 
 
-class DomainCount(msgspec.Struct):
+class CountedDomain(msgspec.Struct):
     """The nodes of a domain and the pods on them; the value None is that of nodes without the topology key.
 
     Attributes:
@@ -73,7 +73,7 @@ class DomainCount(msgspec.Struct):
     half_here: int = 0
 
 
-class DomainCounts(msgspec.Struct, frozen=True):
+class CountedDomains(msgspec.Struct, frozen=True):
     """The domains of a topology key, and the pods in scope.
 
     Attributes:
@@ -86,7 +86,7 @@ class DomainCounts(msgspec.Struct, frozen=True):
         unlisted: The running pods on each node that is not listed.
     """
 
-    domains: list[DomainCount]
+    domains: list[CountedDomain]
     workloads: dict[ObjectRef, Counter[int]]
     places: dict[str, int]
     pods: int
@@ -135,10 +135,10 @@ class WorkloadLoss(msgspec.Struct, frozen=True):
         return self.running - self.here
 
 
-def count(snapshot: Snapshot, key: str, labels: Iterable[LabelSelectorRequirement] = ()) -> DomainCounts:
+def count(snapshot: Snapshot, key: str, labels: Iterable[LabelSelectorRequirement] = ()) -> CountedDomains:
     """Count the nodes of each domain of a topology key, and the pods of the snapshot with these labels on them."""
     domains, places = _domains(snapshot, key)
-    counts = DomainCounts(domains, {}, places, 0, 0, 0, Counter())
+    counts = CountedDomains(domains, {}, places, 0, 0, 0, Counter())
     pods = pending = terminating = 0
     selected = labelselectors.matcher(labels)
     tallies: dict[PodClass, Counter[int] | None] = {}
@@ -169,7 +169,7 @@ def count(snapshot: Snapshot, key: str, labels: Iterable[LabelSelectorRequiremen
     return msgspec.structs.replace(counts, pods=pods, pending=pending, terminating=terminating)
 
 
-def _tally(counts: DomainCounts, workload: ObjectRef) -> Counter[int]:
+def _tally(counts: CountedDomains, workload: ObjectRef) -> Counter[int]:
     return counts.workloads.setdefault(workload, Counter())
 
 
@@ -179,7 +179,7 @@ def _root(pod_class: PodClass, snapshot: Snapshot) -> ObjectRef | None:
     return chain[-1].ref if chain else None
 
 
-def _domains(snapshot: Snapshot, key: str) -> tuple[list[DomainCount], dict[str, int]]:
+def _domains(snapshot: Snapshot, key: str) -> tuple[list[CountedDomain], dict[str, int]]:
     """Return the domains of a key, and the index of the domain of each node."""
     nodes: dict[str | None, list[Node]] = {}
     for node in snapshot.nodes:
@@ -190,9 +190,9 @@ def _domains(snapshot: Snapshot, key: str) -> tuple[list[DomainCount], dict[str,
     return [_domain(value, nodes[value], capacity) for value in values], places
 
 
-def _domain(value: str | None, nodes: Sequence[Node], capacity: NodeCapacity) -> DomainCount:
+def _domain(value: str | None, nodes: Sequence[Node], capacity: NodeCapacity) -> CountedDomain:
     names = sorted(node.metadata.name for node in nodes)
-    return DomainCount(
+    return CountedDomain(
         value,
         names,
         ready=sum(map(_is_ready, nodes)),
@@ -216,7 +216,7 @@ def _use(resource: str, nodes: Iterable[str], capacity: NodeCapacity) -> Resourc
     return ResourceUse(requested, sum(known_amounts) if len(known_amounts) == len(amounts) else None)
 
 
-def _count_workloads(counts: DomainCounts) -> None:
+def _count_workloads(counts: CountedDomains) -> None:
     for workload, tally in list(counts.workloads.items()):
         running = tally.total()
         if not running:
@@ -230,7 +230,7 @@ def _count_workloads(counts: DomainCounts) -> None:
 
 
 def losses(
-    counts: DomainCounts, place: int, snapshot: Snapshot, budgets: Iterable[PodDisruptionBudget] | None
+    counts: CountedDomains, place: int, snapshot: Snapshot, budgets: Iterable[PodDisruptionBudget] | None
 ) -> list[WorkloadLoss]:
     """Return the workloads that run in a domain, those that lose most first.
 
@@ -272,7 +272,7 @@ class _Selected(msgspec.Struct):
 
 
 def _budgets(
-    counts: DomainCounts, place: int, snapshot: Snapshot, budgets: Iterable[PodDisruptionBudget]
+    counts: CountedDomains, place: int, snapshot: Snapshot, budgets: Iterable[PodDisruptionBudget]
 ) -> Mapping[ObjectRef, list[BudgetLoss]]:
     """Return the budgets of the pods in a domain, by workload and name."""
     by_namespace: defaultdict[str, list[PodDisruptionBudget]] = defaultdict(list)

@@ -23,10 +23,10 @@ _STEP: Final = 1024
 _THOUSAND: Final = 1000
 _WHOLE: Final = 100
 LEGEND: Final = (
-    "ONLY HERE counts the workloads without a running pod anywhere else, HALF HERE those with at least half of their "
+    "Only here: workloads without a running pod anywhere else. Half here: workloads with at least half of their "
     "running pods here."
 )
-LEFT: Final = "LEFT counts the running pods elsewhere, ready or not."
+LEFT: Final = "Left: running pods elsewhere, ready or not."
 _REQUESTS_UNKNOWN: Final = "Requests are not shown, because the pods of other namespaces were not read (-A reads them)."
 
 

@@ -47,7 +47,8 @@ def page(report: SpreadDomains) -> str:
     noun = figures.noun(report.topology_key)
     if isinstance(report.workloads, UnsetType):
         with_requests = not any(isinstance(domain.requests, UnsetType) for domain in report.domains)
-        headline = f"{plural(report.totals.pods, 'running pod')} in {plural(len(report.domains), noun)}"
+        with_value = sum(domain.value is not None for domain in report.domains)
+        headline = f"{plural(with_value, noun)}, {plural(report.totals.pods, 'running pod')}"
         columns = (*_DOMAIN_COLUMNS, *(_REQUEST_COLUMNS if with_requests else ()))
         lines = [_domain(domain, report.totals.pods) for domain in report.domains]
         title, caption, legend = noun.capitalize(), f"Nodes and pods by {noun}", figures.LEGEND
