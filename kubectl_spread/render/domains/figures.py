@@ -91,8 +91,16 @@ def nodes(domain: DomainRow) -> str:
     return plural(domain.nodes, "node") + (f" ({', '.join(parts)})" if parts else "")
 
 
+def subject(report: SpreadDomains) -> str:
+    """Return the only domain of a report: ``zone a``."""
+    (domain,) = report.domains
+    if domain.value is None:
+        return f"nodes without {words.safe(report.topology_key)}"
+    return f"{noun(report.topology_key)} {name(domain)}"
+
+
 def summary(report: SpreadDomains) -> str:
-    """Return one sentence about the only domain of a report."""
+    """Return the nodes, the pods and the requests of the only domain of a report, as one phrase."""
     (domain,) = report.domains
     parts = [
         nodes(domain),
@@ -100,10 +108,7 @@ def summary(report: SpreadDomains) -> str:
     ]
     if not isinstance(domain.requests, UnsetType):
         parts += [f"{label} {use(domain.requests, label)[0]}" for label in ("cpu", "memory")]
-    subject = f"{noun(report.topology_key)} {name(domain)}"
-    if domain.value is None:
-        subject = f"nodes without {words.safe(report.topology_key)}"
-    return f"{subject}: {', '.join(parts)}"
+    return ", ".join(parts)
 
 
 def budgets(workload: LostWorkload) -> str:

@@ -32,7 +32,7 @@ def domains(report: SpreadDomains, terminal: Terminal, *, wide: bool, headers: b
         body, legend = _domains(report, terminal, wide=wide, headers=headers), figures.LEGEND
     else:
         body, legend = _workloads(report, report.workloads, terminal, headers=headers), figures.LEFT
-        header += hanging(figures.summary(report), _INDENT, terminal)
+        header += hanging(f"{figures.subject(report)}: {figures.summary(report)}", _INDENT, terminal)
     sentences = [legend, *figures.remarks(report)] if headers else figures.remarks(report)
     below = "".join(hanging(sentence, _INDENT, terminal) for sentence in sentences)
     return "\n".join([*([header] if headers else []), body, *([below] if below else [])])

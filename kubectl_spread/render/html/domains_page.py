@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import UnsetType
 
-from kubectl_spread.phrases import plural
+from kubectl_spread.phrases import capitalized, plural
 from kubectl_spread.render import words
 from kubectl_spread.render.domains import figures
 from kubectl_spread.render.html import PAGES, policy, source
@@ -48,12 +48,12 @@ def page(report: SpreadDomains) -> str:
     if isinstance(report.workloads, UnsetType):
         with_requests = not any(isinstance(domain.requests, UnsetType) for domain in report.domains)
         with_value = sum(domain.value is not None for domain in report.domains)
-        headline = f"{plural(with_value, noun)}, {plural(report.totals.pods, 'running pod')}"
+        headline, about = f"{plural(with_value, noun)}, {plural(report.totals.pods, 'running pod')}", ""
         columns = (*_DOMAIN_COLUMNS, *(_REQUEST_COLUMNS if with_requests else ()))
         lines = [_domain(domain, report.totals.pods) for domain in report.domains]
         title, caption, legend = noun.capitalize(), f"Nodes and pods by {noun}", figures.LEGEND
     else:
-        headline, columns = figures.summary(report), _WORKLOAD_COLUMNS
+        headline, about, columns = figures.subject(report), figures.summary(report), _WORKLOAD_COLUMNS
         lines = [_workload(workload) for workload in report.workloads]
         title, caption, legend = "Workload", "Workloads with running pods here", figures.LEFT
     return PAGES.get_template("domains.html").render(
@@ -61,7 +61,8 @@ def page(report: SpreadDomains) -> str:
         style=style,
         cluster=figures.cluster_label(report),
         header=figures.header(report),
-        headline=headline[:1].upper() + headline[1:],
+        headline=capitalized(headline),
+        about=about,
         key=words.safe(report.topology_key),
         title=title,
         caption=caption,
