@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -131,12 +132,17 @@ class FakeKubelet:
 
     def _work(self) -> None:
         while not self._stopping.wait(self._interval):
-            # The apiserver restarts, or refuses a pod that a test has written to etcd; a kubelet would try again.
-            with suppress(ApiError, urllib3.exceptions.HTTPError):
-                run_pods(self._client)
+            self._try(run_pods)
             if self._deletions:
-                with suppress(ApiError, urllib3.exceptions.HTTPError):
-                    finish_deletions(self._client)
+                self._try(finish_deletions)
+
+    def _try(self, work: Callable[[ApiClient], int]) -> None:
+        """Do a part of the work, which is tried again if it fails; pytest shows the error where a test fails too."""
+        try:
+            work(self._client)
+        except (ApiError, urllib3.exceptions.HTTPError) as error:
+            # The apiserver restarts, or refuses a pod that a test has written to etcd.
+            print(f"fake kubelet: {work.__name__}: {error!r}", file=sys.stderr)
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -88,9 +89,14 @@ class Ward:
         """Return ``kubectl spread`` on the cluster."""
         return self._plugin.on(self.cluster)
 
-    def shell(self, script: str, directory: Path) -> None:
+    def shell(self, script: str, directory: Path, namespace: str) -> None:
         """Run lines as somebody who pastes them, and stop at the first that fails."""
-        done = paste(script, directory, self.spread().environment)
+        try:
+            done = paste(script, directory, self.spread().environment)
+        except subprocess.TimeoutExpired as error:
+            raise AssertionError(
+                f"{error.output!r} {error.stderr!r}\n{json.dumps(pods(self.cluster, namespace))}"
+            ) from error
         assert done.returncode == 0, f"{script}\n{done.stdout}{done.stderr}"
 
 
@@ -237,9 +243,9 @@ def test_the_commands_heal_the_finding(ward: Ward, tmp_path: Path, path: Path) -
         for finding in advised:
             if changes or _key(finding) in map(_key, _findings(ward, code, namespace, _options(case, changed=changes))):
                 others = _others(ward.cluster, namespace, finding)
-                ward.shell(_script(finding), tmp_path)
+                ward.shell(_script(finding), tmp_path, namespace)
                 if code in _SAVING:
-                    ward.shell("kubectl replace --force -f *.yaml", tmp_path)
+                    ward.shell("kubectl replace --force -f *.yaml", tmp_path, namespace)
                     continue
                 _settle(ward.cluster, namespace)
                 after = _findings(ward, code, namespace, _options(case, changed=changes))
