@@ -15,6 +15,7 @@ from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.phrases import plural, some
 from kubectl_spread.report import model
 from kubectl_spread.rules import RULES, engine
+from kubectl_spread.suggestions import did_you_mean
 
 _NO_MANAGED_FIELDS: Final = (
     "no managedFields in what was read: capture with --show-managed-fields to see who changed a label"
@@ -23,8 +24,8 @@ _NO_SERVICES: Final = "no Services in what was read: default constraints select 
 
 
 def hints(options: CheckOptions, audit: Audit) -> list[str]:
-    """Return a note on each expected key that no constraint has, and on each word to ignore that names no rule."""
-    return [*_unused_keys(options, audit), *_unknown_words(audit)]
+    """Return notes on expected keys that no constraint has, keys that no node has, and words that name no rule."""
+    return [*_unused_keys(options, audit), *_absent_keys(options, audit), *_unknown_words(audit)]
 
 
 def capture_hints(audit: Audit) -> list[str]:
@@ -65,6 +66,15 @@ def _unused_keys(options: CheckOptions, audit: Audit) -> list[str]:
     return [
         f'--expect-domains: no constraint has the key "{key}"' for key in options.expected_domains if key not in used
     ]
+
+
+def _absent_keys(options: CheckOptions, audit: Audit) -> list[str]:
+    """Return a note on each key of ``--by`` that no node has; none where nodes were not read."""
+    labels = {label for node in audit.snapshot.nodes for label in node.metadata.labels}
+    if not (options.by and labels):
+        return []
+    absent = [key for key in options.exposing_keys if key not in labels]
+    return [f'--by: no node has the label "{key}"{did_you_mean(key, labels)}' for key in absent]
 
 
 def _unknown_words(audit: Audit) -> list[str]:

@@ -12,8 +12,8 @@ import msgspec
 from kubectl_spread.app import arguments
 from kubectl_spread.audit.snapshot.scope import FIELDS, FieldRequirement, Scope
 from kubectl_spread.errors import UsageError
-from kubectl_spread.kube.api import labelsyntax
-from kubectl_spread.kube.api.labels import ZONE
+from kubectl_spread.kube.api import content, labelsyntax
+from kubectl_spread.kube.api.labels import HOSTNAME, ZONE
 from kubectl_spread.kube.features import NEWEST_RELEASED_MINOR
 from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules import RULES
@@ -21,8 +21,8 @@ from kubectl_spread.rules.engine import Selection, named, unknown
 
 _NUMBER: Final = re.compile("[0-9]{1,9}")
 TOPOLOGY_KEYS: Final = {
-    "hostname": "kubernetes.io/hostname",
-    "node": "kubernetes.io/hostname",
+    "hostname": HOSTNAME,
+    "node": HOSTNAME,
     "region": "topology.kubernetes.io/region",
     "zone": ZONE,
 }
@@ -68,6 +68,7 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
     defaults: bool = False
     scheduler_config: str = ""
     expect_domains: tuple[str, ...] = ()
+    by: tuple[str, ...] = ()
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     severity: str | None = None
@@ -149,6 +150,19 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
                 raise UsageError(f'--expect-domains: "{assignment}" is not KEY=NUMBER (write zone=3)')
             expected[TOPOLOGY_KEYS.get(key, key)] = int(number)
         return expected
+
+    @property
+    def exposing_keys(self) -> tuple[str, ...]:
+        """The topology keys of ``--by``, expanded like those of ``--expect-domains``; the node and the zone by default.
+
+        Raises:
+            UsageError: A key is not the key of a label.
+        """
+        keys = tuple(dict.fromkeys(TOPOLOGY_KEYS.get(key, key) for key in _split(self.by)))
+        for key in keys:
+            if content.label_key_problems(key):
+                raise UsageError(f'--by: "{key}" is not the key of a node label (write zone, or {ZONE})')
+        return keys or (HOSTNAME, ZONE)
 
     @property
     def minor(self) -> int | None:

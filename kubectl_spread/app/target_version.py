@@ -50,7 +50,10 @@ class TargetVersion(msgspec.Struct, frozen=True):
             gates_known=self.gates_source != "version",
             merge_since=options.merging_since,
             extra_checks=ExtraChecks(
-                recreate=options.recreate, upgrade=self.upgrade, expected_domains=options.expected_domains
+                recreate=options.recreate,
+                upgrade=self.upgrade,
+                expected_domains=options.expected_domains,
+                exposing_keys=options.exposing_keys,
             ),
         )
 

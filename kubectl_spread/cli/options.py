@@ -296,6 +296,14 @@ scope: Final = _all(
         group=EVALUATE,
     ),
     _texts(
+        "--by",
+        metavar="KEY,…",
+        complete=values.several_keys,
+        about="Report workloads that a single domain of these node labels could stop, instead of a single node or "
+        "zone (region, rack); repeatable.",
+        group=EVALUATE,
+    ),
+    _texts(
         "--select",
         metavar="CODE,…",
         complete=values.several_rules,

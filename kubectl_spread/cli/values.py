@@ -95,6 +95,16 @@ def formats_of_domains(context: click.Context, parameter: click.Parameter, incom
     return files(context, parameter, incomplete) if "=" in incomplete else _matching(NAMES_FOR_DOMAINS, incomplete)
 
 
+def keys(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
+    """Complete the short name of a topology key."""
+    return _matching(_KEYS, incomplete)
+
+
+def several_keys(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[Item]:
+    """Complete the last key of a list."""
+    return _last(keys, context, parameter, incomplete)
+
+
 def fields(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
     """Complete a field of pods, and the node of ``spec.nodeName``."""
     from kubectl_spread.app import candidates  # noqa: PLC0415

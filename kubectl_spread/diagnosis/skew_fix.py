@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 from typing import Final
@@ -11,10 +11,12 @@ import msgspec
 
 from kubectl_spread.audit.evaluation import obstacles
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
+from kubectl_spread.audit.evaluation.evaluators import ClassEvaluation
 from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind
 from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
 from kubectl_spread.diagnosis.node_filters import AFFINITY_WORDS, FirstRefusal, NodeFilters
 from kubectl_spread.kube.api import labels as labelselectors
+from kubectl_spread.kube.scheduler.interpodaffinity import AffinityAnswer
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constraint
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 
@@ -31,11 +33,8 @@ class PlacementCheck:
         The next pod is checked by its other constraints alone, as ``spread`` itself is what refuses it.
         """
         left = _in_the_fullest(row, spread) if moving else []
-        self._departures = [
-            departure
-            for kind in _kinds(row, audit)
-            for departure in _departures(kind, None if moving else spread.constraint, left, audit)
-        ]
+        evaluations = [evaluation for evaluation, _ in row.evaluations]
+        self._departures = list(departures(evaluations, left, audit, None if moving else spread.constraint))
         self.question = tuple(departure.question for departure in self._departures)
         """A value that is equal for pods of any workload to which all nodes give equal answers."""
 
@@ -49,11 +48,12 @@ class PlacementCheck:
                 if refusal is None:
                     return None
                 refusals.append(refusal)
-            refusing += [_obstacle(refusal) for refusal in refusals[:1]]
+            refusing += [as_obstacle(refusal) for refusal in refusals[:1]]
         return refusing
 
 
-def _obstacle(refusal: FirstRefusal) -> Obstacle:
+def as_obstacle(refusal: FirstRefusal) -> Obstacle:
+    """Return the refusal of any filter as an obstacle, in words."""
     match refusal:
         case Obstacle():
             return refusal
@@ -90,7 +90,7 @@ def _in_the_fullest(row: EvaluatedConstraint, spread: Spread) -> list[PodRecord]
 
 
 class _PodKind(msgspec.Struct, frozen=True):
-    """Pods of a row that filters cannot tell apart.
+    """Pods of one workload that filters cannot tell apart.
 
     Attributes:
         pod_class: A class with the same obstacles; the pods' own class where pod affinity concerns them.
@@ -103,9 +103,9 @@ class _PodKind(msgspec.Struct, frozen=True):
     concerned: bool
 
 
-def _kinds(row: EvaluatedConstraint, audit: Audit) -> Iterable[_PodKind]:
+def _kinds(evaluations: Iterable[ClassEvaluation], audit: Audit) -> Iterable[_PodKind]:
     kinds: dict[object, _PodKind] = {}
-    for evaluation, _ in row.evaluations:
+    for evaluation in evaluations:
         concerned = audit.affinity.concerns(evaluation.pod_class)
         pod_class = evaluation.pod_class if concerned else audit.obstacles.kind(evaluation.pod_class)
         hard = [spread for spread in evaluation.spreads if spread is not None and spread.constraint.hard]
@@ -113,7 +113,7 @@ def _kinds(row: EvaluatedConstraint, audit: Audit) -> Iterable[_PodKind]:
     return kinds.values()
 
 
-class _Departure(msgspec.Struct, frozen=True, dict=True):
+class Departure(msgspec.Struct, frozen=True, dict=True):
     """Pods of one class after ``gone``, one of them or None, has left its domains.
 
     ``lost`` has the domain of each count that loses a pod.
@@ -138,14 +138,37 @@ class _Departure(msgspec.Struct, frozen=True, dict=True):
             spread if domain is None else spread.without({domain: 1})
             for spread, domain in zip(self.hard, self.lost, strict=True)
         ]
-        pod_class = self.kind.pod_class
-        repelled = self.audit.affinity.refusals(pod_class, self.gone) if self.kind.concerned else None
-        return NodeFilters(pod_class, after, repelled or {}, self.audit)
+        return NodeFilters(self.kind.pod_class, after, self._repelled or {}, self.audit)
+
+    @property
+    def uncertain(self) -> bool:
+        """Whether pod affinity decides and asks for labels of namespaces that were not read."""
+        return self._repelled is None
+
+    @cached_property
+    def _repelled(self) -> Mapping[str, AffinityAnswer] | None:
+        return self.audit.affinity.refusals(self.kind.pod_class, self.gone) if self.kind.concerned else {}
+
+
+def departures(
+    evaluations: Iterable[ClassEvaluation], left: Iterable[PodRecord], audit: Audit, without: Constraint | None = None
+) -> Iterator[Departure]:
+    """Yield the departures of pods of one workload that filters can tell apart.
+
+    Args:
+        evaluations: The evaluations of the classes of the pods.
+        left: The pods that may leave their domains; without any, the next pod is placed and no pod leaves.
+        audit: The cluster.
+        without: A constraint that is left out.
+    """
+    pods = list(left)
+    for kind in _kinds(evaluations, audit):
+        yield from _departures(kind, without, pods, audit)
 
 
 def _departures(
     kind: _PodKind, without: Constraint | None, left: Iterable[PodRecord], audit: Audit
-) -> Iterator[_Departure]:
+) -> Iterator[Departure]:
     """Yield the departure of each distinct pod in ``left``, or of none where that is empty.
 
     The constraint ``without`` is left out.
@@ -157,7 +180,7 @@ def _departures(
         leavers.setdefault((lost, (pod.pod_class, pod.node) if kind.concerned else None), pod)
     for gone in islice(leavers.values(), _LEAVERS if kind.concerned else None) if leavers else (None,):
         lost = tuple(None if gone is None else _domain_of(gone, spread) for spread in hard)
-        yield _Departure(kind, gone, hard, lost, audit)
+        yield Departure(kind, gone, hard, lost, audit)
 
 
 def _domain_of(pod: PodRecord, spread: Spread) -> str | None:

@@ -69,6 +69,11 @@ def concerned(finding: Finding, pods: int) -> str:
     return plural(finding.pod_count, "pod") if finding.pods else "pod template"
 
 
+def is_exposure_checked(report: Report) -> bool:
+    """Tell whether the loss of a node or a zone was checked, which needs nodes and several pods of a workload."""
+    return report.cluster.nodes == "listed" and report.summary.pods > report.summary.workloads
+
+
 def selected(summary: Summary) -> str:
     """Return which rules ran if these are not all; else ""."""
     if isinstance(summary.selected, UnsetType):

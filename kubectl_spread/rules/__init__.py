@@ -22,6 +22,13 @@ from kubectl_spread.rules.constraints.workload import (
     NODE_NAME,
     UNKNOWN_SCHEDULER,
 )
+from kubectl_spread.rules.exposure.domains import (
+    ALL_IN_ONE_DOMAIN,
+    ALL_IN_ONE_ZONE,
+    ALL_ON_ONE_NODE,
+    MAJORITY_IN_ONE_ZONE,
+)
+from kubectl_spread.rules.exposure.no_spread import NO_SPREAD
 from kubectl_spread.rules.model import Rule
 from kubectl_spread.rules.placement.blocking import BLOCKED, CONFLICTING
 from kubectl_spread.rules.placement.domains import EMPTY_VALUE, MISSING_DOMAINS, SINGLE_DOMAIN, TOO_FEW_DOMAINS
@@ -83,4 +90,9 @@ RULES: Final[tuple[Rule, ...]] = (
     STARTS_WORKING,
     COUNTED_DIFFERENTLY,
     NAMESPACE_SELECTOR_TWICE,
+    ALL_ON_ONE_NODE,
+    ALL_IN_ONE_ZONE,
+    MAJORITY_IN_ONE_ZONE,
+    NO_SPREAD,
+    ALL_IN_ONE_DOMAIN,
 )

@@ -13,6 +13,8 @@ from msgspec import UNSET, UnsetType
 from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.audit.snapshot.scope import Scope
+from kubectl_spread.audit.snapshot.snapshot import Snapshot
+from kubectl_spread.diagnosis.exposure import Replicas
 from kubectl_spread.kube.api.content import is_object_name
 from kubectl_spread.kube.api.fieldpath import FieldPath
 from kubectl_spread.kube.api.objects import ObjectRef
@@ -141,6 +143,7 @@ def _findings(
 ) -> Iterator[tuple[model.Finding, bool]]:
     """Yield the findings of the rules, and whether each is silenced."""
     reported: set[tuple[object, ...]] = set()
+    exposed: set[tuple[ObjectRef, str]] = set()
     rules_for: dict[InputPart, list[Rule]] = {}
     for rule_input in rule_inputs(audit):
         if (parts := rule_input.parts) not in rules_for:
@@ -152,21 +155,33 @@ def _findings(
             for evidence in evidences_of_rule
         ]
         if evidences:
-            yield from _uncovered(evidences, rule_input, selection, flags)
+            yield from _uncovered(evidences, rule_input, selection, flags, exposed)
 
 
 def _uncovered(
-    evidences: Sequence[tuple[Rule, Evidence]], rule_input: RuleInput, selection: Selection, flags: Sequence[str]
+    evidences: Sequence[tuple[Rule, Evidence]],
+    rule_input: RuleInput,
+    selection: Selection,
+    flags: Sequence[str],
+    exposed: set[tuple[ObjectRef, str]],
 ) -> Iterator[tuple[model.Finding, bool]]:
-    """Yield the findings of one input that no other finding covers, and whether each is silenced."""
+    """Yield the findings of one input that no other finding covers, and whether each is silenced.
+
+    ``exposed`` has the workloads whose loss with a domain of a topology key an earlier input has reported. It gets
+    those of this input.
+    """
     ignored = (*selection.ignore, *_annotated(rule_input))
     findings = [(_finding(rule, rule_input, evidence, flags), rule, evidence) for rule, evidence in evidences]
     silenced = [named(rule, ignored) or finding.severity < selection.least for finding, rule, _ in findings]
     loud = (evidence for (_, _, evidence), silent in zip(findings, silenced, strict=True) if not silent)
     covered = {code for evidence in loud for code in evidence.covers}
-    for (finding, rule, _), silent in zip(findings, silenced, strict=True):
-        if rule.code not in covered:
-            yield finding, silent
+    for (finding, rule, evidence), silent in zip(findings, silenced, strict=True):
+        exposure = (rule_input.workload, evidence.exposes)
+        if rule.code in covered or (rule_input.replicas is not None and exposure in exposed):
+            continue
+        if evidence.exposes and not silent:
+            exposed.add(exposure)
+        yield finding, silent
 
 
 def _is_reported(rule: Rule, rule_input: RuleInput, reported: set[tuple[object, ...]]) -> bool:
@@ -192,6 +207,8 @@ def unknown(word: str, rules: Iterable[Rule]) -> str:
 def _annotated(rule_input: RuleInput) -> tuple[str, ...]:
     """Return the codes to ignore by annotations on the workload, or on all of its pods."""
     snapshot = rule_input.audit.snapshot
+    if rule_input.replicas is not None:
+        return _annotated_on_all(rule_input.replicas, snapshot)
     if rule_input.template is not None:
         owners = snapshot.template_owners(rule_input.template)
         return (*codes(rule_input.template.ignored), *(code for owner in owners for code in codes(owner.ignored)))
@@ -200,6 +217,20 @@ def _annotated(rule_input: RuleInput) -> tuple[str, ...]:
     on_all_pods = frozenset.intersection(*(frozenset(codes(pod_class.ignored)) for pod_class in pod_classes))
     chain = snapshot.ownership.chain(pod_classes[0].namespace, pod_classes[0].owner)
     return (*sorted(on_all_pods), *(code for owner in chain for code in codes(owner.ignored)))
+
+
+def _annotated_on_all(replicas: Replicas, snapshot: Snapshot) -> tuple[str, ...]:
+    """Return the codes to ignore by annotations on a workload, its owners and the holders of its templates."""
+    pod_classes = {pod.pod_class for pod in replicas.pods}
+    on_each_pod = [frozenset(codes(pod_class.ignored)) for pod_class in pod_classes]
+    on_all_pods = frozenset.intersection(*on_each_pod) if on_each_pod else frozenset[str]()
+    annotations = [template.ignored for template in replicas.templates]
+    for chain in (
+        *(snapshot.owner_chain(pod) for pod in replicas.pods[:1]),
+        *(snapshot.template_owners(template) for template in replicas.templates),
+    ):
+        annotations += [owner.ignored for owner in chain]
+    return (*on_all_pods, *(code for annotation in annotations for code in codes(annotation)))
 
 
 def _classes_by_name(rule_input: RuleInput) -> list[PodClass]:

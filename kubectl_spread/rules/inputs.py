@@ -9,7 +9,9 @@ from typing import TypeAlias
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint, EvaluatedGroup
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.audit.snapshot.templates import Refusal, Template
-from kubectl_spread.kube.api.fieldpath import FieldPath
+from kubectl_spread.diagnosis import exposure
+from kubectl_spread.diagnosis.exposure import Replicas
+from kubectl_spread.kube.api.fieldpath import POD_SPEC, FieldPath
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.unknownfields import UnknownField
 from kubectl_spread.rules.rule_input import RuleInput, SharedAnswers
@@ -19,7 +21,7 @@ _WorkloadPath: TypeAlias = tuple[ObjectRef, FieldPath]
 
 
 def rule_inputs(audit: Audit) -> Iterator[RuleInput]:
-    """Yield the inputs with pods in the report's order, then the inputs with templates.
+    """Yield the inputs with pods in the report's order, then the inputs with templates, then those with replicas.
 
     Affinity terms without keys have no row in the report, so they are last among the inputs with pods.
     """
@@ -51,6 +53,8 @@ def rule_inputs(audit: Audit) -> Iterator[RuleInput]:
     stored = _owners_of_stored_pods(audit)
     for template in audit.templates:
         yield from _of_template(template, audit, answers, beside_pods=template.workload in stored)
+    for replicas in exposure.replicas(audit):
+        yield _of_replicas(replicas, audit, answers)
 
 
 def _rows_without_keys(audit: Audit) -> dict[_WorkloadPath, list[EvaluatedConstraint]]:
@@ -130,3 +134,16 @@ def _of_template(template: Template, audit: Audit, answers: SharedAnswers, *, be
             unknown_fields=tuple((field, ()) for field in unknown_fields if field.path == path),
             manifest=manifest,
         )
+
+
+def _of_replicas(replicas: Replicas, audit: Audit, answers: SharedAnswers) -> RuleInput:
+    template = next(iter(replicas.templates), None)
+    path = POD_SPEC if replicas.pods or template is None else template.path
+    return RuleInput(
+        replicas.workload,
+        path / "topologySpreadConstraints",
+        audit,
+        answers,
+        manifest=None if template is None else audit.snapshot.manifests.get(template.holder),
+        replicas=replicas,
+    )

@@ -26,6 +26,7 @@ class Evidence(msgspec.Struct, frozen=True):
     """The names of pods and the values for the message; ``severity`` and ``fix`` are None if they are the rule's.
 
     A ``fix`` that is a text has nothing to type. ``covers`` are the codes of rules that would repeat this finding.
+    ``exposes`` is the topology key of the domain with which it says that the workload is lost; "" where it does not.
     """
 
     pods: tuple[str, ...]
@@ -33,6 +34,7 @@ class Evidence(msgspec.Struct, frozen=True):
     severity: Severity | None = None
     fix: Remedy | str | None = None
     covers: tuple[str, ...] = ()
+    exposes: str = ""
 
 
 Check: TypeAlias = Callable[[RuleInput], Iterator[Evidence]]

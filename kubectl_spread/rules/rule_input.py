@@ -15,6 +15,7 @@ from kubectl_spread.audit.merge.verdicts import Verdict
 from kubectl_spread.audit.snapshot.records import Manifest, PodClass, PodRecord
 from kubectl_spread.audit.snapshot.templates import Refusal, Template
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
+from kubectl_spread.diagnosis.exposure import Exposures, Replicas
 from kubectl_spread.kube.api.fieldpath import POD_SPEC, FieldPath
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.unknownfields import UnknownField
@@ -35,12 +36,14 @@ class InputPart(Flag):
         PODS: Pods.
         MEMBERS: Pods whose stored selector differs from the merged one.
         COUNTS: A count of domains.
+        WORKLOAD: All pods and templates of a workload with replicas, whatever constraints these have.
     """
 
     TEMPLATE = auto()
     PODS = auto()
     MEMBERS = auto()
     COUNTS = auto()
+    WORKLOAD = auto()
 
 
 class SharedAnswers:
@@ -57,7 +60,7 @@ class SharedAnswers:
 
 
 class RuleInput(msgspec.Struct, frozen=True, eq=False, dict=True):
-    """One workload and one field path: the workload's pods, in all rows with that path, or its template.
+    """One workload and one field path: the workload's pods, in all rows with that path, or its template, or everything.
 
     Attributes:
         workload: The workload.
@@ -72,6 +75,7 @@ class RuleInput(msgspec.Struct, frozen=True, eq=False, dict=True):
         beside_pods: Whether the workload of the template has stored pods.
         unknown_fields: The fields that the API does not have, each with the names of the pods.
         manifest: The manifest of the template, or of a pod without owner.
+        replicas: All pods and templates of the workload, where the rules are about all of them together.
     """
 
     workload: ObjectRef
@@ -86,6 +90,7 @@ class RuleInput(msgspec.Struct, frozen=True, eq=False, dict=True):
     beside_pods: bool = False
     unknown_fields: tuple[tuple[UnknownField, tuple[str, ...]], ...] = ()
     manifest: Manifest | None = None
+    replicas: Replicas | None = None
 
     @property
     def namespace(self) -> str:
@@ -95,6 +100,8 @@ class RuleInput(msgspec.Struct, frozen=True, eq=False, dict=True):
     @property
     def parts(self) -> InputPart:
         """The parts that this input has."""
+        if self.replicas is not None:
+            return InputPart.WORKLOAD
         if self.template is not None:
             return InputPart.TEMPLATE
         parts = InputPart.PODS
@@ -103,6 +110,11 @@ class RuleInput(msgspec.Struct, frozen=True, eq=False, dict=True):
         if any(row.term.spread and row.spread is not None for row in self.rows):
             parts |= InputPart.COUNTS
         return parts
+
+    @property
+    def exposures(self) -> Exposures:
+        """The exposure of all workloads of the audit to the loss of one domain."""
+        return self.answers.remember(Exposures, lambda: Exposures(self.audit))
 
     @property
     def behaviour(self) -> Behaviour:

@@ -193,7 +193,8 @@ def test_nothing_to_check_is_not_called_free_of_findings() -> None:
     assert headline(report([], [], workloads=0, pods=0, constraints=0)).text == (
         "Nothing was checked: no pods and no pod templates"
     )
-    assert headline(report([], [], constraints=0)).text == (
+    assert headline(report([], [], constraints=0)).text == "No findings in 33 workloads"
+    assert headline(report([], [], pods=33, constraints=0)).text == (
         "Nothing to check: no constraint or affinity term in 33 workloads"
     )
     assert headline(report([], [], known=3)).text == "No new findings in 33 workloads"

@@ -94,13 +94,14 @@ def test_codes_and_names_are_unique_and_codes_sorted() -> None:
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
 def test_every_rule_is_complete(rule: Rule) -> None:
-    assert re.fullmatch(r"SPR[1-4]\d\d", rule.code)
+    assert re.fullmatch(r"SPR[1-5]\d\d", rule.code)
     assert re.fullmatch(r"[a-z]+(-[a-z]+)*", rule.name)
     assert rule.source.startswith("https://")
     assert all((rule.summary, rule.message, rule.why, rule.fix))
     assert not rule.summary.endswith(".")
     assert isinstance(rule.severity, Severity)
-    assert rule.needs_nodes is (rule.code.startswith("SPR3") or rule.code == "SPR406")
+    of_nodes = rule.code.startswith(("SPR3", "SPR5")) or rule.code == "SPR406"
+    assert rule.needs_nodes is (of_nodes and rule.code != "SPR504")
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)

@@ -77,6 +77,11 @@ class Evaluator:
         self._named: dict[int, tuple[str, ...]] = {}
         self._verdicts: dict[KeyVerdicts, KeyVerdicts] = {}
 
+    @property
+    def lists_nodes(self) -> bool:
+        """Whether the nodes were read, and not inferred from pods."""
+        return self._mode == "listed"
+
     def with_behaviour(self, behaviour: Behaviour) -> Evaluator:
         """Return an evaluator of the same snapshot by another behaviour."""
         return Evaluator(self._snapshot, msgspec.structs.replace(self._context, behaviour=behaviour), nodes=self._mode)

@@ -107,6 +107,10 @@ class Obstacles:
 
 def summary(obstacles: Iterable[Obstacle | None]) -> str:
     """Return obstacles in words, the most frequent first: ``2 nodes: cordoned; 1 node: Insufficient cpu``."""
-    counts: Mapping[str, int] = Counter(obstacle.text for obstacle in obstacles if obstacle is not None)
+    return counted(Counter(obstacle.text for obstacle in obstacles if obstacle is not None))
+
+
+def counted(counts: Mapping[str, int]) -> str:
+    """Return the texts of obstacles in words, each with its number of nodes, the most frequent first."""
     ordered = sorted(counts, key=lambda text: (-counts[text], text))
     return "; ".join(f"{plural(counts[text], 'node')}: {text}" for text in ordered)

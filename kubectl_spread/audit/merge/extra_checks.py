@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from kubectl_spread.kube.api.labels import HOSTNAME, ZONE
 from kubectl_spread.kube.features import Behaviour
 
 
@@ -16,8 +17,10 @@ class ExtraChecks(msgspec.Struct, frozen=True):
         recreate: Whether the API would accept the stored pods if they were created again.
         upgrade: The behaviour to compare with; None for no comparison.
         expected_domains: Maps a topology key to the number of domains that there should be.
+        exposing_keys: The topology keys by whose domains the exposure of workloads is checked.
     """
 
     recreate: bool = False
     upgrade: Behaviour | None = None
     expected_domains: Mapping[str, int] = msgspec.field(default_factory=dict)
+    exposing_keys: tuple[str, ...] = (HOSTNAME, ZONE)

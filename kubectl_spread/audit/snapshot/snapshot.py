@@ -262,6 +262,18 @@ class Snapshot:
         """Return the known owners of a pod, the direct one first, up to the root."""
         return self.ownership.chain(pod.pod_class.namespace, pod.pod_class.owner)
 
+    def may_lack_siblings(self, pod: PodRecord) -> bool:
+        """Tell whether the scope may leave out other pods of a pod's workload.
+
+        It leaves out none where it selects no fields, and only labels that the templates of the known owners have.
+        """
+        if self.scope.fields or not self.scope.labels:
+            return bool(self.scope.fields)
+        owners = [owner for owner in self.owner_chain(pod) if self.ownership.record(owner.ref) is not None]
+        return not owners or not all(
+            self.scope.selects_template(owner.ref.namespace, owner.template_labels) for owner in owners
+        )
+
     @property
     def skipped(self) -> Counter[str]:
         """Count the pods in scope that are not evaluated, by reason."""

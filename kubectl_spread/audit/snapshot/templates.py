@@ -14,7 +14,7 @@ from kubectl_spread.kube.api.field import FieldError
 from kubectl_spread.kube.api.fieldpath import POD_SPEC, FieldPath
 from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.kube.api.types import OwnerReference, PodSpec
+from kubectl_spread.kube.api.types import LabelSelector, OwnerReference, PodSpec
 from kubectl_spread.kube.api.workloads import WorkloadObject, template_path
 from kubectl_spread.kube.apiserver import strategy, validation
 from kubectl_spread.kube.features import Behaviour
@@ -69,8 +69,9 @@ class Template(msgspec.Struct, frozen=True, dict=True, eq=False):
     """A workload's pod template; compared by identity.
 
     ``holder`` is the object that holds it, which ``workload`` may own. ``terms`` have the template's paths and
-    ``path`` is the path of its pod spec; ``labels`` are the labels that its pods will have. ``replicas`` is None
-    where the object has no such number; ``rolls`` tells whether old and new pods run together during a rollout.
+    ``path`` is the path of its pod spec; ``labels`` are the labels that its pods will have, and ``selector`` is the
+    holder's selector of its pods. ``replicas`` is None where the object has no such number; ``rolls`` tells
+    whether old and new pods run together during a rollout.
     """
 
     holder: ObjectRef
@@ -79,6 +80,7 @@ class Template(msgspec.Struct, frozen=True, dict=True, eq=False):
     spec: PodSpec
     path: FieldPath
     labels: Labels
+    selector: LabelSelector | None
     terms: tuple[TopologyTerm, ...]
     replicas: int | None
     rolls: bool
@@ -126,6 +128,7 @@ def template_of(ref: ObjectRef, workload: WorkloadObject, owner: OwnerReference 
         spec=spec,
         path=path,
         labels=template_labels(kind, workload),
+        selector=workload.selector,
         terms=topology_terms(spec, path),
         replicas=workload.replicas,
         rolls=workload.rolls,

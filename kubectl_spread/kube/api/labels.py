@@ -15,6 +15,7 @@ from kubectl_spread.kube.api import content, field
 from kubectl_spread.kube.api.fieldpath import FieldPath, MapKey
 from kubectl_spread.kube.api.types import LabelSelector, LabelSelectorRequirement
 
+HOSTNAME: Final = "kubernetes.io/hostname"
 ZONE: Final = "topology.kubernetes.io/zone"
 Labels = Mapping[str, str]
 

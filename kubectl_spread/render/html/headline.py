@@ -15,6 +15,8 @@ from kubectl_spread.render import figures, words
 from kubectl_spread.report.model import FieldRef, Finding, Report, Row, Summary
 from kubectl_spread.report.severity import Severity
 
+_EXPOSED: Final = ("SPR501", "SPR502", "SPR505")
+"""The rules about workloads with all pods in one domain."""
 _HOSTNAME: Final = "kubernetes.io/hostname"
 _NOUNS: Final = {ZONE: "zone", _HOSTNAME: "node", "": "domain"}
 _SEVERAL: Final = 2
@@ -73,7 +75,7 @@ def _facts(report: Report) -> Iterator[str]:
             what = "have constraints that do not do what they say"
         yield f"{_of(len(others), total)} {what}"
     if not (refused or warned):
-        yield _nothing(report.summary)
+        yield _nothing(report)
 
 
 def _objects(findings: Iterable[Finding], severity: Severity) -> set[ObjectRef]:
@@ -125,10 +127,11 @@ def _warned_rows(report: Report) -> set[int]:
 
 
 def losses(report: Report) -> dict[ObjectRef, Loss]:
-    """Return the workloads that lose more than half of their pods with one domain, against their constraints.
+    """Return the workloads that lose more than half of their pods with one domain, needlessly.
 
     Only constraints with a finding count, and of these only those with a skew above maxSkew or with all pods in one of
-    several domains: two pods of three in one zone can be all that a constraint promises.
+    several domains: two pods of three in one zone can be all that a constraint promises. Workloads with all pods in
+    one domain count too, whatever their constraints are.
     """
     places = figures.by_place(report.constraints)
     lost: dict[ObjectRef, Loss] = {}
@@ -136,6 +139,10 @@ def losses(report: Report) -> dict[ObjectRef, Loss]:
         loss = _loss(row, places[row.place])
         if loss is not None:
             lost.setdefault(row.place.object, loss)
+    for finding in report.findings:
+        if finding.code in _EXPOSED and finding.severity is Severity.WARNING:
+            key, value = str(finding.values["topology_key"]), str(finding.values["domain"])
+            lost.setdefault(finding.ref, Loss(key, value, everything=True))
     return lost
 
 
@@ -165,12 +172,13 @@ def _has_several_domains(row: Row) -> bool:
     return counts is not None and counts.number > 1
 
 
-def _nothing(summary: Summary) -> str:
+def _nothing(report: Report) -> str:
     """Return the headline of a report without errors and warnings; it names the objects that were checked."""
+    summary = report.summary
     total = _total(summary)
     if not total:
         return "Nothing was checked: no pods and no pod templates"
-    if not summary.constraints and not summary.findings.info:
+    if not (summary.constraints or summary.findings.info or figures.is_exposure_checked(report)):
         return f"Nothing to check: no constraint or affinity term in {plural(total, 'workload')}"
     new = "new " if isinstance(summary.known, int) else ""
     what = "errors or warnings" if summary.findings.info else "findings"

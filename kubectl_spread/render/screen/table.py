@@ -142,7 +142,7 @@ def totals(report: Report, *, notes: bool = True) -> str:
     sentences = [
         f"{counts} in {concerned} of {_workloads(summary)}"
         if counts
-        else _nothing(summary, notes=notes, baseline=in_baseline is not None)
+        else _nothing(report, notes=notes, baseline=in_baseline is not None)
     ]
     if not notes and summary.findings.info:
         sentences.append(f"{plural(summary.findings.info, 'note')} hidden (--severity info)")
@@ -161,12 +161,15 @@ def totals(report: Report, *, notes: bool = True) -> str:
     return "".join(f"{sentence}. " for sentence in sentences).rstrip()
 
 
-def _nothing(summary: Summary, *, notes: bool, baseline: bool) -> str:
+def _nothing(report: Report, *, notes: bool, baseline: bool) -> str:
     """Return that there are no findings, or that there was nothing to check; ``notes`` tells whether notes count."""
-    if _constraints(summary):
-        what = "findings" if notes or not summary.findings.info else "errors or warnings"
-        return f"No {'new ' if baseline else ''}{what} in {_workloads(summary)} ({_objects(summary)})"
-    return f"Nothing to check: {_workloads(summary)} ({_objects(summary)}) {_UNCONSTRAINED}"
+    summary = report.summary
+    workloads = f"{_workloads(summary)} ({_objects(summary)})"
+    if not (_constraints(summary) or summary.findings.info or figures.is_exposure_checked(report)):
+        return f"Nothing to check: {workloads} {_UNCONSTRAINED}"
+    what = "findings" if notes or not summary.findings.info else "errors or warnings"
+    which = "" if _constraints(summary) or summary.findings.info else f" {_UNCONSTRAINED}"
+    return f"No {'new ' if baseline else ''}{what} in {workloads}{which}"
 
 
 def _constraints(summary: Summary) -> int:

@@ -26,7 +26,7 @@ def conclusion(explanation: Explanation, terminal: Terminal) -> str:
     blocks = findings.blocks(explanation.findings)
     if not has_problem(explanation):
         verdict = f"no errors or warnings, {_counts(blocks)}" if blocks else "no findings"
-        lines = [_checked(explanation), *_unchecked(explanation)]
+        lines = [*([] if _is_unspread(explanation) else [_checked(explanation)]), *_unchecked(explanation)]
         if pending := _pending(explanation):
             verdict = f"{_of(pending, explanation.summary.pods)} pending, {verdict}"
             lines.insert(0, "No rule explains why the scheduler has not placed a pending pod.")
@@ -37,6 +37,11 @@ def conclusion(explanation: Explanation, terminal: Terminal) -> str:
     more = f"; also {others}" if others else ""
     first = _block(blocks[0], explanation, terminal, name, more)
     return "\n".join([first, *(_block(block, explanation, terminal, "") for block in blocks[1:])])
+
+
+def _is_unspread(explanation: Explanation) -> bool:
+    """Tell whether a finding says that the pods have no constraints, and only the scheduler's defaults may apply."""
+    return any(finding.code == "SPR504" for finding in explanation.findings)
 
 
 def has_problem(explanation: Explanation) -> bool:
@@ -170,7 +175,7 @@ def _limits(explanation: Explanation) -> Iterator[str]:
         yield "not checked: where pods are and where they can go, because no nodes were read."
     elif nodes == "inferred":
         yield "not checked: domains without pods, because nodes could not be read."
-    if isinstance(explanation.unconstrained, list):
+    if isinstance(explanation.unconstrained, list) and not _is_unspread(explanation):
         number = len(explanation.unconstrained)
         pods = "the pods" if number == summary.pods else f"{number} of {plural(summary.pods, 'pod')}"
         yield (

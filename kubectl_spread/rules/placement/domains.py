@@ -118,7 +118,7 @@ def _single_domain(rule_input: RuleInput) -> Iterator[Evidence]:
                 "topology_key": constraint.topology_key,
                 "only": _with_nodes(spread, domain),
             }
-            yield Evidence(names(row.pods), values)
+            yield Evidence(names(row.pods), values, exposes=constraint.topology_key)
             return
 
 

@@ -26,13 +26,16 @@ def _hard_skew(rule_input: RuleInput) -> Iterator[Evidence]:
         severity = Severity.WARNING if _can_end(skew) else Severity.INFO
         evictions = _plan(skew, rule_input)
         values = _values(skew, skew.must_go if evictions is None else len(evictions.pods))
-        yield Evidence(names(skew.pods), values, severity, _hard_fix(skew, evictions, rule_input))
+        exposes = skew.spread.constraint.topology_key
+        yield Evidence(names(skew.pods), values, severity, _hard_fix(skew, evictions, rule_input), exposes=exposes)
 
 
 def _soft_skew(rule_input: RuleInput) -> Iterator[Evidence]:
     for skew in _uneven(rule_input, hard=False):
         severity = Severity.WARNING if _loses_all(skew) and _can_end(skew) else Severity.INFO
-        yield Evidence(names(skew.pods), _values(skew, skew.must_go), severity, _soft_fix(skew, rule_input))
+        exposes = skew.spread.constraint.topology_key if _loses_all(skew) else ""
+        values = _values(skew, skew.must_go)
+        yield Evidence(names(skew.pods), values, severity, _soft_fix(skew, rule_input), exposes=exposes)
 
 
 def _loses_all(skew: Skew) -> bool:

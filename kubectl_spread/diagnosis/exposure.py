@@ -1,0 +1,279 @@
+"""Exposure: which workloads does the loss of one domain stop, and could a node of another domain take one of the pods?
+
+Nothing is simulated: the question is whether one pod could move, by everything that ``explain`` asks of a node.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import Final, NamedTuple
+
+import msgspec
+
+from kubectl_spread.audit.evaluation import obstacles
+from kubectl_spread.audit.evaluation.affinity import UNKNOWN_NAMESPACES
+from kubectl_spread.audit.evaluation.evaluate import Audit
+from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
+from kubectl_spread.audit.snapshot.templates import Template
+from kubectl_spread.diagnosis.skew_fix import Departure, as_obstacle, departures
+from kubectl_spread.kube.api.labels import HOSTNAME, ZONE
+from kubectl_spread.kube.api.objects import ObjectRef
+from kubectl_spread.kube.api.types import PodSpec
+
+_NO_REPLICAS: Final = frozenset({"CronJob", "DaemonSet", "Job", "Pod"})
+"""Kinds whose pods do not stand in for each other."""
+_SEVERAL: Final = 2
+_QUORUM: Final = 3
+"""The least number of replicas of which one may be lost without the majority."""
+_HAS_MAJORITY: Final = "StatefulSet"
+
+
+class Replicas(msgspec.Struct, frozen=True, eq=False):
+    """A workload whose pods stand in for each other.
+
+    Attributes:
+        workload: The root owner.
+        pods: The pods that are not terminating, by name; those of older revisions too.
+        templates: The pod templates.
+    """
+
+    workload: ObjectRef
+    pods: tuple[PodRecord, ...]
+    templates: tuple[Template, ...]
+
+
+def replicas(audit: Audit) -> Iterator[Replicas]:
+    """Yield the workloads with replicas that are requested, by kind and name.
+
+    DaemonSets, Jobs, bare pods and pods that run to completion are left out, under any root owner. So are workloads of
+    which only some pods may have been read, because a selector may leave out others.
+    """
+    pods = _pods(audit)
+    templates: dict[ObjectRef, list[Template]] = {}
+    for template in audit.templates:
+        owners = audit.snapshot.template_owners(template)
+        kinds = {template.kind, template.workload.kind, *(owner.ref.kind for owner in owners)}
+        if _NO_REPLICAS.isdisjoint(kinds) and _keeps_running(template.spec) and not audit.snapshot.scope.fields:
+            templates.setdefault(template.workload, []).append(template)
+    for workload in sorted(pods.keys() | templates.keys()):
+        of_workload = sorted(pods.get(workload, ()), key=lambda pod: pod.name)
+        yield Replicas(workload, tuple(of_workload), tuple(templates.get(workload, ())))
+
+
+def _pods(audit: Audit) -> dict[ObjectRef, list[PodRecord]]:
+    """Return the pods of each requested workload that are not terminating."""
+    snapshot, by_class = audit.snapshot, dict[PodClass, list[PodRecord]]()
+    for pod in audit.everyone:
+        if not pod.terminating and pod.pod_class.owner is not None:
+            by_class.setdefault(pod.pod_class, []).append(pod)
+    requested = {snapshot.workload(pod) for pod in audit.pods} if snapshot.scope.targets else None
+    pods: dict[ObjectRef, list[PodRecord]] = {}
+    for pod_class, of_class in by_class.items():
+        chain = snapshot.ownership.chain(pod_class.namespace, pod_class.owner)
+        workload = chain[-1].ref
+        if requested is not None and workload not in requested:
+            continue
+        kinds = {owner.ref.kind for owner in chain}
+        if (
+            _NO_REPLICAS.isdisjoint(kinds)
+            and _keeps_running(pod_class.spec)
+            and not snapshot.may_lack_siblings(of_class[0])
+        ):
+            pods.setdefault(workload, []).extend(of_class)
+    return pods
+
+
+def _keeps_running(spec: PodSpec) -> bool:
+    return spec.restart_policy in ("", "Always")
+
+
+class Exposure(msgspec.Struct, frozen=True):
+    """Running pods of one workload in one domain, all of them or more than half.
+
+    Attributes:
+        topology_key: The key of the domain.
+        domain: Its value; for ``kubernetes.io/hostname`` the name of the node.
+        pods: The running pods in the domain, by name.
+        running: The number of running pods of the workload.
+        node: A node of another domain that could take one of the pods; "" for none.
+        kept_away: Why no node of another domain takes one, in words; "" where there is no other domain.
+    """
+
+    topology_key: str
+    domain: str
+    pods: tuple[PodRecord, ...]
+    running: int
+    node: str
+    kept_away: str
+
+
+class _Place(NamedTuple):
+    """A domain, and a node of it that would take a pod."""
+
+    domain: str
+    node: str
+
+
+class _Openings:
+    """The domains that would take the pod of a departure, found one after the other as far as answers need them."""
+
+    def __init__(self, departure: Departure, value_of: Mapping[str, str]) -> None:
+        self._places: list[_Place] = []
+        self._refusals: dict[str, Counter[str]] = {}
+        self._search = self._open_places(departure, value_of)
+
+    def outside(self, domain: str) -> Iterator[_Place]:
+        """Yield the other domains that would take the pod, each with its first such node."""
+        number = 0
+        while number < len(self._places) or self._finds_another():
+            if self._places[number].domain != domain:
+                yield self._places[number]
+            number += 1
+
+    def kept_away(self, domain: str) -> str:
+        """Return why no node of another domain takes the pod, in words; there must be no place outside ``domain``."""
+        return obstacles.counted(self._all_refusals - self._refusals.get(domain, Counter()))
+
+    @cached_property
+    def _all_refusals(self) -> Counter[str]:
+        total: Counter[str] = Counter()
+        for of_domain in self._refusals.values():
+            total.update(of_domain)
+        return total
+
+    def _finds_another(self) -> bool:
+        place = next(self._search, None)
+        if place is not None:
+            self._places.append(place)
+        return place is not None
+
+    def _open_places(self, departure: Departure, value_of: Mapping[str, str]) -> Iterator[_Place]:
+        open_domains: set[str] = set()
+        for node, domain in value_of.items():
+            if domain in open_domains:
+                continue
+            text = _refusal(departure, node)
+            if text:
+                self._refusals.setdefault(domain, Counter())[text] += 1
+            else:
+                open_domains.add(domain)
+                yield _Place(domain, node)
+
+
+def _refusal(departure: Departure, node: str) -> str:
+    """Return why a node does not take the pod of a departure, in words; "" if it would.
+
+    All that is known of a node is asked here: what ``NodeFilters`` asks, for the pod ``departure.gone``.
+    """
+    refusal = departure.filters.first_refusal(node)
+    if refusal is not None:
+        return as_obstacle(refusal).text
+    return UNKNOWN_NAMESPACES if departure.uncertain else ""
+
+
+class Exposures:
+    """The exposure of workloads to the loss of one domain. Equal questions about nodes are answered once.
+
+    Attributes:
+        keys: The topology keys that are checked, those with the most domains first.
+    """
+
+    def __init__(self, audit: Audit) -> None:
+        """Check by the keys that the command line names."""
+        self._audit = audit
+        self._openings: dict[object, _Openings] = {}
+        self._domains = {key: self._value_of(key) for key in audit.context.extra_checks.exposing_keys}
+        self._several = {key: len(set(value_of.values())) > 1 for key, value_of in self._domains.items()}
+        self.keys = tuple(
+            sorted(self._domains, key=lambda key: (key != HOSTNAME, -len(set(self._domains[key].values()))))
+        )
+
+    def _value_of(self, key: str) -> Mapping[str, str]:
+        """Return the domain of each node that has one; each node is a domain of ``kubernetes.io/hostname``."""
+        metadatas = (node.metadata for node in self._audit.nodes.nodes)
+        if key == HOSTNAME:
+            return {metadata.name: metadata.name for metadata in metadatas}
+        return {metadata.name: metadata.labels[key] for metadata in metadatas if key in metadata.labels}
+
+    def of(self, replicas: Replicas, key: str) -> Exposure | None:
+        """Return the exposure of a workload with all of its running pods in one domain; None: they are in several.
+
+        A cluster of one node has none, because nothing could be better there.
+        """
+        if len(self._audit.nodes.nodes) < _SEVERAL:
+            return None
+        running, domains = self._running(replicas), self._domains.get(key, {})
+        values = {domains.get(pod.node) for pod in running}
+        domain = next(iter(values), None)
+        if len(running) < _SEVERAL or len(values) > 1 or domain is None:
+            return None
+        place, kept_away = None, ""
+        if self._several[key]:
+            kept_away = self._unknown(replicas, running)
+            for openings in () if kept_away else self._openings_of(running, key):
+                place = next(openings.outside(domain), None)
+                if place is not None:
+                    break
+                kept_away = kept_away or openings.kept_away(domain)
+        return Exposure(
+            topology_key=key,
+            domain=domain,
+            pods=running,
+            running=len(running),
+            node=place.node if place else "",
+            kept_away="" if place else kept_away,
+        )
+
+    def majority(self, replicas: Replicas) -> Exposure | None:
+        """Return the exposure of a StatefulSet with more than half of its replicas in one zone; None: not needlessly.
+
+        Otherwise pods could move so that no zone has more than half, one to each zone that would take one.
+        """
+        if replicas.workload.kind != _HAS_MAJORITY or ZONE not in self._domains:
+            return None
+        running, zones = self._running(replicas), self._domains[ZONE]
+        counts = Counter(zones[pod.node] for pod in running if pod.node in zones)
+        domain, most = max(counts.items(), key=lambda count: (count[1], count[0]), default=("", 0))
+        half = len(running) // 2
+        if len(running) < _QUORUM or not half < most < len(running) or self._unknown(replicas, running):
+            return None
+        pods = tuple(pod for pod in running if zones.get(pod.node) == domain)
+        for openings in self._openings_of(pods, ZONE):
+            places: list[_Place] = []
+            for place in openings.outside(domain):
+                if counts[place.domain] < half:
+                    places.append(place)
+                if len(places) >= most - half:
+                    return Exposure(ZONE, domain, pods, len(running), places[0].node, "")
+        return None
+
+    def _running(self, replicas: Replicas) -> tuple[PodRecord, ...]:
+        """Return the bound pods whose nodes exist, as the scheduler counts them; none where nodes were not read."""
+        if not self._audit.evaluator.lists_nodes:
+            return ()
+        return tuple(pod for pod in replicas.pods if pod.node in self._nodes)
+
+    @cached_property
+    def _nodes(self) -> frozenset[str]:
+        return frozenset(node.metadata.name for node in self._audit.nodes.nodes)
+
+    def _unknown(self, replicas: Replicas, running: Iterable[PodRecord]) -> str:
+        """Return why it cannot be known whether another node would take one of the pods; "" where it can."""
+        if any(template.spec.node_name for template in replicas.templates):
+            return "spec.nodeName in the pod template names the node"
+        schedulers = {pod.pod_class.scheduler_name for pod in running if pod.pod_class.profile is None}
+        return f"it is unknown how the scheduler {min(schedulers)} places pods" if schedulers else ""
+
+    def _openings_of(self, pods: Iterable[PodRecord], key: str) -> Iterator[_Openings]:
+        """Yield the openings for each distinct departure of one of the pods."""
+        by_class: dict[PodClass, list[PodRecord]] = {}
+        for pod in pods:
+            by_class.setdefault(pod.pod_class, []).append(pod)
+        for pod_class, of_class in by_class.items():
+            for departure in departures([self._audit.evaluator.of(pod_class)], of_class, self._audit):
+                question = (key, departure.question)
+                if question not in self._openings:
+                    self._openings[question] = _Openings(departure, self._domains[key])
+                yield self._openings[question]
