@@ -351,6 +351,15 @@ def _sharing_templates(size: int) -> Iterator[Object]:
         yield _workload(number, kind="Deployment", topologySpreadConstraints=[_constraint()])
 
 
+def _sharing_templates_but_one(size: int) -> Iterator[Object]:
+    """Let each template count all templates but one."""
+    for number in range(size):
+        other = _requirement("number", "NotIn", f"n{(number + 1) % size}")
+        template = _workload(number, kind="Deployment", topologySpreadConstraints=[_constraint(other)])
+        template["spec"]["template"]["metadata"]["labels"]["number"] = f"n{number}"
+        yield template
+
+
 def _bare(size: int) -> Iterator[Object]:
     yield from _nodes()
     for number in range(size):
@@ -481,6 +490,9 @@ SHAPES: Final[Mapping[str, Shape]] = {
     "namespaces": Shape("N namespaces with a namespaceSelector in each", _namespaces, (2000, 8000)),
     "sharing": Shape("N workloads of one pod that share a selector", _sharing, (500, 2000)),
     "sharing-hosts": Shape("N workloads that share a soft constraint on hosts", _sharing_hosts, (750, 3000)),
+    "sharing-templates-but-one": Shape(
+        "N templates that each count all but one", _sharing_templates_but_one, (1000, 4000)
+    ),
     "sharing-templates": Shape("N templates that share a selector", _sharing_templates, (1000, 4000)),
     "bare": Shape("N equal pods without owner", _bare, (2000, 8000)),
     "jobs": Shape("N Jobs that merge their name next to a shared label", _jobs, (500, 2000)),
