@@ -27,8 +27,8 @@ _UNANSWERED: Final = 2
     },
     statuses={0: "The domains were counted.", 2: "They could not be counted, or not completely."},
 )
-@click.argument("key", default="zone", metavar="[KEY]", shell_complete=values.keys_or_values)
-@click.argument("value", default=None, required=False, metavar="[VALUE]", shell_complete=values.keys_or_values)
+@click.argument("key", default="zone", metavar="[KEY]", shell_complete=values.keys)
+@click.argument("value", default=None, required=False, metavar="[VALUE]", shell_complete=values.nodes)
 @options.counting
 @options.option(
     "-o",

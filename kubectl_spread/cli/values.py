@@ -78,14 +78,17 @@ def domains(_context: click.Context, _parameter: click.Parameter, incomplete: st
     return _matching([f"{key}=" for key in _KEYS], incomplete)
 
 
-def keys_or_values(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
-    """Complete the short name of a topology key and, after the key of nodes, the name of a node."""
+def keys(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
+    """Complete the short name of a topology key."""
+    return _matching((*_KEYS, "node"), incomplete)
+
+
+def nodes(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
+    """Complete the name of a node after the key of nodes; the values of other keys are not requested."""
     from kubectl_spread.app import candidates  # noqa: PLC0415
 
-    key = context.params.get("key")
-    if key is None:
-        return _matching((*_KEYS, "node"), incomplete)
-    return _matching(candidates.live(context.params, "Node") if key in _NODE_KEYS else (), incomplete)
+    is_node = context.params.get("key") in _NODE_KEYS
+    return _matching(candidates.live(context.params, "Node") if is_node else (), incomplete)
 
 
 def formats_of_domains(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[Item]:

@@ -48,11 +48,11 @@ def axe() -> str:
 
 @pytest.fixture
 def open_page(browser: Browser, tmp_path: Path) -> Open:
-    """Return a function that opens the page of a report, with a fragment and settings of the browser's profile."""
+    """Return a function that opens the page of a report, or a page, with a fragment and settings of the profile."""
 
-    def opened(report: Report, fragment: str = "", **settings: Any) -> AbstractContextManager[Opened]:
+    def opened(report: Report | str, fragment: str = "", **settings: Any) -> AbstractContextManager[Opened]:
         file = tmp_path / "report.html"
-        file.write_text(html.page(report), encoding="utf-8")
+        file.write_text(report if isinstance(report, str) else html.page(report), encoding="utf-8")
         return chromium.opened(browser, file, fragment, **settings)
 
     return opened

@@ -8,6 +8,7 @@ import pytest
 
 from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.report.model import Report
+from tests import generated
 from tests.audits import reported
 from tests.browser.conftest import Open
 from tests.render.test_render import hostile, nothing, several
@@ -19,7 +20,7 @@ async () => (await axe.run(document, { resultTypes: ["violations"] })).violation
 """
 
 
-def violations(open_page: Open, axe: str, report: Report, **settings: object) -> list[str]:
+def violations(open_page: Open, axe: str, report: Report | str, **settings: object) -> list[str]:
     """Return the violations that axe-core finds in the page of a report."""
     with open_page(report, **settings) as view:
         view.page.evaluate(axe)
@@ -31,6 +32,16 @@ def violations(open_page: Open, axe: str, report: Report, **settings: object) ->
 @pytest.mark.parametrize("make", [several, hostile, nothing])
 def test_the_page_has_no_violations(open_page: Open, axe: str, make: Callable[[], Audit], theme: str) -> None:
     assert violations(open_page, axe, reported(make()), color_scheme=theme) == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("arguments", [("zone",), ("zone", "a"), ("node", "b2")])
+def test_the_pages_of_domains_have_no_violations(
+    open_page: Open, axe: str, arguments: tuple[str, ...], theme: str
+) -> None:
+    page = generated.run("domains", *arguments, "-f", str(generated.ROOT / generated.DOMAINS), "-o", "html")
+    assert violations(open_page, axe, page, color_scheme=theme) == []
+    assert violations(open_page, axe, page, color_scheme=theme, viewport={"width": 400, "height": 800}) == []
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

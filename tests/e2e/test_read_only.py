@@ -26,6 +26,7 @@ COMMANDS: Sequence[Sequence[str]] = (
     ["check", "deploy/web"],
     ["check", "-l", "app=web", "--select", "SPR1"],
     ["explain", "deploy/web"],
+    ["domains", "zone", "a"],
 )
 
 
@@ -54,12 +55,12 @@ def test_only_get_and_list_are_requested(events: list[Json]) -> None:
 
 
 def test_only_what_the_answer_needs_is_read(events: list[Json]) -> None:
-    """Pods, nodes, workloads, events to explain, version, identity, gates where a verdict needs them; no secrets."""
+    """Pods, nodes, workloads, events to explain, budgets, version, identity, gates where needed; no secrets."""
     resources = {event["objectRef"]["resource"] for event in events if "objectRef" in event}
     paths = {event["requestURI"].partition("?")[0] for event in events if "objectRef" not in event}
     assert {"pods", "nodes", "replicasets"} <= resources
     workloads = {"deployments", "statefulsets", "daemonsets", "jobs", "cronjobs", "replicationcontrollers"}
-    assert resources <= {"pods", "nodes", "replicasets", "events", "namespaces"} | workloads
+    assert resources <= {"pods", "nodes", "replicasets", "events", "namespaces", "poddisruptionbudgets"} | workloads
     names = {
         event["objectRef"].get("name") for event in events if event.get("objectRef", {}).get("resource") == "namespaces"
     }

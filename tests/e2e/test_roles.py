@@ -35,6 +35,8 @@ COMMANDS: Sequence[Sequence[str]] = (
     ["check", "deploy/idle"],
     ["explain", "deploy/web"],
     ["explain", "sts/db"],
+    ["domains"],
+    ["domains", "zone", "a"],
 )
 
 
@@ -72,6 +74,8 @@ def lost(permission: Permission) -> Lost:
             return Lost(permission, ("check",), 2)
         case (_, _, "services", _):
             return Lost(permission, DEFAULTS, 2)
+        case (_, _, "poddisruptionbudgets", _):
+            return Lost(permission, ("domains", "zone", "a"), 0)
         case (_, _, "events" | "namespaces", _):
             return Lost(permission, WAITING, 0)
     return Lost(permission, ("check",), 0)
