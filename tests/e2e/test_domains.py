@@ -35,7 +35,7 @@ def budget(name: str, namespace: str, selects: Json, field: str, amount: int | s
 def objects(namespace: str, generator: random.Random) -> list[Json]:
     """Return workloads of several kinds, and random budgets of one or all of them; some pods stay pending."""
     replicas = {app: generator.randint(1, 7) for app in APPS}
-    stuck = {"nodeSelector": {"example.com/none": ""}}
+    nowhere = {"example.com/none": ""}
     labels = {"app": "old", "all": "yes"}
     template = pod("old", labels=labels)
     old = {"replicas": replicas["old"], "selector": {"app": "old"}, "template": template}
@@ -45,7 +45,14 @@ def objects(namespace: str, generator: random.Random) -> list[Json]:
         ),
         workload("StatefulSet", "db", replicas=replicas["db"], labels={"app": "db", "all": "yes"}, namespace=namespace),
         workload("ReplicaSet", "plain", replicas=replicas["plain"], labels={"app": "plain"}, namespace=namespace),
-        workload("Deployment", "wait", replicas=2, labels={"app": "wait", "all": "yes"}, namespace=namespace, **stuck),
+        workload(
+            "Deployment",
+            "wait",
+            replicas=2,
+            labels={"app": "wait", "all": "yes"},
+            namespace=namespace,
+            nodeSelector=nowhere,
+        ),
         {
             "apiVersion": "v1",
             "kind": "ReplicationController",
@@ -68,8 +75,8 @@ def random_budgets(namespace: str, generator: random.Random) -> list[Json]:
     for name, selects in selectors.items():
         for serial in range(2):
             field = generator.choice(["minAvailable", "maxUnavailable"])
-            amount = generator.choice([generator.randint(0, 9), f"{generator.randint(0, 100)}%"])
-            budgets.append(budget(f"{name}-{serial}", namespace, selects, field, amount))
+            amounts: list[int | str] = [generator.randint(0, 9), f"{generator.randint(0, 100)}%"]
+            budgets.append(budget(f"{name}-{serial}", namespace, selects, field, generator.choice(amounts)))
     return budgets
 
 
@@ -88,7 +95,7 @@ def stable(cluster: ControlPlane, namespace: str) -> bool:
 
 
 def expected_pods(manifests: list[Json]) -> int:
-    return 1 + sum(manifest["spec"]["replicas"] for manifest in manifests if "replicas" in manifest["spec"])
+    return 1 + sum(int(manifest["spec"].get("replicas", 0)) for manifest in manifests)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
