@@ -13,7 +13,7 @@ from click.shell_completion import CompletionItem
 
 Item: TypeAlias = "CompletionItem[str]"
 Completer: TypeAlias = Callable[[click.Context, click.Parameter, str], list[Item]]
-_KEYS: Final = ("zone", "region", "hostname")
+_KEYS: Final = ("zone", "region", "hostname", "node")
 _NODE_KEYS: Final = ("hostname", "node", "kubernetes.io/hostname")
 _ON_NODE: Final = ("spec.nodeName=", "spec.nodeName!=")
 
@@ -76,11 +76,6 @@ def minors(_context: click.Context, _parameter: click.Parameter, incomplete: str
 def domains(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
     """Complete the short name of a topology key, and ``=``."""
     return _matching([f"{key}=" for key in _KEYS], incomplete)
-
-
-def keys(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
-    """Complete the short name of a topology key."""
-    return _matching((*_KEYS, "node"), incomplete)
 
 
 def nodes(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
