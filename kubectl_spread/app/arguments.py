@@ -7,6 +7,7 @@ from typing import Final
 
 from kubectl_spread.audit.snapshot.scope import Target
 from kubectl_spread.errors import UsageError
+from kubectl_spread.kube.custom.groups import is_custom
 
 KINDS: Final = {
     "Pod": ("pod", "pods", "po"),
@@ -50,8 +51,9 @@ def resource(kind: str) -> str:
 
 
 def _kind(word: str) -> str | None:
-    """Return the kind that a word names; a group may follow, as in ``deployments.apps``."""
-    return _KIND_OF.get(word.lower().partition(".")[0])
+    """Return the kind that a word names; its group may follow, as in ``deployments.apps``."""
+    name, _, group = word.lower().partition(".")
+    return None if is_custom(f"{group}/") else _KIND_OF.get(name)
 
 
 def _slashed(argument: str) -> Target:

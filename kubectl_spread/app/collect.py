@@ -20,6 +20,7 @@ from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.errors import SourceError
 from kubectl_spread.kube.api.types import Event, Namespace, Node, Pod
 from kubectl_spread.kube.api.workloads import KINDS, WorkloadObject
+from kubectl_spread.kube.custom.objects import CustomObject
 from kubectl_spread.kube.disruption import PodDisruptionBudget
 from kubectl_spread.kube.scheduler.defaultconstraints import Service
 from kubectl_spread.phrases import plural
@@ -96,7 +97,7 @@ def from_files(options: CheckOptions) -> CheckRun:
     nodes: model.NodesKnown = "listed" if snapshot.nodes and not missing_nodes else "none"
     audit = evaluate(snapshot, target_version.facts(options), nodes=nodes)
     notes += files.notes
-    notes += capture_hints(audit)
+    notes += capture_hints(audit) + reading.unevaluated
     problems = [*(str(error) for error in reading.errors), *unknown_defaults, *filter(None, [missing_nodes])]
     problems += [names.missing(target, "in the files", snapshot) for target in snapshot.unmet()]
     return CheckRun(
@@ -135,6 +136,8 @@ def add_objects(reading: ManifestReading, snapshot: Snapshot) -> list[PodDisrupt
                 budgets.append(loaded.object)
             case WorkloadObject():
                 snapshot.add_workload(loaded.kind, loaded.object, manifest)
+            case CustomObject():
+                snapshot.add_custom(loaded.kind, loaded.object, manifest)
     return budgets
 
 
@@ -158,7 +161,7 @@ def _distinct(reading: ManifestReading) -> Iterator[tuple[Loaded, int]]:
 
 def _without_pods(reading: ManifestReading) -> str:
     """Return a message about files that have neither pods nor pod templates; "" for other files."""
-    if any(kind in _WITH_PODS for kind in reading.kinds):
+    if reading.held_templates.total() or any(kind in _WITH_PODS for kind in reading.kinds):
         return ""
     objects = reading.kinds.total() + reading.skipped["unknownKind"]
     documents = reading.skipped["notKubernetes"]

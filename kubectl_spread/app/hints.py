@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from kubectl_spread.app.options import CheckOptions
@@ -12,7 +12,9 @@ from kubectl_spread.audit.snapshot import default_constraints
 from kubectl_spread.audit.snapshot.podclasses import IGNORE_ANNOTATION
 from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
-from kubectl_spread.phrases import plural, some
+from kubectl_spread.audit.snapshot.templates import Template
+from kubectl_spread.kube.custom.controllers import ANY
+from kubectl_spread.phrases import named, plural, some
 from kubectl_spread.report import model
 from kubectl_spread.rules import RULES, engine
 from kubectl_spread.suggestions import did_you_mean
@@ -35,7 +37,7 @@ def capture_hints(audit: Audit) -> list[str]:
         notes.append(_NO_MANAGED_FIELDS)
     if _needs_services(audit.snapshot):
         notes.append(_NO_SERVICES)
-    return notes
+    return [*notes, *_unknown_labels(audit)]
 
 
 def gone(summary: model.Summary) -> str:
@@ -104,6 +106,25 @@ def _needs_managed_fields(audit: Audit) -> bool:
         return False
     members = (member for row in audit.rows for member in row.members if member.pod.pod_class.stored)
     return any(key.verdict in LABEL_MAY_HAVE_CHANGED for member in members for key in member.keys)
+
+
+def _unknown_labels(audit: Audit) -> Iterator[str]:
+    """Yield notes on templates, and on constraints without a template, whose pods have labels that are unknown."""
+    custom = [template for template in audit.templates if template.custom and template.terms]
+    unknown = _holders(template for template in custom if template.complete and ANY[0] in template.label_prefixes)
+    if unknown:
+        yield f"labels that a pod template lacks are not reported where a controller may add them ({some(unknown)})"
+    without_template = _holders(template for template in custom if not template.complete)
+    if without_template:
+        yield (
+            f"spread constraints without a pod template ({some(without_template)}): the labels of the pods are unknown "
+            "and were not compared with the selectors"
+        )
+
+
+def _holders(templates: Iterable[Template]) -> list[str]:
+    """Return the objects that hold templates, each once, in order."""
+    return sorted({named(template.holder.kind, template.holder.name) for template in templates})
 
 
 def _needs_services(snapshot: Snapshot) -> bool:

@@ -99,9 +99,11 @@ def _resolved(target: Target, kinds: Iterable[str]) -> Target:
     """
     if target.kind in KINDS:
         return target
-    word = target.kind.lower().partition(".")[0]
+    full = target.kind.lower()
+    word = full.partition(".")[0]
     for kind in sorted(kinds):
-        if word in (kind.lower(), f"{kind.lower()}s"):
+        singular, dot, group = kind.lower().partition(".")
+        if (full if group else word) in (f"{singular}{dot}{group}", f"{singular}s{dot}{group}"):
             return Target(kind, target.name)
     types = ", ".join(words[0] for words in KINDS.values())
     type_words = [*(word for words in KINDS.values() for word in words), *(kind.lower() for kind in kinds)]

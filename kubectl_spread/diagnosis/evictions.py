@@ -17,6 +17,7 @@ from kubectl_spread.audit.merge.verdicts import Verdict
 from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
 from kubectl_spread.diagnosis.eviction_plan import EvictionGame, fewest, fullest_first
 from kubectl_spread.diagnosis.skew import why_wait
+from kubectl_spread.kube.custom.groups import base_kind
 from kubectl_spread.kube.scheduler.podtopologyspread.filtering import allow, place
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import named
@@ -210,7 +211,7 @@ def _candidates(
     by_domain: dict[str, list[PodRecord]] = {}
     for pod in pods:
         domain, owner = spread.domains.value_of.get(pod.node), pod.pod_class.owner
-        if domain is not None and not pod.terminating and owner is not None and owner.kind != "Job":
+        if domain is not None and not pod.terminating and owner is not None and base_kind(owner.kind) != "Job":
             by_domain.setdefault(domain, []).append(pod)
     return {
         domain: sorted(pods, key=lambda pod: (not replacement.loses_room(pod, audit), pod.name))

@@ -21,8 +21,9 @@ from kubectl_spread.diagnosis.skew_fix import Departure, as_obstacle, departures
 from kubectl_spread.kube.api.labels import HOSTNAME, ZONE
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import PodSpec
+from kubectl_spread.kube.custom.groups import base_kind
 
-_NO_REPLICAS: Final = frozenset({"CronJob", "DaemonSet", "Job", "Pod"})
+_NO_REPLICAS: Final = frozenset({"CronJob", "DaemonSet", "Job", "JobSet", "Pod", "RayJob"})
 """Kinds whose pods do not stand in for each other."""
 _SEVERAL: Final = 2
 _QUORUM: Final = 3
@@ -54,7 +55,8 @@ def replicas(audit: Audit) -> Iterator[Replicas]:
     templates: dict[ObjectRef, list[Template]] = {}
     for template in audit.templates:
         owners = audit.snapshot.template_owners(template)
-        kinds = {template.kind, template.workload.kind, *(owner.ref.kind for owner in owners)}
+        refs = (template.holder, template.workload, *(owner.ref for owner in owners))
+        kinds = {base_kind(ref.kind) for ref in refs}
         if _NO_REPLICAS.isdisjoint(kinds) and _keeps_running(template.spec) and not audit.snapshot.scope.fields:
             templates.setdefault(template.workload, []).append(template)
     for workload in sorted(pods.keys() | templates.keys()):
@@ -75,7 +77,7 @@ def _pods(audit: Audit) -> dict[ObjectRef, list[PodRecord]]:
         workload = chain[-1].ref
         if requested is not None and workload not in requested:
             continue
-        kinds = {owner.ref.kind for owner in chain}
+        kinds = {base_kind(owner.ref.kind) for owner in chain}
         if (
             _NO_REPLICAS.isdisjoint(kinds)
             and _keeps_running(pod_class.spec)

@@ -16,6 +16,7 @@ import msgspec
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.diagnosis.skew_fix import PlacementCheck, why_not
+from kubectl_spread.kube.custom.groups import base_kind
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 
 
@@ -144,7 +145,7 @@ def why_wait(row: EvaluatedConstraint) -> str:
     if row.workload.kind == "StatefulSet" and any(pod.terminating for pod in row.pods):
         return _RETURNING
     owners = (pod.pod_class.owner for pod in row.pods)
-    return _OF_A_JOB if any(owner is not None and owner.kind == "Job" for owner in owners) else ""
+    return _OF_A_JOB if any(owner is not None and base_kind(owner.kind) == "Job" for owner in owners) else ""
 
 
 def _passing(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> Passing | None:

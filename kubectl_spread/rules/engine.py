@@ -142,7 +142,7 @@ def _findings(
     audit: Audit, rules: Sequence[Rule], selection: Selection, flags: Sequence[str]
 ) -> Iterator[tuple[model.Finding, bool]]:
     """Yield the findings of the rules, and whether each is silenced."""
-    reported: set[tuple[object, ...]] = set()
+    reported: dict[tuple[object, ...], ObjectRef | None] = {}
     exposed: set[tuple[ObjectRef, str]] = set()
     rules_for: dict[InputPart, list[Rule]] = {}
     for rule_input in rule_inputs(audit):
@@ -184,12 +184,16 @@ def _uncovered(
         yield finding, silent
 
 
-def _is_reported(rule: Rule, rule_input: RuleInput, reported: set[tuple[object, ...]]) -> bool:
-    """Tell whether a rule has reported the pods of this template already."""
+def _is_reported(rule: Rule, rule_input: RuleInput, reported: dict[tuple[object, ...], ObjectRef | None]) -> bool:
+    """Tell whether a rule has reported the pods of this template already, or the template of their direct owner.
+
+    Templates in one object are for different pods. ``reported`` has the holder of the first template, or None for pods.
+    """
     key = (rule.code, rule_input.workload, rule_input.pod_path)
-    if rule_input.template is not None and key in reported:
+    holder = None if rule_input.template is None else rule_input.template.holder
+    if holder is not None and reported.get(key, holder) != holder:
         return True
-    reported.add(key)
+    reported.setdefault(key, holder)
     return False
 
 

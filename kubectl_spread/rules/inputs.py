@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import TypeAlias
 
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint, EvaluatedGroup
-from kubectl_spread.audit.snapshot.records import PodRecord
+from kubectl_spread.audit.snapshot.records import Manifest, PodRecord
 from kubectl_spread.audit.snapshot.templates import Refusal, Template
 from kubectl_spread.diagnosis import exposure
 from kubectl_spread.diagnosis.exposure import Replicas
@@ -116,7 +116,7 @@ def _owners_of_stored_pods(audit: Audit) -> frozenset[ObjectRef]:
 def _of_template(template: Template, audit: Audit, answers: SharedAnswers, *, beside_pods: bool) -> Iterator[RuleInput]:
     refusals = audit.admission.template(template)
     manifest = audit.snapshot.manifests.get(template.holder)
-    unknown_fields = manifest.unknown_fields if manifest else ()
+    unknown_fields = _unknown_fields_of(template, manifest)
     paths = (
         *(term.path for term in template.terms),
         *(refusal.path for refusal in refusals),
@@ -147,3 +147,9 @@ def _of_replicas(replicas: Replicas, audit: Audit, answers: SharedAnswers) -> Ru
         manifest=None if template is None else audit.snapshot.manifests.get(template.holder),
         replicas=replicas,
     )
+
+
+def _unknown_fields_of(template: Template, manifest: Manifest | None) -> tuple[UnknownField, ...]:
+    """Return the unknown fields in the manifest of a template; a custom object may have several templates."""
+    fields = manifest.unknown_fields if manifest else ()
+    return tuple(field for field in fields if field.path.is_inside(template.path)) if template.custom else fields

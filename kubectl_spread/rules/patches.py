@@ -23,7 +23,9 @@ KEY_LISTS: Final[Mapping[str, Callable[[TopologyTerm], tuple[str, ...]]]] = {
 
 def pod_spec(rule_input: RuleInput) -> FieldPath:
     """Return the path of the pod spec in the finding's object."""
-    kind = rule_input.workload.kind
+    kind, template = rule_input.workload.kind, rule_input.template
+    if template is not None and template.custom:
+        return template.path
     return POD_SPEC if kind == "Pod" else template_path(kind)
 
 

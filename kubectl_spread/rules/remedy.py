@@ -11,6 +11,7 @@ import msgspec
 from kubectl_spread.audit.merge.verdicts import Verdict
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.kube.api.objects import ObjectRef
+from kubectl_spread.kube.custom.groups import base_kind
 from kubectl_spread.phrases import named
 from kubectl_spread.report.model import Operation
 from kubectl_spread.rules.rule_input import RuleInput
@@ -86,7 +87,7 @@ def changed(text: str, operations: Sequence[Operation], rule_input: RuleInput) -
     """
     workload, owner = rule_input.workload, None if rule_input.template is None else rule_input.template.owner
     if in_file(rule_input):
-        return Remedy(text, patch=tuple(operations))
+        return Remedy(text, patch=tuple(operations) if _has_known_path(rule_input) else ())
     if (fixed := _FIXED.get(workload.kind)) is not None:
         return Remedy(f"{text}. {fixed}")
     if owner is not None or workload.kind not in _COSTS:
@@ -99,6 +100,14 @@ def changed(text: str, operations: Sequence[Operation], rule_input: RuleInput) -
         return Remedy(text)
     text, after = f"{text}. {_COSTS[workload.kind]}", _waiting_pods(rule_input)
     return Remedy(f"{text}. {_WAITS}" if after else text, patch=tuple(operations), after=after)
+
+
+def _has_known_path(rule_input: RuleInput) -> bool:
+    """Tell whether the path of the pod spec in the finding's object is known.
+
+    Pods do not say which template of an object they were made from.
+    """
+    return rule_input.template is not None or rule_input.workload.kind in (*_COSTS, *_FIXED, "PodTemplate")
 
 
 def _waiting_pods(rule_input: RuleInput) -> tuple[tuple[str, ...], ...]:
@@ -147,7 +156,9 @@ def replacement(pods: Sequence[str], rule_input: RuleInput) -> Remedy:
         return Remedy("correct the manifest before the pod is created")
     if pods and not staying:
         return Remedy("wait until they are gone: they are terminating")
-    if any(pod.pod_class.owner is not None and pod.pod_class.owner.kind == "Job" for pod in _pods_of(rule_input)):
+    if any(
+        pod.pod_class.owner is not None and base_kind(pod.pod_class.owner.kind) == "Job" for pod in _pods_of(rule_input)
+    ):
         return Remedy("wait until the pods end: a Job counts a deleted pod as failed")
     workload = rule_input.workload
     others = sum(not gone for gone in terminating.values()) - len(staying)

@@ -19,6 +19,7 @@ from kubectl_spread.diagnosis.exposure import Exposures, Replicas
 from kubectl_spread.kube.api.fieldpath import POD_SPEC, FieldPath
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.unknownfields import UnknownField
+from kubectl_spread.kube.custom.groups import base_kind
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.rules.variants import TermVariant, variant_of_pods, variant_of_template
@@ -194,7 +195,7 @@ class RuleInput(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     def followed(self, pods: Iterable[PodRecord]) -> bool:
         """Tell whether more such pods will come: not for a bare pod, a Job with all its pods, or an older revision."""
-        if self.workload.kind in _ENDING:
+        if base_kind(self.workload.kind) in _ENDING:
             return False
         return not self.audit.revisions.superseded(self.workload, pods)
 

@@ -30,6 +30,7 @@ class TermVariant(msgspec.Struct, frozen=True):
         number: The number of pods; 0 for a template.
         row: The row of the pods; None for a template.
         pod_class: Their class; None for a template.
+        template: The template; None for pods.
     """
 
     term: TopologyTerm
@@ -42,6 +43,7 @@ class TermVariant(msgspec.Struct, frozen=True):
     number: int = 0
     row: EvaluatedConstraint | None = None
     pod_class: PodClass | None = None
+    template: Template | None = None
 
     @property
     def stored(self) -> bool:
@@ -58,7 +60,8 @@ class TermVariant(msgspec.Struct, frozen=True):
     def unmet(self) -> tuple[LabelSelectorRequirement, ...]:
         """The requirements of the authored selector that the labels do not meet.
 
-        Requirements on labels whose value a controller sets are left out, and all of a selector that cannot be parsed.
+        Requirements on labels that a controller sets, or may set, are left out, and all of a selector that cannot be
+        parsed.
         """
         if self.authored is None or self.term.parse_error:
             return ()
@@ -66,8 +69,12 @@ class TermVariant(msgspec.Struct, frozen=True):
             requirement
             for requirement in labelselectors.requirements(self.authored)
             if not labelselectors.satisfies(requirement, self.labels)
-            if self.row is not None or self.labels.get(requirement.key) != PRESUMED
+            if self.row is not None or not self._may_be_set(requirement.key)
         )
+
+    def _may_be_set(self, key: str) -> bool:
+        """Tell whether a controller sets a label of the template's pods, or may set it."""
+        return self.labels.get(key) == PRESUMED or (self.template is not None and self.template.may_get(key))
 
 
 def variant_of_pods(row: EvaluatedConstraint, evaluation: ClassEvaluation, number: int) -> TermVariant:
@@ -98,4 +105,5 @@ def variant_of_template(term: TopologyTerm, template: Template, behaviour: Behav
         kind=template.kind,
         scheduler_name=template.spec.scheduler_name,
         first=term is template.terms[0],
+        template=template,
     )

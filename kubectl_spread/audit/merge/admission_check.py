@@ -57,7 +57,7 @@ class AdmissionCheck:
     def template(self, template: Template) -> Refusals:
         """Return why a template, or otherwise its pods, could not be created."""
         if template not in self._templates:
-            refusals = template_refusals(template.spec, template.labels, self.behaviour, template.path)
+            refusals = template_refusals(template, self.behaviour)
             self._templates[template] = _at_terms(refusals, template.terms)
         return self._templates[template]
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+import msgspec
+
 from kubectl_spread.audit.snapshot.records import EventRecord, OwnerRecord
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import Event, ObjectMeta, OwnerReference
+from kubectl_spread.kube.custom.groups import kind_name
 
 _LONGEST_CHAIN: Final = 64
 """The most owners that are followed; a CronJob's pods have two."""
@@ -119,5 +122,8 @@ def _newest_first(record: EventRecord) -> tuple[float, str]:
 
 
 def controller(metadata: ObjectMeta) -> OwnerReference | None:
-    """Return the owner reference of the controller, if any."""
-    return next((owner for owner in metadata.owner_references if owner.controller), None)
+    """Return the owner reference of the controller, if any, with the name of its kind."""
+    owner = next((owner for owner in metadata.owner_references if owner.controller), None)
+    if owner is None or (kind := kind_name(owner.api_version, owner.kind)) == owner.kind:
+        return owner
+    return msgspec.structs.replace(owner, kind=kind)

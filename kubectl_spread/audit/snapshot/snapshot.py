@@ -16,7 +16,7 @@ from kubectl_spread.audit.snapshot.ownership import Ownership, controller
 from kubectl_spread.audit.snapshot.podclasses import IGNORE_ANNOTATION, PodClasses
 from kubectl_spread.audit.snapshot.records import Manifest, OwnerRecord, PodClass, PodRecord, Population
 from kubectl_spread.audit.snapshot.scope import Scope, Target
-from kubectl_spread.audit.snapshot.templates import Template, template_of
+from kubectl_spread.audit.snapshot.templates import Template, held_template, template_of
 from kubectl_spread.kube.api import managedfields, sparse
 from kubectl_spread.kube.api.detail import DetailedPod
 from kubectl_spread.kube.api.labels import ZONE
@@ -24,6 +24,7 @@ from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.sparse import SparsePod
 from kubectl_spread.kube.api.types import Node, ObjectMeta, OwnerReference, Pod
 from kubectl_spread.kube.api.workloads import KINDS, WorkloadObject
+from kubectl_spread.kube.custom.objects import CustomObject
 from kubectl_spread.kube.descheduler import defaultevictor
 from kubectl_spread.kube.descheduler.topologyspread import PodGroup
 from kubectl_spread.kube.scheduler import configuration, resources
@@ -139,6 +140,19 @@ class Snapshot:
             metadata.namespace, workload.template.metadata.labels
         ):
             self.templates.append(template_of(ref, workload, owner, ignored))
+
+    def add_custom(self, kind: str, custom: CustomObject, manifest: Manifest | None = None) -> None:
+        """Store the record of an object of a kind that Kubernetes does not define, and its templates in scope."""
+        metadata, templates = custom.metadata, custom.templates
+        owner, ignored = controller(metadata), metadata.annotations.get(IGNORE_ANNOTATION, "")
+        if self.scope.covers(metadata.namespace):
+            self._covered.add(Target(kind, metadata.name))
+        ref = self._add_manifest(kind, metadata, manifest)
+        labels = templates[0].template.metadata.labels if len(templates) == 1 else {}
+        self.ownership.add(OwnerRecord(ref, owner, labels, ignored, metadata.creation_timestamp))
+        for held in templates:
+            if self.scope.selects_template(metadata.namespace, held.template.metadata.labels):
+                self.templates.append(held_template(ref, held, owner, ignored))
 
     def add_pod(self, pod: Pod, manifest: Manifest | None = None) -> None:
         """Count a pod as the scheduler does, and store it if it is evaluated."""

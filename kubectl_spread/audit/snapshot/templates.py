@@ -17,6 +17,10 @@ from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import LabelSelector, OwnerReference, PodSpec
 from kubectl_spread.kube.api.workloads import WorkloadObject, template_path
 from kubectl_spread.kube.apiserver import strategy, validation
+from kubectl_spread.kube.custom import controllers
+from kubectl_spread.kube.custom.controllers import AddedLabels
+from kubectl_spread.kube.custom.groups import is_custom
+from kubectl_spread.kube.custom.objects import HeldTemplate
 from kubectl_spread.kube.features import Behaviour
 
 PRESUMED: Final = "presumed"
@@ -72,6 +76,11 @@ class Template(msgspec.Struct, frozen=True, dict=True, eq=False):
     ``path`` is the path of its pod spec; ``labels`` are the labels that its pods will have, and ``selector`` is the
     holder's selector of its pods. ``replicas`` is None where the object has no such number; ``rolls`` tells
     whether old and new pods run together during a rollout.
+
+    A template in an object of a kind that Kubernetes does not define is ``custom``. Its pods may have further labels
+    that begin with one of ``label_prefixes``; "" stands for every label. ``complete`` is False for spread constraints
+    that such an object states without a template. ``extended`` has the paths of constraints with fields that the API
+    does not have.
     """
 
     holder: ObjectRef
@@ -85,6 +94,14 @@ class Template(msgspec.Struct, frozen=True, dict=True, eq=False):
     replicas: int | None
     rolls: bool
     ignored: str
+    custom: bool = False
+    label_prefixes: tuple[str, ...] = ()
+    complete: bool = True
+    extended: frozenset[FieldPath] = frozenset()
+
+    def may_get(self, key: str) -> bool:
+        """Tell whether a controller may add a label to the pods that the template lacks."""
+        return key not in self.labels and key.startswith(self.label_prefixes)
 
     @cached_property
     def terms_by_path(self) -> Mapping[FieldPath, tuple[TopologyTerm, ...]]:
@@ -136,25 +153,54 @@ def template_of(ref: ObjectRef, workload: WorkloadObject, owner: OwnerReference 
     )
 
 
+def held_template(ref: ObjectRef, held: HeldTemplate, owner: OwnerReference | None, ignored: str) -> Template:
+    """Return a template in the object ``ref``, whose kind Kubernetes does not define."""
+    spec, path = held.template.spec, held.path
+    added = _added_labels(held)
+    return Template(
+        holder=ref,
+        workload=ref,
+        owner=owner,
+        spec=spec,
+        path=path,
+        labels={**dict.fromkeys(sorted(added.keys), PRESUMED), **held.template.metadata.labels},
+        selector=None,
+        terms=topology_terms(spec, path),
+        replicas=held.replicas,
+        rolls=controllers.replaces_gradually(held.group, held.kind),
+        ignored=ignored,
+        custom=True,
+        label_prefixes=(*added.prefixes, *held.more_labels),
+        complete=held.complete,
+        extended=frozenset(path / "topologySpreadConstraints" / index for index in held.extended),
+    )
+
+
+def _added_labels(held: HeldTemplate) -> AddedLabels:
+    """Return the labels that the controller of a template adds; it may be one of Kubernetes' own, as in a List."""
+    if not held.complete:
+        return controllers.UNKNOWN
+    if is_custom(f"{held.group}/"):
+        return controllers.added_labels(held.group, held.kind, held.path)
+    return AddedLabels(labels_of_controller(held.kind), (_INDEX_LABEL,))
+
+
 def template_labels(kind: str, workload: WorkloadObject) -> Labels:
     """Return the labels that the pods of a workload will have; the controller's labels have a presumed value."""
     presumed = dict.fromkeys(controller_labels(kind, workload), PRESUMED)
     return {**presumed, **workload.template.metadata.labels}
 
 
-def template_refusals(spec: PodSpec, labels: Labels, behaviour: Behaviour, path: FieldPath) -> tuple[Refusal, ...]:
+def template_refusals(template: Template, behaviour: Behaviour) -> tuple[Refusal, ...]:
     """Return the errors of an API server of this behaviour on a template, or otherwise on the pods made from it.
 
-    Args:
-        spec: The template's pod spec.
-        labels: The labels that its pods will have.
-        behaviour: The behaviour of the API server.
-        path: The path of the pod spec in the workload.
+    Whether the API server validates the template in an object of a custom kind is unknown. It validates the pods.
     """
+    spec, path = template.spec, template.path
     stored = strategy.drop_disabled_fields(spec, behaviour)
-    if errors := validation.pod_errors(stored, behaviour, path):
+    if not template.custom and (errors := validation.pod_errors(stored, behaviour, path)):
         return by_term(errors, Refused.TEMPLATE, path)
-    return by_term(pod_refusals(spec, labels, behaviour), Refused.PODS, path)
+    return by_term(pod_refusals(spec, template.labels, behaviour), Refused.PODS, path)
 
 
 def pod_refusals(spec: PodSpec, labels: Labels, behaviour: Behaviour) -> tuple[FieldError, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_STEP: Final = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
+_STEP: Final = re.compile(r"\[(\d+)\]|\[([^\]]*)\]|([^.\[\]]+)")
 
 
 class MapKey(str):
@@ -27,8 +27,8 @@ class FieldPath(tuple[str | int, ...]):
 
     @classmethod
     def parse(cls, text: str) -> FieldPath:
-        """Parse the text of a path without keys of maps."""
-        return cls(int(index) if index else name for index, name in _STEP.findall(text))
+        """Parse the text of a path; the key of a map may not be a number or have a closing bracket."""
+        return cls(int(index) if index else MapKey(key) if key else name for index, key, name in _STEP.findall(text))
 
     def __truediv__(self, step: str | int) -> FieldPath:
         return FieldPath((*self, step))

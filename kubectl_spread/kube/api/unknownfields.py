@@ -78,6 +78,16 @@ def unknown_fields(manifest: Mapping[str, Any], pod_spec: FieldPath) -> tuple[Un
     return (*near, *(field for field in _elsewhere(manifest, pod_spec) if field.path not in reported))
 
 
+def unknown_in_pod_spec(spec: Mapping[str, Any], path: FieldPath) -> tuple[UnknownField, ...]:
+    """Return the fields of a pod spec about spread and affinity that pods do not have, if the right one is clear.
+
+    Args:
+        spec: The pod spec as JSON values; the types of fields that pods have are right.
+        path: Its path in an object whose other fields are unknown.
+    """
+    return tuple(field for field in _of_pod_spec(spec, path) if field.intended)
+
+
 def _near_pod_spec(manifest: Mapping[str, Any], pod_spec: FieldPath) -> Iterator[UnknownField]:
     """Yield the unknown fields of the pod spec and of the objects around it."""
     outer: Any = manifest
@@ -117,7 +127,8 @@ def _of_pod_spec(spec: Mapping[str, Any], path: FieldPath) -> Iterator[UnknownFi
     names = ("topologySpreadConstraints", "affinity")
     yield from (field for field in _misplaced(spec, path, path) if field.intended != field.path)
     for name in _CONTAINERS:
-        for index, container in enumerate(spec.get(name) or ()):
+        containers = spec.get(name)
+        for index, container in enumerate(containers if isinstance(containers, list) else ()):
             yield from _misplaced(container, path / name / index, path)
     for name in names:
         yield from _inside(spec.get(name), name, path / name, (_Above(path, names),))

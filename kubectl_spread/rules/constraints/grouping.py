@@ -10,7 +10,7 @@ import msgspec
 
 from kubectl_spread.audit.merge.verdicts import BINDING_KEYS, REVISION_KEYS, Verdict
 from kubectl_spread.audit.snapshot.labelled import Labelled
-from kubectl_spread.audit.snapshot.revisions import revision_of
+from kubectl_spread.audit.snapshot.revisions import revision_key, revision_of
 from kubectl_spread.audit.snapshot.templates import PRESUMED, Template
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.kube.api import labels as labelselectors
@@ -31,8 +31,15 @@ from kubectl_spread.rules.variants import TermVariant
 _HASH: Final = "pod-template-hash"
 _POD_NAME: Final = "statefulset.kubernetes.io/pod-name"
 _ONE_POD_EACH: Final = frozenset(
-    {_POD_NAME, "apps.kubernetes.io/pod-index", "batch.kubernetes.io/job-completion-index"}
+    {
+        _POD_NAME,
+        "apps.kruise.io/cloneset-instance-id",
+        "apps.kubernetes.io/pod-index",
+        "batch.kubernetes.io/job-completion-index",
+    }
 )
+_UNIQUE: Final = frozenset({_POD_NAME, "apps.kruise.io/cloneset-instance-id"})
+"""Those of which no two pods in a namespace have the same value."""
 _RUNS: Final = ("batch.kubernetes.io/job-name", "job-name")
 _ENOUGH: Final = 3
 """The least number of pods of one revision that proves that their distinct values are by design."""
@@ -52,30 +59,39 @@ def _counts_old_revisions(rule_input: RuleInput) -> Iterator[Evidence]:
 
 
 def _each_revision_by_itself(term: TopologyTerm, rule_input: RuleInput) -> Remedy | str:
-    """Return the patch that adds pod-template-hash to matchLabelKeys, unless a feature gate disables these."""
+    """Return the patch that adds the label of revisions to matchLabelKeys, unless a feature gate disables these."""
     if not rule_input.behaviour.scheduler_adds_match_label_keys:
         return _BY_HAND
+    key = _HASH if rule_input.template is None else revision_key(rule_input.template.labels)
+    text = _ADD_HASH.replace(_HASH, key)
     path, keys = patches.term_path(rule_input) / "matchLabelKeys", list(term.match_label_keys)
     same = patches.same_topology(term, rule_input)
     if keys:
-        return changed(_ADD_HASH, (same, *patches.replaced(path, keys, [*keys, _HASH])), rule_input)
+        return changed(text, (same, *patches.replaced(path, keys, [*keys, key])), rule_input)
     # kube-apiserver reads a test for null as a test for an absent field; the standard has no such test.
     absent = () if in_file(rule_input) else (patches.test(path, None),)
-    return changed(_ADD_HASH, (same, *absent, Operation(op="add", path=path.pointer, value=[_HASH])), rule_input)
+    return changed(text, (same, *absent, Operation(op="add", path=path.pointer, value=[key])), rule_input)
 
 
 def _mixing_in_a_rollout(variants: list[TermVariant], rule_input: RuleInput) -> Iterator[tuple[TermVariant, str]]:
     """Yield the variants of a template with rollouts; stored pods of its workload have findings of their own."""
     template = rule_input.template
     if template is not None and template.rolls and template.replicas not in (0, 1) and not rule_input.beside_pods:
-        yield from ((variant, "all revisions") for variant in variants if _mixes(variant, rule_input.behaviour))
+        key = revision_key(template.labels)
+        yield from ((variant, "all revisions") for variant in variants if _mixes(variant, key, rule_input.behaviour))
 
 
-def _mixes(variant: TermVariant, behaviour: Behaviour) -> bool:
-    """Tell whether a constraint counts its own pods and has no key that differs between revisions."""
+def _mixes(variant: TermVariant, key: str, behaviour: Behaviour) -> bool:
+    """Tell whether a constraint counts its own pods and has no key that differs between revisions.
+
+    Args:
+        variant: The constraint, as a template has it.
+        key: The label of revisions.
+        behaviour: The behaviour of the scheduler.
+    """
     if variant.effective is None or variant.unmet or counts_nothing(variant.effective, behaviour):
         return False
-    return not variant.term.match_label_keys and _HASH not in labelselectors.keys(variant.effective)
+    return not variant.term.match_label_keys and key not in labelselectors.keys(variant.effective)
 
 
 class _Revision(msgspec.Struct, frozen=True):
@@ -139,9 +155,11 @@ def _each_future_pod_is_alone(variants: list[TermVariant], key: str, rule_input:
     """Tell whether no pods of a template share a value of the key, nor pods of other templates."""
     if key not in _ONE_POD_EACH:
         return False
-    templates = [template for template in rule_input.audit.templates if template is not rule_input.template]
-    return key == _POD_NAME or not any(
-        _may_count(variant, key, template, rule_input) for variant in variants for template in templates
+    return key in _UNIQUE or not any(
+        _may_count(variant, key, template, rule_input)
+        for variant in variants
+        for template in rule_input.audit.templates
+        if template is not rule_input.template
     )
 
 

@@ -66,7 +66,13 @@ def _effect_of_repeated(term: TopologyTerm) -> str:
 
 
 def _null_selector(rule_input: RuleInput) -> Iterator[Evidence]:
-    variants = [variant for variant in rule_input.variants if variant.term.selector is None]
+    variants = [
+        variant for variant in rule_input.variants if variant.term.selector is None and not _is_extended(variant)
+    ]
+    if variants and not all(variant.template is None or variant.template.complete for variant in variants):
+        effect = "nothing is spread, unless a controller sets it"
+        yield from together(((variant, {"effect": effect}) for variant in variants), Severity.INFO)
+        return
     blocking = [variant for variant in variants if _refuses_every_node(variant)]
     yield from together(
         (
@@ -99,7 +105,21 @@ def _empty_selector(rule_input: RuleInput) -> Iterator[Evidence]:
         (variant, {"then": _count_of_empty(rule_input, hard=variant.term.required)})
         for variant in rule_input.variants
         if variant.term.spread and variant.effective is not None and labelselectors.is_empty(variant.effective)
+        if not (_is_extended(variant) or _may_get_keys(variant))
     )
+
+
+def _is_extended(variant: TermVariant) -> bool:
+    """Tell whether a controller reads further fields of a constraint, which may add to its selector.
+
+    Source: prometheus-operator pkg/apis/monitoring/v1/types.go, AdditionalLabelSelectors.
+    """
+    return variant.template is not None and variant.term.path in variant.template.extended
+
+
+def _may_get_keys(variant: TermVariant) -> bool:
+    """Tell whether a controller may add a label that matchLabelKeys lists."""
+    return variant.template is not None and any(map(variant.template.may_get, variant.term.match_label_keys))
 
 
 def _count_of_empty(rule_input: RuleInput, *, hard: bool) -> str:

@@ -91,7 +91,12 @@ def _pods_refused(rule_input: RuleInput) -> Iterator[Evidence]:
     for refusal, pods in rule_input.refusals:
         if refusal.refused is Refused.PODS:
             events = rule_input.audit.snapshot.ownership.events(rule_input.workload, "FailedCreate")
-            values = {"errors": "; ".join(refusal.messages), "seen": _seen(refusal, events)}
+            custom = rule_input.template is not None and rule_input.template.custom
+            values = {
+                "refuses": "refuses" if custom else "accepts the template and refuses",
+                "errors": "; ".join(refusal.messages),
+                "seen": _seen(refusal, events),
+            }
             fix = _named_once(rule_input) if _name_a_key_twice(refusal.messages) else changed(_CORRECT, (), rule_input)
             yield Evidence(pods, values, fix=fix)
 
@@ -135,7 +140,8 @@ def _name_a_key_twice(messages: Iterable[str]) -> bool:
 
 
 def _unknown_field(rule_input: RuleInput) -> Iterator[Evidence]:
-    kind = "Pod" if rule_input.template is None else rule_input.template.kind
+    template = rule_input.template
+    kind = "Pod" if template is None else "pod template" if template.custom else template.kind
     for field, pods in rule_input.unknown_fields:
         name = str(field.intended[-1]) if field.intended else ""
         values = {"field": str(field.path), "kind": kind, "meant": str(field.intended), "name": name}
@@ -170,7 +176,7 @@ PODS_REFUSED: Final = Rule(
     name="pods-refused",
     severity=Severity.ERROR,
     summary="kube-apiserver accepts the workload and refuses each of its pods",
-    message="kube-apiserver accepts the template and refuses every pod of it: {errors}.{seen}",
+    message="kube-apiserver {refuses} every pod of it: {errors}.{seen}",
     why=(
         "A template is validated before the merge, a pod after it. A key that is in matchLabelKeys and in the "
         "selector, or twice in matchLabelKeys, is accepted in the template. Its pods are refused, and pods of older "

@@ -8,6 +8,7 @@ from typing import Final
 from kubectl_spread.audit.snapshot.records import DEFAULT_SCHEDULER
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.kube.api.types import NodeInclusionPolicy
+from kubectl_spread.kube.custom.groups import base_kind
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import working_constraint
 from kubectl_spread.phrases import some
@@ -33,7 +34,9 @@ _USE_CURRENT: Final = "use {current}"
 
 
 def _daemon_set_spread(rule_input: RuleInput) -> Iterator[Evidence]:
-    variants = [variant for variant in rule_input.variants if variant.kind == "DaemonSet" and variant.term.spread]
+    variants = [
+        variant for variant in rule_input.variants if base_kind(variant.kind) == "DaemonSet" and variant.term.spread
+    ]
     refusing = [variant for variant in variants if _may_refuse_only_node(variant, rule_input.behaviour)]
     effect = "the constraint can only keep a pod off its node" if refusing else "there is nothing to spread"
     yield from together(

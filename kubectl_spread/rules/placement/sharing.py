@@ -158,7 +158,9 @@ def _workloads_of_templates(variant: TermVariant, template: Template, rule_input
     selector = variant.effective
     if selector is None or not variant.term.spread or variant.unmet or counts_nothing(selector, rule_input.behaviour):
         return None
-    if any(variant.labels.get(key) == PRESUMED for key in variant.term.match_label_keys):
+    if any(variant.labels.get(key) == PRESUMED or template.may_get(key) for key in variant.term.match_label_keys):
+        return None
+    if not template.complete:
         return None
     answers = rule_input.answers
     templates = answers.remember(_templates_by_namespace, lambda: _templates_by_namespace(rule_input.audit.templates))
@@ -168,10 +170,11 @@ def _workloads_of_templates(variant: TermVariant, template: Template, rule_input
 
 
 def _templates_by_namespace(templates: Iterable[Template]) -> Mapping[str, _Templates]:
-    """Return the templates of each namespace."""
+    """Return the templates of each namespace that have labels, unlike constraints without a template."""
     by_namespace: dict[str, list[Template]] = {}
     for template in templates:
-        by_namespace.setdefault(template.namespace, []).append(template)
+        if template.complete:
+            by_namespace.setdefault(template.namespace, []).append(template)
     return {namespace: _templates(members) for namespace, members in by_namespace.items()}
 
 

@@ -65,7 +65,8 @@ def _absent_from_template(rule_input: RuleInput, template: Template) -> Iterator
             continue
         authored = labelselectors.keys(term.selector)
         keys = {*term.match_label_keys} - authored | {*term.mismatch_label_keys}
-        if absent := keys - template.labels.keys() - BINDING_KEYS:
+        absent = {key for key in keys - template.labels.keys() - BINDING_KEYS if not template.may_get(key)}
+        if absent:
             values = _values(absent, term.match_label_keys, template.kind)
             advices = {key: _advice(key, template.kind, template.labels) for key in sorted(absent)}
             yield Evidence((), values, fix=_fix(advices, [term], rule_input))
@@ -156,7 +157,7 @@ def _authored_key(rule_input: RuleInput) -> Iterator[Evidence]:
 def _authored(variant: TermVariant) -> list[str]:
     """Return the keys that the selector names and the labels lack; with the label, the API would refuse the pods."""
     keys = _keys_of_selector(variant)
-    return [key for key in variant.term.match_label_keys if key in keys and key not in variant.labels]
+    return [key for key in variant.term.match_label_keys if key in keys and _lacks(key, variant)]
 
 
 def _binding_key(rule_input: RuleInput) -> Iterator[Evidence]:
@@ -180,7 +181,12 @@ def _binding_key(rule_input: RuleInput) -> Iterator[Evidence]:
 def _of_binding(variant: TermVariant) -> list[str]:
     term = variant.term
     keys = dict.fromkeys((*term.match_label_keys, *term.mismatch_label_keys))
-    return [key for key in keys if key in BINDING_KEYS - _keys_of_selector(variant) - variant.labels.keys()]
+    return [key for key in keys if key in BINDING_KEYS - _keys_of_selector(variant) and _lacks(key, variant)]
+
+
+def _lacks(key: str, variant: TermVariant) -> bool:
+    """Tell whether pods of a variant do not have a label, and no controller may add it."""
+    return key not in variant.labels and not (variant.template is not None and variant.template.may_get(key))
 
 
 def _keys_of_selector(variant: TermVariant) -> frozenset[str]:

@@ -13,6 +13,7 @@ from kubectl_spread.audit.merge.verdicts import MERGE_RELEASED, KeyVerdict, Verd
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.types import LabelSelector
+from kubectl_spread.kube.custom.groups import base_kind
 from kubectl_spread.phrases import plural
 from kubectl_spread.report.projections import timestamp
 from kubectl_spread.report.severity import Severity
@@ -51,7 +52,7 @@ def _uneditable(rule_input: RuleInput) -> Iterator[Evidence]:
 
 def _of_job(pod: PodRecord) -> bool:
     """Tell whether a Job owns the pod, whose controller removes a finalizer after it has counted the pod."""
-    return pod.pod_class.owner is not None and pod.pod_class.owner.kind == "Job"
+    return pod.pod_class.owner is not None and base_kind(pod.pod_class.owner.kind) == "Job"
 
 
 class _Siblings(msgspec.Struct):

@@ -11,6 +11,7 @@ import msgspec
 
 from kubectl_spread.kube.api.types import Event, Namespace, Node, Pod
 from kubectl_spread.kube.api.workloads import KINDS, WorkloadObject
+from kubectl_spread.kube.custom.groups import group_of, is_custom
 from kubectl_spread.kube.disruption import PodDisruptionBudget
 from kubectl_spread.kube.scheduler.defaultconstraints import Service
 from kubectl_spread.sources.decode.json_objects import Json, MalformedFieldError
@@ -45,34 +46,6 @@ _OTHER_KINDS: Final[Mapping[str, frozenset[str]]] = {
 
 Source: kubernetes v1.37.1 staging/src/k8s.io/api/{apps,batch}/*/register.go; no other kind was added since 1.27.
 """
-_DOTTED_GROUPS: Final = frozenset(
-    f"{name}.k8s.io"
-    for name in (
-        "admissionregistration",
-        "apiextensions",
-        "apiregistration",
-        "authentication",
-        "authorization",
-        "certificates",
-        "coordination",
-        "discovery",
-        "events",
-        "flowcontrol.apiserver",
-        "internal.apiserver",
-        "networking",
-        "node",
-        "rbac.authorization",
-        "resource",
-        "scheduling",
-        "storage",
-        "storagemigration",
-    )
-)
-"""The groups of Kubernetes itself that have a dot.
-
-The group of a CustomResourceDefinition always has a dot, so a group without a dot is Kubernetes' own.
-Source: kubernetes v1.37.1 staging/src/k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go.
-"""
 _NULL: Final = msgspec.Raw(b"null")
 _ALIKE: Final = 0.85
 """The similarity, by difflib, from which a word counts as a misspelt kind."""
@@ -84,7 +57,7 @@ def type_of(api_version: str, kind: str) -> type[Object] | None:
     Raises:
         MalformedFieldError: The group has no such kind, and the name is like that of a kind that is read.
     """
-    type_ = _TYPES.get((_group(api_version), kind))
+    type_ = _TYPES.get((group_of(api_version), kind))
     if type_ is None and (fault := _misnamed(api_version, kind)):
         raise fault
     return type_
@@ -96,9 +69,9 @@ def confirm_object(api_version: str, kind: str, raw: Json) -> None:
     Raises:
         MalformedFieldError: It is a Status, mostly an error, or has objects without their specs.
     """
-    if kind == _STATUS and _group(api_version) in _STATUS_GROUPS:
+    if kind == _STATUS and group_of(api_version) in _STATUS_GROUPS:
         raise MalformedFieldError((), _status_text(msgspec.json.decode(raw)))
-    if kind.removesuffix(LIST) in _WITHOUT_SPECS and _group(api_version) == _META_GROUP:
+    if kind.removesuffix(LIST) in _WITHOUT_SPECS and group_of(api_version) == _META_GROUP:
         raise MalformedFieldError(
             (), "this holds no specs, so there is nothing to check; save the objects with -o json"
         )
@@ -127,15 +100,11 @@ def is_meant_as_object(raw: Json) -> bool:
     return kind.removesuffix(LIST) in ("", *_GROUP_OF)
 
 
-def _group(api_version: str) -> str:
-    return api_version.rpartition("/")[0]
-
-
 @cache
 def _misnamed(api_version: str, kind: str) -> MalformedFieldError | None:
     """Return the fault of a kind that Kubernetes does not have; None where it may exist."""
-    group = _group(api_version)
-    if ("." in group and group not in _DOTTED_GROUPS) or (group, kind) in _NAMESAKES:
+    group = group_of(api_version)
+    if is_custom(api_version) or (group, kind) in _NAMESAKES:
         return None
     if (group, kind.removesuffix(LIST)) in _TYPES:
         return None

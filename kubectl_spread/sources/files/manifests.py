@@ -17,6 +17,8 @@ from kubectl_spread.kube.api.fieldpath import POD_SPEC
 from kubectl_spread.kube.api.types import Namespace, Node, Pod
 from kubectl_spread.kube.api.unknownfields import UnknownField, unknown_fields
 from kubectl_spread.kube.api.workloads import WorkloadObject, template_path
+from kubectl_spread.kube.custom.groups import kind_name
+from kubectl_spread.kube.custom.objects import CustomObject
 from kubectl_spread.kube.disruption import PodDisruptionBudget
 from kubectl_spread.kube.scheduler.defaultconstraints import Service
 from kubectl_spread.sources import memory
@@ -24,7 +26,7 @@ from kubectl_spread.sources.decode import documents, json_documents, json_object
 from kubectl_spread.sources.decode.json_objects import Json, MalformedFieldError, Path
 from kubectl_spread.sources.decode.listing import Record
 from kubectl_spread.sources.decode.window import Window
-from kubectl_spread.sources.files import inputs, kinds, rawobjects
+from kubectl_spread.sources.files import customobjects, inputs, kinds, rawobjects
 from kubectl_spread.sources.files.inputs import File
 from kubectl_spread.sources.files.kinds import Object
 from kubectl_spread.sources.files.rawobjects import FAULTS, NOTED, RawObject
@@ -62,7 +64,7 @@ class Loaded(msgspec.Struct, frozen=True):
     """
 
     kind: str
-    object: Object
+    object: Object | CustomObject
     position: Position
     digest: int
     unknown_fields: tuple[UnknownField, ...] = ()
@@ -70,7 +72,7 @@ class Loaded(msgspec.Struct, frozen=True):
     @property
     def is_manifest(self) -> bool:
         """Whether it is a pod or workload that is not stored yet."""
-        return isinstance(self.object, Pod | WorkloadObject) and not self.object.metadata.uid
+        return isinstance(self.object, Pod | WorkloadObject | CustomObject) and not self.object.metadata.uid
 
 
 class ManifestReading(msgspec.Struct, frozen=True):
@@ -83,6 +85,8 @@ class ManifestReading(msgspec.Struct, frozen=True):
         skipped: Maps a reason to the number of objects (``unknownKind``, ``malformed``) or of files
             and documents (``unreadable``, ``notKubernetes``) that were left out.
         errors: The errors of malformed or unreadable ones, in the order of reading.
+        held_templates: Counts the held templates of custom objects by the kind of the object.
+        unevaluated: Messages about parts of custom objects that describe pods and cannot be evaluated.
     """
 
     objects: Iterator[Loaded]
@@ -90,6 +94,8 @@ class ManifestReading(msgspec.Struct, frozen=True):
     kinds: Counter[str]
     skipped: Counter[str]
     errors: list[DecodeError | SourceError]
+    held_templates: Counter[str]
+    unevaluated: list[str]
 
 
 def read(
@@ -123,7 +129,15 @@ def read(
     ignored = (*(() if services else (Service,)), *(() if budgets else (PodDisruptionBudget,)))
     reader = _Reader(stdin, namespace, DetailedPod if detailed else Pod, ignored)
     expanded = inputs.expand(paths, recursive=recursive, stdin_name=stdin_name)
-    return ManifestReading(reader.objects(expanded, paths), len(expanded), reader.kinds, reader.skipped, reader.errors)
+    return ManifestReading(
+        reader.objects(expanded, paths),
+        len(expanded),
+        reader.kinds,
+        reader.skipped,
+        reader.errors,
+        reader.held_templates,
+        reader.unevaluated,
+    )
 
 
 class _Reader(msgspec.Struct, frozen=True):
@@ -134,6 +148,8 @@ class _Reader(msgspec.Struct, frozen=True):
     kinds: Counter[str] = msgspec.field(default_factory=Counter)
     skipped: Counter[str] = msgspec.field(default_factory=Counter)
     errors: list[DecodeError | SourceError] = msgspec.field(default_factory=list)
+    held_templates: Counter[str] = msgspec.field(default_factory=Counter)
+    unevaluated: list[str] = msgspec.field(default_factory=list)
     claim: Claim = msgspec.field(default_factory=lambda: memory.RUN.claim("the list of errors in the input"))
 
     def objects(self, expanded: Sequence[File], paths: Sequence[str]) -> Iterator[Loaded]:
@@ -160,22 +176,44 @@ class _Reader(msgspec.Struct, frozen=True):
         if not (member.is_kubernetes or file.named):
             self.skipped[NOT_KUBERNETES] += 1
             return
-        passed_over = member.type in self.ignored
-        if passed_over or (member.type is None and member.fault is None):
-            self.skipped[UNKNOWN_KIND] += 1
-            return
-        if member.type is Pod:
-            member = msgspec.structs.replace(member, type=self.pod)
         try:
-            loaded = load(member, file.source, self.namespace)
+            loaded = self._decoded(member, file)
         except DecodeError as error:
             self._note(MALFORMED, error)
             return
         except TooLargeError as error:
             self._unreadable(error)
             return
+        if loaded is None:
+            self.skipped[UNKNOWN_KIND] += 1
+            return
         self.kinds[loaded.kind] += 1
+        if isinstance(loaded.object, CustomObject):
+            self._count_parts(loaded, loaded.object)
         yield loaded
+
+    def _decoded(self, member: RawObject, file: File) -> Loaded | None:
+        """Return an object; None for one that is not read.
+
+        Raises:
+            DecodeError: A field has an invalid value.
+            TooLargeError: It may not fit into memory.
+        """
+        if member.type in self.ignored:
+            return None
+        if member.type is None and member.fault is None:
+            return _load_custom(member, file.source, self.namespace)
+        if member.type is Pod:
+            member = msgspec.structs.replace(member, type=self.pod)
+        return load(member, file.source, self.namespace)
+
+    def _count_parts(self, loaded: Loaded, custom: CustomObject) -> None:
+        """Count the templates of a custom object, and keep messages about those that cannot be evaluated."""
+        self.held_templates[loaded.kind] += len(custom.templates)
+        whose = f"{loaded.position}: {loaded.kind} {custom.metadata.namespace}/{custom.metadata.name}"
+        for part in custom.unevaluated:
+            self.claim.grow(NOTED)
+            self.unevaluated.append(f"{whose}: {part.path} is not evaluated: {part.reason}")
 
     def _unreadable(self, error: SourceError) -> None:
         self._note(UNREADABLE, error)
@@ -227,11 +265,40 @@ def load(member: RawObject, source: str, namespace: str) -> Loaded:
             claim.grow(len(raw) * _DECODED)
             decoded = json_objects.decode(raw, member.type)
             _confirm_size(raw)
-            loaded = Loaded(member.kind, _with_namespace(decoded, namespace), position, 0)
+            decoded = _with_namespace(decoded, namespace)
+            loaded = Loaded(member.kind, decoded, position, 0)
             if not loaded.is_manifest:
-                return _with_digest(loaded)
+                return msgspec.structs.replace(loaded, digest=_digest(decoded))
             claim.grow(len(raw) * _DECODED)
             return _with_text(loaded, raw)
+    except FAULTS as error:
+        raise _malformed(record, source, namespace, error) from error
+
+
+def _load_custom(member: RawObject, source: str, namespace: str) -> Loaded | None:
+    """Return an object of a kind that Kubernetes does not define; None if it describes no pods.
+
+    Raises:
+        DecodeError: It is too large or too deep, or a template of a known kind has an invalid value.
+        TooLargeError: It may not fit into memory.
+    """
+    if not customobjects.may_be_read(member):
+        return None
+    record = member.record
+    try:
+        raw = bytes(record.raw)
+        position = Position(source, record.line_of())
+        with memory.RUN.claim(position) as claim:
+            claim.grow(len(raw) * _DECODED)
+            custom = customobjects.decode(raw, member.api_version, member.kind, namespace)
+            if custom is None:
+                return None
+            _confirm_size(raw)
+            kind, digest = kind_name(member.api_version, member.kind), customobjects.digest(custom)
+            loaded = Loaded(kind, custom, position, digest)
+            if not loaded.is_manifest:
+                return loaded
+            return msgspec.structs.replace(loaded, unknown_fields=customobjects.unknown_fields(raw, custom))
     except FAULTS as error:
         raise _malformed(record, source, namespace, error) from error
 
@@ -282,12 +349,11 @@ def _loosely(raw: bytes) -> Any:
     return _LOOSE.decode(raw.decode(errors="surrogatepass"))
 
 
-def _with_digest(loaded: Loaded) -> Loaded:
-    """Add to a stored object its digest, which does not depend on whether the capture has managedFields."""
-    stored = loaded.object
+def _digest(stored: Object) -> int:
+    """Return the digest of a stored object, which does not depend on whether the capture has managedFields."""
     if stored.metadata.managed_fields:
         stored = msgspec.structs.replace(stored, metadata=msgspec.structs.replace(stored.metadata, managed_fields=()))
-    return msgspec.structs.replace(loaded, digest=hash(msgspec.json.encode(stored)))
+    return hash(msgspec.json.encode(stored))
 
 
 def _with_namespace(decoded: Object, namespace: str) -> Object:

@@ -17,11 +17,12 @@ from kubectl_spread.errors import STDIN, Position, SourceError
 from kubectl_spread.kube.api.fieldpath import FieldPath
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import Object
+from kubectl_spread.kube.custom.groups import kind_name
 from kubectl_spread.sources.decode import documents, json_objects
 from kubectl_spread.sources.decode.json_objects import MalformedFieldError
 from kubectl_spread.sources.decode.listing import Record
 from kubectl_spread.sources.decode.window import Window
-from kubectl_spread.sources.files import inputs, manifests, rawobjects
+from kubectl_spread.sources.files import customobjects, inputs, manifests, rawobjects
 from kubectl_spread.sources.files.rawobjects import RawObject
 
 Field: TypeAlias = tuple[ObjectRef, Position, FieldPath]
@@ -96,10 +97,11 @@ def _blocks(source: str) -> Generator[bytes, None, None]:
 
 def _ref(member: RawObject) -> ObjectRef | None:
     """Return the reference to an object; None if its metadata cannot be read."""
-    if member.type is None:
+    if member.type is None and not customobjects.may_be_read(member):
         return None
     try:
         metadata = json_objects.decode(bytes(member.record.raw), Object).metadata
     except (MalformedFieldError, msgspec.DecodeError, UnicodeDecodeError):
         return None
-    return ObjectRef(metadata.namespace or manifests.NAMESPACE, member.kind, metadata.name)
+    kind = kind_name(member.api_version, member.kind)
+    return ObjectRef(metadata.namespace or manifests.NAMESPACE, kind, metadata.name)

@@ -38,6 +38,7 @@ class RawObject(msgspec.Struct, frozen=True):
         type: The type that it is decoded to; None for a kind that is not read.
         fault: The reason why it is not an object.
         is_kubernetes: Whether it is meant as a Kubernetes object.
+        api_version: Its apiVersion; "" where ``fault`` is the reason why it is unknown.
     """
 
     record: Record
@@ -45,6 +46,7 @@ class RawObject(msgspec.Struct, frozen=True):
     type: type[Object] | None = None
     fault: Exception | None = None
     is_kubernetes: bool = True
+    api_version: str = ""
 
 
 def contents(document: Document) -> Iterator[RawObject | SourceError]:
@@ -126,7 +128,7 @@ def _members(
         yield _faulty(record, error)
         return
     if items is None:
-        yield RawObject(record, kind, type_)
+        yield RawObject(record, kind, type_, api_version=api_version)
     for element in record.elements(items) if items else ():
         yield from members(element, item_header(api_version, kind), takes_pages=takes_pages)
     if kind.endswith(LIST) and not takes_pages and _is_page(header):

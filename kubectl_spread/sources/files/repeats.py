@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from kubectl_spread.errors import Position, SourceError
 from kubectl_spread.kube.api.objects import ObjectRef
+from kubectl_spread.kube.custom.objects import CustomObject
 from kubectl_spread.sources.files.manifests import Loaded
 
 
@@ -19,6 +20,8 @@ class _Seen(NamedTuple):
     line: int | None
     only: bool
     """Whether no other object can have its name."""
+    group: str
+    """The API group of an object of a kind that Kubernetes does not define."""
 
 
 class Repeats:
@@ -43,9 +46,10 @@ class Repeats:
         if metadata.name and any(namesake.digest == loaded.digest for namesake in namesakes):
             return None
         only = not loaded.is_manifest
-        self._seen[ref] = (*namesakes, _Seen(loaded.digest, loaded.position.source, loaded.position.line, only))
+        group = loaded.object.group if isinstance(loaded.object, CustomObject) else ""
+        self._seen[ref] = (*namesakes, _Seen(loaded.digest, loaded.position.source, loaded.position.line, only, group))
         for namesake in namesakes:
-            if only and namesake.only:
+            if only and namesake.only and namesake.group == group:
                 raise _conflict(loaded, Position(namesake.source, namesake.line))
         return 0 if only else len(namesakes)
 

@@ -1,0 +1,108 @@
+"""Objects of kinds that Kubernetes does not define, from their JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from kubectl_spread.kube.api.types import Object
+from kubectl_spread.kube.api.unknownfields import UnknownField, unknown_in_pod_spec
+from kubectl_spread.kube.custom.groups import group_of, is_custom
+from kubectl_spread.kube.custom.objects import CustomObject, HeldTemplate, Unevaluated
+from kubectl_spread.sources.decode import json_objects
+from kubectl_spread.sources.decode.json_objects import Json, MalformedFieldError
+from kubectl_spread.sources.files.heldtemplates import held_templates
+from kubectl_spread.sources.files.rawobjects import RawObject
+
+_SIGNS: Final = (b'"containers"', b'"topologySpreadConstraints"', b"\\u")
+"""Text of which an object with a template has some; a key may be written with escapes."""
+_LONGEST_INTEGER: Final = 19
+
+
+def may_be_read(member: RawObject) -> bool:
+    """Tell whether an object of a kind that is not read may describe pods."""
+    if member.type is not None or member.fault is not None or not is_custom(member.api_version):
+        return False
+    raw = bytes(member.record.raw)
+    return any(sign in raw for sign in _SIGNS)
+
+
+def decode(raw: bytes, api_version: str, kind: str, namespace: str) -> CustomObject | None:
+    """Return an object; None if it describes no pods.
+
+    Args:
+        raw: Its JSON.
+        api_version: Its apiVersion.
+        kind: Its kind.
+        namespace: The namespace of an object that names none.
+
+    Raises:
+        MalformedFieldError: It is nested too deeply, or has an invalid value in its metadata, or in a template where
+            its kind is known.
+        msgspec.DecodeError: It is not JSON.
+        UnicodeDecodeError: A string is not UTF-8.
+    """
+    group = group_of(api_version)
+    held = list(held_templates(_values(raw), group, kind))
+    if not held:
+        return None
+    metadata = json_objects.decode(raw, Object).metadata
+    return CustomObject(
+        group,
+        msgspec.structs.replace(metadata, namespace=metadata.namespace or namespace),
+        tuple(part for part in held if isinstance(part, HeldTemplate)),
+        tuple(part for part in held if isinstance(part, Unevaluated)),
+    )
+
+
+def digest(custom: CustomObject) -> int:
+    """Return a hash that equal objects share; labels, status and versions of the object do not matter."""
+    parts = [(str(held.path), msgspec.json.encode(held.template), held.replicas) for held in custom.templates]
+    return hash((custom.group, custom.metadata.uid, tuple(parts)))
+
+
+def unknown_fields(raw: Json, custom: CustomObject) -> tuple[UnknownField, ...]:
+    """Return the misspelt fields in the pod specs of an object.
+
+    Only fields with a right name nearby are reported: a kind may have fields that pods do not have.
+    """
+    values = _values(raw)
+    return tuple(
+        field
+        for held in custom.templates
+        if held.complete
+        for field in unknown_in_pod_spec(_at(values, held), held.path)
+    )
+
+
+def _at(value: Any, held: HeldTemplate) -> Mapping[str, Any]:
+    """Return the pod spec of a template."""
+    for step in held.path:
+        value = value[step]
+    pod_spec: Mapping[str, Any] = value
+    return pod_spec
+
+
+def _values(raw: Json) -> dict[str, Any]:
+    """Return the JSON values of an object.
+
+    Raises:
+        MalformedFieldError: It is nested too deeply.
+        UnicodeDecodeError: A string is not UTF-8.
+    """
+    try:
+        values: dict[str, Any] = _DECODER.decode(bytes(raw).decode())
+    except RecursionError as error:
+        raise MalformedFieldError((), "nested too deeply") from error
+    return values
+
+
+def _number(digits: str) -> float:
+    """Return an integer, or one that has more digits than any field takes as a fraction."""
+    return int(digits) if len(digits) <= _LONGEST_INTEGER else float(digits)
+
+
+_DECODER: Final = json.JSONDecoder(parse_int=_number)

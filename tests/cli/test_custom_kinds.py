@@ -1,0 +1,323 @@
+"""Objects of kinds that Kubernetes does not define are checked by the pod templates in them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from kubectl_spread.cli import cli
+from tests import contract, jsonpatch
+from tests.builders import Json, constraint, pod_json, selector
+
+WEB = {"app": "web"}
+IMAGE = "registry.example/app"
+
+
+@pytest.fixture(autouse=True)
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def template(*constraints: Json, labels: dict[str, str] | None = None, **spec: Any) -> Json:
+    return {
+        "metadata": {"labels": WEB if labels is None else labels},
+        "spec": {
+            **({"topologySpreadConstraints": list(constraints)} if constraints else {}),
+            "containers": [{"name": "app", "image": IMAGE}],
+            **spec,
+        },
+    }
+
+
+def custom(api_version: str, kind: str, spec: Json, name: str = "web", **metadata: Any) -> Json:
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name, **metadata}, "spec": spec}
+
+
+def rollout(*constraints: Json, **fields: Any) -> Json:
+    spec = {"replicas": 3, "selector": {"matchLabels": WEB}, "template": template(*constraints)}
+    return custom("argoproj.io/v1alpha1", "Rollout", {**spec, **fields})
+
+
+def unknown(*constraints: Json, **metadata: Any) -> Json:
+    return custom("example.com/v1", "Fleet", {"pods": template(*constraints)}, **metadata)
+
+
+def prometheus(*constraints: Json) -> Json:
+    return custom("monitoring.coreos.com/v1", "Prometheus", {"topologySpreadConstraints": list(constraints)}, "main")
+
+
+def run(*objects: Json, arguments: tuple[str, ...] = ()) -> tuple[int, str, list[str]]:
+    Path("f.json").write_text("\n".join(json.dumps(each) for each in objects), encoding="utf-8")
+    outcome = CliRunner().invoke(cli, ["check", "-f", "f.json", *arguments])
+    assert outcome.exception is None or isinstance(outcome.exception, SystemExit), outcome.exception
+    notes = [line for line in outcome.stderr.splitlines() if not line.startswith("evaluated as")]
+    return outcome.exit_code, outcome.stdout, notes
+
+
+def report(*objects: Json, arguments: tuple[str, ...] = ()) -> Any:
+    _, stdout, _ = run(*objects, arguments=("-o", "json", *arguments))
+    return contract.loaded(stdout)
+
+
+def found(*objects: Json, arguments: tuple[str, ...] = ()) -> list[tuple[str, str, str]]:
+    """Return the code, the object and the path of each finding."""
+    return [
+        (finding["code"], f"{finding['object']['kind']}/{finding['object']['name']}", finding["path"])
+        for finding in report(*objects, arguments=arguments)["findings"]
+    ]
+
+
+def test_labels_of_a_rollout_are_those_of_its_controller() -> None:
+    """``pod-template-hash`` is a label of Deployments; a Rollout has another."""
+    manifest = rollout(constraint(match=["pod-template-hash"]))
+    (finding,) = report(manifest)["findings"]
+    assert (finding["code"], finding["path"]) == ("SPR107", "spec.template.spec.topologySpreadConstraints[0]")
+    assert finding["fix"] == "Use rollouts-pod-template-hash instead of pod-template-hash."
+    patched = jsonpatch.applied(manifest, finding["patch"]["operations"])
+    assert found(patched) == []
+
+
+def test_a_rollout_counts_old_and_new_pods_together() -> None:
+    manifest = rollout(constraint())
+    (finding,) = report(manifest)["findings"]
+    assert (finding["code"], finding["severity"]) == ("SPR208", "info")
+    patched = jsonpatch.applied(manifest, finding["patch"]["operations"])
+    (spread,) = patched["spec"]["template"]["spec"]["topologySpreadConstraints"]
+    assert spread["matchLabelKeys"] == ["rollouts-pod-template-hash"]
+    assert found(patched) == []
+
+
+def test_labels_that_a_rollout_sets_on_one_revision_may_be_selected() -> None:
+    canary = constraint(hard=False, selects=selector({"app": "web", "role": "canary"}))
+    strategy = {"canary": {"canaryMetadata": {"labels": {"role": "canary"}}}}
+    assert found(rollout(canary, strategy=strategy)) == []
+    assert found(rollout(canary)) == [("SPR206", "Rollout/web", "spec.template.spec.topologySpreadConstraints[0]")]
+
+
+def test_each_template_of_an_object_has_findings_of_its_own() -> None:
+    other = constraint(selects=selector({"app": "other"}))
+    groups = {"leaderTemplate": template(other), "workerTemplate": template(other), "size": 4}
+    manifest = custom("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", {"leaderWorkerTemplate": groups})
+    path = "spec.leaderWorkerTemplate.{}.spec.topologySpreadConstraints[0]"
+    assert found(manifest) == [
+        ("SPR206", "LeaderWorkerSet/web", path.format("leaderTemplate")),
+        ("SPR206", "LeaderWorkerSet/web", path.format("workerTemplate")),
+    ]
+
+
+@pytest.mark.parametrize(
+    "term",
+    [
+        pytest.param(constraint(selects=selector({"app": "web", "fleet": "a"})), id="a label in the selector"),
+        pytest.param(constraint(match=["fleet-revision"]), id="a label in matchLabelKeys"),
+        pytest.param(constraint(match=["app.example.com/set"], selects=selector({})), id="an empty selector with keys"),
+        pytest.param(
+            constraint(selects=selector({"set": "a"}), match=["set"]),
+            id="a label in the selector and in matchLabelKeys",
+        ),
+    ],
+)
+def test_an_unknown_controller_may_add_labels(term: Json) -> None:
+    status, _, notes = run(unknown(term))
+    assert status == 0
+    assert notes == ["labels that a pod template lacks are not reported where a controller may add them (fleet/web)"]
+
+
+def test_a_label_with_another_value_is_reported_for_every_kind() -> None:
+    assert found(unknown(constraint(selects=selector({"app": "other"})))) == [
+        ("SPR206", "Fleet/web", "spec.pods.spec.topologySpreadConstraints[0]")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "spec", "key"),
+    [
+        ("apps.kruise.io/v1alpha1", "CloneSet", lambda pod: {"template": pod}, "pod-template-hash"),
+        (
+            "ray.io/v1",
+            "RayCluster",
+            lambda pod: {"workerGroupSpecs": [{"replicas": 2, "template": pod}]},
+            "ray.io/group",
+        ),
+        ("serving.knative.dev/v1", "Service", lambda pod: {"template": pod}, "serving.knative.dev/revision"),
+        (
+            "jobset.x-k8s.io/v1alpha2",
+            "JobSet",
+            lambda pod: {"replicatedJobs": [{"name": "a", "template": {"spec": {"template": pod}}}]},
+            "jobset.sigs.k8s.io/replicatedjob-name",
+        ),
+        (
+            "leaderworkerset.x-k8s.io/v1",
+            "LeaderWorkerSet",
+            lambda pod: {"leaderWorkerTemplate": {"workerTemplate": pod}},
+            "leaderworkerset.sigs.k8s.io/name",
+        ),
+    ],
+)
+def test_labels_of_known_controllers_have_an_effect_in_match_label_keys(
+    api_version: str, kind: str, spec: Any, key: str
+) -> None:
+    assert found(custom(api_version, kind, spec(template(constraint(match=[key]))))) == []
+    missing = found(custom(api_version, kind, spec(template(constraint(match=["no-such-label"])))))
+    assert [code for code, _, _ in missing] == ["SPR107"]
+
+
+def test_constraints_that_the_api_refuses_are_reported_with_its_words() -> None:
+    (finding,) = report(unknown(constraint(max_skew=0)))["findings"]
+    assert finding["code"] == "SPR202"
+    assert finding["message"] == (
+        "kube-apiserver refuses every pod of it: spec.topologySpreadConstraints[0].maxSkew: Invalid value: 0: must be "
+        "greater than zero."
+    )
+
+
+def test_constraints_without_a_template_are_checked_without_labels() -> None:
+    status, stdout, notes = run(
+        prometheus(constraint(max_skew=0), constraint(key="a", selects=selector({"app": "other"}))),
+        arguments=("-o", "json"),
+    )
+    assert [(each["code"], each["path"]) for each in json.loads(stdout)["findings"]] == [
+        ("SPR202", "spec.topologySpreadConstraints[0]")
+    ]
+    assert status == 1
+    labels = "the labels of the pods are unknown and were not compared with the selectors"
+    assert notes == [f"spread constraints without a pod template (prometheus/main): {labels}"]
+
+
+def test_a_selector_that_is_not_set_may_be_set_by_a_controller() -> None:
+    null = {key: value for key, value in constraint().items() if key != "labelSelector"}
+    (finding,) = report(prometheus(null))["findings"]
+    assert (finding["code"], finding["severity"]) == ("SPR204", "info")
+    assert finding["message"] == (
+        "labelSelector is not set and therefore selects no pods, so nothing is spread, unless a controller sets it."
+    )
+    assert found(prometheus({**null, "additionalLabelSelectors": "OnResource"})) == []
+    assert found(prometheus({**null, "labelSelector": {}, "additionalLabelSelectors": "OnShard"})) == []
+    assert found(prometheus({**null, "labelSelector": {}})) == [
+        ("SPR205", "Prometheus/main", "spec.topologySpreadConstraints[0]")
+    ]
+
+
+def test_a_misspelt_field_of_a_pod_template_is_reported_where_the_right_one_is_clear() -> None:
+    manifest = unknown()
+    manifest["spec"]["pods"]["spec"]["topologySpreadConstraint"] = [constraint()]
+    manifest["spec"]["topologySpreadConstraint"] = [constraint()]
+    manifest["spec"]["pods"]["spec"]["fleetSize"] = 3
+    (finding,) = report(manifest)["findings"]
+    assert (finding["code"], finding["path"]) == ("SPR215", "spec.pods.spec.topologySpreadConstraint")
+    assert finding["fix"] == "Rename it to topologySpreadConstraints."
+
+
+def test_findings_have_the_position_of_the_field(directory: Path) -> None:
+    (directory / "f.yaml").write_text(
+        "apiVersion: jobset.x-k8s.io/v1alpha2\n"
+        "kind: JobSet\n"
+        "metadata: {name: train}\n"
+        "spec:\n"
+        "  replicatedJobs:\n"
+        "    - name: driver\n"
+        "      template: {spec: {template: {spec: {containers: [{name: a, image: b}]}}}}\n"
+        "    - name: workers\n"
+        "      template:\n"
+        "        spec:\n"
+        "          template:\n"
+        "            metadata: {labels: {app: train}}\n"
+        "            spec:\n"
+        "              containers: [{name: a, image: b}]\n"
+        "              topologySpreadConstraints:\n"
+        "                - maxSkew: 1\n"
+        "                  topologyKey: zone\n"
+        "                  whenUnsatisfiable: DoNotSchedule\n"
+        "                  labelSelector: {matchLabels: {app: trian}}\n",
+        encoding="utf-8",
+    )
+    outcome = CliRunner().invoke(cli, ["check", "-f", "f.yaml", "-o", "github"])
+    path = "spec.replicatedJobs[1].template.spec.template.spec.topologySpreadConstraints[0]"
+    assert outcome.stdout.startswith(
+        "::warning file=f.yaml,line=16,col=19,title=SPR206 self-mismatch default/JobSet/train"
+    )
+    assert f"%0A{path}%0A" in outcome.stdout
+
+
+def test_a_kind_with_the_name_of_a_kubernetes_kind_is_named_with_its_group() -> None:
+    """A patch of ``statefulset/db`` would be of another object."""
+    other = constraint(selects=selector({"app": "other"}))
+    manifest = custom("apps.kruise.io/v1beta1", "StatefulSet", {"template": template(other)}, "db")
+    expected = [("SPR206", "StatefulSet.apps.kruise.io/db", "spec.template.spec.topologySpreadConstraints[0]")]
+    assert found(manifest) == expected
+    assert found(manifest, arguments=("statefulsets.apps.kruise.io/db",)) == expected
+    status, _, notes = run(manifest, arguments=("sts/db",))
+    assert (status, notes) == (2, ['error: statefulsets "db" not found in the files'])
+
+
+def test_captured_pods_are_those_of_their_custom_owner() -> None:
+    """The finding on the pods is not repeated for the templates of the ReplicaSet and of the Rollout."""
+    other = constraint(hard=False, selects=selector({"app": "other"}))
+    owner = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout", "name": "web", "controller": True, "uid": "1"}
+    replicas = custom("apps/v1", "ReplicaSet", {"replicas": 1, "template": template(other)}, "web-1", uid="2")
+    replicas["metadata"]["ownerReferences"] = [owner]
+    captured = rollout(other)
+    captured["metadata"]["uid"] = "1"
+    pod = pod_json("web-1-a", labels=WEB, owner="ReplicaSet/web-1", constraints=[other])
+    assert found({"apiVersion": "v1", "kind": "List", "items": [captured, replicas, pod]}) == [
+        ("SPR206", "Rollout/web", "spec.topologySpreadConstraints[0]")
+    ]
+    (finding,) = report(captured)["findings"]
+    assert ("patch" in finding, "source" in finding) == (False, False)
+    assert found(captured, arguments=("rollout/web",)) == [
+        ("SPR206", "Rollout/web", "spec.template.spec.topologySpreadConstraints[0]")
+    ]
+
+
+def test_a_typed_list_of_custom_objects_is_read() -> None:
+    """As ``kubectl get --raw`` returns it: the items have no kind of their own."""
+    item = rollout(constraint(selects=selector({"app": "other"})))
+    items = [{key: item[key] for key in ("metadata", "spec")}]
+    listed = {"apiVersion": "argoproj.io/v1alpha1", "kind": "RolloutList", "metadata": {}, "items": items}
+    assert [code for code, _, _ in found(listed)] == ["SPR206"]
+
+
+def test_the_annotation_silences_findings_of_a_custom_object() -> None:
+    other = constraint(selects=selector({"app": "other"}))
+    assert found(unknown(other, annotations={"kubectl-spread/ignore": "SPR206"})) == []
+
+
+def test_custom_objects_that_describe_no_pods_are_counted() -> None:
+    status, stdout, notes = run(custom("argoproj.io/v1alpha1", "Rollout", {"workloadRef": {"name": "web"}}))
+    assert (status, stdout) == (0, "")
+    assert notes == ["no pods or pod templates in 1 file (1 object of another kind)"]
+
+
+def test_parts_that_are_not_evaluated_are_named() -> None:
+    status, stdout, notes = run(unknown(constraint(key="{{ .Values.key }}")))
+    assert (status, stdout) == (0, "")
+    assert notes == [
+        "f.json:1: Fleet default/web: spec.pods.spec is not evaluated: it has placeholders",
+        "no pods or pod templates in 1 file (1 object of another kind)",
+    ]
+
+
+def test_a_template_of_a_known_kind_with_an_invalid_value_is_an_error() -> None:
+    field = "spec.template.spec.topologySpreadConstraints[0].maxSkew"
+    status, _, notes = run(rollout({**constraint(), "maxSkew": "1"}))
+    assert (status, notes) == (
+        2,
+        [f"error: f.json:1: Rollout default/web: {field}: expected integer, got string"],
+    )
+
+
+def test_stored_objects_of_one_name_and_of_several_groups_do_not_conflict() -> None:
+    fleets = [custom(f"{group}/v1", "Fleet", {"pods": template()}, uid=group) for group in ("a.example", "b.example")]
+    assert run(*fleets)[0] == 0
+    assert report(*fleets)["summary"]["templates"] == 2
+
+
+def test_merge_leaves_custom_objects_as_they_are() -> None:
+    text = json.dumps(rollout(constraint(match=["app"])))
+    outcome = CliRunner().invoke(cli, ["merge", "-f", "-"], input=text)
+    assert (outcome.exit_code, outcome.stdout.rstrip("\n")) == (0, text)
