@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from kubectl_spread.report.domains import SpreadDomains
 
 _UNANSWERED: Final = 2
+_TABLES: Final = (formats.TABLE, formats.WIDE)
 
 
 @options.command(
@@ -81,11 +82,21 @@ def domains(
         output.note(text)
     for text in run.problems:
         output.error(text)
+    if any(destination.form == "csv" or (no_headers and destination.form in _TABLES) for destination in outputs):
+        _note_remarks(report)
     for destination in outputs:
         text = _rendered(report, destination, color, headers=not no_headers)
         formats.write(text, destination.file)
     if run.problems:
         context.exit(_UNANSWERED)
+
+
+def _note_remarks(report: SpreadDomains) -> None:
+    """Print what the numbers leave out, for formats that have lines about domains or workloads alone."""
+    from kubectl_spread.render.domains import figures  # noqa: PLC0415 - completion of flags does not need it
+
+    for remark in figures.remarks(report):
+        output.note(remark)
 
 
 def _rendered(report: SpreadDomains, destination: Output, color: str, *, headers: bool) -> str:

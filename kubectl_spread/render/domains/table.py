@@ -26,16 +26,17 @@ _REQUESTS: Final = (Column("CPU", "right"), Column("MEMORY", "right", short="MEM
 
 
 def domains(report: SpreadDomains, terminal: Terminal, *, wide: bool, headers: bool) -> str:
-    """Return the header, the table, and sentences about what it leaves out."""
+    """Return the header, the table, and sentences about what it leaves out; without ``headers`` the lines alone."""
     header = between_phrases(_INDENT.join(figures.header(report)), _INDENT, terminal)
     if isinstance(report.workloads, UnsetType):
         body, legend = _domains(report, terminal, wide=wide, headers=headers), figures.LEGEND
     else:
         body, legend = _workloads(report, report.workloads, terminal, headers=headers), figures.LEFT
         header += hanging(f"{figures.subject(report)}: {figures.summary(report)}", _INDENT, terminal)
-    sentences = [legend, *figures.remarks(report)] if headers else figures.remarks(report)
-    below = "".join(hanging(sentence, _INDENT, terminal) for sentence in sentences)
-    return "\n".join([*([header] if headers else []), body, *([below] if below else [])])
+    if not headers:
+        return body
+    below = "".join(hanging(sentence, _INDENT, terminal) for sentence in (legend, *figures.remarks(report)))
+    return f"{header}\n{body}\n{below}"
 
 
 def _domains(report: SpreadDomains, terminal: Terminal, *, wide: bool, headers: bool) -> str:
