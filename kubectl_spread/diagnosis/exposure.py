@@ -118,50 +118,62 @@ class _Place(NamedTuple):
     node: str
 
 
-class _Openings:
-    """The domains that would take the pod of a departure, found one after the other as far as answers need them."""
+class _Unobstructed:
+    """The nodes without an obstacle for pods of one kind, by domain, and the obstacles of the others."""
 
-    def __init__(self, departure: Departure, value_of: Mapping[str, str]) -> None:
-        self._places: list[_Place] = []
-        self._refusals: dict[str, Counter[str]] = {}
-        self._search = self._open_places(departure, value_of)
-
-    def outside(self, domain: str) -> Iterator[_Place]:
-        """Yield the other domains that would take the pod, each with its first such node."""
-        number = 0
-        while number < len(self._places) or self._finds_another():
-            if self._places[number].domain != domain:
-                yield self._places[number]
-            number += 1
-
-    def kept_away(self, domain: str) -> str:
-        """Return why no node of another domain takes the pod, in words; there must be no place outside ``domain``."""
-        return obstacles.counted(self._all_refusals - self._refusals.get(domain, Counter()))
+    def __init__(self, pod_class: PodClass, value_of: Mapping[str, str], audit: Audit) -> None:
+        self.nodes: dict[str, list[str]] = {}
+        self.refusals: dict[str, Counter[str]] = {}
+        for node, domain in value_of.items():
+            obstacle = audit.obstacles.of(pod_class, node)
+            if obstacle is None:
+                self.nodes.setdefault(domain, []).append(node)
+            else:
+                self.refusals.setdefault(domain, Counter())[obstacle.text] += 1
 
     @cached_property
-    def _all_refusals(self) -> Counter[str]:
+    def all_refusals(self) -> Counter[str]:
+        """The number of nodes with each obstacle."""
         total: Counter[str] = Counter()
-        for of_domain in self._refusals.values():
+        for of_domain in self.refusals.values():
             total.update(of_domain)
         return total
 
-    def _finds_another(self) -> bool:
-        place = next(self._search, None)
-        if place is not None:
-            self._places.append(place)
-        return place is not None
 
-    def _open_places(self, departure: Departure, value_of: Mapping[str, str]) -> Iterator[_Place]:
-        open_domains: set[str] = set()
-        for node, domain in value_of.items():
-            if domain in open_domains:
-                continue
-            text = _refusal(departure, node)
-            if text:
-                self._refusals.setdefault(domain, Counter())[text] += 1
-            else:
-                open_domains.add(domain)
-                yield _Place(domain, node)
+class _Openings:
+    """The domains that would take the pod of a departure, found one after the other as far as answers need them."""
+
+    def __init__(self, departure: Departure, unobstructed: _Unobstructed) -> None:
+        self._unobstructed = unobstructed
+        self._departure = departure
+        self._places: dict[str, _Place | None] = {}
+        self._refusals: dict[str, Counter[str]] = {}
+
+    def outside(self, domain: str) -> Iterator[_Place]:
+        """Yield the other domains that would take the pod, each with its first such node."""
+        for other in self._unobstructed.nodes:
+            if other != domain:
+                if other not in self._places:
+                    self._places[other] = self._place(other)
+                place = self._places[other]
+                if place is not None:
+                    yield place
+
+    def kept_away(self, domain: str) -> str:
+        """Return why no node of another domain takes the pod, in words; there must be no place outside ``domain``."""
+        refusals = self._unobstructed.all_refusals - self._unobstructed.refusals.get(domain, Counter())
+        for other, of_domain in self._refusals.items():
+            if other != domain:
+                refusals.update(of_domain)
+        return obstacles.counted(refusals)
+
+    def _place(self, domain: str) -> _Place | None:
+        for node in self._unobstructed.nodes[domain]:
+            text = _refusal(self._departure, node)
+            if not text:
+                return _Place(domain, node)
+            self._refusals.setdefault(domain, Counter())[text] += 1
+        return None
 
 
 def _refusal(departure: Departure, node: str) -> str:
@@ -186,6 +198,7 @@ class Exposures:
         """Check by the keys that the command line names."""
         self._audit = audit
         self._openings: dict[object, _Openings] = {}
+        self._unobstructed: dict[object, _Unobstructed] = {}
         self._domains = {key: self._value_of(key) for key in audit.context.extra_checks.exposing_keys}
         self._several = {key: len(set(value_of.values())) > 1 for key, value_of in self._domains.items()}
         self.keys = tuple(
@@ -277,5 +290,11 @@ class Exposures:
             for departure in departures([self._audit.evaluator.of(pod_class)], of_class, self._audit):
                 question = (key, departure.question)
                 if question not in self._openings:
-                    self._openings[question] = _Openings(departure, self._domains[key])
+                    self._openings[question] = _Openings(departure, self._nodes_without_obstacles(pod_class, key))
                 yield self._openings[question]
+
+    def _nodes_without_obstacles(self, pod_class: PodClass, key: str) -> _Unobstructed:
+        kind = self._audit.obstacles.kind(pod_class)
+        if (kind, key) not in self._unobstructed:
+            self._unobstructed[kind, key] = _Unobstructed(kind, self._domains[key], self._audit)
+        return self._unobstructed[kind, key]

@@ -67,9 +67,11 @@ def test_every_warning_and_error_is_deserved(report: Report) -> None:
 
 
 def test_infos_are_rare(report: Report) -> None:
-    """They are about soft skew and workloads that count each other."""
+    """They are about soft skew, workloads that count each other, racks pinned to a zone, and majorities in a zone."""
     infos = [place(finding) for finding in report["findings"] if finding["severity"] == "info"]
-    assert {code for code, _ in infos} <= {"SPR302", "SPR314"}
+    assert {code for code, _ in infos} <= {"SPR302", "SPR314", "SPR502", "SPR503"}
+    racks = {f"databases/StatefulSet/users-dc1-rack-{zone}-sts" for zone in "abc"}
+    assert {workload for code, workload in infos if code == "SPR502"} <= racks
     assert len(infos) <= 15
 
 

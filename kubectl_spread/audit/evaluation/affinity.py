@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Final
 
 from msgspec.structs import replace
 
-from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
+from kubectl_spread.audit.snapshot.records import PodClass, PodRecord, Population
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.labels import Labels
@@ -65,12 +66,16 @@ class AffinityFilter:
         others = self._snapshot.anti_affinity.repelling(pod_class.namespace, pod_class.labels)
         return bool(own_terms(pod_class)) or next(others, None) is not None
 
+    @cached_property
+    def _others_select(self) -> bool:
+        return _selects(_terms_of_others(self._snapshot))
+
     def _compute(self, pod_class: PodClass, gone: PodRecord | None) -> Mapping[str, AffinityAnswer] | None:
         anti_affinity = self._snapshot.anti_affinity
         own = own_terms(pod_class)
         if _selects(own) and not anti_affinity.namespaces:
             return None
-        if _selects(_terms_of_others(self._snapshot)) and pod_class.namespace not in anti_affinity.namespaces:
+        if self._others_select and pod_class.namespace not in anti_affinity.namespaces:
             return None
         left = None if gone is None else _bound(gone)
         others = [
@@ -108,14 +113,24 @@ def _selected(terms: Sequence[Term], snapshot: Snapshot, gone: PodRecord | None)
         return
     for terminating in (False, True):
         for namespace, population in snapshot.populations(terminating=terminating).items():
-            for labels, per_node in population:
-                if not any(labelselectors.matches(term.selector, labels) for term in terms):
-                    continue
+            for labels, per_node in _selected_in(population, namespace, terms):
                 left = gone if gone is not None and not terminating and _is_of(gone, namespace, labels) else None
                 metadata = ObjectMeta(namespace=namespace, labels=dict(labels))
                 for node, pods in per_node.items():
                     if pods > int(left is not None and left.node == node):
                         yield Pod(metadata=metadata, spec=PodSpec(node_name=node))
+
+
+def _selected_in(
+    population: Population, namespace: str, terms: Iterable[Term]
+) -> Iterable[tuple[Labels, Mapping[str, int]]]:
+    """Return the label sets of a namespace that a term selects and may concern, each with its pods by node."""
+    selected: dict[int, tuple[Labels, Mapping[str, int]]] = {}
+    for term in terms:
+        if term.selector is not None and (term.namespace_selector is not None or namespace in term.namespaces):
+            for labels, per_node in population.selected(term.selector):
+                selected[id(per_node)] = (labels, per_node)
+    return selected.values()
 
 
 def _is_of(pod: PodRecord, namespace: str, labels: Labels) -> bool:

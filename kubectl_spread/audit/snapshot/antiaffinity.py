@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Final
 
 import msgspec
@@ -13,16 +14,22 @@ from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.types import Affinity, Namespace, ObjectMeta, Pod, PodAffinity, PodAffinityTerm, PodSpec
 from kubectl_spread.kube.scheduler import interpodaffinity
+from kubectl_spread.kube.scheduler.interpodaffinity import Term
 
 _ANYWHERE: Final = ""
 """The key of terms that select namespaces by labels."""
 
 
-class _Repelling(msgspec.Struct, frozen=True):
+class _Repelling(msgspec.Struct, frozen=True, dict=True):
     """Pods of one namespace with the same required anti-affinity; ``nodes`` counts them by node."""
 
     pod: Pod
     nodes: Counter[str] = msgspec.field(default_factory=Counter)
+
+    @cached_property
+    def terms(self) -> Sequence[Term]:
+        """The required terms of the pods."""
+        return interpodaffinity.anti_affinity_terms(self.pod)
 
     def nodes_without(self, evicted: Pod | None) -> Iterator[str]:
         """Yield the nodes with such a pod other than ``evicted``, by name."""
@@ -80,15 +87,14 @@ class AntiAffinity:
             evicted: A pod that is taken as evicted.
         """
         for repelling in (*self._by_namespace.get(namespace, ()), *self._by_namespace.get(_ANYWHERE, ())):
-            terms = interpodaffinity.anti_affinity_terms(repelling.pod)
-            if any(labelselectors.matches(term.selector, labels) for term in terms):
+            if any(labelselectors.matches(term.selector, labels) for term in repelling.terms):
                 for node in repelling.nodes_without(evicted):
                     spec = msgspec.structs.replace(repelling.pod.spec, node_name=node)
                     yield msgspec.structs.replace(repelling.pod, spec=spec)
 
     def _index(self, repelling: _Repelling) -> None:
         """File a kind under the namespaces that its terms name."""
-        terms = interpodaffinity.anti_affinity_terms(repelling.pod)
+        terms = repelling.terms
         anywhere = any(term.namespace_selector is not None for term in terms)
         named = {namespace for term in terms for namespace in term.namespaces}
         for namespace in (_ANYWHERE,) if anywhere else sorted(named):
