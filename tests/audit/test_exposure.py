@@ -9,7 +9,7 @@ import pytest
 from kubectl_spread.audit.snapshot.scope import FieldRequirement, Scope, Target
 from kubectl_spread.kube.api.types import LabelSelectorRequirement
 from kubectl_spread.rules.engine import Selection
-from tests.audits import as_json, audit, reported
+from tests.audits import as_json, audit, deployment, reported
 from tests.builders import HOSTNAME, ZONE, Json, affinity, constraint, node_json, pod_json, selector, term
 
 
@@ -246,3 +246,15 @@ def test_one_named_pod_is_judged_with_all_pods_of_its_workload() -> None:
     assert answers(*web("a1", "a1", "b1"), *nodes, scope=scope) == []
     ((code, _, _),) = answers(*web("a1", "a1"), *nodes, scope=scope)
     assert code == "SPR501"
+
+
+@pytest.mark.parametrize(("without", "keys"), [((), [ZONE, HOSTNAME]), ((ZONE,), [HOSTNAME])])
+def test_the_patch_has_only_keys_that_all_nodes_have(without: tuple[str, ...], keys: list[str]) -> None:
+    """With a soft constraint whose key a node lacks, the scheduler does not rank that node by any constraint."""
+    nodes = [node_json("a1"), node_json("b1", without=without)]
+    template = deployment()
+    template["spec"] |= {"replicas": 2, "selector": selector({"app": "web"})}
+    (finding,) = findings(template, *web("a1", "b1"), *nodes)
+    (*_, addition) = finding["patch"]["operations"]
+    assert [each["topologyKey"] for each in addition["value"]] == keys
+    assert [each["whenUnsatisfiable"] for each in addition["value"]] == ["ScheduleAnyway"] * len(keys)

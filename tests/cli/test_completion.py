@@ -66,6 +66,7 @@ VALUES: Mapping[str, list[str]] = {
     "check --color a": ["auto", "always"],
     "check --to 1.3": [f"1.{minor}" for minor in range(38, 29, -1)],
     "check --expect-domains z": ["zone="],
+    "check --by zone,r": ["zone,region"],
     "check --field-selector spec.n": ["spec.nodeName="],
     "check --select SPR101,SPR10": [f"SPR101,SPR10{number}" for number in range(2, 10)],
     "check --ignore spr10": [f"spr10{number}" for number in range(1, 10)],

@@ -85,6 +85,7 @@ CASES: Final = {
     "--from": Case(["check", "-f", "pod.yaml", "--from", f"1.{DIGITS}"], "--from: "),
     "--to": Case(["check", "-f", "pod.yaml", "--to", f"1.{DIGITS}"], "--to: "),
     "--expect-domains": Case(["check", "-f", "pod.yaml", "--expect-domains", f"zone={DIGITS}"], "--expect-domains: "),
+    "--by": Case(["check", "-f", "pod.yaml", "--by", DIGITS], "--by: "),
     "--replicas": Case(["explain", "p", "-f", "pod.yaml", "--replicas", f"+{DIGITS}"], "--replicas"),
 }
 

@@ -26,6 +26,7 @@ _ADD: Final = (
     "add topologySpreadConstraints for the zone and the node to the pod template. ScheduleAnyway makes the scheduler "
     "prefer a spread and keeps no pod pending"
 )
+_ADD_NODE: Final = _ADD.replace("the zone and the node", "the node")
 _FIELDS: Final = ("affinity", "podAntiAffinity", "topologySpreadConstraints")
 _UNKNOWN: Final = " Only default constraints of the scheduler, which were not evaluated, may spread them."
 _NONE: Final = " The scheduler has no default constraints either."
@@ -74,12 +75,14 @@ def _constrained(rule_input: RuleInput) -> Remedy:
     path = patches.pod_spec(rule_input) / "topologySpreadConstraints"
     templates = () if rule_input.replicas is None else rule_input.replicas.templates
     selectors = [template.selector for template in templates if template.holder == rule_input.workload]
+    keys = rule_input.answers.remember(_keys, lambda: _keys(rule_input))
+    text = _ADD if ZONE in keys else _ADD_NODE
     if (
         len(selectors) != 1
         or labelselectors.is_empty(selectors[0] or LabelSelector())
         or any(template.spec.node_name for template in templates)
     ):
-        return changed(_ADD, (), rule_input)
+        return changed(text, (), rule_input)
     selector = msgspec.to_builtins(selectors[0])
     constraints = [
         {
@@ -88,11 +91,20 @@ def _constrained(rule_input: RuleInput) -> Remedy:
             "whenUnsatisfiable": str(WhenUnsatisfiable.SCHEDULE_ANYWAY),
             "labelSelector": selector,
         }
-        for key in (ZONE, HOSTNAME)
+        for key in keys
     ]
     # kube-apiserver reads a test for null as a test for an absent field; the standard has no such test.
     absent = () if in_file(rule_input) else (patches.test(path, None),)
-    return changed(_ADD, (*absent, Operation(op="add", path=path.pointer, value=constraints)), rule_input)
+    return changed(text, (*absent, Operation(op="add", path=path.pointer, value=constraints)), rule_input)
+
+
+def _keys(rule_input: RuleInput) -> tuple[str, ...]:
+    """Return the topology keys to spread by: the scheduler does not rank nodes that lack any key of soft constraints.
+
+    Source: kubernetes v1.37.1 pkg/scheduler/framework/plugins/podtopologyspread/scoring.go, initPreScoreState.
+    """
+    zoned = all(ZONE in node.metadata.labels for node in rule_input.audit.snapshot.nodes)
+    return (ZONE, HOSTNAME) if zoned else (HOSTNAME,)
 
 
 NO_SPREAD: Final = Rule(
