@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-import msgspec
-
 from kubectl_spread.audit.evaluation.evaluate import Audit, evaluate
 from kubectl_spread.audit.merge.verdicts import ServerFacts
 from kubectl_spread.audit.snapshot import default_constraints
@@ -21,11 +19,12 @@ from kubectl_spread.kube.api.workloads import KINDS
 from kubectl_spread.kube.features import behaviour, gates
 from kubectl_spread.kube.scheduler.configuration import WITHOUT_DEFAULTS, Profile
 from kubectl_spread.kube.scheduler.defaultconstraints import Service
+from kubectl_spread.kube.scheduler.volumebinding import PersistentVolume, PersistentVolumeClaim
 from kubectl_spread.render import structured
 from kubectl_spread.report import model
 from kubectl_spread.rules import RULES
 from kubectl_spread.rules.engine import Selection, complete
-from tests.builders import Json, decode_node, decode_pod
+from tests.builders import Json, decode, decode_node, decode_pod
 
 EVERYTHING = Scope()
 ALL_RULES = Selection()
@@ -39,9 +38,10 @@ def audit(
     nodes: model.NodesKnown | None = None,
     merge_since: datetime | None = None,
     schedulers: Mapping[str, Profile] = WITHOUT_DEFAULTS,
+    detailed: bool = True,
 ) -> Audit:
     """Return the audit of objects that are read in the order given; with ``overrides`` the gates are known."""
-    cluster_snapshot = snapshot(*objects, scope=scope, schedulers=schedulers)
+    cluster_snapshot = snapshot(*objects, scope=scope, schedulers=schedulers, detailed=detailed)
     context = ServerFacts(
         behaviour(minor, gates(minor, overrides or {})), gates_known=bool(overrides), merge_since=merge_since
     )
@@ -49,30 +49,32 @@ def audit(
 
 
 def snapshot(
-    *objects: Json, scope: Scope = EVERYTHING, schedulers: Mapping[str, Profile] = WITHOUT_DEFAULTS
+    *objects: Json,
+    scope: Scope = EVERYTHING,
+    schedulers: Mapping[str, Profile] = WITHOUT_DEFAULTS,
+    detailed: bool = True,
 ) -> Snapshot:
-    """Return the snapshot of objects that are read in the order given."""
+    """Return the snapshot of objects that are read in the order given; ``check`` does not read pods in detail."""
     cluster_snapshot = Snapshot(scope, for_explain=True, schedulers=schedulers)
     for manifest in objects:
         match manifest["kind"]:
             case "Pod":
-                cluster_snapshot.add_pod(decode_pod(manifest, detailed=True))
+                cluster_snapshot.add_pod(decode_pod(manifest, detailed=detailed))
             case "Node":
                 cluster_snapshot.add_node(decode_node(manifest))
             case "Event":
-                cluster_snapshot.ownership.add_event(msgspec.json.decode(msgspec.json.encode(manifest), type=Event))
+                cluster_snapshot.ownership.add_event(decode(manifest, Event))
             case "Namespace":
-                cluster_snapshot.anti_affinity.add_namespace(
-                    msgspec.json.decode(msgspec.json.encode(manifest), type=Namespace)
-                )
+                cluster_snapshot.anti_affinity.add_namespace(decode(manifest, Namespace))
             case "Service":
-                cluster_snapshot.default_selectors.add_service(
-                    msgspec.json.decode(msgspec.json.encode(manifest), type=Service)
-                )
+                cluster_snapshot.default_selectors.add_service(decode(manifest, Service))
+            case "PersistentVolumeClaim":
+                cluster_snapshot.volumes.add_claim(decode(manifest, PersistentVolumeClaim))
+            case "PersistentVolume":
+                cluster_snapshot.volumes.add_volume(decode(manifest, PersistentVolume))
             case kind:
                 group = manifest["apiVersion"].rpartition("/")[0]
-                workload = msgspec.json.decode(msgspec.json.encode(manifest), type=KINDS[group, kind])
-                cluster_snapshot.add_workload(kind, workload)
+                cluster_snapshot.add_workload(kind, decode(manifest, KINDS[group, kind]))
     default_constraints.apply(cluster_snapshot)
     return cluster_snapshot
 

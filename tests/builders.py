@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from kubectl_spread.kube.api.detail import DetailedPod
-from kubectl_spread.kube.api.types import LabelSelector, Node, Pod
+from kubectl_spread.kube.api.types import LabelSelector, Message, Node, Pod
 
 ZONE = "topology.kubernetes.io/zone"
 HOSTNAME = "kubernetes.io/hostname"
 
 Json = dict[str, Any]
+M = TypeVar("M", bound=Message)
 
 
 def requirement(key: str, operator: str = "In", *values: str) -> Json:
@@ -142,6 +143,37 @@ def pod_json(
 def decode_selector(manifest: Json | None) -> LabelSelector | None:
     """Return a selector as the type of the core."""
     return None if manifest is None else msgspec.convert(manifest, LabelSelector)
+
+
+def claim_json(name: str, volume: str = "", *, namespace: str = "default") -> Json:
+    """Return a PersistentVolumeClaim, bound to a volume unless that is ""."""
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": name, "namespace": namespace, "uid": f"uid-{namespace}-{name}"},
+        "spec": {"volumeName": volume} if volume else {},
+    }
+
+
+def volume_json(name: str, *expressions: Json, labels: Mapping[str, str] | None = None) -> Json:
+    """Return a PersistentVolume, whose node affinity is one term of ``expressions`` if there are any."""
+    affinity = {"required": {"nodeSelectorTerms": [{"matchExpressions": list(expressions)}]}}
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": name, "uid": f"uid-{name}", "labels": dict(labels or {})},
+        "spec": {"nodeAffinity": affinity} if expressions else {},
+    }
+
+
+def using_claim(claim: str, *, name: str = "data") -> Json:
+    """Return a volume of a pod that is a claim."""
+    return {"name": name, "persistentVolumeClaim": {"claimName": claim}}
+
+
+def decode(manifest: Json, type_: type[M]) -> M:
+    """Return an object as a type of the core."""
+    return msgspec.json.decode(msgspec.json.encode(manifest), type=type_)
 
 
 def decode_node(manifest: Json) -> Node:

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from kubectl_spread.sources.apiserver.resources import BUDGETS, BY_KIND, EVENTS, NAMESPACES, NODES, SERVICES
+from kubectl_spread.sources.apiserver.resources import (
+    BUDGETS,
+    BY_KIND,
+    CLAIMS,
+    EVENTS,
+    NAMESPACES,
+    NODES,
+    SERVICES,
+    VOLUMES,
+)
 from kubectl_spread.sources.apiserver.watch import WATCHED
 from tests.rbac import Permission, permissions
 
@@ -11,7 +20,7 @@ IDENTITY = Permission("get", "", "namespaces", "kube-system")
 
 
 def test_the_cluster_role_allows_each_read_and_nothing_else() -> None:
-    listed = {*BY_KIND.values(), BUDGETS, EVENTS, NAMESPACES, NODES, SERVICES}
+    listed = {*BY_KIND.values(), BUDGETS, CLAIMS, EVENTS, NAMESPACES, NODES, SERVICES, VOLUMES}
     expected = {Permission("list", resource.group, resource.plural) for resource in listed}
     expected |= {Permission("get", resource.group, resource.plural) for resource in BY_KIND.values()}
     expected |= {Permission("watch", resource.group, resource.plural) for resource in WATCHED}
@@ -23,7 +32,7 @@ def test_both_ways_allow_the_same() -> None:
 
 
 def test_the_role_of_a_namespace_has_all_but_cluster_resources() -> None:
-    unnamespaced = {Permission("list", "", resource.plural) for resource in (NAMESPACES, NODES)}
+    unnamespaced = {Permission("list", "", resource.plural) for resource in (NAMESPACES, NODES, VOLUMES)}
     unnamespaced.add(Permission("watch", "", "nodes"))
     assert set(permissions("nodes")) == {*unnamespaced, METRICS, IDENTITY}
     assert not set(permissions("namespace")) & set(permissions("nodes"))

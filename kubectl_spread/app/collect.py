@@ -18,11 +18,12 @@ from kubectl_spread.audit.evaluation.evaluate import evaluate
 from kubectl_spread.audit.snapshot.records import Manifest
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.errors import SourceError
-from kubectl_spread.kube.api.types import Event, Namespace, Node, Pod
+from kubectl_spread.kube.api.types import Event, Namespace, Node, Object, Pod
 from kubectl_spread.kube.api.workloads import KINDS, WorkloadObject
 from kubectl_spread.kube.custom.objects import CustomObject
 from kubectl_spread.kube.disruption import PodDisruptionBudget
 from kubectl_spread.kube.scheduler.defaultconstraints import Service
+from kubectl_spread.kube.scheduler.volumebinding import PersistentVolume, PersistentVolumeClaim
 from kubectl_spread.phrases import plural
 from kubectl_spread.report import model
 
@@ -126,19 +127,30 @@ def add_objects(reading: ManifestReading, snapshot: Snapshot) -> list[PodDisrupt
                 snapshot.add_pod(loaded.object, manifest)
             case Node():
                 snapshot.add_node(loaded.object)
-            case Namespace():
-                snapshot.anti_affinity.add_namespace(loaded.object)
-            case Event():
-                snapshot.ownership.add_event(loaded.object)
-            case Service():
-                snapshot.default_selectors.add_service(loaded.object)
             case PodDisruptionBudget():
                 budgets.append(loaded.object)
             case WorkloadObject():
                 snapshot.add_workload(loaded.kind, loaded.object, manifest)
             case CustomObject():
                 snapshot.add_custom(loaded.kind, loaded.object, manifest)
+            case _:
+                _add_related(loaded.object, snapshot)
     return budgets
+
+
+def _add_related(read: Object, snapshot: Snapshot) -> None:
+    """Add an object that only decides about pods."""
+    match read:
+        case Namespace():
+            snapshot.anti_affinity.add_namespace(read)
+        case Event():
+            snapshot.ownership.add_event(read)
+        case Service():
+            snapshot.default_selectors.add_service(read)
+        case PersistentVolumeClaim():
+            snapshot.volumes.add_claim(read)
+        case PersistentVolume():
+            snapshot.volumes.add_volume(read)
 
 
 def _distinct(reading: ManifestReading) -> Iterator[tuple[Loaded, int]]:

@@ -13,6 +13,7 @@ from kubectl_spread.audit.snapshot.podclasses import IGNORE_ANNOTATION
 from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.audit.snapshot.templates import Template
+from kubectl_spread.diagnosis import volumes
 from kubectl_spread.kube.custom.controllers import ANY
 from kubectl_spread.phrases import named, plural, some
 from kubectl_spread.report import model
@@ -22,6 +23,7 @@ from kubectl_spread.suggestions import did_you_mean
 _NO_MANAGED_FIELDS: Final = (
     "no managedFields in what was read: capture with --show-managed-fields to see who changed a label"
 )
+_NO_VOLUMES: Final = "claims or PersistentVolumes are not in what was read: volumes may keep pods where they are"
 _NO_SERVICES: Final = "no Services in what was read: default constraints select by the pods' owners alone"
 
 
@@ -31,12 +33,14 @@ def hints(options: CheckOptions, audit: Audit) -> list[str]:
 
 
 def capture_hints(audit: Audit) -> list[str]:
-    """Return notes on managedFields and Services, which captures of a cluster often lack."""
+    """Return notes on managedFields, Services and volumes, which captures of a cluster often lack."""
     notes = []
     if _needs_managed_fields(audit):
         notes.append(_NO_MANAGED_FIELDS)
     if _needs_services(audit.snapshot):
         notes.append(_NO_SERVICES)
+    if volumes.unread(audit):
+        notes.append(_NO_VOLUMES)
     return [*notes, *_unknown_labels(audit)]
 
 

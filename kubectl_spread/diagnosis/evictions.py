@@ -29,6 +29,7 @@ _NOT_REPLACED_ALIKE: Final = frozenset(
 
 _NOT_REPLACED: Final = "nothing replaces these pods: they have no owner"
 _DIFFERENT_NEEDS: Final = "no set of pods was found: they differ in the nodes or resources that they need"
+HELD: Final = "no eviction is sure to help: PersistentVolumes may keep replacements where the pods are"
 _NOWHERE: Final = "no eviction is sure to help: replacements have nowhere better to go"
 
 
@@ -179,6 +180,8 @@ def _why_none(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> str:
         return _NOT_REPLACED
     if spread.self_match_num == 0 or any(member.verdict in _NOT_REPLACED_ALIKE for member in row.members):
         return "replacements would not be like these pods: their labels or selectors differ"
+    if held(row.pods, audit):
+        return HELD
     if "" in spread.match_num:
         return f'nodes with the empty value "" of {spread.constraint.topology_key} count as a domain: name it first'
     if audit.revisions.superseded(row.workload, row.pods):
@@ -186,6 +189,12 @@ def _why_none(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> str:
     if audit.revisions.evens_out(row.workload, spread):
         return "without the pods of older revisions it is within maxSkew: the rollout replaces these"
     return why_wait(row)
+
+
+def held(pods: Iterable[PodRecord], audit: Audit) -> bool:
+    """Tell whether the volumes of each bound pod may keep its replacement where it is."""
+    bound = [pod for pod in pods if pod.node]
+    return bool(bound) and all(audit.volumes.of(pod).may_hold for pod in bound)
 
 
 def _other_target(row: EvaluatedConstraint, audit: Audit) -> str:
@@ -206,12 +215,14 @@ def _candidates(
 ) -> dict[str, Sequence[PodRecord]]:
     """Return the pods that an owner would replace, by domain: first pods whose room is lost, then by name.
 
-    A Job counts a deleted pod as failed.
+    A Job counts a deleted pod as failed. Pods are left out whose volumes may not follow them everywhere.
     """
     by_domain: dict[str, list[PodRecord]] = {}
     for pod in pods:
         domain, owner = spread.domains.value_of.get(pod.node), pod.pod_class.owner
-        if domain is not None and not pod.terminating and owner is not None and base_kind(owner.kind) != "Job":
+        if domain is None or pod.terminating or owner is None or base_kind(owner.kind) == "Job":
+            continue
+        if not audit.volumes.of(pod).may_hold:
             by_domain.setdefault(domain, []).append(pod)
     return {
         domain: sorted(pods, key=lambda pod: (not replacement.loses_room(pod, audit), pod.name))

@@ -13,7 +13,6 @@ from typing import Final, NamedTuple
 import msgspec
 
 from kubectl_spread.audit.evaluation import obstacles
-from kubectl_spread.audit.evaluation.affinity import UNKNOWN_NAMESPACES
 from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
 from kubectl_spread.audit.snapshot.templates import Template
@@ -184,7 +183,7 @@ def _refusal(departure: Departure, node: str) -> str:
     refusal = departure.filters.first_refusal(node)
     if refusal is not None:
         return as_obstacle(refusal).text
-    return UNKNOWN_NAMESPACES if departure.uncertain else ""
+    return departure.unknown
 
 
 class Exposures:
@@ -255,7 +254,8 @@ class Exposures:
         if len(running) < _QUORUM or not half < most < len(running) or self._unknown(replicas, running):
             return None
         pods = tuple(pod for pod in running if zones.get(pod.node) == domain)
-        for openings in self._openings_of(pods, ZONE):
+        movable = [pod for pod in pods if self._audit.volumes.of(pod).allows_all]
+        for openings in self._openings_of(movable, ZONE) if len(movable) >= most - half else ():
             places: list[_Place] = []
             for place in openings.outside(domain):
                 if counts[place.domain] < half:
@@ -263,6 +263,18 @@ class Exposures:
                 if len(places) >= most - half:
                     return Exposure(ZONE, domain, pods, len(running), places[0].node, "")
         return None
+
+    def concentrates(self, pods: Iterable[PodRecord]) -> bool:
+        """Tell whether bound pods are all in one domain of a key, or more than half of them in one zone."""
+        nodes = Counter(pod.node for pod in pods if pod.node and not pod.terminating)
+        for key, value_of in self._domains.items():
+            counts: Counter[str] = Counter()
+            for node, number in nodes.items():
+                counts[value_of.get(node, "")] += number
+            most = max(counts.values(), default=0)
+            if most == nodes.total() or (key == ZONE and 2 * most > nodes.total()):
+                return True
+        return False
 
     def _running(self, replicas: Replicas) -> tuple[PodRecord, ...]:
         """Return the bound pods whose nodes exist, as the scheduler counts them; none where nodes were not read."""

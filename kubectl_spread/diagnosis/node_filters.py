@@ -1,6 +1,6 @@
 """Which filter of the scheduler refuses a node first?
 
-The filters are cordon, taints, node affinity, resources, spread and pod affinity, in this order.
+The filters are cordon, taints, node affinity, resources, volumes, spread and pod affinity, in this order.
 Source: kubernetes v1.37.1 pkg/scheduler/apis/config/v1/default_plugins.go, getDefaultPlugins.
 """
 
@@ -13,6 +13,7 @@ import msgspec
 
 from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.evaluation.obstacles import Obstacle
+from kubectl_spread.audit.evaluation.volumes import VolumeNodes
 from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.kube.scheduler.interpodaffinity import AffinityAnswer
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
@@ -35,16 +36,20 @@ class NodeFilters(msgspec.Struct, frozen=True):
         hard: The counts of its hard constraints.
         repelled: Maps the name of each node that pod affinity refuses to the answer.
         audit: The cluster.
+        volumes: The nodes that its volumes refuse; None for a pod without volumes.
     """
 
     pod_class: PodClass
     hard: Sequence[Spread]
     repelled: Mapping[str, AffinityAnswer]
     audit: Audit
+    volumes: VolumeNodes | None = None
 
     def first_refusal(self, node: str) -> FirstRefusal | None:
         """Return the refusal of the first filter that refuses a node; None: the node would take the pod."""
         if obstacle := self.audit.obstacles.of(self.pod_class, node):
+            return obstacle
+        if self.volumes is not None and (obstacle := self.volumes.obstacle(node)):
             return obstacle
         labels = self.audit.nodes.labels_of(node)
         for spread in self.hard:

@@ -10,9 +10,11 @@ from typing import Final
 import msgspec
 
 from kubectl_spread.audit.evaluation import obstacles
+from kubectl_spread.audit.evaluation.affinity import UNKNOWN_NAMESPACES
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
 from kubectl_spread.audit.evaluation.evaluators import ClassEvaluation
 from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind
+from kubectl_spread.audit.evaluation.volumes import VolumeNodes
 from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
 from kubectl_spread.diagnosis.node_filters import AFFINITY_WORDS, FirstRefusal, NodeFilters
 from kubectl_spread.kube.api import labels as labelselectors
@@ -34,7 +36,8 @@ class PlacementCheck:
         """
         left = _in_the_fullest(row, spread) if moving else []
         evaluations = [evaluation for evaluation, _ in row.evaluations]
-        self._departures = list(departures(evaluations, left, audit, None if moving else spread.constraint))
+        without = None if moving else spread.constraint
+        self._departures = list(departures(evaluations, left or row.pods[:1], audit, without, leaving=bool(left)))
         self.question = tuple(departure.question for departure in self._departures)
         """A value that is equal for pods of any workload to which all nodes give equal answers."""
 
@@ -116,20 +119,21 @@ def _kinds(evaluations: Iterable[ClassEvaluation], audit: Audit) -> Iterable[_Po
 class Departure(msgspec.Struct, frozen=True, dict=True):
     """Pods of one class after ``gone``, one of them or None, has left its domains.
 
-    ``lost`` has the domain of each count that loses a pod.
+    ``lost`` has the domain of each count that loses a pod; ``volumes`` are the nodes that the pods' volumes refuse.
     """
 
     kind: _PodKind
     gone: PodRecord | None
     hard: Sequence[Spread]
     lost: Sequence[str | None]
+    volumes: VolumeNodes
     audit: Audit
 
     @property
     def question(self) -> object:
         """A value that is equal for equal filters."""
         gone = self.gone if self.kind.concerned else None
-        return (self.kind.pod_class, self.kind.concerned, gone, *self.hard, *self.lost)
+        return (self.kind.pod_class, self.kind.concerned, self.volumes, gone, *self.hard, *self.lost)
 
     @cached_property
     def filters(self) -> NodeFilters:
@@ -138,12 +142,12 @@ class Departure(msgspec.Struct, frozen=True, dict=True):
             spread if domain is None else spread.without({domain: 1})
             for spread, domain in zip(self.hard, self.lost, strict=True)
         ]
-        return NodeFilters(self.kind.pod_class, after, self._repelled or {}, self.audit)
+        return NodeFilters(self.kind.pod_class, after, self._repelled or {}, self.audit, self.volumes)
 
     @property
-    def uncertain(self) -> bool:
-        """Whether pod affinity decides and asks for labels of namespaces that were not read."""
-        return self._repelled is None
+    def unknown(self) -> str:
+        """What was not read of all that decides; "" if everything was."""
+        return self.volumes.unknown or ("" if self._repelled is not None else UNKNOWN_NAMESPACES)
 
     @cached_property
     def _repelled(self) -> Mapping[str, AffinityAnswer] | None:
@@ -151,36 +155,50 @@ class Departure(msgspec.Struct, frozen=True, dict=True):
 
 
 def departures(
-    evaluations: Iterable[ClassEvaluation], left: Iterable[PodRecord], audit: Audit, without: Constraint | None = None
+    evaluations: Iterable[ClassEvaluation],
+    pods: Iterable[PodRecord],
+    audit: Audit,
+    without: Constraint | None = None,
+    *,
+    leaving: bool = True,
 ) -> Iterator[Departure]:
     """Yield the departures of pods of one workload that filters can tell apart.
 
     Args:
         evaluations: The evaluations of the classes of the pods.
-        left: The pods that may leave their domains; without any, the next pod is placed and no pod leaves.
+        pods: The pods that may leave their domains.
         audit: The cluster.
         without: A constraint that is left out.
+        leaving: Whether one of the pods leaves; else one more pod like the first of them is placed.
     """
-    pods = list(left)
+    records = list(pods)
     for kind in _kinds(evaluations, audit):
-        yield from _departures(kind, without, pods, audit)
+        if leaving:
+            yield from _departures(kind, without, records, audit)
+        else:
+            hard = _without(kind.hard, without)
+            yield Departure(kind, None, hard, [None] * len(hard), audit.volumes.of_next(records[0]), audit)
+
+
+def _without(hard: Iterable[Spread], constraint: Constraint | None) -> list[Spread]:
+    return [spread for spread in hard if spread.constraint != constraint]
 
 
 def _departures(
     kind: _PodKind, without: Constraint | None, left: Iterable[PodRecord], audit: Audit
 ) -> Iterator[Departure]:
-    """Yield the departure of each distinct pod in ``left``, or of none where that is empty.
+    """Yield the departure of each distinct pod in ``left``.
 
     The constraint ``without`` is left out.
     """
-    hard = [spread for spread in kind.hard if spread.constraint != without]
-    leavers: dict[object, PodRecord] = {}
+    hard = _without(kind.hard, without)
+    leavers: dict[object, list[PodRecord]] = {}
     for pod in left:
         lost = tuple(_domain_of(pod, spread) for spread in hard)
-        leavers.setdefault((lost, (pod.pod_class, pod.node) if kind.concerned else None), pod)
-    for gone in islice(leavers.values(), _LEAVERS if kind.concerned else None) if leavers else (None,):
-        lost = tuple(None if gone is None else _domain_of(gone, spread) for spread in hard)
-        yield Departure(kind, gone, hard, lost, audit)
+        leavers.setdefault((lost, (pod.pod_class, pod.node) if kind.concerned else None), []).append(pod)
+    for pods in islice(leavers.values(), _LEAVERS if kind.concerned else None):
+        lost = tuple(_domain_of(pods[0], spread) for spread in hard)
+        yield Departure(kind, pods[0], hard, lost, audit.volumes.of_any(pods), audit)
 
 
 def _domain_of(pod: PodRecord, spread: Spread) -> str | None:

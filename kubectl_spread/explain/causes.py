@@ -31,6 +31,7 @@ class CauseName(StrEnum):
     NODE_AFFINITY = "node-affinity"
     HARD_CONSTRAINT = "hard-constraint"
     POD_AFFINITY = "pod-affinity"
+    VOLUMES = "volumes"
     ROLLOUT = "rollout"
     SCALE_DOWN = "scale-down"
     LATE_NODE = "late-node"
@@ -47,6 +48,7 @@ _CLOSED: Final = {
     ObstacleKind.EXCLUDED: CauseName.NODE_AFFINITY,
     ObstacleKind.CONSTRAINED: CauseName.HARD_CONSTRAINT,
     ObstacleKind.REPELLED: CauseName.POD_AFFINITY,
+    ObstacleKind.VOLUME: CauseName.VOLUMES,
 }
 
 

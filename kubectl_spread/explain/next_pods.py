@@ -60,7 +60,7 @@ def succeeded(audit: Audit) -> list[tuple[EvaluatedGroup, list[PodRecord]]]:
 def placing(audit: Audit) -> list[Placing]:
     """Return the nodes where the next pods may go, without pods that the API would refuse because of a selector."""
     return [
-        place(pods[0].pod_class, [pod.name for pod in pods], audit)
+        place(pods[0].pod_class, [pod.name for pod in pods], audit.volumes.of_next(pods[0]), audit)
         for group, pods in succeeded(audit)
         if group.evaluation.node_answers is not None and parses(pods[0].pod_class)
     ]

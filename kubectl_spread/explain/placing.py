@@ -11,6 +11,7 @@ from kubectl_spread import phrases
 from kubectl_spread.audit.evaluation import affinity
 from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind
+from kubectl_spread.audit.evaluation.volumes import VolumeNodes
 from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.diagnosis.node_filters import AFFINITY_WORDS, FirstRefusal, NodeFilters
 from kubectl_spread.kube.api.fieldpath import POD_SPEC, FieldPath
@@ -26,6 +27,7 @@ _FILTERS: Final = {
     ObstacleKind.UNHEALTHY: "taints",
     ObstacleKind.EXCLUDED: "nodeAffinity",
     ObstacleKind.FULL: "resources",
+    ObstacleKind.VOLUME: "volumes",
 }
 _SPREAD: Final = "spread"
 _POD_AFFINITY: Final = "podAffinity"
@@ -39,7 +41,7 @@ _UNREAD_NAMESPACES: Final = (
 class NodeRefusal(model.Part, frozen=True, kw_only=True):
     """Nodes that will not take the next pod, all for the same reason; domains with equal counts share one.
 
-    ``filter`` is ``cordon``, ``taints``, ``nodeAffinity``, ``resources``, ``spread`` or ``podAffinity``.
+    ``filter`` is ``cordon``, ``taints``, ``nodeAffinity``, ``resources``, ``volumes``, ``spread`` or ``podAffinity``.
     """
 
     filter: str
@@ -61,8 +63,15 @@ class Placing(model.Part, frozen=True, kw_only=True):
     unknown: list[str] | UnsetType = UNSET
 
 
-def place(pod_class: PodClass, pods: Sequence[str], audit: Audit) -> Placing:
-    """Return the nodes where the next pod of a class may go; ``pods`` are the names of its present pods."""
+def place(pod_class: PodClass, pods: Sequence[str], volumes: VolumeNodes, audit: Audit) -> Placing:
+    """Return the nodes where the next pod of a class may go.
+
+    Args:
+        pod_class: The class of the pod.
+        pods: The names of the present pods of the class.
+        volumes: The nodes that the pod's volumes refuse.
+        audit: The cluster.
+    """
     if failure := _failure(pod_class, required=True):
         nodes = [node.metadata.name for node in audit.nodes.nodes]
         refusal = NodeRefusal(filter=failure[0], reason=failure[1], nodes=nodes)
@@ -70,7 +79,7 @@ def place(pod_class: PodClass, pods: Sequence[str], audit: Audit) -> Placing:
     spreads = audit.evaluator.of(pod_class).spreads
     hard = [spread for spread in spreads if spread is not None and spread.constraint.hard]
     repelled = audit.affinity.refusals(pod_class)
-    filters = NodeFilters(pod_class, hard, repelled or {}, audit)
+    filters = NodeFilters(pod_class, hard, repelled or {}, audit, volumes)
     allowed: list[str] = []
     nodes_by_refusal: dict[_Refusal, list[Node]] = {}
     for node in audit.nodes.nodes:
@@ -88,7 +97,7 @@ def place(pod_class: PodClass, pods: Sequence[str], audit: Audit) -> Placing:
         allowed=allowed,
         scores=(rank(pod_class, allowed, audit) if len(allowed) > 1 else {}) or UNSET,
         refused=sorted(refused, key=lambda refusal: (ORDER.index(refusal.filter), refusal.reason)),
-        unknown=_unknown(repelled, audit) or UNSET,
+        unknown=_unknown(repelled, volumes, audit) or UNSET,
     )
 
 
@@ -140,9 +149,11 @@ def parses(pod_class: PodClass) -> bool:
     return all(term.parse_error is None for term in pod_class.terms)
 
 
-def _unknown(repelled: Mapping[str, AffinityAnswer] | None, audit: Audit) -> list[str]:
+def _unknown(repelled: Mapping[str, AffinityAnswer] | None, volumes: VolumeNodes, audit: Audit) -> list[str]:
     """Return the questions that cannot be answered because something was not read."""
-    unknown = [affinity.UNKNOWN_NAMESPACES] if repelled is None else []
+    unknown = [volumes.unknown] if volumes.unknown else []
+    if repelled is None:
+        unknown.append(affinity.UNKNOWN_NAMESPACES)
     return unknown if audit.snapshot.anti_affinity.everywhere else [*unknown, _UNREAD_NAMESPACES]
 
 

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from kubectl_spread.audit.evaluation.evaluate import Audit
+from kubectl_spread.audit.evaluation.volumes import VolumeNodes
 from kubectl_spread.audit.merge.verdicts import Verdict
 from kubectl_spread.audit.snapshot.digests import ENCODER
 from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
@@ -66,10 +67,10 @@ def waiting(audit: Audit) -> list[Waiting]:
     if not audit.snapshot.nodes:
         return []
     inert = _inert(audit)
-    pods_by_class: dict[tuple[PodClass, tuple[str, ...], bytes], list[PodRecord]] = {}
+    pods_by_class: dict[tuple[PodClass, VolumeNodes, tuple[str, ...], bytes], list[PodRecord]] = {}
     for pod in audit.pods:
         if not pod.node and not pod.terminating and pod.pod_class.profile is not None and not pod.pod_class.pinned:
-            key = (pod.pod_class, pod.gates, ENCODER.encode(inert.get(pod.name)))
+            key = (pod.pod_class, audit.volumes.of(pod), pod.gates, ENCODER.encode(inert.get(pod.name)))
             pods_by_class.setdefault(key, []).append(pod)
     pods_by_answer: dict[bytes, tuple[Waiting, list[PodRecord]]] = {}
     for pods in pods_by_class.values():
@@ -82,8 +83,8 @@ def waiting(audit: Audit) -> list[Waiting]:
 
 
 def _answer(pods: Sequence[PodRecord], inert: Sequence[InertConstraint], audit: Audit) -> Waiting:
-    """Return the answer for pods of one class, without their names."""
-    placing = place(pods[0].pod_class, [], audit)
+    """Return the answer for pods of one class whose volumes refuse the same nodes, without their names."""
+    placing = place(pods[0].pod_class, [], audit.volumes.of(pods[0]), audit)
     return Waiting(
         pods=[],
         allowed=placing.allowed,

@@ -6,7 +6,7 @@ import pytest
 from click.testing import Result
 
 from tests.audits import deployment
-from tests.builders import ZONE, Json, constraint, node_json, pod_json, term
+from tests.builders import ZONE, Json, claim_json, constraint, node_json, pod_json, requirement, term, volume_json
 from tests.cli.test_check import EMPTY, JUDGED, check
 
 SPREAD = pod_json("p", constraints=[constraint()])
@@ -97,3 +97,16 @@ def test_missing_services_matter_only_to_pods_without_constraints() -> None:
     assert output not in names(SPREAD, arguments=("--defaults",))
     assert output not in names(pod_json("p", schedulerName="other"), arguments=("--defaults",))
     assert output in names(SPREAD, pod_json("q"), arguments=("--defaults",))
+
+
+def test_missing_volumes_matter_only_to_uneven_pods_with_claims() -> None:
+    output = "claims or PersistentVolumes are not in what was read: volumes may keep pods where they are"
+    data = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
+    nodes = [node_json("a1"), node_json("b1")]
+    pods = [pod_json(f"db-{n}", node="a1", owner="ReplicaSet/db", constraints=[constraint()]) for n in range(2)]
+    with_claims = deployment("db", kind="ReplicaSet", volumes=data)
+    assert output in names(*nodes, *pods, with_claims)
+    assert output not in names(*nodes, *pods, deployment("db", kind="ReplicaSet"))
+    assert output not in names(*nodes, pods[0], pod_json("db-1", node="b1", owner="ReplicaSet/db"), with_claims)
+    volume = volume_json("pv", requirement(ZONE, "In", "a"))
+    assert output not in names(*nodes, *pods, with_claims, claim_json("data", "pv"), volume)

@@ -13,6 +13,7 @@ from tests.controlplane.cluster import ControlPlane
 from tests.e2e.manifests import deployment, pod_spec, workload
 from tests.e2e.spread import Answer, Plugin, Spread
 from tests.e2e.users import bind
+from tests.e2e.volumes import bound_claim
 from tests.e2e.workloads import roll_out
 from tests.rbac import DIRECTORY, Permission, manifest, permissions
 
@@ -24,6 +25,7 @@ TO = ("check", "--to", "1.36")
 WATCH = ("check", "--watch")
 WATCH_DEFAULTS = ("check", "--watch", "--defaults")
 EVERYWHERE = (("check",), DEFAULTS, TO, WATCH, WATCH_DEFAULTS)
+DATA = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
 WAITING = ("explain", "deploy/waiting")
 COMMANDS: Sequence[Sequence[str]] = (
     ["check"],
@@ -76,6 +78,8 @@ def lost(permission: Permission) -> Lost:
             return Lost(permission, DEFAULTS, 2)
         case (_, _, "poddisruptionbudgets", _):
             return Lost(permission, ("domains", "zone", "a"), 0)
+        case (_, _, "persistentvolumes" | "persistentvolumeclaims", _):
+            return Lost(permission, ("explain", "sts/db"), 0)
         case (_, _, "events" | "namespaces", _):
             return Lost(permission, WAITING, 0)
     return Lost(permission, ("check",), 0)
@@ -137,7 +141,8 @@ def workloads(namespace: str) -> list[Json]:
     return [
         deployment("plain", replicas=1, labels={"app": "plain"}, namespace=namespace),
         deployment("idle", replicas=0, labels={"app": "idle"}, namespace=namespace),
-        workload("StatefulSet", "db", replicas=1, labels={"app": "db"}, namespace=namespace),
+        *bound_claim("data", namespace),
+        workload("StatefulSet", "db", replicas=1, labels={"app": "db"}, namespace=namespace, volumes=[DATA]),
         workload("DaemonSet", "agent", labels={"app": "agent"}, namespace=namespace),
         {"apiVersion": "batch/v1", "kind": "Job", "metadata": {**metadata, "name": "once"}, "spec": job},
         {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {**metadata, "name": "nightly"}, "spec": nightly},
@@ -228,7 +233,7 @@ def test_a_missing_permission_in_the_cluster_is_named(
     if case.permission.name:
         assert_unidentified(answer)
         return
-    in_cluster = everywhere or case.permission.resource == "namespaces"
+    in_cluster = everywhere or case.permission.resource in ("namespaces", "persistentvolumes")
     (line,) = missing(answer)
     assert case.message("at the cluster scope" if in_cluster else f'in the namespace "{shop}"') in line
     assert answer.status == case.status

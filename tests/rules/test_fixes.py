@@ -97,7 +97,7 @@ def replace(manifests: list[Json], deleted: Json) -> list[Json]:
     pod["status"] = {"phase": "Pending"}
     evaluated = audit(*manifests, pod)
     (record,) = [pending for pending in evaluated.pods if pending.name == pod["metadata"]["name"]]
-    placing = place(record.pod_class, [record.name], evaluated)
+    placing = place(record.pod_class, [record.name], evaluated.volumes.of(record), evaluated)
     spreads = [spread for spread in evaluated.evaluator.of(record.pod_class).spreads if spread is not None]
 
     def pods_in_domains_of(node: str, *, hard: bool) -> int:

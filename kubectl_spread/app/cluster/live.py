@@ -16,11 +16,13 @@ from kubectl_spread.app.options import CheckOptions
 from kubectl_spread.app.target_version import TargetVersion, target_for
 from kubectl_spread.audit.evaluation import affinity
 from kubectl_spread.audit.evaluation.evaluate import Audit, evaluate
+from kubectl_spread.audit.evaluation.volumes import Volumes
 from kubectl_spread.audit.merge.admission_check import AdmissionCheck, may_depend_on_merge
 from kubectl_spread.audit.merge.verdicts import GATED
 from kubectl_spread.audit.snapshot.scope import Scope, Target
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.audit.snapshot.templates import Refused
+from kubectl_spread.diagnosis import volumes
 from kubectl_spread.errors import ForbiddenError, NotFoundError, UsageError
 from kubectl_spread.kube import features
 from kubectl_spread.kube.features import OLDEST_MINOR
@@ -28,9 +30,11 @@ from kubectl_spread.report import model
 from kubectl_spread.sources.apiserver.cluster import LiveCluster
 from kubectl_spread.sources.apiserver.resources import (
     BY_KIND,
+    CLAIMS,
     NAMESPACES,
     NODES,
     SERVICES,
+    VOLUMES,
     WORKLOADS,
 )
 from kubectl_spread.sources.auth.connection import ConnectionFlags
@@ -124,6 +128,7 @@ class LiveRun:
             audit = evaluate(snapshot, target_version.facts(options), nodes=nodes)
         if options.explaining and self._read_to_explain(audit):
             audit = evaluate(snapshot, target_version.facts(options), nodes=nodes)
+        audit = self._with_volumes(audit)
         try:
             self._check_targets(snapshot, unread)
         except NotFoundError as error:
@@ -245,6 +250,22 @@ class LiveRun:
                 for listed in self._requests.objects(NAMESPACES, None):
                     snapshot.anti_affinity.add_namespace(listed)
         return changed
+
+    def _with_volumes(self, audit: Audit) -> Audit:
+        """Read claims, and then the volumes that they are bound to, if an answer depends on them."""
+        options, snapshot = self._options, audit.snapshot
+        if not options.needs_nodes or not volumes.decide(audit, explaining=options.explaining):
+            return audit
+        try:
+            for claim in self._requests.objects(CLAIMS, self._scope.namespace):
+                snapshot.volumes.add_claim(claim)
+            for volume in self._requests.objects(VOLUMES, None):
+                snapshot.volumes.add_volume(volume)
+            snapshot.volumes.complete = True
+        except ForbiddenError as error:
+            self._forbidden += 1
+            self._notes.append(f"{error}: volumes may keep pods where they are")
+        return msgspec.structs.replace(audit, volumes=Volumes(snapshot, audit.nodes))
 
     @contextmanager
     def _optional(self) -> Iterator[None]:

@@ -11,6 +11,7 @@ from kubectl_spread.audit.evaluation.affinity import AffinityFilter
 from kubectl_spread.audit.evaluation.counted import CountedPods
 from kubectl_spread.audit.evaluation.evaluators import ClassEvaluation, Comparison, Evaluator, KeyVerdicts
 from kubectl_spread.audit.evaluation.obstacles import Obstacles
+from kubectl_spread.audit.evaluation.volumes import Volumes
 from kubectl_spread.audit.merge.admission import admitted
 from kubectl_spread.audit.merge.admission_check import AdmissionCheck
 from kubectl_spread.audit.merge.verdicts import SEVEREST, KeyVerdict, ServerFacts, Verdict, term_verdict
@@ -113,6 +114,7 @@ class Audit(msgspec.Struct, frozen=True, eq=False):
     everyone: Sequence[PodRecord]
     nodes: NodeSets
     obstacles: Obstacles
+    volumes: Volumes
     affinity: AffinityFilter
     revisions: Revisions
     context: ServerFacts
@@ -171,6 +173,7 @@ def evaluate(snapshot: Snapshot, context: ServerFacts, *, nodes: str) -> Audit:
         everyone=everyone,
         nodes=evaluator.node_sets,
         obstacles=Obstacles(evaluator.node_sets, snapshot.capacity(), context.behaviour),
+        volumes=Volumes(snapshot, evaluator.node_sets),
         affinity=AffinityFilter(snapshot, evaluator.node_sets, context.behaviour),
         revisions=revisions,
         context=context,

@@ -35,6 +35,7 @@ class ObstacleKind(StrEnum):
     UNHEALTHY = "unhealthy"
     EXCLUDED = "excluded"
     FULL = "full"
+    VOLUME = "volume"
     CONSTRAINED = "constrained"
     REPELLED = "repelled"
 

@@ -16,7 +16,7 @@ from kubectl_spread.audit.snapshot.labelled import Labelled
 from kubectl_spread.audit.snapshot.tails import SelectorParts
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.errors import Position
-from kubectl_spread.kube.api.detail import PodCondition
+from kubectl_spread.kube.api.detail import ClaimNames, PodCondition
 from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.managedfields import FieldOwner, LabelOwner
 from kubectl_spread.kube.api.objects import ObjectRef
@@ -109,7 +109,8 @@ class OwnerRecord(msgspec.Struct, frozen=True):
 
     ``created`` is None where the workload was not read; ``revision`` is the number that a Deployment gave its
     ReplicaSet, or 0. ``replicas`` is the desired number of pods, None where the workload has no such number or was not
-    read. ``scaled`` is the last owner of ``spec.replicas``, where managedFields name one.
+    read. ``scaled`` is the last owner of ``spec.replicas``, where managedFields name one. ``claims`` are the claims of
+    its pods, None where they are not known.
     """
 
     ref: ObjectRef
@@ -120,6 +121,7 @@ class OwnerRecord(msgspec.Struct, frozen=True):
     revision: int = 0
     replicas: int | None = None
     scaled: FieldOwner | None = None
+    claims: ClaimNames | None = None
 
     @property
     def template_keys(self) -> frozenset[str]:

@@ -18,7 +18,7 @@ from kubectl_spread.audit.snapshot.records import Manifest, OwnerRecord, PodClas
 from kubectl_spread.audit.snapshot.scope import Scope, Target
 from kubectl_spread.audit.snapshot.templates import Template, held_template, template_of
 from kubectl_spread.kube.api import managedfields, sparse
-from kubectl_spread.kube.api.detail import DetailedPod
+from kubectl_spread.kube.api.detail import DetailedPod, PodWithVolumes
 from kubectl_spread.kube.api.labels import ZONE
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.sparse import SparsePod
@@ -30,6 +30,7 @@ from kubectl_spread.kube.descheduler.topologyspread import PodGroup
 from kubectl_spread.kube.scheduler import configuration, resources
 from kubectl_spread.kube.scheduler.configuration import Profile
 from kubectl_spread.kube.scheduler.resources import Amounts
+from kubectl_spread.kube.scheduler.volumebinding import ClaimedVolumes
 
 _LONGEST_NUMBER: Final = 19
 _MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
@@ -95,6 +96,7 @@ class Snapshot:
         self._requested: dict[str, dict[str, int]] = {}
         self._unknown_requests: Counter[str] = Counter()
         self.ownership = Ownership()
+        self.volumes = ClaimedVolumes()
         self.schedulers = schedulers
         self.default_selectors = DefaultSelectors(enabled=any(profile.defaults for profile in schedulers.values()))
         self._classes = PodClasses(schedulers)
@@ -133,6 +135,7 @@ class Snapshot:
             revision=_number(metadata.annotations.get(_REVISION_ANNOTATION, "")),
             replicas=workload.replicas,
             scaled=managedfields.field_owner(metadata, "f:spec", "f:replicas") if self._for_explain else None,
+            claims=workload.claims if kind in _TEMPLATE_KINDS else None,
         )
         self.ownership.add(record)
         self.default_selectors.add_owner(kind, workload)
@@ -331,6 +334,8 @@ class Snapshot:
         like, pod_class = intake.like, intake.pod_class
         if pod_class is None:
             pod_class = intake.pod_class = self._classes.of(like, intake.requests)
+        if isinstance(like, PodWithVolumes):
+            self.volumes.add_pod(like)
         keys = pod_class.unsettled_keys
         self.with_managed_fields += pod.has_managed_fields
         self.pods.append(

@@ -294,13 +294,6 @@ class Node(Object, frozen=True):
     status: Annotated[NodeStatus, 3] = NodeStatus()
 
 
-class PodTemplateSpec(Message, frozen=True):
-    """A pod template, inside a workload."""
-
-    metadata: Annotated[ObjectMeta, 1] = ObjectMeta()
-    spec: Annotated[PodSpec, 2] = PodSpec()
-
-
 class Namespace(Object, frozen=True):
     """A namespace, which is read for its labels."""
 

@@ -6,12 +6,22 @@ from typing import Annotated, Final
 
 import msgspec
 
+from kubectl_spread.kube.api.detail import ClaimNames, PodSpecWithVolumes, shared_claims
 from kubectl_spread.kube.api.fieldpath import FieldPath
-from kubectl_spread.kube.api.types import Int32, LabelSelector, Message, Object, PodTemplateSpec
+from kubectl_spread.kube.api.types import Int32, LabelSelector, Message, Object, ObjectMeta
 
-EMPTY: Final = PodTemplateSpec()
 _DEFAULT_REPLICAS: Final = 1
 _INDEXED: Final = "Indexed"
+
+
+class PodTemplateSpec(Message, frozen=True):
+    """A pod template, inside a workload."""
+
+    metadata: Annotated[ObjectMeta, 1] = ObjectMeta()
+    spec: Annotated[PodSpecWithVolumes, 2] = PodSpecWithVolumes()
+
+
+EMPTY: Final = PodTemplateSpec()
 
 
 class _Strategy(Message, frozen=True):
@@ -29,6 +39,19 @@ class _SelectingSpec(_ReplicatedSpec, frozen=True):
 
 class _DeploymentSpec(_SelectingSpec, frozen=True):
     strategy: Annotated[_Strategy, 4] = _Strategy()
+
+
+class _Ordinals(Message, frozen=True):
+    start: Annotated[Int32, 1] = 0
+
+
+class _ClaimTemplate(Message, frozen=True):
+    metadata: Annotated[ObjectMeta, 1] = ObjectMeta()
+
+
+class _StatefulSetSpec(_SelectingSpec, frozen=True):
+    volume_claim_templates: Annotated[tuple[_ClaimTemplate, ...], 4] = ()
+    ordinals: Annotated[_Ordinals, 11] = _Ordinals()
 
 
 class _ReplicationControllerSpec(_ReplicatedSpec, frozen=True):
@@ -66,6 +89,11 @@ class WorkloadObject(Object, frozen=True):
         return None
 
     @property
+    def claims(self) -> ClaimNames:
+        """The PersistentVolumeClaims of its pods."""
+        return ClaimNames(shared=shared_claims(self.template.spec.volumes))
+
+    @property
     def selector(self) -> LabelSelector | None:
         """The selector of its pods; None where it has none."""
         return None
@@ -98,7 +126,7 @@ class _Replicated(WorkloadObject, frozen=True):
 
 
 class ReplicatedWorkload(_Replicated, frozen=True):
-    """A ReplicaSet or StatefulSet."""
+    """A ReplicaSet, or a workload with its fields."""
 
     spec: Annotated[_SelectingSpec, 2] = _SelectingSpec()
 
@@ -106,6 +134,18 @@ class ReplicatedWorkload(_Replicated, frozen=True):
     def selector(self) -> LabelSelector | None:
         """The selector of its pods."""
         return self.spec.selector
+
+
+class StatefulSet(ReplicatedWorkload, frozen=True):
+    """A StatefulSet."""
+
+    spec: Annotated[_StatefulSetSpec, 2] = _StatefulSetSpec()
+
+    @property
+    def claims(self) -> ClaimNames:
+        """The PersistentVolumeClaims of its pods."""
+        templates = tuple(claim.metadata.name for claim in self.spec.volume_claim_templates)
+        return ClaimNames(templates, shared_claims(self.template.spec.volumes, templates), self.spec.ordinals.start)
 
 
 class Deployment(ReplicatedWorkload, frozen=True):
@@ -187,7 +227,7 @@ class PodTemplate(WorkloadObject, frozen=True):
 KINDS: Final[dict[tuple[str, str], type[WorkloadObject]]] = {
     ("apps", "Deployment"): Deployment,
     ("apps", "ReplicaSet"): ReplicatedWorkload,
-    ("apps", "StatefulSet"): ReplicatedWorkload,
+    ("apps", "StatefulSet"): StatefulSet,
     ("apps", "DaemonSet"): DaemonSet,
     ("batch", "Job"): Job,
     ("batch", "CronJob"): CronJob,

@@ -17,7 +17,15 @@ from typing import Final
 from kubectl_spread.kube.api import content
 from kubectl_spread.kube.api.labelindex import LabelIndex, bitmap, numbers
 from kubectl_spread.kube.api.labels import Labels
-from kubectl_spread.kube.api.types import Affinity, Node, NodeSelectorRequirement, NodeSelectorTerm, Taint, Toleration
+from kubectl_spread.kube.api.types import (
+    Affinity,
+    Node,
+    NodeSelector,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+    Taint,
+    Toleration,
+)
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler import nodeaffinity, taints
 
@@ -48,14 +56,20 @@ class NodeLabels:
         for key, value in node_selector.items():
             bits &= self._labels.value_bits(key, (value,))
         selector = nodeaffinity.required(affinity)
-        if selector is None:
-            return bits
-        matching = 0
-        for term in selector.node_selector_terms:
-            matching |= self._matching(term)
-        return bits & matching
+        return bits if selector is None else bits & self.matching(selector)
 
-    def _matching(self, term: NodeSelectorTerm) -> int:
+    def matching(self, selector: NodeSelector, *, unnamed: bool = False) -> int:
+        """Return the nodes that match one of the terms; with ``unnamed`` terms see nodes without their names."""
+        bits = 0
+        for term in selector.node_selector_terms:
+            bits |= self._matching(term, unnamed=unnamed)
+        return bits
+
+    def with_value(self, key: str, values: Iterable[str]) -> int:
+        """Return the nodes whose value for a label is one of ``values``."""
+        return self._labels.value_bits(key, values)
+
+    def _matching(self, term: NodeSelectorTerm, *, unnamed: bool) -> int:
         """Return the nodes that match a term; an empty term and a term that cannot be parsed match none."""
         if not term.match_expressions and not term.match_fields:
             return 0
@@ -63,7 +77,7 @@ class NodeLabels:
         for requirement in term.match_expressions:
             bits &= self._satisfying(requirement)
         for requirement in term.match_fields:
-            bits &= self._named(requirement)
+            bits &= self._named(requirement, unnamed=unnamed)
         return bits
 
     def _satisfying(self, requirement: NodeSelectorRequirement) -> int:
@@ -98,10 +112,10 @@ class NodeLabels:
             return values[bisect_right(limits, limit) :]
         return values[: bisect_left(limits, limit)]
 
-    def _named(self, requirement: NodeSelectorRequirement) -> int:
+    def _named(self, requirement: NodeSelectorRequirement, *, unnamed: bool) -> int:
         if requirement.key != nodeaffinity.NAME_FIELD or len(requirement.values) != 1:
             return 0
-        bits = self._names.value_bits(nodeaffinity.NAME_FIELD, requirement.values)
+        bits = 0 if unnamed else self._names.value_bits(nodeaffinity.NAME_FIELD, requirement.values)
         match requirement.operator:
             case "In":
                 return bits

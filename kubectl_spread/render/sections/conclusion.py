@@ -189,4 +189,4 @@ def _limits(explanation: Explanation) -> Iterator[str]:
     if summary.skipped:
         yield f"{figures.skipped(summary)}."
     if nodes == "listed":
-        yield "not checked: ports, volumes and other plugins of the scheduler."
+        yield "not checked: ports, volume limits and other plugins of the scheduler."

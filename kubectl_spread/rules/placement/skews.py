@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from kubectl_spread.audit.snapshot.records import PodRecord
-from kubectl_spread.diagnosis.evictions import Plan, plan
+from kubectl_spread.diagnosis.evictions import HELD, Plan, held, plan
 from kubectl_spread.diagnosis.skew import Passing, Skew, skew_of, why_wait
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import capitalized, domains, named, plural, some, value
@@ -134,7 +134,9 @@ def _soft_fix(skew: Skew, rule_input: RuleInput) -> Remedy | str:
     """Return the deletion of pods, as the scheduler prefers lower domains, or why that does not help."""
     if fix := _other_fix(skew, rule_input):
         return fix
-    pods = skew.pods[: skew.must_go]
+    if held(skew.pods, rule_input.audit):
+        return HELD
+    pods = [pod for pod in skew.pods if not rule_input.audit.volumes.of(pod).may_hold][: skew.must_go]
     deletion = _deletion(pods, skew, rule_input)
     what = f"delete {len(pods)} of these pods" if len(pods) > _NAMED else deletion.text
     text = f"{what} when convenient, because the scheduler prefers emptier domains, or use DoNotSchedule"

@@ -17,10 +17,12 @@ from kubectl_spread.kube.api.workloads import (
     Job,
     ReplicatedWorkload,
     ReplicationController,
+    StatefulSet,
     WorkloadObject,
 )
 from kubectl_spread.kube.disruption import PodDisruptionBudget
 from kubectl_spread.kube.scheduler.defaultconstraints import Service
+from kubectl_spread.kube.scheduler.volumebinding import PersistentVolume, PersistentVolumeClaim
 
 T_co = TypeVar("T_co", bound=Message, covariant=True)
 
@@ -72,12 +74,14 @@ DETAILED_PODS: Final = Resource("", "v1", "pods", "Pod", DetailedPod)
 NODES: Final = Resource("", "v1", "nodes", "Node", Node, namespaced=False)
 SERVICES: Final = Resource("", "v1", "services", "Service", Service)
 NAMESPACES: Final = Resource("", "v1", "namespaces", "Namespace", Namespace, namespaced=False)
+CLAIMS: Final = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", PersistentVolumeClaim)
+VOLUMES: Final = Resource("", "v1", "persistentvolumes", "PersistentVolume", PersistentVolume, namespaced=False)
 EVENTS: Final = Resource("", "v1", "events", "Event", Event)
 BUDGETS: Final = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", PodDisruptionBudget)
 WORKLOADS: Final[tuple[Resource[WorkloadObject], ...]] = (
     Resource("apps", "v1", "deployments", "Deployment", Deployment),
     Resource("apps", "v1", "replicasets", "ReplicaSet", ReplicatedWorkload),
-    Resource("apps", "v1", "statefulsets", "StatefulSet", ReplicatedWorkload),
+    Resource("apps", "v1", "statefulsets", "StatefulSet", StatefulSet),
     Resource("apps", "v1", "daemonsets", "DaemonSet", DaemonSet),
     Resource("batch", "v1", "jobs", "Job", Job),
     Resource("batch", "v1", "cronjobs", "CronJob", CronJob),

@@ -14,10 +14,21 @@ from kubectl_spread.kube.api.workloads import KINDS, WorkloadObject
 from kubectl_spread.kube.custom.groups import group_of, is_custom
 from kubectl_spread.kube.disruption import PodDisruptionBudget
 from kubectl_spread.kube.scheduler.defaultconstraints import Service
+from kubectl_spread.kube.scheduler.volumebinding import PersistentVolume, PersistentVolumeClaim
 from kubectl_spread.sources.decode.json_objects import Json, MalformedFieldError
 from kubectl_spread.sources.decode.listing import HEADER, LIST, METADATA
 
-Object: TypeAlias = Pod | Node | Namespace | Event | Service | PodDisruptionBudget | WorkloadObject
+Object: TypeAlias = (
+    Pod
+    | Node
+    | Namespace
+    | Event
+    | Service
+    | PodDisruptionBudget
+    | PersistentVolumeClaim
+    | PersistentVolume
+    | WorkloadObject
+)
 
 NOT_KUBERNETES: Final = "not a Kubernetes object, which has apiVersion and kind"
 _TYPES: Final[dict[tuple[str, str], type[Object]]] = {
@@ -27,6 +38,8 @@ _TYPES: Final[dict[tuple[str, str], type[Object]]] = {
     ("", "Event"): Event,
     ("", "Service"): Service,
     ("policy", "PodDisruptionBudget"): PodDisruptionBudget,
+    ("", "PersistentVolumeClaim"): PersistentVolumeClaim,
+    ("", "PersistentVolume"): PersistentVolume,
     **KINDS,
 }
 _GROUP_OF: Final[Mapping[str, str]] = {**{kind: group for group, kind in _TYPES}, LIST: ""}

@@ -12,7 +12,7 @@ import msgspec
 
 from kubectl_spread import errors
 from kubectl_spread.errors import DecodeError, Position, SourceError
-from kubectl_spread.kube.api.detail import DetailedPod
+from kubectl_spread.kube.api.detail import DetailedPod, PodWithVolumes
 from kubectl_spread.kube.api.fieldpath import POD_SPEC
 from kubectl_spread.kube.api.types import Namespace, Node, Pod
 from kubectl_spread.kube.api.unknownfields import UnknownField, unknown_fields
@@ -21,6 +21,7 @@ from kubectl_spread.kube.custom.groups import kind_name
 from kubectl_spread.kube.custom.objects import CustomObject
 from kubectl_spread.kube.disruption import PodDisruptionBudget
 from kubectl_spread.kube.scheduler.defaultconstraints import Service
+from kubectl_spread.kube.scheduler.volumebinding import PersistentVolume
 from kubectl_spread.sources import memory
 from kubectl_spread.sources.decode import documents, json_documents, json_objects
 from kubectl_spread.sources.decode.json_objects import Json, MalformedFieldError, Path
@@ -127,7 +128,7 @@ def read(
             ``ManifestReading.errors``.
     """
     ignored = (*(() if services else (Service,)), *(() if budgets else (PodDisruptionBudget,)))
-    reader = _Reader(stdin, namespace, DetailedPod if detailed else Pod, ignored)
+    reader = _Reader(stdin, namespace, DetailedPod if detailed else PodWithVolumes, ignored)
     expanded = inputs.expand(paths, recursive=recursive, stdin_name=stdin_name)
     return ManifestReading(
         reader.objects(expanded, paths),
@@ -357,7 +358,7 @@ def _digest(stored: Object) -> int:
 
 
 def _with_namespace(decoded: Object, namespace: str) -> Object:
-    if isinstance(decoded, Node | Namespace) or decoded.metadata.namespace:
+    if isinstance(decoded, Node | Namespace | PersistentVolume) or decoded.metadata.namespace:
         return decoded
     metadata = msgspec.structs.replace(decoded.metadata, namespace=namespace)
     return msgspec.structs.replace(decoded, metadata=metadata)
@@ -385,6 +386,6 @@ def _subject(raw: Json, namespace: str) -> str:
     name = metadata.get("name") if isinstance(metadata, dict) else None
     if not isinstance(name, str):
         return kind
-    if kind in ("Node", "Namespace"):
+    if kind in ("Node", "Namespace", "PersistentVolume"):
         return f"{kind} {name}"
     return f"{kind} {metadata.get('namespace') or namespace}/{name}"

@@ -138,13 +138,19 @@ class UsableNodes(Mapping[str, Usability]):
 
 
 class NodeSets:
-    """The nodes of a cluster; the domains of each distinct set of nodes are computed once."""
+    """The nodes of a cluster; the domains of each distinct set of nodes are computed once.
+
+    Attributes:
+        nodes: The nodes, by name.
+        numbers: Maps the name of each node to its number in bitmaps.
+        index: The nodes by their labels.
+    """
 
     def __init__(self, nodes: Iterable[Node], behaviour: Behaviour) -> None:
         """Take the nodes in any order; tolerations are read by ``behaviour``."""
         self.nodes = tuple(sorted(nodes, key=lambda node: node.metadata.name))
-        self._numbers = {node.metadata.name: number for number, node in enumerate(self.nodes)}
-        self._index = NodeLabels(self.nodes)
+        self.numbers = {node.metadata.name: number for number, node in enumerate(self.nodes)}
+        self.index = NodeLabels(self.nodes)
         self._taints = NodeTaints(self.nodes, behaviour)
         self._domains: dict[tuple[str, int], Domains] = {}
         self._lacking: dict[str, tuple[str, ...]] = {}
@@ -159,17 +165,17 @@ class NodeSets:
             order="deterministic",
         )
         if key not in self._placements:
-            fits = self._index.fitting(placement.node_selector, placement.affinity)
+            fits = self.index.fitting(placement.node_selector, placement.affinity)
             tolerated, first = self._taints.tolerated(placement.tolerations)
             uncordoned = self._taints.passing(placement.tolerations)
             self._placements[key] = self._outcomes.setdefault(
-                (fits, tolerated, first, uncordoned), UsableNodes(self._numbers, fits, tolerated, uncordoned)
+                (fits, tolerated, first, uncordoned), UsableNodes(self.numbers, fits, tolerated, uncordoned)
             )
         return self._placements[key]
 
     def carrying(self, keys: Iterable[str]) -> int:
         """Return the nodes that have all of some labels, as a bitmap."""
-        return self._index.carrying(keys)
+        return self.index.carrying(keys)
 
     def eligible_domains(self, constraint: Constraint, carrying: int, usable: UsableNodes) -> Domains:
         """Return the eligible domains of a pod's constraint.
@@ -191,7 +197,7 @@ class NodeSets:
         return self._domains[cache_key]
 
     def _domains_of(self, key: str, eligible: int) -> Domains:
-        having = self._index.carrying([key])
+        having = self.index.carrying([key])
         everywhere = self._domains.get((key, having))
         if everywhere is None:
             value_of = self._values_of(key, having)
@@ -215,7 +221,7 @@ class NodeSets:
 
     def labels_of(self, name: str) -> Labels:
         """Return the labels of a node."""
-        return self.nodes[self._numbers[name]].metadata.labels
+        return self.nodes[self.numbers[name]].metadata.labels
 
     def lacking(self, key: str) -> tuple[str, ...]:
         """Return the names of the nodes without a label."""

@@ -1,0 +1,213 @@
+"""Volumes: which nodes do the PersistentVolumes of a pod refuse?
+
+The claims of a pod are those of its template, or its own where it was read in detail. What could not be read refuses no
+node, and the answer says that it is unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
+from typing import Final
+
+import msgspec
+
+from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind
+from kubectl_spread.audit.snapshot.digests import digest
+from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
+from kubectl_spread.audit.snapshot.snapshot import Snapshot
+from kubectl_spread.kube.api.detail import ClaimNames
+from kubectl_spread.kube.api.objects import ObjectRef
+from kubectl_spread.kube.api.types import OwnerReference
+from kubectl_spread.kube.scheduler import volumebinding, volumezone
+from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeSets
+from kubectl_spread.kube.scheduler.volumebinding import PersistentVolume, Unresolved
+
+_NODE_AFFINITY: Final = "the node affinity of a PersistentVolume does not match"
+_ZONE: Final = "the zone of a PersistentVolume does not match"
+_NO_VOLUME: Final = "a claim is bound to a PersistentVolume that does not exist"
+UNKNOWN_CLAIMS: Final = "volumes: the pods' claims were not read"
+UNREAD: Final = "volumes: the pods' PersistentVolumeClaims and PersistentVolumes were not read"
+UNBOUND: Final = "volumes: a PersistentVolumeClaim is not bound yet, so its StorageClass decides too"
+
+
+class VolumeNodes(msgspec.Struct, frozen=True, eq=False):
+    """The nodes that the volumes of a pod refuse; pods with equal answers share one.
+
+    Attributes:
+        refusals: The nodes that each obstacle is on, as a bitmap; the first obstacle on a node is the scheduler's.
+        unknown: What is not known; "" if everything that decides was read.
+        numbers: Maps the name of each node to its number in bitmaps.
+    """
+
+    refusals: tuple[tuple[int, Obstacle], ...]
+    unknown: str
+    numbers: Mapping[str, int]
+
+    def obstacle(self, node: str) -> Obstacle | None:
+        """Return the first obstacle on a node, or None."""
+        number = self.numbers[node]
+        return next((obstacle for nodes, obstacle in self.refusals if nodes >> number & 1), None)
+
+    @property
+    def allows_all(self) -> bool:
+        """Whether the volumes are known to refuse no node."""
+        return not self.refusals and not self.unknown
+
+    @property
+    def may_hold(self) -> bool:
+        """Whether the volumes keep the pod from a node, or its claims are known and where they lead was not read."""
+        return bool(self.refusals) or self.unknown == UNREAD
+
+
+class Volumes:
+    """The answers of the filters of volumes, computed once for each distinct set of nodes."""
+
+    def __init__(self, snapshot: Snapshot, nodes: NodeSets) -> None:
+        """Answer for pods of ``snapshot`` on ``nodes``."""
+        self._snapshot = snapshot
+        self._nodes = nodes
+        self._answers: dict[object, VolumeNodes] = {}
+        self._claim_names: dict[PodClass, ClaimNames | None] = {}
+        self._refused_by: dict[str, tuple[int, int]] = {}
+        self._refused_by_content: dict[bytes, tuple[int, int]] = {}
+        self._ordinals: dict[ObjectRef, int] = {}
+        self._class_answers: dict[PodClass, VolumeNodes] = {}
+
+    def claims(self, pod: PodRecord) -> Sequence[str] | None:
+        """Return the names of the claims of a pod and of the pod that replaces it; None if they are not known."""
+        own = self._snapshot.volumes.claims_of(pod.namespace, pod.name)
+        if own is not None:
+            return own
+        names = self.claim_names(pod.pod_class)
+        return None if names is None else names.of(pod.name)
+
+    def uses_claims(self, pod: PodRecord) -> bool:
+        """Tell whether a pod is known to use claims."""
+        own = self._snapshot.volumes.claims_of(pod.namespace, pod.name)
+        return bool(self.claim_names(pod.pod_class) if own is None else own)
+
+    def claim_names(self, pod_class: PodClass) -> ClaimNames | None:
+        """Return the claims in the template of a class; None if they are not known."""
+        if pod_class not in self._claim_names:
+            record = self._snapshot.ownership.record(_ref(pod_class.namespace, pod_class.owner))
+            self._claim_names[pod_class] = None if record is None else record.claims
+        return self._claim_names[pod_class]
+
+    def of(self, pod: PodRecord) -> VolumeNodes:
+        """Return the nodes that the volumes of a pod refuse, to the pod and to the pod that replaces it."""
+        answer = self._class_answers.get(pod.pod_class)
+        if answer is not None:
+            return answer
+        own = self._snapshot.volumes.claims_of(pod.namespace, pod.name)
+        names = self.claim_names(pod.pod_class)
+        created = () if names is None else tuple(f"{template}-{pod.name}" for template in names.templates)
+        answer = self._of_claims(pod.namespace, self.claims(pod), created)
+        if own is None and not created:
+            # All pods of the class use the same claims.
+            self._class_answers[pod.pod_class] = answer
+        return answer
+
+    def of_any(self, pods: Iterable[PodRecord]) -> VolumeNodes:
+        """Return the nodes that the volumes of each of some pods refuse.
+
+        Volumes of some pods that are not known do not matter where a pod without such refuses no node more.
+        """
+        answers = list(dict.fromkeys(self.of(pod) for pod in pods))
+        if len(answers) == 1:
+            return answers[0]
+        refused = [reduce(int.__or__, (nodes for nodes, _ in answer.refusals), 0) for answer in answers]
+        common = reduce(int.__and__, refused) if refused else 0
+        obstacle = next((obstacle for answer in answers for _, obstacle in answer.refusals), None)
+        refusals = ((common, obstacle),) if common and obstacle is not None else ()
+        known = any(not answer.unknown and bits == common for answer, bits in zip(answers, refused, strict=True))
+        unknown = "" if known else next((answer.unknown for answer in answers if answer.unknown), "")
+        return self._shared(refusals, unknown)
+
+    def of_next(self, pod: PodRecord) -> VolumeNodes:
+        """Return the nodes that the volumes of one more pod like this one refuse.
+
+        A StatefulSet's next pod has the lowest ordinal that no pod has.
+        """
+        names = self.claim_names(pod.pod_class)
+        if names is None:
+            own = self._snapshot.volumes.claims_of(pod.namespace, pod.name)
+            return self._of_claims(pod.namespace, None if own else own)
+        if not names.templates:
+            return self._of_claims(pod.namespace, names.shared)
+        name = self._next_name(pod, names)
+        created = tuple(f"{template}-{name}" for template in names.templates)
+        return self._of_claims(pod.namespace, names.of(name), created)
+
+    def _next_name(self, pod: PodRecord, names: ClaimNames) -> str:
+        owner = _ref(pod.namespace, pod.pod_class.owner)
+        if owner not in self._ordinals:
+            siblings = (each for each in self._snapshot.pods if _ref(each.namespace, each.pod_class.owner) == owner)
+            taken = {each.name for each in siblings}
+            ordinal = names.start
+            while f"{owner.name}-{ordinal}" in taken:
+                ordinal += 1
+            self._ordinals[owner] = ordinal
+        return f"{owner.name}-{self._ordinals[owner]}"
+
+    def _of_claims(self, namespace: str, claims: Sequence[str] | None, created: Sequence[str] = ()) -> VolumeNodes:
+        """Return the answer to the claims with some names.
+
+        Args:
+            namespace: Their namespace.
+            claims: Their names; None if these are not known.
+            created: Those that a StatefulSet creates before the pod if they do not exist.
+        """
+        if not claims:
+            return self._shared((), UNKNOWN_CLAIMS if claims is None else "")
+        affinity = zone = 0
+        everywhere: list[str] = []
+        unknown = ""
+        for claim in claims:
+            match self._snapshot.volumes.volume_of(namespace, claim, created=claim in created):
+                case PersistentVolume() as volume:
+                    by_affinity, by_zone = self._refused(volume)
+                    affinity |= by_affinity
+                    zone |= by_zone
+                case Unresolved.UNREAD:
+                    unknown = UNREAD
+                case Unresolved.NO_CLAIM:
+                    everywhere.append(f'persistentvolumeclaim "{claim}" not found')
+                case Unresolved.NO_VOLUME:
+                    everywhere.append(_NO_VOLUME)
+                case _:
+                    unknown = unknown or UNBOUND
+        missing = ((self._nodes.index.everything, text) for text in everywhere)
+        refusals = tuple(
+            (nodes, Obstacle(ObstacleKind.VOLUME, text))
+            for nodes, text in (*missing, (affinity, _NODE_AFFINITY), (zone, _ZONE))
+            if nodes
+        )
+        return self._shared(refusals, unknown)
+
+    def _refused(self, volume: PersistentVolume) -> tuple[int, int]:
+        """Return the nodes that a volume's node affinity refuses, and those that its zone labels refuse."""
+        name = volume.metadata.name
+        if name not in self._refused_by:
+            selector, topology = volumebinding.node_selector(volume), volumezone.topology(volume.metadata.labels)
+            key = digest((selector, {key: sorted(values) for key, values in topology.items()}))
+            if key not in self._refused_by_content:
+                index = self._nodes.index
+                self._refused_by_content[key] = (
+                    index.everything & ~volumebinding.allowed(selector, index),
+                    index.everything & ~volumezone.allowed(topology, index),
+                )
+            self._refused_by[name] = self._refused_by_content[key]
+        return self._refused_by[name]
+
+    def _shared(self, refusals: tuple[tuple[int, Obstacle], ...], unknown: str) -> VolumeNodes:
+        """Return the answer, which equal answers share."""
+        key = (*((nodes, obstacle.text) for nodes, obstacle in refusals), unknown)
+        if key not in self._answers:
+            self._answers[key] = VolumeNodes(refusals, unknown, self._nodes.numbers)
+        return self._answers[key]
+
+
+def _ref(namespace: str, owner: OwnerReference | None) -> ObjectRef:
+    """Return the reference to an owner; a pod without one has that of no object."""
+    return ObjectRef(namespace, owner.kind, owner.name) if owner else ObjectRef(namespace, "", "")

@@ -1,0 +1,133 @@
+"""Volume binding: which volumes are the claims of a pod bound to, and which nodes can reach these?
+
+Claims that are bound to a volume are what decides for running pods. For a claim that is not bound, a StorageClass and
+its provisioner decide, and neither is read. Like the scheduler, this takes a claim that names a volume for bound; the
+scheduler also waits until the claim has the annotation ``pv.kubernetes.io/bind-completed``, which takes a moment.
+
+Source: kubernetes v1.37.1 pkg/scheduler/framework/plugins/volumebinding/binder.go, checkBoundClaims, and
+staging/src/k8s.io/component-helpers/storage/volume/helpers.go, CheckNodeAffinity.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from typing import Annotated
+
+import msgspec
+
+from kubectl_spread.kube.api.detail import PodWithVolumes, shared_claims
+from kubectl_spread.kube.api.types import Message, NodeSelector, Object, ObjectMeta
+from kubectl_spread.kube.scheduler.nodeindex import NodeLabels
+
+
+class PersistentVolumeClaimSpec(Message, frozen=True):
+    """The volume that a claim is bound to; "" while it is not bound."""
+
+    volume_name: Annotated[str, 3] = ""
+
+
+class PersistentVolumeClaim(Object, frozen=True):
+    """A claim to a volume."""
+
+    spec: Annotated[PersistentVolumeClaimSpec, 2] = PersistentVolumeClaimSpec()
+
+
+class VolumeNodeAffinity(Message, frozen=True):
+    """The nodes that can reach a volume; without ``required`` all nodes can."""
+
+    required: Annotated[NodeSelector | None, 1] = None
+
+
+class PersistentVolumeSpec(Message, frozen=True):
+    """The part of a volume's spec that filters nodes."""
+
+    node_affinity: Annotated[VolumeNodeAffinity | None, 9] = None
+
+
+class PersistentVolume(Object, frozen=True):
+    """A volume."""
+
+    spec: Annotated[PersistentVolumeSpec, 2] = PersistentVolumeSpec()
+
+
+class Unresolved(Enum):
+    """Why a claim leads to no volume: it is not bound, something was not read, or the API server does not have it."""
+
+    UNBOUND = auto()
+    UNREAD = auto()
+    NO_CLAIM = auto()
+    NO_VOLUME = auto()
+
+
+class ClaimedVolumes:
+    """The claims and volumes that were read, and the claims of the pods that were read with their volumes.
+
+    Attributes:
+        complete: Whether all claims of the pods' namespaces, and all volumes, were read.
+    """
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self.complete = False
+        self._claims: dict[tuple[str, str], str] = {}
+        self._namespaces: set[str] = set()
+        self._volumes: dict[str, PersistentVolume] = {}
+        self._reads_pods = False
+        self._claims_of: dict[tuple[str, str], tuple[str, ...]] = {}
+
+    def add_pod(self, pod: PodWithVolumes) -> None:
+        """Store the names of a pod's claims.
+
+        The claim of an ephemeral volume counts while the pod is pending: a pod that replaces it gets another claim.
+
+        Source: kubernetes v1.37.1 staging/src/k8s.io/component-helpers/storage/ephemeral/ephemeral.go, VolumeClaimName.
+        """
+        metadata, volumes = pod.metadata, pod.spec.volumes
+        ephemeral = () if pod.spec.node_name else (volume.name for volume in volumes if volume.is_ephemeral)
+        claims = (*shared_claims(volumes), *(f"{metadata.name}-{name}" for name in ephemeral))
+        self._reads_pods = True
+        if claims:
+            self._claims_of[metadata.namespace, metadata.name] = claims
+
+    def claims_of(self, namespace: str, pod: str) -> tuple[str, ...] | None:
+        """Return the names of the claims of a pod; None if pods were read without their volumes."""
+        return self._claims_of.get((namespace, pod), ()) if self._reads_pods else None
+
+    def add_claim(self, claim: PersistentVolumeClaim) -> None:
+        """Store the name of the volume that a claim is bound to."""
+        self._claims[claim.metadata.namespace, claim.metadata.name] = claim.spec.volume_name
+        self._namespaces.add(claim.metadata.namespace)
+
+    def add_volume(self, volume: PersistentVolume) -> None:
+        """Store a volume, with only its labels."""
+        self._volumes[volume.metadata.name] = msgspec.structs.replace(
+            volume, metadata=ObjectMeta(name=volume.metadata.name, labels=volume.metadata.labels)
+        )
+
+    def volume_of(self, namespace: str, claim: str, *, created: bool = False) -> PersistentVolume | Unresolved:
+        """Return the volume that a claim is bound to, or why there is none.
+
+        Args:
+            namespace: The namespace of the claim.
+            claim: Its name.
+            created: Whether a StatefulSet creates the claim if it does not exist.
+        """
+        name = self._claims.get((namespace, claim))
+        if name is None and created:
+            return Unresolved.UNBOUND if self.complete or namespace in self._namespaces else Unresolved.UNREAD
+        if name is None:
+            return Unresolved.NO_CLAIM if self.complete else Unresolved.UNREAD
+        if not name:
+            return Unresolved.UNBOUND
+        return self._volumes.get(name) or (Unresolved.NO_VOLUME if self.complete else Unresolved.UNREAD)
+
+
+def node_selector(volume: PersistentVolume) -> NodeSelector | None:
+    """Return the selector of the nodes that can reach a volume; None: all can."""
+    affinity = volume.spec.node_affinity
+    return None if affinity is None else affinity.required
+
+
+def allowed(selector: NodeSelector | None, nodes: NodeLabels) -> int:
+    """Return the nodes that a volume's selector matches; it sees their labels, but not their names."""
+    return nodes.everything if selector is None else nodes.matching(selector, unnamed=True)

@@ -1,0 +1,241 @@
+"""The volumes of pods: the nodes that they refuse, and the answers that depend on them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kubectl_spread.audit.evaluation import volumes
+from kubectl_spread.audit.evaluation.evaluate import Audit
+from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind
+from kubectl_spread.audit.snapshot.records import PodRecord
+from kubectl_spread.diagnosis.volumes import decide
+from tests.audits import as_json, audit, deployment, explained
+from tests.builders import (
+    ZONE,
+    Json,
+    claim_json,
+    constraint,
+    node_json,
+    pod_json,
+    requirement,
+    using_claim,
+    volume_json,
+)
+
+NODES = [node_json(name) for name in ("a1", "b1", "c1")]
+NODE_AFFINITY = Obstacle(ObstacleKind.VOLUME, "the node affinity of a PersistentVolume does not match")
+OTHER_ZONE = Obstacle(ObstacleKind.VOLUME, "the zone of a PersistentVolume does not match")
+
+
+def stateful_set(name: str = "db", **spec: object) -> Json:
+    workload = deployment(name, kind="StatefulSet", constraints=[constraint()])
+    workload["spec"] |= {"volumeClaimTemplates": [{"metadata": {"name": "data"}}], **spec}
+    return workload
+
+
+def db(ordinal: int, node: str = "a1") -> Json:
+    claim = using_claim(f"data-db-{ordinal}")
+    return pod_json(f"db-{ordinal}", node=node, owner="StatefulSet/db", constraints=[constraint()], volumes=[claim])
+
+
+def check(*objects: Json) -> Audit:
+    """Return an audit of pods that were not read in detail."""
+    return audit(*NODES, *objects, detailed=False)
+
+
+def zonal(name: str, zone: str) -> Json:
+    return volume_json(name, requirement(ZONE, "In", zone))
+
+
+def bound(ordinal: int, zone: str) -> list[Json]:
+    """Return the claim of a StatefulSet's pod, and the volume in a zone that it is bound to."""
+    return [claim_json(f"data-db-{ordinal}", f"pv-{ordinal}"), zonal(f"pv-{ordinal}", zone)]
+
+
+def record(evaluation: Audit, name: str) -> PodRecord:
+    (pod,) = [pod for pod in evaluation.pods if pod.name == name]
+    return pod
+
+
+def obstacles(evaluation: Audit, name: str) -> list[Obstacle | None]:
+    answer = evaluation.volumes.of(record(evaluation, name))
+    return [answer.obstacle(node["metadata"]["name"]) for node in NODES]
+
+
+def test_the_volume_of_a_stateful_sets_pod_keeps_it_in_its_zone() -> None:
+    evaluation = check(stateful_set(), db(0), db(1, "b1"), *bound(0, "a"), *bound(1, "b"))
+    assert obstacles(evaluation, "db-0") == [None, NODE_AFFINITY, NODE_AFFINITY]
+    assert obstacles(evaluation, "db-1") == [NODE_AFFINITY, None, NODE_AFFINITY]
+    assert evaluation.volumes.of(record(evaluation, "db-0")).unknown == ""
+
+
+def test_a_zone_label_keeps_pods_in_its_zones() -> None:
+    labelled = volume_json("pv-0", labels={ZONE: "a__b"})
+    evaluation = check(stateful_set(), db(0), claim_json("data-db-0", "pv-0"), labelled)
+    assert obstacles(evaluation, "db-0") == [None, None, OTHER_ZONE]
+
+
+def test_node_affinity_is_asked_before_zone_labels() -> None:
+    both = volume_json("pv-0", requirement(ZONE, "In", "a"), labels={ZONE: "b"})
+    evaluation = check(stateful_set(), db(0), claim_json("data-db-0", "pv-0"), both)
+    assert obstacles(evaluation, "db-0") == [OTHER_ZONE, NODE_AFFINITY, NODE_AFFINITY]
+
+
+def test_pods_with_equal_answers_share_one() -> None:
+    evaluation = audit(
+        *NODES, stateful_set(), db(0), db(1), db(2, "b1"), *bound(0, "a"), *bound(1, "a"), *bound(2, "b")
+    )
+    first, second, third = (evaluation.volumes.of(record(evaluation, f"db-{ordinal}")) for ordinal in range(3))
+    assert first is second
+    assert first is not third
+
+
+@pytest.mark.parametrize(
+    ("objects", "unknown"),
+    [
+        pytest.param([], volumes.UNREAD, id="nothing was read"),
+        pytest.param([claim_json("data-db-0", "pv-0")], volumes.UNREAD, id="the volume was not read"),
+        pytest.param([claim_json("data-db-0")], volumes.UNBOUND, id="the claim is not bound"),
+        pytest.param([claim_json("data-db-0", "pv-0"), volume_json("pv-0")], "", id="a volume for all nodes"),
+    ],
+)
+def test_what_is_not_known_refuses_no_node(objects: list[Json], unknown: str) -> None:
+    evaluation = check(stateful_set(), db(0), *objects)
+    answer = evaluation.volumes.of(record(evaluation, "db-0"))
+    assert (answer.refusals, answer.unknown) == ((), unknown)
+    assert answer.may_hold is (unknown == volumes.UNREAD)
+
+
+def test_objects_that_do_not_exist() -> None:
+    """A StatefulSet creates a missing claim again. Nothing creates a claim that a template names, or a volume."""
+    workload = stateful_set()
+    workload["spec"]["template"]["spec"]["volumes"] = [using_claim("assets", name="www")]
+    evaluation = check(workload, db(0), db(1), claim_json("assets", "pv"), claim_json("data-db-1", "gone"))
+    evaluation.snapshot.volumes.complete = True
+    assert {each.text for each in obstacles(evaluation, "db-1") if each} == {
+        "a claim is bound to a PersistentVolume that does not exist"
+    }
+    only_template = check(stateful_set(), db(0))
+    only_template.snapshot.volumes.complete = True
+    assert only_template.volumes.of(record(only_template, "db-0")).unknown == volumes.UNBOUND
+    without_claim = audit(*NODES, pod_json(volumes=[using_claim("assets")]))
+    without_claim.snapshot.volumes.complete = True
+    assert {each.text for each in obstacles(without_claim, "web-1") if each} == {
+        'persistentvolumeclaim "assets" not found'
+    }
+
+
+def test_the_claims_of_pods_without_a_known_template_are_unknown() -> None:
+    """Pods that are read in detail have their own; one more pod may have others."""
+    only_pods = check(db(0), *bound(0, "a"))
+    assert only_pods.volumes.of(record(only_pods, "db-0")).unknown == volumes.UNKNOWN_CLAIMS
+    evaluation = audit(*NODES, db(0), *bound(0, "a"))
+    assert obstacles(evaluation, "db-0") == [None, NODE_AFFINITY, NODE_AFFINITY]
+    assert evaluation.volumes.of_next(record(evaluation, "db-0")).unknown == volumes.UNKNOWN_CLAIMS
+
+
+def test_several_pods_are_kept_from_the_nodes_that_refuse_them_all() -> None:
+    evaluation = check(stateful_set(), db(0), db(1), db(2), *bound(0, "a"), *bound(1, "b"), *bound(2, "a"))
+    pods = [record(evaluation, f"db-{ordinal}") for ordinal in range(3)]
+    answer = evaluation.volumes.of_any(pods)
+    assert [answer.obstacle(node["metadata"]["name"]) for node in NODES] == [None, None, NODE_AFFINITY]
+    both_in_a = evaluation.volumes.of_any([pods[0], pods[2]])
+    assert [both_in_a.obstacle(name) for name in ("a1", "b1")] == [None, NODE_AFFINITY]
+
+
+def test_the_next_pod_of_a_stateful_set_has_the_lowest_free_ordinal() -> None:
+    """Its claim is still bound where an earlier pod of this ordinal ran; a new claim is not bound yet."""
+    objects = [stateful_set(), db(0), db(2), *bound(0, "a"), *bound(2, "a")]
+    evaluation = check(*objects, *bound(1, "c"))
+    answer = evaluation.volumes.of_next(record(evaluation, "db-0"))
+    assert [answer.obstacle(name) for name in ("a1", "b1", "c1")] == [NODE_AFFINITY, NODE_AFFINITY, None]
+    new = check(*objects)
+    new.snapshot.volumes.complete = True
+    assert new.volumes.of_next(record(new, "db-0")).unknown == volumes.UNBOUND
+    later = check(stateful_set(ordinals={"start": 2}), db(2), *bound(2, "a"), *bound(3, "b"))
+    answer = later.volumes.of_next(record(later, "db-2"))
+    assert [answer.obstacle(name) for name in ("a1", "b1")] == [NODE_AFFINITY, None]
+
+
+def test_the_next_pod_of_a_deployment_uses_the_same_claim() -> None:
+    workload = deployment(constraints=[constraint()], volumes=[using_claim("assets")])
+    replica_set = deployment("web-1", kind="ReplicaSet", owner="Deployment/web", volumes=[using_claim("assets")])
+    pod = pod_json(node="a1", owner="ReplicaSet/web-1", constraints=[constraint()])
+    evaluation = check(workload, replica_set, pod, claim_json("assets", "pv"), zonal("pv", "a"))
+    answer = evaluation.volumes.of_next(record(evaluation, "web-1"))
+    assert [answer.obstacle(name) for name in ("a1", "b1")] == [None, NODE_AFFINITY]
+
+
+def test_explain_names_the_nodes_that_volumes_refuse() -> None:
+    """Pending pods of one template differ by their volumes; the spread constraint is asked after these."""
+    objects = [*NODES, stateful_set(), *(db(ordinal, "") for ordinal in range(2)), *bound(0, "a"), *bound(1, "b")]
+    (first, second) = explained(audit(*objects))["waiting"]
+    assert (first["pods"], first["allowed"], second["pods"], second["allowed"]) == (["db-0"], ["a1"], ["db-1"], ["b1"])
+    assert first["refused"] == [{"filter": "volumes", "reason": NODE_AFFINITY.text, "nodes": ["b1", "c1"]}]
+
+
+def test_explain_says_that_volumes_were_not_read() -> None:
+    (only,) = explained(audit(*NODES, stateful_set(), db(0, "")))["waiting"]
+    assert only["unknown"] == [volumes.UNREAD]
+
+
+def skewed(*objects: Json) -> Any:
+    """Return the finding about three pods in zone a."""
+    (finding,) = [
+        finding
+        for finding in as_json(check(stateful_set(), *(db(ordinal) for ordinal in range(3)), *objects))["findings"]
+        if finding["code"] == "SPR301"
+    ]
+    return finding
+
+
+def test_a_skew_that_volumes_keep_cannot_be_closed() -> None:
+    finding = skewed(*bound(0, "a"), *bound(1, "a"), *bound(2, "a"))
+    assert finding["severity"] == "info"
+    assert f"No node of a lower domain takes a pod (2 nodes: {NODE_AFFINITY.text})." in finding["message"]
+    assert "commands" not in finding
+
+
+def test_pods_whose_volumes_were_not_read_are_not_deleted() -> None:
+    finding = skewed()
+    assert (finding["severity"], finding["fix"]) == (
+        "warning",
+        "No eviction is sure to help: PersistentVolumes may keep replacements where the pods are.",
+    )
+    assert "commands" not in finding
+
+
+def test_pods_that_can_move_are_deleted_and_others_are_not() -> None:
+    """Two of the three claims are bound to volumes that every node reaches."""
+    anywhere = [claim_json("data-db-1", "nfs"), claim_json("data-db-2", "nfs"), volume_json("nfs")]
+    finding = skewed(*bound(0, "a"), *anywhere)
+    assert finding["severity"] == "warning"
+    assert finding["commands"] == ["kubectl delete pod -n default db-1 db-2"]
+
+
+def test_explain_names_volumes_as_the_cause_of_a_skew() -> None:
+    objects = [*NODES, stateful_set(), *(db(ordinal) for ordinal in range(3)), *bound(0, "a"), *bound(1, "a")]
+    (cause,) = [each for each in explained(audit(*objects, *bound(2, "a")))["causes"] if each["cause"] == "volumes"]
+    assert cause["confidence"] == "certain"
+
+
+@pytest.mark.parametrize(
+    ("objects", "in_question"),
+    [
+        pytest.param([stateful_set(), db(0), db(1)], True, id="an uneven StatefulSet with claims"),
+        pytest.param([stateful_set(volumeClaimTemplates=[]), db(0), db(1)], False, id="it has no claims"),
+        pytest.param([stateful_set(), db(0), db(1, "b1"), db(2, "c1")], False, id="it is even"),
+        pytest.param([db(0), db(1)], False, id="pods without claims"),
+    ],
+)
+def test_volumes_are_read_only_if_they_decide(objects: list[Json], *, in_question: bool) -> None:
+    assert decide(check(*objects), explaining=False) is in_question
+
+
+def test_explain_reads_the_volumes_of_even_workloads() -> None:
+    assert decide(audit(*NODES, stateful_set(), db(0)), explaining=True)
+    assert not decide(
+        audit(*NODES, stateful_set(), pod_json("db-0", node="a1", owner="StatefulSet/db")), explaining=True
+    )
