@@ -181,6 +181,64 @@ def test_explain_says_that_volumes_were_not_read() -> None:
     assert only["unknown"] == [volumes.UNREAD]
 
 
+def exposed(*objects: Json) -> list[tuple[str, str, str]]:
+    """Return the code, the severity and the last sentence of each finding about pods in one domain."""
+    return [
+        (finding["code"], finding["severity"], finding["message"].split(". ", 1)[1])
+        for finding in as_json(check(*objects))["findings"]
+        if finding["code"] in ("SPR501", "SPR502", "SPR503")
+    ]
+
+
+def unconstrained(*volumes: Json) -> list[Json]:
+    """Return a StatefulSet without constraints, and its two pods on node a1."""
+    workload = deployment("db", kind="StatefulSet", labels={"app": "db"}, replicas=2)
+    workload["spec"] |= {"volumeClaimTemplates": [{"metadata": {"name": "data"}}]}
+    pods = [pod_json(f"db-{n}", node="a1", owner="StatefulSet/db", labels={"app": "db"}) for n in range(2)]
+    return [workload, *pods, *volumes]
+
+
+def test_pods_whose_volumes_keep_them_on_a_node_are_a_note() -> None:
+    kept = "No other node is known to take one (2 nodes: the node affinity of a PersistentVolume does not match)."
+    assert exposed(*unconstrained(*bound(0, "a"), *bound(1, "a"))) == [("SPR501", "info", kept)]
+
+
+def test_volumes_that_were_not_read_are_a_note() -> None:
+    unknown = f"No other node is known to take one (2 nodes: {volumes.UNREAD})."
+    assert exposed(*unconstrained()) == [("SPR501", "info", unknown)]
+    only_pods = [each for each in unconstrained() if each["kind"] == "Pod"]
+    unknown_owner = f"No other node is known to take one (2 nodes: {volumes.UNKNOWN_CLAIMS})."
+    assert exposed(*only_pods) == [("SPR501", "info", unknown_owner)]
+
+
+def test_one_pod_whose_volume_allows_another_node_is_enough_for_a_warning() -> None:
+    anywhere = [claim_json("data-db-1", "nfs"), volume_json("nfs")]
+    assert exposed(*unconstrained(*bound(0, "a"), *anywhere)) == [("SPR501", "warning", "Node b1 could take one.")]
+    assert exposed(*unconstrained(*anywhere)) == [("SPR501", "warning", "Node b1 could take one.")]
+
+
+def majority(*volumes: Json) -> list[tuple[str, str, str]]:
+    """Return the findings about four pods in zone a and one in zone b; two have to move for an even spread."""
+    workload = deployment("db", kind="StatefulSet", labels={"app": "db"}, replicas=5)
+    workload["spec"] |= {"volumeClaimTemplates": [{"metadata": {"name": "data"}}]}
+    nodes = ["a1", "a1", "a1", "a1", "b1"]
+    pods = [
+        pod_json(f"db-{number}", node=node, owner="StatefulSet/db", labels={"app": "db"})
+        for number, node in enumerate(nodes)
+    ]
+    return exposed(workload, *pods, *volumes)
+
+
+def test_a_majority_that_volumes_keep_is_no_finding() -> None:
+    """As many pods have to be able to move as are too many."""
+    nfs = volume_json("nfs")
+    anywhere = [claim_json(f"data-db-{number}", "nfs") for number in range(5)]
+    assert [code for code, _, _ in majority(nfs, *anywhere)] == ["SPR503"]
+    assert [code for code, _, _ in majority(nfs, *anywhere[:2], *bound(2, "a"), *bound(3, "a"))] == ["SPR503"]
+    assert majority(nfs, *anywhere[:1], *bound(1, "a"), *bound(2, "a"), *bound(3, "a")) == []
+    assert majority() == []
+
+
 def skewed(*objects: Json) -> Any:
     """Return the finding about three pods in zone a."""
     (finding,) = [
@@ -227,7 +285,8 @@ def test_explain_names_volumes_as_the_cause_of_a_skew() -> None:
         pytest.param([stateful_set(), db(0), db(1)], True, id="an uneven StatefulSet with claims"),
         pytest.param([stateful_set(volumeClaimTemplates=[]), db(0), db(1)], False, id="it has no claims"),
         pytest.param([stateful_set(), db(0), db(1, "b1"), db(2, "c1")], False, id="it is even"),
-        pytest.param([db(0), db(1)], False, id="pods without claims"),
+        pytest.param([db(0), db(1)], False, id="pods whose claims are not known"),
+        pytest.param(unconstrained(), True, id="a StatefulSet on one node"),
     ],
 )
 def test_volumes_are_read_only_if_they_decide(objects: list[Json], *, in_question: bool) -> None:

@@ -103,10 +103,12 @@ def test_missing_volumes_matter_only_to_uneven_pods_with_claims() -> None:
     output = "claims or PersistentVolumes are not in what was read: volumes may keep pods where they are"
     data = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
     nodes = [node_json("a1"), node_json("b1")]
-    pods = [pod_json(f"db-{n}", node="a1", owner="ReplicaSet/db", constraints=[constraint()]) for n in range(2)]
-    with_claims = deployment("db", kind="ReplicaSet", volumes=data)
-    assert output in names(*nodes, *pods, with_claims)
-    assert output not in names(*nodes, *pods, deployment("db", kind="ReplicaSet"))
-    assert output not in names(*nodes, pods[0], pod_json("db-1", node="b1", owner="ReplicaSet/db"), with_claims)
-    volume = volume_json("pv", requirement(ZONE, "In", "a"))
-    assert output not in names(*nodes, *pods, with_claims, claim_json("data", "pv"), volume)
+
+    def db(number: int, node: str, *volumes: Json) -> Json:
+        return pod_json(f"db-{number}", node=node, owner="ReplicaSet/db", constraints=[constraint()], volumes=volumes)
+
+    uneven = [*nodes, db(0, "a1", *data), db(1, "a1", *data)]
+    assert output in names(*uneven)
+    assert output not in names(*nodes, db(0, "a1"), db(1, "a1"))
+    assert output not in names(*nodes, db(0, "a1", *data), db(1, "b1", *data))
+    assert output not in names(*uneven, claim_json("data", "pv"), volume_json("pv", requirement(ZONE, "In", "a")))

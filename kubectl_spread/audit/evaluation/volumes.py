@@ -120,8 +120,8 @@ class Volumes:
         common = reduce(int.__and__, refused) if refused else 0
         obstacle = next((obstacle for answer in answers for _, obstacle in answer.refusals), None)
         refusals = ((common, obstacle),) if common and obstacle is not None else ()
-        known = any(not answer.unknown and bits == common for answer, bits in zip(answers, refused, strict=True))
-        unknown = "" if known else next((answer.unknown for answer in answers if answer.unknown), "")
+        certain = any(not answer.unknown and bits == common for answer, bits in zip(answers, refused, strict=True))
+        unknown = "" if certain else next((answer.unknown for answer in answers if answer.unknown), "")
         return self._shared(refusals, unknown)
 
     def of_next(self, pod: PodRecord) -> VolumeNodes:
