@@ -5,7 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from kubectl_spread.kube.api.fieldpath import FieldPath
-from kubectl_spread.kube.api.types import ObjectMeta, PodTemplateSpec
+from kubectl_spread.kube.api.types import ObjectMeta
+from kubectl_spread.kube.api.workloads import PodTemplateSpec
 
 
 class HeldTemplate(msgspec.Struct, frozen=True):

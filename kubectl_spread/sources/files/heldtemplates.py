@@ -9,7 +9,8 @@ from typing import Any, Final
 import msgspec
 
 from kubectl_spread.kube.api.fieldpath import FieldPath, MapKey
-from kubectl_spread.kube.api.types import PodTemplateSpec, TopologySpreadConstraint
+from kubectl_spread.kube.api.types import TopologySpreadConstraint
+from kubectl_spread.kube.api.workloads import PodTemplateSpec
 from kubectl_spread.kube.custom.controllers import is_known, replicas_of
 from kubectl_spread.kube.custom.groups import group_of, is_custom
 from kubectl_spread.kube.custom.objects import HeldTemplate, Unevaluated
