@@ -83,6 +83,11 @@ def test_node_affinity_is_asked_before_zone_labels() -> None:
     assert obstacles(evaluation, "db-0") == [OTHER_ZONE, NODE_AFFINITY, NODE_AFFINITY]
 
 
+def test_a_pod_of_a_capture_without_its_volumes_has_the_claims_of_its_template() -> None:
+    evaluation = audit(*NODES, *unconstrained(*bound(0, "a"), *bound(1, "a")))
+    assert obstacles(evaluation, "db-0") == [None, NODE_AFFINITY, NODE_AFFINITY]
+
+
 def test_pods_with_equal_answers_share_one() -> None:
     evaluation = audit(
         *NODES, stateful_set(), db(0), db(1), db(2, "b1"), *bound(0, "a"), *bound(1, "a"), *bound(2, "b")
@@ -295,6 +300,5 @@ def test_volumes_are_read_only_if_they_decide(objects: list[Json], *, in_questio
 
 def test_explain_reads_the_volumes_of_even_workloads() -> None:
     assert decide(audit(*NODES, stateful_set(), db(0)), explaining=True)
-    assert not decide(
-        audit(*NODES, stateful_set(), pod_json("db-0", node="a1", owner="StatefulSet/db")), explaining=True
-    )
+    without_claims = [stateful_set(volumeClaimTemplates=[]), pod_json("db-0", node="a1", owner="StatefulSet/db")]
+    assert not decide(audit(*NODES, *without_claims), explaining=True)

@@ -77,15 +77,15 @@ class Volumes:
     def claims(self, pod: PodRecord) -> Sequence[str] | None:
         """Return the names of the claims of a pod and of the pod that replaces it; None if they are not known."""
         own = self._snapshot.volumes.claims_of(pod.namespace, pod.name)
-        if own is not None:
-            return own
         names = self.claim_names(pod.pod_class)
-        return None if names is None else names.of(pod.name)
+        if names is None:
+            return own
+        return tuple(dict.fromkeys((*(own or ()), *names.of(pod.name))))
 
     def uses_claims(self, pod: PodRecord) -> bool:
         """Tell whether a pod is known to use claims."""
         own = self._snapshot.volumes.claims_of(pod.namespace, pod.name)
-        return bool(self.claim_names(pod.pod_class) if own is None else own)
+        return bool(own or self.claim_names(pod.pod_class))
 
     def claim_names(self, pod_class: PodClass) -> ClaimNames | None:
         """Return the claims in the template of a class; None if they are not known."""
