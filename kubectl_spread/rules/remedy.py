@@ -21,6 +21,7 @@ PIPES: Final = (">", "|", "&&")
 _FILTERS: Final = ("merge", "unmerge")
 """Commands of the plugin that read a file and no cluster."""
 _DELETE: Final = ("kubectl", "delete", "pod", "-n")
+_DELETE_SEVERAL: Final = ("kubectl", "delete", "pod", "--wait=false", "-n")
 _DELETE_IF_PRESENT: Final = ("kubectl", "delete", "pod", "--ignore-not-found", "-n")
 _RESTARTABLE: Final = ("Deployment", "StatefulSet", "DaemonSet")
 _COSTS: Final = {
@@ -130,13 +131,17 @@ def _pods_of(rule_input: RuleInput) -> tuple[PodRecord, ...]:
 
 
 def delete(namespace: str, pods: Sequence[str]) -> tuple[str, ...]:
-    """Return the command that deletes pods, which their owner replaces."""
-    return (*_DELETE, namespace, *pods)
+    """Return the command that deletes pods, which their owner replaces.
+
+    For several pods it does not wait: while kubectl 1.32 waits for one, a StatefulSet may replace another under the
+    same name, and kubectl takes the new pod for the old one.
+    """
+    return (*(_DELETE if len(pods) == 1 else _DELETE_SEVERAL), namespace, *pods)
 
 
 def deleted_pods(command: Sequence[str]) -> tuple[str, ...]:
     """Return the pods that a command deletes; none for a command that deletes no pods."""
-    for beginning in (_DELETE, _DELETE_IF_PRESENT):
+    for beginning in (_DELETE, _DELETE_SEVERAL, _DELETE_IF_PRESENT):
         if tuple(command[: len(beginning)]) == beginning:
             return tuple(command[len(beginning) + 1 :])
     return ()

@@ -98,7 +98,7 @@ def test_pods_of_all_workloads_suffice_where_those_of_one_do_not() -> None:
     )
     for finding in findings_by_workload.values():
         assert finding["fix"] == fix
-        assert finding["commands"] == ["kubectl delete pod -n default shard-1 shard-2"]
+        assert finding["commands"] == ["kubectl delete pod --wait=false -n default shard-1 shard-2"]
 
 
 def test_pending_and_terminating_pods_are_not_named() -> None:

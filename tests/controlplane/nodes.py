@@ -6,7 +6,8 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import urllib3
@@ -75,10 +76,10 @@ def run_pods(client: ApiClient) -> int:
     return len(starting)
 
 
-def finish_deletions(client: ApiClient) -> int:
-    """Remove every pod that is being deleted, as a kubelet does at its end; return how many."""
-    pods = _bound_pods(client)
-    ending = [pod for pod in pods if "deletionTimestamp" in pod["metadata"]]
+def finish_deletions(client: ApiClient, after: timedelta = timedelta()) -> int:
+    """Remove every pod that was deleted this long ago, as a kubelet does at its end; return how many."""
+    latest = datetime.now(UTC) - after
+    ending = [pod for pod in _bound_pods(client) if (deleted := _deleted(pod)) and deleted <= latest]
 
     def remove(pod: Object) -> None:
         at_once = {
@@ -102,6 +103,7 @@ class FakeKubelet:
         self._client = client
         self._deletions = deletions
         self._interval = interval
+        self._after = timedelta()
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -130,11 +132,20 @@ class FakeKubelet:
             if was_running:
                 self.start()
 
+    @contextmanager
+    def slow(self, after: timedelta) -> Iterator[None]:
+        """Keep deleted pods for some time inside a ``with`` block."""
+        self._after = after
+        try:
+            yield
+        finally:
+            self._after = timedelta()
+
     def _work(self) -> None:
         while not self._stopping.wait(self._interval):
             self._try(run_pods)
             if self._deletions:
-                self._try(finish_deletions)
+                self._try(partial(finish_deletions, after=self._after))
 
     def _try(self, work: Callable[[ApiClient], int]) -> None:
         """Do a part of the work, which is tried again if it fails; pytest shows the error where a test fails too."""
@@ -142,7 +153,7 @@ class FakeKubelet:
             work(self._client)
         except (ApiError, urllib3.exceptions.HTTPError) as error:
             # The apiserver restarts, or refuses a pod that a test has written to etcd.
-            print(f"fake kubelet: {work.__name__}: {error!r}", file=sys.stderr)
+            print(f"fake kubelet: {work}: {error!r}", file=sys.stderr)
 
 
 @contextmanager
@@ -159,6 +170,15 @@ def _bound_pods(client: ApiClient, *selectors: str) -> list[dict[str, Any]]:
     selector = ",".join(["spec.nodeName!=", *selectors])
     pods: list[dict[str, Any]] = client.get("/api/v1/pods", fieldSelector=selector)["items"]
     return pods
+
+
+def _deleted(pod: Object) -> datetime | None:
+    """Return the second in which a pod was deleted; None for others."""
+    metadata = pod["metadata"]
+    if "deletionTimestamp" not in metadata:
+        return None
+    grace = timedelta(seconds=metadata.get("deletionGracePeriodSeconds", 0))
+    return datetime.fromisoformat(metadata["deletionTimestamp"]) - grace
 
 
 def _path(pod: Object) -> str:

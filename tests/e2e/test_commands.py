@@ -7,6 +7,7 @@ import shlex
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
@@ -43,6 +44,10 @@ _IN_A_ROLLOUT: Final = ("bad-older-revision", "bad-uneven-after-the-rollout", "b
 """Examples with pods of two revisions, which controllers would not leave as they are: see ``test_old_revisions``."""
 _LATE: Final = ("SPR105",)
 """Rules about labels that came after the pods, so that the pod template does not have them."""
+_ENDING: Final = timedelta(seconds=3)
+"""The time that deleted pods need to end. Where a StatefulSet replaces a pod in the instant between two requests of
+kubectl delete (1.32), its wait does not end.
+"""
 _SETTLED: Final = 120
 """Seconds: controllers and the scheduler wait up to 30 each before they watch a restarted API server again."""
 _FIXED: Final = ("Pod", "Job")
@@ -92,7 +97,8 @@ class Ward:
     def shell(self, script: str, directory: Path, namespace: str) -> None:
         """Run lines as somebody who pastes them, and stop at the first that fails."""
         try:
-            done = paste(script, directory, self.spread().environment)
+            with self.cluster.kubelet.slow(_ENDING):
+                done = paste(script, directory, self.spread().environment)
         except subprocess.TimeoutExpired as error:
             raise AssertionError(
                 f"{error.output!r} {error.stderr!r}\n{json.dumps(pods(self.cluster, namespace))}"
