@@ -149,7 +149,7 @@ def test_a_uid_that_cannot_be_read_is_left_out(server: Routed, reply: Reply) -> 
 
 
 def test_a_slow_uid_is_not_waited_for(server: Routed, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "_UID_TIMEOUT", 0.05)
+    monkeypatch.setattr(live, "UID_TIMEOUT", 0.05)
     server.kube_system = Reply(body=json.dumps(KUBE_SYSTEM).encode(), delay=30)
     assert "uid" not in cluster("check")
 
