@@ -360,6 +360,44 @@ def _sharing_templates_but_one(size: int) -> Iterator[Object]:
         yield template
 
 
+def _held_templates(size: int) -> Iterator[Object]:
+    """Put templates into one object of a kind that Kubernetes does not define."""
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": _workload(0)["spec"]["template"]["spec"]}
+    template["spec"]["topologySpreadConstraints"] = [_constraint()]
+    groups = [{"name": f"g{number}", "template": template} for number in range(size)]
+    yield {
+        "apiVersion": "example.com/v1",
+        "kind": "Fleet",
+        "metadata": {"name": "fleet", "namespace": "default"},
+        "spec": {"groups": groups},
+    }
+
+
+def _exposed(size: int, **spec: object) -> Iterator[Object]:
+    """Put both pods of each workload on one node of the first zone; the nodes of the other zones are cordoned."""
+    yield from (_node(number, unschedulable=number % _ZONES != 0) for number in range(size))
+    for number in range(size):
+        labels = {"app": f"app-{number}"}
+        owner = _workload(number)
+        owner["spec"]["template"]["metadata"]["labels"] = labels
+        yield owner
+        for index in (0, 1):
+            pod = growth_pod(2 * number + index, labels=labels, owner=owner, nodes=size, **spec)
+            pod["spec"]["nodeName"] = _node_name(number - number % _ZONES)
+            yield pod
+
+
+def _exposed_apart(size: int) -> Iterator[Object]:
+    """Require anti-affinity of the pods of workloads that are in one zone."""
+    for item in _exposed(size):
+        if item["kind"] == "Pod":
+            selector = {"matchLabels": item["metadata"]["labels"]}
+            term = {"topologyKey": _HOSTNAME, "labelSelector": selector}
+            required = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+            item["spec"]["affinity"] = {"podAntiAffinity": required}
+        yield item
+
+
 def _bare(size: int) -> Iterator[Object]:
     yield from _nodes()
     for number in range(size):
@@ -494,6 +532,9 @@ SHAPES: Final[Mapping[str, Shape]] = {
         "N templates that each count all but one", _sharing_templates_but_one, (1000, 4000)
     ),
     "sharing-templates": Shape("N templates that share a selector", _sharing_templates, (1000, 4000)),
+    "held-templates": Shape("one object with N pod templates", _held_templates, (2000, 8000)),
+    "exposed": Shape("N workloads on one node each of N nodes", _exposed, (500, 2000)),
+    "exposed-apart": Shape("N such workloads with required anti-affinity", _exposed_apart, (500, 2000)),
     "bare": Shape("N equal pods without owner", _bare, (2000, 8000)),
     "jobs": Shape("N Jobs that merge their name next to a shared label", _jobs, (500, 2000)),
     "job-keys": Shape("N Jobs with a key of their own next to a shared label", _jobs_keys, (500, 2000)),

@@ -275,7 +275,7 @@ def test_pods_that_can_move_are_deleted_and_others_are_not() -> None:
     anywhere = [claim_json("data-db-1", "nfs"), claim_json("data-db-2", "nfs"), volume_json("nfs")]
     finding = skewed(*bound(0, "a"), *anywhere)
     assert finding["severity"] == "warning"
-    assert finding["commands"] == ["kubectl delete pod -n default db-1 db-2"]
+    assert finding["commands"] == ["kubectl delete pod --wait=false -n default db-1 db-2"]
 
 
 def test_explain_names_volumes_as_the_cause_of_a_skew() -> None:

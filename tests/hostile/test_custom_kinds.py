@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-from time import process_time
 from typing import Any
 
 import pytest
 
 from tests.builders import Json, constraint
 from tests.hostile.commands import refusal, run
-
-FEW, MANY = 2_000, 10_000
 
 
 def fleet(spec: Any) -> str:
@@ -41,22 +38,6 @@ def test_an_object_that_is_deeper_than_python_can_follow_is_refused() -> None:
 
 def test_a_template_at_any_usual_depth_is_read() -> None:
     assert run(fleet(nested(50))).exit_code == 0
-
-
-def seconds(number: int) -> float:
-    groups = [{"pods": template(topologySpreadConstraints=[constraint()])} for _ in range(number)]
-    text = fleet({"groups": groups})
-    start = process_time()
-    outcome = run(text, "check", "-o", "json")
-    assert outcome.exit_code == 0, outcome.output[-500:]
-    assert json.loads(outcome.stdout)["summary"]["templates"] == number
-    return process_time() - start
-
-
-def test_ten_thousand_templates_in_one_object() -> None:
-    """Five times as many templates take at most ten times as long."""
-    seconds(1)
-    assert seconds(MANY) < 10 * seconds(FEW)
 
 
 CONTAINERS: list[Any] = [
