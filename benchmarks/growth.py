@@ -373,7 +373,7 @@ def _held_templates(size: int) -> Iterator[Object]:
     }
 
 
-def _exposed(size: int, **spec: object) -> Iterator[Object]:
+def _exposed(size: int) -> Iterator[Object]:
     """Put both pods of each workload on one node of the first zone; the nodes of the other zones are cordoned."""
     yield from (_node(number, unschedulable=number % _ZONES != 0) for number in range(size))
     for number in range(size):
@@ -382,7 +382,7 @@ def _exposed(size: int, **spec: object) -> Iterator[Object]:
         owner["spec"]["template"]["metadata"]["labels"] = labels
         yield owner
         for index in (0, 1):
-            pod = growth_pod(2 * number + index, labels=labels, owner=owner, nodes=size, **spec)
+            pod = growth_pod(2 * number + index, labels=labels, owner=owner, nodes=size)
             pod["spec"]["nodeName"] = _node_name(number - number % _ZONES)
             yield pod
 

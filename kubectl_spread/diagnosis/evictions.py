@@ -144,7 +144,7 @@ class _Replacement(msgspec.Struct, frozen=True):
 def _replacement(pod_class: PodClass, audit: Audit) -> _Replacement:
     """Return the replacement of pods of ``pod_class``; pods with required terms of their own may repel each other."""
     repelled = audit.affinity.refusals(pod_class)
-    nodes = frozenset[str]() if own_terms(pod_class) else frozenset(repelled or ())
+    nodes = frozenset[str]() if repelled is None or own_terms(pod_class) else frozenset(repelled)
     return _Replacement(audit.obstacles.kind(pod_class), nodes, repelled is not None)
 
 

@@ -142,7 +142,8 @@ class Departure(msgspec.Struct, frozen=True, dict=True):
             spread if domain is None else spread.without({domain: 1})
             for spread, domain in zip(self.hard, self.lost, strict=True)
         ]
-        return NodeFilters(self.kind.pod_class, after, self._repelled or {}, self.audit, self.volumes)
+        repelled = {} if self._repelled is None else self._repelled
+        return NodeFilters(self.kind.pod_class, after, repelled, self.audit, self.volumes)
 
     @property
     def unknown(self) -> str:

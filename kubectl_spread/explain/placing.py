@@ -79,7 +79,7 @@ def place(pod_class: PodClass, pods: Sequence[str], volumes: VolumeNodes, audit:
     spreads = audit.evaluator.of(pod_class).spreads
     hard = [spread for spread in spreads if spread is not None and spread.constraint.hard]
     repelled = audit.affinity.refusals(pod_class)
-    filters = NodeFilters(pod_class, hard, repelled or {}, audit, volumes)
+    filters = NodeFilters(pod_class, hard, {} if repelled is None else repelled, audit, volumes)
     allowed: list[str] = []
     nodes_by_refusal: dict[_Refusal, list[Node]] = {}
     for node in audit.nodes.nodes:

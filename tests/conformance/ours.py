@@ -179,14 +179,15 @@ def _evaluated(question: Question, behaviour: Behaviour) -> tuple[Audit, PodClas
 
 
 def _affinity(question: Question, behaviour: Behaviour) -> Json:
-    nodes = [json_objects.decode(node, Node) for node in question.nodes]
+    decoded = [json_objects.decode(node, Node) for node in question.nodes]
+    nodes = {node.metadata.name: node for node in decoded}
     pods = [_pod(raw) for raw in question.pods]
     cached = [pod for pod in pods if pod.spec.node_name and pod.status.phase not in _FINISHED]
     namespaces = [json_objects.decode(raw, _Namespace).metadata for raw in question.namespaces]
-    answers = interpodaffinity.filter_nodes(
+    state = interpodaffinity.pre_filter(
         _pod(question.pod), cached, nodes, {namespace.name: namespace.labels for namespace in namespaces}, behaviour
     )
-    return _without_empty({"nodes": {name: _AFFINITY_TEXTS[answer] for name, answer in answers.items()}})
+    return _without_empty({"nodes": {name: _AFFINITY_TEXTS[state.filter(node)] for name, node in nodes.items()}})
 
 
 def _resources(question: Question, _: Behaviour) -> Json:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from kubectl_spread.kube.features import behaviour, gates
-from kubectl_spread.kube.scheduler.interpodaffinity import AffinityAnswer, filter_nodes
+from kubectl_spread.kube.scheduler.interpodaffinity import AffinityAnswer, pre_filter
 from tests.builders import (
     ZONE,
     Json,
@@ -37,14 +37,15 @@ def pod(labels: Mapping[str, str], *, node: str = "", namespace: str = "default"
 def answers(
     incoming: Json, *others: Json, namespaces: Mapping[str, Mapping[str, str]] | None = None, minor: int = 37
 ) -> list[AffinityAnswer]:
-    by_node = filter_nodes(
+    nodes = {node.metadata.name: node for node in map(decode_node, NODES)}
+    state = pre_filter(
         decode_pod(incoming),
         [decode_pod(other) for other in others],
-        [decode_node(node) for node in NODES],
+        nodes,
         {"default": {}} if namespaces is None else namespaces,
         behaviour(minor, gates(minor, {})),
     )
-    return [by_node[name] for name in ("a1", "b1", "x1")]
+    return [state.filter(nodes[name]) for name in ("a1", "b1", "x1")]
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,10 @@ from kubectl_spread.audit.snapshot.records import PodClass, PodRecord, Populatio
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.labels import Labels
-from kubectl_spread.kube.api.types import ObjectMeta, Pod, PodSpec
+from kubectl_spread.kube.api.types import Node, ObjectMeta, Pod, PodSpec
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler import interpodaffinity
-from kubectl_spread.kube.scheduler.interpodaffinity import AffinityAnswer, Term
+from kubectl_spread.kube.scheduler.interpodaffinity import AffinityAnswer, PreFilterState, Term
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeSets
 
 UNKNOWN_NAMESPACES: Final = "pod affinity: the labels of namespaces, which a namespaceSelector asks for, were not read"
@@ -39,18 +39,43 @@ def wants_namespaces(pod_classes: Iterable[PodClass], snapshot: Snapshot) -> boo
     return _selects(terms) or _selects(_terms_of_others(snapshot))
 
 
+class AffinityRefusals(Mapping[str, AffinityAnswer]):
+    """Maps the names of the nodes that refuse a pod to the answers, each of which is computed when it is read."""
+
+    def __init__(self, state: PreFilterState | None, nodes: Mapping[str, Node]) -> None:
+        """Filter ``nodes``, by name; a ``state`` of None refuses none."""
+        self._state = state
+        self._nodes = nodes if state else {}
+
+    def __getitem__(self, name: str) -> AffinityAnswer:
+        """Return the answer of a node that refuses the pod."""
+        if self._state is not None and (node := self._nodes.get(name)) is not None:
+            answer = self._state.filter(node)
+            if answer is not AffinityAnswer.FEASIBLE:
+                return answer
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the names of all nodes that refuse the pod."""
+        return (name for name in self._nodes if name in self)
+
+    def __len__(self) -> int:
+        """Return the number of nodes that refuse the pod."""
+        return sum(1 for _ in self)
+
+
 class AffinityFilter:
-    """The filter of pod affinity over all nodes, computed once for each class of pods."""
+    """The filter of pod affinity over all nodes, prepared once for each class of pods."""
 
     def __init__(self, snapshot: Snapshot, nodes: NodeSets, behaviour: Behaviour) -> None:
         """Filter ``nodes`` by the bound pods of ``snapshot``."""
         self._snapshot = snapshot
-        self._nodes = nodes.nodes
+        self._nodes = {node.metadata.name: node for node in nodes.nodes}
         self._behaviour = behaviour
-        self._refusals: dict[object, Mapping[str, AffinityAnswer] | None] = {}
+        self._refusals: dict[object, AffinityRefusals | None] = {}
 
-    def refusals(self, pod_class: PodClass, gone: PodRecord | None = None) -> Mapping[str, AffinityAnswer] | None:
-        """Return the nodes that refuse a pod of ``pod_class``, by name; None: labels of namespaces were not read.
+    def refusals(self, pod_class: PodClass, gone: PodRecord | None = None) -> AffinityRefusals | None:
+        """Return the nodes that refuse a pod of ``pod_class``; None: labels of namespaces were not read.
 
         Args:
             pod_class: The class of the pod.
@@ -70,7 +95,7 @@ class AffinityFilter:
     def _others_select(self) -> bool:
         return _selects(_terms_of_others(self._snapshot))
 
-    def _compute(self, pod_class: PodClass, gone: PodRecord | None) -> Mapping[str, AffinityAnswer] | None:
+    def _compute(self, pod_class: PodClass, gone: PodRecord | None) -> AffinityRefusals | None:
         anti_affinity = self._snapshot.anti_affinity
         own = own_terms(pod_class)
         if _selects(own) and not anti_affinity.namespaces:
@@ -82,12 +107,12 @@ class AffinityFilter:
             *anti_affinity.repelling(pod_class.namespace, pod_class.labels, left),
             *_selected(own, self._snapshot, gone),
         ]
-        if not own and not others:
-            return {}
-        answers = interpodaffinity.filter_nodes(
-            incoming(pod_class), others, self._nodes, anti_affinity.namespaces, self._behaviour
-        )
-        return {name: answer for name, answer in answers.items() if answer is not AffinityAnswer.FEASIBLE}
+        state = None
+        if own or others:
+            state = interpodaffinity.pre_filter(
+                incoming(pod_class), others, self._nodes, anti_affinity.namespaces, self._behaviour
+            )
+        return AffinityRefusals(state, self._nodes)
 
 
 def _bound(pod: PodRecord) -> Pod:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Final
 
@@ -37,6 +37,27 @@ class _Repelling(msgspec.Struct, frozen=True, dict=True):
         return (node for node, pods in sorted(self.nodes.items()) if pods > int(node == left))
 
 
+class _Repellers:
+    """Kinds of pods that repel others, filed under a label that their terms require."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self._by_label: dict[tuple[str, str] | None, list[_Repelling]] = {}
+
+    def add(self, repelling: _Repelling) -> None:
+        """File a kind once for each of its terms, under the rarest of the labels that the term requires."""
+        for term in repelling.terms:
+            if term.selector is not None:
+                labels = term.selector.match_labels.items()
+                rarest = min(labels, key=lambda label: len(self._by_label.get(label, ())), default=None)
+                self._by_label.setdefault(rarest, []).append(repelling)
+
+    def that_may_select(self, labels: Labels) -> Iterable[_Repelling]:
+        """Return the kinds of which a term may select pods with ``labels``."""
+        filed = (self._by_label.get(label, ()) for label in (*labels.items(), None))
+        return {id(repelling): repelling for of_label in filed for repelling in of_label}.values()
+
+
 class AntiAffinity:
     """The bound pods that repel others; the memory grows with distinct terms and nodes.
 
@@ -50,7 +71,7 @@ class AntiAffinity:
         self.everywhere = True
         self.namespaces: dict[str, Labels] = {}
         self._repelling: dict[bytes, _Repelling] = {}
-        self._by_namespace: dict[str, list[_Repelling]] = {}
+        self._by_namespace: dict[str, _Repellers] = {}
 
     def nodes(self, pod: Pod) -> Counter[str] | None:
         """Return the counter by node for bound pods like this one, terminating ones too; None if they repel no pod."""
@@ -86,7 +107,8 @@ class AntiAffinity:
             labels: Their labels.
             evicted: A pod that is taken as evicted.
         """
-        for repelling in (*self._by_namespace.get(namespace, ()), *self._by_namespace.get(_ANYWHERE, ())):
+        repellers = [self._by_namespace[key] for key in (namespace, _ANYWHERE) if key in self._by_namespace]
+        for repelling in (each for of_namespace in repellers for each in of_namespace.that_may_select(labels)):
             if any(labelselectors.matches(term.selector, labels) for term in repelling.terms):
                 for node in repelling.nodes_without(evicted):
                     spec = msgspec.structs.replace(repelling.pod.spec, node_name=node)
@@ -98,7 +120,7 @@ class AntiAffinity:
         anywhere = any(term.namespace_selector is not None for term in terms)
         named = {namespace for term in terms for namespace in term.namespaces}
         for namespace in (_ANYWHERE,) if anywhere else sorted(named):
-            self._by_namespace.setdefault(namespace, []).append(repelling)
+            self._by_namespace.setdefault(namespace, _Repellers()).add(repelling)
 
 
 def _required(pod: Pod) -> Sequence[PodAffinityTerm]:

@@ -50,32 +50,61 @@ _Domain: TypeAlias = tuple[str, str]
 """A topology key and one of its values."""
 
 
-def filter_nodes(
-    pod: Pod, others: Iterable[Pod], nodes: Sequence[Node], namespaces: Mapping[str, Labels], behaviour: Behaviour
-) -> dict[str, AffinityAnswer]:
-    """Filter nodes by the required terms of an incoming pod and of the other pods.
+class PreFilterState(msgspec.Struct, frozen=True):
+    """What decides for every node: the terms of the incoming pod, and the domains that pods in the cache make.
+
+    Attributes:
+        parses: Whether all terms of the incoming pod can be parsed.
+        affinity: Its required affinity terms.
+        anti_affinity: Its required anti-affinity terms.
+        attracting: The domains of pods that all of its affinity terms select.
+        excluded: The domains of pods that an anti-affinity term selects.
+        repelling: The domains of pods with an anti-affinity term that selects it.
+        starts_group: Whether it needs no other pod to satisfy its affinity.
+    """
+
+    parses: bool
+    affinity: Sequence[Term]
+    anti_affinity: Sequence[Term]
+    attracting: frozenset[_Domain]
+    excluded: frozenset[_Domain]
+    repelling: frozenset[_Domain]
+    starts_group: bool
+
+    def filter(self, node: Node) -> AffinityAnswer:
+        """Return the answer for a node."""
+        if not self.parses:
+            return AffinityAnswer.UNPARSEABLE
+        domains = list(_domains(self.affinity, node))
+        if len(domains) < len(self.affinity) or not (self.starts_group or self.attracting.issuperset(domains)):
+            return AffinityAnswer.NO_AFFINITY
+        if not self.excluded.isdisjoint(_domains(self.anti_affinity, node)):
+            return AffinityAnswer.ANTI_AFFINITY
+        if not self.repelling.isdisjoint(node.metadata.labels.items()):
+            return AffinityAnswer.EXISTING_ANTI_AFFINITY
+        return AffinityAnswer.FEASIBLE
+
+
+def pre_filter(
+    pod: Pod, others: Iterable[Pod], nodes: Mapping[str, Node], namespaces: Mapping[str, Labels], behaviour: Behaviour
+) -> PreFilterState:
+    """Prepare the filter for an incoming pod.
 
     Args:
         pod: The incoming pod.
         others: The pods in the scheduler's cache: bound and not finished, terminating or not.
-        nodes: All nodes.
+        nodes: All nodes by name.
         namespaces: Maps a namespace's name to its labels.
         behaviour: How the scheduler behaves.
-
-    Returns:
-        The answer for each node, by name.
     """
-    if not all(_term_parses(term) for _, term, _ in api_affinity.affinity_terms(pod.spec)):
-        return dict.fromkeys((node.metadata.name for node in nodes), AffinityAnswer.UNPARSEABLE)
     affinity = [_unrolled(term, namespaces, behaviour) for term in affinity_terms(pod)]
     anti_affinity = [_unrolled(term, namespaces, behaviour) for term in anti_affinity_terms(pod)]
-    by_name = {node.metadata.name: node for node in nodes}
     attracting: set[_Domain] = set()
     excluded: set[_Domain] = set()
     repelling: set[_Domain] = set()
     own_namespace = namespaces.get(pod.metadata.namespace, {})
     for neighbour in others:
-        node = by_name.get(neighbour.spec.node_name)
+        node = nodes.get(neighbour.spec.node_name)
         if node is None:
             continue
         if _matches_all(affinity, neighbour):
@@ -83,19 +112,15 @@ def filter_nodes(
         excluded.update(_domains((term for term in anti_affinity if term.matches(neighbour, {})), node))
         repelling_terms = (term for term in anti_affinity_terms(neighbour) if term.matches(pod, own_namespace))
         repelling.update(_domains(repelling_terms, node))
-    starts_group = not attracting and _matches_all(affinity, pod)
-
-    def answer(node: Node) -> AffinityAnswer:
-        domains = list(_domains(affinity, node))
-        if len(domains) < len(affinity) or not (starts_group or attracting.issuperset(domains)):
-            return AffinityAnswer.NO_AFFINITY
-        if not excluded.isdisjoint(_domains(anti_affinity, node)):
-            return AffinityAnswer.ANTI_AFFINITY
-        if not repelling.isdisjoint(node.metadata.labels.items()):
-            return AffinityAnswer.EXISTING_ANTI_AFFINITY
-        return AffinityAnswer.FEASIBLE
-
-    return {name: answer(node) for name, node in by_name.items()}
+    return PreFilterState(
+        parses=all(_term_parses(term) for _, term, _ in api_affinity.affinity_terms(pod.spec)),
+        affinity=affinity,
+        anti_affinity=anti_affinity,
+        attracting=frozenset(attracting),
+        excluded=frozenset(excluded),
+        repelling=frozenset(repelling),
+        starts_group=not attracting and _matches_all(affinity, pod),
+    )
 
 
 def affinity_terms(pod: Pod) -> tuple[Term, ...]:
