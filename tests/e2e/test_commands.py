@@ -201,11 +201,12 @@ def _others(cluster: ControlPlane, namespace: str, finding: Json) -> dict[str, s
 
 
 def _of_rollouts(finding: Json) -> set[tuple[str, ...]]:
-    """Return the finding that a rollout may leave behind, as old pods count until its end; none without a rollout."""
+    """Return the findings about places that a rollout may leave behind, as old pods count until its end."""
     starts = any(word in command for command in finding["commands"] for word in ("rollout restart", "kubectl patch"))
     workload = finding["object"]
-    path = "spec.topologySpreadConstraints[0]"
-    return {("SPR301", workload["kind"], workload["name"], path)} if starts else set()
+    constraints = "spec.topologySpreadConstraints"
+    places = {"SPR301": f"{constraints}[0]", "SPR501": constraints, "SPR502": constraints}
+    return {(code, workload["kind"], workload["name"], path) for code, path in places.items()} if starts else set()
 
 
 def _script(finding: Json) -> str:
