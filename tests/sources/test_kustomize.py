@@ -119,10 +119,11 @@ def _has_ended(process: int) -> bool:
 
 def test_output_without_end_is_stopped_by_the_budget_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     kubectl("exec yes")
-    monkeypatch.setattr(memory.RUN, "limit", 4 << 20)
+    budget = memory.Budget(4 << 20)
+    monkeypatch.setattr(memory, "RUN", budget)
     with pytest.raises(TooLargeError, match=r"^what kubectl kustomize prod prints: needs "):
         kustomize.render("prod")
-    assert memory.RUN.held == 0
+    assert budget.held == 0
 
 
 def test_only_the_beginning_of_endless_messages_is_shown() -> None:
