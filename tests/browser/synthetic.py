@@ -162,7 +162,7 @@ def _finding(index: int, workload: Workload, pods_each: int) -> Finding:
         pod_count=pods_each,
         message=f"Zone {_ZONES[0]} has {pods_each} pods and zone {_ZONES[2]} has {index % 4} (skew "
         f"{pods_each - index % 4}, maxSkew 1).",
-        values={},
+        values={"topology_key": "topology.kubernetes.io/zone", "domain": _ZONES[0]},
         fix=f"Restart all {pods_each} pods of the workload.",
         commands=[f"kubectl rollout restart deploy/{workload.name} -n {_namespace(index)}"],
         group=f"{rule.code}-{index % 4}",

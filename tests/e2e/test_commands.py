@@ -131,7 +131,10 @@ def _settle(cluster: ControlPlane, namespace: str) -> None:
         listed = pods(cluster, namespace)
         now = json.dumps([(pod["metadata"]["uid"], pod["spec"].get("nodeName")) for pod in listed])
         moving = any("deletionTimestamp" in pod["metadata"] or not _placed(pod) for pod in listed)
-        moving = moving or not all(map(_observed, _workloads(cluster, namespace)))
+        waiting = any("nodeName" not in pod["spec"] for pod in listed)
+        moving = moving or not all(
+            _observed(each) and (waiting or _rolled(each)) for each in _workloads(cluster, namespace)
+        )
         if moving or now != last:
             since, last = time.monotonic(), now
         return time.monotonic() - since > _QUIET
@@ -151,6 +154,12 @@ def _workloads(cluster: ControlPlane, namespace: str) -> Iterator[Json]:
 def _observed(workload: Json) -> bool:
     """Tell whether the controller has acted on the present template."""
     return bool(workload["status"].get("observedGeneration") == workload["metadata"]["generation"])
+
+
+def _rolled(workload: Json) -> bool:
+    """Tell whether a Deployment has replaced all of its pods; for other kinds the pods are enough to know."""
+    replicas, status = workload["spec"].get("replicas"), workload["status"]
+    return "strategy" not in workload["spec"] or replicas in (0, status.get("updatedReplicas"))
 
 
 def _placed(pod: Json) -> bool:

@@ -113,6 +113,11 @@ def rollout(cluster: ControlPlane, plugin: Plugin) -> Iterator[Rollout]:
         yield Rollout(cluster, plugin.on(cluster), namespace)
 
 
+def _is_healed(finding: Json, present: Sequence[Json]) -> bool:
+    """Tell whether a finding is gone; old pods that still count all pods may have notes until they are gone."""
+    return finding["code"] not in _codes(present) and all(each["severity"] == "info" for each in present)
+
+
 @contextmanager
 def _room_for_one_pod(cluster: ControlPlane, node: str) -> Iterator[None]:
     """Take all but one slot from a node inside a ``with`` block."""
@@ -148,7 +153,7 @@ def test_the_patch_spreads_the_new_pods_by_themselves(rollout: Rollout, tmp_path
     rollout.begin(["c1"])
     (finding,) = rollout.findings()
     rollout.type_commands(finding, tmp_path)
-    assert rollout.findings() == []
+    assert _is_healed(finding, rollout.findings())
     rollout.end()
     assert len({*rollout.nodes()}) == 2
     assert rollout.findings() == []
@@ -160,7 +165,7 @@ def test_the_patch_for_pods_that_may_be_uneven_later(cluster: ControlPlane, roll
     (finding,) = rollout.findings()
     assert finding["code"] == "SPR208"
     rollout.type_commands(finding, tmp_path)
-    assert rollout.findings() == []
+    assert _is_healed(finding, rollout.findings())
     rollout.end()
     assert rollout.findings() == []
 
@@ -171,4 +176,4 @@ def test_the_patch_fails_where_the_constraint_has_changed(rollout: Rollout, tmp_
     (finding,) = rollout.findings()
     rollout.type_commands(finding, tmp_path)
     assert rollout.paste(finding, tmp_path).returncode != 0
-    assert rollout.findings() == []
+    assert _is_healed(finding, rollout.findings())
