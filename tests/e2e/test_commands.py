@@ -157,9 +157,10 @@ def _observed(workload: Json) -> bool:
 
 
 def _rolled(workload: Json) -> bool:
-    """Tell whether a Deployment has replaced all of its pods; for other kinds the pods are enough to know."""
+    """Tell whether a Deployment has replaced its pods, or the API refuses new ones; other kinds are not asked."""
     replicas, status = workload["spec"].get("replicas"), workload["status"]
-    return "strategy" not in workload["spec"] or replicas in (0, status.get("updatedReplicas"))
+    refused = any(condition["type"] == "ReplicaFailure" for condition in status.get("conditions", ()))
+    return "strategy" not in workload["spec"] or refused or replicas in (0, status.get("updatedReplicas"))
 
 
 def _placed(pod: Json) -> bool:
