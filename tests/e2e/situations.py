@@ -87,12 +87,13 @@ class Situation:
     def make(self) -> None:
         """Create the owners, overwrite the pods that their controllers create, and add the nodes at last.
 
-        Without nodes no pod is placed before it is overwritten. The pods of a DaemonSet need their nodes first.
+        Without nodes no pod is placed before it is overwritten. The pods of a DaemonSet need their nodes first, and so
+        do pods that are not overwritten: waiting pods would all be placed on the first node.
         """
         self._store.clear()
         owners = [*self._owners()]
-        daemons = any(owner["kind"] == "DaemonSet" for owner, _ in owners)
-        if daemons:
+        nodes_first = not self._case.pods or any(owner["kind"] == "DaemonSet" for owner, _ in owners)
+        if nodes_first:
             self._add_nodes()
         for owner, _ in owners:
             self._cluster.api.create(owner)
@@ -101,7 +102,7 @@ class Situation:
         for pod in self._case.pods:
             if _owner(pod) is None:
                 self._store.put(self._complete(pod))
-        if not daemons:
+        if not nodes_first:
             self._add_nodes()
 
     def _add_nodes(self) -> None:
