@@ -12,13 +12,13 @@ import secrets
 import ssl
 import tempfile
 from base64 import b64decode
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from urllib3.util.ssl_ import create_urllib3_context
+from urllib3.util.ssl_ import ALPN_PROTOCOLS, create_urllib3_context
 
 from kubectl_spread.errors import SourceError
 
@@ -54,7 +54,22 @@ def context(cluster: Section, user: Section) -> ssl.SSLContext:
             tls_context.load_default_certs()
         if certificate:
             tls_context.load_cert_chain(certificate, key)
+    _fix_protocols(tls_context)
     return tls_context
+
+
+def _fix_protocols(tls_context: ssl.SSLContext) -> None:
+    """Set the protocols that a context offers, once and for all.
+
+    urllib3 sets them again for each connection, and OpenSSL frees those that it copies for a connection of another
+    thread: a few of a million handshakes offered random bytes, which servers refuse.
+    """
+    tls_context.set_alpn_protocols(ALPN_PROTOCOLS)
+    tls_context.set_alpn_protocols = _leave  # type: ignore[method-assign]
+
+
+def _leave(alpn_protocols: Iterable[str]) -> None:
+    """Leave the protocols as they are."""
 
 
 @contextmanager
