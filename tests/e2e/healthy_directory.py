@@ -24,8 +24,8 @@ DESERVED: Final[dict[Place, str]] = {
 
 
 def serious(findings: Iterable[Json]) -> set[Place]:
-    """Return the places of the findings above info, without those that are true or not by chance."""
-    return {place(finding) for finding in findings if finding["severity"] != "info"} - by_chance()
+    """Return the places of the findings above info."""
+    return {place(finding) for finding in findings if finding["severity"] != "info"}
 
 
 @cache
