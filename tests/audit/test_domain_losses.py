@@ -7,8 +7,9 @@ from collections.abc import Iterable
 import msgspec
 import pytest
 
-from kubectl_spread.audit.evaluation import domain_losses
-from kubectl_spread.audit.evaluation.domain_losses import BudgetLoss, CountedDomain, CountedDomains, ResourceUse
+from kubectl_spread.audit.evaluation import domain_counts, domain_losses
+from kubectl_spread.audit.evaluation.domain_counts import CountedDomain, CountedDomains, ResourceUse
+from kubectl_spread.audit.evaluation.domain_losses import BudgetLoss
 from kubectl_spread.kube.api import labelsyntax
 from kubectl_spread.kube.disruption import PodDisruptionBudget
 from tests.audits import deployment, snapshot
@@ -46,7 +47,7 @@ def requesting(cpu: str, memory: str = "1Gi") -> list[Json]:
 
 
 def counted(*objects: Json, key: str = ZONE, labels: str = "") -> CountedDomains:
-    return domain_losses.count(snapshot(*objects), key, labelsyntax.parse_labels(labels))
+    return domain_counts.count(snapshot(*objects), key, labelsyntax.parse_labels(labels))
 
 
 def numbers(domain: CountedDomain) -> tuple[int, ...]:
@@ -183,7 +184,7 @@ def lost(
     *objects: Json, budgets: Iterable[PodDisruptionBudget] | None = (), place: int = 0, labels: str = ""
 ) -> list[Loss]:
     cluster = snapshot(*objects)
-    counts = domain_losses.count(cluster, ZONE, labelsyntax.parse_labels(labels))
+    counts = domain_counts.count(cluster, ZONE, labelsyntax.parse_labels(labels))
     losses = domain_losses.losses(counts, place, cluster, budgets)
     return [(loss.workload.name, loss.here, loss.left, loss.budgets) for loss in losses]
 

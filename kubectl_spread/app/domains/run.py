@@ -15,8 +15,8 @@ from kubectl_spread.app.collect import add_objects, check_options
 from kubectl_spread.app.console import Console
 from kubectl_spread.app.hints import unknown_nodes
 from kubectl_spread.app.options import TOPOLOGY_KEYS, CheckOptions
-from kubectl_spread.audit.evaluation import domain_losses
-from kubectl_spread.audit.evaluation.domain_losses import CountedDomains
+from kubectl_spread.audit.evaluation import domain_counts, domain_losses
+from kubectl_spread.audit.evaluation.domain_counts import CountedDomains
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.errors import CombinedError, NotFoundError, SourceError
 from kubectl_spread.kube.api.types import LabelSelectorRequirement, Node
@@ -68,7 +68,7 @@ class DomainsRun(msgspec.Struct):
         """
         topology_key = TOPOLOGY_KEYS.get(key, key)
         self._confirm_key(topology_key)
-        counts = domain_losses.count(self.snapshot, topology_key, self.labels)
+        counts = domain_counts.count(self.snapshot, topology_key, self.labels)
         report = domains.domains(self.cluster, topology_key, counts, self.skipped, with_requests=self.everywhere)
         if wanted_value is None:
             return report
