@@ -14,9 +14,9 @@ from tests.controlplane.cluster import ControlPlane
 
 DESCHEDULER: Final = ("sigs.k8s.io/descheduler", "v0.36.0", "cmd/descheduler")
 KUBE_SCORE: Final = ("github.com/zegl/kube-score", "v1.20.0", "cmd/kube-score")
-_EVICTED: Final = '"Evicted pod in dry run mode"'
-_DRY_RUNS: Final = 10
-"""A dry run of the descheduler may begin before its own cache has the nodes or pods, and evicts nothing then."""
+_CYCLE_ENDS: Final = '"Number of evictions/requests"'
+_CYCLES: Final = 5
+"""A dry run fills its cache with nodes and pods one by one, and its first cycles evict by what is there already."""
 _POLICY: Final = {
     "apiVersion": "descheduler/v1alpha2",
     "kind": "DeschedulerPolicy",
@@ -59,7 +59,7 @@ def _go_mod(module: str, version: str) -> str:
 
 
 def descheduler(cluster: ControlPlane) -> str:
-    """Return the log of a dry run of the descheduler with its plugin for spread constraints and default arguments."""
+    """Return the log of the last cycle of a dry run of the descheduler's plugin for spread constraints."""
     policy = cluster.directory / "descheduler-policy.json"
     policy.write_text(json.dumps(_POLICY), encoding="utf-8")
     command = [
@@ -67,17 +67,23 @@ def descheduler(cluster: ControlPlane) -> str:
         f"--kubeconfig={cluster.kubeconfig}",
         f"--policy-config-file={policy}",
         "--dry-run",
-        "--descheduling-interval=0s",
+        "--descheduling-interval=1s",
         "--secure-port=0",
         "--v=2",
     ]
-    log = ""
-    for _ in range(_DRY_RUNS):
-        run = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60, env=cluster.environment())
-        log = run.stderr
-        if _EVICTED in log:
-            break
-    return log
+    log = cluster.directory / "descheduler.log"
+    with log.open("wb") as output, subprocess.Popen(command, stderr=output, env=cluster.environment()) as process:
+        try:
+            cycles = cluster.wait_for(lambda: _cycles(log), timeout=60, what=f"{_CYCLES} cycles of the descheduler")
+        finally:
+            process.terminate()
+    return cycles[-1]
+
+
+def _cycles(log: Path) -> list[str]:
+    """Return the logs of the first cycles; none before all of them have ended."""
+    *cycles, _ = log.read_text(encoding="utf-8").split(_CYCLE_ENDS)
+    return cycles[:_CYCLES] if len(cycles) >= _CYCLES else []
 
 
 def kube_score(manifests: str) -> str:
