@@ -109,7 +109,7 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
             UsageError: A word is neither the code or name of a rule nor the prefix of a code.
         """
         least = Severity(self.severity or Severity.INFO)
-        selection = Selection(select=_split(self.select), ignore=_split(self.ignore), least=least)
+        selection = Selection(select=split(self.select), ignore=split(self.ignore), least=least)
         for code in (*selection.select, *selection.ignore):
             if not any(named(rule, [code]) for rule in RULES):
                 raise UsageError(unknown(code, RULES))
@@ -144,7 +144,7 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
             UsageError: An item is not KEY=NUMBER.
         """
         expected = {}
-        for assignment in _split(self.expect_domains):
+        for assignment in split(self.expect_domains):
             key, _, number = assignment.rpartition("=")
             if not key or not _NUMBER.fullmatch(number) or int(number) < 1:
                 raise UsageError(f'--expect-domains: "{assignment}" is not KEY=NUMBER (write zone=3)')
@@ -158,7 +158,7 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
         Raises:
             UsageError: A key is not the key of a label.
         """
-        keys = tuple(dict.fromkeys(TOPOLOGY_KEYS.get(key, key) for key in _split(self.by)))
+        keys = tuple(dict.fromkeys(TOPOLOGY_KEYS.get(key, key) for key in split(self.by)))
         for key in keys:
             if content.label_key_problems(key):
                 raise UsageError(f'--by: "{key}" is not the key of a node label (write zone, or {ZONE})')
@@ -223,7 +223,7 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
                 raise UsageError(f'field label not supported: "{field}" (known: {", ".join(FIELDS)})')
         return Scope(
             namespace=None if self.all_namespaces else self.namespace or default_namespace,
-            exclude_namespaces=frozenset(_split(self.exclude_namespace)),
+            exclude_namespaces=frozenset(split(self.exclude_namespace)),
             labels=labels,
             fields=tuple(FieldRequirement(field, value, equal) for field, value, equal in fields),
             targets=targets,
@@ -265,5 +265,6 @@ def _minor(option: str, version: str) -> int | None:
     return int(parts[1])
 
 
-def _split(texts: Iterable[str]) -> tuple[str, ...]:
+def split(texts: Iterable[str]) -> tuple[str, ...]:
+    """Return the words of an option that may be repeated, each time with words between commas."""
     return tuple(word.strip() for text in texts for word in text.split(",") if word.strip())

@@ -53,9 +53,12 @@ _SECTIONS: Final = {
             "Print stored pods without the selectors that the merge added, so that they can be created again.",
         ),
     },
+    "Prevent": {
+        "policy": ("policy:policy", "Print admission policies that warn of what the rules find, or refuse it."),
+    },
     "Look up": {
         "rules": ("rules:rules", "List the rules, with their codes, names and severities."),
-        "schema": ("schema:schema", "Print the JSON Schema of the documents that -o json prints."),
+        "schema": ("guide:schema", "Print the JSON Schema of the documents that -o json prints."),
         "help": ("guide:help_of", "Show the help of a command."),
         "options": ("guide:connection_options", "List the options that connect to a cluster."),
         "version": ("guide:version", "Print the version, and the Kubernetes minors that it evaluates."),

@@ -1,19 +1,23 @@
-"""``kubectl spread help``, ``options`` and ``version``: the program itself, as kubectl's commands of these names."""
+"""``kubectl spread help``, ``options``, ``version`` and ``schema``: the program itself and the form of its output."""
 
 from __future__ import annotations
 
 import platform
+from importlib import resources
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from kubectl_spread import __version__
 from kubectl_spread.cli import cli, help, options, output, unknown_command  # noqa: A004 - the help of click has that name
+from kubectl_spread.errors import NotFoundError
 from kubectl_spread.kube.features import NEWEST_RELEASED_MINOR, OLDEST_MINOR
+from kubectl_spread.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+_KINDS: Final = ("MergeReport", "RuleList", "SpreadDomains", "SpreadExplanation", "SpreadReport")
 _MACHINES: Final = {"x86_64": "amd64", "aarch64": "arm64"}
 """Maps the name of a machine to the name that Go gives it."""
 
@@ -88,3 +92,22 @@ def version(form: str | None) -> None:
         "kubernetesVersions": [f"1.{number}" for number in range(OLDEST_MINOR, NEWEST_RELEASED_MINOR + 1)],
     }
     output.data(structured.document(document, form))
+
+
+@options.command(
+    examples={
+        "kubectl spread schema": "Print the schema of check -o json",
+        "kubectl spread schema SpreadExplanation": "Print the schema of explain -o json",
+    }
+)
+@click.argument("kind", default="SpreadReport", metavar="[KIND]")
+def schema(kind: str) -> None:
+    """Print the JSON Schema of the documents that -o json prints.
+
+    KIND is SpreadReport (check; the default), SpreadExplanation (explain), SpreadDomains (domains), MergeReport (merge
+    and unmerge) or RuleList (rules and explain CODE).
+    """
+    name = next((name for name in _KINDS if name.lower() == kind.lower()), None)
+    if name is None:
+        raise NotFoundError(f'no schema of kind "{kind}" (there are {", ".join(_KINDS)}){did_you_mean(kind, _KINDS)}')
+    output.data((resources.files("kubectl_spread") / "schemas" / f"{name}.json").read_text(encoding="utf-8"))

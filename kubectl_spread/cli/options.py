@@ -38,7 +38,7 @@ def text(
     return option(*names, default="", metavar=metavar, shell_complete=complete, help=about, group=group)
 
 
-def _texts(
+def texts(
     *names: str,
     metavar: str,
     about: str,
@@ -85,7 +85,7 @@ def _connecting(*names: str, metavar: str, about: str, complete: values.Complete
 
 
 def _impersonating(*names: str, metavar: str, about: str) -> Decorator:
-    return _texts(*names, metavar=metavar, about=about, group=CONNECTION)
+    return texts(*names, metavar=metavar, about=about, group=CONNECTION)
 
 
 connection: Final = _all(
@@ -184,7 +184,7 @@ _MEMORY: Final = option(
 _NAMESPACE: Final = text(
     "-n", "--namespace", metavar="NAME", complete=values.namespaces, about="Read the pods of this namespace."
 )
-_FILENAME: Final = _texts(
+_FILENAME: Final = texts(
     "-f",
     "--filename",
     metavar="FILE",
@@ -200,7 +200,7 @@ _CLUSTER_NAME: Final = text(
 )
 _NAMESPACES: Final = (
     flag("-A", "--all-namespaces", about="Read the pods of all namespaces."),
-    _texts(
+    texts(
         "--exclude-namespace",
         metavar="NAME,…",
         complete=values.several_namespaces,
@@ -259,7 +259,7 @@ reading: Final = _all(
 """Adds the flags that choose the input and the Kubernetes to evaluate it as."""
 
 manifests: Final = _all(
-    _texts(
+    texts(
         "-f",
         "--filename",
         metavar="FILE",
@@ -288,14 +288,14 @@ scope: Final = _all(
     *_NAMESPACES,
     text("-l", "--selector", metavar="SELECTOR", about="Check only pods with these labels."),
     text("--field-selector", metavar="SELECTOR", complete=values.fields, about="Check only pods with these fields."),
-    _texts(
+    texts(
         "--expect-domains",
         metavar="KEY=NUMBER,…",
         complete=values.domains,
         about="Report a topology key with fewer domains than this (zone=3). Use it to find domains without nodes.",
         group=EVALUATE,
     ),
-    _texts(
+    texts(
         "--by",
         metavar="KEY,…",
         complete=values.several_keys,
@@ -303,14 +303,14 @@ scope: Final = _all(
         "zone (region, rack); repeatable.",
         group=EVALUATE,
     ),
-    _texts(
+    texts(
         "--select",
         metavar="CODE,…",
         complete=values.several_rules,
         about="Run only these rules, by code, prefix or name.",
         group=EVALUATE,
     ),
-    _texts(
+    texts(
         "--ignore",
         metavar="CODE,…",
         complete=values.several_rules,

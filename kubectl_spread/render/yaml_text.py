@@ -26,6 +26,8 @@ class _Dumper(yaml.CSafeDumper):
 
 
 def _represented(dumper: _Dumper, text: str) -> yaml.ScalarNode:
+    if "\n" in text:
+        return dumper.represent_scalar(_TEXT, text, style="|")
     plain = _NO_NUMBER.match(text) and text.lower() not in _WORDS
     return dumper.represent_scalar(_TEXT, text, style=None if plain else "'")
 

@@ -20,8 +20,8 @@ COMMANDS = {name: cli.get_command(CONTEXT, name) for name in cli.list_commands(C
 
 VERBS = {
     *("Accept", "Authenticate", "Check", "Connect", "Count", "Evaluate", "Exit", "Expect", "Explain", "Give", "Hide"),
-    *("Impersonate", "List", "Print", "Read", "Report", "Request", "Run", "Set", "Show", "Skip", "Stop", "Trust"),
-    *("Use", "Write"),
+    *("Impersonate", "Leave", "Let", "List", "Print", "Read", "Refuse", "Report", "Request", "Run", "Set", "Show"),
+    *("Skip", "Stop", "Trust", "Use", "Write"),
 }
 """Listed here, because only a person can tell a verb from a noun."""
 
@@ -59,7 +59,15 @@ def test_the_help_of_check_has_its_options_in_groups_and_the_connection_last() -
 def test_the_help_of_the_program_has_its_commands_in_groups() -> None:
     outcome = run("--help")
     assert (outcome.exit_code, outcome.stderr) == (0, "")
-    assert headings(outcome.stdout) == ["Examples", "Find what to fix", "Edit manifests", "Look up", "Other", "Usage"]
+    assert headings(outcome.stdout) == [
+        "Examples",
+        "Find what to fix",
+        "Edit manifests",
+        "Prevent",
+        "Look up",
+        "Other",
+        "Usage",
+    ]
     assert all(re.search(rf"^  {name} ", outcome.stdout, re.MULTILINE) for name in COMMANDS)
 
 

@@ -31,7 +31,7 @@ _JOB_LABELS: Final = (
     "controller-uid",
     "job-name",
 )
-_INDEX_LABEL: Final = "batch.kubernetes.io/job-completion-index"
+COMPLETION_INDEX: Final = "batch.kubernetes.io/job-completion-index"
 _CONTROLLER_LABELS: Final[Mapping[str, tuple[str, ...]]] = {
     "Deployment": ("pod-template-hash",),
     "StatefulSet": (
@@ -130,7 +130,7 @@ def labels_of_controller(kind: str) -> tuple[str, ...]:
 def controller_labels(kind: str, workload: WorkloadObject) -> tuple[str, ...]:
     """Return the labels that the controller of a workload adds to the pods of its template, in key order."""
     labels = labels_of_controller(kind)
-    return tuple(sorted((*labels, _INDEX_LABEL))) if workload.indexed else labels
+    return tuple(sorted((*labels, COMPLETION_INDEX))) if workload.indexed else labels
 
 
 def template_of(ref: ObjectRef, workload: WorkloadObject, owner: OwnerReference | None, ignored: str) -> Template:
@@ -182,7 +182,7 @@ def _added_labels(held: HeldTemplate) -> AddedLabels:
         return controllers.UNKNOWN
     if is_custom(f"{held.group}/"):
         return controllers.added_labels(held.group, held.kind, held.path)
-    return AddedLabels(labels_of_controller(held.kind), (_INDEX_LABEL,))
+    return AddedLabels(labels_of_controller(held.kind), (COMPLETION_INDEX,))
 
 
 def template_labels(kind: str, workload: WorkloadObject) -> Labels:

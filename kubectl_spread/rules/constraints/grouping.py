@@ -30,7 +30,7 @@ from kubectl_spread.rules.variants import TermVariant
 
 _HASH: Final = "pod-template-hash"
 _POD_NAME: Final = "statefulset.kubernetes.io/pod-name"
-_ONE_POD_EACH: Final = frozenset(
+ONE_POD_EACH: Final = frozenset(
     {
         _POD_NAME,
         "apps.kruise.io/cloneset-instance-id",
@@ -153,7 +153,7 @@ def _own_group(rule_input: RuleInput) -> Iterator[Evidence]:
 
 def _each_future_pod_is_alone(variants: list[TermVariant], key: str, rule_input: RuleInput) -> bool:
     """Tell whether no pods of a template share a value of the key, nor pods of other templates."""
-    if key not in _ONE_POD_EACH:
+    if key not in ONE_POD_EACH:
         return False
     return key in _UNIQUE or not any(
         _may_count(variant, key, template, rule_input)
@@ -189,7 +189,7 @@ def _each_pod_is_alone(variants: list[TermVariant], key: str, rule_input: RuleIn
 
 def _distinct_by_design(variants: list[TermVariant], key: str) -> bool:
     """Tell whether distinct values are by design: of the key, or since several pods of one revision and run differ."""
-    if key in _ONE_POD_EACH:
+    if key in ONE_POD_EACH:
         return True
     if key in REVISION_KEYS or key in BINDING_KEYS:
         return False

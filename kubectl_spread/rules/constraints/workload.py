@@ -20,7 +20,7 @@ from kubectl_spread.rules.remedy import Remedy, changed
 from kubectl_spread.rules.rule_input import RuleInput
 from kubectl_spread.rules.variants import TermVariant
 
-_CURRENT_KEYS: Final = {
+CURRENT_KEYS: Final = {
     "beta.kubernetes.io/arch": ("1.14", "kubernetes.io/arch"),
     "beta.kubernetes.io/instance-type": ("1.17", "node.kubernetes.io/instance-type"),
     "beta.kubernetes.io/os": ("1.14", "kubernetes.io/os"),
@@ -113,7 +113,7 @@ def _is_known(scheduler: str, rule_input: RuleInput) -> bool:
 
 
 def _deprecated_topology_key(rule_input: RuleInput) -> Iterator[Evidence]:
-    variants = [variant for variant in rule_input.variants if variant.term.topology_key in _CURRENT_KEYS]
+    variants = [variant for variant in rule_input.variants if variant.term.topology_key in CURRENT_KEYS]
     yield from together(
         ((variant, _deprecation(variant.term)) for variant in variants),
         fix=_current_key(variants, rule_input) if variants else None,
@@ -121,7 +121,7 @@ def _deprecated_topology_key(rule_input: RuleInput) -> Iterator[Evidence]:
 
 
 def _deprecation(term: TopologyTerm) -> Values:
-    since, current = _CURRENT_KEYS[term.topology_key]
+    since, current = CURRENT_KEYS[term.topology_key]
     return {"key": term.topology_key, "since": since, "current": current, "effect": _effect_without_label(term)}
 
 
@@ -137,7 +137,7 @@ def _effect_without_label(term: TopologyTerm) -> str:
 def _current_key(variants: Sequence[TermVariant], rule_input: RuleInput) -> Remedy:
     """Return the patch with the current key, unless nodes lack it or a constraint with it would be a duplicate."""
     term = variants[0].term
-    _, current = _CURRENT_KEYS[term.topology_key]
+    _, current = CURRENT_KEYS[term.topology_key]
     template, pod_class = rule_input.template, variants[0].pod_class
     terms = template.terms if template is not None else () if pod_class is None else pod_class.terms
     duplicate = any(other.spread and other.topology_key == current for other in terms)

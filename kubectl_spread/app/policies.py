@@ -1,0 +1,103 @@
+"""One run of ``policy``: options in, the text of the policies out."""
+
+from __future__ import annotations
+
+import msgspec
+
+from kubectl_spread.app.options import CheckOptions, split
+from kubectl_spread.app.target_version import target_for
+from kubectl_spread.errors import UsageError
+from kubectl_spread.kube.api import content, labelsyntax
+from kubectl_spread.kube.api.types import LabelSelector
+from kubectl_spread.policy.documents import CARRIED, OLDEST_MINOR, OLDEST_MUTATION, Action, Policies
+from kubectl_spread.report.severity import Severity
+from kubectl_spread.rules.engine import Selection, named
+from kubectl_spread.rules.model import Rule
+
+_EXCLUDED: tuple[str, ...] = ("kube-system",)
+
+
+class PolicyOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of ``policy``, as click passes them."""
+
+    for_version: str = ""
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    severity: str | None = None
+    action: str = Action.WARN.value
+    namespace_selector: str = ""
+    exclude_namespace: tuple[str, ...] = ()
+    exempt_user: tuple[str, ...] = ()
+    mutate: bool = False
+
+    @property
+    def policies(self) -> Policies:
+        """The policies that the options ask for.
+
+        Raises:
+            UsageError: An option is wrong, or no policy can do what is asked.
+        """
+        target_version = target_for(CheckOptions(server_version=self.for_version, select=self.select), None)
+        oldest = OLDEST_MUTATION if self.mutate else OLDEST_MINOR
+        if target_version.minor < oldest:
+            kind = "MutatingAdmissionPolicy" if self.mutate else "ValidatingAdmissionPolicy"
+            raise UsageError(f"--for: Kubernetes 1.{target_version.minor} has no {kind} (1.{oldest} and newer have it)")
+        return Policies(
+            rules=self._rules,
+            behaviour=target_version.behaviour,
+            action=Action(self.action),
+            namespaces=self._namespaces,
+            excluded=self._excluded,
+            exempt=self.exempt_user,
+            mutates=self.mutate,
+        )
+
+    @property
+    def _rules(self) -> tuple[Rule, ...]:
+        """The rules to carry: by default warnings and errors, and of those that are selected all.
+
+        Raises:
+            UsageError: A word names no rule, or only rules that no policy can carry.
+        """
+        default = Severity.INFO if self.select else Severity.WARNING
+        selection = CheckOptions(
+            select=self.select, ignore=self.ignore, severity=self.severity or default.value
+        ).selection
+        for word in selection.select:
+            if not any(named(rule, [word]) for rule in CARRIED):
+                raise UsageError(
+                    f"--select: a policy sees one object, and {word} compares several or reads stored pods"
+                )
+        return _chosen(selection)
+
+    @property
+    def _namespaces(self) -> LabelSelector | None:
+        try:
+            requirements = labelsyntax.parse_labels(self.namespace_selector)
+        except ValueError as error:
+            raise UsageError(f"--namespace-selector: {error}") from None
+        return LabelSelector(match_expressions=requirements) if requirements else None
+
+    @property
+    def _excluded(self) -> tuple[str, ...]:
+        excluded = split(self.exclude_namespace) if self.exclude_namespace else _EXCLUDED
+        for name in excluded:
+            if content.label_value_problems(name):
+                raise UsageError(f'--exclude-namespace: "{name}" is not the name of a namespace')
+        return excluded
+
+
+def _chosen(selection: Selection) -> tuple[Rule, ...]:
+    """Return the rules that policies carry.
+
+    Raises:
+        UsageError: There are none.
+    """
+    rules = tuple(
+        rule
+        for rule in selection.selected(CARRIED)
+        if rule.severity >= selection.least and not named(rule, selection.ignore)
+    )
+    if not rules:
+        raise UsageError("no rule is left: change --select, --ignore or --severity")
+    return rules

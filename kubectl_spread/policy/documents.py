@@ -1,0 +1,233 @@
+"""The objects of admission policies: each policy with the binding that puts it into effect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from string import Formatter
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from kubectl_spread.kube.api.types import LabelSelector
+from kubectl_spread.kube.features import Behaviour
+from kubectl_spread.policy import roots
+from kubectl_spread.policy.expressions import EXPRESSIONS, Expression
+from kubectl_spread.policy.guard import GUARD, OLD_LABELS
+from kubectl_spread.policy.roots import PODS, ROOTS, Root, is_text, text
+from kubectl_spread.rules.model import Rule
+
+Document: TypeAlias = dict[str, Any]
+OLDEST_MINOR: Final = 30
+"""The first minor in which ValidatingAdmissionPolicy is stable."""
+CARRIED: Final[tuple[Rule, ...]] = tuple(expression.rule for expression in (*GUARD, *EXPRESSIONS))
+"""The rules that policies can carry."""
+RELABELLING: Final = (
+    "system:kube-controller-manager",
+    "system:serviceaccount:kube-system:daemon-set-controller",
+    "system:serviceaccount:kube-system:statefulset-controller",
+)
+"""The users of Kubernetes' own controllers that set labels of pods which run already.
+
+Source: kubernetes v1.37.1 pkg/controller/daemon/update.go, dedupCurHistories, and
+pkg/controller/statefulset/stateful_set_utils.go, updateIdentity.
+"""
+STABLE_MUTATION: Final = 36
+"""The first minor in which MutatingAdmissionPolicy is stable."""
+OLDEST_MUTATION: Final = 34
+"""The first minor in which it is a beta API."""
+MUTATION: Final = "match-label-keys"
+_NO_CONTROLLER: Final = "!object.metadata.?ownerReferences.orValue([]).exists(owner, owner.?controller.orValue(false))"
+_ADD_KEY: Final = """object.spec.template.spec.?topologySpreadConstraints.orValue([]).transformList(index, constraint,
+  constraint.?matchLabelKeys.orValue([]).size() == 0 &&
+  (constraint.?labelSelector.?matchLabels.orValue({}).size() > 0 ||
+    constraint.?labelSelector.?matchExpressions.orValue([]).size() > 0) &&
+  !("pod-template-hash" in constraint.?labelSelector.?matchLabels.orValue({})) &&
+  !constraint.?labelSelector.?matchExpressions.orValue([]).exists(r, r.key == "pod-template-hash"),
+  JSONPatch{
+    op: "add",
+    path: "/spec/template/spec/topologySpreadConstraints/" + string(index) + "/matchLabelKeys",
+    value: ["pod-template-hash"]
+  }
+)"""
+_PREFIX: Final = "kubectl-spread-"
+_API: Final = "admissionregistration.k8s.io"
+_NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
+
+
+class Action(StrEnum):
+    """What the API server does with a request that violates a rule."""
+
+    DENY = "deny"
+    WARN = "warn"
+    AUDIT = "audit"
+
+
+class Policies(msgspec.Struct, frozen=True):
+    """The policies to print.
+
+    Attributes:
+        rules: The rules that the policies carry.
+        behaviour: The behaviour of the API server that gets them.
+        action: What it does with a request that violates a rule.
+        namespaces: The selector of the namespaces in which they act; None for all.
+        excluded: The namespaces in which they do not act.
+        exempt: The users whose updates of labels are not evaluated.
+        mutates: Whether a policy adds pod-template-hash to the constraints of Deployments.
+    """
+
+    rules: tuple[Rule, ...]
+    behaviour: Behaviour
+    action: Action = Action.WARN
+    namespaces: LabelSelector | None = None
+    excluded: tuple[str, ...] = ()
+    exempt: tuple[str, ...] = ()
+    mutates: bool = False
+
+    def documents(self) -> Iterator[Document]:
+        """Yield each policy and its binding; none for a place that no rule looks at."""
+        yield from self._guard()
+        for root in ROOTS:
+            yield from self._rules_on(root)
+        if self.mutates:
+            yield from self._mutation()
+
+    def _guard(self) -> Iterator[Document]:
+        exempt = text([*RELABELLING, *self.exempt])
+        conditions = {
+            "labels-change": f"{PODS.labels} != {OLD_LABELS}",
+            "not-exempt": f"!(request.userInfo.username in {exempt})",
+        }
+        yield from self._policy(
+            "labels",
+            PODS,
+            self._selected(GUARD, PODS),
+            resources={"": ("pods", "pods/status")},
+            operations=("UPDATE",),
+            conditions=conditions,
+            variables={"oldLabels": OLD_LABELS},
+        )
+
+    def _rules_on(self, root: Root) -> Iterator[Document]:
+        conditions = {"no-controller": _NO_CONTROLLER}
+        if root is not PODS:
+            conditions["changed"] = root.changed
+        yield from self._policy(
+            root.name,
+            root,
+            self._selected(EXPRESSIONS, root),
+            resources=root.resources,
+            operations=("CREATE",) if root is PODS else ("CREATE", "UPDATE"),
+            conditions=conditions,
+        )
+
+    def _selected(self, expressions: Iterable[Expression], root: Root) -> list[Expression]:
+        return [expression for expression in expressions if expression.rule in self.rules and root in expression.roots]
+
+    def _policy(
+        self,
+        name: str,
+        root: Root,
+        expressions: Sequence[Expression],
+        *,
+        resources: Mapping[str, Sequence[str]],
+        operations: Sequence[str],
+        conditions: Mapping[str, str],
+        variables: Mapping[str, str] | None = None,
+    ) -> Iterator[Document]:
+        """Yield a validating policy and its binding; nothing without expressions."""
+        if not expressions:
+            return
+        shared = roots.variables(root, self.behaviour)
+        violations = {_variable(each): each.violations(root, self.behaviour) for each in expressions}
+        spec = {
+            **_scope(resources, operations, conditions),
+            "variables": _named({**shared, **(variables or {}), **violations}),
+            "validations": [_validation(expression) for expression in expressions],
+        }
+        yield _document("v1", "ValidatingAdmissionPolicy", name, spec)
+        actions = {"validationActions": [self.action.value.capitalize()]}
+        yield self._binding("v1", "ValidatingAdmissionPolicyBinding", name, actions)
+
+    def _mutation(self) -> Iterator[Document]:
+        """Yield the mutating policy and its binding."""
+        version = "v1" if self.behaviour.minor >= STABLE_MUTATION else "v1beta1"
+        conditions = {
+            "template-changes": 'request.operation == "CREATE" || object.spec.template != oldObject.spec.template'
+        }
+        spec = {
+            **_scope({"apps": ("deployments",)}, ("CREATE", "UPDATE"), conditions),
+            "reinvocationPolicy": "IfNeeded",
+            "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": _ADD_KEY}}],
+        }
+        yield _document(version, "MutatingAdmissionPolicy", MUTATION, spec)
+        yield self._binding(version, "MutatingAdmissionPolicyBinding", MUTATION, {})
+
+    def _binding(self, version: str, kind: str, name: str, fields: Mapping[str, object]) -> Document:
+        spec: Document = {"policyName": f"{_PREFIX}{name}", **fields}
+        if selector := self._namespace_selector():
+            spec["matchResources"] = {"namespaceSelector": selector}
+        return _document(version, kind, name, spec)
+
+    def _namespace_selector(self) -> Document:
+        selector: Document = {} if self.namespaces is None else msgspec.to_builtins(self.namespaces)
+        if self.excluded:
+            excluded = {"key": _NAMESPACE_NAME, "operator": "NotIn", "values": list(self.excluded)}
+            selector["matchExpressions"] = [*selector.get("matchExpressions", ()), excluded]
+        return {field: value for field, value in selector.items() if value}
+
+
+def _scope(
+    resources: Mapping[str, Sequence[str]], operations: Sequence[str], conditions: Mapping[str, str]
+) -> Document:
+    """Return the fields that choose requests; a policy that cannot be evaluated lets them pass."""
+    rules = [
+        {"apiGroups": [group], "apiVersions": ["v1"], "operations": list(operations), "resources": list(names)}
+        for group, names in resources.items()
+    ]
+    return {
+        "failurePolicy": "Ignore",
+        "matchConstraints": {"resourceRules": rules},
+        "matchConditions": _named(conditions),
+    }
+
+
+def _named(expressions: Mapping[str, str]) -> list[Document]:
+    return [{"name": name, "expression": expression} for name, expression in expressions.items()]
+
+
+def _document(version: str, kind: str, name: str, spec: Document) -> Document:
+    return {"apiVersion": f"{_API}/{version}", "kind": kind, "metadata": {"name": f"{_PREFIX}{name}"}, "spec": spec}
+
+
+def _variable(expression: Expression) -> str:
+    """Return the variable of a rule's violations, its name in camel case."""
+    first, *others = expression.rule.name.split("-")
+    return "".join((first, *(word.capitalize() for word in others)))
+
+
+def _validation(expression: Expression) -> Document:
+    rule, variable = expression.rule, f"variables.{_variable(expression)}"
+    code, name = text(rule.code), text(rule.name)
+    ignored = f"variables.ignored.exists(word, {code}.startsWith(word.upperAscii()) || word.lowerAscii() == {name})"
+    return {
+        "expression": f"{variable}.size() == 0 ||\n{ignored}",
+        "message": f"{rule.code} {rule.name}: {rule.summary}",
+        "messageExpression": _message(expression).replace("violation[", f"{variable}[0]["),
+    }
+
+
+def _message(expression: Expression) -> str:
+    """Return the expression of the message of a rule about its first violation."""
+    rule = expression.rule
+    parts = [text(f"{rule.code} {rule.name}: ")]
+    for literal, name, _, _ in Formatter().parse(rule.message):
+        parts.append(text(literal))
+        parts += [expression.values[name]] if name else []
+    joined: list[str] = []
+    for part in parts:
+        if is_text(part) and joined and is_text(joined[-1]):
+            joined[-1] = f"{joined[-1][:-1]}{part[1:]}"
+        else:
+            joined.append(part if is_text(part) else f"({part})")
+    return " +\n".join(joined)
