@@ -94,9 +94,10 @@ class ApiClient:
         """Patch one object."""
         return self.request("PATCH", path, body, content_type)
 
-    def create(self, manifest: Object) -> dict[str, Any]:
-        """Create one object of any kind and return it as stored."""
-        created: dict[str, Any] = self.request("POST", self._collection(manifest), manifest)
+    def create(self, manifest: Object, **query: str) -> dict[str, Any]:
+        """Create one object of any kind and return it as stored; with ``dryRun="All"`` it is not stored."""
+        path = self._collection(manifest)
+        created: dict[str, Any] = self.request("POST", f"{path}?{urlencode(query)}" if query else path, manifest)
         return created
 
     def create_all(self, manifests: Iterable[Object]) -> list[dict[str, Any]]:

@@ -61,6 +61,7 @@ class ControlPlane:
         kubelet: bool = False,
         tokens: Mapping[str, Sequence[str]] | None = None,
         profiles: Sequence[Object] = (),
+        accounts: bool = False,
     ) -> Self:
         """Start a control plane and return once it is ready.
 
@@ -74,10 +75,11 @@ class ControlPlane:
             kubelet: Whether pods with a node start running, and end when deleted, by themselves.
             tokens: Users that authenticate with a static token, each with its groups.
             profiles: Profiles of the scheduler, written to ``scheduler_config`` if there are any.
+            accounts: Whether each controller is a service account of its own, as on most clusters.
         """
         cluster = cls(directory, tokens=tokens or {})
         try:
-            options = Options(version, feature_gates, extra_flags, profiles)
+            options = Options(version, feature_gates, extra_flags, profiles, accounts)
             cluster._start(options, scheduler=scheduler, controllers=controllers)
             if kubelet:
                 cluster.kubelet.start()
@@ -139,6 +141,15 @@ class ControlPlane:
         stem = f"user-{next(self._serial)}"
         pair = self._security.authority.client(stem, user, groups, lifetime)
         return (server or self._server).write_kubeconfig(stem, pair)
+
+    @contextmanager
+    def client_of(self, user: str, groups: Sequence[str] = ()) -> Iterator[ApiClient]:
+        """Connect as a user with a new client certificate inside a ``with`` block."""
+        client = self._server.client_with(self._security.authority.client(f"user-{next(self._serial)}", user, groups))
+        try:
+            yield client
+        finally:
+            client.close()
 
     def token_kubeconfig(self, user: str) -> Path:
         """Return a kubeconfig with the static token of one of the users given to ``start``."""

@@ -20,8 +20,11 @@ SCHEDULER_CONFIG = "kube-scheduler.json"
 
 APISERVER = "system:apiserver"
 CONTROLLERS = "controllers"
+CONTROLLER_MANAGER = "system:kube-controller-manager"
 SCHEDULER = "system:kube-scheduler"
-PROGRAMS = (APISERVER, CONTROLLERS, SCHEDULER)
+PROGRAMS = (APISERVER, CONTROLLERS, CONTROLLER_MANAGER, SCHEDULER)
+CONTROLLER_ACCOUNTS = "system:serviceaccounts:kube-system"
+"""The group of the service accounts of controllers."""
 
 # On a loaded machine of two cores an apiserver may take several times its usual three seconds.
 START_TIMEOUT = 90.0
@@ -65,6 +68,7 @@ class Options:
     feature_gates: Mapping[str, bool] | None = None
     extra_flags: Sequence[str] = ()
     profiles: Sequence[Object] = ()
+    accounts: bool = False
 
 
 class Security:
@@ -200,7 +204,11 @@ class ApiServer:
             "kind": "Policy",
             # One line per request: the one written when it is answered.
             "omitStages": ["RequestReceived", "ResponseStarted"],
-            "rules": [{"level": "None", "users": PROGRAMS}, {"level": "Metadata"}],
+            "rules": [
+                {"level": "None", "users": PROGRAMS},
+                {"level": "None", "userGroups": [CONTROLLER_ACCOUNTS]},
+                {"level": "Metadata"},
+            ],
         }
         policy.write_text(json.dumps(content), encoding="utf-8")
         return policy
@@ -239,10 +247,14 @@ def _scheduler_config(directory: Path, kubeconfig: Path, profiles: Sequence[Obje
 
 
 def start_controllers(directory: Path, server: ApiServer, security: Security, options: Options) -> Process:
-    """Start the kube-controller-manager with every controller that works without kubelets."""
-    # As system:kube-controller-manager, each controller would have to request a token of its own first,
-    # which takes longer than the rest of the start.
-    pair = security.authority.client("controllers", CONTROLLERS, ["system:masters"])
+    """Start the kube-controller-manager with every controller that works without kubelets.
+
+    All controllers are one user with all rights, or with ``accounts`` a service account each, as on most clusters.
+    """
+    if options.accounts:
+        pair = security.authority.client("controllers", CONTROLLER_MANAGER)
+    else:
+        pair = security.authority.client("controllers", CONTROLLERS, ["system:masters"])
     disabled = ",".join(f"-{name}" for name in DISABLED_CONTROLLERS)
     command = [
         _program("kube-controller-manager", options),
@@ -252,6 +264,7 @@ def start_controllers(directory: Path, server: ApiServer, security: Security, op
         f"--controllers=*,{disabled}",
         f"--service-account-private-key-file={security.service_account_key}",
         f"--root-ca-file={security.authority.certificate}",
+        *(["--use-service-account-credentials"] if options.accounts else []),
         *FAST_CLIENT,
         *_gates(options.feature_gates),
     ]
