@@ -115,21 +115,9 @@ def variables(root: Root, behaviour: Behaviour) -> dict[str, str]:
             '.map(word, word.trim()).filter(word, word != "")'
         ),
         "all": " +\n".join(lists),
-        **_accepted(root, behaviour),
+        "refused": f"variables.all.filter(t, {_refused(behaviour)})",
+        "terms": f"variables.all.filter(t, !({_refused(behaviour)}))",
     }
-
-
-def _accepted(root: Root, behaviour: Behaviour) -> dict[str, str]:
-    """Return the expressions of the terms that kube-apiserver refuses in the pods of a template, and of the others.
-
-    Policies see a pod after kube-apiserver has merged its selectors and accepted it.
-
-    Source: kubernetes v1.37.1 staging/src/k8s.io/apiserver/pkg/registry/generic/registry/store.go, Store.create.
-    """
-    if root is PODS:
-        return {"terms": "variables.all"}
-    refused = _refused(behaviour)
-    return {"refused": f"variables.all.filter(t, {refused})", "terms": f"variables.all.filter(t, !({refused}))"}
 
 
 def _presumed(root: Root) -> str:

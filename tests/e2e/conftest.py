@@ -9,7 +9,7 @@ import pytest
 
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.fixtures import require_built
-from tests.e2e import faulty, varied
+from tests.e2e import faulty, guarded, varied
 from tests.e2e.both import Both
 from tests.e2e.faulty import Faulty
 from tests.e2e.recorder import Recorder, record
@@ -48,6 +48,15 @@ def faulty_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Control
     """Return etcd and an apiserver with some pods that nothing changes."""
     require_built()
     with faulty.start(tmp_path_factory.mktemp("faulty")) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def guarded_cluster(tmp_path_factory: pytest.TempPathFactory, plugin: Plugin) -> Iterator[ControlPlane]:
+    """Return a control plane whose policies refuse what all rules find, with objects that were stored before."""
+    require_built()
+    with guarded.start(tmp_path_factory.mktemp("guarded")) as cluster:
+        guarded.install(cluster, guarded.printed(plugin.on(cluster), *guarded.ALL_RULES))
         yield cluster
 
 
