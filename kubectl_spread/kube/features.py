@@ -17,6 +17,7 @@ PRE_RELEASES: Final[Mapping[int, str]] = {38: "v1.38.0-alpha.2"}
 """Maps an unreleased minor to the pre-release that it is modelled on; it may change until its release."""
 NEWEST_RELEASED_MINOR: Final = min(PRE_RELEASES, default=NEWEST_MINOR + 1) - 1
 _WARNS_OF_NULL_SELECTORS: Final = 28
+_VALIDATES_STATEFUL_SETS: Final = 34
 COUNTS_EMPTY_SELECTORS: Final = 38
 """From this minor on, an empty spread selector counts all pods of the namespace."""
 
@@ -98,6 +99,8 @@ class Behaviour(msgspec.Struct, frozen=True):
     """Validation errors name label keys and bytes, and not qualified names and characters."""
     warns_of_null_selectors: bool
     """The API server warns about a spread constraint or affinity term without a labelSelector."""
+    validates_stateful_sets: bool
+    """The API server validates the pod spec in a StatefulSet; before, it refuses only the pods (issue 60619)."""
 
 
 def gates(minor: int, overrides: Mapping[str, bool]) -> dict[str, bool]:
@@ -175,4 +178,5 @@ def behaviour(minor: int, gate_values: Mapping[str, bool]) -> Behaviour:
         matches_namespace_selectors_twice=minor in _NAMESPACE_SELECTORS_TWICE,
         label_key_texts=minor >= _LABEL_KEY_TEXTS,
         warns_of_null_selectors=minor >= _WARNS_OF_NULL_SELECTORS,
+        validates_stateful_sets=minor >= _VALIDATES_STATEFUL_SETS,
     )

@@ -10,7 +10,7 @@ import msgspec
 from kubectl_spread.audit.merge.verdicts import BINDING_KEYS
 from kubectl_spread.audit.snapshot.records import DEFAULT_SCHEDULER
 from kubectl_spread.kube.features import COUNTS_EMPTY_SELECTORS, Behaviour
-from kubectl_spread.policy.roots import PODS, ROOTS, TEMPLATES, WORKLOADS, Root, known, text
+from kubectl_spread.policy.roots import PODS, ROOTS, TEMPLATES, UNVALIDATED, WORKLOADS, Root, known, text
 from kubectl_spread.rules.constraints.grouping import COUNTS_OLD_REVISIONS, ONE_POD_EACH, OWN_GROUP
 from kubectl_spread.rules.constraints.mismatch import SELF_MISMATCH
 from kubectl_spread.rules.constraints.no_effect import EMPTY_SELECTOR, NULL_SELECTOR, REPEATED_KEY
@@ -84,6 +84,7 @@ _UNMET_REQUIREMENT: Final = (
     '(r.operator == "Exists") == (r.key in variables.labels))'
 )
 _IS_UNMET: Final = f"(t.labels.exists(key, {_UNMET_LABEL}) || t.requirements.exists(r, {_UNMET_REQUIREMENT}))"
+_NAMED_TWICE: Final = "exists in both matchLabelKeys and labelSelector, or twice in matchLabelKeys"
 _TWICE: Final = "{keys}.filter(key, {keys}.indexOf(key) != {keys}.lastIndexOf(key))"
 
 
@@ -104,9 +105,14 @@ def _binding_key(_root: Root, _behaviour: Behaviour) -> str:
     return _of_keys(keys, f"key in {_BINDING_KEYS} && !(key in t.selected) && {_LACKS}")
 
 
-def _pods_refused(_root: Root, _behaviour: Behaviour) -> str:
+def _pods_refused(root: Root, behaviour: Behaviour) -> str:
+    """Return the violations of SPR202: the errors of kube-apiserver on each term that it refuses in the pods."""
     twice = "(key in t.selected || t.match.indexOf(key) != t.match.lastIndexOf(key))"
-    return _of_keys("t.match", f"{known('key')} && {twice}", terms="variables.refused")
+    reasons = [(f"t.match.filter(key, {known('key')} && {twice})", _NAMED_TWICE)]
+    if root is WORKLOADS and not behaviour.validates_stateful_sets:
+        reasons += UNVALIDATED
+    errors = " + ".join(f"{keys}.map(key, key + {text(f' {detail}')})" for keys, detail in reasons)
+    return f'variables.refused.map(t, {errors}).map(errors, [errors.join("; ")])'
 
 
 def _repeated_key(_root: Root, _behaviour: Behaviour) -> str:
@@ -165,7 +171,7 @@ EXPRESSIONS: Final = (
         _pods_refused,
         {
             "refuses": text("accepts the template and refuses"),
-            "errors": 'violation[0] + " exists in both matchLabelKeys and labelSelector, or twice in matchLabelKeys"',
+            "errors": "violation[0]",
             "seen": text(""),
         },
         TEMPLATES,

@@ -71,6 +71,16 @@ TEMPLATES: Final = (WORKLOADS, CRON_JOBS, POD_TEMPLATES)
 ROOTS: Final = (PODS, *TEMPLATES)
 
 
+_IN_STATEFUL_SET: Final = 'request.kind.kind == "StatefulSet"'
+UNVALIDATED: Final = (
+    ("(t.selects ? [] : t.match + t.mismatch)", "must not be listed where labelSelector is not set"),
+    ("t.match.filter(key, key in t.mismatch)", "exists in both matchLabelKeys and mismatchLabelKeys"),
+    ("(t.spread ? t.match.filter(key, key in t.selected) : [])", "exists in both matchLabelKeys and labelSelector"),
+)
+"""Reasons why an API server before 1.34 refuses the pods of a StatefulSet, which it accepts: keys of a term, and the
+error on them. It refuses other workloads for these reasons."""
+
+
 def text(value: object) -> str:
     """Return a text or a list of texts as a CEL literal."""
     return json.dumps(value)
@@ -115,9 +125,24 @@ def variables(root: Root, behaviour: Behaviour) -> dict[str, str]:
             '.map(word, word.trim()).filter(word, word != "")'
         ),
         "all": " +\n".join(lists),
-        "refused": f"variables.all.filter(t, {_refused(behaviour)})",
-        "terms": f"variables.all.filter(t, !({_refused(behaviour)}))",
+        **_accepted(root, behaviour),
     }
+
+
+def _accepted(root: Root, behaviour: Behaviour) -> dict[str, str]:
+    """Return the expressions of the terms that kube-apiserver refuses in the pods of a template, and of the others.
+
+    Policies see a pod after kube-apiserver has merged its selectors and accepted it.
+
+    Source: kubernetes v1.37.1 staging/src/k8s.io/apiserver/pkg/registry/generic/registry/store.go, Store.create.
+    """
+    if root is PODS:
+        return {"terms": "variables.all"}
+    refused = _refused(behaviour)
+    if root is WORKLOADS and not behaviour.validates_stateful_sets:
+        errors = " || ".join(f"{keys}.size() > 0" for keys, _ in UNVALIDATED)
+        refused = f"{refused} || {_IN_STATEFUL_SET} && ({errors})"
+    return {"refused": f"variables.all.filter(t, {refused})", "terms": f"variables.all.filter(t, !({refused}))"}
 
 
 def _presumed(root: Root) -> str:

@@ -54,6 +54,14 @@ def test_a_template_may_be_accepted_while_all_of_its_pods_are_refused(workload: 
     assert refused(workload, minor=33) == [(here, [], "refused")]
 
 
+def test_an_api_server_before_1_34_refuses_only_the_pods_of_a_stateful_set() -> None:
+    """It does not validate the pod spec in a StatefulSet."""
+    here = "spec.template.spec.topologySpreadConstraints[0]"
+    workload = deployment(kind="StatefulSet", constraints=[constraint(max_skew=0)])
+    assert refused(workload, minor=33) == [(here, [], "pods-refused")]
+    assert refused(workload, minor=34) == [(here, [], "refused")]
+
+
 @pytest.mark.parametrize(
     ("kind", "key"),
     [

@@ -195,10 +195,14 @@ def template_refusals(template: Template, behaviour: Behaviour) -> tuple[Refusal
     """Return the errors of an API server of this behaviour on a template, or otherwise on the pods made from it.
 
     Whether the API server validates the template in an object of a custom kind is unknown. It validates the pods.
+
+    Source: kubernetes v1.33.13 and v1.34.4 pkg/apis/apps/validation/validation.go,
+    ValidatePodTemplateSpecForStatefulSet.
     """
     spec, path = template.spec, template.path
     stored = strategy.drop_disabled_fields(spec, behaviour)
-    if not template.custom and (errors := validation.pod_errors(stored, behaviour, path)):
+    validated = not template.custom and (template.kind != "StatefulSet" or behaviour.validates_stateful_sets)
+    if validated and (errors := validation.pod_errors(stored, behaviour, path)):
         return by_term(errors, Refused.TEMPLATE, path)
     return by_term(pod_refusals(spec, template.labels, behaviour), Refused.PODS, path)
 
