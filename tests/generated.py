@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 from kubectl_spread.cli import cli
 from kubectl_spread.explain.explanation import Explanation
+from kubectl_spread.policy.documents import CARRIED
 from kubectl_spread.render.explanation import Section
 from kubectl_spread.render.sections.conclusion import conclusion
 from kubectl_spread.render.sections.domains import domains
@@ -73,6 +74,13 @@ def run(*arguments: str) -> str:
     return result.stdout
 
 
+def carried() -> str:
+    """Return the rules of policies as a table."""
+    rows = sorted((rule.code, rule.name, str(rule.severity), rule.summary) for rule in CARRIED)
+    cells = (("rule", "name", "severity", "summary"), ("---",) * 4, *rows)
+    return "".join(f"| {' | '.join(row)} |\n" for row in cells)
+
+
 def source(path: str) -> str:
     """Return a file of YAML as a Markdown block."""
     return f"```yaml\n{(ROOT / path).read_text(encoding='utf-8')}```\n"
@@ -118,6 +126,7 @@ BLOCKS: Final[dict[str, dict[str, Callable[[], str]]]] = {
         "gitlab": lambda: source("docs/ci/gitlab-ci.yml"),
         "cronjob": lambda: source("docs/ci/cronjob.yaml"),
     },
+    "docs/policy.md": {"rules": carried},
     "docs/offline.md": {
         "chart": lambda: answers.piped(f"helm {CHART}", RENDERED / "chart.yaml"),
         "kustomization": lambda: answers.kustomized(KUSTOMIZATION, RENDERED / "production.yaml"),

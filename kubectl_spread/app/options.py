@@ -171,8 +171,8 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
         Raises:
             UsageError: The version is not of the form 1.N, or the user names two versions.
         """
-        server = _minor("--server-version", self.server_version)
-        start = _minor("--from", self.from_version)
+        server = minor_of("--server-version", self.server_version)
+        start = minor_of("--from", self.from_version)
         if start is not None and server not in (None, start):
             raise UsageError(
                 f"--from {self.from_version} and --server-version {self.server_version} both name the version to "
@@ -187,7 +187,7 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
         Raises:
             UsageError: The version is not of the form 1.N.
         """
-        return _minor("--to", self.to_version)
+        return minor_of("--to", self.to_version)
 
     @property
     def gate_overrides(self) -> dict[str, bool]:
@@ -255,7 +255,7 @@ def _is_utf8(text: str) -> bool:
     return True
 
 
-def _minor(option: str, version: str) -> int | None:
+def minor_of(option: str, version: str) -> int | None:
     """Return the minor of a version that an option names; None without a version."""
     if not version:
         return None

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import msgspec
 
-from kubectl_spread.app.options import CheckOptions, split
-from kubectl_spread.app.target_version import target_for
+from kubectl_spread.app.options import CheckOptions, minor_of, split
+from kubectl_spread.app.target_version import confirm_supported, pre_release_warnings
 from kubectl_spread.errors import UsageError
+from kubectl_spread.kube import features
 from kubectl_spread.kube.api import content, labelsyntax
 from kubectl_spread.kube.api.types import LabelSelector
+from kubectl_spread.kube.features import NEWEST_RELEASED_MINOR
 from kubectl_spread.policy.documents import CARRIED, OLDEST_MINOR, OLDEST_MUTATION, Action, Policies
 from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules.engine import Selection, named
@@ -37,20 +39,38 @@ class PolicyOptions(msgspec.Struct, frozen=True, kw_only=True):
         Raises:
             UsageError: An option is wrong, or no policy can do what is asked.
         """
-        target_version = target_for(CheckOptions(server_version=self.for_version, select=self.select), None)
+        minor = self._minor
         oldest = OLDEST_MUTATION if self.mutate else OLDEST_MINOR
-        if target_version.minor < oldest:
+        if minor < oldest:
             kind = "MutatingAdmissionPolicy" if self.mutate else "ValidatingAdmissionPolicy"
-            raise UsageError(f"--for: Kubernetes 1.{target_version.minor} has no {kind} (1.{oldest} and newer have it)")
+            raise UsageError(f"--for: Kubernetes 1.{minor} has no {kind} (1.{oldest} and newer have it)")
         return Policies(
             rules=self._rules,
-            behaviour=target_version.behaviour,
+            behaviour=features.behaviour(minor, features.gates(minor, {})),
             action=Action(self.action),
             namespaces=self._namespaces,
             excluded=self._excluded,
             exempt=self.exempt_user,
             mutates=self.mutate,
         )
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the policies may get wrong, for standard error."""
+        return pre_release_warnings([self._minor])
+
+    @property
+    def _minor(self) -> int:
+        """The Kubernetes minor of the policies.
+
+        Raises:
+            UsageError: The version is not of the form 1.N, or not known.
+        """
+        minor = minor_of("--for", self.for_version)
+        if minor is None:
+            return NEWEST_RELEASED_MINOR
+        confirm_supported("--for", minor)
+        return minor
 
     @property
     def _rules(self) -> tuple[Rule, ...]:
@@ -65,9 +85,7 @@ class PolicyOptions(msgspec.Struct, frozen=True, kw_only=True):
         ).selection
         for word in selection.select:
             if not any(named(rule, [word]) for rule in CARRIED):
-                raise UsageError(
-                    f"--select: a policy sees one object, and {word} compares several or reads stored pods"
-                )
+                raise UsageError(f"--select: no policy can have {word}, because it sees one object (docs/policy.md)")
         return _chosen(selection)
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Literal
 
 import msgspec
@@ -78,12 +78,8 @@ def target_for(
     minor, warnings = _evaluated_minor(options, server)
     upgrade = options.other_minor
     if upgrade is not None:
-        _confirm_supported("--to", upgrade)
-    warnings += tuple(
-        f"Kubernetes 1.{unreleased} is evaluated as its pre-release {version}: a later 1.{unreleased} may differ"
-        for unreleased, version in PRE_RELEASES.items()
-        if unreleased in (minor, upgrade)
-    )
+        confirm_supported("--to", upgrade)
+    warnings += pre_release_warnings([minor, upgrade])
     overrides = options.gate_overrides
     gates = _gates(minor, overrides, upgrade)
     if served_gates is not None and option_minor is None:
@@ -116,18 +112,27 @@ def _evaluated_minor(options: CheckOptions, server: int | None) -> tuple[int, tu
         UsageError: The minor that the user names is not supported, or the server is older than all supported ones.
     """
     if options.minor is not None:
-        _confirm_supported("--from" if options.from_version else "--server-version", options.minor)
+        confirm_supported("--from" if options.from_version else "--server-version", options.minor)
         return options.minor, ()
     if server is None:
         return NEWEST_RELEASED_MINOR, ()
     if server > NEWEST_MINOR:
         text = f"Kubernetes 1.{server} is newer than 1.{NEWEST_MINOR}, the newest that is known"
         return NEWEST_MINOR, (f"{text}: evaluated as 1.{NEWEST_MINOR}",)
-    _confirm_supported("the server's version", server)
+    confirm_supported("the server's version", server)
     return server, ()
 
 
-def _confirm_supported(origin: str, minor: int) -> None:
+def pre_release_warnings(minors: Collection[int | None]) -> tuple[str, ...]:
+    """Return warnings about minors that are known by a pre-release only."""
+    return tuple(
+        f"Kubernetes 1.{unreleased} is evaluated as its pre-release {version}: a later 1.{unreleased} may differ"
+        for unreleased, version in PRE_RELEASES.items()
+        if unreleased in minors
+    )
+
+
+def confirm_supported(origin: str, minor: int) -> None:
     """Raise where a minor is not supported.
 
     Raises:

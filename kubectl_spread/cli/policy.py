@@ -87,5 +87,8 @@ def policy(**parameters: object) -> None:
     from kubectl_spread.app.policies import PolicyOptions  # noqa: PLC0415 - likewise
     from kubectl_spread.render import policies  # noqa: PLC0415 - likewise
 
-    printed = msgspec.convert(parameters, PolicyOptions).policies
-    output.data(policies.text(printed))
+    choices = msgspec.convert(parameters, PolicyOptions)
+    text = policies.text(choices.policies)
+    for note in choices.notes:
+        output.note(note)
+    output.data(text)

@@ -122,7 +122,11 @@ class Policies(msgspec.Struct, frozen=True):
         )
 
     def _selected(self, expressions: Iterable[Expression], root: Root) -> list[Expression]:
-        return [expression for expression in expressions if expression.rule in self.rules and root in expression.roots]
+        return [
+            expression
+            for expression in expressions
+            if expression.rule in self.rules and root in expression.roots and expression.applies(self.behaviour)
+        ]
 
     def _policy(
         self,

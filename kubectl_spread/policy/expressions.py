@@ -37,23 +37,26 @@ class Expression(msgspec.Struct, frozen=True):
         violations: The expression of a list with an entry for each violation: a list of texts for the message.
         values: The expressions of the values in the rule's message, by name; ``violation`` is the first violation.
         roots: The places of pods and templates that the rule looks at.
+        applies: Tells whether the rule can find anything with this behaviour.
     """
 
     rule: Rule
     violations: _Violations
     values: Mapping[str, str]
     roots: tuple[Root, ...] = ROOTS
+    applies: Callable[[Behaviour], bool] = lambda _behaviour: True
 
 
 def _of_terms(condition: str, *values: str, terms: str = "variables.terms") -> _Violations:
     """Return the violations of terms for which a condition holds, with values of each such term ``t``."""
-    return lambda _root, _behaviour: f"{terms}.filter(t, {condition}).map(t, [{', '.join(values)}])"
+    return lambda _root, _behaviour: f"{terms}\n.filter(t, {condition})\n.map(t, [{', '.join(values)}])"
 
 
 def _of_keys(keys: str, condition: str, *, terms: str = "variables.terms") -> str:
-    """Return the violations of terms with keys for which a condition holds: all such keys of a term in one text."""
-    violating = f"({keys}).filter(key, {condition})"
-    return f'{terms}.map(t, {violating}).filter(keys, keys.size() > 0).map(keys, [keys.join(", ")])'
+    """Return the violations of terms with keys for which a condition holds: these keys in one text, and their field."""
+    violating = f'({keys}).filter(key, {condition}).join(", ")'
+    field = f't.match.exists(key, {condition}) ? "matchLabelKeys" : "mismatchLabelKeys"'
+    return f"{terms}\n.filter(t, ({keys}).exists(key, {condition}))\n.map(t, [{violating}, {field}])"
 
 
 def _of_the_pod(condition: str, value: str) -> _Violations:
@@ -118,7 +121,7 @@ def _pods_refused(root: Root, behaviour: Behaviour) -> str:
 def _repeated_key(_root: Root, _behaviour: Behaviour) -> str:
     matched, mismatched = _TWICE.format(keys="t.match"), _TWICE.format(keys="t.mismatch")
     violations = f'[{matched}.join(", "), {mismatched}.join(", ")]'
-    return f'variables.terms.map(t, {violations}).filter(keys, keys[0] + keys[1] != "")'
+    return f'variables.terms\n.map(t, {violations})\n.filter(keys, keys[0] + keys[1] != "")'
 
 
 def _own_group(_root: Root, _behaviour: Behaviour) -> str:
@@ -128,12 +131,10 @@ def _own_group(_root: Root, _behaviour: Behaviour) -> str:
     )
 
 
-def _empty_selector(_root: Root, behaviour: Behaviour) -> str:
+def _empty_selector(_root: Root, _behaviour: Behaviour) -> str:
     """Return the violations of SPR205; the scheduler adds the values of matchLabelKeys to an empty selector."""
-    if not behaviour.empty_selector_counts_nothing:
-        return "[]"
     condition = f"t.spread && t.selects && t.selected.size() == 0 && !t.match.exists(key, {known('key')})"
-    return f"variables.terms.filter(t, {condition}).map(t, [t.topologyKey])"
+    return f"variables.terms\n.filter(t, {condition})\n.map(t, [t.topologyKey])"
 
 
 def _self_mismatch(_root: Root, _behaviour: Behaviour) -> str:
@@ -144,7 +145,7 @@ def _self_mismatch(_root: Root, _behaviour: Behaviour) -> str:
     requirement = f'[r.key + " " + r.operator + {values}, {have.format(key="r.key")}]'
     unmet = f"t.labels.map(key, {_UNMET_LABEL}, {label}) + t.requirements.map(r, {_UNMET_REQUIREMENT}, {requirement})"
     constraints = "variables.terms.filter(t, t.spread)"
-    return f"{constraints}.map(t, {unmet}).filter(unmet, unmet.size() > 0).map(unmet, unmet[0])"
+    return f"{constraints}\n.map(t, {unmet})\n.filter(unmet, unmet.size() > 0).map(unmet, unmet[0])"
 
 
 def _counts_old_revisions(_root: Root, behaviour: Behaviour) -> str:
@@ -157,7 +158,7 @@ def _counts_old_revisions(_root: Root, behaviour: Behaviour) -> str:
         f"t.spread && t.required && t.selects && {counts} && t.match.size() == 0 && "
         f'!("pod-template-hash" in t.selected) && !{_IS_UNMET}'
     )
-    return f"!({rolls}) ? [] : variables.terms.filter(t, {condition}).map(t, [t.topologyKey])"
+    return f"!({rolls}) ? [] :\nvariables.terms\n.filter(t, {condition})\n.map(t, [t.topologyKey])"
 
 
 def _no_spread(_root: Root, _behaviour: Behaviour) -> str:
@@ -180,17 +181,17 @@ EXPRESSIONS: Final = (
         ABSENT_KEY,
         _absent_key,
         {
-            "field": text("matchLabelKeys or mismatchLabelKeys lists"),
+            "field": 'violation[1] + " lists"',
             "keys": "violation[0]",
             "who": text("the pods do not have"),
-            "which": text("that label"),
-            "effect": text("it is ignored"),
+            "which": 'violation[0].contains(", ") ? "those labels" : "that label"',
+            "effect": 'violation[0].contains(", ") ? "the keys are ignored" : "the key is ignored"',
         },
     ),
     Expression(
         BINDING_KEY,
         _binding_key,
-        {"keys": "violation[0]", "effect": text("matchLabelKeys or mismatchLabelKeys cannot use it")},
+        {"keys": "violation[0]", "effect": 'violation[1] + " cannot use them"'},
     ),
     Expression(
         REPEATED_KEY,
@@ -217,6 +218,7 @@ EXPRESSIONS: Final = (
         EMPTY_SELECTOR,
         _empty_selector,
         {"then": text(f"From 1.{COUNTS_EMPTY_SELECTORS} on it counts all pods of the namespace")},
+        applies=lambda behaviour: behaviour.empty_selector_counts_nothing,
     ),
     Expression(
         SELF_MISMATCH,

@@ -7,7 +7,7 @@ from typing import Final
 from kubectl_spread.audit.merge.verdicts import BINDING_KEYS
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.policy.expressions import Expression
-from kubectl_spread.policy.roots import PODS, Root, text
+from kubectl_spread.policy.roots import PODS, Root, merged, text
 from kubectl_spread.rules.selectors.relabelled import REMOVED_LABEL, STALE_LABEL
 from kubectl_spread.rules.selectors.verdicts import LATE_LABEL
 
@@ -21,7 +21,7 @@ OLD_LABELS: Final = "oldObject.metadata.?labels.orValue({})"
 
 def _merged(condition: str) -> str:
     """Return the keys of a term for which a condition on the merged requirement ``r`` holds."""
-    return " + ".join(
+    return " +\n  ".join(
         f'{keys}.filter(key, t.requirements.exists(r, r.key == key && r.operator == "{operator}" && '
         f"has(r.values) && r.values.size() == 1 && {condition}))"
         for keys, operator in _LISTS
@@ -31,7 +31,7 @@ def _merged(condition: str) -> str:
 def _violations(keys: str) -> str:
     """Return the violations of terms: the first key of each, and its label before and after the update."""
     values = f'[string(keys[0]), {_OLD}[?keys[0]].orValue("(none)"), {_NEW}[?keys[0]].orValue("(none)")]'
-    return f"{_TERMS}.map(t, {keys}).filter(keys, keys.size() > 0).map(keys, {values})"
+    return f"{_TERMS}\n.map(t, {keys})\n.filter(keys, keys.size() > 0).map(keys, {values})"
 
 
 def _stale(_root: Root, _behaviour: Behaviour) -> str:
@@ -45,8 +45,7 @@ def _removed(_root: Root, _behaviour: Behaviour) -> str:
 
 def _late(_root: Root, behaviour: Behaviour) -> str:
     """Return the violations of SPR105, for the terms that the API server merges."""
-    merged = {True: "true", False: "!t.spread"}[behaviour.merges_spread_selectors]
-    added = f"{merged} && !(key in {_OLD}) && key in {_NEW} && !(key in t.selected)"
+    added = f"{merged(behaviour)}!(key in {_OLD}) && key in {_NEW} && !(key in t.selected)"
     return _violations(f"(t.match + t.mismatch).filter(key, {added} && !(key in {text(sorted(BINDING_KEYS))}))")
 
 

@@ -161,14 +161,13 @@ def _presumed(root: Root) -> str:
 
 def _refused(behaviour: Behaviour) -> str:
     """Return the condition that kube-apiserver refuses pods for a term: the merge names a key of theirs twice."""
-    merged = {
-        (True, True): "true",
-        (True, False): "t.spread",
-        (False, True): "!t.spread",
-        (False, False): "false",
-    }[behaviour.merges_spread_selectors, behaviour.merges_affinity_selectors]
     twice = "(key in t.selected || t.match.indexOf(key) != t.match.lastIndexOf(key))"
-    return f"{merged} && t.selects && t.match.exists(key, {known('key')} && {twice})"
+    return f"{merged(behaviour)}t.selects && t.match.exists(key, {known('key')} && {twice})"
+
+
+def merged(behaviour: Behaviour) -> str:
+    """Return the beginning of a condition: the API server merges the keys of a term."""
+    return "" if behaviour.merges_spread_selectors else "!t.spread && "
 
 
 def _spread_constraints(spec: str) -> str:

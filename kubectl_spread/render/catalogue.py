@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from kubectl_spread.phrases import sentence
+from kubectl_spread.policy.documents import CARRIED
 from kubectl_spread.render.terminal import Column, Terminal, table
 from kubectl_spread.rules.model import Rule
 
@@ -41,6 +42,7 @@ def rule(described: Rule, example: Example) -> str:
         *((f"As {severity}", case) for severity, case in described.cases),
         *([("Fix", fix)] if (fix := _fix(described)) else []),
         *([("Without a command or patch", described.no_remedy)] if described.no_remedy else []),
+        *([("Prevent", f"{prevention} prints an admission policy.")] if (prevention := _prevention(described)) else []),
     )
     blocks = (
         ("Example", example.object),
@@ -57,6 +59,11 @@ def rule(described: Rule, example: Example) -> str:
 def _fix(described: Rule) -> str:
     """Return the fix for any object; "" if it has values of one object, which the example shows."""
     return "" if "{" in described.general_fix else sentence(described.general_fix)
+
+
+def _prevention(described: Rule) -> str:
+    """Return the command that prints an admission policy with a rule; "" where a policy cannot have it."""
+    return f"kubectl spread policy --select {described.code}" if described in CARRIED else ""
 
 
 def _filled(text: str) -> str:
@@ -87,6 +94,7 @@ def _section(described: Rule, example: Example) -> str:
         *(f"{str(severity).capitalize()}: {case}" for severity, case in described.cases),
         *([f"Fix: {fix}"] if (fix := _fix(described)) else []),
         *([f"Without a command or patch: {described.no_remedy}"] if described.no_remedy else []),
+        *([f"Prevent: [`{prevention}`](policy.md)"] if (prevention := _prevention(described)) else []),
         f"Reads nodes: {'yes' if described.needs_nodes else 'no'}",
         f"Source: <{described.source}>",
     )

@@ -7,9 +7,9 @@ from kubectl_spread.policy.documents import Action, Policies
 from kubectl_spread.render import yaml_text
 
 _EFFECTS = {
-    Action.DENY: "refuses them",
-    Action.WARN: "warns of them and accepts them",
-    Action.AUDIT: "writes them to its audit log and accepts them",
+    Action.DENY: "refuses violations",
+    Action.WARN: "accepts violations with a warning",
+    Action.AUDIT: "accepts violations and writes them to its audit log",
 }
 
 
@@ -19,7 +19,7 @@ def text(policies: Policies) -> str:
     comments = (
         f"Admission policies for Kubernetes 1.{policies.behaviour.minor}, printed by kubectl-spread {__version__}.",
         f"They evaluate new objects and changes by the rules {codes}.",
-        f"kube-apiserver {_EFFECTS[policies.action]}. kubectl spread explain SPR107 explains a rule.",
+        f"kube-apiserver {_EFFECTS[policies.action]}. kubectl spread explain CODE explains a rule.",
         "Install: kubectl apply -f FILE. Remove: kubectl delete -f FILE.",
     )
     return "".join(f"# {line}\n" for line in comments) + yaml_text.dump(policies.documents(), explicit_start=True)
