@@ -10,7 +10,7 @@ import msgspec
 from kubectl_spread.audit.merge.verdicts import BINDING_KEYS
 from kubectl_spread.audit.snapshot.records import DEFAULT_SCHEDULER
 from kubectl_spread.kube.features import COUNTS_EMPTY_SELECTORS, Behaviour
-from kubectl_spread.policy.roots import PODS, ROOTS, TEMPLATES, UNVALIDATED, WORKLOADS, Root, known, text
+from kubectl_spread.policy.roots import PODS, ROOTS, TEMPLATES, UNVALIDATED, WORKLOADS, Root, known, repeated, text
 from kubectl_spread.rules.constraints.grouping import COUNTS_OLD_REVISIONS, ONE_POD_EACH, OWN_GROUP
 from kubectl_spread.rules.constraints.mismatch import SELF_MISMATCH
 from kubectl_spread.rules.constraints.no_effect import EMPTY_SELECTOR, NULL_SELECTOR, REPEATED_KEY
@@ -88,7 +88,6 @@ _UNMET_REQUIREMENT: Final = (
 )
 _IS_UNMET: Final = f"(t.labels.exists(key, {_UNMET_LABEL}) || t.requirements.exists(r, {_UNMET_REQUIREMENT}))"
 _NAMED_TWICE: Final = "exists in both matchLabelKeys and labelSelector, or twice in matchLabelKeys"
-_TWICE: Final = "{keys}.filter(key, {keys}.indexOf(key) != {keys}.lastIndexOf(key))"
 
 
 def _absent_key(root: Root, _behaviour: Behaviour) -> str:
@@ -110,7 +109,7 @@ def _binding_key(_root: Root, _behaviour: Behaviour) -> str:
 
 def _pods_refused(root: Root, behaviour: Behaviour) -> str:
     """Return the violations of SPR202: the errors of kube-apiserver on each term that it refuses in the pods."""
-    twice = "(key in t.selected || t.match.indexOf(key) != t.match.lastIndexOf(key))"
+    twice = f"(key in t.selected || {repeated('t.match')})"
     reasons = [(f"t.match.filter(key, {known('key')} && {twice})", _NAMED_TWICE)]
     if root is WORKLOADS and not behaviour.validates_stateful_sets:
         reasons += UNVALIDATED
@@ -119,7 +118,7 @@ def _pods_refused(root: Root, behaviour: Behaviour) -> str:
 
 
 def _repeated_key(_root: Root, _behaviour: Behaviour) -> str:
-    matched, mismatched = _TWICE.format(keys="t.match"), _TWICE.format(keys="t.mismatch")
+    matched, mismatched = (f"{keys}.filter(key, {repeated(keys)})" for keys in ("t.match", "t.mismatch"))
     violations = f'[{matched}.join(", "), {mismatched}.join(", ")]'
     return f'variables.terms\n.map(t, {violations})\n.filter(keys, keys[0] + keys[1] != "")'
 

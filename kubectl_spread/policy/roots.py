@@ -72,6 +72,12 @@ ROOTS: Final = (PODS, *TEMPLATES)
 
 
 _IN_STATEFUL_SET: Final = 'request.kind.kind == "StatefulSet"'
+_COMPARISONS: Final = "t.match.size() * t.match.size() + t.mismatch.size() * t.mismatch.size()"
+_MOST_COMPARISONS: Final = 500_000
+"""More comparisons take kube-apiserver seconds, since its cost budget does not count those of short texts.
+
+Source: kubernetes v1.37.1 staging/src/k8s.io/apiserver/pkg/cel/library/cost.go, traversalCost.
+"""
 UNVALIDATED: Final = (
     ("(t.selects ? [] : t.match + t.mismatch)", "must not be listed where labelSelector is not set"),
     ("t.match.filter(key, key in t.mismatch)", "exists in both matchLabelKeys and mismatchLabelKeys"),
@@ -91,6 +97,11 @@ def is_text(expression: str) -> bool:
     return re.fullmatch(r'"[^"\\]*"', expression) is not None
 
 
+def repeated(keys: str) -> str:
+    """Return the condition that a list has a key twice; false in objects with too many keys to compare."""
+    return f"variables.comparable && {keys}.indexOf(key) != {keys}.lastIndexOf(key)"
+
+
 def known(key: str) -> str:
     """Return the condition that the pods have a label, or will get it from their controller."""
     return f"({key} in variables.labels || {key} in variables.presumed)"
@@ -108,7 +119,8 @@ def variables(root: Root, behaviour: Behaviour) -> dict[str, str]:
     - ``selects``: labelSelector is set;
     - ``labels``, ``requirements``, ``selected``: matchLabels, matchExpressions, and the keys of both.
 
-    ``terms`` are those that kube-apiserver accepts in the pods.
+    ``comparable`` tells whether each key can be compared with all others of its list. ``terms`` are the terms that
+    kube-apiserver accepts in the pods.
     """
     spec = f"{root.template}.spec"
     lists = [_spread_constraints(spec)]
@@ -125,6 +137,7 @@ def variables(root: Root, behaviour: Behaviour) -> dict[str, str]:
             '.map(word, word.trim()).filter(word, word != "")'
         ),
         "all": " +\n".join(lists),
+        "comparable": f"variables.all.map(t, {_COMPARISONS}).sum() <= {_MOST_COMPARISONS}",
         **_accepted(root, behaviour),
     }
 
@@ -161,7 +174,7 @@ def _presumed(root: Root) -> str:
 
 def _refused(behaviour: Behaviour) -> str:
     """Return the condition that kube-apiserver refuses pods for a term: the merge names a key of theirs twice."""
-    twice = "(key in t.selected || t.match.indexOf(key) != t.match.lastIndexOf(key))"
+    twice = f"(key in t.selected || {repeated('t.match')})"
     return f"{merged(behaviour)}t.selects && t.match.exists(key, {known('key')} && {twice})"
 
 
