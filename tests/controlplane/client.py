@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -25,6 +26,7 @@ CONFLICT = 409
 INVALID = 422
 _ERRORS = 400
 _CONNECTIONS = 8
+_WARNING = re.compile(r'\d+ \S+ "(.*)"')
 
 
 class ApiError(RuntimeError):
@@ -34,6 +36,19 @@ class ApiError(RuntimeError):
         """Keep the HTTP status and the message of the apiserver."""
         super().__init__(f"{status}: {message}")
         self.status = status
+
+
+class Answer(NamedTuple):
+    """The answer to a request, refused or not; ``warnings`` are the texts that kubectl prints."""
+
+    status: int
+    body: dict[str, Any]
+    warnings: tuple[str, ...]
+
+    @property
+    def refused(self) -> bool:
+        """Whether the apiserver answered with an error."""
+        return self.status >= _ERRORS
 
 
 class _Resource(NamedTuple):
@@ -65,15 +80,21 @@ class ApiClient:
             ApiError: The apiserver refused.
             urllib3.exceptions.HTTPError: It could not be reached.
         """
-        answer = self._pool.request(
-            method,
-            f"{self.server}{path}",
-            body=None if body is None else json.dumps(body).encode(),
-            headers={**self._pool.headers, "Content-Type": content_type, "Accept": "application/json"},
-        )
+        answer = self._send(method, path, body, content_type)
         if answer.status >= _ERRORS:
             raise ApiError(answer.status, answer.data.decode(errors="replace"))
         return answer.json()
+
+    def answer(self, method: str, path: str, body: object = None, content_type: str = "application/json") -> Answer:
+        """Send one request and return the answer, also where the apiserver refuses.
+
+        Raises:
+            urllib3.exceptions.HTTPError: It could not be reached.
+        """
+        answer = self._send(method, path, body, content_type)
+        warnings = (_WARNING.fullmatch(warning) for warning in answer.headers.getlist("Warning"))
+        texts = (re.sub(r"\\(.)", r"\1", warning[1]) for warning in warnings if warning)
+        return Answer(answer.status, answer.json(), tuple(texts))
 
     def get(self, path: str, **query: str) -> Any:
         """Read one path, such as ``/api/v1/pods``."""
@@ -96,7 +117,7 @@ class ApiClient:
 
     def create(self, manifest: Object, **query: str) -> dict[str, Any]:
         """Create one object of any kind and return it as stored; with ``dryRun="All"`` it is not stored."""
-        path = self._collection(manifest)
+        path = self.collection(manifest)
         created: dict[str, Any] = self.request("POST", f"{path}?{urlencode(query)}" if query else path, manifest)
         return created
 
@@ -116,7 +137,16 @@ class ApiClient:
         """Close all connections."""
         self._pool.clear()
 
-    def _collection(self, manifest: Object) -> str:
+    def _send(self, method: str, path: str, body: object, content_type: str) -> urllib3.BaseHTTPResponse:
+        return self._pool.request(
+            method,
+            f"{self.server}{path}",
+            body=None if body is None else json.dumps(body).encode(),
+            headers={**self._pool.headers, "Content-Type": content_type, "Accept": "application/json"},
+        )
+
+    def collection(self, manifest: Object) -> str:
+        """Return the path to which an object of any kind is posted."""
         resource = self._resource(manifest["apiVersion"], manifest["kind"])
         parts = [_group_path(manifest["apiVersion"]), resource.plural]
         if resource.namespaced:

@@ -51,7 +51,7 @@ MISPLACED: Json = {
 
 def refused(cluster: ControlPlane, manifest: Json) -> set[str]:
     """Return the fields that strict validation does not know; nothing is stored."""
-    path = f"/{cluster.api._collection(manifest)}".replace("//", "/")
+    path = f"/{cluster.api.collection(manifest)}".replace("//", "/")
     try:
         cluster.api.request("POST", f"{path}?fieldValidation=Strict&dryRun=All", manifest)
     except ApiError as error:

@@ -1,0 +1,47 @@
+"""Policies on real API servers refuse what ``check -f`` finds, by the same codes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conformance.policies.compare import compare
+from tests.conformance.policies.servers import VERSIONS, Server, server
+from tests.controlplane.fixtures import require_built
+
+pytestmark = pytest.mark.e2e
+
+OBJECTS = range(670)
+PODS = range(300)
+LEAST = 3
+"""The least number of objects with each code."""
+OF_UPDATES = {"SPR101", "SPR102", "SPR105"}
+
+
+@pytest.fixture(scope="module", params=VERSIONS, ids=list(VERSIONS.values()))
+def guarded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, int]]:
+    """Return an API server with policies, and its minor."""
+    minor: int = request.param
+    require_built(VERSIONS[minor], ("kube-apiserver",))
+    directory: Path = tmp_path_factory.mktemp("guarded")
+    with server(directory, minor) as started:
+        yield started, minor
+
+
+def test_objects_are_refused_by_the_codes_of_their_findings(guarded: tuple[Server, int]) -> None:
+    started, minor = guarded
+    tally = compare(started, minor, "objects", 1, OBJECTS)
+    assert tally.disagreements == []
+    assert {code: tally.hits[code] for code in started.carried - OF_UPDATES if tally.hits[code] < LEAST} == {}
+    assert tally.compared > len(OBJECTS) * 0.85
+    assert tally.clean > len(OBJECTS) * 0.25
+
+
+def test_changes_of_labels_are_refused_by_the_codes_of_new_findings(guarded: tuple[Server, int]) -> None:
+    started, minor = guarded
+    tally = compare(started, minor, "relabelling", 1, PODS)
+    assert tally.disagreements == []
+    assert {code: tally.hits[code] for code in OF_UPDATES if tally.hits[code] < LEAST} == {}
+    assert tally.clean > len(PODS)
