@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
-from typing import Any, Final, NamedTuple, TypeVar, cast
+from operator import attrgetter
+from typing import Any, Final, TypeVar, cast
 
 from kubectl_spread.audit.evaluation.evaluators import Evaluator
 from kubectl_spread.audit.snapshot.digests import digest
@@ -61,6 +62,7 @@ class CountedPods:
         self._evaluator = evaluator
         self._counted: dict[tuple[str, Spread], Counted] = {}
         self._siblings: dict[ObjectRef, list[PodRecord]] | None = None
+        self._bound: dict[str, _BoundPods] = {}
 
     def of(self, namespace: str, spread: Spread) -> Counted:
         """Return the count of a constraint with the counted pods."""
@@ -80,15 +82,21 @@ class CountedPods:
 
     def _find(self, namespace: str, spread: Spread) -> Counted:
         selector = spread.constraint.selector
-        bound = self._bound.get(namespace)
-        if bound is None or selector is None or counts_nothing(selector, self._behaviour):
+        bound = self._bound_pods(namespace)
+        if selector is None or counts_nothing(selector, self._behaviour):
             nothing = SelectedPods(_BoundPods((), self._snapshot), SelectedNumbers(()), spread.domains)
             return Counted(spread, nothing, ())
         return Counted(spread, bound.selected(selector, spread.domains), bound.having(spread, self._evaluator))
 
+    def _bound_pods(self, namespace: str) -> _BoundPods:
+        """Return the pods of a namespace that are bound and not terminating."""
+        if namespace not in self._bound:
+            self._bound[namespace] = _BoundPods(self._classes.get(namespace, ()), self._snapshot)
+        return self._bound[namespace]
+
     @cached_property
-    def _bound(self) -> Mapping[str, _BoundPods]:
-        """Return the pods of each namespace that are bound and not terminating."""
+    def _classes(self) -> Mapping[str, Sequence[Sequence[PodRecord]]]:
+        """The same pods of each namespace, by class."""
         by_class: dict[PodClass, list[PodRecord]] = {}
         for pod in self._snapshot.pods:
             if pod.node and not pod.terminating:
@@ -96,7 +104,7 @@ class CountedPods:
         classes: dict[str, list[list[PodRecord]]] = {}
         for pods in by_class.values():
             classes.setdefault(pods[0].namespace, []).append(pods)
-        return {namespace: _BoundPods(of_namespace, self._snapshot) for namespace, of_namespace in classes.items()}
+        return classes
 
 
 def _siblings_key(workload: ObjectRef) -> ObjectRef:
@@ -104,34 +112,38 @@ def _siblings_key(workload: ObjectRef) -> ObjectRef:
     return ObjectRef(workload.namespace, _BARE, "") if workload.kind == _BARE else workload
 
 
-class _BoundPod(NamedTuple):
-    """A bound pod, the number of its class, and its workload."""
-
-    number: int
-    pod: PodRecord
-    workload: ObjectRef
-
-
 class _BoundPods:
     """The bound pods of one namespace, by class, by workload and by node; classes are numbered."""
 
     def __init__(self, classes: Iterable[Sequence[PodRecord]], snapshot: Snapshot) -> None:
-        self.classes = Labelled[Sequence[_BoundPod]]()
-        self.workloads: dict[ObjectRef, list[_BoundPod]] = {}
-        self.nodes: dict[str, list[_BoundPod]] = {}
+        self.classes = Labelled[Sequence[PodRecord]]()
+        self.workloads: dict[ObjectRef, list[PodRecord]] = {}
+        self._numbers: dict[PodClass, int] = {}
+        self._owners: list[ObjectRef | None] = []
         for number, pods in enumerate(classes):
-            owner = snapshot.workload(pods[0]) if pods[0].pod_class.owner else None
-            of_class = [_BoundPod(number, pod, owner or pod.ref) for pod in pods]
-            self.classes.add(pods[0].pod_class.labels, of_class)
-            for bound in of_class:
-                self.workloads.setdefault(bound.workload, []).append(bound)
-                self.nodes.setdefault(bound.pod.node, []).append(bound)
+            pod_class = pods[0].pod_class
+            owner = snapshot.workload(pods[0]) if pod_class.owner else None
+            self.classes.add(pod_class.labels, pods)
+            self._numbers[pod_class] = number
+            self._owners.append(owner)
+            if owner is None:
+                self.workloads.update((pod.ref, [pod]) for pod in pods)
+            else:
+                self.workloads.setdefault(owner, []).extend(pods)
         for of_workload in self.workloads.values():
-            of_workload.sort(key=lambda bound: bound.pod.name)
+            of_workload.sort(key=attrgetter("name"))
         self._selections: dict[bytes, SelectedNumbers] = {}
         self._pods: dict[tuple[SelectedNumbers, Domains], SelectedPods] = {}
         self._having: dict[tuple[bytes, Domains], list[int]] | None = None
         self._outside: dict[Domains, Sequence[str]] = {}
+
+    def number(self, pod: PodRecord) -> int:
+        """Return the number of a pod's class."""
+        return self._numbers[pod.pod_class]
+
+    def workload(self, pod: PodRecord) -> ObjectRef:
+        """Return the workload of a pod."""
+        return self._owners[self.number(pod)] or pod.ref
 
     def selected(self, selector: LabelSelector, domains: Domains) -> SelectedPods:
         """Return the pods that a selector selects in some domains."""
@@ -148,10 +160,19 @@ class _BoundPods:
         if self._having is None:
             self._having = {}
             for number, (_, pods) in enumerate(self.classes):
-                spreads = (each for each in evaluator.of(pods[0].pod.pod_class).spreads if each is not None)
+                spreads = (each for each in evaluator.of(pods[0].pod_class).spreads if each is not None)
                 for question in dict.fromkeys((digest(each.constraint), each.domains) for each in spreads):
                     self._having.setdefault(question, []).append(number)
         return self._having.get((digest(spread.constraint), spread.domains), ())
+
+    @cached_property
+    def nodes(self) -> Mapping[str, Sequence[PodRecord]]:
+        """The pods on each node with any."""
+        nodes: dict[str, list[PodRecord]] = {}
+        for _, pods in self.classes:
+            for pod in pods:
+                nodes.setdefault(pod.node, []).append(pod)
+        return nodes
 
     @cached_property
     def in_order(self) -> Sequence[ObjectRef]:
@@ -180,7 +201,7 @@ class _BoundPods:
     @cached_property
     def bare_per_node(self) -> Mapping[str, int]:
         """The number of pods without owner on each node."""
-        return {node: sum(bound.workload.kind == _BARE for bound in pods) for node, pods in self.nodes.items()}
+        return {node: sum(self.workload(pod).kind == _BARE for pod in pods) for node, pods in self.nodes.items()}
 
 
 class SelectedPods:
@@ -195,11 +216,11 @@ class SelectedPods:
 
     def of_class(self, number: int) -> Sequence[PodRecord]:
         """Return the pods of a class."""
-        return [bound.pod for bound in self._bound.classes[number] if self._includes(bound)]
+        return [pod for pod in self._bound.classes[number] if self._includes(pod)]
 
     def of_workload(self, workload: ObjectRef) -> Sequence[PodRecord]:
         """Return the pods of a workload, by name."""
-        return [bound.pod for bound in self._bound.workloads.get(workload, ()) if self._includes(bound)]
+        return [pod for pod in self._bound.workloads.get(workload, ()) if self._includes(pod)]
 
     def others(self, workload: ObjectRef, most: int) -> tuple[int, list[ObjectRef]]:
         """Return the number of the other workloads, and the first of them; to a bare pod, bare pods are none."""
@@ -224,11 +245,12 @@ class SelectedPods:
 
     @cached_property
     def _bare_per_domain(self) -> Counter[str]:
-        return self._count(self._bound.bare_per_node, [bound for bound in self._listed if bound.workload.kind == _BARE])
+        bare = [pod for pod in self._listed if self._bound.workload(pod).kind == _BARE]
+        return self._count(self._bound.bare_per_node, bare)
 
-    def _count(self, per_node: Mapping[str, int], listed: Iterable[_BoundPod]) -> Counter[str]:
+    def _count(self, per_node: Mapping[str, int], listed: Iterable[PodRecord]) -> Counter[str]:
         value_of = self._value_of
-        counts = Counter(value_of[bound.pod.node] for bound in listed if bound.pod.node in value_of)
+        counts = Counter(value_of[pod.node] for pod in listed if pod.node in value_of)
         if not self._all_but:
             return counts
         total: Counter[str] = Counter()
@@ -240,7 +262,7 @@ class SelectedPods:
     @cached_property
     def _workloads(self) -> Sequence[ObjectRef]:
         """The workloads of the pods, in order; with ``_all_but`` also the workloads in ``_gone``."""
-        return self._bound.in_order if self._all_but else sorted({bound.workload for bound in self._listed})
+        return self._bound.in_order if self._all_but else sorted(set(map(self._bound.workload, self._listed)))
 
     @cached_property
     def _owned(self) -> Sequence[ObjectRef]:
@@ -251,7 +273,7 @@ class SelectedPods:
     @cached_property
     def _gone(self) -> frozenset[ObjectRef]:
         """The workloads of which all pods are left out."""
-        left_out = Counter(bound.workload for bound in self._listed if self._all_but)
+        left_out = Counter(map(self._bound.workload, self._listed if self._all_but else ()))
         return frozenset(
             workload for workload, number in left_out.items() if number == len(self._bound.workloads[workload])
         )
@@ -261,16 +283,17 @@ class SelectedPods:
         return self._inverted and 2 * len(self._value_of) >= len(self._bound.nodes)
 
     @cached_property
-    def _listed(self) -> Sequence[_BoundPod]:
-        nodes, value_of = self._bound.nodes, self._value_of
+    def _listed(self) -> Sequence[PodRecord]:
+        value_of = self._value_of
+        selected = (pod for number in self._numbers for pod in self._bound.classes[number])
+        if not self._inverted:
+            return [pod for pod in selected if pod.node in value_of]
+        nodes = self._bound.nodes
         if self._all_but:
-            outside = [bound for node in self._bound.outside(self._domains) for bound in nodes.get(node, ())]
-            inside = (bound for number in self._numbers for bound in self._bound.classes[number])
-            return [*outside, *(bound for bound in inside if bound.pod.node in value_of)]
-        if self._inverted:
-            return [bound for node in value_of for bound in nodes.get(node, ()) if bound.number not in self._numbers]
-        selected = (bound for number in self._numbers for bound in self._bound.classes[number])
-        return [bound for bound in selected if bound.pod.node in value_of]
+            outside = [pod for node in self._bound.outside(self._domains) for pod in nodes.get(node, ())]
+            return [*outside, *(pod for pod in selected if pod.node in value_of)]
+        on_nodes = (pod for node in value_of for pod in nodes.get(node, ()))
+        return [pod for pod in on_nodes if self._bound.number(pod) not in self._numbers]
 
-    def _includes(self, bound: _BoundPod) -> bool:
-        return (bound.number in self._numbers) is not self._inverted and bound.pod.node in self._value_of
+    def _includes(self, pod: PodRecord) -> bool:
+        return (self._bound.number(pod) in self._numbers) is not self._inverted and pod.node in self._value_of
