@@ -19,9 +19,8 @@ from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.kube.api.types import LabelSelectorRequirement, Node
+from kubectl_spread.kube.api.types import READY, LabelSelectorRequirement, Node
 
-_READY: Final = "Ready"
 _TRUE: Final = "True"
 _ELSEWHERE: Final = -1
 """The place of pods on nodes that are not listed."""
@@ -163,7 +162,7 @@ def _domain(value: str | None, nodes: Sequence[Node], capacity: NodeCapacity) ->
 
 
 def _is_ready(node: Node) -> bool:
-    return any(condition.type == _READY and condition.status == _TRUE for condition in node.status.conditions)
+    return any(condition.type == READY and condition.status == _TRUE for condition in node.status.conditions)
 
 
 def _use(resource: str, nodes: Iterable[str], capacity: NodeCapacity) -> ResourceUse:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
-from types import MappingProxyType
+from functools import cached_property
+from typing import TypeAlias
 
 from kubectl_spread.kube.api.types import Node, PodSpec
 from kubectl_spread.kube.scheduler import resources
 from kubectl_spread.kube.scheduler.resources import Amounts
+
+Requests: TypeAlias = frozenset[tuple[str, int]]
+"""The amount of each resource that a pod requests."""
 
 
 def requests_of(spec: PodSpec) -> Amounts | None:
@@ -22,20 +25,17 @@ def requests_of(spec: PodSpec) -> Amounts | None:
 class NodeCapacity:
     """The allocatable resources of each node and the requests of its pods; any pod fits on a node without resources."""
 
-    def __init__(
-        self,
-        nodes: Iterable[Node],
-        requested: Mapping[str, Amounts],
-        unknown_requests: Mapping[str, int] = MappingProxyType({}),
-    ) -> None:
-        """Take the nodes, the sum of their pods' requests, and the number of pods whose requests are unknown."""
-        self._allocatable = {node.metadata.name: _allocatable(node) for node in nodes}
-        self._requested = requested
-        self._unknown_requests = unknown_requests
+    def __init__(self, nodes: Iterable[Node], requests: Mapping[Requests | None, Mapping[str, int]]) -> None:
+        """Take the nodes, and the number of pods on each node for each distinct request; None is an unknown one."""
+        self._nodes = {node.metadata.name: node for node in nodes}
+        self._requests = requests
+        self._allocatable: dict[str, Amounts | None] = {}
 
     def allocatable(self, node: str) -> Amounts | None:
         """Return the amounts that the pods of a node may request together; None where they are unknown."""
-        return self._allocatable.get(node)
+        if node not in self._allocatable:
+            self._allocatable[node] = _allocatable(self._nodes[node]) if node in self._nodes else None
+        return self._allocatable[node]
 
     def requested(self, node: str) -> Amounts:
         """Return the sum of the known requests of a node's pods."""
@@ -43,21 +43,32 @@ class NodeCapacity:
 
     def unknown_requests(self, node: str) -> int:
         """Return the number of a node's pods whose requests are unknown."""
-        return self._unknown_requests.get(node, 0)
+        return self._requests.get(None, {}).get(node, 0)
+
+    @cached_property
+    def _requested(self) -> Mapping[str, Amounts]:
+        """The sum of the known requests of each node's pods."""
+        requested: dict[str, dict[str, int]] = {}
+        for requests, pods_on in self._requests.items():
+            for name, amount in requests or ():
+                for node, pods in pods_on.items():
+                    amounts = requested.setdefault(node, {})
+                    amounts[name] = amounts.get(name, 0) + pods * amount
+        return requested
 
     def lacks(self, requests: Amounts | None, node: str) -> tuple[str, ...]:
         """Return the resources that a node lacks, in the scheduler's words; unknown amounts suffice."""
-        has = self._allocatable.get(node)
+        has = self.allocatable(node)
         if requests is None or has is None:
             return ()
-        return resources.fits(requests, has, self._requested.get(node, Counter()))
+        return resources.fits(requests, has, self.requested(node))
 
     def holds(self, requests: Amounts | None, node: str, *, most: int) -> int:
         """Return the number of pods with these requests that still fit on a node, up to ``most``."""
-        has = self._allocatable.get(node)
+        has = self.allocatable(node)
         if requests is None or has is None:
             return most
-        taken = self._requested.get(node, Counter())
+        taken = self.requested(node)
         left = ((has.get(name, 0) - taken.get(name, 0)) // amount for name, amount in requests.items() if amount > 0)
         return max(0, min((most, *left)))
 

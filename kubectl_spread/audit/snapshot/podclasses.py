@@ -20,6 +20,8 @@ from kubectl_spread.kube.scheduler.podtopologyspread.domains import Placement
 from kubectl_spread.kube.scheduler.resources import Amounts
 
 IGNORE_ANNOTATION: Final = "kubectl-spread/ignore"
+_NO_KEYS: Final = frozenset[str]()
+"""Used wherever there are none: each new set takes 216 bytes."""
 
 
 class SharedTerms:
@@ -99,13 +101,14 @@ class PodClasses:
 def _unsettled_keys(
     terms: tuple[TopologyTerm, ...], splits: tuple[SelectorParts, ...], labels: Labels
 ) -> frozenset[str]:
-    return frozenset(
+    keys = frozenset(
         key
         for term, part in zip(terms, splits, strict=True)
         for key in (*term.match_label_keys, *term.mismatch_label_keys)
         if key not in labels
         or all(labels[key] != part.tail.get((operator, key)) for operator in (Operator.IN, Operator.NOT_IN))
     )
+    return keys or _NO_KEYS
 
 
 def _without_node_affinity(affinity: Affinity | None) -> Affinity | None:

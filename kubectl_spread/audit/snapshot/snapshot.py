@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from kubectl_spread.audit.snapshot.antiaffinity import AntiAffinity
-from kubectl_spread.audit.snapshot.capacity import NodeCapacity, requests_of
+from kubectl_spread.audit.snapshot.capacity import NodeCapacity, Requests, requests_of
 from kubectl_spread.audit.snapshot.default_selectors import DefaultSelectors
 from kubectl_spread.audit.snapshot.ownership import Ownership, controller
 from kubectl_spread.audit.snapshot.podclasses import IGNORE_ANNOTATION, PodClasses
@@ -22,12 +22,12 @@ from kubectl_spread.kube.api.detail import DetailedPod, PodWithVolumes
 from kubectl_spread.kube.api.labels import ZONE
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.sparse import SparsePod
-from kubectl_spread.kube.api.types import Node, ObjectMeta, OwnerReference, Pod
+from kubectl_spread.kube.api.types import READY, Node, ObjectMeta, OwnerReference, Pod
 from kubectl_spread.kube.api.workloads import KINDS, WorkloadObject
 from kubectl_spread.kube.custom.objects import CustomObject
 from kubectl_spread.kube.descheduler import defaultevictor
 from kubectl_spread.kube.descheduler.topologyspread import PodGroup
-from kubectl_spread.kube.scheduler import configuration, resources
+from kubectl_spread.kube.scheduler import configuration
 from kubectl_spread.kube.scheduler.configuration import Profile
 from kubectl_spread.kube.scheduler.resources import Amounts
 from kubectl_spread.kube.scheduler.volumebinding import ClaimedVolumes
@@ -50,7 +50,8 @@ class _Intake(msgspec.Struct, eq=False):
         in_scope: Whether the scope selects them.
         requests: The resources that they request; None if unknown.
         pod_class: Their class; None before the first evaluated pod.
-        running: The counters by node of such pods: for their labels, and for their anti-affinity if they have any.
+        running: The counters by node of such pods: for their requests, for their labels, and for their anti-affinity if
+            they have any.
         terminating: The same for terminating pods.
     """
 
@@ -93,8 +94,7 @@ class Snapshot:
         self._populations: dict[str, Population] = {}
         self._terminating: dict[str, Population] = {}
         self._intakes: dict[int, _Intake] = {}
-        self._requested: dict[str, dict[str, int]] = {}
-        self._unknown_requests: Counter[str] = Counter()
+        self._requests: dict[Requests | None, Counter[str]] = {}
         self.ownership = Ownership()
         self.volumes = ClaimedVolumes()
         self.schedulers = schedulers
@@ -108,13 +108,15 @@ class Snapshot:
         return len({node.metadata.labels[ZONE] for node in self.nodes if ZONE in node.metadata.labels})
 
     def add_node(self, node: Node) -> None:
-        """Store a node, with only name, labels and age of its metadata."""
+        """Store a node, with only name, labels and age of its metadata, and whether it is ready of its conditions."""
         metadata = ObjectMeta(
             name=node.metadata.name,
             labels=node.metadata.labels,
             creation_timestamp=node.metadata.creation_timestamp,
         )
-        self.nodes.append(msgspec.structs.replace(node, metadata=metadata))
+        ready = tuple(condition for condition in node.status.conditions if condition.type == READY)
+        status = msgspec.structs.replace(node.status, conditions=ready)
+        self.nodes.append(msgspec.structs.replace(node, metadata=metadata, status=status))
 
     def add_workload(self, kind: str, workload: WorkloadObject, manifest: Manifest | None = None) -> None:
         """Store the record of a workload, and its template if that is in scope."""
@@ -197,16 +199,16 @@ class Snapshot:
 
     def _bind(self, intake: _Intake, node: str, *, terminating: bool) -> None:
         """Count a pod on its node."""
-        resources.add(self._requested.setdefault(node, {}), intake.requests or {})
-        if intake.requests is None:
-            self._unknown_requests[node] += 1
         counters = intake.terminating if terminating else intake.running
         if counters is None:
             populations = self._terminating if terminating else self._populations
             metadata = intake.like.metadata
             population = populations.setdefault(metadata.namespace, Population())
             repelling = self.anti_affinity.nodes(intake.like)
-            counters = (population.counter(metadata.labels), *(() if repelling is None else (repelling,)))
+            requests = None if intake.requests is None else frozenset(intake.requests.items())
+            requesting = self._requests.setdefault(requests, Counter())
+            of_labels = population.counter(metadata.labels)
+            counters = (requesting, of_labels) if repelling is None else (requesting, of_labels, repelling)
             if terminating:
                 intake.terminating = counters
             else:
@@ -225,9 +227,8 @@ class Snapshot:
         """Add the pods of other namespaces: their counts, their requests, and their anti-affinity."""
         self._populations.update(others._populations)
         self._terminating.update(others._terminating)
-        for node, requested in others._requested.items():
-            resources.add(self._requested.setdefault(node, {}), requested)
-        self._unknown_requests.update(others._unknown_requests)
+        for requests, per_node in others._requests.items():
+            self._requests.setdefault(requests, Counter()).update(per_node)
         self.anti_affinity.join(others.anti_affinity)
 
     def unmet(self) -> list[Target]:
@@ -260,7 +261,7 @@ class Snapshot:
 
     def capacity(self) -> NodeCapacity:
         """Return the capacity that the nodes have left."""
-        return NodeCapacity(self.nodes, self._requested, self._unknown_requests)
+        return NodeCapacity(self.nodes, self._requests)
 
     def populations(self, *, terminating: bool = False) -> Mapping[str, Population]:
         """Return the counted pods of every namespace, or the terminating ones."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 import msgspec
 
@@ -21,6 +22,8 @@ Key = tuple[Operator, str]
 
 _NumberedKey = tuple[Key, int]
 """A key with the number of times that its term names it before."""
+_NO_KEYS: Final = frozenset[Key]()
+"""Used wherever there are none: each new set takes 216 bytes."""
 
 
 class SelectorParts(msgspec.Struct, frozen=True):
@@ -49,7 +52,7 @@ def split(terms: Sequence[TopologyTerm]) -> tuple[SelectorParts, ...]:
         SelectorParts(
             authored=_without_tail(term.selector, len(tail)),
             tail={key: value for (key, _), value in reversed(tail.items())},
-            handwritten=frozenset(handwritten[term.spread]),
+            handwritten=frozenset(handwritten[term.spread]) or _NO_KEYS,
         )
         for term, tail in zip(terms, tails, strict=True)
     )

@@ -272,6 +272,10 @@ class NodeSpec(Message, frozen=True):
     taints: Annotated[tuple[Taint, ...], 5] = ()
 
 
+READY: Final = "Ready"
+"""The condition of a node that says whether it runs pods."""
+
+
 class NodeCondition(Message, frozen=True):
     """A condition of a node, such as ``Ready``."""
 

@@ -15,7 +15,7 @@ import msgspec
 
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.labels import Labels
-from kubectl_spread.kube.api.types import LabelSelector, Node, TopologySpreadConstraint, WhenUnsatisfiable
+from kubectl_spread.kube.api.types import READY, LabelSelector, Node, TopologySpreadConstraint, WhenUnsatisfiable
 from kubectl_spread.kube.descheduler.defaultevictor import Explained
 from kubectl_spread.kube.features import NEWEST_MINOR, Behaviour, behaviour, gates
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import (
@@ -50,7 +50,7 @@ _SCHEDULER: Final[Behaviour] = behaviour(NEWEST_MINOR, gates(NEWEST_MINOR, {}))
 
 def is_ready(node: Node) -> bool:
     """Tell whether the descheduler reads a node; a node without the condition ``Ready`` is read."""
-    return all(condition.status == "True" for condition in node.status.conditions if condition.type == "Ready")
+    return all(condition.status == "True" for condition in node.status.conditions if condition.type == READY)
 
 
 class PodGroup(msgspec.Struct, frozen=True):
