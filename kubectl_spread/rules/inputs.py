@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
+from operator import attrgetter
 from typing import TypeAlias
 
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint, EvaluatedGroup
@@ -60,7 +61,7 @@ def rule_inputs(audit: Audit) -> Iterator[RuleInput]:
 def _rows_without_keys(audit: Audit) -> dict[_WorkloadPath, list[EvaluatedConstraint]]:
     """Return rows for affinity terms without keys, which the report leaves out."""
     by_index: dict[tuple[_WorkloadPath, int], EvaluatedConstraint] = {}
-    for pod_class, pods_of_class in groupby(audit.pods, key=lambda pod: pod.pod_class):
+    for pod_class, pods_of_class in groupby(audit.pods, key=attrgetter("pod_class")):
         pods = list(pods_of_class)
         terms = [index for index, term in enumerate(pod_class.terms) if not (term.spread or term.keyed)]
         for workload, owned in _by_workload(pods, audit) if terms else ():
@@ -88,7 +89,7 @@ def _refusals_of_pods(audit: Audit) -> dict[_WorkloadPath, list[tuple[Refusal, t
     """Return the refusals of pods in manifests, each with the names of the pods."""
     names: dict[_WorkloadPath, dict[Refusal, list[str]]] = {}
     for pod in audit.pods:
-        for refusal in audit.admission.manifests(pod.pod_class):
+        for refusal in () if pod.pod_class.stored else audit.admission.creations(pod.pod_class):
             workload_path = (audit.snapshot.workload(pod), refusal.path)
             names.setdefault(workload_path, {}).setdefault(refusal, []).append(pod.name)
     return {

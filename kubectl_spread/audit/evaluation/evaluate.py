@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 
 import msgspec
 
@@ -161,7 +162,7 @@ def evaluate(snapshot: Snapshot, context: ServerFacts, *, nodes: str) -> Audit:
             group = groups.setdefault((workload, keys.group), EvaluatedGroup(workload, evaluation))
             group.pods += pods
     for pods in (*(row.pods for row in rows.values()), *(group.pods for group in groups.values())):
-        pods.sort(key=lambda pod: pod.name)
+        pods.sort(key=attrgetter("name"))
     templates = _requested_templates(snapshot)
     upgrade = context.extra_checks.upgrade
     return Audit(

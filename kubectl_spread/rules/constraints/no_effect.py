@@ -18,35 +18,25 @@ from kubectl_spread.rules.rule_input import InputPart, RuleInput
 from kubectl_spread.rules.variants import TermVariant
 
 _LIST_ONCE: Final = "list each key once"
+_MATCHED: Final = "matchLabelKeys"
 
 
 def _repeated_key(rule_input: RuleInput) -> Iterator[Evidence]:
     """Yield duplicate keys of terms that the API does not refuse."""
-    yield from together(
-        (
-            (variant, {"field": "matchLabelKeys", "keys": keys, "effect": _effect_of_repeated(variant.term)})
+    for field, entries in patches.KEY_LISTS.items():
+        pairs: list[tuple[TermVariant, Values]] = [
+            (variant, {"field": field, "keys": keys, "effect": _effect_of_repeated(field, variant.term)})
             for variant in rule_input.variants
-            if (keys := _duplicates(variant.term.match_label_keys))
-        ),
-        fix=_once("matchLabelKeys", rule_input),
-    )
-    yield from together(
-        (
-            (variant, {"field": "mismatchLabelKeys", "keys": keys, "effect": "which has no effect"})
-            for variant in rule_input.variants
-            if (keys := _duplicates(variant.term.mismatch_label_keys))
-        ),
-        Severity.INFO,
-        _once("mismatchLabelKeys", rule_input),
-    )
+            if (keys := _duplicates(entries(variant.term)))
+        ]
+        if pairs:
+            severity = None if field == _MATCHED else Severity.INFO
+            yield from together(pairs, severity, _once(field, [variant.term for variant, _ in pairs], rule_input))
 
 
-def _once(field: str, rule_input: RuleInput) -> Remedy | None:
-    """Return how to list each key of a field once; None if no term lists a key twice."""
+def _once(field: str, terms: Sequence[TopologyTerm], rule_input: RuleInput) -> Remedy:
+    """Return how to list each key of a field once, where ``terms`` list a key twice."""
     entries = patches.KEY_LISTS[field]
-    terms = [variant.term for variant in rule_input.variants if _duplicates(entries(variant.term))]
-    if not terms:
-        return None
     path, keys = patches.term_path(rule_input) / field, entries(terms[0])
     alike = all(entries(term) == keys for term in terms)
     operations = patches.replaced(path, list(keys), list(dict.fromkeys(keys))) if alike else ()
@@ -60,7 +50,9 @@ def _duplicates(keys: Sequence[str]) -> str:
     return listed([key for key, number in Counter(keys).items() if number > 1])
 
 
-def _effect_of_repeated(term: TopologyTerm) -> str:
+def _effect_of_repeated(field: str, term: TopologyTerm) -> str:
+    if field != _MATCHED:
+        return "which has no effect"
     refuses = "kube-apiserver 1.34 and newer refuses" if term.spread else "kube-apiserver refuses"
     return f"and {refuses} every pod that is created with the label"
 
