@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from string import Formatter
 from typing import Any, Final, TypeAlias
 
 import msgspec
 
 from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.kube.features import Behaviour
+from kubectl_spread.phrases import sentence
 from kubectl_spread.policy import roots
 from kubectl_spread.policy.expressions import EXPRESSIONS, Expression
 from kubectl_spread.policy.guard import GUARD, OLD_LABELS
-from kubectl_spread.policy.roots import PODS, ROOTS, Root, is_text, text
+from kubectl_spread.policy.messages import message
+from kubectl_spread.policy.roots import PODS, ROOTS, Root, text
 from kubectl_spread.rules.model import Rule
 
 Document: TypeAlias = dict[str, Any]
@@ -222,16 +223,7 @@ def _validation(expression: Expression) -> Document:
 
 
 def _message(expression: Expression) -> str:
-    """Return the expression of the message of a rule about its first violation."""
+    """Return the expression of the message of a rule about its first violation, and of what to do."""
     rule = expression.rule
-    parts = [text(f"{rule.code} {rule.name}: ")]
-    for literal, name, _, _ in Formatter().parse(rule.message):
-        parts.append(text(literal))
-        parts += [expression.values[name]] if name else []
-    joined: list[str] = []
-    for part in parts:
-        if is_text(part) and joined and is_text(joined[-1]):
-            joined[-1] = f"{joined[-1][:-1]}{part[1:]}"
-        else:
-            joined.append(part if is_text(part) else f"({part})")
-    return " +\n".join(joined)
+    fix = sentence(expression.fix or rule.fix)
+    return message(f"{rule.code} {rule.name}: {rule.message} {fix}", expression.values)

@@ -9,20 +9,36 @@ import msgspec
 
 from kubectl_spread.audit.merge.verdicts import BINDING_KEYS
 from kubectl_spread.audit.snapshot.records import DEFAULT_SCHEDULER
-from kubectl_spread.kube.features import COUNTS_EMPTY_SELECTORS, Behaviour
+from kubectl_spread.audit.snapshot.revisions import LABELS
+from kubectl_spread.audit.snapshot.templates import labels_of_controller
+from kubectl_spread.kube.features import Behaviour
+from kubectl_spread.phrases import capitalized
+from kubectl_spread.policy.messages import distinct, listed, single
 from kubectl_spread.policy.roots import PODS, ROOTS, TEMPLATES, UNVALIDATED, WORKLOADS, Root, known, repeated, text
 from kubectl_spread.rules.constraints.grouping import COUNTS_OLD_REVISIONS, ONE_POD_EACH, OWN_GROUP
 from kubectl_spread.rules.constraints.mismatch import SELF_MISMATCH
-from kubectl_spread.rules.constraints.no_effect import EMPTY_SELECTOR, NULL_SELECTOR, REPEATED_KEY
+from kubectl_spread.rules.constraints.no_effect import (
+    COUNTED_LATER,
+    EMPTY_SELECTOR,
+    NULL_SELECTOR,
+    REPEATED_KEY,
+    effect_of_null,
+    effect_of_repeated,
+)
 from kubectl_spread.rules.constraints.refusals import PODS_REFUSED
 from kubectl_spread.rules.constraints.workload import (
     CURRENT_KEYS,
     DAEMON_SET_SPREAD,
     DEPRECATED_TOPOLOGY_KEY,
+    KEEPS_OFF,
     NODE_NAME,
+    NOTHING_TO_SPREAD,
+    OF_POD,
+    OF_TEMPLATE,
     UNKNOWN_SCHEDULER,
+    effect_without_label,
 )
-from kubectl_spread.rules.exposure.no_spread import NO_SPREAD
+from kubectl_spread.rules.exposure.no_spread import NO_SPREAD, UNKNOWN_DEFAULTS
 from kubectl_spread.rules.model import Rule
 from kubectl_spread.rules.selectors.keys import ABSENT_KEY, AUTHORED_KEY, BINDING_KEY
 
@@ -35,9 +51,10 @@ class Expression(msgspec.Struct, frozen=True):
     Attributes:
         rule: The rule.
         violations: The expression of a list with an entry for each violation: a list of texts for the message.
-        values: The expressions of the values in the rule's message, by name; ``violation`` is the first violation.
+        values: The expressions of the values in message and fix, by name; ``violation`` is the first violation.
         roots: The places of pods and templates that the rule looks at.
         applies: Tells whether the rule can find anything with this behaviour.
+        fix: A template of what to do before the object is stored; "" for the fix of the rule.
     """
 
     rule: Rule
@@ -45,6 +62,7 @@ class Expression(msgspec.Struct, frozen=True):
     values: Mapping[str, str]
     roots: tuple[Root, ...] = ROOTS
     applies: Callable[[Behaviour], bool] = lambda _behaviour: True
+    fix: str = ""
 
 
 def _of_terms(condition: str, *values: str, terms: str = "variables.terms") -> _Violations:
@@ -53,10 +71,8 @@ def _of_terms(condition: str, *values: str, terms: str = "variables.terms") -> _
 
 
 def _of_keys(keys: str, condition: str, *, terms: str = "variables.terms") -> str:
-    """Return the violations of terms with keys for which a condition holds: these keys in one text, and their field."""
-    violating = f'({keys}).filter(key, {condition}).join(", ")'
-    field = f't.match.exists(key, {condition}) ? "matchLabelKeys" : "mismatchLabelKeys"'
-    return f"{terms}\n.filter(t, ({keys}).exists(key, {condition}))\n.map(t, [{violating}, {field}])"
+    """Return the violations of terms with keys for which a condition holds: lists of these keys."""
+    return f"{terms}\n.map(t, [({keys}).filter(key, {condition})])\n.filter(keys, keys[0].size() > 0)"
 
 
 def _of_the_pod(condition: str, value: str) -> _Violations:
@@ -87,15 +103,37 @@ _UNMET_REQUIREMENT: Final = (
     '(r.operator == "Exists") == (r.key in variables.labels))'
 )
 _IS_UNMET: Final = f"(t.labels.exists(key, {_UNMET_LABEL}) || t.requirements.exists(r, {_UNMET_REQUIREMENT}))"
-_NAMED_TWICE: Final = "exists in both matchLabelKeys and labelSelector, or twice in matchLabelKeys"
+_KEYS: Final = "violation[0]"
+_ABSENT: Final = "(violation[0] + violation[1])"
+_OF_REVISIONS: Final = f"{_ABSENT}.all(key, key in {text(LABELS)})"
+_WITH_LABELS: Final = [kind for root in ROOTS for kind in root.kinds if labels_of_controller(kind)]
+_NEVER: Final = f"request.kind.kind in {text(_WITH_LABELS)} && {_OF_REVISIONS}"
+_REVISION_KEY: Final = f"variables.presumed.filter(key, key in {text(LABELS)})"
+_ADVICE: Final = (
+    f"!{_OF_REVISIONS} ? {text(capitalized(ABSENT_KEY.fix))} : "
+    f'{_REVISION_KEY}.size() > 0 ? "Use " + {_REVISION_KEY}[0] + " instead of " + {listed(_ABSENT)} : '
+    f'"Remove " + {listed(_ABSENT)} + ", because these pods have no label for revisions"'
+)
+_REPEATED_IN_VAIN: Final = text(effect_of_repeated("mismatchLabelKeys", spread=False))
+_EFFECT_OF_NULL: Final = (
+    f"t.spread ? {text(effect_of_null(spread=True, blocks=False))} : t.required && !t.anti ? "
+    f"{text(effect_of_null(spread=False, blocks=True))} : {text(effect_of_null(spread=False, blocks=False))}"
+)
+_EFFECT_WITHOUT_LABEL: Final = (
+    f"t.anti ? {text(effect_without_label(anti=True, required=True))} : t.required ? "
+    f"{text(effect_without_label(anti=False, required=True))} : "
+    f"{text(effect_without_label(anti=False, required=False))}"
+)
 
 
 def _absent_key(root: Root, _behaviour: Behaviour) -> str:
     """Return the violations of SPR107; what a pod's own selector names is authored, also as a key to mismatch."""
-    mismatch = "t.mismatch.filter(key, !(key in t.selected))" if root is PODS else "t.mismatch"
-    keys = f"t.match.filter(key, !(key in t.selected)) + {mismatch}"
-    terms = "variables.terms" if root is PODS else "variables.all"
-    return _of_keys(keys, f"{_LACKS} && !(key in {_BINDING_KEYS})", terms=f"{terms}.filter(t, t.selects)")
+    absent = f"{_LACKS} && !(key in {_BINDING_KEYS})"
+    authored = "!(key in t.selected) && "
+    matched = f"t.match.filter(key, {authored}{absent})"
+    mismatched = f"t.mismatch.filter(key, {authored if root is PODS else ''}{absent})"
+    terms = f"{'variables.terms' if root is PODS else 'variables.all'}.filter(t, t.selects)"
+    return f"{terms}\n.map(t, [{matched}, {mismatched}])\n.filter(keys, keys[0].size() + keys[1].size() > 0)"
 
 
 def _authored_key(_root: Root, _behaviour: Behaviour) -> str:
@@ -109,18 +147,22 @@ def _binding_key(_root: Root, _behaviour: Behaviour) -> str:
 
 def _pods_refused(root: Root, behaviour: Behaviour) -> str:
     """Return the violations of SPR202: the errors of kube-apiserver on each term that it refuses in the pods."""
-    twice = f"(key in t.selected || {repeated('t.match')})"
-    reasons = [(f"t.match.filter(key, {known('key')} && {twice})", _NAMED_TWICE)]
+    reasons = [
+        (f"t.match.filter(key, {known('key')} && key in t.selected)", "is in both matchLabelKeys and labelSelector"),
+        (f"t.match.filter(key, {known('key')} && {repeated('t.match')})", "is listed twice in matchLabelKeys"),
+    ]
     if root is WORKLOADS and not behaviour.validates_stateful_sets:
         reasons += UNVALIDATED
     errors = " + ".join(f"{keys}.map(key, key + {text(f' {detail}')})" for keys, detail in reasons)
-    return f'variables.refused.map(t, {errors}).map(errors, [errors.join("; ")])'
+    return f"variables.refused.map(t, {errors}).map(errors, [errors])"
 
 
 def _repeated_key(_root: Root, _behaviour: Behaviour) -> str:
     matched, mismatched = (f"{keys}.filter(key, {repeated(keys)})" for keys in ("t.match", "t.mismatch"))
-    violations = f'[{matched}.join(", "), {mismatched}.join(", ")]'
-    return f'variables.terms\n.map(t, {violations})\n.filter(keys, keys[0] + keys[1] != "")'
+    of_constraint, of_term = (text(effect_of_repeated("matchLabelKeys", spread=spread)) for spread in (True, False))
+    effect = f"t.spread ? {of_constraint} : {of_term}"
+    repetition = "keys[0].size() + keys[1].size() > 0"
+    return f"variables.terms\n.map(t, [{matched}, {mismatched}, [dyn({effect})]])\n.filter(keys, {repetition})"
 
 
 def _own_group(_root: Root, _behaviour: Behaviour) -> str:
@@ -137,14 +179,15 @@ def _empty_selector(_root: Root, _behaviour: Behaviour) -> str:
 
 
 def _self_mismatch(_root: Root, _behaviour: Behaviour) -> str:
-    """Return the violations of SPR206: the first unmet requirement of each constraint, and the label of the pods."""
+    """Return the violations of SPR206: the unmet requirements of each constraint, and the labels of the pods."""
     have = '{key} in variables.labels ? {key} + "=" + variables.labels[{key}] : "no label " + {key}'
     label = f'[key + "=" + t.labels[key], {have.format(key="key")}]'
     values = '(has(r.values) ? " [" + r.values.join(", ") + "]" : "")'
     requirement = f'[r.key + " " + r.operator + {values}, {have.format(key="r.key")}]'
     unmet = f"t.labels.map(key, {_UNMET_LABEL}, {label}) + t.requirements.map(r, {_UNMET_REQUIREMENT}, {requirement})"
+    columns = "unmet.map(pair, pair[0]), unmet.map(pair, pair[1])"
     constraints = "variables.terms.filter(t, t.spread)"
-    return f"{constraints}\n.map(t, {unmet})\n.filter(unmet, unmet.size() > 0).map(unmet, unmet[0])"
+    return f"{constraints}\n.map(t, {unmet})\n.filter(unmet, unmet.size() > 0)\n.map(unmet, [{columns}])"
 
 
 def _counts_old_revisions(_root: Root, behaviour: Behaviour) -> str:
@@ -171,7 +214,7 @@ EXPRESSIONS: Final = (
         _pods_refused,
         {
             "refuses": text("accepts the template and refuses"),
-            "errors": "violation[0]",
+            "errors": f'{distinct("violation[0]")}.join("; ")',
             "seen": text(""),
         },
         TEMPLATES,
@@ -180,67 +223,66 @@ EXPRESSIONS: Final = (
         ABSENT_KEY,
         _absent_key,
         {
-            "field": 'violation[1] + " lists"',
-            "keys": "violation[0]",
-            "who": text("the pods do not have"),
-            "which": 'violation[0].contains(", ") ? "those labels" : "that label"',
-            "effect": 'violation[0].contains(", ") ? "the keys are ignored" : "the key is ignored"',
+            "field": (
+                'violation[1].size() == 0 ? "matchLabelKeys lists" : violation[0].size() == 0 ? '
+                '"mismatchLabelKeys lists" : "matchLabelKeys and mismatchLabelKeys list"'
+            ),
+            "keys": listed(_ABSENT),
+            "who": f'{_NEVER} ? "pods of a " + request.kind.kind + " never have" : "the pods do not have"',
+            "which": f'{single(_ABSENT)} ? "that label" : "those labels"',
+            "effect": f'{single(_ABSENT)} ? "the key is ignored" : "the keys are ignored"',
+            "advice": _ADVICE,
         },
+        fix="{advice}",
     ),
     Expression(
         BINDING_KEY,
         _binding_key,
-        {"keys": "violation[0]", "effect": 'violation[1] + " cannot use them"'},
+        {"keys": listed(_KEYS), "effect": f'{single(_KEYS)} ? "the key is ignored" : "the keys are ignored"'},
     ),
     Expression(
         REPEATED_KEY,
         _repeated_key,
         {
-            "field": 'violation[0] == "" ? "mismatchLabelKeys" : "matchLabelKeys"',
-            "keys": 'violation[0] == "" ? violation[1] : violation[0]',
-            "effect": (
-                'violation[0] == "" ? "which has no effect" : '
-                '"and kube-apiserver refuses every pod that is created with the label"'
-            ),
+            "field": 'violation[0].size() == 0 ? "mismatchLabelKeys" : "matchLabelKeys"',
+            "keys": listed("(violation[0].size() == 0 ? violation[1] : violation[0])"),
+            "effect": f"violation[0].size() == 0 ? {_REPEATED_IN_VAIN} : violation[2][0]",
         },
     ),
     Expression(
         NULL_SELECTOR,
-        _of_terms(
-            "!t.selects",
-            't.spread ? "nothing is spread" : '
-            't.required && !t.anti ? "no node can take the pods" : "the term has no effect"',
-        ),
+        _of_terms("!t.selects", _EFFECT_OF_NULL),
         {"effect": "violation[0]"},
     ),
     Expression(
         EMPTY_SELECTOR,
         _empty_selector,
-        {"then": text(f"From 1.{COUNTS_EMPTY_SELECTORS} on it counts all pods of the namespace")},
+        {"then": text(COUNTED_LATER)},
         applies=lambda behaviour: behaviour.empty_selector_counts_nothing,
     ),
     Expression(
         SELF_MISMATCH,
         _self_mismatch,
-        {"asked": "violation[0]", "have": "violation[1]", "template": text("")},
+        {"asked": listed("violation[0]"), "have": listed("violation[1]"), "template": text("")},
     ),
-    Expression(OWN_GROUP, _own_group, {"key": "violation[0]"}),
+    Expression(OWN_GROUP, _own_group, {"key": "violation[0][0]"}),
     Expression(
         DEPRECATED_TOPOLOGY_KEY,
-        _of_terms(f"t.topologyKey in {text(CURRENT_KEYS)}", "t.topologyKey"),
+        _of_terms(f"t.topologyKey in {text(CURRENT_KEYS)}", "string(t.topologyKey)", _EFFECT_WITHOUT_LABEL),
         {
             "key": "violation[0]",
             "since": f"{text(CURRENT_KEYS)}[violation[0]][0]",
-            "effect": f'"nodes have " + {text(CURRENT_KEYS)}[violation[0]][1] + " instead"',
+            "effect": "violation[1]",
+            "current": f"{text(CURRENT_KEYS)}[violation[0]][1]",
         },
     ),
-    Expression(AUTHORED_KEY, _authored_key, {"keys": "violation[0]"}),
+    Expression(AUTHORED_KEY, _authored_key, {"keys": listed(_KEYS)}),
     Expression(COUNTS_OLD_REVISIONS, _counts_old_revisions, {"revisions": text("all revisions")}, (WORKLOADS,)),
     Expression(
         DAEMON_SET_SPREAD,
         _of_terms(
             'request.kind.kind == "DaemonSet" && t.spread',
-            't.pins ? "the constraint can only keep a pod off its node" : "there is nothing to spread"',
+            f"t.pins ? {text(KEEPS_OFF)} : {text(NOTHING_TO_SPREAD)}",
         ),
         {"effect": "violation[0]"},
         (WORKLOADS,),
@@ -248,7 +290,10 @@ EXPRESSIONS: Final = (
     Expression(
         NODE_NAME,
         _of_the_pod('{spec}.?nodeName.orValue("") != ""', "{spec}.nodeName"),
-        {"node": "violation[0]", "effect": text("Pods go to that node")},
+        {
+            "node": "violation[0]",
+            "effect": f'request.kind.kind == "Pod" ? {text(OF_POD)} : {text(OF_TEMPLATE)}',
+        },
     ),
     Expression(
         UNKNOWN_SCHEDULER,
@@ -257,12 +302,8 @@ EXPRESSIONS: Final = (
             "{spec}.schedulerName",
         ),
         {"scheduler": "violation[0]"},
+        fix="nothing to do if that scheduler respects spread constraints",
     ),
-    Expression(
-        NO_SPREAD,
-        _no_spread,
-        {"defaults": text(" Only default constraints of the scheduler may spread them.")},
-        (WORKLOADS,),
-    ),
+    Expression(NO_SPREAD, _no_spread, {"defaults": text(UNKNOWN_DEFAULTS)}, (WORKLOADS,)),
 )
 """The rules on new pods and templates that look at one object alone."""

@@ -7,46 +7,53 @@ from typing import Final
 from kubectl_spread.audit.merge.verdicts import BINDING_KEYS
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.policy.expressions import Expression
+from kubectl_spread.policy.messages import value
 from kubectl_spread.policy.roots import PODS, Root, merged, text
 from kubectl_spread.rules.selectors.relabelled import REMOVED_LABEL, STALE_LABEL
 from kubectl_spread.rules.selectors.verdicts import LATE_LABEL
 
-_TERMS: Final = "variables.all.filter(t, t.selects)"
-_LISTS: Final = (("t.match", "In"), ("t.mismatch", "NotIn"))
 _NEW: Final = "variables.labels"
 _OLD: Final = "variables.oldLabels"
 OLD_LABELS: Final = "oldObject.metadata.?labels.orValue({})"
 """The labels before the update, the variable ``oldLabels``."""
+_VALUE: Final = value("violation[1]")
 
 
 def _merged(condition: str) -> str:
-    """Return the keys of a term for which a condition on the merged requirement ``r`` holds."""
-    return " +\n  ".join(
-        f'{keys}.filter(key, t.requirements.exists(r, r.key == key && r.operator == "{operator}" && '
-        f"has(r.values) && r.values.size() == 1 && {condition}))"
-        for keys, operator in _LISTS
+    """Return the violations of terms with a merged requirement ``r`` for which a condition holds: its key and value."""
+    listed = 'r.operator == "In" ? r.key in t.match : r.operator == "NotIn" && r.key in t.mismatch'
+    merged_requirements = f"({listed}) && has(r.values) && r.values.size() == 1"
+    return (
+        "variables.all.filter(t, t.selects)\n"
+        f".map(t, t.requirements.filter(r, {merged_requirements} && {condition}))\n"
+        ".filter(stored, stored.size() > 0)\n"
+        ".map(stored, [string(stored[0].key), string(stored[0].values[0]), string(stored[0].operator)])"
     )
 
 
-def _violations(keys: str) -> str:
-    """Return the violations of terms: the first key of each, and its label before and after the update."""
-    values = f'[string(keys[0]), {_OLD}[?keys[0]].orValue("(none)"), {_NEW}[?keys[0]].orValue("(none)")]'
-    return f"{_TERMS}\n.map(t, {keys})\n.filter(keys, keys.size() > 0).map(keys, {values})"
+def _by_operator(matched: str, mismatched: str) -> str:
+    """Return the expression of a text about a merged value that the selector requires, or that it excludes."""
+    return f'(violation[2] == "In" ? {text(matched)} : {text(mismatched)})'
 
 
 def _stale(_root: Root, _behaviour: Behaviour) -> str:
-    differs = "key in {labels} && {labels}[key] != r.values[0]"
-    return _violations(_merged(f"{differs.format(labels=_NEW)} && !({differs.format(labels=_OLD)})"))
+    differs = "r.key in {labels} && {labels}[r.key] != r.values[0]"
+    return _merged(f"{differs.format(labels=_NEW)} && !({differs.format(labels=_OLD)})")
 
 
 def _removed(_root: Root, _behaviour: Behaviour) -> str:
-    return _violations(_merged(f"!(key in {_NEW}) && key in {_OLD}"))
+    return _merged(f"!(r.key in {_NEW}) && r.key in {_OLD}")
 
 
 def _late(_root: Root, behaviour: Behaviour) -> str:
-    """Return the violations of SPR105, for the terms that the API server merges."""
+    """Return the violations of SPR105, for the terms that the API server merges: the first key that is added."""
     added = f"{merged(behaviour)}!(key in {_OLD}) && key in {_NEW} && !(key in t.selected)"
-    return _violations(f"(t.match + t.mismatch).filter(key, {added} && !(key in {text(sorted(BINDING_KEYS))}))")
+    keys = f"(t.match + t.mismatch).filter(key, {added} && !(key in {text(sorted(BINDING_KEYS))}))"
+    return (
+        "variables.all.filter(t, t.selects)\n"
+        f".map(t, {keys})\n"
+        f".filter(keys, keys.size() > 0).map(keys, [string(keys[0]), string({_NEW}[keys[0]])])"
+    )
 
 
 GUARD: Final = (
@@ -55,29 +62,36 @@ GUARD: Final = (
         _stale,
         {
             "key": "violation[0]",
-            "stored": "violation[1]",
-            "label": "violation[2]",
+            "stored": _VALUE,
+            "label": value(f"{_NEW}[violation[0]]"),
             "changed": text(""),
-            "effect": text("Its selector keeps the old value, and pods that select the old value no longer count it."),
+            "effect": _by_operator(
+                "Its selector keeps the old value, and pods that select the old value no longer count it.",
+                "Its selector still excludes the old value, and pods that exclude the old value now select it.",
+            ),
         },
         (PODS,),
+        fix="keep the old value here, and change the label in the pod template, so that new pods are created with it",
     ),
     Expression(
         REMOVED_LABEL,
         _removed,
         {
             "key": "violation[0]",
-            "requirement": '"names " + violation[0] + "=" + violation[1]',
-            "effect": text("Pods that select the label no longer count it."),
+            "requirement": f'{_by_operator("requires ", "excludes ")} + violation[0] + "=" + {_VALUE}',
+            "effect": _by_operator(
+                "Pods that select the label no longer count it.", "Pods that exclude the value now select it."
+            ),
         },
         (PODS,),
+        fix="keep the label here, and remove it from the pod template, so that new pods are created without it",
     ),
     Expression(
         LATE_LABEL,
         _late,
         {
             "key": "violation[0]",
-            "label": "violation[2]",
+            "label": _VALUE,
             "changed": text(""),
             "effect": text("The selector is merged only when a pod is created"),
         },

@@ -17,6 +17,7 @@ from kubectl_spread.rules.remedy import Remedy, changed
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
 from kubectl_spread.rules.variants import TermVariant
 
+COUNTED_LATER: Final = f"From 1.{COUNTS_EMPTY_SELECTORS} on it counts all pods of the namespace"
 _LIST_ONCE: Final = "list each key once"
 _MATCHED: Final = "matchLabelKeys"
 
@@ -25,7 +26,7 @@ def _repeated_key(rule_input: RuleInput) -> Iterator[Evidence]:
     """Yield duplicate keys of terms that the API does not refuse."""
     for field, entries in patches.KEY_LISTS.items():
         pairs: list[tuple[TermVariant, Values]] = [
-            (variant, {"field": field, "keys": keys, "effect": _effect_of_repeated(field, variant.term)})
+            (variant, {"field": field, "keys": keys, "effect": effect_of_repeated(field, spread=variant.term.spread)})
             for variant in rule_input.variants
             if (keys := _duplicates(entries(variant.term)))
         ]
@@ -50,10 +51,11 @@ def _duplicates(keys: Sequence[str]) -> str:
     return listed([key for key, number in Counter(keys).items() if number > 1])
 
 
-def _effect_of_repeated(field: str, term: TopologyTerm) -> str:
+def effect_of_repeated(field: str, *, spread: bool) -> str:
+    """Return the effect of a key that is listed twice in a field of a spread constraint, or of an affinity term."""
     if field != _MATCHED:
         return "which has no effect"
-    refuses = "kube-apiserver 1.34 and newer refuses" if term.spread else "kube-apiserver refuses"
+    refuses = "kube-apiserver 1.34 and newer refuses" if spread else "kube-apiserver refuses"
     return f"and {refuses} every pod that is created with the label"
 
 
@@ -68,15 +70,16 @@ def _null_selector(rule_input: RuleInput) -> Iterator[Evidence]:
     blocking = [variant for variant in variants if _refuses_every_node(variant)]
     yield from together(
         (
-            (variant, {"effect": _effect_of_null(variant.term, blocks=bool(blocking))})
+            (variant, {"effect": effect_of_null(spread=variant.term.spread, blocks=bool(blocking))})
             for variant in blocking or variants
         ),
         Severity.ERROR if blocking else Severity.WARNING,
     )
 
 
-def _effect_of_null(term: TopologyTerm, *, blocks: bool) -> str:
-    if term.spread:
+def effect_of_null(*, spread: bool, blocks: bool) -> str:
+    """Return the effect of a term without labelSelector."""
+    if spread:
         return "nothing is spread"
     return "no node can take the pods" if blocks else "the term has no effect"
 
@@ -118,7 +121,7 @@ def _count_of_empty(rule_input: RuleInput, *, hard: bool) -> str:
     """Return how a scheduler that counts pods for an empty selector would count them."""
     upgrade = rule_input.audit.context.extra_checks.upgrade
     if upgrade is None or upgrade.empty_selector_counts_nothing:
-        return f"From 1.{COUNTS_EMPTY_SELECTORS} on it counts all pods of the namespace"
+        return COUNTED_LATER
     effect = "may keep new pods from nodes that take them today" if hard else "prefers nodes by their number"
     return f"The scheduler of 1.{upgrade.minor} counts all pods of the namespace and {effect}"
 

@@ -28,6 +28,10 @@ CURRENT_KEYS: Final = {
     "failure-domain.beta.kubernetes.io/zone": ("1.17", "topology.kubernetes.io/zone"),
 }
 """Maps a deprecated node label to the minor that deprecated it and its successor."""
+KEEPS_OFF: Final = "the constraint can only keep a pod off its node"
+NOTHING_TO_SPREAD: Final = "there is nothing to spread"
+OF_TEMPLATE: Final = "All pods of the template go to that node, and the scheduler ignores their constraints"
+OF_POD: Final = "The pod goes to that node, and the scheduler ignores its constraints"
 _REMOVE: Final = "remove topologySpreadConstraints"
 _REMOVE_NODE_NAME: Final = "remove spec.nodeName, and choose nodes by nodeSelector or node affinity"
 _USE_CURRENT: Final = "use {current}"
@@ -38,7 +42,7 @@ def _daemon_set_spread(rule_input: RuleInput) -> Iterator[Evidence]:
         variant for variant in rule_input.variants if base_kind(variant.kind) == "DaemonSet" and variant.term.spread
     ]
     refusing = [variant for variant in variants if _may_refuse_only_node(variant, rule_input.behaviour)]
-    effect = "the constraint can only keep a pod off its node" if refusing else "there is nothing to spread"
+    effect = KEEPS_OFF if refusing else NOTHING_TO_SPREAD
     yield from together(
         ((variant, {"effect": effect}) for variant in refusing or variants),
         Severity.WARNING if refusing else Severity.INFO,
@@ -79,7 +83,7 @@ def _node_name(rule_input: RuleInput) -> Iterator[Evidence]:
     """
     if rule_input.template is not None and rule_input.template.spec.node_name:
         node = rule_input.template.spec.node_name
-        values: Values = {"node": node, "effect": "All pods of the template go to that node"}
+        values: Values = {"node": node, "effect": OF_TEMPLATE}
         first = [(variant, values) for variant in rule_input.variants if variant.first]
         yield from together(first, Severity.WARNING, _without_node_name([node], rule_input))
     manifests = [
@@ -88,7 +92,7 @@ def _node_name(rule_input: RuleInput) -> Iterator[Evidence]:
         if variant.first and not variant.stored and any(pod.node for pod in variant.pods)
     ]
     nodes = sorted({pod.node for variant in manifests for pod in variant.pods})
-    values = {"node": some(nodes), "effect": "The pod goes to that node"}
+    values = {"node": some(nodes), "effect": OF_POD}
     yield from together(((variant, values) for variant in manifests), fix=_without_node_name(nodes, rule_input))
 
 
@@ -122,14 +126,15 @@ def _deprecated_topology_key(rule_input: RuleInput) -> Iterator[Evidence]:
 
 def _deprecation(term: TopologyTerm) -> Values:
     since, current = CURRENT_KEYS[term.topology_key]
-    return {"key": term.topology_key, "since": since, "current": current, "effect": _effect_without_label(term)}
+    effect = effect_without_label(anti="podAntiAffinity" in term.path, required=term.required)
+    return {"key": term.topology_key, "since": since, "current": current, "effect": effect}
 
 
-def _effect_without_label(term: TopologyTerm) -> str:
-    """Return the effect of a term on nodes that lack its topology key."""
-    if "podAntiAffinity" in term.path:
+def effect_without_label(*, anti: bool, required: bool) -> str:
+    """Return the effect of a term, such as one of anti-affinity, on nodes that lack its topology key."""
+    if anti:
         return "the term keeps no pod away from nodes without it"
-    if term.required:
+    if required:
         return "nodes without it take none of the pods"
     return "nodes without it are not ranked by the term"
 
@@ -180,7 +185,7 @@ NODE_NAME: Final = Rule(
     name="node-name",
     severity=Severity.INFO,
     summary="spec.nodeName is set, so the scheduler does not place the pod and ignores its constraints",
-    message="spec.nodeName is {node}. {effect}, and the scheduler ignores their constraints.",
+    message="spec.nodeName is {node}. {effect}.",
     why=(
         "A pod that names its node goes there without being scheduled, and all pods of a template that does so go to "
         "one node. A required anti-affinity term of such a pod still keeps other pods away."

@@ -28,7 +28,7 @@ _ADD: Final = (
 )
 _ADD_NODE: Final = _ADD.replace("the zone and the node", "the node")
 _FIELDS: Final = ("affinity", "podAntiAffinity", "topologySpreadConstraints")
-_UNKNOWN: Final = " Only default constraints of the scheduler, which were not evaluated, may spread them."
+UNKNOWN_DEFAULTS: Final = " Only default constraints of the scheduler, which were not evaluated, may spread them."
 _NONE: Final = " The scheduler has no default constraints either."
 
 
@@ -36,7 +36,7 @@ def _no_spread(rule_input: RuleInput) -> Iterator[Evidence]:
     replicas = rule_input.replicas
     if replicas is not None and _is_unspread(replicas, rule_input):
         is_known = rule_input.audit.snapshot.schedulers is not configuration.WITHOUT_DEFAULTS
-        values = {"defaults": _NONE if is_known else _UNKNOWN}
+        values = {"defaults": _NONE if is_known else UNKNOWN_DEFAULTS}
         yield Evidence(names(replicas.pods), values, fix=_constrained(rule_input))
 
 
