@@ -44,7 +44,7 @@ class PolicyOptions(msgspec.Struct, frozen=True, kw_only=True):
         if minor < oldest:
             kind = "MutatingAdmissionPolicy" if self.mutate else "ValidatingAdmissionPolicy"
             raise UsageError(f"--for: Kubernetes 1.{minor} has no {kind} (1.{oldest} and newer have it)")
-        return Policies(
+        policies = Policies(
             rules=self._rules,
             behaviour=features.behaviour(minor, features.gates(minor, {})),
             action=Action(self.action),
@@ -53,6 +53,9 @@ class PolicyOptions(msgspec.Struct, frozen=True, kw_only=True):
             exempt=self.exempt_user,
             mutates=self.mutate,
         )
+        if not policies.effective_rules:
+            raise UsageError(f"--for: none of the selected rules finds anything in Kubernetes 1.{minor}")
+        return policies
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from operator import attrgetter
 from typing import Any, Final, TypeAlias
 
 import msgspec
 
+from kubectl_spread import __version__
 from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.kube.features import Behaviour
-from kubectl_spread.phrases import sentence
+from kubectl_spread.phrases import listed, sentence
 from kubectl_spread.policy import roots
 from kubectl_spread.policy.expressions import EXPRESSIONS, Expression
 from kubectl_spread.policy.guard import GUARD, OLD_LABELS
@@ -51,6 +53,9 @@ _ADD_KEY: Final = """object.spec.template.spec.?topologySpreadConstraints.orValu
     value: ["pod-template-hash"]
   }
 )"""
+LABELS: Final = {"app.kubernetes.io/managed-by": "kubectl-spread"}
+"""The labels of each object, by which kubectl finds all of them."""
+_DESCRIPTION: Final = "kubernetes.io/description"
 _PREFIX: Final = "kubectl-spread-"
 _API: Final = "admissionregistration.k8s.io"
 _NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
@@ -85,6 +90,12 @@ class Policies(msgspec.Struct, frozen=True):
     exempt: tuple[str, ...] = ()
     mutates: bool = False
 
+    @property
+    def effective_rules(self) -> tuple[Rule, ...]:
+        """The rules that can find anything in this minor, by code."""
+        expressions = (each for root in ROOTS for each in self._selected((*GUARD, *EXPRESSIONS), root))
+        return tuple(sorted({each.rule.code: each.rule for each in expressions}.values(), key=attrgetter("code")))
+
     def documents(self) -> Iterator[Document]:
         """Yield each policy and its binding; none for a place that no rule looks at."""
         yield from self._guard()
@@ -101,6 +112,7 @@ class Policies(msgspec.Struct, frozen=True):
         }
         yield from self._policy(
             "labels",
+            "Evaluates changes of the labels that matchLabelKeys and mismatchLabelKeys of a pod list.",
             PODS,
             self._selected(GUARD, PODS),
             resources={"": ("pods", "pods/status")},
@@ -113,8 +125,11 @@ class Policies(msgspec.Struct, frozen=True):
         conditions = {"no-controller": _NO_CONTROLLER}
         if root is not PODS:
             conditions["changed"] = root.changed
+        kinds = listed([f"{kind}s" for kind in root.kinds], len(root.kinds))
+        subject = "new pods without a controller" if root is PODS else f"the pod templates of {kinds}"
         yield from self._policy(
             root.name,
+            f"Evaluates the spread constraints and the affinity of {subject}.",
             root,
             self._selected(EXPRESSIONS, root),
             resources=root.resources,
@@ -132,6 +147,7 @@ class Policies(msgspec.Struct, frozen=True):
     def _policy(
         self,
         name: str,
+        description: str,
         root: Root,
         expressions: Sequence[Expression],
         *,
@@ -150,7 +166,7 @@ class Policies(msgspec.Struct, frozen=True):
             "variables": _named({**shared, **(variables or {}), **violations}),
             "validations": [_validation(expression) for expression in expressions],
         }
-        yield _document("v1", "ValidatingAdmissionPolicy", name, spec)
+        yield self._described("v1", "ValidatingAdmissionPolicy", name, description, spec)
         actions = {"validationActions": [self.action.value.capitalize()]}
         yield self._binding("v1", "ValidatingAdmissionPolicyBinding", name, actions)
 
@@ -165,8 +181,16 @@ class Policies(msgspec.Struct, frozen=True):
             "reinvocationPolicy": "IfNeeded",
             "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": _ADD_KEY}}],
         }
-        yield _document(version, "MutatingAdmissionPolicy", MUTATION, spec)
+        description = "Adds pod-template-hash to matchLabelKeys of the spread constraints of Deployments."
+        yield self._described(version, "MutatingAdmissionPolicy", MUTATION, description, spec)
         yield self._binding(version, "MutatingAdmissionPolicyBinding", MUTATION, {})
+
+    def _described(self, version: str, kind: str, name: str, description: str, spec: Document) -> Document:
+        """Return a policy with a description, which tells from what and for what it was printed."""
+        document = _document(version, kind, name, spec)
+        origin = f"Printed by kubectl-spread {__version__} for Kubernetes 1.{self.behaviour.minor}."
+        document["metadata"]["annotations"] = {_DESCRIPTION: f"{description} {origin}"}
+        return document
 
     def _binding(self, version: str, kind: str, name: str, fields: Mapping[str, object]) -> Document:
         spec: Document = {"policyName": f"{_PREFIX}{name}", **fields}
@@ -185,9 +209,18 @@ class Policies(msgspec.Struct, frozen=True):
 def _scope(
     resources: Mapping[str, Sequence[str]], operations: Sequence[str], conditions: Mapping[str, str]
 ) -> Document:
-    """Return the fields that choose requests; a policy that cannot be evaluated lets them pass."""
+    """Return the fields that choose requests; a policy that cannot be evaluated lets them pass.
+
+    The scope is the default, stated because kubectl apply and GitOps tools would see a difference without it.
+    """
     rules = [
-        {"apiGroups": [group], "apiVersions": ["v1"], "operations": list(operations), "resources": list(names)}
+        {
+            "apiGroups": [group],
+            "apiVersions": ["v1"],
+            "operations": list(operations),
+            "resources": list(names),
+            "scope": "*",
+        }
         for group, names in resources.items()
     ]
     return {
@@ -202,7 +235,8 @@ def _named(expressions: Mapping[str, str]) -> list[Document]:
 
 
 def _document(version: str, kind: str, name: str, spec: Document) -> Document:
-    return {"apiVersion": f"{_API}/{version}", "kind": kind, "metadata": {"name": f"{_PREFIX}{name}"}, "spec": spec}
+    metadata = {"name": f"{_PREFIX}{name}", "labels": dict(LABELS)}
+    return {"apiVersion": f"{_API}/{version}", "kind": kind, "metadata": metadata, "spec": spec}
 
 
 def _variable(expression: Expression) -> str:

@@ -51,10 +51,12 @@ def test_notes_are_carried_on_request() -> None:
 def test_the_policies_begin_with_comments_that_say_what_they_do() -> None:
     lines = run("--action", "deny", "--for", "1.34", "--select", "SPR107").stdout.splitlines()
     assert lines[0].startswith("# Admission policies for Kubernetes 1.34, printed by kubectl-spread ")
-    assert lines[1:5] == [
-        "# They evaluate new objects and changes by the rules SPR107.",
-        "# kube-apiserver refuses violations. kubectl spread explain CODE explains a rule.",
+    assert lines[1:7] == [
+        "# They evaluate new and changed objects by the rule SPR107. kubectl spread explain CODE explains a rule.",
+        "# kube-apiserver refuses a request that violates a rule. A request that cannot be evaluated is accepted",
+        "# (failurePolicy: Ignore).",
         "# Install: kubectl apply -f FILE. Remove: kubectl delete -f FILE.",
+        "# https://github.com/kubectl-spread/kubectl-spread/blob/main/docs/policy.md",
         "---",
     ]
 
@@ -74,6 +76,10 @@ def test_the_policies_are_the_same_each_time() -> None:
         (("--for", "1.26"), "--for: Kubernetes 1.26 is not known (1.27 to 1.38 are known)"),
         (("--for", "new"), '--for: "new" is not a Kubernetes version (write 1.37)'),
         (("--select", "SPR301"), "--select: no policy can have SPR301, because it sees one object (docs/policy.md)"),
+        (
+            ("--select", "SPR205", "--for", "1.38"),
+            "--for: none of the selected rules finds anything in Kubernetes 1.38",
+        ),
         (("--select", "absent-kye"), 'no rule has the code or name "absent-kye"; did you mean "absent-key"?'),
         (("--select", "SPR107", "--ignore", "SPR1"), "no rule is left: change --select, --ignore or --severity"),
         (
@@ -102,3 +108,4 @@ def test_a_minor_that_is_known_by_a_pre_release_has_a_note() -> None:
     outcome = run("--for", "1.38")
     assert outcome.exit_code == 0
     assert outcome.stderr.startswith("Kubernetes 1.38 is evaluated as its pre-release ")
+    assert "SPR205" not in outcome.stdout

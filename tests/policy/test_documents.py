@@ -43,6 +43,14 @@ def test_each_policy_has_the_binding_that_puts_it_into_effect() -> None:
     assert all(objects[f"{kind}Binding", name]["spec"]["policyName"] == name for name, kind in policies.items())
 
 
+def test_each_object_has_a_label_and_each_policy_a_description() -> None:
+    for (kind, name), each in printed(Policies(CARRIED, behaviour(37), mutates=True)).items():
+        assert each["metadata"]["labels"] == {"app.kubernetes.io/managed-by": "kubectl-spread"}
+        description = each["metadata"].get("annotations", {}).get("kubernetes.io/description", "")
+        assert bool(description) is not kind.endswith("Binding"), name
+        assert description == "" or description.endswith(" for Kubernetes 1.37.")
+
+
 def test_a_policy_has_one_validation_for_each_rule_that_looks_at_its_objects() -> None:
     objects = printed(Policies(CARRIED, behaviour(37)))
     kind = "ValidatingAdmissionPolicy"
