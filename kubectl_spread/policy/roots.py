@@ -169,7 +169,13 @@ def _presumed(root: Root) -> str:
     if root.job_spec:
         indexed = f'{root.job_spec}.?completionMode.orValue("") == "Indexed"'
         labels = f"({labels}) + ({indexed} ? {text([COMPLETION_INDEX])} : {_NO_LABELS})"
-    return labels if labels == _NO_LABELS else f"({labels}).filter(key, !(key in variables.labels))"
+    if labels == _NO_LABELS:
+        return labels
+    unset = "!(key in variables.labels)"
+    if "Job" in root.kinds:
+        # The API server has set them already. No author knows their value, so that check presumes it.
+        unset += ' || request.kind.kind == "Job" && key.endsWith("controller-uid")'
+    return f"({labels}).filter(key, {unset})"
 
 
 def _refused(behaviour: Behaviour) -> str:

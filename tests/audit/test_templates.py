@@ -78,6 +78,26 @@ def test_pods_are_presumed_to_have_the_labels_of_their_controller(kind: str, key
     assert refused(deployment(kind=kind, constraints=[constraint(match=["nope", "nope"])])) == []
 
 
+@pytest.mark.parametrize(
+    ("name", "fields", "codes"),
+    [
+        pytest.param("web", {}, [], id="own name"),
+        pytest.param("other", {}, ["SPR206"], id="another name"),
+        pytest.param("other", {"manualSelector": True}, [], id="selector by hand"),
+    ],
+)
+def test_pods_have_the_name_of_their_job(name: str, fields: Json, codes: list[str]) -> None:
+    """The API server writes it into the template, unless the author chose the selector of the Job."""
+    spec = deployment(constraints=[constraint(selects=selector({"job-name": "web"}))])["spec"]
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {**spec, **fields},
+    }
+    assert [finding["code"] for finding in as_json(audit(job))["findings"]] == codes
+
+
 def test_a_template_is_evaluated_in_addition_to_pods_of_an_older_revision() -> None:
     """By its old pods alone, a rollout that gets no new pods looks healthy."""
     workload = deployment(labels=R1, constraints=[OVERLAP])

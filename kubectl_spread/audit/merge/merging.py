@@ -9,7 +9,7 @@ import msgspec
 
 from kubectl_spread.audit.merge.verdicts import KeyVerdict, ServerFacts, Verdict, judge
 from kubectl_spread.audit.snapshot.tails import Key, SelectorParts, split
-from kubectl_spread.audit.snapshot.templates import controller_labels, pod_refusals, template_labels
+from kubectl_spread.audit.snapshot.templates import controller_labels, pod_refusals, template_errors, template_labels
 from kubectl_spread.audit.snapshot.terms import TopologyTerm, topology_terms
 from kubectl_spread.kube.api.field import FieldError
 from kubectl_spread.kube.api.fieldpath import FieldPath
@@ -84,7 +84,7 @@ def judge_workload(kind: str, workload: WorkloadObject, behaviour: Behaviour) ->
     path = template_path(kind)
     spec = workload.template.spec
     template = strategy.drop_disabled_fields(spec, behaviour)
-    errors = validation.pod_errors(template, behaviour, path)
+    errors = template_errors(kind, spec, behaviour)
     labels = template_labels(kind, workload)
     return Outcome(
         errors,

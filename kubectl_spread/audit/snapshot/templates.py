@@ -15,7 +15,7 @@ from kubectl_spread.kube.api.fieldpath import POD_SPEC, FieldPath
 from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import LabelSelector, OwnerReference, PodSpec
-from kubectl_spread.kube.api.workloads import WorkloadObject, template_path
+from kubectl_spread.kube.api.workloads import Job, WorkloadObject, template_path
 from kubectl_spread.kube.apiserver import strategy, validation
 from kubectl_spread.kube.custom import controllers
 from kubectl_spread.kube.custom.controllers import AddedLabels
@@ -32,6 +32,7 @@ _JOB_LABELS: Final = (
     "job-name",
 )
 COMPLETION_INDEX: Final = "batch.kubernetes.io/job-completion-index"
+_NAMES_OF_JOBS: Final = ("batch.kubernetes.io/job-name", "job-name")
 _CONTROLLER_LABELS: Final[Mapping[str, tuple[str, ...]]] = {
     "Deployment": ("pod-template-hash",),
     "StatefulSet": (
@@ -186,8 +187,15 @@ def _added_labels(held: HeldTemplate) -> AddedLabels:
 
 
 def template_labels(kind: str, workload: WorkloadObject) -> Labels:
-    """Return the labels that the pods of a workload will have; the controller's labels have a presumed value."""
+    """Return the labels that the pods of a workload will have; the controller's labels have a presumed value.
+
+    The API server names a Job in the labels of its template, unless its author chose the selector.
+
+    Source: kubernetes v1.37.1 pkg/registry/batch/job/strategy.go, generateSelector.
+    """
     presumed = dict.fromkeys(controller_labels(kind, workload), PRESUMED)
+    if isinstance(workload, Job) and workload.metadata.name and not workload.spec.manual_selector:
+        presumed |= dict.fromkeys(_NAMES_OF_JOBS, workload.metadata.name)
     return {**presumed, **workload.template.metadata.labels}
 
 
@@ -195,16 +203,22 @@ def template_refusals(template: Template, behaviour: Behaviour) -> tuple[Refusal
     """Return the errors of an API server of this behaviour on a template, or otherwise on the pods made from it.
 
     Whether the API server validates the template in an object of a custom kind is unknown. It validates the pods.
+    """
+    spec, path = template.spec, template.path
+    if not template.custom and (errors := template_errors(template.kind, spec, behaviour)):
+        return by_term(errors, Refused.TEMPLATE, path)
+    return by_term(pod_refusals(spec, template.labels, behaviour), Refused.PODS, path)
+
+
+def template_errors(kind: str, spec: PodSpec, behaviour: Behaviour) -> tuple[FieldError, ...]:
+    """Return the API's errors on the pod spec in a workload; an old API server does not look at that of a StatefulSet.
 
     Source: kubernetes v1.33.13 and v1.34.4 pkg/apis/apps/validation/validation.go,
     ValidatePodTemplateSpecForStatefulSet.
     """
-    spec, path = template.spec, template.path
-    stored = strategy.drop_disabled_fields(spec, behaviour)
-    validated = not template.custom and (template.kind != "StatefulSet" or behaviour.validates_stateful_sets)
-    if validated and (errors := validation.pod_errors(stored, behaviour, path)):
-        return by_term(errors, Refused.TEMPLATE, path)
-    return by_term(pod_refusals(spec, template.labels, behaviour), Refused.PODS, path)
+    if kind == "StatefulSet" and not behaviour.validates_stateful_sets:
+        return ()
+    return validation.pod_errors(strategy.drop_disabled_fields(spec, behaviour), behaviour, template_path(kind))
 
 
 def pod_refusals(spec: PodSpec, labels: Labels, behaviour: Behaviour) -> tuple[FieldError, ...]:

@@ -63,6 +63,7 @@ class _DaemonSetSpec(Message, frozen=True):
 
 
 class _JobSpec(Message, frozen=True):
+    manual_selector: Annotated[bool, 5] = False
     template: Annotated[PodTemplateSpec, 6] = EMPTY
     completion_mode: Annotated[str, 9] = ""
 
