@@ -50,7 +50,7 @@ class PolicyOptions(msgspec.Struct, frozen=True, kw_only=True):
             action=Action(self.action),
             namespaces=self._namespaces,
             excluded=self._excluded,
-            exempt=self.exempt_user,
+            exempt=self._exempt,
             mutates=self.mutate,
         )
         if not policies.effective_rules:
@@ -100,10 +100,16 @@ class PolicyOptions(msgspec.Struct, frozen=True, kw_only=True):
         return LabelSelector(match_expressions=requirements) if requirements else None
 
     @property
+    def _exempt(self) -> tuple[str, ...]:
+        if "" in self.exempt_user:
+            raise UsageError("--exempt-user: the name of the user is empty")
+        return self.exempt_user
+
+    @property
     def _excluded(self) -> tuple[str, ...]:
         excluded = split(self.exclude_namespace) if self.exclude_namespace else _EXCLUDED
         for name in excluded:
-            if content.label_value_problems(name):
+            if any(content.dns_label_problems(name)):
                 raise UsageError(f'--exclude-namespace: "{name}" is not the name of a namespace')
         return excluded
 

@@ -148,7 +148,10 @@ def _binding_key(_root: Root, _behaviour: Behaviour) -> str:
 def _pods_refused(root: Root, behaviour: Behaviour) -> str:
     """Return the violations of SPR202: the errors of kube-apiserver on each term that it refuses in the pods."""
     reasons = [
-        (f"t.match.filter(key, {known('key')} && key in t.selected)", "is in both matchLabelKeys and labelSelector"),
+        (
+            f"t.match.filter(key, {known('key')} && key in t.selected)",
+            "exists in both matchLabelKeys and labelSelector",
+        ),
         (f"t.match.filter(key, {known('key')} && {repeated('t.match')})", "is listed twice in matchLabelKeys"),
     ]
     if root is WORKLOADS and not behaviour.validates_stateful_sets:
@@ -239,6 +242,7 @@ EXPRESSIONS: Final = (
         BINDING_KEY,
         _binding_key,
         {"keys": listed(_KEYS), "effect": f'{single(_KEYS)} ? "the key is ignored" : "the keys are ignored"'},
+        fix="remove {keys}",
     ),
     Expression(
         REPEATED_KEY,
@@ -276,7 +280,12 @@ EXPRESSIONS: Final = (
             "current": f"{text(CURRENT_KEYS)}[violation[0]][1]",
         },
     ),
-    Expression(AUTHORED_KEY, _authored_key, {"keys": listed(_KEYS)}),
+    Expression(
+        AUTHORED_KEY,
+        _authored_key,
+        {"keys": listed(_KEYS)},
+        fix="remove {keys} from matchLabelKeys, which changes nothing for pods without the label",
+    ),
     Expression(COUNTS_OLD_REVISIONS, _counts_old_revisions, {"revisions": text("all revisions")}, (WORKLOADS,)),
     Expression(
         DAEMON_SET_SPREAD,

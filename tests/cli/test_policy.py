@@ -86,7 +86,8 @@ def test_the_policies_are_the_same_each_time() -> None:
             ("--namespace-selector", "a=b=c"),
             '--namespace-selector: unable to parse label selector "a=b=c" at "a=b=c"',
         ),
-        (("--exclude-namespace", "a/b"), '--exclude-namespace: "a/b" is not the name of a namespace'),
+        (("--exclude-namespace", "a_b"), '--exclude-namespace: "a_b" is not the name of a namespace'),
+        (("--exempt-user", ""), "--exempt-user: the name of the user is empty"),
     ],
 )
 def test_wrong_options_are_one_line_of_error(arguments: tuple[str, ...], error: str) -> None:

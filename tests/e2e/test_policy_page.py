@@ -65,13 +65,14 @@ def test_the_page_shows_what_a_user_of_kubectl_sees(cluster: ControlPlane, envir
     assert run("kubectl get deployment web", environment).returncode == 1
 
 
-def test_the_last_command_of_the_page_removes_all_policies(
+def test_the_last_commands_of_the_page_remove_all_policies(
     cluster: ControlPlane, environment: Mapping[str, str]
 ) -> None:
     install("--severity info --mutate", "SPR107", cluster, environment)
-    remove = PAGE.rpartition("```console\n$ ")[2].partition("\n```")[0]
-    removed = run(remove, environment)
-    assert (removed.returncode, removed.stderr) == (0, "")
+    remove = PAGE.rpartition("```console\n$ ")[2].partition("\n```")[0].split("\n$ ")
+    for line in remove:
+        removed = run(line, environment)
+        assert (removed.returncode, removed.stderr) == (0, "")
     kinds = "validatingadmissionpolicies,validatingadmissionpolicybindings"
     left = run(f"kubectl get {kinds},mutatingadmissionpolicies,mutatingadmissionpolicybindings -o name", environment)
     assert (left.stdout, left.stderr) == ("", "")
