@@ -14,6 +14,7 @@ from tests.controlplane.fixtures import require_built
 pytestmark = pytest.mark.e2e
 
 OBJECTS = range(670)
+UPDATED = range(150)
 PODS = range(300)
 LEAST = 3
 """The least number of objects with each code."""
@@ -37,6 +38,15 @@ def test_objects_are_refused_by_the_codes_of_their_findings(guarded: tuple[Serve
     assert {code: tally.hits[code] for code in started.carried - OF_UPDATES if tally.hits[code] < LEAST} == {}
     assert tally.compared > len(OBJECTS) * 0.85
     assert tally.clean > len(OBJECTS) * 0.25
+
+
+def test_updates_are_refused_by_the_codes_of_the_findings_in_the_new_object(guarded: tuple[Server, int]) -> None:
+    """Updates that change nothing that the rules read pass."""
+    started, minor = guarded
+    tally = compare(started, minor, "updates", 1, UPDATED)
+    assert tally.disagreements == []
+    assert tally.compared > len(UPDATED)
+    assert tally.hits.total() > len(UPDATED) / 2
 
 
 def test_changes_of_labels_are_refused_by_the_codes_of_new_findings(guarded: tuple[Server, int]) -> None:

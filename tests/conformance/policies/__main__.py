@@ -43,7 +43,7 @@ def main() -> int:
 
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.conformance.policies", description=__doc__)
-    parser.add_argument("--cases", type=int, default=1000, help="objects, and pods to relabel, for each minor")
+    parser.add_argument("--cases", type=int, default=1000, help="of each kind for each minor")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minors", default=",".join(f"1.{minor}" for minor in VERSIONS))
     parser.add_argument("--kinds", default=",".join(KINDS), help=f"of {', '.join(KINDS)}")
@@ -67,7 +67,8 @@ def _print_disagreements(started: Server, minor: int, tally: Tally) -> None:
         difference = _difference(disagreement)
         if difference not in printed and len(printed) < _PRINTED:
             printed[difference] = None
-            smallest = disagreement if "labels" in disagreement.request else _smallest(started, minor, disagreement)
+            created = disagreement.request.keys() == {"object"}
+            smallest = _smallest(started, minor, disagreement) if created else disagreement
             _show(f"1.{minor}", smallest)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from tests.conformance.policies.relabelling import Relabelling
 from tests.conformance.policies.servers import Outcome, Server
 from tests.controlplane.client import parallel
 
-KINDS: Final = ("objects", "relabelling")
+KINDS: Final = ("objects", "updates", "relabelling")
 REFUSED: Final = "SPR201"
 """The code of what the API server refuses without any policy."""
 
@@ -28,6 +29,8 @@ _CODES: Final = {
     "pre-upgrade": "SPR105",
 }
 """The code in a policy of each verdict on a key; of a label that was added later, ``check`` may not know the cause."""
+_IMMUTABLE: Final = frozenset({"Pod", "Job"})
+"""Kinds whose objects keep their constraints and affinity."""
 _LATE: Final = "SPR105"
 _BATCH: Final = 500
 
@@ -36,7 +39,7 @@ _BATCH: Final = 500
 class Disagreement:
     """A request on which a policy and ``check`` differ.
 
-    ``request`` has the ``object`` that is created, or the stored one and the ``labels`` that change.
+    ``request`` has the ``object`` that is created, or the ``stored`` one before it, or the ``labels`` that change.
     """
 
     request: Json
@@ -74,10 +77,13 @@ def compare(server: Server, minor: int, kind: str, seed: int, indices: range) ->
     tally = Tally()
     for start in range(indices.start, indices.stop, _BATCH):
         batch = range(start, min(start + _BATCH, indices.stop))
-        if kind == "objects":
-            _create(server, minor, [objects.case(seed, index) for index in batch], tally)
-        else:
-            _relabel(server, minor, [relabelling.case(seed, index) for index in batch], tally)
+        match kind:
+            case "objects":
+                _create(server, minor, [objects.case(seed, index) for index in batch], tally)
+            case "updates":
+                _update(server, minor, [_named(objects.case(seed, index), seed, index) for index in batch], tally)
+            case "relabelling":
+                _relabel(server, minor, [relabelling.case(seed, index) for index in batch], tally)
     return tally
 
 
@@ -95,6 +101,45 @@ def _create(server: Server, minor: int, manifests: Sequence[Json], tally: Tally)
         if _is_controlled(manifest):
             codes = frozenset({REFUSED} if outcome.invalid else ())
         tally.add({"object": manifest}, outcome, codes)
+
+
+def _named(manifest: Json, seed: int, index: int) -> Json:
+    return {**manifest, "metadata": {**manifest["metadata"], "name": f"updated-{seed}-{index}"}}
+
+
+def _update(server: Server, minor: int, manifests: Iterable[Json], tally: Tally) -> None:
+    """Store objects without constraints and affinity, and ask for the update that adds them, and for another one.
+
+    The other update changes nothing that the rules read, so that no policy refuses it.
+    """
+    workloads = [manifest for manifest in manifests if manifest["kind"] not in _IMMUTABLE]
+    findings = found(workloads, minor)
+    for manifest, outcomes, of_object in zip(
+        workloads, parallel(lambda manifest: _updated(server, manifest), workloads), findings, strict=True
+    ):
+        if outcomes is None:
+            tally.refused += 1
+            continue
+        stored, annotated, updated = outcomes
+        tally.add({"object": stored, "change": "annotated"}, annotated, frozenset())
+        codes = of_object.codes & {REFUSED, *server.carried}
+        if _is_controlled(manifest):
+            codes = frozenset({REFUSED} if updated.invalid else ())
+        tally.add({"object": manifest, "stored": stored}, updated, codes)
+
+
+def _updated(server: Server, manifest: Json) -> tuple[Json, Outcome, Outcome] | None:
+    """Return an object as it was stored, and the answers to an update of its annotations and to its whole update."""
+    stored = copy.deepcopy(manifest)
+    template = objects.template_of(stored)
+    template["metadata"]["labels"]["example.com/stored"] = "before"
+    for name in ("topologySpreadConstraints", "affinity"):
+        template["spec"].pop(name, None)
+    if server.api.answer("POST", server.api.collection(stored), stored).refused:
+        return None
+    annotations = {**stored["metadata"].get("annotations", {}), "example.com/changed": "yes"}
+    annotated = {**stored, "metadata": {**stored["metadata"], "annotations": annotations}}
+    return stored, server.update(annotated), server.update(manifest)
 
 
 def _is_controlled(manifest: Json) -> bool:

@@ -221,6 +221,19 @@ class Objects(Generator):
         return "Always"
 
 
+def template_of(manifest: Json) -> Json:
+    """Return the pod template in an object."""
+    template: Json
+    match manifest["kind"]:
+        case "CronJob":
+            template = manifest["spec"]["jobTemplate"]["spec"]["template"]
+        case "PodTemplate":
+            template = manifest["template"]
+        case _:
+            template = manifest["spec"]["template"]
+    return template
+
+
 def case(seed: int, index: int) -> Json:
     """Return one object; the same for the same seed and index."""
     random = Random(f"{seed}/policy/{index}")

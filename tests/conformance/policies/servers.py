@@ -110,6 +110,11 @@ class Server:
         """Return the answer to the creation of an object, which is not stored."""
         return _outcome(self.api.answer("POST", f"{self.api.collection(manifest)}{_DRY_RUN}", manifest))
 
+    def update(self, manifest: Json) -> Outcome:
+        """Return the answer to the replacement of a stored object, which is not stored."""
+        path = f"{self.api.collection(manifest)}/{manifest['metadata']['name']}"
+        return _outcome(self.api.answer("PUT", f"{path}{_DRY_RUN}", manifest))
+
     def relabelling(self, pod: Json, labels: Json) -> Outcome:
         """Return the answer to a change of a pod's labels, which is not stored; a label that is null is removed."""
         patch = {"metadata": {"labels": labels}}
