@@ -139,6 +139,11 @@ def pod(owner: Object, index: int, node: str) -> dict[str, Any]:
     }
 
 
+def template(name: str) -> dict[str, Any]:
+    """Return the pod template of a workload."""
+    return {"metadata": {"labels": _labels(name)}, "spec": _spec(name)}
+
+
 def _spec(name: str) -> dict[str, Any]:
     selector = {"matchLabels": {"app.kubernetes.io/name": name}}
     return {

@@ -208,7 +208,7 @@ def _counts_old_revisions(_root: Root, behaviour: Behaviour) -> str:
 
 def _no_spread(_root: Root, _behaviour: Behaviour) -> str:
     several = "dyn(object).spec.?replicas.orValue(0) > 1"
-    return f"{several} && !variables.all.exists(t, t.spread || t.anti) ? [[request.kind.kind]] : []"
+    return f"{several} && !variables.listed.exists(t, t.spread || t.anti) ? [[request.kind.kind]] : []"
 
 
 EXPRESSIONS: Final = (

@@ -72,9 +72,9 @@ ROOTS: Final = (PODS, *TEMPLATES)
 
 
 _IN_STATEFUL_SET: Final = 'request.kind.kind == "StatefulSet"'
-_COMPARISONS: Final = "t.match.size() * t.match.size() + t.mismatch.size() * t.mismatch.size()"
-_MOST_COMPARISONS: Final = 500_000
-"""More comparisons take kube-apiserver seconds, since its cost budget does not count those of short texts.
+_COMPARISONS: Final = "(t.match.size() + t.mismatch.size()) * (t.match.size() + t.mismatch.size() + t.selected.size())"
+_MOST_COMPARISONS: Final = 2_000_000
+"""More comparisons of keys take kube-apiserver seconds, since its cost budget does not count those of short texts.
 
 Source: kubernetes v1.37.1 staging/src/k8s.io/apiserver/pkg/cel/library/cost.go, traversalCost.
 """
@@ -98,8 +98,8 @@ def is_text(expression: str) -> bool:
 
 
 def repeated(keys: str) -> str:
-    """Return the condition that a list has a key twice; false in objects with too many keys to compare."""
-    return f"variables.comparable && {keys}.indexOf(key) != {keys}.lastIndexOf(key)"
+    """Return the condition that a list has a key twice."""
+    return f"{keys}.indexOf(key) != {keys}.lastIndexOf(key)"
 
 
 def known(key: str) -> str:
@@ -119,8 +119,8 @@ def variables(root: Root, behaviour: Behaviour) -> dict[str, str]:
     - ``selects``: labelSelector is set;
     - ``labels``, ``requirements``, ``selected``: matchLabels, matchExpressions, and the keys of both.
 
-    ``comparable`` tells whether each key can be compared with all others of its list. ``terms`` are the terms that
-    kube-apiserver accepts in the pods.
+    ``listed`` are all of them, also where they have too many keys to compare, and ``all`` is empty then. ``terms`` are
+    those that kube-apiserver accepts in the pods.
     """
     spec = f"{root.template}.spec"
     lists = [_spread_constraints(spec)]
@@ -136,8 +136,8 @@ def variables(root: Root, behaviour: Behaviour) -> dict[str, str]:
             f'object.metadata.?annotations[?{text(IGNORE_ANNOTATION)}].orValue("").split(",")'
             '.map(word, word.trim()).filter(word, word != "")'
         ),
-        "all": " +\n".join(lists),
-        "comparable": f"variables.all.map(t, {_COMPARISONS}).sum() <= {_MOST_COMPARISONS}",
+        "listed": " +\n".join(lists),
+        "all": f"variables.listed.map(t, {_COMPARISONS}).sum() <= {_MOST_COMPARISONS} ? variables.listed : []",
         **_accepted(root, behaviour),
     }
 
