@@ -70,12 +70,18 @@ class _Handler(BaseHTTPRequestHandler):
         """Log nothing."""
 
 
+class _Server(ThreadingHTTPServer):
+    """A server that accepts all requests of a check at once, as an API server does."""
+
+    request_queue_size = 128
+
+
 @contextmanager
 def serving(clones: Clones, directory: Path) -> Iterator[Path]:
     """Serve a cluster as long as the block lasts; yield a kubeconfig that leads to it."""
     pages = {resource.plural: [empty(resource)] for resource in (PODS, NODES, *WORKLOADS)} | clones.pages
     served = {resource.path(): pages[resource.plural] for resource in (PODS, NODES, *WORKLOADS)}
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"served": served}))
+    server = _Server(("127.0.0.1", 0), type("Handler", (_Handler,), {"served": served}))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     kubeconfig = directory / "kubeconfig"
     content = {

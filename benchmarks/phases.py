@@ -17,7 +17,7 @@ from typing import Any, Final
 
 _PROCESSOR: Final = "--processor"
 _NOW: Final = time.thread_time if _PROCESSOR in sys.argv else time.perf_counter
-_IN_A_THREAD: Final = "_pods"
+_IN_A_THREAD: Final = "_read_pods"
 """The function that the main thread waits for while another one runs it."""
 _BEGIN: Final = _NOW()
 
@@ -57,6 +57,7 @@ def main() -> None:
     """Run the command line with the clock at its phases."""
     from kubectl_spread.app.checkrun import CheckRun  # noqa: PLC0415
     from kubectl_spread.app.cluster import live  # noqa: PLC0415
+    from kubectl_spread.app.cluster.requests import Requests  # noqa: PLC0415
     from kubectl_spread.audit.snapshot.snapshot import Snapshot  # noqa: PLC0415 - imports are a phase
     from kubectl_spread.cli import formats  # noqa: PLC0415
     from kubectl_spread.cli import main as command  # noqa: PLC0415
@@ -67,7 +68,7 @@ def main() -> None:
     clock = Clock()
     clock.seconds["start"] = _NOW() - _BEGIN
     clock.at(LiveCluster, "connect", "connect")
-    clock.at(live.LiveRun, "_pods", "decode")
+    clock.at(Requests, "_read_pods", "decode")
     clock.at(paging.Reader, "take", "list")
     clock.at(responses, "page", "parse")
     clock.at(Snapshot, "add_sparse", "group")
