@@ -301,7 +301,10 @@ EXPRESSIONS: Final = (
         _of_the_pod('{spec}.?nodeName.orValue("") != ""', "{spec}.nodeName"),
         {
             "node": "violation[0]",
-            "effect": f'request.kind.kind == "Pod" ? {text(OF_POD)} : {text(OF_TEMPLATE)}',
+            **{
+                name: f'request.kind.kind == "Pod" ? {text(OF_POD[name])} : {text(OF_TEMPLATE[name])}'
+                for name in OF_POD
+            },
         },
     ),
     Expression(

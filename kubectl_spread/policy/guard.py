@@ -20,7 +20,10 @@ _VALUE: Final = value("violation[1]")
 
 
 def _merged(condition: str) -> str:
-    """Return the violations of terms with a merged requirement ``r`` for which a condition holds: its key and value."""
+    """Return the violations of terms with a merged requirement ``r`` for which a condition holds.
+
+    A violation has its key, its value and its operator.
+    """
     listed = 'r.operator == "In" ? r.key in t.match : r.operator == "NotIn" && r.key in t.mismatch'
     merged_requirements = f"({listed}) && has(r.values) && r.values.size() == 1"
     return (

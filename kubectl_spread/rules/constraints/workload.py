@@ -30,8 +30,8 @@ CURRENT_KEYS: Final = {
 """Maps a deprecated node label to the minor that deprecated it and its successor."""
 KEEPS_OFF: Final = "the constraint can only keep a pod off its node"
 NOTHING_TO_SPREAD: Final = "there is nothing to spread"
-OF_TEMPLATE: Final = "All pods of the template go to that node, and the scheduler ignores their constraints"
-OF_POD: Final = "The pod goes to that node, and the scheduler ignores its constraints"
+OF_TEMPLATE: Final = {"effect": "All pods of the template go to that node", "whose": "their"}
+OF_POD: Final = {"effect": "The pod goes to that node", "whose": "its"}
 _REMOVE: Final = "remove topologySpreadConstraints"
 _REMOVE_NODE_NAME: Final = "remove spec.nodeName, and choose nodes by nodeSelector or node affinity"
 _USE_CURRENT: Final = "use {current}"
@@ -83,7 +83,7 @@ def _node_name(rule_input: RuleInput) -> Iterator[Evidence]:
     """
     if rule_input.template is not None and rule_input.template.spec.node_name:
         node = rule_input.template.spec.node_name
-        values: Values = {"node": node, "effect": OF_TEMPLATE}
+        values: Values = {"node": node, **OF_TEMPLATE}
         first = [(variant, values) for variant in rule_input.variants if variant.first]
         yield from together(first, Severity.WARNING, _without_node_name([node], rule_input))
     manifests = [
@@ -92,7 +92,7 @@ def _node_name(rule_input: RuleInput) -> Iterator[Evidence]:
         if variant.first and not variant.stored and any(pod.node for pod in variant.pods)
     ]
     nodes = sorted({pod.node for variant in manifests for pod in variant.pods})
-    values = {"node": some(nodes), "effect": OF_POD}
+    values = {"node": some(nodes), **OF_POD}
     yield from together(((variant, values) for variant in manifests), fix=_without_node_name(nodes, rule_input))
 
 
@@ -185,7 +185,7 @@ NODE_NAME: Final = Rule(
     name="node-name",
     severity=Severity.INFO,
     summary="spec.nodeName is set, so the scheduler does not place the pod and ignores its constraints",
-    message="spec.nodeName is {node}. {effect}.",
+    message="spec.nodeName is {node}. {effect}, and the scheduler ignores {whose} constraints.",
     why=(
         "A pod that names its node goes there without being scheduled, and all pods of a template that does so go to "
         "one node. A required anti-affinity term of such a pod still keeps other pods away."
