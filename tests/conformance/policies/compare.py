@@ -29,6 +29,8 @@ _CODES: Final = {
     "pre-upgrade": "SPR105",
 }
 """The code in a policy of each verdict on a key; of a label that was added later, ``check`` may not know the cause."""
+_ERRORS_OF_SERVER: Final = "SPR202"
+"""The rule that quotes errors of kube-apiserver, which policies say in other words."""
 _IMMUTABLE: Final = frozenset({"Pod", "Job"})
 """Kinds whose objects keep their constraints and affinity."""
 _LATE: Final = "SPR105"
@@ -58,8 +60,8 @@ class Tally:
     clean: int = 0
     disagreements: list[Disagreement] = field(default_factory=list)
 
-    def add(self, request: Json, outcome: Outcome, codes: frozenset[str]) -> None:
-        """Compare one answer with the codes that ``check`` finds."""
+    def add(self, request: Json, outcome: Outcome, codes: frozenset[str], findings: Found | None = None) -> None:
+        """Compare one answer with the codes that ``check`` finds, and with its messages if there are ``findings``."""
         if REFUSED in codes and outcome.invalid:
             self.refused += 1
             return
@@ -67,9 +69,26 @@ class Tally:
         self.hits.update(codes)
         self.kinds[request["object"]["kind"]] += 1
         self.clean += not codes
-        if outcome.invalid or outcome.codes != codes or outcome.denied != bool(codes):
+        differs = outcome.invalid or outcome.codes != codes or outcome.denied != bool(codes)
+        if differs or (findings is not None and not _says(outcome, findings)):
             server: Any = {"denied": outcome.denied, "invalid": outcome.invalid, "messages": outcome.messages}
             self.disagreements.append(Disagreement(request, server, sorted(codes)))
+
+
+def _says(outcome: Outcome, findings: Found) -> bool:
+    """Tell whether each violation says what a finding of its code says, before it says what to do."""
+    return all(
+        any(_begins(text, message) for message in findings.messages[code])
+        for code, texts in outcome.messages.items()
+        if code != _ERRORS_OF_SERVER
+        for text in texts
+    )
+
+
+def _begins(text: str, message: str) -> bool:
+    """Tell whether a text begins with a message, whose keys may be in another order; a long answer is truncated."""
+    text, message = text.replace('""', ""), message.replace('""', "")
+    return message.startswith(text) or sorted(text[: len(message)]) == sorted(message)
 
 
 def compare(server: Server, minor: int, kind: str, seed: int, indices: range) -> Tally:
@@ -100,7 +119,7 @@ def _create(server: Server, minor: int, manifests: Sequence[Json], tally: Tally)
         codes = of_object.codes & {REFUSED, *server.carried}
         if _is_controlled(manifest):
             codes = frozenset({REFUSED} if outcome.invalid else ())
-        tally.add({"object": manifest}, outcome, codes)
+        tally.add({"object": manifest}, outcome, codes, of_object)
 
 
 def _named(manifest: Json, seed: int, index: int) -> Json:
