@@ -50,7 +50,7 @@ _SEVERITIES = [severity.value for severity in SEVEREST_FIRST]
     "for_version",
     metavar="1.N",
     complete=values.minors,
-    about="Print policies for this Kubernetes minor. [default: the newest known]",
+    about="Print policies for this Kubernetes minor. [default: the newest known release]",
     group=EVALUATE,
 )
 @options.flag(
