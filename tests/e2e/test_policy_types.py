@@ -17,6 +17,7 @@ pytestmark = pytest.mark.e2e
 
 V1_33, V1_34 = binaries.OLDER_APISERVERS
 API = "/apis/admissionregistration.k8s.io/v1"
+POLICY = "ValidatingAdmissionPolicy"
 POLICIES = f"{API}/validatingadmissionpolicies"
 
 
@@ -35,7 +36,7 @@ def test_a_wrong_field_has_a_warning(cluster: ControlPlane) -> None:
     rule = {"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["deployments"]}
     manifest = {
         "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "ValidatingAdmissionPolicy",
+        "kind": POLICY,
         "metadata": {"name": "wrong"},
         "spec": {
             "matchConstraints": {"resourceRules": [rule]},
@@ -48,15 +49,11 @@ def test_a_wrong_field_has_a_warning(cluster: ControlPlane) -> None:
     cluster.api.request("DELETE", f"{POLICIES}/wrong")
 
 
-@pytest.mark.parametrize("version", [V1_33, V1_34, binaries.KUBERNETES_VERSION])
+@pytest.mark.parametrize("version", [V1_33, binaries.KUBERNETES_VERSION])
 def test_no_expression_has_a_warning(cluster: ControlPlane, plugin: Plugin, version: str) -> None:
     """The apiserver of a minor stores its policies, and kube-controller-manager of 1.37 checks their types."""
-    newest = version == binaries.KUBERNETES_VERSION
-    client = cluster.api if newest else cluster.add_apiserver(version=version).client
-    minor = version.removeprefix("v").rpartition(".")[0]
-    documents = guarded.printed(plugin.on(cluster), *guarded.ALL_RULES, f"--for={minor}")
-    client.create_all(documents)
-    names = [each["metadata"]["name"] for each in documents if each["kind"] == "ValidatingAdmissionPolicy"]
+    documents = _stored(cluster, plugin, version)
+    names = [each["metadata"]["name"] for each in documents if each["kind"] == POLICY]
     assert {name: _warnings(cluster, name) for name in names} == {
         "kubectl-spread-labels": [],
         "kubectl-spread-pods": [],
@@ -64,9 +61,25 @@ def test_no_expression_has_a_warning(cluster: ControlPlane, plugin: Plugin, vers
         "kubectl-spread-cronjobs": [],
         "kubectl-spread-podtemplates": [],
     }
-    for name in names:
-        client.request("DELETE", f"{POLICIES}/{name}")
-        client.request("DELETE", f"{API}/validatingadmissionpolicybindings/{name}")
+
+
+def test_the_policies_of_134_are_those_of_137(cluster: ControlPlane, plugin: Plugin) -> None:
+    """The apiserver of 1.34 stores them, and their types are those that were checked."""
+    older = _stored(cluster, plugin, V1_34)
+    newest = guarded.printed(plugin.on(cluster), *guarded.ALL_RULES, "--for=1.37")
+    assert [each["spec"] for each in older] == [each["spec"] for each in newest]
+
+
+def _stored(cluster: ControlPlane, plugin: Plugin, version: str) -> list[Json]:
+    """Replace the stored policies by those of a minor, in an apiserver of that minor, and return them."""
+    for resource in (POLICIES, f"{API}/validatingadmissionpolicybindings"):
+        cluster.api.request("DELETE", resource)
+    newest = version == binaries.KUBERNETES_VERSION
+    client = cluster.api if newest else cluster.add_apiserver(version=version).client
+    minor = version.removeprefix("v").rpartition(".")[0]
+    documents = guarded.printed(plugin.on(cluster), *guarded.ALL_RULES, f"--for={minor}")
+    client.create_all(documents)
+    return documents
 
 
 def _warnings(cluster: ControlPlane, name: str) -> list[Json]:
@@ -77,7 +90,7 @@ def _warnings(cluster: ControlPlane, name: str) -> list[Json]:
         is_current = policy.get("status", {}).get("observedGeneration") == policy["metadata"]["generation"]
         return policy if is_current else None
 
-    policy = cluster.wait_for(checked, 60, f"{name} is checked")
+    policy = cluster.wait_for(checked, 180, f"{name} is checked")
     assert policy
     warnings: list[Json] = policy["status"]["typeChecking"].get("expressionWarnings", [])
     return warnings
