@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from ruamel.yaml import YAML
 
@@ -19,6 +19,7 @@ from tests.conformance.policies.compare import KINDS, Disagreement, Tally, compa
 from tests.conformance.policies.servers import VERSIONS, Server, server
 from tests.conformance.shrink import shrink
 
+_Difference: TypeAlias = tuple[frozenset[str], frozenset[str], bool]
 _PRINTED: Final = 3
 """The most disagreements that are printed for each API server."""
 
@@ -62,7 +63,7 @@ def _numbers(counts: Counter[str]) -> str:
 
 def _print_disagreements(started: Server, minor: int, tally: Tally) -> None:
     """Print the first disagreement of each difference, as a small manifest, with both answers."""
-    printed: dict[tuple[frozenset[str], frozenset[str]], None] = {}
+    printed: dict[_Difference, None] = {}
     for disagreement in tally.disagreements:
         difference = _difference(disagreement)
         if difference not in printed and len(printed) < _PRINTED:
@@ -72,10 +73,10 @@ def _print_disagreements(started: Server, minor: int, tally: Tally) -> None:
             _show(f"1.{minor}", smallest)
 
 
-def _difference(disagreement: Disagreement) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the codes of the server alone, and those of ``check`` alone."""
+def _difference(disagreement: Disagreement) -> _Difference:
+    """Return the codes of the server alone, those of ``check`` alone, and whether no policy was asked."""
     server_codes, codes = frozenset(disagreement.server["messages"]), frozenset(disagreement.check)
-    return server_codes - codes, codes - server_codes
+    return server_codes - codes, codes - server_codes, bool(disagreement.server["invalid"])
 
 
 def _smallest(started: Server, minor: int, disagreement: Disagreement) -> Disagreement:
