@@ -121,6 +121,18 @@ class Objects(Generator):
             constraint["matchLabelKeys"] = [*constraint.get("matchLabelKeys", ()), self.random.choice(keys)]
         return {**constraint, "topologyKey": self._topology_key()}
 
+    def constraints(self) -> list[Json]:
+        """Return constraints, or a single hard one that selects the pods, with and without keys."""
+        if self.pod_labels and self.chance(0.2):
+            self.hard, hard = 1.0, self.hard
+            selects = {"labelSelector": {"matchLabels": self.pod_labels}}
+            single = {**self.constraint(), **selects, "matchLabelKeys": []}
+            self.hard = hard
+            return [
+                {**single, "matchLabelKeys": [self.random.choice(self.special_keys)]} if self.chance(0.5) else single
+            ]
+        return super().constraints()
+
     def term(self) -> Json:
         term = super().term()
         if self.chance(0.85):

@@ -26,7 +26,7 @@ def case(seed: int, index: int) -> Relabelling:
     spec = {
         **CONTAINERS,
         **pods.fields(
-            topologySpreadConstraints=(0.9, pods.constraints),
+            topologySpreadConstraints=(0.9, super(Objects, pods).constraints),
             affinity=(0.6, pods.affinity),
             nodeName=(0.3, lambda: "n1"),
         ),
