@@ -13,7 +13,7 @@ from kubectl_spread import __version__
 from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.phrases import listed, sentence
-from kubectl_spread.policy import roots
+from kubectl_spread.policy import roots, suspects
 from kubectl_spread.policy.expressions import EXPRESSIONS, Expression
 from kubectl_spread.policy.guard import GUARD, OLD_LABELS
 from kubectl_spread.policy.messages import message
@@ -159,11 +159,11 @@ class Policies(msgspec.Struct, frozen=True):
         """Yield a validating policy and its binding; nothing without expressions."""
         if not expressions:
             return
-        shared = roots.variables(root, self.behaviour)
+        shared = {**roots.variables(root), **(variables or suspects.variables(root, self.behaviour))}
         violations = {_variable(each): each.violations(root, self.behaviour) for each in expressions}
         spec = {
             **_scope(resources, operations, conditions),
-            "variables": _named({**shared, **(variables or {}), **violations}),
+            "variables": _named({**shared, **violations}),
             "validations": [_validation(expression) for expression in expressions],
         }
         yield self._described("v1", "ValidatingAdmissionPolicy", name, description, spec)
@@ -252,7 +252,10 @@ def _validation(expression: Expression) -> Document:
     return {
         "expression": f"{variable}.size() == 0 ||\n{ignored}",
         "message": f"{rule.code} {rule.name}: {rule.summary}",
-        "messageExpression": _message(expression).replace("violation[", f"{variable}[0]["),
+        # kube-apiserver evaluates it for accepted requests too, and a failing index costs it more than this condition.
+        "messageExpression": f'{variable}.size() == 0 ? "" :\n{_message(expression)}'.replace(
+            "violation[", f"{variable}[0]["
+        ),
     }
 
 

@@ -14,7 +14,8 @@ from kubectl_spread.audit.snapshot.templates import labels_of_controller
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.phrases import capitalized
 from kubectl_spread.policy.messages import distinct, listed, single
-from kubectl_spread.policy.roots import PODS, ROOTS, TEMPLATES, UNVALIDATED, WORKLOADS, Root, known, repeated, text
+from kubectl_spread.policy.roots import PODS, ROOTS, TEMPLATES, WORKLOADS, Root, known, repeated, text
+from kubectl_spread.policy.suspects import IS_UNMET, UNMET_LABEL, UNMET_REQUIREMENT, UNVALIDATED
 from kubectl_spread.rules.constraints.grouping import COUNTS_OLD_REVISIONS, ONE_POD_EACH, OWN_GROUP
 from kubectl_spread.rules.constraints.mismatch import SELF_MISMATCH
 from kubectl_spread.rules.constraints.no_effect import (
@@ -82,7 +83,7 @@ def _of_the_pod(condition: str, value: str) -> _Violations:
         condition: The condition; ``{spec}`` stands for the spec of the pod.
         value: The value of the violation.
     """
-    accepted = "variables.all.size() > 0 && variables.terms.size() > 0 && variables.all[0] == variables.terms[0]"
+    accepted = "variables.accepted.size() > 0 && variables.all[0] == variables.accepted[0]"
 
     def violations(root: Root, _behaviour: Behaviour) -> str:
         spec = f"{root.template}.spec"
@@ -93,16 +94,6 @@ def _of_the_pod(condition: str, value: str) -> _Violations:
 
 _BINDING_KEYS: Final = text(sorted(BINDING_KEYS))
 _LACKS: Final = f"!{known('key')}"
-_UNMET_LABEL: Final = (
-    "!(key in variables.presumed) && !(key in variables.labels && variables.labels[key] == t.labels[key])"
-)
-_UNMET_REQUIREMENT: Final = (
-    "!(r.key in variables.presumed) && !("
-    'r.operator == "In" ? r.key in variables.labels && variables.labels[r.key] in r.values : '
-    'r.operator == "NotIn" ? !(r.key in variables.labels && variables.labels[r.key] in r.values) : '
-    '(r.operator == "Exists") == (r.key in variables.labels))'
-)
-_IS_UNMET: Final = f"(t.labels.exists(key, {_UNMET_LABEL}) || t.requirements.exists(r, {_UNMET_REQUIREMENT}))"
 _KEYS: Final = "violation[0]"
 _ABSENT: Final = "(violation[0] + violation[1])"
 _OF_REVISIONS: Final = f"{_ABSENT}.all(key, key in {text(LABELS)})"
@@ -132,7 +123,7 @@ def _absent_key(root: Root, _behaviour: Behaviour) -> str:
     authored = "!(key in t.selected) && "
     matched = f"t.match.filter(key, {authored}{absent})"
     mismatched = f"t.mismatch.filter(key, {authored if root is PODS else ''}{absent})"
-    terms = f"{'variables.terms' if root is PODS else 'variables.all'}.filter(t, t.selects)"
+    terms = "variables.suspects.filter(t, t.selects)"
     return f"{terms}\n.map(t, [{matched}, {mismatched}])\n.filter(keys, keys[0].size() + keys[1].size() > 0)"
 
 
@@ -171,7 +162,7 @@ def _repeated_key(_root: Root, _behaviour: Behaviour) -> str:
 def _own_group(_root: Root, _behaviour: Behaviour) -> str:
     keys = text(sorted(ONE_POD_EACH))
     return _of_keys(
-        "t.match", f"key in {keys} && {known('key')}", terms=f"variables.terms.filter(t, t.spread && !{_IS_UNMET})"
+        "t.match", f"key in {keys} && {known('key')}", terms=f"variables.terms.filter(t, t.spread && !{IS_UNMET})"
     )
 
 
@@ -187,7 +178,7 @@ def _self_mismatch(_root: Root, _behaviour: Behaviour) -> str:
     label = f'[key + "=" + t.labels[key], {have.format(key="key")}]'
     values = '(has(r.values) ? " [" + r.values.join(", ") + "]" : "")'
     requirement = f'[r.key + " " + r.operator + {values}, {have.format(key="r.key")}]'
-    unmet = f"t.labels.map(key, {_UNMET_LABEL}, {label}) + t.requirements.map(r, {_UNMET_REQUIREMENT}, {requirement})"
+    unmet = f"t.labels.map(key, {UNMET_LABEL}, {label}) + t.requirements.map(r, {UNMET_REQUIREMENT}, {requirement})"
     columns = "unmet.map(pair, pair[0]), unmet.map(pair, pair[1])"
     constraints = "variables.terms.filter(t, t.spread)"
     return f"{constraints}\n.map(t, {unmet})\n.filter(unmet, unmet.size() > 0)\n.map(unmet, [{columns}])"
@@ -201,9 +192,9 @@ def _counts_old_revisions(_root: Root, behaviour: Behaviour) -> str:
     counts = "t.selected.size() > 0" if behaviour.empty_selector_counts_nothing else "true"
     condition = (
         f"t.spread && t.required && t.selects && {counts} && t.match.size() == 0 && "
-        f'!("pod-template-hash" in t.selected) && !{_IS_UNMET}'
+        f'!("pod-template-hash" in t.selected) && !{IS_UNMET}'
     )
-    return f"!({rolls}) ? [] :\nvariables.terms\n.filter(t, {condition})\n.map(t, [t.topologyKey])"
+    return f"!({rolls}) ? [] :\nvariables.accepted\n.filter(t, {condition})\n.map(t, [t.topologyKey])"
 
 
 def _no_spread(_root: Root, _behaviour: Behaviour) -> str:
@@ -292,6 +283,7 @@ EXPRESSIONS: Final = (
         _of_terms(
             'request.kind.kind == "DaemonSet" && t.spread',
             f"t.pins ? {text(KEEPS_OFF)} : {text(NOTHING_TO_SPREAD)}",
+            terms="variables.accepted",
         ),
         {"effect": "violation[0]"},
         (WORKLOADS,),

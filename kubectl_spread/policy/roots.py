@@ -71,20 +71,12 @@ TEMPLATES: Final = (WORKLOADS, CRON_JOBS, POD_TEMPLATES)
 ROOTS: Final = (PODS, *TEMPLATES)
 
 
-_IN_STATEFUL_SET: Final = 'request.kind.kind == "StatefulSet"'
 _COMPARISONS: Final = "(t.match.size() + t.mismatch.size()) * (t.match.size() + t.mismatch.size() + t.selected.size())"
 _MOST_COMPARISONS: Final = 2_000_000
 """More comparisons of keys take kube-apiserver seconds, since its cost budget does not count those of short texts.
 
 Source: kubernetes v1.37.1 staging/src/k8s.io/apiserver/pkg/cel/library/cost.go, traversalCost.
 """
-UNVALIDATED: Final = (
-    ("(t.selects ? [] : t.match + t.mismatch)", "must not be listed where labelSelector is not set"),
-    ("t.match.filter(key, key in t.mismatch)", "exists in both matchLabelKeys and mismatchLabelKeys"),
-    ("(t.spread ? t.match.filter(key, key in t.selected) : [])", "exists in both matchLabelKeys and labelSelector"),
-)
-"""Reasons why an API server before 1.34 refuses the pods of a StatefulSet, which it accepts: keys of a term, and the
-error on them. It refuses other workloads for these reasons."""
 
 
 def text(value: object) -> str:
@@ -107,7 +99,7 @@ def known(key: str) -> str:
     return f"({key} in variables.labels || {key} in variables.presumed)"
 
 
-def variables(root: Root, behaviour: Behaviour) -> dict[str, str]:
+def variables(root: Root) -> dict[str, str]:
     """Return the CEL expressions of the shared variables, by name, in the order in which they build on each other.
 
     ``all`` are the terms of a pod: maps with these keys, each present whatever the pod states:
@@ -119,8 +111,7 @@ def variables(root: Root, behaviour: Behaviour) -> dict[str, str]:
     - ``selects``: labelSelector is set;
     - ``labels``, ``requirements``, ``selected``: matchLabels, matchExpressions, and the keys of both.
 
-    ``listed`` are all of them, also where they have too many keys to compare, and ``all`` is empty then. ``terms`` are
-    those that kube-apiserver accepts in the pods.
+    ``listed`` are all of them, also where they have too many keys to compare, and ``all`` is empty then.
     """
     spec = f"{root.template}.spec"
     lists = [_spread_constraints(spec)]
@@ -138,24 +129,7 @@ def variables(root: Root, behaviour: Behaviour) -> dict[str, str]:
         ),
         "listed": " +\n".join(lists),
         "all": f"variables.listed.map(t, {_COMPARISONS}).sum() <= {_MOST_COMPARISONS} ? variables.listed : []",
-        **_accepted(root, behaviour),
     }
-
-
-def _accepted(root: Root, behaviour: Behaviour) -> dict[str, str]:
-    """Return the expressions of the terms that kube-apiserver refuses in the pods of a template, and of the others.
-
-    Policies see a pod after kube-apiserver has merged its selectors and accepted it.
-
-    Source: kubernetes v1.37.1 staging/src/k8s.io/apiserver/pkg/registry/generic/registry/store.go, Store.create.
-    """
-    if root is PODS:
-        return {"terms": "variables.all"}
-    refused = _refused(behaviour)
-    if root is WORKLOADS and not behaviour.validates_stateful_sets:
-        errors = " || ".join(f"{keys}.size() > 0" for keys, _ in UNVALIDATED)
-        refused = f"{refused} || {_IN_STATEFUL_SET} && ({errors})"
-    return {"refused": f"variables.all.filter(t, {refused})", "terms": f"variables.all.filter(t, !({refused}))"}
 
 
 def _presumed(root: Root) -> str:
@@ -176,12 +150,6 @@ def _presumed(root: Root) -> str:
         # The API server has set them already. No author knows their value, so that check presumes it.
         unset += ' || request.kind.kind == "Job" && key.endsWith("controller-uid")'
     return f"({labels}).filter(key, {unset})"
-
-
-def _refused(behaviour: Behaviour) -> str:
-    """Return the condition that kube-apiserver refuses pods for a term: the merge names a key of theirs twice."""
-    twice = f"(key in t.selected || {repeated('t.match')})"
-    return f"{merged(behaviour)}t.selects && t.match.exists(key, {known('key')} && {twice})"
 
 
 def merged(behaviour: Behaviour) -> str:
