@@ -106,7 +106,7 @@ class ApiClient:
         Raises:
             ApiError: The apiserver refused.
         """
-        answer = self._pool.request("GET", f"{self.server}{path}", headers={"Accept": accept})
+        answer = self._pool.request("GET", f"{self.server}{path}", headers={**self._pool.headers, "Accept": accept})
         if answer.status >= _ERRORS:
             raise ApiError(answer.status, answer.data.decode(errors="replace"))
         return answer.data
