@@ -42,15 +42,17 @@ def _absent_key(rule_input: RuleInput) -> Iterator[Evidence]:
     if rule_input.template is not None:
         yield from _absent_from_template(rule_input, rule_input.template)
     members_by_key: dict[str, list[EvaluatedPod]] = {}
+    operators: set[Operator] = set()
     for member in rule_input.taken:
         for key in member.keys:
             if key.verdict is Verdict.ABSENT_KEY and key.key not in BINDING_KEYS:
                 members_by_key.setdefault(key.key, []).append(member)
+                operators.add(key.operator)
     if members_by_key:
         members = [member for lacking in members_by_key.values() for member in lacking]
         pod_class = members[0].pod.pod_class
         kind = "" if pod_class.owner is None else pod_class.owner.kind
-        values = _values(members_by_key, members[0].term.match_label_keys, kind)
+        values = _values(members_by_key, _fields(Operator.IN in operators, Operator.NOT_IN in operators), kind)
         pod_names = {member.pod.name for member in members}
         advices = {key: _advice(key, kind, pod_class.labels) for key in sorted(members_by_key)}
         # A pod is a member for each of its keys.
@@ -64,19 +66,24 @@ def _absent_from_template(rule_input: RuleInput, template: Template) -> Iterator
         if term.selector is None:
             continue
         authored = labelselectors.keys(term.selector)
-        keys = {*term.match_label_keys} - authored | {*term.mismatch_label_keys}
-        absent = {key for key in keys - template.labels.keys() - BINDING_KEYS if not template.may_get(key)}
+        matched, mismatched = {*term.match_label_keys} - authored, {*term.mismatch_label_keys}
+        absent = {
+            key for key in (matched | mismatched) - template.labels.keys() - BINDING_KEYS if not template.may_get(key)
+        }
         if absent:
-            values = _values(absent, term.match_label_keys, template.kind)
+            values = _values(absent, _fields(absent & matched, absent & mismatched), template.kind)
             advices = {key: _advice(key, template.kind, template.labels) for key in sorted(absent)}
             yield Evidence((), values, fix=_fix(advices, [term], rule_input))
 
 
-def _values(keys: Iterable[str], match_label_keys: Iterable[str], kind: str) -> dict[str, str]:
-    """Return the values of the message about keys that the pods lack."""
+def _fields(matched: object, mismatched: object) -> list[str]:
+    """Return the names of the fields that are not empty."""
+    return [field for field, keys in (("matchLabelKeys", matched), ("mismatchLabelKeys", mismatched)) if keys]
+
+
+def _values(keys: Iterable[str], fields: Sequence[str], kind: str) -> dict[str, str]:
+    """Return the values of the message about keys in some fields that the pods lack."""
     absent = sorted(keys)
-    matched = set(absent) & set(match_label_keys)
-    fields = [*(["matchLabelKeys"] if matched else []), *(["mismatchLabelKeys"] if set(absent) - matched else [])]
     single = len(absent) == 1
     controller_labels = labels_of_controller(kind)
     never = bool(controller_labels) and all(key in LABELS and key not in controller_labels for key in absent)
