@@ -12,7 +12,7 @@ from kubectl_spread.app.output_files import Output
 from kubectl_spread.cli import fast_exit, formats, options, output, values
 from kubectl_spread.cli.help import OUTPUT
 from kubectl_spread.errors import UsageError
-from kubectl_spread.report.severity import SEVEREST_FIRST, Severity
+from kubectl_spread.report.severity import Severity
 
 if TYPE_CHECKING:
     from kubectl_spread.app.checkrun import CheckRun
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 _FINDINGS: Final = 1
 _UNANSWERED: Final = 2
-_SEVERITIES: Final = [severity.value for severity in SEVEREST_FIRST]
 _NEVER: Final = "never"
 
 
@@ -66,13 +65,13 @@ _NEVER: Final = "never"
 )
 @options.option(
     "--severity",
-    type=options.Choice(_SEVERITIES),
+    type=options.Choice(options.SEVERITIES),
     help="Show findings of this severity or higher. [default: warning in tables, info in other formats]",
     group=OUTPUT,
 )
 @options.option(
     "--fail-on",
-    type=options.Choice([*_SEVERITIES, _NEVER]),
+    type=options.Choice([*options.SEVERITIES, _NEVER]),
     default=Severity.ERROR.value,
     show_default=True,
     help="Exit with status 1 if there are findings of this severity or higher.",

@@ -12,6 +12,7 @@ from kubectl_spread.cli import values
 from kubectl_spread.cli.help import CONNECTION, EVALUATE, OUTPUT, READ, Command, Option
 from kubectl_spread.errors import UsageError
 from kubectl_spread.kube.api.quantity import thousandths
+from kubectl_spread.report.severity import SEVEREST_FIRST
 from kubectl_spread.sources import memory
 from kubectl_spread.suggestions import did_you_mean
 
@@ -19,6 +20,7 @@ Function = TypeVar("Function", bound=Callable[..., object])
 Decorator: TypeAlias = Callable[[Any], Any]
 option: Final = partial(click.option, cls=Option)
 """Adds an option with a heading of the help, ``group``."""
+SEVERITIES: Final = [severity.value for severity in SEVEREST_FIRST]
 command: Final = partial(click.command, cls=Command)
 """Makes a command with examples and exit statuses in its help."""
 
@@ -63,6 +65,16 @@ def _all(*options: Decorator) -> Callable[[Function], Function]:
         return function
 
     return add
+
+
+def rules(*, select: str, ignore: str) -> Decorator:
+    """Return the options that choose rules, with the beginning of the help of each."""
+
+    def words(name: str, about: str) -> Decorator:
+        about = f"{about}, by code, prefix or name."
+        return texts(name, metavar="CODE,…", complete=values.several_rules, about=about, group=EVALUATE)
+
+    return _all(words("--select", select), words("--ignore", ignore))
 
 
 def limit_memory(size: str) -> None:
@@ -303,20 +315,7 @@ scope: Final = _all(
         "zone (region, rack); repeatable.",
         group=EVALUATE,
     ),
-    texts(
-        "--select",
-        metavar="CODE,…",
-        complete=values.several_rules,
-        about="Run only these rules, by code, prefix or name.",
-        group=EVALUATE,
-    ),
-    texts(
-        "--ignore",
-        metavar="CODE,…",
-        complete=values.several_rules,
-        about="Hide the findings of these rules, by code, prefix or name.",
-        group=EVALUATE,
-    ),
+    rules(select="Run only these rules", ignore="Hide the findings of these rules"),
 )
 """Adds the flags that choose pods and rules."""
 

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from kubectl_spread.cli import options, output, values
 from kubectl_spread.cli.help import EVALUATE, OUTPUT
-from kubectl_spread.report.severity import SEVEREST_FIRST
-
-_SEVERITIES = [severity.value for severity in SEVEREST_FIRST]
 
 
 @options.command(
@@ -27,24 +24,11 @@ _SEVERITIES = [severity.value for severity in SEVEREST_FIRST]
 )
 @options.option(
     "--severity",
-    type=options.Choice(_SEVERITIES),
+    type=options.Choice(options.SEVERITIES),
     help="Use rules of this severity or higher. [default: warning, or info with --select]",
     group=EVALUATE,
 )
-@options.texts(
-    "--select",
-    metavar="CODE,…",
-    complete=values.several_rules,
-    about="Use only these rules, by code, prefix or name.",
-    group=EVALUATE,
-)
-@options.texts(
-    "--ignore",
-    metavar="CODE,…",
-    complete=values.several_rules,
-    about="Leave out these rules, by code, prefix or name.",
-    group=EVALUATE,
-)
+@options.rules(select="Use only these rules", ignore="Leave out these rules")
 @options.text(
     "--for",
     "for_version",

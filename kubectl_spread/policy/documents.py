@@ -135,6 +135,7 @@ class Policies(msgspec.Struct, frozen=True):
             resources=root.resources,
             operations=("CREATE",) if root is PODS else ("CREATE", "UPDATE"),
             conditions=conditions,
+            variables=suspects.variables(root, self.behaviour),
         )
 
     def _selected(self, expressions: Iterable[Expression], root: Root) -> list[Expression]:
@@ -154,16 +155,15 @@ class Policies(msgspec.Struct, frozen=True):
         resources: Mapping[str, Sequence[str]],
         operations: Sequence[str],
         conditions: Mapping[str, str],
-        variables: Mapping[str, str] | None = None,
+        variables: Mapping[str, str],
     ) -> Iterator[Document]:
         """Yield a validating policy and its binding; nothing without expressions."""
         if not expressions:
             return
-        shared = {**roots.variables(root), **(variables or suspects.variables(root, self.behaviour))}
         violations = {_variable(each): each.violations(root, self.behaviour) for each in expressions}
         spec = {
             **_scope(resources, operations, conditions),
-            "variables": _named({**shared, **violations}),
+            "variables": _named({**roots.variables(root), **variables, **violations}),
             "validations": [_validation(expression) for expression in expressions],
         }
         yield self._described("v1", "ValidatingAdmissionPolicy", name, description, spec)
@@ -186,7 +186,7 @@ class Policies(msgspec.Struct, frozen=True):
         yield self._binding(version, "MutatingAdmissionPolicyBinding", MUTATION, {})
 
     def _described(self, version: str, kind: str, name: str, description: str, spec: Document) -> Document:
-        """Return a policy with a description, which tells from what and for what it was printed."""
+        """Return a policy with a description, which ends with the program and the minor of Kubernetes."""
         document = _document(version, kind, name, spec)
         origin = f"Printed by kubectl-spread {__version__} for Kubernetes 1.{self.behaviour.minor}."
         document["metadata"]["annotations"] = {_DESCRIPTION: f"{description} {origin}"}
