@@ -199,17 +199,17 @@ class Exposures:
         self._openings: dict[object, _Openings] = {}
         self._unobstructed: dict[object, _Unobstructed] = {}
         self._domains = {key: self._value_of(key) for key in audit.context.extra_checks.exposing_keys}
-        self._several = {key: len(set(value_of.values())) > 1 for key, value_of in self._domains.items()}
-        self.keys = tuple(
-            sorted(self._domains, key=lambda key: (key != HOSTNAME, -len(set(self._domains[key].values()))))
-        )
+        self.keys = tuple(sorted(self._domains, key=lambda key: (key != HOSTNAME, -audit.nodes.number_of_values(key))))
+
+    def _has_several(self, key: str) -> bool:
+        """Tell whether there are several domains of a key."""
+        nodes = self._audit.nodes
+        return (len(nodes.nodes) if key == HOSTNAME else nodes.number_of_values(key)) > 1
 
     def _value_of(self, key: str) -> Mapping[str, str]:
         """Return the domain of each node that has one; each node is a domain of ``kubernetes.io/hostname``."""
-        metadatas = (node.metadata for node in self._audit.nodes.nodes)
-        if key == HOSTNAME:
-            return {metadata.name: metadata.name for metadata in metadatas}
-        return {metadata.name: metadata.labels[key] for metadata in metadatas if key in metadata.labels}
+        nodes = self._audit.nodes
+        return nodes.own_names if key == HOSTNAME else nodes.value_of(key)
 
     def of(self, replicas: Replicas, key: str) -> Exposure | None:
         """Return the exposure of a workload with all of its running pods in one domain; None: they are in several.
@@ -224,7 +224,7 @@ class Exposures:
         if len(running) < _SEVERAL or len(values) > 1 or domain is None:
             return None
         place, kept_away = None, ""
-        if self._several[key]:
+        if self._has_several(key):
             kept_away = self._unknown(replicas, running)
             for openings in () if kept_away else self._openings_of(running, key):
                 place = next(openings.outside(domain), None)
@@ -280,11 +280,7 @@ class Exposures:
         """Return the bound pods whose nodes exist, as the scheduler counts them; none where nodes were not read."""
         if not self._audit.evaluator.lists_nodes:
             return ()
-        return tuple(pod for pod in replicas.pods if pod.node in self._nodes)
-
-    @cached_property
-    def _nodes(self) -> frozenset[str]:
-        return frozenset(node.metadata.name for node in self._audit.nodes.nodes)
+        return tuple(pod for pod in replicas.pods if pod.node in self._audit.nodes.numbers)
 
     def _unknown(self, replicas: Replicas, running: Iterable[PodRecord]) -> str:
         """Return why it cannot be known whether another node would take one of the pods; "" where it can."""

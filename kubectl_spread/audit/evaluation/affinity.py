@@ -70,7 +70,7 @@ class AffinityFilter:
     def __init__(self, snapshot: Snapshot, nodes: NodeSets, behaviour: Behaviour) -> None:
         """Filter ``nodes`` by the bound pods of ``snapshot``."""
         self._snapshot = snapshot
-        self._nodes = {node.metadata.name: node for node in nodes.nodes}
+        self._nodes = nodes.by_name
         self._behaviour = behaviour
         self._refusals: dict[object, AffinityRefusals | None] = {}
 
@@ -93,7 +93,8 @@ class AffinityFilter:
 
     @cached_property
     def _others_select(self) -> bool:
-        return _selects(_terms_of_others(self._snapshot))
+        anti_affinity = self._snapshot.anti_affinity
+        return anti_affinity.selects_namespaces or _selects(_terms_of_others(self._snapshot))
 
     def _compute(self, pod_class: PodClass, gone: PodRecord | None) -> AffinityRefusals | None:
         anti_affinity = self._snapshot.anti_affinity

@@ -69,8 +69,9 @@ class Evaluator:
         self._snapshot = snapshot
         self._context = context
         self._mode = nodes
-        counted_nodes = snapshot.nodes if nodes == "listed" else inferred_nodes(snapshot)
-        self.node_sets = NodeSets(counted_nodes, context.behaviour)
+        behaviour = context.behaviour
+        listed = nodes == "listed"
+        self.node_sets = snapshot.node_sets(behaviour) if listed else NodeSets(inferred_nodes(snapshot), behaviour)
         self.census = Census(snapshot, self.node_sets, context.behaviour)
         self._evaluations: dict[PodClass, ClassEvaluation] = {}
         self._alike: dict[object, ClassEvaluation] = {}

@@ -55,7 +55,6 @@ class Obstacles:
         self._nodes = nodes
         self._capacity = capacity
         self._behaviour = behaviour
-        self._by_name = {node.metadata.name: node for node in nodes.nodes}
         self._kind_of: dict[PodClass, PodClass] = {}
         self._representatives: dict[object, PodClass] = {}
         self._obstacles: dict[tuple[PodClass, str], Obstacle | None] = {}
@@ -74,7 +73,7 @@ class Obstacles:
         pod_class = self.kind(pod_class)
         key = (pod_class, node)
         if key not in self._obstacles:
-            self._obstacles[key] = self._first(pod_class, self._by_name[node])
+            self._obstacles[key] = self._first(pod_class, self._nodes.by_name[node])
         return self._obstacles[key]
 
     def free(self, pod_class: PodClass, nodes: Iterable[str]) -> Iterable[str]:

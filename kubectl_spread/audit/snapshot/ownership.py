@@ -32,6 +32,11 @@ class Ownership:
         self._owners[record.ref] = record
         self._chains.clear()
 
+    def remove(self, ref: ObjectRef) -> None:
+        """Forget a workload."""
+        if self._owners.pop(ref, None) is not None:
+            self._chains.clear()
+
     def add_event(self, event: Event) -> None:
         """Store an event if its reason is one of ``REASONS``."""
         if event.reason not in REASONS:

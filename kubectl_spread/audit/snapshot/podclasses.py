@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Final
 
 import msgspec
@@ -74,6 +74,15 @@ class PodClasses:
         if key not in self._classes:
             self._classes[key] = self._new_class(pod, affinity, requests, pinned=pinned)
         return self._classes[key]
+
+    def keep_only(self, pod_classes: Container[PodClass]) -> None:
+        """Forget all classes but some, and the terms that no class has any more."""
+        self._classes = {key: pod_class for key, pod_class in self._classes.items() if pod_class in pod_classes}
+        self._terms = SharedTerms()
+
+    def __len__(self) -> int:
+        """Return the number of classes."""
+        return len(self._classes)
 
     def _new_class(self, pod: Pod, affinity: Affinity | None, requests: Amounts | None, *, pinned: bool) -> PodClass:
         spec = pod.spec

@@ -27,8 +27,10 @@ from kubectl_spread.kube.api.workloads import KINDS, WorkloadObject
 from kubectl_spread.kube.custom.objects import CustomObject
 from kubectl_spread.kube.descheduler import defaultevictor
 from kubectl_spread.kube.descheduler.topologyspread import PodGroup
+from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler import configuration
 from kubectl_spread.kube.scheduler.configuration import Profile
+from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeSets
 from kubectl_spread.kube.scheduler.resources import Amounts
 from kubectl_spread.kube.scheduler.volumebinding import ClaimedVolumes
 
@@ -39,6 +41,8 @@ _TEMPLATE_KINDS: Final = frozenset(kind for _, kind in KINDS)
 _MOST_INTAKES: Final = 2_000
 """The number of distinct pods whose shared facts are remembered."""
 _FINISHED: Final = frozenset({"Succeeded", "Failed"})
+FINISHED: Final = "finished"
+"""The reason why a finished pod is not evaluated; such a pod is not counted either."""
 
 
 class _Intake(msgspec.Struct, eq=False):
@@ -175,14 +179,12 @@ class Snapshot:
         self._add(pod, intake, 0)
 
     def _intake(self, like: Pod) -> _Intake:
-        reason = "finished" if like.status.phase in _FINISHED else ""
-        if not reason and _MIRROR_ANNOTATION in like.metadata.annotations:
-            reason = "mirror"
-        return _Intake(like, reason, self.scope.selects(like), None if reason == "finished" else requests_of(like.spec))
+        reason = why_unevaluated(like)
+        return _Intake(like, reason, self.scope.selects(like), None if reason == FINISHED else requests_of(like.spec))
 
     def _add(self, pod: SparsePod, intake: _Intake, copy: int) -> None:
         like, node = intake.like, pod.node_name
-        if intake.reason != "finished":
+        if intake.reason != FINISHED:
             if isinstance(like, DetailedPod):
                 self.evictees.append(_evictee(like))
             if node:
@@ -195,26 +197,29 @@ class Snapshot:
             ref = ObjectRef(like.metadata.namespace, "Pod", pod.name)
             self._unevaluated.append((intake.reason, ref, controller(like.metadata)))
         else:
-            self._store(pod, intake, node, copy)
+            self._store(pod, intake, copy)
 
     def _bind(self, intake: _Intake, node: str, *, terminating: bool) -> None:
         """Count a pod on its node."""
         counters = intake.terminating if terminating else intake.running
         if counters is None:
-            populations = self._terminating if terminating else self._populations
-            metadata = intake.like.metadata
-            population = populations.setdefault(metadata.namespace, Population())
-            repelling = self.anti_affinity.nodes(intake.like)
             requests = None if intake.requests is None else frozenset(intake.requests.items())
             requesting = self._requests.setdefault(requests, Counter())
-            of_labels = population.counter(metadata.labels)
-            counters = (requesting, of_labels) if repelling is None else (requesting, of_labels, repelling)
+            counters = (requesting, *self.counters(intake.like, terminating=terminating))
             if terminating:
                 intake.terminating = counters
             else:
                 intake.running = counters
         for counter in counters:
             counter[node] += 1
+
+    def counters(self, like: Pod, *, terminating: bool) -> tuple[Counter[str], ...]:
+        """Return the mutable counters by node of pods like this one: for their labels and, if any, their anti-affinity."""
+        populations = self._terminating if terminating else self._populations
+        metadata = like.metadata
+        population = populations.setdefault(metadata.namespace, Population())
+        repelling = self.anti_affinity.nodes(like)
+        return (population.counter(metadata.labels), *(() if repelling is None else (repelling,)))
 
     def _add_manifest(self, kind: str, metadata: ObjectMeta, manifest: Manifest | None) -> ObjectRef:
         """Store the position of a manifest, and return the object's reference."""
@@ -262,6 +267,10 @@ class Snapshot:
     def capacity(self) -> NodeCapacity:
         """Return the capacity that the nodes have left."""
         return NodeCapacity(self.nodes, self._requests)
+
+    def node_sets(self, behaviour: Behaviour) -> NodeSets:
+        """Return the nodes by their labels and taints."""
+        return NodeSets(self.nodes, behaviour)
 
     def populations(self, *, terminating: bool = False) -> Mapping[str, Population]:
         """Return the counted pods of every namespace, or the terminating ones."""
@@ -331,29 +340,40 @@ class Snapshot:
         named = any(target.includes(record.ref) for target in self.scope.targets)
         return workload.replicas != 0 and (named or record.owner.kind not in _TEMPLATE_KINDS)
 
-    def _store(self, pod: SparsePod, intake: _Intake, node: str, copy: int) -> None:
+    def _store(self, pod: SparsePod, intake: _Intake, copy: int) -> None:
         like, pod_class = intake.like, intake.pod_class
         if pod_class is None:
             pod_class = intake.pod_class = self._classes.of(like, intake.requests)
         if isinstance(like, PodWithVolumes):
             self.volumes.add_pod(like)
-        keys = pod_class.unsettled_keys
         self.with_managed_fields += pod.has_managed_fields
-        self.pods.append(
-            PodRecord(
-                pod.name,
-                node,
-                pod_class,
-                pod.generation,
-                pod.created,
-                managedfields.label_owners(pod.decode().metadata, keys) if keys else (),
-                pod.terminating,
-                bool(like.metadata.finalizers),
-                tuple(gate.name for gate in like.spec.scheduling_gates),
-                like.unscheduled if isinstance(like, DetailedPod) else None,
-                copy,
-            )
-        )
+        self.pods.append(pod_record(pod, pod_class, copy))
+
+
+def pod_record(pod: SparsePod, pod_class: PodClass, copy: int = 0) -> PodRecord:
+    """Return the record of a pod of a class."""
+    like, keys = pod.like, pod_class.unsettled_keys
+    return PodRecord(
+        pod.name,
+        # A node has many pods, each of which was decoded with a name of its own.
+        sys.intern(pod.node_name),
+        pod_class,
+        pod.generation,
+        pod.created,
+        managedfields.label_owners(pod.decode().metadata, keys) if keys else (),
+        pod.terminating,
+        bool(like.metadata.finalizers),
+        tuple(gate.name for gate in like.spec.scheduling_gates),
+        like.unscheduled if isinstance(like, DetailedPod) else None,
+        copy,
+    )
+
+
+def why_unevaluated(pod: Pod) -> str:
+    """Return why a pod is not evaluated: ``finished`` or ``mirror``; "" if it is."""
+    if pod.status.phase in _FINISHED:
+        return FINISHED
+    return "mirror" if _MIRROR_ANNOTATION in pod.metadata.annotations else ""
 
 
 def _number(text: str) -> int:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
@@ -157,6 +158,31 @@ class NodeSets:
         self._cells: dict[tuple[str, ...], dict[Cell, list[Node]]] = {}
         self._placements: dict[bytes, UsableNodes] = {}
         self._outcomes: dict[object, UsableNodes] = {}
+        self._value_of: dict[str, Mapping[str, str]] = {}
+        self._numbers_of_values: dict[str, int] = {}
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Node]:
+        """The nodes by their names."""
+        return {node.metadata.name: node for node in self.nodes}
+
+    @cached_property
+    def own_names(self) -> Mapping[str, str]:
+        """Maps the name of each node to itself: each node is a domain of its own."""
+        return {name: name for name in self.numbers}
+
+    def value_of(self, key: str) -> Mapping[str, str]:
+        """Map the name of each node with a label to the value of the label."""
+        if key not in self._value_of:
+            metadatas = (node.metadata for node in self.nodes)
+            self._value_of[key] = {each.name: each.labels[key] for each in metadatas if key in each.labels}
+        return self._value_of[key]
+
+    def number_of_values(self, key: str) -> int:
+        """Return the number of distinct values of a label."""
+        if key not in self._numbers_of_values:
+            self._numbers_of_values[key] = len(set(self.value_of(key).values()))
+        return self._numbers_of_values[key]
 
     def usable(self, placement: Placement) -> UsableNodes:
         """Return the usability of each node for pods with a placement."""

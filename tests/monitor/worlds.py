@@ -1,0 +1,233 @@
+"""Random clusters and random changes of them; equal seeds give equal sequences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import Final
+
+from tests.builders import HOSTNAME, ZONE, Json
+from tests.conformance.cases import Generator
+
+NAMESPACES: Final = ("default", "other", "third")
+_AMOUNTS: Final = ("100m", "500m", "1", "2")
+Key = tuple[str, str, str]
+"""Kind, namespace and name of an object."""
+
+
+class RandomCluster:
+    """A cluster whose objects change at random.
+
+    Attributes:
+        objects: The objects that exist, by kind, namespace and name.
+    """
+
+    def __init__(self, seed: int, *, far: bool) -> None:
+        """Start with some objects; ``far`` adds affinity terms that name or select other namespaces."""
+        self.random = Random(seed)
+        self.generator = Generator(self.random, spoil=0.0, alike=self.random.random() < 0.6)
+        self.far = far
+        self.objects: dict[Key, Json] = {}
+        self._number = 0
+        self._templates: list[Json] = [self._pod_template() for _ in range(self.random.randint(2, 5))]
+        for _ in range(self.random.randint(2, 6)):
+            self._add_node()
+        for _ in range(self.random.randint(1, 5)):
+            self._add_workload()
+        for _ in range(self.random.randint(3, 25)):
+            self._add_pod()
+
+    def change(self) -> None:
+        """Change, add or remove one object."""
+        changes: tuple[tuple[int, Callable[[], None]], ...] = (
+            (20, self._add_pod),
+            (10, self._remove_pod),
+            (8, self._bind),
+            (6, self._relabel),
+            (4, self._end),
+            (4, self._recreate),
+            (3, self._touch),
+            (3, self._edit_workload),
+            (2, self._add_workload),
+            (2, self._remove_workload),
+            (1, self._change_node),
+            (1, self._add_node),
+            (1, self._remove_node),
+            (1, self._replace_template),
+        )
+        self.random.choices([change for _, change in changes], [weight for weight, _ in changes])[0]()
+
+    def _name(self, prefix: str) -> str:
+        self._number += 1
+        return f"{prefix}{self._number}"
+
+    def _put(self, manifest: Json) -> None:
+        metadata = manifest["metadata"]
+        self.objects[manifest["kind"], metadata.get("namespace", ""), metadata["name"]] = manifest
+
+    def _of_kind(self, *kinds: str) -> list[Json]:
+        return [manifest for (kind, _, _), manifest in self.objects.items() if kind in kinds]
+
+    def _any(self, *kinds: str) -> Json | None:
+        manifests = self._of_kind(*kinds)
+        return self.random.choice(manifests) if manifests else None
+
+    def _pod_template(self) -> Json:
+        generator = self.generator
+        spec = generator.placed_pod()["spec"]
+        requests = {"cpu": self.random.choice(_AMOUNTS), "memory": self.random.choice(("64Mi", "1Gi"))}
+        spec["containers"] = [{"name": "app", "resources": {"requests": requests} if generator.chance(0.7) else {}}]
+        if generator.chance(0.4):
+            term = {"topologyKey": self.random.choice((ZONE, HOSTNAME)), "labelSelector": generator.selector()}
+            if self.far and generator.chance(0.5):
+                term |= self.random.choice(
+                    ({"namespaces": ["other"]}, {"namespaceSelector": {}}, {"namespaceSelector": {"matchLabels": {"team": "a"}}})
+                )
+            kind = self.random.choice(("podAffinity", "podAntiAffinity", "podAntiAffinity"))
+            required = {kind: {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+            spec["affinity"] = {**spec.get("affinity", {}), **required}
+        if generator.chance(0.05):
+            spec["restartPolicy"] = "Never"
+        return {"metadata": {"labels": generator.labels()}, "spec": spec}
+
+    def _add_node(self) -> None:
+        node = self.generator.node(self.random.randint(0, 9))
+        cpu, pods = self.random.choice(("1", "2", "4")), self.random.choice(("3", "10"))
+        if self.generator.chance(0.8):
+            node["status"] = {"allocatable": {"cpu": cpu, "memory": "4Gi", "pods": pods}}
+        self._put({"apiVersion": "v1", "kind": "Node", **node})
+
+    def _change_node(self) -> None:
+        node = self._any("Node")
+        if node is not None:
+            other = self.generator.node(0)
+            metadata = {**node["metadata"], "labels": {**other["metadata"]["labels"], HOSTNAME: node["metadata"]["name"]}}
+            self._put({**node, "metadata": metadata, "spec": other["spec"]})
+
+    def _remove_node(self) -> None:
+        node = self._any("Node")
+        if node is not None:
+            del self.objects["Node", "", node["metadata"]["name"]]
+
+    def _add_workload(self) -> None:
+        kind = self.random.choice(("Deployment", "ReplicaSet", "ReplicaSet", "StatefulSet", "DaemonSet"))
+        owner = self._any("Deployment") if kind == "ReplicaSet" else None
+        namespace = self.random.choice(NAMESPACES) if owner is None else owner["metadata"]["namespace"]
+        metadata: Json = {"name": self.random.choice(("w1", "w2", "w3", "w4")), "namespace": namespace}
+        template = self.random.choice(self._templates)
+        if owner is not None and self.generator.chance(0.7):
+            metadata["ownerReferences"] = [_reference(owner)]
+            metadata["annotations"] = {"deployment.kubernetes.io/revision": str(self.random.randint(1, 3))}
+            template = owner["spec"]["template"]
+        elif owner is not None and self.generator.chance(0.3):
+            # A cycle of owners, or an owner that does not exist.
+            metadata["ownerReferences"] = [{"apiVersion": "apps/v1", "kind": kind, "name": "w1", "controller": True}]
+        if self.generator.chance(0.1):
+            metadata.setdefault("annotations", {})["kubectl-spread/ignore"] = "SPR3"
+        self._put({"apiVersion": "apps/v1", "kind": kind, "metadata": metadata, "spec": self._workload_spec(template)})
+
+    def _workload_spec(self, template: Json) -> Json:
+        return {
+            "replicas": self.random.choice((0, 1, 3, 3, 5)),
+            "selector": {"matchLabels": template["metadata"]["labels"]},
+            "template": template,
+        }
+
+    def _edit_workload(self) -> None:
+        workload = self._any("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet")
+        if workload is None:
+            return
+        template = workload["spec"]["template"] if self.generator.chance(0.5) else self.random.choice(self._templates)
+        metadata = {**workload["metadata"]}
+        if self.generator.chance(0.2):
+            metadata.pop("ownerReferences", None)
+        self._put({**workload, "metadata": metadata, "spec": self._workload_spec(template)})
+
+    def _remove_workload(self) -> None:
+        workload = self._any("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet")
+        if workload is not None:
+            self._remove(workload)
+
+    def _remove(self, manifest: Json) -> None:
+        metadata = manifest["metadata"]
+        del self.objects[manifest["kind"], metadata.get("namespace", ""), metadata["name"]]
+
+    def _replace_template(self) -> None:
+        self._templates[self.random.randrange(len(self._templates))] = self._pod_template()
+
+    def _add_pod(self) -> None:
+        owner = self._any("ReplicaSet", "StatefulSet", "DaemonSet") if self.generator.chance(0.8) else None
+        self._put(self._pod(self._name("p"), owner))
+
+    def _pod(self, name: str, owner: Json | None) -> Json:
+        template = self.random.choice(self._templates) if owner is None else owner["spec"]["template"]
+        namespace = self.random.choice(NAMESPACES) if owner is None else owner["metadata"]["namespace"]
+        labels = {**template["metadata"]["labels"]}
+        if owner is not None and owner["kind"] == "ReplicaSet":
+            labels["pod-template-hash"] = owner["metadata"]["name"]
+        metadata: Json = {
+            "name": name,
+            "namespace": namespace,
+            "uid": self._name("uid"),
+            "generation": 1,
+            "creationTimestamp": f"2026-09-01T10:00:{self._number % 60:02}Z",
+            "labels": labels,
+        }
+        if owner is not None:
+            metadata["ownerReferences"] = [_reference(owner)]
+        if self.generator.chance(0.02):
+            metadata["annotations"] = {"kubernetes.io/config.mirror": "x"}
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {**template["spec"]}}
+        return self._placed(pod) if self.generator.chance(0.8) else {**pod, "status": {"phase": "Pending"}}
+
+    def _placed(self, pod: Json) -> Json:
+        node = self._any("Node")
+        name = "gone" if node is None or self.generator.chance(0.05) else node["metadata"]["name"]
+        return {**pod, "spec": {**pod["spec"], "nodeName": name}, "status": {"phase": "Running"}}
+
+    def _remove_pod(self) -> None:
+        pod = self._any("Pod")
+        if pod is not None:
+            self._remove(pod)
+
+    def _bind(self) -> None:
+        pending = [pod for pod in self._of_kind("Pod") if not pod["spec"].get("nodeName")]
+        if pending:
+            self._put(self._placed(self.random.choice(pending)))
+
+    def _relabel(self) -> None:
+        pod = self._any("Pod")
+        if pod is not None:
+            labels = {**pod["metadata"]["labels"], **self.generator.few_labels()}
+            self._put({**pod, "metadata": {**pod["metadata"], "labels": labels}})
+
+    def _end(self) -> None:
+        pod = self._any("Pod")
+        if pod is None:
+            return
+        if self.generator.chance(0.5):
+            self._put({**pod, "metadata": {**pod["metadata"], "deletionTimestamp": "2026-09-02T10:00:00Z"}})
+        else:
+            self._put({**pod, "status": {"phase": self.random.choice(("Succeeded", "Failed"))}})
+
+    def _recreate(self) -> None:
+        """Replace a pod by another one with the same name."""
+        pod = self._any("Pod")
+        if pod is not None:
+            self._put({**self._pod(pod["metadata"]["name"], None), **{}})
+
+    def _touch(self) -> None:
+        """Change a field that is not read."""
+        pod = self._any("Pod")
+        if pod is not None:
+            self._put({**pod, "status": {**pod.get("status", {}), "message": self._name("m")}})
+
+
+def _reference(owner: Json) -> Json:
+    return {
+        "apiVersion": owner["apiVersion"],
+        "kind": owner["kind"],
+        "name": owner["metadata"]["name"],
+        "uid": "u",
+        "controller": True,
+    }
