@@ -67,7 +67,7 @@ class Load:
         self._nodes += [name for names in zip(*added, strict=True) for name in names]
         workloads = range(len(self._owners), -(-pods // PODS_A_WORKLOAD))
         self._owners += self._cluster.api.create_all(
-            _replica_set(number, f"team-{number % self._namespaces}") for number in workloads
+            replica_set(number, f"team-{number % self._namespaces}") for number in workloads
         )
         parallel(self._create, range(self._pods, pods))
         self._pods = max(pods, self._pods)
@@ -93,7 +93,7 @@ def _labels(name: str) -> dict[str, str]:
     }
 
 
-def _replica_set(number: int, namespace: str) -> dict[str, Any]:
+def replica_set(number: int, namespace: str) -> dict[str, Any]:
     name = f"service-{number}"
     return {
         "apiVersion": "apps/v1",

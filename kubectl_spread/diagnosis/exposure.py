@@ -118,23 +118,59 @@ class _Place(NamedTuple):
 
 
 class _Unobstructed:
-    """The nodes without an obstacle for pods of one kind, by domain, and the obstacles of the others."""
+    """The nodes without an obstacle for pods of one kind, by domain, and the obstacles of the others.
+
+    Nodes are looked at as far as answers need them: mostly one of the first takes a pod.
+    """
 
     def __init__(self, pod_class: PodClass, value_of: Mapping[str, str], audit: Audit) -> None:
-        self.nodes: dict[str, list[str]] = {}
-        self.refusals: dict[str, Counter[str]] = {}
+        self._free: dict[str, list[str]] = {}
+        self._domains: list[str] = []
+        self._refusals: dict[str, Counter[str]] = {}
+        self._rest = self._look(pod_class, value_of, audit)
+
+    def _look(self, pod_class: PodClass, value_of: Mapping[str, str], audit: Audit) -> Iterator[None]:
         for node, domain in value_of.items():
             obstacle = audit.obstacles.of(pod_class, node)
-            if obstacle is None:
-                self.nodes.setdefault(domain, []).append(node)
-            else:
-                self.refusals.setdefault(domain, Counter())[obstacle.text] += 1
+            if obstacle is not None:
+                self._refusals.setdefault(domain, Counter())[obstacle.text] += 1
+                continue
+            if domain not in self._free:
+                self._free[domain] = []
+                self._domains.append(domain)
+            self._free[domain].append(node)
+            yield
+
+    def _more(self) -> bool:
+        """Look for one more free node; tell whether there is one."""
+        return next(self._rest, self) is None
+
+    def domains(self) -> Iterator[str]:
+        """Yield the domains with a free node, in the order of their first one."""
+        number = 0
+        while number < len(self._domains) or self._more():
+            if number < len(self._domains):
+                yield self._domains[number]
+                number += 1
+
+    def nodes(self, domain: str) -> Iterator[str]:
+        """Yield the free nodes of a domain."""
+        number, free = 0, self._free[domain]
+        while number < len(free) or self._more():
+            if number < len(free):
+                yield free[number]
+                number += 1
+
+    def refusals_outside(self, domain: str) -> Counter[str]:
+        """Return the number of nodes with each obstacle in all other domains."""
+        return self._all_refusals - self._refusals.get(domain, Counter())
 
     @cached_property
-    def all_refusals(self) -> Counter[str]:
-        """The number of nodes with each obstacle."""
+    def _all_refusals(self) -> Counter[str]:
+        while self._more():
+            pass
         total: Counter[str] = Counter()
-        for of_domain in self.refusals.values():
+        for of_domain in self._refusals.values():
             total.update(of_domain)
         return total
 
@@ -150,7 +186,7 @@ class _Openings:
 
     def outside(self, domain: str) -> Iterator[_Place]:
         """Yield the other domains that would take the pod, each with its first such node."""
-        for other in self._unobstructed.nodes:
+        for other in self._unobstructed.domains():
             if other != domain:
                 if other not in self._places:
                     self._places[other] = self._place(other)
@@ -160,14 +196,14 @@ class _Openings:
 
     def kept_away(self, domain: str) -> str:
         """Return why no node of another domain takes the pod, in words; there must be no place outside ``domain``."""
-        refusals = self._unobstructed.all_refusals - self._unobstructed.refusals.get(domain, Counter())
+        refusals = self._unobstructed.refusals_outside(domain)
         for other, of_domain in self._refusals.items():
             if other != domain:
                 refusals.update(of_domain)
         return obstacles.counted(refusals)
 
     def _place(self, domain: str) -> _Place | None:
-        for node in self._unobstructed.nodes[domain]:
+        for node in self._unobstructed.nodes(domain):
             text = _refusal(self._departure, node)
             if not text:
                 return _Place(domain, node)

@@ -93,11 +93,10 @@ def _ending(check: PlacementCheck, spread: Spread) -> Ending:
 
     The fewest pods have to move if each is placed in the emptiest domain.
     """
-    most, nodes = spread.match_num.most, dict[str, list[str]]()
-    for node, domain in spread.domains.value_of.items():
-        if spread.match_num[domain] < most - 1:
-            nodes.setdefault(domain, []).append(node)
-    below = {domain: check.obstacles(names) for domain, names in nodes.items()}
+    most, members = spread.match_num.most, spread.domains.members
+    below = {
+        domain: check.obstacles(nodes) for domain, nodes in members.items() if spread.match_num[domain] < most - 1
+    }
     closed = {domain for domain, obstacles in below.items() if obstacles is not None}
     counts = Counter(spread.match_num.values())
     highest = sum(spread.match_num.values()) // len(spread.match_num)

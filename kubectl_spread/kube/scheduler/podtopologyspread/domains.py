@@ -47,7 +47,7 @@ class Placement(msgspec.Struct, frozen=True):
         )
 
 
-class Domains(msgspec.Struct, frozen=True, eq=False):
+class Domains(msgspec.Struct, frozen=True, eq=False, dict=True):
     """The eligible domains of one constraint: topology value to number of nodes, and each eligible node's value.
 
     Compared by identity, because ``NodeSets`` makes the domains of each distinct set of nodes once.
@@ -58,6 +58,14 @@ class Domains(msgspec.Struct, frozen=True, eq=False):
     nodes: Mapping[str, int]
     value_of: Mapping[str, str]
     all_but: tuple[Domains, Mapping[str, str]] | None = None
+
+    @cached_property
+    def members(self) -> Mapping[str, Sequence[str]]:
+        """The names of the eligible nodes of each domain."""
+        members: dict[str, list[str]] = {}
+        for node, value in self.value_of.items():
+            members.setdefault(value, []).append(node)
+        return members
 
 
 class _AllBut(Mapping[str, str]):
