@@ -58,6 +58,11 @@ class ClusterCapacity(Generic[_T]):
         self._questions.clear()
         self._changed.clear()
 
+    def set_node(self, node: Node) -> None:
+        """Take other resources of a node."""
+        self._now.set_node(node)
+        self._changed.add(node.metadata.name)
+
     def bind(self, node: str, requests: Amounts | None) -> None:
         """Add the requests of a pod to its node."""
         self._changed.add(node)

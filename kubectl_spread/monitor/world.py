@@ -20,7 +20,7 @@ from kubectl_spread.audit.snapshot.templates import Template
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.sparse import SparsePod
-from kubectl_spread.kube.api.types import Node
+from kubectl_spread.kube.api.types import Node, NodeStatus
 from kubectl_spread.kube.api.workloads import WorkloadObject
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler import interpodaffinity
@@ -42,7 +42,7 @@ class World:
     Attributes:
         scope: The pods that are evaluated.
         namespaces: The content of each namespace.
-        nodes: The nodes, in any order.
+        nodes: The nodes, in any order and without their status, which only the capacity depends on.
         ownership: The records of workloads.
         capacity: The resources of the nodes.
         volumes: The claims and volumes, of which none is read yet.
@@ -151,11 +151,14 @@ class World:
         return self._selecting[pod_class]
 
     def put_node(self, node: Node) -> None:
-        """Store a node in its present state."""
+        """Store a node in its present state; its conditions decide nothing, and its resources only the capacity."""
         reduced = reduced_node(node)
-        if self._nodes.get(node.metadata.name) != reduced:
-            self._nodes[node.metadata.name] = reduced
+        name, before = node.metadata.name, self._nodes.get(node.metadata.name)
+        if before is None or (before.metadata, before.spec) != (reduced.metadata, reduced.spec):
             self._nodes_changed = True
+        elif before.status != reduced.status:
+            self.capacity.set_node(reduced)
+        self._nodes[name] = reduced
 
     def remove_node(self, name: str) -> None:
         """Remove a node that no longer exists."""
@@ -203,9 +206,9 @@ class World:
         """Prepare what all evaluations share, and find out whether it differs from the time of the last call."""
         if self._nodes_changed:
             self._nodes_changed = False
-            self.nodes = list(self._nodes.values())
+            self.nodes = [msgspec.structs.replace(node, status=NodeStatus()) for node in self._nodes.values()]
             self._node_sets.clear()
-            self.capacity.set_nodes(self.nodes)
+            self.capacity.set_nodes(self._nodes.values())
             self.concerns_all = True
         facts = (self.nodes_known, self.selects_namespaces)
         if facts != self._last_facts:
@@ -215,10 +218,11 @@ class World:
 
 
 def reduced_node(node: Node) -> Node:
-    """Return a node as a snapshot stores it."""
+    """Return a node as a snapshot stores it, without its conditions."""
     snapshot = Snapshot(Scope())
     snapshot.add_node(node)
-    return snapshot.nodes[0]
+    status = msgspec.structs.replace(node.status, conditions=())
+    return msgspec.structs.replace(snapshot.nodes[0], status=status)
 
 
 def _change(counter: Counter[_T], key: _T, number: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from typing import Final
 
@@ -20,8 +21,20 @@ from kubectl_spread.render import structured
 from kubectl_spread.report import model
 from kubectl_spread.rules import RULES
 from kubectl_spread.rules.engine import Selection, complete
-from tests.audits import snapshot
-from tests.builders import Json, decode, decode_node, decode_pod
+from tests.audits import deployment, snapshot
+from tests.builders import (
+    Json,
+    affinity,
+    constraint,
+    decode,
+    decode_node,
+    decode_pod,
+    node_json,
+    pod_json,
+    requirement,
+    selector,
+    term,
+)
 from tests.monitor.worlds import Key, RandomCluster
 
 _BATCHES: Final = 12
@@ -73,6 +86,75 @@ def put(world: World, manifest: Json) -> None:
             world.put_workload(kind, decode(manifest, KINDS["apps", kind]))
 
 
+def compare(world: World, current: CurrentReport, objects: dict[Key, Json]) -> str:
+    """Return the refreshed report, which is that of a fresh check."""
+    current.refresh()
+    report = structured.json(current.report(_CLUSTER))
+    assert report == fresh([*objects.values()], world.scope)
+    return report
+
+
+def in_turn(*changes: list[Json]) -> list[str]:
+    """Return the report after each change, which adds objects or replaces those of the same name."""
+    world = World(Scope())
+    current = CurrentReport(world, _CONTEXT, RULES, Selection())
+    before: dict[Key, Json] = {}
+    reports = []
+    for manifests in changes:
+        after = {**before, **{key_of(manifest): manifest for manifest in manifests}}
+        apply(world, before, after)
+        reports.append(compare(world, current, after))
+        before = after
+    return reports
+
+
+def key_of(manifest: Json) -> Key:
+    metadata = manifest["metadata"]
+    return manifest["kind"], metadata.get("namespace", ""), metadata["name"]
+
+
+def test_pods_without_owner_are_siblings_although_no_selector_selects_them_now() -> None:
+    merged = constraint(selects=selector({"app": "web"}, requirement("rev", "In", "r1")), match=["rev"])
+    by_hand = constraint(selects=selector({"rev": "r1"}))
+    first = pod_json("p1", node="a1", labels={"app": "web", "rev": "r1"}, constraints=[merged])
+    second = pod_json("p2", node="a1", labels={"app": "api", "rev": "r1"}, constraints=[by_hand])
+    relabelled = pod_json("p1", node="a1", labels={"app": "web", "rev": "r2"}, constraints=[merged])
+    before, after = in_turn([node_json("a1"), node_json("b1"), first, second], [relabelled])
+    assert "SPR101" not in before
+    assert "Its sibling still selects rev=r1" in after
+
+
+def test_templates_concern_each_other_where_a_controller_sets_the_label_that_is_selected() -> None:
+    name, index = "statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index"
+    selecting = constraint(selects=selector({"app": "web", name: "web-0"}), match=[index])
+    web = deployment("web", kind="StatefulSet", constraints=[selecting])
+    other = deployment("other", kind="StatefulSet")
+    before, after = in_turn([node_json("a1"), web], [other])
+    assert "SPR209" in before
+    assert "SPR209" not in after
+
+
+def test_a_pod_that_selects_namespaces_makes_all_answers_uncertain() -> None:
+    spread = constraint()
+    pods = [pod_json(f"web-{number}", node="a1", constraints=[spread], owner="ReplicaSet/web") for number in range(3)]
+    elsewhere = term(selects=selector({"x": "y"}), namespaceSelector=selector({"team": "a"}))
+    repelling = pod_json("far", node="a2", namespace="far", labels={}, affinity=affinity("podAntiAffinity", elsewhere))
+    nodes = [node_json(name) for name in ("a1", "a2", "b1", "b2")]
+    before, after = in_turn([*nodes, *pods], [repelling])
+    assert json.loads(before)["findings"] != json.loads(after)["findings"]
+
+
+def test_conditions_of_a_node_change_nothing_and_its_resources_only_what_depends_on_them() -> None:
+    cluster = RandomCluster(7, far=False)
+    world = World(Scope())
+    current = CurrentReport(world, _CONTEXT, RULES, Selection())
+    apply(world, {}, cluster.objects)
+    current.refresh()
+    node = next(manifest for (kind, _, _), manifest in cluster.objects.items() if kind == "Node")
+    put(world, {**node, "status": {**node.get("status", {}), "conditions": [{"type": "Ready", "status": "False"}]}})
+    assert not current.refresh()
+
+
 @pytest.mark.parametrize("seed", range(_FIRST, _FIRST + _SEEDS))
 def test_the_current_report_is_that_of_a_fresh_check(seed: int) -> None:
     cluster = RandomCluster(seed, far=seed % 3 == 0)
@@ -80,10 +162,9 @@ def test_the_current_report_is_that_of_a_fresh_check(seed: int) -> None:
     world = World(scope)
     current = CurrentReport(world, _CONTEXT, RULES, Selection())
     before: dict[Key, Json] = {}
-    for batch in range(_BATCHES):
+    for _ in range(_BATCHES):
         apply(world, before, cluster.objects)
-        current.refresh()
-        assert structured.json(current.report(_CLUSTER)) == fresh([*cluster.objects.values()], scope), batch
+        compare(world, current, cluster.objects)
         before = dict(cluster.objects)
         for _ in range(cluster.random.choice((1, 1, 2, 5, 20))):
             cluster.change()

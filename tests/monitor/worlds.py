@@ -50,7 +50,7 @@ class RandomCluster:
             (3, self._edit_workload),
             (2, self._add_workload),
             (2, self._remove_workload),
-            (1, self._change_node),
+            (2, self._change_node),
             (1, self._add_node),
             (1, self._remove_node),
             (1, self._replace_template),
@@ -99,7 +99,9 @@ class RandomCluster:
 
     def _change_node(self) -> None:
         node = self._any("Node")
-        if node is not None:
+        if node is not None and self.generator.chance(0.5):
+            self._put({**node, "status": {**node.get("status", {}), "allocatable": {"cpu": "1", "pods": "4"}}})
+        elif node is not None:
             other = self.generator.node(0)
             metadata = {**node["metadata"], "labels": {**other["metadata"]["labels"], HOSTNAME: node["metadata"]["name"]}}
             self._put({**node, "metadata": metadata, "spec": other["spec"]})
