@@ -30,6 +30,7 @@ from kubectl_spread.kube.scheduler.volumebinding import ClaimedVolumes
 from kubectl_spread.audit.evaluation.affinity import incoming
 from kubectl_spread.monitor.capacity import ClusterCapacity
 from kubectl_spread.monitor.groups import CountingGroup
+from kubectl_spread.monitor.mirror import ObjectName
 from kubectl_spread.monitor.namespaces import NamespaceContent
 from kubectl_spread.monitor.retained import PodReader, RetainedPod
 
@@ -106,6 +107,18 @@ class World:
     def remove_pod(self, namespace: str, name: str) -> None:
         """Remove a pod that no longer exists."""
         self._replace_pod(namespace, name, None)
+
+    def pod_names(self) -> Iterable[ObjectName]:
+        """Return the names of the stored pods."""
+        return (ObjectName(space, name) for space, content in self.namespaces.items() for name in content.pods)
+
+    def node_names(self) -> Iterable[ObjectName]:
+        """Return the names of the stored nodes."""
+        return (ObjectName("", name) for name in self._nodes)
+
+    def workload_names(self, kind: str) -> Iterable[ObjectName]:
+        """Return the names of the stored workloads of a kind."""
+        return (ObjectName(ref.namespace, ref.name) for ref in self.ownership.read if ref.kind == kind)
 
     def _replace_pod(self, namespace: str, name: str, pod: RetainedPod | None) -> None:
         content = self.namespaces.get(namespace)

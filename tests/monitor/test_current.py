@@ -40,8 +40,8 @@ from tests.monitor.worlds import Key, RandomCluster
 _BATCHES: Final = 12
 _SEEDS: Final = int(os.environ.get("KUBECTL_SPREAD_MONITOR_SEEDS", "40"))
 _FIRST: Final = int(os.environ.get("KUBECTL_SPREAD_MONITOR_FIRST_SEED", "0"))
-_CONTEXT: Final = ServerFacts(behaviour(37, gates(37, {})), gates_known=False)
-_CLUSTER: Final = model.Cluster(
+CONTEXT: Final = ServerFacts(behaviour(37, gates(37, {})), gates_known=False)
+CLUSTER: Final = model.Cluster(
     judged_as="1.37", version_source="flag", gates={}, gates_source="version", nodes="listed", resource_versions={}
 )
 _SCOPES: Final = (
@@ -55,8 +55,8 @@ _SCOPES: Final = (
 def fresh(objects: list[Json], scope: Scope) -> str:
     """Return the report of a check that reads all objects."""
     read = snapshot(*objects, scope=scope, detailed=False)
-    audit = evaluate(read, _CONTEXT, nodes="none" if unknown_nodes(read) else "listed")
-    return structured.json(complete(audit, _CLUSTER, RULES, Selection(), read.skipped))
+    audit = evaluate(read, CONTEXT, nodes="none" if unknown_nodes(read) else "listed")
+    return structured.json(complete(audit, CLUSTER, RULES, Selection(), read.skipped))
 
 
 def apply(world: World, before: dict[Key, Json], after: dict[Key, Json]) -> None:
@@ -89,7 +89,7 @@ def put(world: World, manifest: Json) -> None:
 def compare(world: World, current: CurrentReport, objects: dict[Key, Json]) -> str:
     """Return the refreshed report, which is that of a fresh check."""
     current.refresh()
-    report = structured.json(current.report(_CLUSTER))
+    report = structured.json(current.report(CLUSTER))
     assert report == fresh([*objects.values()], world.scope)
     return report
 
@@ -97,7 +97,7 @@ def compare(world: World, current: CurrentReport, objects: dict[Key, Json]) -> s
 def in_turn(*changes: list[Json]) -> list[str]:
     """Return the report after each change, which adds objects or replaces those of the same name."""
     world = World(Scope())
-    current = CurrentReport(world, _CONTEXT, RULES, Selection())
+    current = CurrentReport(world, CONTEXT, RULES, Selection())
     before: dict[Key, Json] = {}
     reports = []
     for manifests in changes:
@@ -147,7 +147,7 @@ def test_a_pod_that_selects_namespaces_makes_all_answers_uncertain() -> None:
 def test_conditions_of_a_node_change_nothing_and_its_resources_only_what_depends_on_them() -> None:
     cluster = RandomCluster(7, far=False)
     world = World(Scope())
-    current = CurrentReport(world, _CONTEXT, RULES, Selection())
+    current = CurrentReport(world, CONTEXT, RULES, Selection())
     apply(world, {}, cluster.objects)
     current.refresh()
     node = next(manifest for (kind, _, _), manifest in cluster.objects.items() if kind == "Node")
@@ -160,7 +160,7 @@ def test_the_current_report_is_that_of_a_fresh_check(seed: int) -> None:
     cluster = RandomCluster(seed, far=seed % 3 == 0)
     scope = _SCOPES[seed % len(_SCOPES)]
     world = World(scope)
-    current = CurrentReport(world, _CONTEXT, RULES, Selection())
+    current = CurrentReport(world, CONTEXT, RULES, Selection())
     before: dict[Key, Json] = {}
     for _ in range(_BATCHES):
         apply(world, before, cluster.objects)

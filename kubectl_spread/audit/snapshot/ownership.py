@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import msgspec
@@ -83,6 +83,11 @@ class Ownership:
             if record.owner is not None and ObjectRef(ref.namespace, record.owner.kind, record.owner.name) == owner
         ]
         return sorted(records, key=lambda record: record.ref.name)
+
+    @property
+    def read(self) -> Iterable[ObjectRef]:
+        """The workloads that were read."""
+        return self._owners.keys()
 
     @property
     def objects(self) -> set[ObjectRef]:
