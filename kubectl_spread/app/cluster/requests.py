@@ -23,7 +23,7 @@ from kubectl_spread.sources.apiserver.resources import DETAILED_PODS, NODES, POD
 from kubectl_spread.sources.decode.page import Page
 
 Kind = TypeVar("Kind", bound=Object)
-_UNFINISHED: Final = "status.phase!=Succeeded,status.phase!=Failed"
+UNFINISHED: Final = "status.phase!=Succeeded,status.phase!=Failed"
 """The field selector with which the scheduler lists pods."""
 
 
@@ -94,8 +94,8 @@ class Requests:
 
         if self._explaining or self._scope.fields:
             resource: Resource[Pod] = DETAILED_PODS if self._explaining else PODS
-            return self._cluster.fold(resource, begin, add_full, self._scope.namespace, field_selector=_UNFINISHED)
-        return self._cluster.fold(SPARSE_PODS, begin, add, self._scope.namespace, field_selector=_UNFINISHED)
+            return self._cluster.fold(resource, begin, add_full, self._scope.namespace, field_selector=UNFINISHED)
+        return self._cluster.fold(SPARSE_PODS, begin, add, self._scope.namespace, field_selector=UNFINISHED)
 
     def _read(self, resource: Resource[Kind], namespace: str | None) -> list[Kind]:
         def begin() -> list[Kind]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any, Final, TypeVar
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, Final, Protocol, TypeVar
 
 from kubectl_spread.errors import ForbiddenError
 from kubectl_spread.kube.api import sparse
@@ -13,7 +13,7 @@ from kubectl_spread.sources.apiserver import responses, retries
 from kubectl_spread.sources.apiserver.cluster import LiveCluster, ServerVersion
 from kubectl_spread.sources.apiserver.resources import NODES, PODS, SERVICES, SPARSE_PODS, WORKLOADS, Resource
 from kubectl_spread.sources.apiserver.watch_events import ACCEPT, EventReader, WatchEvent
-from kubectl_spread.sources.apiserver.watch_list import Listed, Signals, WatchedList
+from kubectl_spread.sources.apiserver.watch_list import FollowedList, Listed, Signals, Store, WatchedList
 from kubectl_spread.sources.decode.page import Page
 
 T = TypeVar("T", bound=Message)
@@ -24,6 +24,16 @@ _LONGEST: Final = 480
 """The longest time that a watch is requested for, in seconds; the shortest is half of it."""
 _SILENCE: Final = 150.0
 """Seconds without an event or a bookmark after which a watch is started again; there is a bookmark a minute."""
+
+
+class FedStore(Store, Protocol[T]):
+    """A store that takes the pages of a list."""
+
+    def add(self, page: Page[T]) -> None:
+        """Take a page."""
+
+    def end(self) -> None:
+        """Take the list, of which all pages have come, as complete."""
 
 
 class WatchedCluster(LiveCluster):
@@ -119,16 +129,50 @@ class WatchedCluster(LiveCluster):
         add(folded, self._lists[key].page())
         return folded
 
-    def _begin(self, resource: Resource[Any], namespace: str | None, field_selector: str) -> WatchedList[Any]:
-        reader: EventReader[Any] = EventReader(resource.type)
-        query: dict[str, str | int] = {"watch": "true", "allowWatchBookmarks": "true"}
-        if field_selector:
-            query["fieldSelector"] = field_selector
+    def keep(
+        self,
+        resource: Resource[T],
+        begin: Callable[[], FedStore[T]],
+        namespace: str | None = None,
+        *,
+        watched: Resource[Any] | None = None,
+        field_selector: str = "",
+    ) -> FollowedList[FedStore[T]]:
+        """Read a list into a store, and keep the store current until the process ends.
 
+        Args:
+            resource: The resource.
+            begin: Returns the store, ready for the first page of a list; it is called for each list.
+            namespace: The namespace; None for all.
+            watched: The resource whose type events are decoded to; None for the same.
+            field_selector: Selects the objects.
+        """
+
+        def read() -> FedStore[T]:
+            store = super(WatchedCluster, self).fold(
+                resource, begin, lambda fed, page: fed.add(page), namespace, field_selector=field_selector
+            )
+            store.end()
+            return store
+
+        return FollowedList(read, self._follow(watched or resource, namespace, field_selector), self._signals)
+
+    def _begin(self, resource: Resource[Any], namespace: str | None, field_selector: str) -> WatchedList[Any]:
         def read() -> Listed[Object]:
             return super(WatchedCluster, self).fold(
                 resource, Listed[Object], Listed.add, namespace, field_selector=field_selector
             )
+
+        return WatchedList(read, self._follow(resource, namespace, field_selector), self._signals)
+
+    def _follow(
+        self, resource: Resource[Any], namespace: str | None, field_selector: str
+    ) -> Callable[[str], AbstractContextManager[Iterator[WatchEvent[Any]]]]:
+        """Return the function that starts a watch from a revision on."""
+        reader: EventReader[Any] = EventReader(resource.type)
+        query: dict[str, str | int] = {"watch": "true", "allowWatchBookmarks": "true"}
+        if field_selector:
+            query["fieldSelector"] = field_selector
 
         @contextmanager
         def follow(version: str) -> Iterator[Iterator[WatchEvent[Any]]]:
@@ -140,4 +184,4 @@ class WatchedCluster(LiveCluster):
                 responses.check(head, verb="watch", resource=resource.plural)
                 yield reader.read(head, parts)
 
-        return WatchedList(read, follow, self._signals)
+        return follow

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from functools import lru_cache
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -36,6 +36,32 @@ class Listed(msgspec.Struct, Generic[T]):
         self.version = page.resource_version
         for listed_object in page:
             self.objects[_identity(listed_object)] = detached(listed_object)
+
+    def apply(self, event: WatchEvent[T]) -> bool:
+        """Apply an event; tell whether an object has changed in a field that is read."""
+        self.version = event.version
+        if event.type == BOOKMARK:
+            return False
+        identity = _identity(event.object)
+        before = self.objects.pop(identity, None) if event.type == DELETED else self.objects.get(identity)
+        after = None
+        if event.type != DELETED:
+            after = self.objects[identity] = detached(event.object)
+        return before != after
+
+
+class Store(Protocol):
+    """The objects of a list, in any form, which events keep current."""
+
+    @property
+    def version(self) -> str:
+        """The revision of the list, or of the last event."""
+
+    def apply(self, event: WatchEvent[Any]) -> bool:
+        """Apply an event; tell whether anything has changed."""
+
+
+S = TypeVar("S", bound=Store)
 
 
 class Signals:
@@ -79,13 +105,13 @@ class Signals:
         self.changed.set()
 
 
-class WatchedList(Generic[T]):
+class FollowedList(Generic[S]):
     """A list that a thread keeps current."""
 
     def __init__(
         self,
-        read: Callable[[], Listed[T]],
-        follow: Callable[[str], AbstractContextManager[Iterator[WatchEvent[T]]]],
+        read: Callable[[], S],
+        follow: Callable[[str], AbstractContextManager[Iterator[WatchEvent[Any]]]],
         signals: Signals,
     ) -> None:
         """Read the list and start to follow it.
@@ -103,15 +129,9 @@ class WatchedList(Generic[T]):
         self._follow = follow
         self._signals = signals
         self._lock = threading.Lock()
-        self._listed = read()
+        self._store = read()
         self._expired = self._allowed = False
         threading.Thread(target=self._run, daemon=True).start()
-
-    def page(self) -> Page[T]:
-        """Return the current list as one page."""
-        with self._lock:
-            objects, version = list(self._listed.objects.values()), self._listed.version
-        return Page(ListMeta(resource_version=version), objects, lambda listed_object: listed_object)
 
     def _run(self) -> None:
         nothing_came = 0
@@ -138,7 +158,7 @@ class WatchedList(Generic[T]):
         came = begun = False
         try:
             self._list_again()
-            with self._follow(self._listed.version) as events:
+            with self._follow(self._store.version) as events:
                 begun = self._allowed = True
                 self._signals.regain(self)
                 for event in events:
@@ -168,26 +188,27 @@ class WatchedList(Generic[T]):
         """Read the whole list if the API server no longer has the changes since its revision."""
         if not self._expired:
             return
-        listed = self._read()
+        store = self._read()
         with self._lock:
-            self._listed, self._expired = listed, False
+            self._store, self._expired = store, False
         self._signals.changed.set()
 
-    def _apply(self, event: WatchEvent[T]) -> None:
-        identity, objects = _identity(event.object), self._listed.objects
+    def _apply(self, event: WatchEvent[Any]) -> None:
         with self._lock:
-            self._listed.version = event.version
-            before = objects.get(identity)
-            if event.type == BOOKMARK:
-                return
-            if event.type == DELETED:
-                objects.pop(identity, None)
-                after = None
-            else:
-                after = objects[identity] = detached(event.object)
+            changed = self._store.apply(event)
         # Most events change only fields that are not read, such as a status.
-        if before != after:
+        if changed:
             self._signals.changed.set()
+
+
+class WatchedList(FollowedList[Listed[T]]):
+    """A list that is stored, and that a thread keeps current."""
+
+    def page(self) -> Page[T]:
+        """Return the current list as one page."""
+        with self._lock:
+            objects, version = list(self._store.objects.values()), self._store.version
+        return Page(ListMeta(resource_version=version), objects, lambda listed_object: listed_object)
 
 
 def _identity(listed_object: Object) -> tuple[str, str]:

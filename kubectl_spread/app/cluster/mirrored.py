@@ -1,0 +1,135 @@
+"""Mirrored resources: the lists and watches of an API server, applied to the monitor's world."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from kubectl_spread.app.cluster.requests import UNFINISHED
+from kubectl_spread.kube.api import sparse
+from kubectl_spread.kube.api.sparse import SparsePod
+from kubectl_spread.kube.api.types import Message, Node, Object
+from kubectl_spread.kube.api.workloads import WorkloadObject
+from kubectl_spread.monitor.mirror import Mirror, ObjectName, Target
+from kubectl_spread.monitor.world import World
+from kubectl_spread.sources.apiserver.resources import NODES, PODS, SPARSE_PODS, WORKLOADS
+from kubectl_spread.sources.apiserver.watch import WatchedCluster
+from kubectl_spread.sources.apiserver.watch_events import BOOKMARK, DELETED, WatchEvent
+from kubectl_spread.sources.decode.page import Page
+
+T = TypeVar("T", bound=Message)
+
+
+class MirroredResource(NamedTuple, Generic[T]):
+    """One resource, and the part of the world that has its objects.
+
+    Attributes:
+        target: Receives the objects.
+        name_of: Returns the name of a listed object.
+        of_event: Returns the object of an event as one of a list.
+    """
+
+    target: Target[T]
+    name_of: Callable[[T], ObjectName]
+    of_event: Callable[[Any], T]
+
+
+class MirrorStore(Generic[T]):
+    """One resource of an API server, as a store of a followed list.
+
+    Attributes:
+        mirror: The state of the resource.
+    """
+
+    def __init__(self, resource: MirroredResource[T], lock: threading.Lock) -> None:
+        """Mirror ``resource``; ``lock`` is held while the world changes."""
+        self.mirror: Mirror[T] = Mirror(resource.target)
+        self._resource = resource
+        self._lock = lock
+        self._listed_version = ""
+
+    @property
+    def version(self) -> str:
+        """The revision of the list, or of the last event."""
+        return self.mirror.version
+
+    def begin(self) -> MirrorStore[T]:
+        """Expect the first page of a list; return the same store."""
+        with self._lock:
+            self.mirror.begin_list()
+        return self
+
+    def add(self, page: Page[T]) -> None:
+        """Take a page."""
+        with self._lock:
+            self.mirror.add_page((self._resource.name_of(listed), listed) for listed in page)
+            self._listed_version = page.resource_version
+
+    def end(self) -> None:
+        """Remove what the list does not have."""
+        with self._lock:
+            self.mirror.end_list(self._listed_version)
+
+    def apply(self, event: WatchEvent[Any]) -> bool:
+        """Apply an event; tell whether it is about an object."""
+        with self._lock:
+            if event.type == BOOKMARK:
+                self.mirror.advance(event.version)
+                return False
+            changed = self._resource.of_event(event.object)
+            if event.type == DELETED:
+                self.mirror.remove(self._resource.name_of(changed), event.version)
+            else:
+                self.mirror.put(changed, event.version)
+            return True
+
+
+def mirrored(
+    cluster: WatchedCluster, world: World, lock: threading.Lock, namespace: str | None
+) -> Sequence[MirrorStore[Any]]:
+    """Read pods, nodes and workloads into a world, and keep it current from then on.
+
+    Raises:
+        ForbiddenError: The user may not list one of them.
+        SourceError: One of them cannot be read for another reason.
+    """
+    pods, nodes = MirrorStore(pods_of(world), lock), MirrorStore(nodes_of(world), lock)
+    cluster.keep(SPARSE_PODS, pods.begin, namespace, watched=PODS, field_selector=UNFINISHED)
+    cluster.keep(NODES, nodes.begin)
+    stores: list[MirrorStore[Any]] = [pods, nodes]
+    for resource in WORKLOADS:
+        store = MirrorStore(workloads_of(world, resource.kind), lock)
+        cluster.keep(resource, store.begin, namespace)
+        stores.append(store)
+    return stores
+
+
+def pods_of(world: World) -> MirroredResource[SparsePod]:
+    """Return the pods of a world."""
+    target = Target(world.put_pod, lambda name: world.remove_pod(*name), world.pod_names)
+    return MirroredResource(target, lambda pod: ObjectName(pod.like.metadata.namespace, pod.name), sparse.alone)
+
+
+def nodes_of(world: World) -> MirroredResource[Node]:
+    """Return the nodes of a world."""
+    target = Target(world.put_node, lambda name: world.remove_node(name.name), world.node_names)
+    return MirroredResource(target, _name_of, _same)
+
+
+def workloads_of(world: World, kind: str) -> MirroredResource[WorkloadObject]:
+    """Return the workloads of one kind in a world."""
+    target: Target[WorkloadObject] = Target(
+        lambda workload: world.put_workload(kind, workload),
+        lambda name: world.remove_workload(kind, *name),
+        lambda: world.workload_names(kind),
+    )
+    return MirroredResource(target, _name_of, _same)
+
+
+def _same(changed: Any) -> Any:
+    return changed
+
+
+def _name_of(listed: Object) -> ObjectName:
+    return ObjectName(listed.metadata.namespace, listed.metadata.name)
