@@ -61,8 +61,7 @@ class _Churn:
         for number, name in enumerate(self.nodes):
             self.world.put_node(_node(name, load.ZONES[number % len(load.ZONES)]))
         self.owners = [
-            load.replica_set(number, f"team-{number % _NAMESPACES}")
-            for number in range(pods // load.PODS_A_WORKLOAD)
+            load.replica_set(number, f"team-{number % _NAMESPACES}") for number in range(pods // load.PODS_A_WORKLOAD)
         ]
         for owner in self.owners:
             owner["metadata"]["uid"] = owner["metadata"]["name"]

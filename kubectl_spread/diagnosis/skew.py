@@ -94,9 +94,7 @@ def _ending(check: PlacementCheck, spread: Spread) -> Ending:
     The fewest pods have to move if each is placed in the emptiest domain.
     """
     most, members = spread.match_num.most, spread.domains.members
-    below = {
-        domain: check.obstacles(nodes) for domain, nodes in members.items() if spread.match_num[domain] < most - 1
-    }
+    below = {domain: check.obstacles(nodes) for domain, nodes in members.items() if spread.match_num[domain] < most - 1}
     closed = {domain for domain, obstacles in below.items() if obstacles is not None}
     counts = Counter(spread.match_num.values())
     highest = sum(spread.match_num.values()) // len(spread.match_num)

@@ -15,8 +15,8 @@ class ObjectName(NamedTuple):
     name: str
 
 
-class Target(NamedTuple, Generic[_T]):
-    """The part of the world that a mirror changes.
+class StoredObjects(NamedTuple, Generic[_T]):
+    """The objects of one resource in the world, which a mirror changes.
 
     Attributes:
         put: Stores an object in its present state.
@@ -38,7 +38,7 @@ class Mirror(Generic[_T]):
             pages that came are newer than the others, and objects that are gone are still there.
     """
 
-    def __init__(self, target: Target[_T]) -> None:
+    def __init__(self, target: StoredObjects[_T]) -> None:
         """Start without objects."""
         self.version = ""
         self.complete = False

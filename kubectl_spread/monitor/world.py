@@ -1,17 +1,19 @@
 """The world: the objects of a cluster as of the last change, and which workloads the changes concern.
 
 A change is an object in its new state, or the name of an object that is gone. Changes of one object come in their
-order; a change that was applied before is no change.
+order; a change that was applied before
+changes nothing.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Literal, TypeVar
 
 import msgspec
 
+from kubectl_spread.audit.evaluation.affinity import incoming
 from kubectl_spread.audit.snapshot.ownership import Ownership
 from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.audit.snapshot.scope import Scope
@@ -27,7 +29,6 @@ from kubectl_spread.kube.scheduler import interpodaffinity
 from kubectl_spread.kube.scheduler.configuration import WITHOUT_DEFAULTS
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeSets
 from kubectl_spread.kube.scheduler.volumebinding import ClaimedVolumes
-from kubectl_spread.audit.evaluation.affinity import incoming
 from kubectl_spread.monitor.capacity import ClusterCapacity
 from kubectl_spread.monitor.groups import CountingGroup
 from kubectl_spread.monitor.mirror import ObjectName
@@ -155,9 +156,7 @@ class World:
 
     def _selects_namespaces(self, pod_class: PodClass) -> bool:
         if pod_class not in self._selecting:
-            selectors = (
-                term.namespace_selector for term in interpodaffinity.anti_affinity_terms(incoming(pod_class))
-            )
+            selectors = (term.namespace_selector for term in interpodaffinity.anti_affinity_terms(incoming(pod_class)))
             self._selecting[pod_class] = any(
                 selector is not None and not labelselectors.is_empty(selector) for selector in selectors
             )

@@ -12,7 +12,7 @@ from kubectl_spread.audit.snapshot.scope import Scope
 from kubectl_spread.kube.api import sparse
 from kubectl_spread.kube.api.workloads import KINDS
 from kubectl_spread.monitor.current import CurrentReport
-from kubectl_spread.monitor.mirror import Mirror, ObjectName, Target
+from kubectl_spread.monitor.mirror import Mirror, ObjectName, StoredObjects
 from kubectl_spread.monitor.world import World
 from kubectl_spread.render import structured
 from kubectl_spread.rules import RULES
@@ -116,21 +116,21 @@ def _name(manifest: Json) -> ObjectName:
     return ObjectName(manifest["metadata"].get("namespace", ""), manifest["metadata"]["name"])
 
 
-def _target(kind: str, world: World) -> Target[Json]:
+def _target(kind: str, world: World) -> StoredObjects[Json]:
     match kind:
         case "Pod":
-            return Target(
+            return StoredObjects(
                 lambda manifest: world.put_pod(sparse.alone(decode_pod(manifest))),
                 lambda name: world.remove_pod(*name),
                 world.pod_names,
             )
         case "Node":
-            return Target(
+            return StoredObjects(
                 lambda manifest: world.put_node(decode_node(manifest)),
                 lambda name: world.remove_node(name.name),
                 world.node_names,
             )
-    return Target(
+    return StoredObjects(
         lambda manifest: world.put_workload(kind, decode(manifest, KINDS["apps", kind])),
         lambda name: world.remove_workload(kind, *name),
         lambda: world.workload_names(kind),

@@ -81,7 +81,11 @@ class RandomCluster:
             term = {"topologyKey": self.random.choice((ZONE, HOSTNAME)), "labelSelector": generator.selector()}
             if self.far and generator.chance(0.5):
                 term |= self.random.choice(
-                    ({"namespaces": ["other"]}, {"namespaceSelector": {}}, {"namespaceSelector": {"matchLabels": {"team": "a"}}})
+                    (
+                        {"namespaces": ["other"]},
+                        {"namespaceSelector": {}},
+                        {"namespaceSelector": {"matchLabels": {"team": "a"}}},
+                    )
                 )
             kind = self.random.choice(("podAffinity", "podAntiAffinity", "podAntiAffinity"))
             required = {kind: {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
@@ -103,7 +107,10 @@ class RandomCluster:
             self._put({**node, "status": {**node.get("status", {}), "allocatable": {"cpu": "1", "pods": "4"}}})
         elif node is not None:
             other = self.generator.node(0)
-            metadata = {**node["metadata"], "labels": {**other["metadata"]["labels"], HOSTNAME: node["metadata"]["name"]}}
+            metadata = {
+                **node["metadata"],
+                "labels": {**other["metadata"]["labels"], HOSTNAME: node["metadata"]["name"]},
+            }
             self._put({**node, "metadata": metadata, "spec": other["spec"]})
 
     def _remove_node(self) -> None:
@@ -216,7 +223,7 @@ class RandomCluster:
         """Replace a pod by another one with the same name."""
         pod = self._any("Pod")
         if pod is not None:
-            self._put({**self._pod(pod["metadata"]["name"], None), **{}})
+            self._put(self._pod(pod["metadata"]["name"], None))
 
     def _touch(self) -> None:
         """Change a field that is not read."""

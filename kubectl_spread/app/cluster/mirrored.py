@@ -11,7 +11,7 @@ from kubectl_spread.kube.api import sparse
 from kubectl_spread.kube.api.sparse import SparsePod
 from kubectl_spread.kube.api.types import Message, Node, Object
 from kubectl_spread.kube.api.workloads import WorkloadObject
-from kubectl_spread.monitor.mirror import Mirror, ObjectName, Target
+from kubectl_spread.monitor.mirror import Mirror, ObjectName, StoredObjects
 from kubectl_spread.monitor.world import World
 from kubectl_spread.sources.apiserver.resources import NODES, PODS, SPARSE_PODS, WORKLOADS
 from kubectl_spread.sources.apiserver.watch import WatchedCluster
@@ -30,7 +30,7 @@ class MirroredResource(NamedTuple, Generic[T]):
         of_event: Returns the object of an event as one of a list.
     """
 
-    target: Target[T]
+    target: StoredObjects[T]
     name_of: Callable[[T], ObjectName]
     of_event: Callable[[Any], T]
 
@@ -107,19 +107,19 @@ def mirrored(
 
 def pods_of(world: World) -> MirroredResource[SparsePod]:
     """Return the pods of a world."""
-    target = Target(world.put_pod, lambda name: world.remove_pod(*name), world.pod_names)
+    target = StoredObjects(world.put_pod, lambda name: world.remove_pod(*name), world.pod_names)
     return MirroredResource(target, lambda pod: ObjectName(pod.like.metadata.namespace, pod.name), sparse.alone)
 
 
 def nodes_of(world: World) -> MirroredResource[Node]:
     """Return the nodes of a world."""
-    target = Target(world.put_node, lambda name: world.remove_node(name.name), world.node_names)
+    target = StoredObjects(world.put_node, lambda name: world.remove_node(name.name), world.node_names)
     return MirroredResource(target, _name_of, _same)
 
 
 def workloads_of(world: World, kind: str) -> MirroredResource[WorkloadObject]:
     """Return the workloads of one kind in a world."""
-    target: Target[WorkloadObject] = Target(
+    target: StoredObjects[WorkloadObject] = StoredObjects(
         lambda workload: world.put_workload(kind, workload),
         lambda name: world.remove_workload(kind, *name),
         lambda: world.workload_names(kind),
