@@ -94,6 +94,7 @@ def _labels(name: str) -> dict[str, str]:
 
 
 def replica_set(number: int, namespace: str) -> dict[str, Any]:
+    """Return the manifest of a ReplicaSet whose controller makes no pods."""
     name = f"service-{number}"
     return {
         "apiVersion": "apps/v1",

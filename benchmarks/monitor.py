@@ -4,7 +4,7 @@ Run as ``python -m benchmarks.monitor --pods 10000,50000,150000``; no cluster is
 ``benchmarks.load`` in 295 namespaces, thirty on each node. A change is the deletion of a pod of a random workload, or
 the creation of its replacement on a random node of
 the same zone. Events are applied in batches of one interval, as objects that were
-decoded before; the time of decoding is measured by itself.
+decoded before. What it takes to read an event of a recorded pod in protobuf is measured by itself.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ import argparse
 import gc
 import resource
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from random import Random
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from benchmarks import load
+from benchmarks.clones import Clones
 from kubectl_spread.audit.merge.verdicts import ServerFacts
 from kubectl_spread.audit.snapshot.scope import Scope
 from kubectl_spread.kube.api import sparse
@@ -31,9 +32,15 @@ from kubectl_spread.monitor.current import CurrentReport
 from kubectl_spread.monitor.world import World
 from kubectl_spread.rules import RULES
 from kubectl_spread.rules.engine import Selection
+from kubectl_spread.sources.apiserver.transport import Response
+from kubectl_spread.sources.apiserver.watch_events import EventReader
+from kubectl_spread.sources.decode.protobuf.envelope import MAGIC
+from tests.fuzz.wire import Field, encode, parse
 
 _CONTEXT: Final = ServerFacts(behaviour(37, gates(37, {})), gates_known=True)
 _NAMESPACES: Final = 295
+_BYTES: Final = 2
+"""The wire type of bytes, and the number of the fields of a list and an envelope that have objects."""
 _REPLICA_SET: Final = KINDS["apps", "ReplicaSet"]
 
 
@@ -148,6 +155,32 @@ def measure(pods: int, *, rate: int, interval: float, batches: int) -> Figures:
     return Figures(pods, first, changes, sum(times), max(times), evaluated, node, memory)
 
 
+def event_cost(number: int) -> float:
+    """Return the processor time to read one event about a pod, from the bytes of a watch to the object."""
+    pods = list(parse_items(Clones(number).pages["pods"]))
+    objects = [MAGIC + encode([Field(2, _BYTES, body)]) for body in pods]
+    events = [
+        encode([Field(1, _BYTES, b"MODIFIED"), Field(2, _BYTES, encode([Field(1, _BYTES, body)]))]) for body in objects
+    ]
+    stream = [len(event).to_bytes(4, "big") + event for event in events]
+    head = Response(200, "application/vnd.kubernetes.protobuf;stream=watch", b"")
+    began = time.process_time()
+    read = sum(watch_event.object.spec.node_name != "" for watch_event in EventReader(Pod).read(head, stream))
+    return (time.process_time() - began) / read
+
+
+def parse_items(pages: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the bytes of the objects in pages of a list."""
+    for page in pages:
+        outer = parse(page[len(MAGIC) :]) or []
+        (listed,) = [field.value for field in outer if field.number == _BYTES and isinstance(field.value, list)]
+        yield from (
+            field.value if isinstance(field.value, bytes) else encode(field.value)
+            for field in listed
+            if field.number == _BYTES and not isinstance(field.value, int)
+        )
+
+
 def main() -> None:
     """Measure each size, and print one row of a table for each."""
     parser = argparse.ArgumentParser()
@@ -156,6 +189,7 @@ def main() -> None:
     parser.add_argument("--interval", type=float, default=2.0)
     parser.add_argument("--batches", type=int, default=10)
     options = parser.parse_args()
+    print(f"an event in protobuf: {1e6 * event_cost(2000):.0f} us")
     print("| pods | first | a change | longest batch | groups a change | cores | a node | peak memory |")
     print("|---|---|---|---|---|---|---|---|")
     for pods in map(int, options.pods.split(",")):

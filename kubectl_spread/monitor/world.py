@@ -1,8 +1,7 @@
 """The world: the objects of a cluster as of the last change, and which workloads the changes concern.
 
-A change is an object in its new state, or the name of an object that is gone. Changes of one object come in their
-order; a change that was applied before
-changes nothing.
+A change is an object in its new state, or the name of an object that is gone. Changes of one object come in
+their order, and a change that was applied before changes nothing.
 """
 
 from __future__ import annotations

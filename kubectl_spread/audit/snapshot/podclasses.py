@@ -64,6 +64,7 @@ class PodClasses:
             spec.node_selector,
             spec.tolerations,
             spec.scheduler_name,
+            spec.restart_policy,
             bool(spec.node_name),
             bool(pod.metadata.uid),
             pinned,
