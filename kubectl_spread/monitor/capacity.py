@@ -6,8 +6,7 @@ it got would be another one now.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -41,9 +40,8 @@ class ClusterCapacity(Generic[_T]):
 
     def __init__(self) -> None:
         """Start without nodes and pods."""
-        self._requested: dict[str, dict[str, int]] = {}
-        self._unknown: Counter[str] = Counter()
-        self._now = NodeCapacity((), self._requested, self._unknown)
+        self._totals: dict[str, dict[str, int]] = {}
+        self._now = _CurrentCapacity((), self._totals)
         self._answers: dict[Question, _Answers[_T]] = {}
         self._questions: dict[_T, set[Question]] = {}
         self._changed: set[str] = set()
@@ -52,7 +50,7 @@ class ClusterCapacity(Generic[_T]):
     def set_nodes(self, nodes: Iterable[Node]) -> None:
         """Take other nodes; all answers are forgotten."""
         listed = list(nodes)
-        self._now = NodeCapacity(listed, self._requested, self._unknown)
+        self._now = _CurrentCapacity(listed, self._totals)
         self._numbers = {node.metadata.name: number for number, node in enumerate(listed)}
         self._answers.clear()
         self._questions.clear()
@@ -66,21 +64,15 @@ class ClusterCapacity(Generic[_T]):
     def bind(self, node: str, requests: Amounts | None) -> None:
         """Add the requests of a pod to its node."""
         self._changed.add(node)
-        if requests is None:
-            self._unknown[node] += 1
-        else:
-            resources.add(self._requested.setdefault(node, {}), requests)
+        resources.add(self._totals.setdefault(node, {}), requests or {})
 
     def unbind(self, node: str, requests: Amounts | None) -> None:
         """Subtract the requests of a pod that was on a node."""
         self._changed.add(node)
-        if requests is None:
-            self._unknown[node] -= 1
-            return
-        left = self._requested[node]
-        resources.subtract(left, requests)
+        left = self._totals[node]
+        resources.subtract(left, requests or {})
         if not any(left.values()):
-            del self._requested[node]
+            del self._totals[node]
 
     def asked_by(self, asker: _T) -> NodeCapacity:
         """Return the capacity as one asker sees it, with each question stored."""
@@ -124,6 +116,18 @@ class ClusterCapacity(Generic[_T]):
         if question.most is None:
             return self._now.lacks(requests, node)
         return self._now.holds(requests, node, most=question.most)
+
+
+class _CurrentCapacity(NodeCapacity):
+    """The capacity of nodes with sums that change."""
+
+    def __init__(self, nodes: Iterable[Node], totals: Mapping[str, Amounts]) -> None:
+        super().__init__(nodes, {})
+        self._totals = totals
+
+    def requested(self, node: str) -> Amounts:
+        """Return the sum of the known requests of a node's pods."""
+        return self._totals.get(node, {})
 
 
 class _AskedCapacity(NodeCapacity, Generic[_T]):

@@ -33,7 +33,8 @@ class NodeCapacity:
 
     def set_node(self, node: Node) -> None:
         """Take the resources of a node in its present state."""
-        self._allocatable[node.metadata.name] = _allocatable(node)
+        self._nodes[node.metadata.name] = node
+        self._allocatable.pop(node.metadata.name, None)
 
     def allocatable(self, node: str) -> Amounts | None:
         """Return the amounts that the pods of a node may request together; None where they are unknown."""

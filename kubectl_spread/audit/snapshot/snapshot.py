@@ -214,7 +214,7 @@ class Snapshot:
             counter[node] += 1
 
     def counters(self, like: Pod, *, terminating: bool) -> tuple[Counter[str], ...]:
-        """Return the mutable counters by node of pods like this one: for their labels and, if any, their anti-affinity."""
+        """Return the mutable counters by node of pods like this one: for their labels, and for any anti-affinity."""
         populations = self._terminating if terminating else self._populations
         metadata = like.metadata
         population = populations.setdefault(metadata.namespace, Population())
