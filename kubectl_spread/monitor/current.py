@@ -48,23 +48,31 @@ class CurrentReport:
         self._region_of: dict[str, frozenset[str]] = {}
         self._groups_of_region: dict[frozenset[str], list[CountingGroup]] = {}
         self._group_of: dict[ObjectRef, CountingGroup] = {}
+        self._outdated: dict[CountingGroup, None] = {}
 
     def refresh(self) -> Sequence[CountingGroup]:
         """Evaluate the groups that changes concern, and return them; afterwards the report is that of the world."""
+        self._find_outdated()
+        evaluated = list(self._outdated)
+        for group in evaluated:
+            group.part = self._evaluate(group)
+            # If an evaluation fails, the next call continues with this group.
+            del self._outdated[group]
+        return evaluated
+
+    def _find_outdated(self) -> None:
+        """Take the changes of the world as groups to evaluate."""
         world = self._world
         world.settle()
-        outdated = dict.fromkeys(self._regroup())
+        self._outdated.update(dict.fromkeys(self._regroup()))
         for workload in world.concerned:
             if workload in self._group_of:
-                outdated[self._group_of[workload]] = None
-        outdated.update(dict.fromkeys(world.capacity.answered_differently()))
+                self._outdated[self._group_of[workload]] = None
+        self._outdated.update(dict.fromkeys(world.capacity.answered_differently()))
         if world.concerns_all:
-            outdated = dict.fromkeys(self._groups())
-        for group in outdated:
-            group.part = self._evaluate(group)
+            self._outdated.update(dict.fromkeys(self._groups()))
         world.concerned.clear()
         world.concerns_all = False
-        return list(outdated)
 
     def report(self, cluster: model.Cluster) -> model.Report:
         """Return the complete report as of the last ``refresh``."""
@@ -90,6 +98,7 @@ class CurrentReport:
         new = [group for region in regions for group in self._grouped(region, earlier)]
         for group in earlier.values():
             self._world.capacity.forget(group)
+            self._outdated.pop(group, None)
             for workload in group.workloads:
                 del self._group_of[workload]
         self._group_of.update((workload, group) for group in new for workload in group.workloads)

@@ -14,7 +14,8 @@ from kubectl_spread.audit.merge.verdicts import ServerFacts
 from kubectl_spread.audit.snapshot.scope import Scope
 from kubectl_spread.kube.api import sparse
 from kubectl_spread.kube.api.workloads import KINDS
-from kubectl_spread.kube.features import behaviour, gates
+from kubectl_spread.kube.features import Behaviour, behaviour, gates
+from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeSets
 from kubectl_spread.monitor.current import CurrentReport
 from kubectl_spread.monitor.world import World
 from kubectl_spread.render import structured
@@ -153,6 +154,33 @@ def test_conditions_of_a_node_change_nothing_and_its_resources_only_what_depends
     node = next(manifest for (kind, _, _), manifest in cluster.objects.items() if kind == "Node")
     put(world, {**node, "status": {**node.get("status", {}), "conditions": [{"type": "Ready", "status": "False"}]}})
     assert not current.refresh()
+
+
+class Failing(World):
+    """A world in which the evaluation of the second group fails once."""
+
+    failures = iter((False, True))
+
+    def node_sets(self, behaviour: Behaviour) -> NodeSets:
+        if next(self.failures, False):
+            msg = "an evaluation failed"
+            raise RuntimeError(msg)
+        return super().node_sets(behaviour)
+
+
+def test_what_failed_is_evaluated_again() -> None:
+    world = Failing(Scope())
+    current = CurrentReport(world, CONTEXT, RULES, Selection())
+    node = node_json("a1")
+    objects = {key_of(node): node}
+    for name in ("web", "api"):
+        own = constraint(selects=selector({"app": name}))
+        manifest = deployment(name, labels={"app": name}, constraints=[own])
+        objects[key_of(manifest)] = manifest
+    apply(world, {}, objects)
+    with pytest.raises(RuntimeError):
+        current.refresh()
+    compare(world, current, objects)
 
 
 @pytest.mark.parametrize("seed", range(_FIRST, _FIRST + _SEEDS))
