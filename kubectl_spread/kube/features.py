@@ -130,12 +130,13 @@ def merge_gates(minor: int) -> tuple[Gate, ...]:
     return tuple(gate for gate in (Gate.MATCH_LABEL_KEYS, Gate.SELECTOR_MERGE) if _HISTORY[gate].exists(minor))
 
 
-def other_merges(minor: int, gate_values: Mapping[str, bool]) -> tuple[Behaviour, ...]:
-    """Return the behaviours of a server of ``minor`` that has ``gate_values`` but does not merge spread selectors."""
-    switches = merge_gates(minor)
+def merges(behaviour: Behaviour) -> tuple[Behaviour, ...]:
+    """Return the behaviours that a server may have by the gates that decide whether spread selectors are merged."""
+    by_gates = ((True, True), (False, True), (False, False))
     return tuple(
-        behaviour(minor, {**gate_values, **dict.fromkeys(switches[index:], False)})
-        for index in reversed(range(len(switches)))
+        msgspec.structs.replace(behaviour, merges_spread_selectors=merge, scheduler_adds_match_label_keys=keys)
+        for merge, keys in by_gates
+        if behaviour.could_merge_spread_selectors or not merge
     )
 
 

@@ -15,6 +15,7 @@ from kubectl_spread.audit.merge.verdicts import ServerFacts
 from kubectl_spread.audit.snapshot.capacity import NodeCapacity
 from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
+from kubectl_spread.diagnosis import gates
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeSets
@@ -69,6 +70,7 @@ class CurrentReport:
             if workload in self._group_of:
                 self._outdated[self._group_of[workload]] = None
         self._outdated.update(dict.fromkeys(world.capacity.answered_differently()))
+        self._outdated.update(dict.fromkeys(world.claims.answered_differently()))
         if world.concerns_all:
             self._outdated.update(dict.fromkeys(self._groups()))
         world.concerned.clear()
@@ -77,6 +79,17 @@ class CurrentReport:
     def report(self, cluster: model.Cluster) -> model.Report:
         """Return the complete report as of the last ``refresh``."""
         return merged([group.part for group in self._groups() if group.part is not None], cluster, self._world.skipped)
+
+    @property
+    def needs_gates(self) -> bool:
+        """Whether an answer depends on feature gates that the version does not decide, as of the last ``refresh``."""
+        return any(group.needs_gates for group in self._groups())
+
+    def set_context(self, context: ServerFacts) -> None:
+        """Take other facts about the servers; ``refresh`` then evaluates everything again, unless they are equal."""
+        if context != self._context:
+            self._context = context
+            self._world.concerns_all = True
 
     def _groups(self) -> Iterable[CountingGroup]:
         return (group for of_region in self._groups_of_region.values() for group in of_region)
@@ -97,7 +110,7 @@ class CurrentReport:
         earlier = {group.workloads: group for region in outdated for group in self._groups_of_region.pop(region)}
         new = [group for region in regions for group in self._grouped(region, earlier)]
         for group in earlier.values():
-            self._world.capacity.forget(group)
+            self._forget(group)
             self._outdated.pop(group, None)
             for workload in group.workloads:
                 del self._group_of[workload]
@@ -135,14 +148,20 @@ class CurrentReport:
             of_region.append(group)
         return new
 
+    def _forget(self, group: CountingGroup) -> None:
+        self._world.capacity.forget(group)
+        self._world.claims.forget(group)
+
     def _evaluate(self, group: CountingGroup) -> model.Report | None:
         """Return the part of a group; None if nothing of it is in scope."""
         world = self._world
-        world.capacity.forget(group)
+        self._forget(group)
         snapshot = GroupSnapshot(world, group)
         if not (snapshot.pods or snapshot.templates):
+            group.needs_gates = False
             return None
         audit = evaluate(snapshot, self._context, nodes=world.nodes_known)
+        group.needs_gates = gates.decide(audit)
         return engine.complete(audit, _NO_CLUSTER, self._rules, self._selection, {})
 
 
@@ -157,7 +176,7 @@ class GroupSnapshot(Snapshot):
         self._counters: dict[tuple[PodClass, bool], Sequence[Counter[str]]] = {}
         self.nodes = world.nodes
         self.ownership = world.ownership
-        self.volumes = world.volumes
+        self.volumes = world.claims.asked_by(group)
         self.anti_affinity.selects_namespaces = world.selects_namespaces
         for workload in group.workloads:
             content = world.namespaces[workload.namespace]

@@ -27,10 +27,17 @@ _T = TypeVar("_T", bound=Hashable)
 
 
 class CountingGroup(msgspec.Struct, eq=False):
-    """Workloads that are evaluated together, and their part of the report; None where nothing of them is in scope."""
+    """Workloads that are evaluated together, and the result of their evaluation.
+
+    Attributes:
+        workloads: The workloads.
+        part: Their part of the report; None where nothing of them is in scope.
+        needs_gates: Whether the part depends on feature gates that the version of the API server does not decide.
+    """
 
     workloads: frozenset[ObjectRef]
     part: model.Report | None = None
+    needs_gates: bool = False
 
 
 class Reach(NamedTuple):

@@ -27,8 +27,8 @@ from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler import interpodaffinity
 from kubectl_spread.kube.scheduler.configuration import WITHOUT_DEFAULTS
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeSets
-from kubectl_spread.kube.scheduler.volumebinding import ClaimedVolumes
 from kubectl_spread.monitor.capacity import ClusterCapacity
+from kubectl_spread.monitor.claims import ClusterClaims
 from kubectl_spread.monitor.groups import CountingGroup
 from kubectl_spread.monitor.mirror import ObjectName
 from kubectl_spread.monitor.namespaces import NamespaceContent
@@ -46,7 +46,7 @@ class World:
         nodes: The nodes, in any order and without their status, which only the capacity depends on.
         ownership: The records of workloads.
         capacity: The resources of the nodes.
-        volumes: The claims and volumes, of which none is read yet.
+        claims: The claims and volumes.
         concerned: The workloads whose evaluation may have changed since ``settle``.
         concerns_all: Whether every evaluation may have changed since ``settle``.
     """
@@ -58,7 +58,7 @@ class World:
         self.nodes: list[Node] = []
         self.ownership = Ownership()
         self.capacity = ClusterCapacity[CountingGroup]()
-        self.volumes = ClaimedVolumes()
+        self.claims = ClusterClaims[CountingGroup]()
         self.concerned: set[ObjectRef] = set()
         self.concerns_all = True
         self._reader = PodReader(scope, WITHOUT_DEFAULTS)

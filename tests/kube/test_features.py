@@ -13,7 +13,7 @@ from kubectl_spread.kube.features import (
     behaviour,
     gates,
     merge_gates,
-    other_merges,
+    merges,
     takes,
 )
 
@@ -155,13 +155,18 @@ def test_a_minor_takes_the_gates_that_it_starts_with(minor: int, name: str, valu
             gates(minor, {name: value})
 
 
-def test_other_merges_are_the_behaviours_without_the_merge() -> None:
-    """First without the merge alone, then without matchLabelKeys in spread constraints at all."""
-    without_merge, without_keys = other_merges(37, gates(37, {}))
-    assert not without_merge.merges_spread_selectors
-    assert without_merge.scheduler_adds_match_label_keys
-    assert not without_keys.scheduler_adds_match_label_keys
-    assert [older.scheduler_adds_match_label_keys for older in other_merges(33, gates(33, {}))] == [False]
+def test_gates_may_switch_the_merge_off_alone_or_with_match_label_keys() -> None:
+    merging, without_merge, without_keys = merges(behaviour(37, gates(37, {})))
+    assert merging == behaviour(37, gates(37, {}))
+    assert without_merge == behaviour(37, gates(37, {Gate.SELECTOR_MERGE: False}))
+    assert without_keys == behaviour(37, gates(37, {Gate.SELECTOR_MERGE: False, Gate.MATCH_LABEL_KEYS: False}))
+    assert merges(without_keys) == merges(merging)
+
+
+def test_before_the_merge_the_only_gate_is_that_of_match_label_keys() -> None:
+    with_keys, without_keys = merges(behaviour(33, gates(33, {})))
+    assert with_keys == behaviour(33, gates(33, {}))
+    assert without_keys == behaviour(33, gates(33, {Gate.MATCH_LABEL_KEYS: False}))
 
 
 def test_the_merge_has_two_gates_from_1_34() -> None:

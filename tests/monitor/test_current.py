@@ -6,16 +6,21 @@ import json
 import os
 from typing import Final
 
+import msgspec
 import pytest
 
 from kubectl_spread.app.hints import unknown_nodes
-from kubectl_spread.audit.evaluation.evaluate import evaluate
+from kubectl_spread.audit.evaluation.evaluate import Audit, evaluate
+from kubectl_spread.audit.evaluation.volumes import Volumes
 from kubectl_spread.audit.merge.verdicts import ServerFacts
 from kubectl_spread.audit.snapshot.scope import Scope
+from kubectl_spread.diagnosis import volumes
+from kubectl_spread.diagnosis.gates import decide as decided_by_gates
 from kubectl_spread.kube.api import sparse
 from kubectl_spread.kube.api.workloads import KINDS
-from kubectl_spread.kube.features import Behaviour, behaviour, gates
+from kubectl_spread.kube.features import Behaviour, Gate, behaviour, gates
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeSets
+from kubectl_spread.kube.scheduler.volumebinding import PersistentVolume, PersistentVolumeClaim
 from kubectl_spread.monitor.current import CurrentReport
 from kubectl_spread.monitor.world import World
 from kubectl_spread.render import structured
@@ -24,8 +29,10 @@ from kubectl_spread.rules import RULES
 from kubectl_spread.rules.engine import Selection, complete
 from tests.audits import deployment, snapshot
 from tests.builders import (
+    ZONE,
     Json,
     affinity,
+    claim_json,
     constraint,
     decode,
     decode_node,
@@ -35,6 +42,7 @@ from tests.builders import (
     requirement,
     selector,
     term,
+    volume_json,
 )
 from tests.monitor.worlds import Key, RandomCluster
 
@@ -42,6 +50,15 @@ _BATCHES: Final = 12
 _SEEDS: Final = int(os.environ.get("KUBECTL_SPREAD_MONITOR_SEEDS", "40"))
 _FIRST: Final = int(os.environ.get("KUBECTL_SPREAD_MONITOR_FIRST_SEED", "0"))
 CONTEXT: Final = ServerFacts(behaviour(37, gates(37, {})), gates_known=False)
+_SERVERS: Final = (
+    CONTEXT,
+    *(
+        ServerFacts(behaviour(minor, gates(minor, switched)), gates_known=True)
+        for minor, switched in ((37, {}), (37, {str(Gate.SELECTOR_MERGE): False}), (38, {}), (33, {}), (31, {}))
+    ),
+)
+_OTHER_SERVER: Final = 0.2
+_STORAGE: Final = ("PersistentVolumeClaim", "PersistentVolume")
 CLUSTER: Final = model.Cluster(
     judged_as="1.37", version_source="flag", gates={}, gates_source="version", nodes="listed", resource_versions={}
 )
@@ -53,11 +70,21 @@ _SCOPES: Final = (
 )
 
 
-def fresh(objects: list[Json], scope: Scope) -> str:
+def fresh(objects: list[Json], scope: Scope, context: ServerFacts = CONTEXT) -> str:
     """Return the report of a check that reads all objects."""
-    read = snapshot(*objects, scope=scope, detailed=False)
-    audit = evaluate(read, CONTEXT, nodes="none" if unknown_nodes(read) else "listed")
-    return structured.json(complete(audit, CLUSTER, RULES, Selection(), read.skipped))
+    audit = audited(objects, scope, context)
+    return structured.json(complete(audit, CLUSTER, RULES, Selection(), audit.snapshot.skipped))
+
+
+def audited(objects: list[Json], scope: Scope, context: ServerFacts) -> Audit:
+    """Return the audit of all objects, with claims and volumes only if answers depend on them, as in a check."""
+    read = snapshot(*(each for each in objects if each["kind"] not in _STORAGE), scope=scope, detailed=False)
+    audit = evaluate(read, context, nodes="none" if unknown_nodes(read) else "listed")
+    if not volumes.decide(audit, explaining=False):
+        return audit
+    read.volumes = snapshot(*(each for each in objects if each["kind"] in _STORAGE)).volumes
+    read.volumes.complete = True
+    return msgspec.structs.replace(audit, volumes=Volumes(read, audit.nodes))
 
 
 def apply(world: World, before: dict[Key, Json], after: dict[Key, Json]) -> None:
@@ -69,6 +96,10 @@ def apply(world: World, before: dict[Key, Json], after: dict[Key, Json]) -> None
                 world.remove_pod(namespace, name)
             case "Node":
                 world.remove_node(name)
+            case "PersistentVolumeClaim":
+                world.claims.remove_claim(namespace, name)
+            case "PersistentVolume":
+                world.claims.remove_volume(name)
             case _:
                 world.remove_workload(kind, namespace, name)
     for key, manifest in after.items():
@@ -83,15 +114,19 @@ def put(world: World, manifest: Json) -> None:
             world.put_pod(sparse.alone(decode_pod(manifest)))
         case "Node":
             world.put_node(decode_node(manifest))
+        case "PersistentVolumeClaim":
+            world.claims.put_claim(decode(manifest, PersistentVolumeClaim))
+        case "PersistentVolume":
+            world.claims.put_volume(decode(manifest, PersistentVolume))
         case kind:
             world.put_workload(kind, decode(manifest, KINDS["apps", kind]))
 
 
-def compare(world: World, current: CurrentReport, objects: dict[Key, Json]) -> str:
+def compare(world: World, current: CurrentReport, objects: dict[Key, Json], context: ServerFacts = CONTEXT) -> str:
     """Return the refreshed report, which is that of a fresh check."""
     current.refresh()
     report = structured.json(current.report(CLUSTER))
-    assert report == fresh([*objects.values()], world.scope)
+    assert report == fresh([*objects.values()], world.scope, context)
     return report
 
 
@@ -190,9 +225,33 @@ def test_the_current_report_is_that_of_a_fresh_check(seed: int) -> None:
     world = World(scope)
     current = CurrentReport(world, CONTEXT, RULES, Selection())
     before: dict[Key, Json] = {}
+    context = CONTEXT
     for _ in range(_BATCHES):
         apply(world, before, cluster.objects)
-        compare(world, current, cluster.objects)
+        compare(world, current, cluster.objects, context)
+        default = ServerFacts(behaviour(context.behaviour.minor, gates(context.behaviour.minor, {})), gates_known=False)
+        assert current.needs_gates == decided_by_gates(audited([*cluster.objects.values()], scope, default))
         before = dict(cluster.objects)
+        if cluster.random.random() < _OTHER_SERVER:
+            context = cluster.random.choice(_SERVERS)
+            current.set_context(context)
         for _ in range(cluster.random.choice((1, 1, 2, 5, 20))):
             cluster.change()
+
+
+def test_a_claim_that_is_bound_to_another_volume_changes_what_is_advised() -> None:
+    workload = deployment("db", kind="StatefulSet", constraints=[constraint()])
+    workload["spec"]["volumeClaimTemplates"] = [{"metadata": {"name": "data"}}]
+    pods = [
+        pod_json(f"db-{ordinal}", node="a1", owner="StatefulSet/db", constraints=[constraint()]) for ordinal in range(3)
+    ]
+    anywhere = [claim_json(f"data-db-{ordinal}", "anywhere") for ordinal in range(3)]
+    in_zone_a = [claim_json(f"data-db-{ordinal}", "in-zone-a") for ordinal in range(3)]
+    volumes_read = [volume_json("anywhere"), volume_json("in-zone-a", requirement(ZONE, "In", "a"))]
+    reports = in_turn(
+        [node_json("a1"), node_json("b1"), workload, *pods, *anywhere, *volumes_read],
+        in_zone_a,
+        [volume_json("in-zone-a", requirement(ZONE, "Exists"))],
+    )
+    movable = ["kubectl delete pod" in report for report in reports]
+    assert movable == [True, False, True]

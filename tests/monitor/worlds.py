@@ -10,6 +10,9 @@ from tests.builders import HOSTNAME, ZONE, Json
 from tests.conformance.cases import Generator
 
 NAMESPACES: Final = ("default", "other", "third")
+_CLAIMS: Final = ("data", "shared")
+_CLAIM_NAMES: Final = (*_CLAIMS, *(f"data-w{workload}-{ordinal}" for workload in (1, 2) for ordinal in range(4)))
+_VOLUMES: Final = ("v1", "v2", "v3")
 _AMOUNTS: Final = ("100m", "500m", "1", "2")
 Key = tuple[str, str, str]
 """Kind, namespace and name of an object."""
@@ -34,6 +37,11 @@ class RandomCluster:
             self._add_node()
         for _ in range(self.random.randint(1, 5)):
             self._add_workload()
+        for name in _VOLUMES:
+            self._put_volume(name)
+        for namespace in NAMESPACES:
+            for name in _CLAIM_NAMES:
+                self._put_claim(namespace, name)
         for _ in range(self.random.randint(3, 25)):
             self._add_pod()
 
@@ -54,6 +62,9 @@ class RandomCluster:
             (1, self._add_node),
             (1, self._remove_node),
             (1, self._replace_template),
+            (3, self._change_claim),
+            (2, self._change_volume),
+            (1, self._remove_claim_or_volume),
         )
         self.random.choices([change for _, change in changes], [weight for weight, _ in changes])[0]()
 
@@ -92,6 +103,9 @@ class RandomCluster:
             spec["affinity"] = {**spec.get("affinity", {}), **required}
         if generator.chance(0.05):
             spec["restartPolicy"] = "Never"
+        if generator.chance(0.3):
+            claim = self.random.choice(_CLAIMS)
+            spec["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": claim}}]
         return {"metadata": {"labels": generator.labels()}, "spec": spec}
 
     def _add_node(self) -> None:
@@ -133,7 +147,10 @@ class RandomCluster:
             metadata["ownerReferences"] = [{"apiVersion": "apps/v1", "kind": kind, "name": "w1", "controller": True}]
         if self.generator.chance(0.1):
             metadata.setdefault("annotations", {})["kubectl-spread/ignore"] = "SPR3"
-        self._put({"apiVersion": "apps/v1", "kind": kind, "metadata": metadata, "spec": self._workload_spec(template)})
+        spec = self._workload_spec(template)
+        if kind == "StatefulSet" and self.generator.chance(0.5):
+            spec["volumeClaimTemplates"] = [{"metadata": {"name": "data"}}]
+        self._put({"apiVersion": "apps/v1", "kind": kind, "metadata": metadata, "spec": spec})
 
     def _workload_spec(self, template: Json) -> Json:
         return {
@@ -150,7 +167,7 @@ class RandomCluster:
         metadata = {**workload["metadata"]}
         if self.generator.chance(0.2):
             metadata.pop("ownerReferences", None)
-        self._put({**workload, "metadata": metadata, "spec": self._workload_spec(template)})
+        self._put({**workload, "metadata": metadata, "spec": {**workload["spec"], **self._workload_spec(template)}})
 
     def _remove_workload(self) -> None:
         workload = self._any("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet")
@@ -166,7 +183,9 @@ class RandomCluster:
 
     def _add_pod(self) -> None:
         owner = self._any("ReplicaSet", "StatefulSet", "DaemonSet") if self.generator.chance(0.8) else None
-        self._put(self._pod(self._name("p"), owner))
+        in_set = owner is not None and owner["kind"] == "StatefulSet"
+        name = f"{owner['metadata']['name']}-{self.random.randint(0, 4)}" if owner and in_set else self._name("p")
+        self._put(self._pod(name, owner))
 
     def _pod(self, name: str, owner: Json | None) -> Json:
         template = self.random.choice(self._templates) if owner is None else owner["spec"]["template"]
@@ -224,6 +243,37 @@ class RandomCluster:
         pod = self._any("Pod")
         if pod is not None:
             self._put(self._pod(pod["metadata"]["name"], None))
+
+    def _change_claim(self) -> None:
+        """Add a claim, or bind it to another volume."""
+        self._put_claim(self.random.choice(NAMESPACES), self.random.choice(_CLAIM_NAMES))
+
+    def _put_claim(self, namespace: str, name: str) -> None:
+        claim = {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "metadata": {"name": name, "namespace": namespace},
+        }
+        self._put({**claim, "spec": {"volumeName": self.random.choice((*_VOLUMES, ""))}})
+
+    def _change_volume(self) -> None:
+        """Add or change a volume."""
+        self._put_volume(self.random.choice(_VOLUMES))
+
+    def _put_volume(self, name: str) -> None:
+        """Store a volume, which some nodes may not reach."""
+        labels = {ZONE: self.random.choice(("a", "b", "a__b"))} if self.generator.chance(0.4) else {}
+        volume: Json = {"apiVersion": "v1", "kind": "PersistentVolume", "spec": {}}
+        if self.generator.chance(0.5):
+            expression = {"key": ZONE, "operator": "In", "values": [self.random.choice(("a", "b"))]}
+            terms = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
+            volume["spec"]["nodeAffinity"] = {"required": terms}
+        self._put({**volume, "metadata": {"name": name, "labels": labels}})
+
+    def _remove_claim_or_volume(self) -> None:
+        removed = self._any("PersistentVolumeClaim", "PersistentVolume")
+        if removed is not None:
+            self._remove(removed)
 
     def _touch(self) -> None:
         """Change a field that is not read."""

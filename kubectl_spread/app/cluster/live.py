@@ -17,15 +17,12 @@ from kubectl_spread.app.target_version import TargetVersion, target_for
 from kubectl_spread.audit.evaluation import affinity
 from kubectl_spread.audit.evaluation.evaluate import Audit, evaluate
 from kubectl_spread.audit.evaluation.volumes import Volumes
-from kubectl_spread.audit.merge.admission_check import AdmissionCheck, may_depend_on_merge
-from kubectl_spread.audit.merge.verdicts import GATED
 from kubectl_spread.audit.snapshot.scope import Scope, Target
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.audit.snapshot.templates import Refused
-from kubectl_spread.diagnosis import volumes
+from kubectl_spread.diagnosis import gates, volumes
 from kubectl_spread.errors import ForbiddenError, NotFoundError, UsageError
 from kubectl_spread.kube import features
-from kubectl_spread.kube.features import OLDEST_MINOR
 from kubectl_spread.report import model
 from kubectl_spread.sources.apiserver.cluster import LiveCluster
 from kubectl_spread.sources.apiserver.resources import (
@@ -43,8 +40,6 @@ _BETWEEN: Final = {"Deployment": "ReplicaSet", "CronJob": "Job"}
 """Maps a kind to that of the workloads between it and its pods."""
 UID_TIMEOUT: Final = 2.0
 """Seconds to wait, when everything else has been read, for the UID that identifies the cluster."""
-_ALL_LOCKED: Final = 33
-"""From this minor on, no gate that can still be switched changes how the scheduler counts by default."""
 
 
 def flags(parameters: Mapping[str, object]) -> ConnectionFlags:
@@ -58,15 +53,6 @@ def _may_own(kind: str, target: Target, snapshot: Snapshot) -> bool:
     if not target.kind:
         return all(pod.name != target.name for pod in snapshot.pods)
     return target.kind not in arguments.KINDS or _BETWEEN.get(target.kind) == kind
-
-
-def _refusals_depend(audit: Audit, target_version: TargetVersion) -> bool:
-    """Tell whether an API server with another merge would give another answer to a template."""
-    doubtful = [template for template in audit.templates if may_depend_on_merge(template)]
-    checks = [AdmissionCheck(merge) for merge in features.other_merges(target_version.minor, target_version.gates)]
-    return any(
-        audit.admission.template(template) != check.template(template) for template in doubtful for check in checks
-    )
 
 
 def pods_of(requests: Requests, scope: Scope) -> Snapshot:
@@ -279,26 +265,23 @@ class LiveRun:
     def _needs_gates(self, audit: Audit, target_version: TargetVersion) -> bool:
         if self._options.minor is not None:
             return False
-        if target_version.upgrade is not None:
-            return True
-        uncertain = any(GATED & row.verdicts.keys() for row in audit.rows)
-        may_differ = OLDEST_MINOR <= target_version.minor < _ALL_LOCKED
-        return may_differ or uncertain or _refusals_depend(audit, target_version)
+        decide_counts = gates.decide_counts(target_version.minor)
+        return target_version.upgrade is not None or decide_counts or gates.decide(audit)
 
     def _gates(self, minor: int) -> dict[str, bool] | None:
         """Return the API server's feature gates; None where its metrics may not be read or do not name them."""
-        gates = self._cluster.feature_gates()
-        if gates is None:
+        served = self._cluster.feature_gates()
+        if served is None:
             self._forbidden += 1
             self._notes.append("feature gates are assumed from the version: this user may not get /metrics")
             return None
-        missing = [gate for gate in features.merge_gates(minor) if gate not in gates]
+        missing = [gate for gate in features.merge_gates(minor) if gate not in served]
         if missing:
             self._notes.append(
                 f"feature gates are assumed from the version: /metrics of the API server does not name {missing[0]}"
             )
             return None
-        return gates
+        return served
 
     def _check_targets(self, snapshot: Snapshot, unread: set[str]) -> None:
         """Get each target that no pod led to, so that the API server itself reports a missing one."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -11,9 +12,10 @@ from kubectl_spread.kube.api import sparse
 from kubectl_spread.kube.api.sparse import SparsePod
 from kubectl_spread.kube.api.types import Message, Node, Object
 from kubectl_spread.kube.api.workloads import WorkloadObject
+from kubectl_spread.kube.scheduler.volumebinding import PersistentVolume, PersistentVolumeClaim
 from kubectl_spread.monitor.mirror import Mirror, ObjectName, StoredObjects
 from kubectl_spread.monitor.world import World
-from kubectl_spread.sources.apiserver.resources import NODES, PODS, SPARSE_PODS, WORKLOADS
+from kubectl_spread.sources.apiserver.resources import CLAIMS, NODES, PODS, SPARSE_PODS, VOLUMES, WORKLOADS
 from kubectl_spread.sources.apiserver.watch import WatchedCluster
 from kubectl_spread.sources.apiserver.watch_events import BOOKMARK, DELETED, WatchEvent
 from kubectl_spread.sources.decode.page import Page
@@ -88,7 +90,7 @@ class MirrorStore(Generic[T]):
 def mirrored(
     cluster: WatchedCluster, world: World, lock: threading.Lock, namespace: str | None
 ) -> Sequence[MirrorStore[Any]]:
-    """Read pods, nodes and workloads into a world, and keep it current from then on.
+    """Read pods, nodes, claims, volumes and workloads into a world, and keep it current from then on.
 
     Raises:
         ForbiddenError: The user may not list one of them.
@@ -97,7 +99,10 @@ def mirrored(
     pods, nodes = MirrorStore(pods_of(world), lock), MirrorStore(nodes_of(world), lock)
     cluster.keep(SPARSE_PODS, pods.begin, namespace, watched=PODS, field_selector=UNFINISHED)
     cluster.keep(NODES, nodes.begin)
-    stores: list[MirrorStore[Any]] = [pods, nodes]
+    claims, volumes = MirrorStore(claims_of(world), lock), MirrorStore(volumes_of(world), lock)
+    cluster.keep(CLAIMS, claims.begin, namespace)
+    cluster.keep(VOLUMES, volumes.begin)
+    stores: list[MirrorStore[Any]] = [pods, nodes, claims, volumes]
     for resource in WORKLOADS:
         store = MirrorStore(workloads_of(world, resource.kind), lock)
         cluster.keep(resource, store.begin, namespace)
@@ -114,6 +119,28 @@ def pods_of(world: World) -> MirroredResource[SparsePod]:
 def nodes_of(world: World) -> MirroredResource[Node]:
     """Return the nodes of a world."""
     target = StoredObjects(world.put_node, lambda name: world.remove_node(name.name), world.node_names)
+    return MirroredResource(target, _name_of, _same)
+
+
+def claims_of(world: World) -> MirroredResource[PersistentVolumeClaim]:
+    """Return the claims of a world."""
+    claims = world.claims
+    target = StoredObjects(
+        claims.put_claim,
+        lambda name: claims.remove_claim(*name),
+        lambda: itertools.starmap(ObjectName, claims.claim_names()),
+    )
+    return MirroredResource(target, _name_of, _same)
+
+
+def volumes_of(world: World) -> MirroredResource[PersistentVolume]:
+    """Return the volumes of a world."""
+    claims = world.claims
+    target = StoredObjects(
+        claims.put_volume,
+        lambda name: claims.remove_volume(name.name),
+        lambda: (ObjectName("", name) for name in claims.volume_names()),
+    )
     return MirroredResource(target, _name_of, _same)
 
 
