@@ -120,7 +120,7 @@ class _Churn:
                 self.world.remove_pod(namespace, name)
             else:
                 self.world.put_pod(sparse.alone(pod))
-        return len(self.current.refresh())
+        return len(self.current.refresh().evaluated)
 
 
 def _node(name: str, zone: str, **labels: str) -> Node:

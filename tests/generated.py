@@ -22,7 +22,7 @@ from kubectl_spread.render.sections.placing import replicas, waiting
 from kubectl_spread.render.sections.rollup import rollup
 from kubectl_spread.render.sections.terms import templates
 from kubectl_spread.render.terminal import Terminal
-from tests import answers, manual, rule_examples, schemas
+from tests import answers, manual, metrics, rule_examples, schemas
 from tests.render.uneven import crowded, uneven, unmade
 from tests.threads import cases
 
@@ -131,6 +131,7 @@ BLOCKS: Final[dict[str, dict[str, Callable[[], str]]]] = {
         "chart": lambda: answers.piped(f"helm {CHART}", RENDERED / "chart.yaml"),
         "kustomization": lambda: answers.kustomized(KUSTOMIZATION, RENDERED / "production.yaml"),
     },
+    "docs/metrics.md": {"metrics": metrics.tables},
     "docs/formats.md": {"alerts": lambda: source("docs/prometheus/alerts.yaml")},
     "docs/permissions.md": {"cluster": lambda: source("docs/rbac/cluster.yaml")},
     "docs/getting-started.md": {

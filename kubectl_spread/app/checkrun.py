@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Final, Literal
 
@@ -13,6 +14,7 @@ from kubectl_spread.app.options import CheckOptions
 from kubectl_spread.app.target_version import TargetVersion
 from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.snapshot.scope import Scope, Target
+from kubectl_spread.diagnosis.running_pods import RunningPods, running_pods
 from kubectl_spread.phrases import plural
 from kubectl_spread.report import model, projections
 from kubectl_spread.rules import RULES, engine
@@ -109,6 +111,10 @@ class CheckRun(msgspec.Struct):
         return engine.complete(
             self.audit, cluster, RULES, options.selection, self.skipped, baseline=baseline, flags=flags
         )
+
+    def running_pods(self) -> Iterable[RunningPods]:
+        """Return the running pods of each workload with replicas."""
+        return running_pods(self.audit)
 
     def positions(self, namespace: str, target: Target) -> list[str]:
         """Return the positions of the manifests of one object, if it has several."""

@@ -144,7 +144,11 @@ def check(
             text = ""
         else:
             layout = layout_of(run, destination.form)
-            text = _table(report, layout, destination, color) if layout else formats.render(report, destination.form)
+            text = (
+                _table(report, layout, destination, color)
+                if layout
+                else formats.render(report, destination.form, run.running_pods)
+            )
         formats.write(text, destination.file)
     if run.problems:
         context.exit(_UNANSWERED)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -13,6 +13,9 @@ from kubectl_spread.app.output_files import Output
 from kubectl_spread.cli import output
 from kubectl_spread.report.model import Report
 from kubectl_spread.suggestions import did_you_mean
+
+if TYPE_CHECKING:
+    from kubectl_spread.diagnosis.running_pods import RunningPods
 
 TABLE: Final = "table"
 WIDE: Final = "wide"
@@ -28,13 +31,13 @@ _RENDERERS: Final = {
     "junit": "ci.junit:junit",
     "markdown": "markdown:markdown",
     "name": "structured:names",
-    "openmetrics": "openmetrics:openmetrics",
     "openreports": "ci.openreports:openreports",
     "sarif": "ci.sarif:sarif",
     "yaml": "structured:yaml",
 }
 """Maps a format to its module in ``kubectl_spread.render`` and the function in it that renders a report."""
-NAMES: Final = tuple(sorted((TABLE, WIDE, *_RENDERERS)))
+_METRICS: Final = "openmetrics"
+NAMES: Final = tuple(sorted((TABLE, WIDE, _METRICS, *_RENDERERS)))
 NAMES_FOR_DOMAINS: Final = ("csv", "html", "json", TABLE, WIDE, "yaml")
 """The formats of ``domains``."""
 
@@ -59,8 +62,18 @@ def _parsed(value: str, names: Sequence[str]) -> Output:
     return Output(form, file or None)
 
 
-def render(report: Report, form: str) -> str:
-    """Return a report in a format other than a table; the module of the format is imported only now."""
+def render(report: Report, form: str, running: Callable[[], Iterable[RunningPods]] = tuple) -> str:
+    """Return a report in a format other than a table; the module of the format is imported only now.
+
+    Args:
+        report: The report.
+        form: The format.
+        running: Returns the running pods of each workload, which are only in metrics.
+    """
+    if form == _METRICS:
+        from kubectl_spread.render.openmetrics import exposition  # noqa: PLC0415 - as other formats
+
+        return exposition.text(report, running())
     module, _, function = _RENDERERS[form].partition(":")
     text: str = getattr(import_module(f"kubectl_spread.render.{module}"), function)(report)
     return text

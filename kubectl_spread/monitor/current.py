@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -16,6 +16,7 @@ from kubectl_spread.audit.snapshot.capacity import NodeCapacity
 from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.diagnosis import gates
+from kubectl_spread.diagnosis.running_pods import running_pods
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeSets
@@ -35,6 +36,18 @@ _NO_CLUSTER: Final = model.Cluster(
 """The cluster in the parts of a report."""
 
 
+class Refreshed(NamedTuple):
+    """The counting groups that a refresh changed.
+
+    Attributes:
+        evaluated: The groups that were evaluated, each with its new part.
+        gone: The groups that no longer exist.
+    """
+
+    evaluated: Sequence[CountingGroup]
+    gone: Sequence[CountingGroup]
+
+
 class CurrentReport:
     """The report of a world; ``refresh`` brings it up to date."""
 
@@ -50,16 +63,20 @@ class CurrentReport:
         self._groups_of_region: dict[frozenset[str], list[CountingGroup]] = {}
         self._group_of: dict[ObjectRef, CountingGroup] = {}
         self._outdated: dict[CountingGroup, None] = {}
+        self._evaluated: dict[CountingGroup, None] = {}
+        self._gone: list[CountingGroup] = []
 
-    def refresh(self) -> Sequence[CountingGroup]:
+    def refresh(self) -> Refreshed:
         """Evaluate the groups that changes concern, and return them; afterwards the report is that of the world."""
         self._find_outdated()
-        evaluated = list(self._outdated)
-        for group in evaluated:
-            group.part = self._evaluate(group)
-            # If an evaluation fails, the next call continues with this group.
+        for group in list(self._outdated):
+            self._evaluate(group)
+            # If an evaluation fails, the next call continues with this group, and returns also those before it.
             del self._outdated[group]
-        return evaluated
+            self._evaluated[group] = None
+        refreshed = Refreshed([*self._evaluated], self._gone)
+        self._evaluated, self._gone = {}, []
+        return refreshed
 
     def _find_outdated(self) -> None:
         """Take the changes of the world as groups to evaluate."""
@@ -79,6 +96,10 @@ class CurrentReport:
     def report(self, cluster: model.Cluster) -> model.Report:
         """Return the complete report as of the last ``refresh``."""
         return merged([group.part for group in self._groups() if group.part is not None], cluster, self._world.skipped)
+
+    def summary(self) -> model.Summary:
+        """Return the totals of the report as of the last ``refresh``."""
+        return _summary([group.part.summary for group in self._groups() if group.part is not None], self._world.skipped)
 
     @property
     def needs_gates(self) -> bool:
@@ -112,6 +133,8 @@ class CurrentReport:
         for group in earlier.values():
             self._forget(group)
             self._outdated.pop(group, None)
+            self._evaluated.pop(group, None)
+            self._gone.append(group)
             for workload in group.workloads:
                 del self._group_of[workload]
         self._group_of.update((workload, group) for group in new for workload in group.workloads)
@@ -152,17 +175,17 @@ class CurrentReport:
         self._world.capacity.forget(group)
         self._world.claims.forget(group)
 
-    def _evaluate(self, group: CountingGroup) -> model.Report | None:
-        """Return the part of a group; None if nothing of it is in scope."""
+    def _evaluate(self, group: CountingGroup) -> None:
+        """Give a group the result of its evaluation; none if nothing of it is in scope."""
         world = self._world
         self._forget(group)
         snapshot = GroupSnapshot(world, group)
         if not (snapshot.pods or snapshot.templates):
-            group.needs_gates = False
-            return None
+            group.part, group.running_pods, group.needs_gates = None, (), False
+            return
         audit = evaluate(snapshot, self._context, nodes=world.nodes_known)
-        group.needs_gates = gates.decide(audit)
-        return engine.complete(audit, _NO_CLUSTER, self._rules, self._selection, {})
+        group.part = engine.complete(audit, _NO_CLUSTER, self._rules, self._selection, {})
+        group.running_pods, group.needs_gates = tuple(running_pods(audit)), gates.decide(audit)
 
 
 class GroupSnapshot(Snapshot):

@@ -17,6 +17,7 @@ from kubectl_spread.audit.snapshot.digests import digest
 from kubectl_spread.audit.snapshot.labelled import Labelled
 from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.audit.snapshot.templates import PRESUMED
+from kubectl_spread.diagnosis.running_pods import RunningPods
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import LabelSelector
@@ -32,11 +33,13 @@ class CountingGroup(msgspec.Struct, eq=False):
     Attributes:
         workloads: The workloads.
         part: Their part of the report; None where nothing of them is in scope.
+        running_pods: The running pods of the workloads that have replicas.
         needs_gates: Whether the part depends on feature gates that the version of the API server does not decide.
     """
 
     workloads: frozenset[ObjectRef]
     part: model.Report | None = None
+    running_pods: tuple[RunningPods, ...] = ()
     needs_gates: bool = False
 
 

@@ -100,8 +100,9 @@ def stored(scraped: Prometheus, job: str) -> dict[frozenset[tuple[str, str]], fl
 
 
 def test_a_query_returns_the_skewed_constraint(scraped: Prometheus) -> None:
-    scraped.wait_until(lambda: scraped.query('kube_spread_skew{job="/sample/text"}'))
-    (above,) = scraped.query('kube_spread_skew{job="/sample/text"} > kube_spread_max_skew')
+    skew = 'kube_spread_constraint_skew{job="/sample/text"}'
+    scraped.wait_until(lambda: scraped.query(skew))
+    (above,) = scraped.query(f"{skew} > kube_spread_constraint_max_skew")
     assert (above["metric"]["namespace"], above["metric"]["workload"], above["value"][1]) == ("shop", "api", "2")
 
 

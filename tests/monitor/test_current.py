@@ -188,7 +188,7 @@ def test_conditions_of_a_node_change_nothing_and_its_resources_only_what_depends
     current.refresh()
     node = next(manifest for (kind, _, _), manifest in cluster.objects.items() if kind == "Node")
     put(world, {**node, "status": {**node.get("status", {}), "conditions": [{"type": "Ready", "status": "False"}]}})
-    assert not current.refresh()
+    assert current.refresh() == ([], [])
 
 
 class Failing(World):

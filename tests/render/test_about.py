@@ -19,7 +19,6 @@ from kubectl_spread.render.ci.github import github
 from kubectl_spread.render.ci.junit import junit
 from kubectl_spread.render.ci.openreports import openreports
 from kubectl_spread.render.markdown import markdown
-from kubectl_spread.render.openmetrics import openmetrics
 from kubectl_spread.render.screen import table
 from kubectl_spread.render.screen.table import Layout
 from kubectl_spread.render.terminal import Terminal
@@ -219,7 +218,7 @@ def test_metrics_have_the_identity_of_the_cluster() -> None:
     report = identified.several()
     ((labels, value),) = (
         (dict(labels), value)
-        for (name, labels), value in test_openmetrics.parsed(openmetrics(report)).items()
+        for (name, labels), value in test_openmetrics.parsed(test_openmetrics.openmetrics(report)).items()
         if name == "kube_spread_info"
     )
     assert value == 1
@@ -228,7 +227,7 @@ def test_metrics_have_the_identity_of_the_cluster() -> None:
         "cluster_name": "eu-1",
         "cluster_uid": UID,
         "server_version": "1.37.1",
-        "judged_as": "1.37",
+        "evaluated_as": "1.37",
         "version_source": "live",
         "nodes": "listed",
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cache
+from typing import Final
 
 import msgspec
 import pytest
@@ -14,7 +15,8 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
 from kubectl_spread.render import words
-from kubectl_spread.render.openmetrics import MOST_DOMAINS, openmetrics
+from kubectl_spread.render.openmetrics import exposition
+from kubectl_spread.render.openmetrics.families import MOST_DOMAINS
 from kubectl_spread.report.model import Report
 from tests.audits import audit, reported
 from tests.builders import ZONE, constraint, node_json, pod_json
@@ -24,14 +26,13 @@ from tests.render.test_render import GOLDEN, REPORTS, hostile, several, without_
 Labels = frozenset[tuple[str, str]]
 Series = dict[tuple[str, Labels], float]
 PARSERS: list[Callable[[str], Iterable[Metric]]] = [parse_text, parse_openmetrics]
-WEB_ZONE = {
-    "namespace": "default",
-    "workload_kind": "Deployment",
-    "workload": "web",
-    "path": "spec.topologySpreadConstraints[0]",
-    "topology_key": ZONE,
-    "when_unsatisfiable": "DoNotSchedule",
-}
+WEB: Final = {"namespace": "default", "workload": "web", "workload_type": "deployment"}
+WEB_ZONE: Final = {**WEB, "path": "spec.topologySpreadConstraints[0]", "topology_key": ZONE}
+
+
+def openmetrics(report: Report) -> str:
+    """Return the metrics of a report whose nodes are not known."""
+    return exposition.text(report, ())
 
 
 def parsed(text: str, parse: Callable[[str], Iterable[Metric]] = parse_openmetrics) -> Series:
@@ -75,37 +76,57 @@ def test_reports_match_their_golden_files(cluster: str, golden: Golden) -> None:
 def test_rows_of_one_constraint_share_their_series() -> None:
     """The counts are those of the row furthest above its maxSkew, so that a rollout begins no new series."""
     report = with_findings()
-    counted = {name: of(report, name, **WEB_ZONE) for name in ("skew", "max_skew", "domains", "min_match", "max_match")}
-    assert counted == {"skew": 2, "max_skew": 1, "domains": 2, "min_match": 1, "max_match": 3}
-    assert (of(report, "pods", **WEB_ZONE), of(report, "pending_pods", **WEB_ZONE)) == (6, 1)
-    assert by(report, "domain_pods", "domain", **WEB_ZONE) == {"a": 3, "b": 1}
-    assert by(report, "verdict_pods", "verdict", **WEB_ZONE) == {"stale-label": 1, "merged": 5}
+    names = ("skew", "max_skew", "eligible_domains", "global_minimum", "allowed_domains", "pods", "pending_pods")
+    assert {name: of(report, f"constraint_{name}", **WEB_ZONE) for name in names} == {
+        "skew": 2,
+        "max_skew": 1,
+        "eligible_domains": 2,
+        "global_minimum": 1,
+        "allowed_domains": 1,
+        "pods": 6,
+        "pending_pods": 1,
+    }
+    assert by(report, "constraint_domain_pods", "domain", **WEB_ZONE) == {"a": 3, "b": 1}
+    assert by(report, "pods", "verdict", **WEB_ZONE) == {"stale-label": 1, "merged": 5}
+
+
+def test_fields_of_a_constraint_are_labels_of_one_series() -> None:
+    fields = {
+        "when_unsatisfiable": "DoNotSchedule",
+        "max_skew": "1",
+        "min_domains": "1",
+        "node_affinity_policy": "Honor",
+        "node_taints_policy": "Ignore",
+    }
+    assert of(with_findings(), "constraint_info", **WEB_ZONE, **fields) == 1
 
 
 def test_findings_and_totals_have_series() -> None:
     report = with_findings()
-    assert by(report, "findings", "code", severity="error", namespace="default", name="blocked") == {"SPR303": 1}
-    assert by(report, "severity_findings", "severity") == {"error": 1, "warning": 3, "info": 2}
+    assert by(report, "finding", "code", severity="error") == {"SPR303": 1}
+    assert of(report, "finding", **WEB, code="SPR303", severity="error") == 1
+    assert by(report, "findings", "severity") == {"error": 1, "warning": 3, "info": 2}
     assert by(report, "skipped_objects", "reason") == {"finished": 1}
-    assert (of(report, "judged_pods"), of(report, "constraint_rows"), of(report, "nodes")) == (9, 5, 4)
+    assert (of(report, "evaluated_pods"), of(report, "constraints"), of(report, "nodes")) == (9, 5, 4)
 
 
 def test_counts_that_do_not_apply_have_no_series() -> None:
     """Affinity terms have only pods and verdicts. Without nodes, a constraint has its maxSkew."""
-    anti = by(with_findings(), "verdict_pods", "verdict", workload="api")
+    anti = by(with_findings(), "pods", "verdict", workload="api")
     assert anti == {"late-label": 2}
-    assert by(with_findings(), "max_skew", "path", workload="api") == {}
+    assert by(with_findings(), "constraint_max_skew", "path", workload="api") == {}
     report = reported(without_nodes())
-    assert (of(report, "skew", **WEB_ZONE), of(report, "domains", **WEB_ZONE)) == (None, None)
-    assert of(report, "max_skew", **WEB_ZONE) == 1
+    counts = ("constraint_skew", "constraint_eligible_domains", "constraint_allowed_domains")
+    assert [of(report, name, **WEB_ZONE) for name in counts] == [None, None, None]
+    assert of(report, "constraint_max_skew", **WEB_ZONE) == 1
 
 
 def test_inferred_skew_is_marked() -> None:
     labels = {"app": "web", ZONE: "a"}
     pod = pod_json("web-0", node="n", labels=labels, constraints=[constraint()], owner="Deployment/web")
     report = reported(audit(pod, nodes="inferred"))
-    assert (of(report, "lower_bound", **WEB_ZONE), of(report, "skew", **WEB_ZONE)) == (1, 0)
-    assert of(with_findings(), "lower_bound", **WEB_ZONE) is None
+    assert (of(report, "constraint_lower_bound", **WEB_ZONE), of(report, "constraint_skew", **WEB_ZONE)) == (1, 0)
+    assert of(with_findings(), "constraint_lower_bound", **WEB_ZONE) is None
 
 
 @pytest.mark.parametrize("number", [MOST_DOMAINS, MOST_DOMAINS + 1])
@@ -113,9 +134,8 @@ def test_constraints_with_many_domains_have_no_series_for_them(number: int) -> N
     nodes = [node_json(f"n{index}", labels={ZONE: f"z{index}"}) for index in range(number)]
     pod = pod_json("web-0", node="n0", constraints=[constraint()], owner="Deployment/web")
     report = reported(audit(pod, *nodes))
-    assert of(report, "domains", **WEB_ZONE) == number
-    assert (of(report, "min_match", **WEB_ZONE), of(report, "max_match", **WEB_ZONE)) == (0, 1)
-    assert len(by(report, "domain_pods", "domain", **WEB_ZONE)) == (number if number == MOST_DOMAINS else 0)
+    assert of(report, "constraint_eligible_domains", **WEB_ZONE) == number
+    assert len(by(report, "constraint_domain_pods", "domain", **WEB_ZONE)) == (number if number == MOST_DOMAINS else 0)
 
 
 @given(st.text())
@@ -123,14 +143,18 @@ def test_label_values_arrive_escaped(value: str) -> None:
     row = msgspec.structs.replace(with_findings().constraints[0], topology_key=value)
     text = openmetrics(msgspec.structs.replace(with_findings(), constraints=[row]))
     for parse in PARSERS:
-        keys = {dict(labels)["topology_key"] for name, labels in parsed(text, parse) if name == "kube_spread_pods"}
+        keys = {
+            dict(labels)["topology_key"]
+            for name, labels in parsed(text, parse)
+            if name == "kube_spread_constraint_pods"
+        }
         assert keys == {words.safe(value)}
 
 
 def test_texts_that_become_alike_share_a_series() -> None:
     pods = [pod_json(f"p-{node}", node=node, constraints=[constraint()], owner="Deployment/web") for node in "ab"]
     nodes = [node_json("a", labels={ZONE: "\x07"}), node_json("b", labels={ZONE: "\\x07"})]
-    assert by(reported(audit(*pods, *nodes)), "domain_pods", "domain", **WEB_ZONE) == {"\\x07": 2}
+    assert by(reported(audit(*pods, *nodes)), "constraint_domain_pods", "domain", **WEB_ZONE) == {"\\x07": 2}
 
 
 def test_names_of_a_hostile_cluster_are_escaped() -> None:
