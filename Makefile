@@ -7,7 +7,7 @@ N := 2000
 CORE := tests/kube tests/audit tests/rules tests/render tests/merge
 AXE := tests/browser/node_modules/axe-core/axe.min.js
 
-.PHONY: demo test fast dist test-install lock lint types imports unit workflows browser growth screenshot e2e conformance control-plane cluster docs golden sample clean
+.PHONY: demo test fast dist test-install lock lint types imports unit workflows browser growth screenshot e2e conformance control-plane cluster docs mixin golden sample clean
 
 demo: $(VENV)/installed ## show check and explain on the sample cluster
 	$(BIN)/kubectl-spread check -f $(SAMPLE) --server-version 1.37 || test $$? -eq 1
@@ -67,6 +67,9 @@ cluster: $(VENV)/developed ## leave a real control plane running, to try things
 
 docs: $(VENV)/developed ## write the pages that code can write
 	$(BIN)/python -m tests.generated
+
+mixin: $(VENV)/developed ## write the alerts and the dashboard of the mixin; needs Go
+	$(BIN)/python -m tests.mixin.rendering
 
 golden: $(VENV)/developed ## rewrite what tests compare; review the difference
 	$(BIN)/pytest --quiet --update-golden

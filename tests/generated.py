@@ -23,6 +23,7 @@ from kubectl_spread.render.sections.rollup import rollup
 from kubectl_spread.render.sections.terms import templates
 from kubectl_spread.render.terminal import Terminal
 from tests import answers, manual, metrics, rule_examples, schemas
+from tests.mixin import dashboard
 from tests.render.uneven import crowded, uneven, unmade
 from tests.threads import cases
 
@@ -111,6 +112,7 @@ def _helps() -> Iterator[tuple[str, str]]:
 PAGES: Final[dict[str, Callable[[], str]]] = {
     # docs/rules.md has these examples.
     rule_examples.PATH: rule_examples.text,
+    dashboard.PATH: dashboard.text,
     "docs/rules.md": rules_page,
     "docs/cli.md": cli_page,
     "docs/threads.md": cases.page,
@@ -132,7 +134,6 @@ BLOCKS: Final[dict[str, dict[str, Callable[[], str]]]] = {
         "kustomization": lambda: answers.kustomized(KUSTOMIZATION, RENDERED / "production.yaml"),
     },
     "docs/metrics.md": {"metrics": metrics.tables},
-    "docs/formats.md": {"alerts": lambda: source("docs/prometheus/alerts.yaml")},
     "docs/permissions.md": {"cluster": lambda: source("docs/rbac/cluster.yaml")},
     "docs/getting-started.md": {
         "check": lambda: answers.on_terminal(*CHECK),

@@ -62,6 +62,8 @@ PAGES: Final = (
     "release/*.yaml",
     "docs/**/*.md",
     "docs/**/*.yaml",
+    "mixin/*.libsonnet",
+    "mixin/tests.yaml",
     *(f"kubectl_spread/**/*.{ending}" for ending in ("html", "js", "css", "json")),
 )
 PYTHON: Final = ("kubectl_spread", "release", "benchmarks", "tests")

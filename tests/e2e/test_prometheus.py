@@ -5,16 +5,14 @@ None of these tests needs a control plane.
 
 from __future__ import annotations
 
-import json
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families as parse
 
-from tests.builders import Json
 from tests.commands import SPREAD
 from tests.e2e import consumers
 from tests.e2e.consumers import Page, Prometheus
@@ -23,20 +21,11 @@ from tests.generated import ROOT
 pytestmark = pytest.mark.e2e
 
 GOLDEN: Final = ROOT / "tests/render/golden"
-RULES: Final = ROOT / "docs/prometheus/alerts.yaml"
 TYPES: Final = {
     "text": "text/plain; version=0.0.4; charset=utf-8",
     "openmetrics": "application/openmetrics-text; version=1.0.0; charset=utf-8",
 }
 """The content types by which Prometheus chooses one of its two parsers."""
-PLACE: Final = {
-    "namespace": "shop",
-    "workload_kind": "Deployment",
-    "workload": "web",
-    "path": "spec.topologySpreadConstraints[0]",
-    "topology_key": "zone",
-    "when_unsatisfiable": "DoNotSchedule",
-}
 
 
 def written(directory: Path) -> Path:
@@ -121,42 +110,3 @@ def test_node_exporter_reads_the_file(tmp_path: Path, source: str) -> None:
     for family in parse(target.read_text(encoding="utf-8")):
         values = {frozenset(sample.labels.items()): sample.value for sample in family.samples}
         assert {frozenset(sample.labels.items()): sample.value for sample in served[family.name].samples} == values
-
-
-def test_the_documented_alerts_are_rules() -> None:
-    assert "3 rules found" in consumers.promtool("check", "rules", str(RULES))
-
-
-def test_the_documented_alerts_fire(tmp_path: Path) -> None:
-    """They fire on a lasting skew, on an error and on an old file, and not earlier."""
-    labels = ",".join(f'{name}="{text}"' for name, text in PLACE.items())
-    finding = {"code": "SPR303", "name": "blocked", "namespace": "shop"}
-    file = {"file": "/var/lib/kubectl_spread.prom", "instance": "n"}
-    values = {
-        f"kube_spread_skew{{{labels}}}": "2x120",
-        f"kube_spread_max_skew{{{labels}}}": "1x120",
-        'kube_spread_findings{code="SPR303",name="blocked",namespace="shop",severity="error"}': "1x120",
-        'node_textfile_mtime_seconds{file="/var/lib/kubectl_spread.prom",instance="n"}': "0x120",
-    }
-    alerts = {
-        "PodsNotSpread": alert(
-            PLACE, "web in shop has skew 2 over zone", description="kubectl spread explain Deployment/web -n shop"
-        ),
-        "SpreadErrors": alert(finding, "SPR303 blocked in shop"),
-        "SpreadNotChecked": alert(file, "kubectl_spread.prom on n was not written for an hour"),
-    }
-    cases: list[Json] = [{"eval_time": "5m", "alertname": name, "exp_alerts": []} for name in alerts]
-    cases += [{"eval_time": "90m", "alertname": name, "exp_alerts": [expected]} for name, expected in alerts.items()]
-    series = [{"series": name, "values": value} for name, value in values.items()]
-    test = {"interval": "1m", "input_series": series, "alert_rule_test": cases}
-    path = tmp_path / "test.json"
-    path.write_text(json.dumps({"rule_files": [str(RULES)], "tests": [test]}), encoding="utf-8")
-    assert "SUCCESS" in consumers.promtool("test", "rules", str(path))
-
-
-def alert(labels: Mapping[str, str], summary: str, **annotations: str) -> Json:
-    """Return an expected alert."""
-    return {
-        "exp_labels": {**labels, "severity": "warning"},
-        "exp_annotations": {"summary": summary, **annotations},
-    }

@@ -1,0 +1,3 @@
+(import 'config.libsonnet') +
+(import 'alerts.libsonnet') +
+(import 'dashboards.libsonnet')

@@ -1,0 +1,1 @@
+"""The mixin: alerts and the dashboard of the monitor."""

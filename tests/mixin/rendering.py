@@ -1,0 +1,53 @@
+"""The mixin as Prometheus and Grafana read it; run as a module it writes ``mixin/rendered`` (``make mixin``)."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from typing import Any, Final
+
+from tests.e2e import peers
+from tests.generated import ROOT
+
+_JSONNET: Final = ("github.com/google/go-jsonnet", "v0.22.0", "cmd/jsonnet")
+_MIXIN: Final = ROOT / "mixin"
+ALERTS: Final = _MIXIN / "rendered" / "alerts.yaml"
+DASHBOARD: Final = _MIXIN / "rendered" / "dashboard.json"
+TESTS: Final = _MIXIN / "tests.yaml"
+
+
+def alerts(**settings: str) -> str:
+    """Return the rules as YAML, with other values of some settings."""
+    return _evaluated(f"std.manifestYamlDoc({_mixin(settings)}.prometheusAlerts, quote_keys=false)", "--string")
+
+
+def dashboard(**settings: str) -> str:
+    """Return the dashboard as JSON, with other values of some settings."""
+    return _evaluated(f"{_mixin(settings)}.grafanaDashboards['kubectl-spread.json']")
+
+
+RENDERED: Final[dict[str, Callable[[], str]]] = {ALERTS.name: alerts, DASHBOARD.name: dashboard}
+"""Each file of ``mixin/rendered``, and its text now."""
+
+
+def _mixin(settings: dict[str, Any]) -> str:
+    return f"((import 'mixin.libsonnet') + {{ _config+:: {json.dumps(settings)} }})"
+
+
+def _evaluated(expression: str, *flags: str) -> str:
+    """Return what jsonnet, built from its Go module, prints for an expression."""
+    command = [str(peers.binary(*_JSONNET)), *flags, "--exec", expression]
+    completed = subprocess.run(command, cwd=_MIXIN, check=False, capture_output=True, text=True)
+    assert completed.returncode == 0, completed.stderr
+    return completed.stdout
+
+
+def main() -> None:
+    """Write every file."""
+    for name, render in RENDERED.items():
+        (_MIXIN / "rendered" / name).write_text(render(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
