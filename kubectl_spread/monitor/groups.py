@@ -7,8 +7,9 @@ answers that the evaluation of the whole cluster gives for its workloads.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from typing import Generic, NamedTuple, TypeVar
+from typing import Final, Generic, NamedTuple, TypeVar
 
 import msgspec
 
@@ -25,6 +26,8 @@ from kubectl_spread.monitor.namespaces import NamespaceContent
 from kubectl_spread.report import model
 
 _T = TypeVar("_T", bound=Hashable)
+_PLAIN: Final = re.compile(r"[A-Za-z0-9.-]{1,253}")
+"""The kinds and names that Kubernetes itself lets an object have, at least; labels in metrics have them as they are."""
 
 
 class CountingGroup(msgspec.Struct, eq=False):
@@ -144,6 +147,8 @@ def groups(region: Mapping[str, NamespaceContent], reaches: Reaches) -> Iterable
         for workload in content.workloads():
             workloads.first(workload)
         workloads.join(_bare_with_terms(content))
+        for sharing in _sharing_series(content):
+            workloads.join(sharing)
         for reach, reaching in _reaching(namespace, content, reaches):
             selected = links.selected(reach)
             if selected:
@@ -156,6 +161,19 @@ def _bare_with_terms(content: NamespaceContent) -> Iterator[ObjectRef]:
     for pod_class in content.classes:
         if pod_class.owner is None and pod_class.terms:
             yield from content.of_class(pod_class)
+
+
+def _sharing_series(content: NamespaceContent) -> Iterable[list[ObjectRef]]:
+    """Return the workloads in sets whose labels in metrics may be equal.
+
+    An owner reference may have any kind and name, so kinds may differ only in case. Names that a label has only
+    escaped or shortened are all in one set.
+    """
+    sharing: dict[tuple[str, str], list[ObjectRef]] = {}
+    for workload in content.workloads():
+        plain = _PLAIN.fullmatch(workload.kind) and _PLAIN.fullmatch(workload.name)
+        sharing.setdefault((workload.kind.lower(), workload.name) if plain else ("", ""), []).append(workload)
+    return sharing.values()
 
 
 def _reaching(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 import pytest
@@ -16,6 +17,7 @@ from kubectl_spread.audit.merge.verdicts import ServerFacts
 from kubectl_spread.audit.snapshot.scope import Scope
 from kubectl_spread.diagnosis import volumes
 from kubectl_spread.diagnosis.gates import decide as decided_by_gates
+from kubectl_spread.diagnosis.running_pods import running_pods
 from kubectl_spread.kube.api import sparse
 from kubectl_spread.kube.api.workloads import KINDS
 from kubectl_spread.kube.features import Behaviour, Gate, behaviour, gates
@@ -24,6 +26,8 @@ from kubectl_spread.kube.scheduler.volumebinding import PersistentVolume, Persis
 from kubectl_spread.monitor.current import CurrentReport
 from kubectl_spread.monitor.world import World
 from kubectl_spread.render import structured
+from kubectl_spread.render.openmetrics import exposition
+from kubectl_spread.render.openmetrics.exposition import Exposition
 from kubectl_spread.report import model
 from kubectl_spread.rules import RULES
 from kubectl_spread.rules.engine import Selection, complete
@@ -70,10 +74,38 @@ _SCOPES: Final = (
 )
 
 
-def fresh(objects: list[Json], scope: Scope, context: ServerFacts = CONTEXT) -> str:
+class Printed(NamedTuple):
+    """A report as JSON, and its metrics as lines in an order of their own."""
+
+    json: str
+    metrics: list[str]
+
+
+class Monitor:
+    """A world with its current report and its metrics."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.current = CurrentReport(world, CONTEXT, RULES, Selection())
+        self._exposition = Exposition()
+
+    def printed(self) -> Printed:
+        """Return the refreshed report; the metrics of the groups that were not evaluated are those of before."""
+        refreshed = self.current.refresh()
+        for group in refreshed.gone:
+            self._exposition.remove(group)
+        for group in refreshed.evaluated:
+            self._exposition.put(group, group.part, group.running_pods)
+        page = self._exposition.publish(CLUSTER, self.current.summary())
+        body = gzip.decompress(b"".join(page.compressed(openmetrics=True)))
+        return Printed(structured.json(self.current.report(CLUSTER)), sorted(body.decode().splitlines()))
+
+
+def fresh(objects: list[Json], scope: Scope, context: ServerFacts = CONTEXT) -> Printed:
     """Return the report of a check that reads all objects."""
     audit = audited(objects, scope, context)
-    return structured.json(complete(audit, CLUSTER, RULES, Selection(), audit.snapshot.skipped))
+    report = complete(audit, CLUSTER, RULES, Selection(), audit.snapshot.skipped)
+    return Printed(structured.json(report), sorted(exposition.text(report, running_pods(audit)).splitlines()))
 
 
 def audited(objects: list[Json], scope: Scope, context: ServerFacts) -> Audit:
@@ -122,24 +154,23 @@ def put(world: World, manifest: Json) -> None:
             world.put_workload(kind, decode(manifest, KINDS["apps", kind]))
 
 
-def compare(world: World, current: CurrentReport, objects: dict[Key, Json], context: ServerFacts = CONTEXT) -> str:
-    """Return the refreshed report, which is that of a fresh check."""
-    current.refresh()
-    report = structured.json(current.report(CLUSTER))
-    assert report == fresh([*objects.values()], world.scope, context)
-    return report
+def compare(monitor: Monitor, objects: dict[Key, Json], context: ServerFacts = CONTEXT) -> str:
+    """Return the refreshed report, which is that of a fresh check, as are its metrics."""
+    printed = monitor.printed()
+    assert printed == fresh([*objects.values()], monitor.world.scope, context)
+    return printed.json
 
 
 def in_turn(*changes: list[Json]) -> list[str]:
     """Return the report after each change, which adds objects or replaces those of the same name."""
     world = World(Scope())
-    current = CurrentReport(world, CONTEXT, RULES, Selection())
+    monitor = Monitor(world)
     before: dict[Key, Json] = {}
     reports = []
     for manifests in changes:
         after = {**before, **{key_of(manifest): manifest for manifest in manifests}}
         apply(world, before, after)
-        reports.append(compare(world, current, after))
+        reports.append(compare(monitor, after))
         before = after
     return reports
 
@@ -180,6 +211,16 @@ def test_a_pod_that_selects_namespaces_makes_all_answers_uncertain() -> None:
     assert json.loads(before)["findings"] != json.loads(after)["findings"]
 
 
+def test_workloads_with_equal_labels_share_their_series() -> None:
+    """An owner reference may have any kind and name."""
+    owners = ("Web/web", "WEB/web", "Web/\x07", "Web/\\x07", f"Web/{'a' * 400}", f"Web/{'a' * 400}b")
+    pods = [
+        pod_json(f"p{number}", node="a1", labels={"app": str(number)}, constraints=[constraint()], owner=owner)
+        for number, owner in enumerate(owners)
+    ]
+    in_turn([node_json("a1"), *pods])
+
+
 def test_conditions_of_a_node_change_nothing_and_its_resources_only_what_depends_on_them() -> None:
     cluster = RandomCluster(7, far=False)
     world = World(Scope())
@@ -205,7 +246,7 @@ class Failing(World):
 
 def test_what_failed_is_evaluated_again() -> None:
     world = Failing(Scope())
-    current = CurrentReport(world, CONTEXT, RULES, Selection())
+    monitor = Monitor(world)
     node = node_json("a1")
     objects = {key_of(node): node}
     for name in ("web", "api"):
@@ -214,8 +255,8 @@ def test_what_failed_is_evaluated_again() -> None:
         objects[key_of(manifest)] = manifest
     apply(world, {}, objects)
     with pytest.raises(RuntimeError):
-        current.refresh()
-    compare(world, current, objects)
+        monitor.printed()
+    compare(monitor, objects)
 
 
 @pytest.mark.parametrize("seed", range(_FIRST, _FIRST + _SEEDS))
@@ -223,18 +264,18 @@ def test_the_current_report_is_that_of_a_fresh_check(seed: int) -> None:
     cluster = RandomCluster(seed, far=seed % 3 == 0)
     scope = _SCOPES[seed % len(_SCOPES)]
     world = World(scope)
-    current = CurrentReport(world, CONTEXT, RULES, Selection())
+    monitor = Monitor(world)
     before: dict[Key, Json] = {}
     context = CONTEXT
     for _ in range(_BATCHES):
         apply(world, before, cluster.objects)
-        compare(world, current, cluster.objects, context)
+        compare(monitor, cluster.objects, context)
         default = ServerFacts(behaviour(context.behaviour.minor, gates(context.behaviour.minor, {})), gates_known=False)
-        assert current.needs_gates == decided_by_gates(audited([*cluster.objects.values()], scope, default))
+        assert monitor.current.needs_gates == decided_by_gates(audited([*cluster.objects.values()], scope, default))
         before = dict(cluster.objects)
         if cluster.random.random() < _OTHER_SERVER:
             context = cluster.random.choice(_SERVERS)
-            current.set_context(context)
+            monitor.current.set_context(context)
         for _ in range(cluster.random.choice((1, 1, 2, 5, 20))):
             cluster.change()
 

@@ -2,18 +2,19 @@
 
 Several rows may share a workload, path and topology key and differ in the selector, as the revisions of a rollout do.
 A label for the selector would begin new series with every rollout, so these rows share their series: pods are added
-up, and the other values are those of the row furthest above its maxSkew. Thus
-``kube_spread_constraint_skew > kube_spread_constraint_max_skew`` holds if it holds for one of the rows.
+up, the allowed domains are those of the row with the fewest, and the other values are those of the row furthest above
+its maxSkew. Thus ``kube_spread_constraint_skew > kube_spread_constraint_max_skew`` holds if it holds for one of the
+rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from hashlib import sha256
 from typing import Final, TypeAlias
 
-from msgspec import UnsetType
+from msgspec import UNSET, UnsetType
 
 from kubectl_spread.diagnosis.running_pods import RunningPods
 from kubectl_spread.kube.api.labels import HOSTNAME, ZONE
@@ -143,6 +144,7 @@ def _add_place(samples: _Samples, place: str, rows: list[Row]) -> None:
         samples.add(families.PENDING_PODS, place, row.pending)
         for verdict, number in row.verdicts.items():
             samples.add(families.VERDICT_PODS, f"{place},{_labels(('verdict',), (verdict,))}", number)
+    samples.add(families.ALLOWED_DOMAINS, place, min(_allowed(rows), default=UNSET))
     _add_counts(samples, place, max(rows, key=_excess))
 
 
@@ -154,9 +156,6 @@ def _add_counts(samples: _Samples, place: str, row: Row) -> None:
     samples.add(families.SKEW, place, row.skew)
     samples.add(families.GLOBAL_MINIMUM, place, row.min_match_num)
     samples.add(families.LOWER_BOUND, place, row.lower_bound)
-    if not isinstance(row.next, UnsetType):
-        allowed = row.next.allowed
-        samples.add(families.ALLOWED_DOMAINS, place, allowed if isinstance(allowed, int) else len(allowed))
     counts = domain_counts(row)
     if counts is None or isinstance(row.domains, UnsetType):
         return
@@ -177,6 +176,14 @@ def _add_running(samples: _Samples, running: RunningPods) -> None:
         if pods:
             labels = f"{workload},{_labels(('topology_key',), (key,))}"
             samples.raise_to(families.LARGEST_DOMAIN_RATIO, labels, pods / running.pods)
+
+
+def _allowed(rows: Iterable[Row]) -> Iterator[int]:
+    """Yield the number of domains that each row allows, where it is known."""
+    for row in rows:
+        if not isinstance(row.next, UnsetType):
+            allowed = row.next.allowed
+            yield allowed if isinstance(allowed, int) else len(allowed)
 
 
 def _excess(row: Row) -> float:
