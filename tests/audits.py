@@ -21,7 +21,7 @@ from kubectl_spread.kube.scheduler.configuration import WITHOUT_DEFAULTS, Profil
 from kubectl_spread.kube.scheduler.defaultconstraints import Service
 from kubectl_spread.kube.scheduler.volumebinding import PersistentVolume, PersistentVolumeClaim
 from kubectl_spread.render import structured
-from kubectl_spread.report import model
+from kubectl_spread.report import model, projections
 from kubectl_spread.rules import RULES
 from kubectl_spread.rules.engine import Selection, complete
 from tests.builders import Json, decode, decode_node, decode_pod
@@ -89,7 +89,7 @@ def reported(evaluation: Audit, selection: Selection = ALL_RULES) -> model.Repor
         gates_source="flag" if evaluation.context.gates_known else "version",
         nodes=nodes_known,
         node_count=len(evaluation.snapshot.nodes),
-        zone_count=evaluation.snapshot.zones,
+        zone_count=len(projections.zones(evaluation.snapshot.nodes, lambda _: 0)),
         resource_versions={},
     )
     return complete(evaluation, cluster, RULES, selection, evaluation.snapshot.skipped)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from kubectl_spread.app.options import CheckOptions
 from kubectl_spread.app.target_version import TargetVersion
 from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.snapshot.scope import Scope, Target
 from kubectl_spread.diagnosis.running_pods import RunningPods, running_pods
+from kubectl_spread.kube.api.types import Node
 from kubectl_spread.phrases import plural
 from kubectl_spread.report import model, projections
 from kubectl_spread.rules import RULES, engine
@@ -135,32 +136,66 @@ class CheckRun(msgspec.Struct):
         return located.located(report, manifests)
 
     def _cluster(self, flag_name: str) -> model.Cluster:
-        """Return the cluster, named by ``--cluster-name`` or else by the kubeconfig.
-
-        Some tools make these names from a server's address. Its user and password are left out, because everybody who
-        reads the report sees the names.
-        """
-        target_version, identity, snapshot = self.target_version, self.identity, self.audit.snapshot
-        upgrade = target_version.upgrade
-        name = without_secrets(flag_name or identity.name)
-        name_source: Literal["kubeconfig", "flag"] = "flag" if flag_name else "kubeconfig"
-        return model.Cluster(
-            context=without_secrets(identity.context) or UNSET,
-            name=name or UNSET,
-            name_source=name_source if name else UNSET,
-            uid=identity.uid or UNSET,
-            read_at=UNSET if identity.read_at is None else projections.timestamp(identity.read_at),
-            server_version=identity.server_version or UNSET,
-            judged_as=f"1.{target_version.minor}",
-            compared_with=UNSET if upgrade is None else f"1.{upgrade.minor}",
-            version_source=target_version.version_source,
-            gates=dict(target_version.gates),
-            gates_source=target_version.gates_source,
-            namespace=model.unset_none(self.scope.namespace),
-            nodes=self.nodes,
-            node_count=len(snapshot.nodes) if self.nodes == "listed" else UNSET,
-            zone_count=snapshot.zones if self.nodes == "listed" else UNSET,
-            zones=projections.zones(snapshot) if self.nodes == "listed" else UNSET,
+        snapshot = self.audit.snapshot
+        return cluster_header(
+            self.target_version,
+            self.identity,
+            Nodes(snapshot.nodes, self.nodes, Counter(pod.node for pod in snapshot.pods).__getitem__),
+            flag_name=flag_name,
+            namespace=self.scope.namespace,
             resource_versions=self.resource_versions,
-            warnings=list(target_version.warnings) or UNSET,
         )
+
+
+class Nodes(NamedTuple):
+    """The nodes of a report.
+
+    Attributes:
+        listed: The nodes that were read.
+        known: Whether they were listed, were inferred from pods, or are unknown.
+        pods_on: Returns the number of evaluated pods on a node.
+    """
+
+    listed: Sequence[Node]
+    known: model.NodesKnown
+    pods_on: Callable[[str], int]
+
+
+def cluster_header(
+    target_version: TargetVersion,
+    identity: ClusterIdentity,
+    nodes: Nodes,
+    *,
+    flag_name: str,
+    namespace: str | None,
+    resource_versions: Mapping[str, str],
+) -> model.Cluster:
+    """Return the cluster of a report, named by ``--cluster-name`` or else by the kubeconfig.
+
+    Some tools make these names from a server's address. Its user and password are left out, because everybody who
+    reads the report sees the names.
+    """
+    upgrade = target_version.upgrade
+    name = without_secrets(flag_name or identity.name)
+    name_source: Literal["kubeconfig", "flag"] = "flag" if flag_name else "kubeconfig"
+    zones = projections.zones(nodes.listed, nodes.pods_on) if nodes.known == "listed" else UNSET
+    return model.Cluster(
+        context=without_secrets(identity.context) or UNSET,
+        name=name or UNSET,
+        name_source=name_source if name else UNSET,
+        uid=identity.uid or UNSET,
+        read_at=UNSET if identity.read_at is None else projections.timestamp(identity.read_at),
+        server_version=identity.server_version or UNSET,
+        judged_as=f"1.{target_version.minor}",
+        compared_with=UNSET if upgrade is None else f"1.{upgrade.minor}",
+        version_source=target_version.version_source,
+        gates=dict(target_version.gates),
+        gates_source=target_version.gates_source,
+        namespace=model.unset_none(namespace),
+        nodes=nodes.known,
+        node_count=len(nodes.listed) if nodes.known == "listed" else UNSET,
+        zone_count=UNSET if isinstance(zones, UnsetType) else len(zones),
+        zones=zones,
+        resource_versions=dict(resource_versions),
+        warnings=list(target_version.warnings) or UNSET,
+    )

@@ -46,6 +46,12 @@ _SECTIONS: Final = {
         ),
         "domains": ("domains:domains", "Show the nodes and pods of each zone, and what is lost with one of them."),
     },
+    "Watch over time": {
+        "monitor": (
+            "watch.monitor:monitor",
+            "Serve the current skew and findings of a cluster as metrics and as a page.",
+        ),
+    },
     "Edit manifests": {
         "merge": ("merge:merge", "Print manifests with the selectors that the API server would store."),
         "unmerge": (

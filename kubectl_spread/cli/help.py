@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 READ: Final = "What to read"
 EVALUATE: Final = "How to evaluate"
 OUTPUT: Final = "Output"
+SERVE: Final = "How to serve"
 OTHER: Final = "Other"
 CONNECTION: Final = "Connection"
-GROUPS: Final = (READ, EVALUATE, OUTPUT, OTHER, CONNECTION)
+GROUPS: Final = (READ, EVALUATE, OUTPUT, SERVE, OTHER, CONNECTION)
 """The headings of options, in their order."""
 _USUAL: Final = frozenset({"kubeconfig", "context"})
 """The connection options that the help of a command shows; ``options`` shows all."""

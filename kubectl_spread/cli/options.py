@@ -219,6 +219,31 @@ _NAMESPACES: Final = (
         about="Skip these namespaces; repeatable.",
     ),
 )
+_SELECTOR: Final = text("-l", "--selector", metavar="SELECTOR", about="Check only pods with these labels.")
+_MERGE_SINCE: Final = text(
+    "--merge-since",
+    metavar="TIME",
+    about="Expect merged selectors in pods that were created after this time, when every API server merged.",
+    group=EVALUATE,
+)
+_CHECKS: Final = (
+    texts(
+        "--expect-domains",
+        metavar="KEY=NUMBER,…",
+        complete=values.domains,
+        about="Report a topology key with fewer domains than this (zone=3). Use it to find domains without nodes.",
+        group=EVALUATE,
+    ),
+    texts(
+        "--by",
+        metavar="KEY,…",
+        complete=values.several_keys,
+        about="Report workloads that a single domain of these node labels could stop, instead of a single node or "
+        "zone (region, rack); repeatable.",
+        group=EVALUATE,
+    ),
+    rules(select="Run only these rules", ignore="Hide the findings of these rules"),
+)
 
 reading: Final = _all(
     _NAMESPACE,
@@ -227,12 +252,7 @@ reading: Final = _all(
     _RECURSIVE,
     _CLUSTER_NAME,
     *_VERSION,
-    text(
-        "--merge-since",
-        metavar="TIME",
-        about="Expect merged selectors in pods that were created after this time, when every API server merged.",
-        group=EVALUATE,
-    ),
+    _MERGE_SINCE,
     flag(
         "--recreate",
         about="Report pods that the API server would refuse if they were created again.",
@@ -298,26 +318,14 @@ counting: Final = _all(
 
 scope: Final = _all(
     *_NAMESPACES,
-    text("-l", "--selector", metavar="SELECTOR", about="Check only pods with these labels."),
+    _SELECTOR,
     text("--field-selector", metavar="SELECTOR", complete=values.fields, about="Check only pods with these fields."),
-    texts(
-        "--expect-domains",
-        metavar="KEY=NUMBER,…",
-        complete=values.domains,
-        about="Report a topology key with fewer domains than this (zone=3). Use it to find domains without nodes.",
-        group=EVALUATE,
-    ),
-    texts(
-        "--by",
-        metavar="KEY,…",
-        complete=values.several_keys,
-        about="Report workloads that a single domain of these node labels could stop, instead of a single node or "
-        "zone (region, rack); repeatable.",
-        group=EVALUATE,
-    ),
-    rules(select="Run only these rules", ignore="Hide the findings of these rules"),
+    *_CHECKS,
 )
 """Adds the flags that choose pods and rules."""
+
+following: Final = _all(*_NAMESPACES, _NAMESPACE, _SELECTOR, _CLUSTER_NAME, *_VERSION, _MERGE_SINCE, *_CHECKS)
+"""Adds the flags that choose the pods, the rules and the Kubernetes of a cluster that is followed."""
 
 
 color: Final = option(

@@ -93,13 +93,17 @@ class CurrentReport:
         world.concerned.clear()
         world.concerns_all = False
 
+    def parts(self) -> Sequence[model.Report]:
+        """Return the parts of the report as of the last ``refresh``; they never change."""
+        return [group.part for group in self._groups() if group.part is not None]
+
     def report(self, cluster: model.Cluster) -> model.Report:
         """Return the complete report as of the last ``refresh``."""
-        return merged([group.part for group in self._groups() if group.part is not None], cluster, self._world.skipped)
+        return merged(self.parts(), cluster, self._world.skipped)
 
     def summary(self) -> model.Summary:
         """Return the totals of the report as of the last ``refresh``."""
-        return _summary([group.part.summary for group in self._groups() if group.part is not None], self._world.skipped)
+        return _summary([part.summary for part in self.parts()], self._world.skipped)
 
     @property
     def needs_gates(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Final
@@ -14,9 +15,9 @@ from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint,
 from kubectl_spread.audit.evaluation.evaluators import merged_selector
 from kubectl_spread.audit.merge import differences
 from kubectl_spread.audit.merge.verdicts import SEVEREST, Confidence, KeyVerdict, Verdict
-from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.kube.api.labels import ZONE
 from kubectl_spread.kube.api.objects import ObjectRef
+from kubectl_spread.kube.api.types import Node
 from kubectl_spread.kube.scheduler.podtopologyspread.filtering import FilterAnswer
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.report import model
@@ -32,14 +33,14 @@ def timestamp(moment: datetime) -> str:
     return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
-def zones(snapshot: Snapshot) -> list[model.Zone]:
-    """Return the zones of the nodes, by name, with the pods that run there."""
-    zone_of = {
-        node.metadata.name: node.metadata.labels[ZONE] for node in snapshot.nodes if ZONE in node.metadata.labels
-    }
-    nodes = Counter(zone_of.values())
-    pods = Counter(zone_of[pod.node] for pod in snapshot.pods if pod.node in zone_of)
-    return [model.Zone(zone=zone, nodes=nodes[zone], pods=pods[zone]) for zone in sorted(nodes)]
+def zones(nodes: Iterable[Node], pods_on: Callable[[str], int]) -> list[model.Zone]:
+    """Return the zones of nodes, by name; ``pods_on`` returns the number of evaluated pods on a node."""
+    zone_of = {node.metadata.name: node.metadata.labels[ZONE] for node in nodes if ZONE in node.metadata.labels}
+    number_of_nodes = Counter(zone_of.values())
+    pods: Counter[str] = Counter()
+    for node, zone in zone_of.items():
+        pods[zone] += pods_on(node)
+    return [model.Zone(zone=zone, nodes=number_of_nodes[zone], pods=pods[zone]) for zone in sorted(number_of_nodes)]
 
 
 @lru_cache(maxsize=_ALIKE)

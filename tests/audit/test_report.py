@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -527,7 +528,9 @@ def test_zones_have_their_nodes_and_the_evaluated_pods_on_them() -> None:
     nodes = [node_json(name) for name in ("b1", "a1", "a2", "c1")]
     pods = [web("w1", "a1"), web("w2", "a2"), web("w3", "x1"), web("w4"), web("w5", "c1")]
     snapshot = audit(*nodes, node_json("x1", without=[ZONE]), *pods).snapshot
-    assert [(zone.zone, zone.nodes, zone.pods) for zone in projections.zones(snapshot)] == [
+    pods_on = Counter(pod.node for pod in snapshot.pods)
+    zones = projections.zones(snapshot.nodes, pods_on.__getitem__)
+    assert [(zone.zone, zone.nodes, zone.pods) for zone in zones] == [
         ("a", 2, 2),
         ("b", 1, 0),
         ("c", 1, 1),

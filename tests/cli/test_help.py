@@ -20,8 +20,8 @@ COMMANDS = {name: cli.get_command(CONTEXT, name) for name in cli.list_commands(C
 
 VERBS = {
     *("Accept", "Authenticate", "Check", "Connect", "Count", "Evaluate", "Exit", "Expect", "Explain", "Give", "Hide"),
-    *("Impersonate", "Leave", "Let", "List", "Print", "Read", "Refuse", "Report", "Request", "Run", "Set", "Show"),
-    *("Skip", "Stop", "Trust", "Use", "Write"),
+    *("Impersonate", "Leave", "Let", "List", "Print", "Read", "Refuse", "Report", "Request", "Run", "Serve", "Set"),
+    *("Show", "Skip", "Stop", "Trust", "Use", "Write"),
 }
 """Listed here, because only a person can tell a verb from a noun."""
 
@@ -62,6 +62,7 @@ def test_the_help_of_the_program_has_its_commands_in_groups() -> None:
     assert headings(outcome.stdout) == [
         "Examples",
         "Find what to fix",
+        "Watch over time",
         "Edit manifests",
         "Prevent",
         "Look up",

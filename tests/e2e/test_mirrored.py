@@ -62,7 +62,7 @@ class Monitored:
         """Tell whether the report is that of a fresh check; at rest it becomes so as soon as all events have come."""
         fresh, current = self._check().report(OPTIONS), None
         with self._lock:
-            if all(store.mirror.complete for store in self._stores):
+            if all(store.mirror.complete for store in self._stores.values()):
                 self._current.refresh()
                 current = self._current.report(fresh.cluster)
         return current is not None and structured.json(current) == structured.json(fresh)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from kubectl_spread.app.cluster.requests import UNFINISHED
@@ -42,6 +43,7 @@ class MirrorStore(Generic[T]):
 
     Attributes:
         mirror: The state of the resource.
+        known_at: The ``time.monotonic`` at which the API server last told the state: by a list, an event or a bookmark.
     """
 
     def __init__(self, resource: MirroredResource[T], lock: threading.Lock) -> None:
@@ -50,6 +52,11 @@ class MirrorStore(Generic[T]):
         self._resource = resource
         self._lock = lock
         self._listed_version = ""
+        self.known_at = self._began = time.monotonic()
+
+    def age(self) -> float:
+        """Return the seconds since the API server last told the state."""
+        return time.monotonic() - self.known_at
 
     @property
     def version(self) -> str:
@@ -60,6 +67,7 @@ class MirrorStore(Generic[T]):
         """Expect the first page of a list; return the same store."""
         with self._lock:
             self.mirror.begin_list()
+            self._began = time.monotonic()
         return self
 
     def add(self, page: Page[T]) -> None:
@@ -72,10 +80,12 @@ class MirrorStore(Generic[T]):
         """Remove what the list does not have."""
         with self._lock:
             self.mirror.end_list(self._listed_version)
+            self.known_at = self._began
 
     def apply(self, event: WatchEvent[Any]) -> bool:
         """Apply an event; tell whether it is about an object."""
         with self._lock:
+            self.known_at = time.monotonic()
             if event.type == BOOKMARK:
                 self.mirror.advance(event.version)
                 return False
@@ -89,8 +99,11 @@ class MirrorStore(Generic[T]):
 
 def mirrored(
     cluster: WatchedCluster, world: World, lock: threading.Lock, namespace: str | None
-) -> Sequence[MirrorStore[Any]]:
+) -> Mapping[str, MirrorStore[Any]]:
     """Read pods, nodes, claims, volumes and workloads into a world, and keep it current from then on.
+
+    Returns:
+        The store of each resource.
 
     Raises:
         ForbiddenError: The user may not list one of them.
@@ -102,11 +115,15 @@ def mirrored(
     claims, volumes = MirrorStore(claims_of(world), lock), MirrorStore(volumes_of(world), lock)
     cluster.keep(CLAIMS, claims.begin, namespace)
     cluster.keep(VOLUMES, volumes.begin)
-    stores: list[MirrorStore[Any]] = [pods, nodes, claims, volumes]
+    stores: dict[str, MirrorStore[Any]] = {
+        PODS.plural: pods,
+        NODES.plural: nodes,
+        CLAIMS.plural: claims,
+        VOLUMES.plural: volumes,
+    }
     for resource in WORKLOADS:
-        store = MirrorStore(workloads_of(world, resource.kind), lock)
+        store = stores[resource.plural] = MirrorStore(workloads_of(world, resource.kind), lock)
         cluster.keep(resource, store.begin, namespace)
-        stores.append(store)
     return stores
 
 

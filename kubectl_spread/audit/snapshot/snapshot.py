@@ -19,7 +19,6 @@ from kubectl_spread.audit.snapshot.scope import Scope, Target
 from kubectl_spread.audit.snapshot.templates import Template, held_template, template_of
 from kubectl_spread.kube.api import managedfields, sparse
 from kubectl_spread.kube.api.detail import DetailedPod, PodWithVolumes
-from kubectl_spread.kube.api.labels import ZONE
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.sparse import SparsePod
 from kubectl_spread.kube.api.types import READY, Node, ObjectMeta, OwnerReference, Pod
@@ -105,11 +104,6 @@ class Snapshot:
         self.default_selectors = DefaultSelectors(enabled=any(profile.defaults for profile in schedulers.values()))
         self._classes = PodClasses(schedulers)
         self._covered: set[Target] = set()
-
-    @property
-    def zones(self) -> int:
-        """The number of zones of the nodes; the empty name counts, as it does for the scheduler."""
-        return len({node.metadata.labels[ZONE] for node in self.nodes if ZONE in node.metadata.labels})
 
     def add_node(self, node: Node) -> None:
         """Store a node, with only name, labels and age of its metadata, and whether it is ready of its conditions."""

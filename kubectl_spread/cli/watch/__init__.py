@@ -1,1 +1,1 @@
-"""``check --watch``: read the cluster again and again, and show each report. It may import what commands may."""
+"""The commands that follow a cluster: `check --watch` and `monitor`. They may import what commands may."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from typing import Any, Final, Protocol, TypeVar
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from typing import Any, Final, Literal, Protocol, TypeVar
 
 from kubectl_spread.errors import ForbiddenError
 from kubectl_spread.kube.api import sparse
@@ -36,12 +36,30 @@ class FedStore(Store, Protocol[T]):
         """Take the list, of which all pages have come, as complete."""
 
 
+class Observe(Protocol):
+    """Receives the result of each list and watch that was requested."""
+
+    def __call__(self, verb: Literal["list", "watch"], resource: str, *, success: bool) -> None:
+        """Take the result."""
+
+
+def _observe_nothing(verb: Literal["list", "watch"], resource: str, *, success: bool) -> None:
+    """Take no notice."""
+
+
 class WatchedCluster(LiveCluster):
-    """A cluster that is read as any other, with lists that are watched; ``wait`` tells when they change."""
+    """A cluster that is read as any other, with lists that are watched; ``wait`` tells when they change.
+
+    Attributes:
+        observe: Receives the result of each list of ``keep``, and of each watch.
+    """
+
+    observe: Observe
 
     def __init__(self, *arguments: Any) -> None:
         """Take the arguments of ``LiveCluster``."""
         super().__init__(*arguments)
+        self.observe = _observe_nothing
         self._signals = Signals()
         self._lists: dict[tuple[str, str], WatchedList[Any]] = {}
         self._forbidden: dict[tuple[str, str], ForbiddenError] = {}
@@ -71,6 +89,10 @@ class WatchedCluster(LiveCluster):
             self._version = self._uid = None
             self._gates.clear()
         return changed
+
+    def forget_version(self) -> None:
+        """Request the version of the API server again, which another one may have replaced."""
+        self._version = None
 
     def version(self) -> ServerVersion:
         """Return the API server's version, requested once; see ``LiveCluster``."""
@@ -149,9 +171,10 @@ class WatchedCluster(LiveCluster):
         """
 
         def read() -> FedStore[T]:
-            store = super(WatchedCluster, self).fold(
-                resource, begin, lambda fed, page: fed.add(page), namespace, field_selector=field_selector
-            )
+            with self._observed("list", resource):
+                store = super(WatchedCluster, self).fold(
+                    resource, begin, lambda fed, page: fed.add(page), namespace, field_selector=field_selector
+                )
             store.end()
             return store
 
@@ -180,8 +203,19 @@ class WatchedCluster(LiveCluster):
             longest = retries.JITTER.randint(_LONGEST // 2, _LONGEST)
             watch_query = {**query, "resourceVersion": version, "timeoutSeconds": longest}
             path, most = resource.path(namespace), longest + _SILENCE
-            with self._transport.stream(path, watch_query, ACCEPT, _SILENCE, most) as (head, parts):
-                responses.check(head, verb="watch", resource=resource.plural)
+            with ExitStack() as stack:
+                with self._observed("watch", resource):
+                    head, parts = stack.enter_context(self._transport.stream(path, watch_query, ACCEPT, _SILENCE, most))
+                    responses.check(head, verb="watch", resource=resource.plural)
                 yield reader.read(head, parts)
 
         return follow
+
+    @contextmanager
+    def _observed(self, verb: Literal["list", "watch"], resource: Resource[Any]) -> Iterator[None]:
+        success = False
+        try:
+            yield
+            success = True
+        finally:
+            self.observe(verb, resource.plural, success=success)

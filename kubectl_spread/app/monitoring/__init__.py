@@ -1,0 +1,1 @@
+"""How does the monitor run? One run of `monitor`: lists and watches, evaluations, HTTP servers, its own telemetry."""

@@ -1,0 +1,83 @@
+"""Pages that can only be read, as an ASGI application."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple, TypeAlias
+
+_PLAIN: Final = "text/plain; charset=utf-8"
+_METHODS: Final = ("GET", "HEAD")
+_PIECE: Final = 256 << 10
+"""The number of bytes that are sent at once."""
+
+
+class Request(NamedTuple):
+    """The headers that decide the form of an answer; "" without them."""
+
+    accept: str
+    accept_encoding: str
+
+
+class ServedPage(NamedTuple):
+    """An answer: a status, the content type, the body in parts, and further headers."""
+
+    status: int
+    content_type: str
+    body: Iterable[bytes]
+    headers: Mapping[str, str] = MappingProxyType({})
+
+
+Handler: TypeAlias = Callable[[Request], ServedPage]
+Scope: TypeAlias = Mapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Mapping[str, Any]]]
+Send: TypeAlias = Callable[[dict[str, Any]], Awaitable[None]]
+
+
+class Pages:
+    """An ASGI application that only reads: GET and HEAD of some paths."""
+
+    def __init__(self, handlers: Mapping[str, Handler], slow: Mapping[str, Handler]) -> None:
+        """Answer by the handler of a path; ``slow`` ones run in a thread, one after the other."""
+        self._handlers = handlers
+        self._slow = slow
+        self._thread = ThreadPoolExecutor(1)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - ASGI's form
+        """Answer one request."""
+        page = await self._page(scope)
+        body = b"".join(page.body)
+        headers = {
+            "content-type": page.content_type,
+            "content-length": str(len(body)),
+            "cache-control": "no-store",
+            "x-content-type-options": "nosniff",
+            **page.headers,
+        }
+        raw = [(name.encode(), text.encode()) for name, text in headers.items()]
+        await send({"type": "http.response.start", "status": page.status, "headers": raw})
+        if scope["method"] != "HEAD":
+            # A connection that reads slowly has only one of the pieces in its buffer.
+            for start in range(0, len(body), _PIECE):
+                piece = body[start : start + _PIECE]
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body"})
+
+    async def _page(self, scope: Scope) -> ServedPage:
+        path = scope["path"]
+        if path not in self._handlers and path not in self._slow:
+            return message(404, "not found")
+        if scope["method"] not in _METHODS:
+            return message(405, "only GET and HEAD", {"allow": ", ".join(_METHODS)})
+        headers = {name: text.decode("latin-1") for name, text in scope["headers"]}
+        request = Request(headers.get(b"accept", ""), headers.get(b"accept-encoding", ""))
+        if path in self._handlers:
+            return self._handlers[path](request)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._slow[path], request)
+
+
+def message(status: int, text: str, headers: Mapping[str, str] | None = None) -> ServedPage:
+    """Return a line of text as an answer."""
+    return ServedPage(status, _PLAIN, [f"{text}\n".encode()], headers or {})

@@ -1,0 +1,243 @@
+"""The monitor: follows a cluster, evaluates what changes, and publishes each state."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import Any, Final
+
+import msgspec
+
+from kubectl_spread.app.checkrun import ClusterIdentity, Nodes, cluster_header
+from kubectl_spread.app.cluster.mirrored import MirrorStore, mirrored
+from kubectl_spread.app.monitoring.telemetry import Telemetry
+from kubectl_spread.app.options import CheckOptions
+from kubectl_spread.app.target_version import TargetVersion, target_for
+from kubectl_spread.diagnosis import gates
+from kubectl_spread.errors import SourceError
+from kubectl_spread.kube import features
+from kubectl_spread.monitor import current
+from kubectl_spread.monitor.current import CurrentReport
+from kubectl_spread.monitor.world import World
+from kubectl_spread.render.openmetrics.exposition import Exposition, MetricsPage
+from kubectl_spread.report import model
+from kubectl_spread.rules import RULES
+from kubectl_spread.sources.apiserver.cluster import ServerVersion
+from kubectl_spread.sources.apiserver.paging import background
+from kubectl_spread.sources.apiserver.watch import WatchedCluster
+
+_LOOK: Final = 60.0
+"""Seconds between two looks at the version of the API server, which an upgrade changes."""
+
+
+class Published(msgspec.Struct, frozen=True, eq=False):
+    """One published state.
+
+    Attributes:
+        metrics: Its metrics.
+        parts: The parts of its report.
+        cluster: The cluster, with the resourceVersion of each resource.
+        skipped: The number of pods in scope that were not evaluated, by reason.
+        known_at: The ``time.monotonic`` up to which the API server has sent no other state.
+    """
+
+    metrics: MetricsPage
+    parts: Sequence[model.Report]
+    cluster: model.Cluster
+    skipped: Mapping[str, int]
+    known_at: float
+
+    def report(self) -> model.Report:
+        """Return the whole report."""
+        return current.merged(self.parts, self.cluster, self.skipped)
+
+
+class _Server(msgspec.Struct, frozen=True):
+    """What was read of the API server itself; the gates are None where they were not read, or may not be read."""
+
+    version: ServerVersion
+    gates: Mapping[str, bool] | None
+    gates_read: bool
+    uid: str
+
+
+class Monitor:
+    """One cluster and the current state of its report."""
+
+    _server: _Server
+    _current: CurrentReport
+
+    def __init__(
+        self,
+        options: CheckOptions,
+        cluster: WatchedCluster,
+        telemetry: Telemetry,
+        *,
+        max_age: float,
+        say: Callable[[str], None],
+    ) -> None:
+        """Prepare to read.
+
+        Args:
+            options: The options for scope and rules.
+            cluster: The connection.
+            telemetry: Receives the metrics about the monitor itself.
+            max_age: Seconds after which a state that is no longer known to be true is withdrawn.
+            say: Receives notes.
+
+        Raises:
+            UsageError: An option is not valid.
+        """
+        self._options = options
+        self._selection = options.selection
+        # Options are refused before anything is sent.
+        target_for(options, None).facts(options)
+        self._cluster = cluster
+        self._telemetry = telemetry
+        self._max_age = max_age
+        self._say = say
+        self._scope = options.scope(cluster.namespace)
+        self._world = World(self._scope)
+        self._lock = threading.Lock()
+        self._exposition = Exposition()
+        self._stores: Mapping[str, MirrorStore[Any]] = {}
+        self._published: Published | None = None
+        self._looked_at = time.monotonic()
+        self._looking: Future[_Server] | None = None
+        self._lost = ""
+        cluster.observe = telemetry.count
+        telemetry.show_readiness(lambda: self.state() is not None)
+
+    def state(self) -> Published | None:
+        """Return the last published state; None if there is none yet, or it may no longer be true."""
+        published = self._published
+        if published is None or time.monotonic() - published.known_at > self._max_age:
+            return None
+        return published
+
+    @property
+    def pods(self) -> int:
+        """The number of evaluated pods in the last published state."""
+        return 0 if self._published is None else sum(part.summary.pods for part in self._published.parts)
+
+    def start(self) -> None:
+        """Read the cluster, and publish the first state.
+
+        Raises:
+            UsageError: The version of the API server is not supported.
+            ForbiddenError: The user may not list something that is needed.
+            SourceError: Something cannot be read for another reason.
+        """
+        self._server = _Server(self._cluster.version(), None, gates_read=False, uid=self._cluster.uid())
+        facts = self._target_version().facts(self._options)
+        self._current = CurrentReport(self._world, facts, RULES, self._selection)
+        self._stores = mirrored(self._cluster, self._world, self._lock, self._scope.namespace)
+        for resource, store in self._stores.items():
+            self._telemetry.expect(resource, store.age)
+        self._evaluate()
+        if self._wants_gates() and not self._server.gates_read:
+            self._judge_by(self._look())
+        self.refresh()
+        # What exists now lasts; a collection that looks at it again would stop the process for a second.
+        gc.collect()
+        gc.freeze()
+        gc.enable()
+
+    def run(self, stop: threading.Event, interval: float) -> None:
+        """Publish a state after each interval in seconds until ``stop`` is set.
+
+        Raises:
+            SourceError: Watching failed for a reason that does not pass.
+        """
+        while not stop.wait(interval):
+            self._cluster.wait(0)
+            self._tell_connection()
+            self._look_again()
+            self.refresh()
+
+    def refresh(self) -> None:
+        """Evaluate what has changed, and publish the state; while a list is read there is none to publish."""
+        with self._lock:
+            if not all(store.mirror.complete for store in self._stores.values()):
+                return
+            self._evaluate()
+            parts, skipped, header = self._current.parts(), self._world.skipped, self._header()
+            known_at = min(store.known_at for store in self._stores.values())
+            summary = self._current.summary()
+        metrics = self._exposition.publish(header, summary)
+        self._published = Published(metrics, parts, header, skipped, known_at)
+
+    def _evaluate(self) -> None:
+        """Evaluate what has changed, and render its metrics."""
+        with self._telemetry.evaluation():
+            refreshed = self._current.refresh()
+            for group in refreshed.gone:
+                self._exposition.remove(group)
+            for group in refreshed.evaluated:
+                self._exposition.put(group, group.part, group.running_pods)
+
+    def _target_version(self) -> TargetVersion:
+        return target_for(self._options, self._server.version.behaves_as, self._server.gates)
+
+    def _header(self) -> model.Cluster:
+        identity = ClusterIdentity(
+            context=self._cluster.context,
+            name=self._cluster.name,
+            uid=self._server.uid,
+            read_at=self._cluster.now(),
+            server_version=self._server.version.text,
+        )
+        return cluster_header(
+            self._target_version(),
+            identity,
+            Nodes(self._world.nodes, self._world.nodes_known, self._world.evaluated_on),
+            flag_name=self._options.cluster_name,
+            namespace=self._scope.namespace,
+            resource_versions={resource: store.version for resource, store in self._stores.items()},
+        )
+
+    def _wants_gates(self) -> bool:
+        """Tell whether an answer may depend on feature gates that the version does not decide."""
+        if self._options.minor is not None:
+            return False
+        return gates.decide_counts(self._target_version().minor) or self._current.needs_gates
+
+    def _look(self) -> _Server:
+        """Read what was not read since the connection was lost."""
+        version, wants_gates = self._cluster.version(), self._wants_gates()
+        served = self._cluster.feature_gates() if wants_gates else None
+        if served is not None and not served.keys() >= set(features.merge_gates(self._target_version().minor)):
+            served = None
+        return _Server(version, served, gates_read=wants_gates, uid=self._cluster.uid())
+
+    def _look_again(self) -> None:
+        """Look at the API server from time to time, in the background; evaluate everything by another version."""
+        now = time.monotonic()
+        if self._looking is None and (
+            now - self._looked_at > _LOOK or (self._wants_gates() and not self._server.gates_read)
+        ):
+            self._cluster.forget_version()
+            self._looking, self._looked_at = background(self._look), now
+        if self._looking is not None and self._looking.done():
+            future, self._looking = self._looking, None
+            # While the API server is away its watches say so, and the version is read again later.
+            with suppress(SourceError):
+                self._judge_by(future.result())
+
+    def _judge_by(self, server: _Server) -> None:
+        if server != self._server:
+            self._server = server
+            self._current.set_context(self._target_version().facts(self._options))
+
+    def _tell_connection(self) -> None:
+        """Print once that the connection is lost, and once that it is back."""
+        lost = self._cluster.lost
+        if lost and not self._lost:
+            self._say(f"the connection is lost, and tried again: {lost}")
+        if self._lost and not lost:
+            self._say("reconnected")
+        self._lost = lost

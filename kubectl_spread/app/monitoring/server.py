@@ -1,0 +1,206 @@
+"""The HTTP servers of the monitor: uvicorn, with limits that keep one client from stopping the others."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+import ssl
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from kubectl_spread.app.monitoring.asgi import Pages
+from kubectl_spread.errors import SourceError, UsageError
+
+MOST_CONNECTIONS: Final = 64
+"""The connections of one port; more are closed at once."""
+MOST_OF_CLIENT: Final = 16
+"""The connections of one address to one port."""
+LONGEST_REQUEST: Final = 30.0
+"""Seconds from a connection, or from the end of a response, to the end of the next response."""
+MOST_HEADER_BYTES: Final = 16 << 10
+_GRACE: Final = 2
+"""Seconds for responses to end after SIGTERM."""
+_ANY_PORT: Final = 65535
+_LOOK: Final = 10.0
+"""Seconds between two looks at the files of the certificate, which its issuer replaces."""
+
+
+class TlsFiles(msgspec.Struct, frozen=True):
+    """The files of a server's certificate and key, and of the authorities of its clients' certificates, or ""."""
+
+    certificate: str
+    key: str
+    client_authority: str = ""
+
+    @property
+    def without_clients(self) -> TlsFiles:
+        """The same for clients without a certificate."""
+        return TlsFiles(self.certificate, self.key)
+
+    @property
+    def changed_at(self) -> tuple[int, ...]:
+        """When the certificate and the key were written, in nanoseconds."""
+        return tuple(Path(name).stat().st_mtime_ns for name in (self.certificate, self.key))
+
+
+class LimitedConnection(H11Protocol):
+    """A connection that is closed if there are too many, or if a request or its response takes too long."""
+
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Count the connection, and wait for its first request."""
+        super().connection_made(transport)
+        addresses = [each.client[:1] for each in self.connections if isinstance(each, H11Protocol) and each.client]
+        of_client = addresses.count(self.client[:1]) if self.client else 0
+        if len(addresses) > MOST_CONNECTIONS or of_client > MOST_OF_CLIENT:
+            transport.abort()
+        else:
+            self._expect()
+
+    def data_received(self, received: bytes) -> None:
+        """Take a part of a request."""
+        self._expect()
+        super().data_received(received)
+
+    def on_response_complete(self) -> None:
+        """Take the response as sent."""
+        self._settle()
+        super().on_response_complete()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Take the connection as closed."""
+        self._settle()
+        super().connection_lost(exc)
+
+    def _expect(self) -> None:
+        if self._deadline is None:
+            self._deadline = self.loop.call_later(LONGEST_REQUEST, self.transport.abort)
+
+    def _settle(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+
+class Port(msgspec.Struct, frozen=True):
+    """A socket that listens, its pages, and its certificate."""
+
+    listening: socket.socket
+    pages: Pages
+    tls: TlsFiles | None
+
+
+class Servers:
+    """The servers of several ports, which run in one thread."""
+
+    def __init__(self, ports: Sequence[Port]) -> None:
+        """Prepare the servers.
+
+        Raises:
+            SourceError: A certificate or key cannot be used.
+        """
+        self._ports = ports
+        self._contexts: list[tuple[ssl.SSLContext, TlsFiles]] = []
+        self._servers = [uvicorn.Server(self._config(port)) for port in ports]
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
+
+    def start(self) -> None:
+        """Answer from now on."""
+        # A client that sends nonsense must not fill the log.
+        logging.getLogger("uvicorn").setLevel(logging.CRITICAL)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Let current responses end for a moment, and close all connections."""
+        for server in self._servers:
+            server.should_exit = True
+        self._thread.join(2 * _GRACE)
+
+    async def _serve(self) -> None:
+        renewing = asyncio.create_task(self._renew())
+        await asyncio.gather(
+            *(server.serve(sockets=[port.listening]) for server, port in zip(self._servers, self._ports, strict=True))
+        )
+        renewing.cancel()
+
+    def _config(self, port: Port) -> uvicorn.Config:
+        tls: dict[str, Any] = {}
+        if port.tls is not None:
+            context = _context(port.tls)
+            self._contexts.append((context, port.tls))
+            tls = {"ssl_certfile": port.tls.certificate, "ssl_context_factory": lambda *_: context}
+        config = uvicorn.Config(
+            port.pages,
+            loop="asyncio",
+            http=LimitedConnection,
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            timeout_graceful_shutdown=_GRACE,
+            h11_max_incomplete_event_size=MOST_HEADER_BYTES,
+            **tls,
+        )
+        config.load()
+        return config
+
+    async def _renew(self) -> None:
+        """Load the certificates again whenever their files change; a pair that does not fit yet is tried again."""
+        loaded = {id(context): files.changed_at for context, files in self._contexts}
+        while True:
+            await asyncio.sleep(_LOOK)
+            for context, files in self._contexts:
+                try:
+                    if (changed_at := files.changed_at) != loaded[id(context)]:
+                        context.load_cert_chain(files.certificate, files.key)
+                        loaded[id(context)] = changed_at
+                except OSError:
+                    continue
+
+
+def listen(option: str, address: str) -> socket.socket:
+    """Return a socket that listens at ``HOST:PORT``; without a host at all addresses, of IPv6 as well.
+
+    Raises:
+        UsageError: The address has another form.
+        SourceError: Nothing can listen there.
+    """
+    host, colon, port = address.rpartition(":")
+    if not colon or not port.isascii() or not port.isdigit() or int(port) > _ANY_PORT:
+        raise UsageError(f'{option}: "{address}" is not HOST:PORT or :PORT')
+    host = host.removeprefix("[").removesuffix("]")
+    try:
+        if not host and socket.has_dualstack_ipv6():
+            return socket.create_server(("", int(port)), family=socket.AF_INET6, dualstack_ipv6=True)
+        addresses = socket.getaddrinfo(host or None, int(port), type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        return socket.create_server(addresses[0][4][:2], family=addresses[0][0])
+    except OSError as error:
+        # Python adds the address to the text of the system.
+        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)
+        raise SourceError(f"{option}: cannot listen at {address}: {reason.lower()}") from None
+
+
+def _context(files: TlsFiles) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        context.load_cert_chain(files.certificate, files.key)
+        if files.client_authority:
+            context.load_verify_locations(files.client_authority)
+            context.verify_mode = ssl.CERT_REQUIRED
+    except (OSError, ssl.SSLError) as error:
+        names = ", ".join(filter(None, (files.certificate, files.key, files.client_authority)))
+        reason = (error.strerror or str(error)).lower()
+        raise SourceError(f"the certificate cannot be used ({names}): {reason}") from None
+    return context

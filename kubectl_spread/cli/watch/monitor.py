@@ -1,0 +1,182 @@
+"""``kubectl spread monitor``: follow a cluster, and serve its current report as metrics and as a page."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from contextlib import ExitStack, closing
+from types import FrameType
+from typing import TYPE_CHECKING, NoReturn
+
+from kubectl_spread.cli import options, output, values
+from kubectl_spread.cli.help import EVALUATE, SERVE
+from kubectl_spread.errors import UsageError
+from kubectl_spread.phrases import plural
+
+if TYPE_CHECKING:
+    from kubectl_spread.app.monitoring.server import TlsFiles
+
+
+@options.command(
+    examples={
+        "kubectl spread monitor -A": "Serve the metrics of all namespaces at port 8080",
+        "kubectl spread monitor -n shop --listen 127.0.0.1:8080": "Serve those of one namespace to this machine only",
+        "kubectl spread monitor -A --tls-cert-file tls.crt --tls-private-key-file tls.key": "Serve with TLS",
+    },
+    statuses={
+        0: "The monitor was stopped by SIGTERM or SIGINT.",
+        2: "The cluster cannot be followed, or the command line is wrong.",
+    },
+)
+@options.following
+@options.option(
+    "--severity",
+    type=options.Choice(options.SEVERITIES),
+    help="Serve findings of this severity or higher. [default: info]",
+    group=EVALUATE,
+)
+@options.option(
+    "--listen",
+    default=":8080",
+    show_default=True,
+    metavar="[HOST]:PORT",
+    help="Serve the report here: /metrics, / and /report.json, /livez, /readyz.",
+    group=SERVE,
+)
+@options.option(
+    "--telemetry",
+    default=":8081",
+    show_default=True,
+    metavar="[HOST]:PORT",
+    help="Serve metrics about the monitor itself here: /metrics, /livez, /readyz.",
+    group=SERVE,
+)
+@options.option(
+    "--interval",
+    default="2s",
+    show_default=True,
+    metavar="TIME",
+    help="Evaluate what has changed after each interval.",
+    group=SERVE,
+)
+@options.option(
+    "--max-age",
+    default="3m",
+    show_default=True,
+    metavar="TIME",
+    help="Serve no state that the API server has not confirmed for this long.",
+    group=SERVE,
+)
+@options.text(
+    "--tls-cert-file",
+    metavar="FILE",
+    complete=values.files,
+    about="Serve HTTPS with this certificate; the file is read again when it changes.",
+    group=SERVE,
+)
+@options.text(
+    "--tls-private-key-file",
+    metavar="FILE",
+    complete=values.files,
+    about="Use this key of --tls-cert-file.",
+    group=SERVE,
+)
+@options.text(
+    "--client-ca-file",
+    metavar="FILE",
+    complete=values.files,
+    about="Serve the report only to clients with a certificate of this authority.",
+    group=SERVE,
+)
+@options.connection
+def monitor(
+    *,
+    listen: str,
+    telemetry: str,
+    interval: str,
+    max_age: str,
+    tls_cert_file: str,
+    tls_private_key_file: str,
+    client_ca_file: str,
+    **parameters: object,
+) -> None:
+    """Serve the current skew and findings of a cluster as metrics and as a page.
+
+    The cluster is followed by watches, and only what a change affects is evaluated again. Nothing is written to it.
+    """
+    from kubectl_spread.app.cluster.live import flags  # noqa: PLC0415 - completion of flags does not need it
+    from kubectl_spread.app.collect import check_options  # noqa: PLC0415 - likewise
+    from kubectl_spread.app.monitoring import pages, server  # noqa: PLC0415 - likewise
+    from kubectl_spread.app.monitoring.monitor import Monitor  # noqa: PLC0415 - likewise
+    from kubectl_spread.app.monitoring.telemetry import Telemetry  # noqa: PLC0415 - likewise
+    from kubectl_spread.sources.apiserver.watch import WatchedCluster  # noqa: PLC0415 - likewise
+
+    pause, oldest = _seconds("--interval", interval), _seconds("--max-age", max_age)
+    tls = _tls(tls_cert_file, tls_private_key_file, client_ca_file)
+    own, stop = Telemetry(), threading.Event()
+    with ExitStack() as stack:
+        cluster = WatchedCluster.connect(flags(parameters), output.note, output.progress)
+        stack.enter_context(closing(cluster))
+        monitored = Monitor(check_options(parameters), cluster, own, max_age=oldest, say=output.note)
+        main, side = (
+            stack.enter_context(closing(server.listen(option, address)))
+            for option, address in (("--listen", listen), ("--telemetry", telemetry))
+        )
+        servers = server.Servers(
+            [
+                server.Port(main, pages.main_pages(monitored.state), tls),
+                # The kubelet, which probes this port, has no certificate.
+                server.Port(side, pages.telemetry_pages(monitored.state, own), tls and tls.without_clients),
+            ]
+        )
+        _end_by(stop)
+        servers.start()
+        stack.callback(servers.stop)
+        output.note(f"reading the cluster; metrics at {listen}, the monitor's own at {telemetry}")
+        monitored.start()
+        output.note(f"ready: {plural(monitored.pods, 'pod')} evaluated")
+        monitored.run(stop, pause)
+
+
+def _end_by(stop: threading.Event) -> None:
+    """Let SIGINT and SIGTERM end the program with status 0, even while the cluster is read for the first time."""
+
+    def end(_number: int, _frame: FrameType | None) -> NoReturn:
+        # Python loses an exception that is raised while an object is freed; the loop ends nevertheless.
+        stop.set()
+        raise SystemExit(0)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, end)
+
+
+def _seconds(option: str, text: str) -> float:
+    """Return a duration in seconds.
+
+    Raises:
+        UsageError: The text is not a duration above 0.
+    """
+    from kubectl_spread.sources.auth import durations  # noqa: PLC0415 - completion of flags does not need it
+
+    try:
+        seconds = durations.seconds(text)
+    except UsageError:
+        seconds = 0.0
+    if seconds <= 0:
+        raise UsageError(f'{option}: "{text}" is not a time above 0 with a unit (write 2s, 3m)')
+    return seconds
+
+
+def _tls(certificate: str, key: str, client_authority: str) -> TlsFiles | None:
+    """Return the files for TLS; None without TLS.
+
+    Raises:
+        UsageError: Some of the options are missing.
+    """
+    from kubectl_spread.app.monitoring.server import TlsFiles  # noqa: PLC0415 - likewise
+
+    if not (certificate or key or client_authority):
+        return None
+    if not (certificate and key):
+        raise UsageError("--tls-cert-file and --tls-private-key-file are needed together")
+    return TlsFiles(certificate, key, client_authority)

@@ -1,0 +1,83 @@
+"""Errors of ``monitor``; the monitor of a cluster is in ``tests/e2e/test_monitor.py``."""
+
+from __future__ import annotations
+
+import socket
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from kubectl_spread.cli import cli
+
+REFUSED = "The connection to the server 127.0.0.1:1 was refused - did you specify the right host or port?\n"
+TOGETHER = "error: --tls-cert-file and --tls-private-key-file are needed together\n"
+
+
+def monitor(*arguments: str) -> tuple[int, str, str]:
+    """Return the exit status, stdout and stderr of a monitor; no API server listens at its address."""
+    ports = ("--listen", "127.0.0.1:0", "--telemetry", "127.0.0.1:0")
+    outcome = CliRunner().invoke(cli, ["monitor", "--server", "http://127.0.0.1:1", *ports, *arguments])
+    return outcome.exit_code, outcome.stdout, outcome.stderr
+
+
+def test_an_api_server_that_does_not_answer_is_an_error() -> None:
+    status, stdout, stderr = monitor()
+    assert (status, stdout) == (2, "")
+    assert stderr.endswith(REFUSED)
+
+
+@pytest.mark.parametrize("option", ["--interval", "--max-age"])
+@pytest.mark.parametrize("text", ["", "0", "0s", "-1s", "soon", "1d"])
+def test_times_are_above_0(option: str, text: str) -> None:
+    assert monitor(option, text) == (
+        2,
+        "",
+        f'error: {option}: "{text}" is not a time above 0 with a unit (write 2s, 3m)\n',
+    )
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--tls-cert-file", "tls.crt"),
+        ("--tls-private-key-file", "tls.key"),
+        ("--client-ca-file", "ca.crt"),
+        ("--client-ca-file", "ca.crt", "--tls-cert-file", "tls.crt"),
+    ],
+)
+def test_tls_needs_a_certificate_and_its_key(options: tuple[str, ...]) -> None:
+    assert monitor(*options) == (2, "", TOGETHER)
+
+
+def test_a_missing_certificate_is_an_error(tmp_path: Path) -> None:
+    missing = str(tmp_path / "tls.crt")
+    status, _, stderr = monitor("--tls-cert-file", missing, "--tls-private-key-file", missing)
+    assert status == 2
+    assert stderr == f"error: the certificate cannot be used ({missing}, {missing}): no such file or directory\n"
+
+
+@pytest.mark.parametrize("option", ["--listen", "--telemetry"])
+def test_an_address_of_another_form_is_an_error(option: str) -> None:
+    assert monitor(option, "8080") == (2, "", f'error: {option}: "8080" is not HOST:PORT or :PORT\n')
+
+
+@pytest.mark.parametrize("option", ["--listen", "--telemetry"])
+def test_a_port_in_use_is_an_error(option: str) -> None:
+    with closing(socket.create_server(("127.0.0.1", 0))) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        output = f"error: {option}: cannot listen at {address}: address already in use\n"
+        assert monitor(option, address) == (2, "", output)
+
+
+@pytest.mark.parametrize("option", ["--filename", "--field-selector", "--output", "--watch", "--fail-on", "--defaults"])
+def test_options_of_a_single_report_are_unknown(option: str) -> None:
+    status, _, stderr = monitor(option, "x")
+    assert status == 2
+    assert stderr.startswith(f'error: unknown option "{option}"')
+
+
+def test_rules_that_do_not_exist_are_an_error() -> None:
+    status, _, stderr = monitor("--select", "SPR999")
+    assert (status, stderr) == (2, 'error: no rule has the code or name "SPR999" (kubectl spread rules lists them)\n')

@@ -1,0 +1,224 @@
+"""The HTTP servers of the monitor: what they answer, and what a slow or hostile client cannot do."""
+
+from __future__ import annotations
+
+import http.client
+import socket
+import ssl
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from kubectl_spread.app.monitoring import server
+from kubectl_spread.app.monitoring.asgi import Pages, Request, ServedPage
+from kubectl_spread.app.monitoring.server import Port, Servers, TlsFiles, listen
+from kubectl_spread.errors import SourceError, UsageError
+from tests.controlplane.certificates import Authority
+from tests.controlplane.processes import LOOPBACK
+
+PATIENCE = 10.0
+LARGE = b"x" * (64 << 20)
+"""More than the buffers of a connection hold."""
+
+
+def hello(request: Request) -> ServedPage:
+    return ServedPage(200, "text/plain", [b"hello ", request.accept.encode()])
+
+
+def large(_request: Request) -> ServedPage:
+    return ServedPage(200, "text/plain", [LARGE[: 1 << 20]] * 64)
+
+
+PAGES = Pages({"/hello": hello, "/large": large}, {"/slow": hello})
+
+
+@contextmanager
+def serving(tls: TlsFiles | None = None) -> Iterator[int]:
+    listening = listen("--listen", f"{LOOPBACK}:0")
+    servers = Servers([Port(listening, PAGES, tls)])
+    servers.start()
+    try:
+        yield listening.getsockname()[1]
+    finally:
+        servers.stop()
+
+
+@pytest.fixture(scope="module")
+def port() -> Iterator[int]:
+    with serving() as port:
+        yield port
+
+
+def answer(port: int, path: str, method: str = "GET", **headers: str) -> tuple[int, bytes, dict[str, str]]:
+    with closing(http.client.HTTPConnection(LOOPBACK, port, timeout=PATIENCE)) as connection:
+        connection.request(method, path, headers=headers)
+        response = connection.getresponse()
+        return response.status, response.read(), {name.lower(): text for name, text in response.getheaders()}
+
+
+@contextmanager
+def connected(port: int, sent: bytes = b"") -> Iterator[socket.socket]:
+    with closing(socket.create_connection((LOOPBACK, port), timeout=PATIENCE)) as connection:
+        connection.sendall(sent)
+        yield connection
+
+
+def is_closed(connection: socket.socket) -> bool:
+    """Wait until the server closes a connection; it may answer before."""
+    with suppress(ConnectionError):
+        while connection.recv(1 << 16):
+            pass
+    return True
+
+
+@pytest.mark.parametrize("path", ["/hello", "/slow"])
+def test_pages_are_answered(port: int, path: str) -> None:
+    status, body, headers = answer(port, path, Accept="a/b")
+    assert (status, body) == (200, b"hello a/b")
+    assert headers["content-length"] == "9"
+    assert "server" not in headers
+
+
+def test_head_has_no_body(port: int) -> None:
+    status, body, headers = answer(port, "/hello", "HEAD")
+    assert (status, body, headers["content-length"]) == (200, b"", "6")
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
+def test_nothing_can_be_written(port: int, method: str) -> None:
+    status, _, headers = answer(port, "/hello", method)
+    assert (status, headers["allow"]) == (405, "GET, HEAD")
+
+
+@pytest.mark.parametrize("path", ["/", "/hello/", "/../etc/passwd", "/%2e%2e/hello"])
+def test_other_paths_are_not_found(port: int, path: str) -> None:
+    assert answer(port, path)[0] == 404
+
+
+def test_headers_that_never_end_are_refused(port: int) -> None:
+    with connected(port, b"GET /hello HTTP/1.1\r\nHost: a\r\nLong: ") as connection:
+        sent = 0
+        with suppress(ConnectionError):
+            while sent < len(LARGE):
+                sent += connection.send(b"x" * 4096)
+        assert sent < len(LARGE)
+    assert answer(port, "/hello")[0] == 200
+
+
+@pytest.mark.parametrize(
+    "sent", [b"\x16\x03\x01\x02\x00", b"GET\r\n\r\n", b"GET /hello HTTP/9.9\r\n\r\n", b"\x00" * 100]
+)
+def test_nonsense_is_refused(port: int, sent: bytes) -> None:
+    with connected(port, sent + b"\r\n\r\n") as connection:
+        assert is_closed(connection)
+    assert answer(port, "/hello")[0] == 200
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET /hello HTTP/1.1\r\n", b"GET /large HTTP/1.1\r\nHost: a\r\n\r\n"])
+def test_a_slow_client_is_closed(monkeypatch: pytest.MonkeyPatch, sent: bytes) -> None:
+    """One that sends nothing, one that never ends its headers, and one that does not read the answer."""
+    monkeypatch.setattr(server, "LONGEST_REQUEST", 0.5)
+    with serving() as port, connected(port, sent) as connection:
+        began = time.monotonic()
+        if b"HTTP" in sent and not sent.endswith(b"\r\n\r\n"):
+            for _ in range(3):
+                connection.sendall(b"A: b\r\n")
+                time.sleep(0.1)
+        time.sleep(0.6)
+        received = 0
+        with suppress(ConnectionError):
+            while part := connection.recv(1 << 20):
+                received += len(part)
+        assert received < len(LARGE)
+        assert time.monotonic() - began < PATIENCE
+        assert answer(port, "/hello")[0] == 200
+
+
+def test_one_address_has_a_share_of_the_connections(port: int) -> None:
+    held = [socket.create_connection((LOOPBACK, port), timeout=PATIENCE) for _ in range(server.MOST_OF_CLIENT)]
+    try:
+        time.sleep(0.2)
+        with connected(port, b"GET /hello HTTP/1.1\r\nHost: a\r\n\r\n") as connection:
+            assert is_closed(connection)
+    finally:
+        for connection in held:
+            connection.close()
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        try:
+            assert answer(port, "/hello")[0] == 200
+            break
+        except OSError:
+            time.sleep(0.05)
+    else:
+        pytest.fail("no answer after the other connections were closed")
+
+
+def test_certificates_are_loaded_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "_LOOK", 0.05)
+    certificate, key = tmp_path / "tls.crt", tmp_path / "tls.key"
+
+    def write(authority: Authority) -> None:
+        pair = authority.server("monitor", [LOOPBACK])
+        key.write_bytes(Path(pair.key).read_bytes())
+        certificate.write_bytes(Path(pair.certificate).read_bytes())
+
+    first, second = Authority(tmp_path / "first"), Authority(tmp_path / "second")
+    write(first)
+    with serving(TlsFiles(str(certificate), str(key))) as port:
+        assert trusts(port, first)
+        write(second)
+        deadline = time.monotonic() + PATIENCE
+        while not trusts(port, second) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert trusts(port, second)
+
+
+def trusts(port: int, authority: Authority) -> bool:
+    try:
+        return status_by(ssl.create_default_context(cafile=str(authority.certificate)), port) == 200
+    except ssl.SSLCertVerificationError:
+        return False
+
+
+def status_by(context: ssl.SSLContext, port: int) -> int:
+    with closing(http.client.HTTPSConnection(LOOPBACK, port, timeout=PATIENCE, context=context)) as connection:
+        connection.request("GET", "/hello")
+        return connection.getresponse().status
+
+
+def test_only_clients_with_a_certificate_are_answered(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    pair, client = authority.server("monitor", [LOOPBACK]), authority.client("client", "prometheus")
+    files = TlsFiles(str(pair.certificate), str(pair.key), str(authority.certificate))
+    with serving(files) as port:
+        context = ssl.create_default_context(cafile=str(authority.certificate))
+        with pytest.raises((ssl.SSLError, ConnectionError)):
+            status_by(context, port)
+        context.load_cert_chain(client.certificate, client.key)
+        assert status_by(context, port) == 200
+    with serving(files.without_clients) as port:
+        assert trusts(port, authority)
+
+
+@pytest.mark.parametrize("address", ["8080", "", "host", ":x", ":70000", "a:-1", ":٨"])
+def test_an_address_of_another_form_is_refused(address: str) -> None:
+    with pytest.raises(UsageError, match=r"--listen: .* is not HOST:PORT or :PORT"):
+        listen("--listen", address)
+
+
+def test_an_address_in_use_is_an_error() -> None:
+    with closing(listen("--listen", f"{LOOPBACK}:0")) as taken:
+        address = f"{LOOPBACK}:{taken.getsockname()[1]}"
+        with pytest.raises(SourceError, match=f"--telemetry: cannot listen at {address}: address already in use"):
+            listen("--telemetry", address)
+
+
+def test_a_certificate_that_cannot_be_used_is_an_error(tmp_path: Path) -> None:
+    broken = tmp_path / "tls.crt"
+    broken.write_text("nothing", encoding="utf-8")
+    with closing(listen("--listen", f"{LOOPBACK}:0")) as listening, pytest.raises(SourceError, match=r"tls\.crt"):
+        Servers([Port(listening, PAGES, TlsFiles(str(broken), str(broken)))])
