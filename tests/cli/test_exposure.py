@@ -74,6 +74,13 @@ def test_the_smallest_domain_is_reported() -> None:
     assert "SPR502" not in outcome.stdout
 
 
+def test_metrics_have_the_share_of_the_node() -> None:
+    metrics = run("check", "-o", "openmetrics", objects=ON_ONE_NODE).stdout.splitlines()
+    web = 'namespace="default",workload="web",workload_type="deployment"'
+    assert f"kube_spread_workload_pods{{{web}}} 3" in metrics
+    assert f'kube_spread_workload_largest_domain_ratio{{{web},topology_key="kubernetes.io/hostname"}} 1.0' in metrics
+
+
 @pytest.mark.parametrize("key", ["a b", "x/y/z", "-"])
 def test_a_key_that_no_label_can_have_is_refused(key: str) -> None:
     outcome = run("check", "--by", key, objects=ON_ONE_NODE)

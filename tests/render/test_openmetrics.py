@@ -14,12 +14,14 @@ from prometheus_client import Metric
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
-from kubectl_spread.render import words
+from kubectl_spread.diagnosis.running_pods import RunningPods
+from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.render.openmetrics import exposition
-from kubectl_spread.render.openmetrics.families import MOST_DOMAINS
-from kubectl_spread.report.model import Report
+from kubectl_spread.render.openmetrics.families import MOST_CHARACTERS, MOST_DOMAINS
+from kubectl_spread.render.openmetrics.series import label_value
+from kubectl_spread.report.model import Next, Report
 from tests.audits import audit, reported
-from tests.builders import ZONE, constraint, node_json, pod_json
+from tests.builders import HOSTNAME, ZONE, constraint, node_json, pod_json
 from tests.conftest import Golden
 from tests.render.test_render import GOLDEN, REPORTS, hostile, several, without_nodes
 
@@ -31,7 +33,7 @@ WEB_ZONE: Final = {**WEB, "path": "spec.topologySpreadConstraints[0]", "topology
 
 
 def openmetrics(report: Report) -> str:
-    """Return the metrics of a report whose nodes are not known."""
+    """Return the metrics of a report, without those of running pods."""
     return exposition.text(report, ())
 
 
@@ -148,7 +150,54 @@ def test_label_values_arrive_escaped(value: str) -> None:
             for name, labels in parsed(text, parse)
             if name == "kube_spread_constraint_pods"
         }
-        assert keys == {words.safe(value)}
+        assert keys == {label_value(value)}
+
+
+def test_long_label_values_are_shortened_and_stay_different() -> None:
+    """An owner reference may have any name."""
+    longest = "a" * MOST_CHARACTERS
+    names = [longest, f"{longest}b", f"{longest}c", "\x07" * MOST_CHARACTERS]
+    pods = [
+        pod_json(f"p{number}", node="a1", constraints=[constraint()], owner=f"Web/{name}")
+        for number, name in enumerate(names)
+    ]
+    values = by(reported(audit(*pods, node_json("a1"))), "constraint_pods", "workload")
+    assert len(values) == len(names)
+    assert {len(value) for value in values} == {MOST_CHARACTERS}
+    assert longest in values
+
+
+def test_allowed_domains_are_those_of_the_row_with_the_fewest() -> None:
+    """So 0 means that the next pod of some revision is blocked, even if another revision has the larger skew."""
+    row = with_findings().constraints[0]
+    uneven = msgspec.structs.replace(row, skew=2, next=Next(allowed=["b"], blocked=["a"]))
+    blocked = msgspec.structs.replace(row, skew=0, next=Next(allowed=[], blocked=["a", "b"]))
+    report = msgspec.structs.replace(with_findings(), constraints=[uneven, blocked])
+    assert (of(report, "constraint_skew", **WEB_ZONE), of(report, "constraint_allowed_domains", **WEB_ZONE)) == (2, 0)
+
+
+def test_running_pods_are_counted_by_zone_and_their_largest_share_is_a_ratio() -> None:
+    running = RunningPods(ObjectRef("default", "Deployment", "web"), 8, (("a", 5), ("b", 2)), 2)
+    idle = RunningPods(ObjectRef("default", "Deployment", "idle"), 0, (), 0)
+    values = parsed(exposition.text(reported(audit()), [running, idle]))
+    labels = frozenset(WEB.items())
+    domains = {dict(having)["domain"]: value for (_, having), value in values.items() if "domain" in dict(having)}
+    ratios = {
+        dict(having)["topology_key"]: value
+        for (name, having), value in values.items()
+        if name == "kube_spread_workload_largest_domain_ratio"
+    }
+    assert values["kube_spread_workload_pods", labels] == 8
+    assert values["kube_spread_workload_pods", frozenset({**WEB, "workload": "idle"}.items())] == 0
+    assert (domains, ratios) == ({"a": 5, "b": 2}, {ZONE: 0.625, HOSTNAME: 0.25})
+
+
+@pytest.mark.parametrize("number", [MOST_DOMAINS, MOST_DOMAINS + 1])
+def test_workloads_in_many_zones_have_no_series_for_them(number: int) -> None:
+    zones = tuple((f"z{index:02}", 1) for index in range(number))
+    running = RunningPods(ObjectRef("default", "Deployment", "web"), number, zones, 1)
+    text = exposition.text(reported(audit()), [running])
+    assert text.count("\nkube_spread_workload_domain_pods{") == (number if number == MOST_DOMAINS else 0)
 
 
 def test_texts_that_become_alike_share_a_series() -> None:

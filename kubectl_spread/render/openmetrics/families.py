@@ -63,7 +63,7 @@ READ: Final = Family(
     "kube_spread_read_timestamp_seconds",
     (),
     "When the pods were read, by the clock of the API server.",
-    "the `Date` header of the list of pods",
+    "the `Date` header of the API server",
     totals=True,
 )
 NODES: Final = Family("kube_spread_nodes", (), "Nodes that were listed.", "nodes", totals=True)
