@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 import msgspec
@@ -235,7 +236,7 @@ def test_conditions_of_a_node_change_nothing_and_its_resources_only_what_depends
 class Failing(World):
     """A world in which the evaluation of the second group fails once."""
 
-    failures = iter((False, True))
+    failures: Iterator[bool] = iter(())
 
     def node_sets(self, behaviour: Behaviour) -> NodeSets:
         if next(self.failures, False):
@@ -244,8 +245,10 @@ class Failing(World):
         return super().node_sets(behaviour)
 
 
-def test_what_failed_is_evaluated_again() -> None:
+def failed() -> tuple[Monitor, dict[Key, Json]]:
+    """Return a monitor after an evaluation that failed, and the objects: two workloads and a node."""
     world = Failing(Scope())
+    world.failures = iter((False, True))
     monitor = Monitor(world)
     node = node_json("a1")
     objects = {key_of(node): node}
@@ -256,7 +259,20 @@ def test_what_failed_is_evaluated_again() -> None:
     apply(world, {}, objects)
     with pytest.raises(RuntimeError):
         monitor.printed()
+    return monitor, objects
+
+
+def test_what_failed_is_evaluated_again() -> None:
+    monitor, objects = failed()
     compare(monitor, objects)
+
+
+@pytest.mark.parametrize("name", ["web", "api"])
+def test_a_workload_that_is_gone_after_a_failure_has_no_metrics(name: str) -> None:
+    monitor, before = failed()
+    after = {key: manifest for key, manifest in before.items() if key[2] != name}
+    apply(monitor.world, before, after)
+    compare(monitor, after)
 
 
 @pytest.mark.parametrize("seed", range(_FIRST, _FIRST + _SEEDS))
