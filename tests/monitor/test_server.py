@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import socket
 import ssl
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
@@ -38,7 +39,7 @@ PAGES = Pages({"/hello": hello, "/large": large}, {"/slow": hello})
 @contextmanager
 def serving(tls: TlsFiles | None = None) -> Iterator[int]:
     listening = listen("--listen", f"{LOOPBACK}:0")
-    servers = Servers([Port(listening, PAGES, tls)])
+    servers = Servers([Port(listening, PAGES, tls)], ended=lambda: None)
     servers.start()
     try:
         yield listening.getsockname()[1]
@@ -157,6 +158,17 @@ def test_one_address_has_a_share_of_the_connections(port: int) -> None:
         pytest.fail("no answer after the other connections were closed")
 
 
+def test_a_server_that_fails_says_so() -> None:
+    ended = threading.Event()
+    listening = listen("--listen", f"{LOOPBACK}:0")
+    listening.close()
+    servers = Servers([Port(listening, PAGES, None)], ended.set)
+    servers.start()
+    assert ended.wait(PATIENCE)
+    with pytest.raises(SourceError, match="the HTTP server failed"):
+        servers.stop()
+
+
 def test_certificates_are_loaded_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "_LOOK", 0.05)
     certificate, key = tmp_path / "tls.crt", tmp_path / "tls.key"
@@ -221,4 +233,4 @@ def test_a_certificate_that_cannot_be_used_is_an_error(tmp_path: Path) -> None:
     broken = tmp_path / "tls.crt"
     broken.write_text("nothing", encoding="utf-8")
     with closing(listen("--listen", f"{LOOPBACK}:0")) as listening, pytest.raises(SourceError, match=r"tls\.crt"):
-        Servers([Port(listening, PAGES, TlsFiles(str(broken), str(broken)))])
+        Servers([Port(listening, PAGES, TlsFiles(str(broken), str(broken)))], ended=lambda: None)

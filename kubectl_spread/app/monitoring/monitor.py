@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gc
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
+from datetime import timedelta
 from typing import Any, Final
 
 import msgspec
@@ -138,9 +140,10 @@ class Monitor:
         self._stores = mirrored(self._cluster, self._world, self._lock, self._scope.namespace)
         for resource, store in self._stores.items():
             self._telemetry.expect(resource, store.age)
-        self._evaluate()
-        if self._wants_gates() and not self._server.gates_read:
-            self._judge_by(self._look())
+        with self._lock:
+            self._evaluate()
+        if self._wants_gates():
+            self._judge_by(self._look(wants_gates=True))
         self.refresh()
         # What exists now lasts; a collection that looks at it again would stop the process for a second.
         gc.collect()
@@ -165,8 +168,8 @@ class Monitor:
             if not all(store.mirror.complete for store in self._stores.values()):
                 return
             self._evaluate()
-            parts, skipped, header = self._current.parts(), self._world.skipped, self._header()
             known_at = min(store.known_at for store in self._stores.values())
+            parts, skipped, header = self._current.parts(), self._world.skipped, self._header(known_at)
             summary = self._current.summary()
         metrics = self._exposition.publish(header, summary)
         self._published = Published(metrics, parts, header, skipped, known_at)
@@ -183,12 +186,13 @@ class Monitor:
     def _target_version(self) -> TargetVersion:
         return target_for(self._options, self._server.version.behaves_as, self._server.gates)
 
-    def _header(self) -> model.Cluster:
+    def _header(self, known_at: float) -> model.Cluster:
+        now, age = self._cluster.now(), timedelta(seconds=time.monotonic() - known_at)
         identity = ClusterIdentity(
             context=self._cluster.context,
             name=self._cluster.name,
             uid=self._server.uid,
-            read_at=self._cluster.now(),
+            read_at=None if now is None else now - age,
             server_version=self._server.version.text,
         )
         return cluster_header(
@@ -206,9 +210,9 @@ class Monitor:
             return False
         return gates.decide_counts(self._target_version().minor) or self._current.needs_gates
 
-    def _look(self) -> _Server:
+    def _look(self, *, wants_gates: bool) -> _Server:
         """Read what was not read since the connection was lost."""
-        version, wants_gates = self._cluster.version(), self._wants_gates()
+        version = self._cluster.version()
         served = self._cluster.feature_gates() if wants_gates else None
         if served is not None and not served.keys() >= set(features.merge_gates(self._target_version().minor)):
             served = None
@@ -216,12 +220,11 @@ class Monitor:
 
     def _look_again(self) -> None:
         """Look at the API server from time to time, in the background; evaluate everything by another version."""
-        now = time.monotonic()
-        if self._looking is None and (
-            now - self._looked_at > _LOOK or (self._wants_gates() and not self._server.gates_read)
-        ):
+        wants_gates, now = self._wants_gates(), time.monotonic()
+        overdue = now - self._looked_at > _LOOK or (wants_gates and not self._server.gates_read)
+        if self._looking is None and overdue:
             self._cluster.forget_version()
-            self._looking, self._looked_at = background(self._look), now
+            self._looking, self._looked_at = background(lambda: self._look(wants_gates=wants_gates)), now
         if self._looking is not None and self._looking.done():
             future, self._looking = self._looking, None
             # While the API server is away its watches say so, and the version is read again later.
@@ -240,4 +243,6 @@ class Monitor:
             self._say(f"the connection is lost, and tried again: {lost}")
         if self._lost and not lost:
             self._say("reconnected")
+            # The API server may be another one than before.
+            self._looked_at = -math.inf
         self._lost = lost

@@ -8,7 +8,7 @@ import os
 import socket
 import ssl
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -102,8 +102,8 @@ class Port(msgspec.Struct, frozen=True):
 class Servers:
     """The servers of several ports, which run in one thread."""
 
-    def __init__(self, ports: Sequence[Port]) -> None:
-        """Prepare the servers.
+    def __init__(self, ports: Sequence[Port], ended: Callable[[], None]) -> None:
+        """Prepare the servers; ``ended`` is called when they no longer serve.
 
         Raises:
             SourceError: A certificate or key cannot be used.
@@ -111,7 +111,9 @@ class Servers:
         self._ports = ports
         self._contexts: list[tuple[ssl.SSLContext, TlsFiles]] = []
         self._servers = [uvicorn.Server(self._config(port)) for port in ports]
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
+        self._ended = ended
+        self._failure: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, daemon=True)
 
     def start(self) -> None:
         """Answer from now on."""
@@ -120,10 +122,24 @@ class Servers:
         self._thread.start()
 
     def stop(self) -> None:
-        """Let current responses end for a moment, and close all connections."""
+        """Let current responses end for a moment, and close all connections.
+
+        Raises:
+            SourceError: They ended before by themselves.
+        """
         for server in self._servers:
             server.should_exit = True
         self._thread.join(2 * _GRACE)
+        if self._failure is not None:
+            raise SourceError(f"the HTTP server failed: {self._failure}")
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._serve())
+        except BaseException as error:  # noqa: BLE001 - ``stop`` raises it
+            self._failure = error
+        finally:
+            self._ended()
 
     async def _serve(self) -> None:
         renewing = asyncio.create_task(self._renew())

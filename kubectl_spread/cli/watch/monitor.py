@@ -127,7 +127,8 @@ def monitor(
                 server.Port(main, pages.main_pages(monitored.state), tls),
                 # The kubelet, which probes this port, has no certificate.
                 server.Port(side, pages.telemetry_pages(monitored.state, own), tls and tls.without_clients),
-            ]
+            ],
+            ended=stop.set,
         )
         _end_by(stop)
         servers.start()
