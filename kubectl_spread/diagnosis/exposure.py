@@ -6,7 +6,7 @@ Nothing is simulated: the question is whether one pod could move, by everything 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Final, NamedTuple
 
@@ -300,17 +300,15 @@ class Exposures:
                     return Exposure(ZONE, domain, pods, len(running), places[0].node, "")
         return None
 
-    def concentrates(self, pods: Iterable[PodRecord]) -> bool:
-        """Tell whether bound pods are all in one domain of a key, or more than half of them in one zone."""
-        nodes = Counter(pod.node for pod in pods if pod.node and not pod.terminating)
-        for key, value_of in self._domains.items():
-            counts: Counter[str] = Counter()
-            for node, number in nodes.items():
-                counts[value_of.get(node, "")] += number
-            most = max(counts.values(), default=0)
-            if most == nodes.total() or (key == ZONE and 2 * most > nodes.total()):
-                return True
-        return False
+    def concentrated(self, replicas: Replicas) -> Sequence[PodRecord]:
+        """Return the running pods of a workload if ``of`` or ``majority`` may ask where they could run; else none."""
+        running = self._running(replicas)
+        for key, value_of in self._domains.items() if len(running) >= _SEVERAL else ():
+            counts = Counter(value_of.get(pod.node, "") for pod in running)
+            most = max(counts.values())
+            if most == len(running) or (key == ZONE and 2 * most > len(running)):
+                return running
+        return ()
 
     def _running(self, replicas: Replicas) -> tuple[PodRecord, ...]:
         """Return the bound pods whose nodes exist, as the scheduler counts them; none where nodes were not read."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.evaluation.volumes import UNREAD
 from kubectl_spread.audit.snapshot.records import PodRecord
-from kubectl_spread.diagnosis.exposure import Exposures
-from kubectl_spread.kube.api.objects import ObjectRef
+from kubectl_spread.diagnosis.exposure import Exposures, replicas
 
 
 def decide(audit: Audit, *, explaining: bool) -> bool:
@@ -29,22 +28,13 @@ def unread(audit: Audit) -> bool:
 
 
 def _in_question(audit: Audit) -> Iterator[PodRecord]:
-    """Yield pods with claims of uneven constraints, and of workloads that one domain may stop."""
-    with_claims = [pod for pod in audit.pods if pod.node and audit.volumes.uses_claims(pod)]
-    if not with_claims:
+    """Yield the pods of uneven constraints, and of workloads that one domain may stop, if any pod uses claims."""
+    if not any(pod.node and audit.volumes.uses_claims(pod) for pod in audit.pods):
         return
     for row in audit.rows:
         spread = row.spread
         if spread is not None and spread.exceeds_max_skew and not row.lower_bound:
             yield from row.pods
     exposures = Exposures(audit)
-    for pods in _by_workload(with_claims, audit):
-        if exposures.concentrates(pods):
-            yield from pods
-
-
-def _by_workload(pods: Iterable[PodRecord], audit: Audit) -> Iterable[list[PodRecord]]:
-    by_workload: dict[ObjectRef, list[PodRecord]] = {}
-    for pod in pods:
-        by_workload.setdefault(audit.snapshot.workload(pod), []).append(pod)
-    return [several for several in by_workload.values() if len(several) > 1]
+    for workload in replicas(audit):
+        yield from exposures.concentrated(workload)

@@ -203,6 +203,28 @@ def unconstrained(*volumes: Json) -> list[Json]:
     return [workload, *pods, *volumes]
 
 
+def on_deleted_nodes() -> list[Json]:
+    """Return two more pods of that StatefulSet, on nodes that no longer exist."""
+    return [pod_json(f"db-{n + 2}", node=f"gone{n}", owner="StatefulSet/db", labels={"app": "db"}) for n in range(2)]
+
+
+def completing() -> list[Json]:
+    """Return two more pods of that StatefulSet, which do not stand in for the others, in another zone."""
+    pods = [pod_json(f"db-{n + 2}", node="b1", owner="StatefulSet/db", labels={"app": "db"}) for n in range(2)]
+    return [{**pod, "spec": {**pod["spec"], "restartPolicy": "Never"}} for pod in pods]
+
+
+def with_claims_in_one_pod() -> list[Json]:
+    """Return a Deployment with a pod of each of two revisions on node a1, of which one uses a claim."""
+    assets = [using_claim("assets")]
+    sets = [
+        deployment("old", kind="ReplicaSet", owner="Deployment/web"),
+        deployment("new", kind="ReplicaSet", owner="Deployment/web", volumes=assets),
+    ]
+    pods = [pod_json(f"web-{name}", node="a1", owner=f"ReplicaSet/{name}") for name in ("old", "new")]
+    return [deployment("web", volumes=assets), *sets, *pods]
+
+
 def test_pods_whose_volumes_keep_them_on_a_node_are_a_note() -> None:
     kept = "No other node is known to take one (2 nodes: the node affinity of a PersistentVolume does not match)."
     assert exposed(*unconstrained(*bound(0, "a"), *bound(1, "a"))) == [("SPR501", "info", kept)]
@@ -292,6 +314,9 @@ def test_explain_names_volumes_as_the_cause_of_a_skew() -> None:
         pytest.param([stateful_set(), db(0), db(1, "b1"), db(2, "c1")], False, id="it is even"),
         pytest.param([db(0), db(1)], False, id="pods whose claims are not known"),
         pytest.param(unconstrained(), True, id="a StatefulSet on one node"),
+        pytest.param([*unconstrained(), *on_deleted_nodes()], True, id="its other pods are on nodes that are gone"),
+        pytest.param([*unconstrained(), *completing()], True, id="its other pods run to completion"),
+        pytest.param(with_claims_in_one_pod(), True, id="only one of its pods uses a claim"),
     ],
 )
 def test_volumes_are_read_only_if_they_decide(objects: list[Json], *, in_question: bool) -> None:
