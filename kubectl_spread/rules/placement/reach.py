@@ -72,7 +72,8 @@ def _held_down(rule_input: RuleInput) -> Iterator[Evidence]:
         if spread.allows_all:
             yield Evidence(names(row.pods), values, Severity.INFO, _NOTHING_NOW)
         else:
-            yield Evidence(names(row.pods), values, fix=opening(shut, row.evaluations[0][0], rule_input, blocked=False))
+            evaluation = next(each for each, _ in row.evaluations if each.spreads[row.index] is spread)
+            yield Evidence(names(row.pods), values, fix=opening(shut, evaluation, rule_input, blocked=False))
         return
 
 
