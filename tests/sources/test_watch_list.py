@@ -11,7 +11,7 @@ import pytest
 from kubectl_spread.kube.api.types import ListMeta, Object, ObjectMeta
 from kubectl_spread.sources.apiserver import retries
 from kubectl_spread.sources.apiserver.watch_events import WatchEvent
-from kubectl_spread.sources.apiserver.watch_list import Listed, Signals, WatchedList
+from kubectl_spread.sources.apiserver.watch_list import Listed, Signals, WatchedList, is_newer
 from kubectl_spread.sources.decode.page import Page
 from kubectl_spread.sources.failures import Again, ConnectionFailedError
 
@@ -99,3 +99,51 @@ def test_a_watch_that_was_regained_waits_as_after_the_first_end(monkeypatch: pyt
     WatchedList(listed, follow, Signals())
     assert ended.wait(PATIENCE)
     assert retries_before == [0, 1, 2, 3, 4, 0, 1, 2]
+
+
+def versions_followed(*streams: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the versions that watches began from, one more than there are streams of types and versions."""
+    versions: list[str] = []
+    remaining, ended = iter(streams), threading.Event()
+
+    @contextmanager
+    def follow(version: str) -> Iterator[Iterator[WatchEvent[Object]]]:
+        versions.append(version)
+        events = next(remaining, None)
+        if events is None:
+            ended.set()
+            threading.Event().wait(PATIENCE)
+        yield (WatchEvent(kind, labelled("web-0"), number) for kind, number in events or ())
+
+    monkeypatch.setattr(retries, "backoff", lambda *_: 0.0)
+    lists = iter("1" * (len(streams) + 1))
+    WatchedList(lambda: listed(labelled(f"web-{next(lists)}")), follow, Signals())
+    assert ended.wait(PATIENCE)
+    return versions
+
+
+def test_a_bookmark_that_an_event_has_overtaken_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    overtaken = [("MODIFIED", "10"), ("BOOKMARK", "9")]
+    assert versions_followed(overtaken, [("BOOKMARK", "12")], monkeypatch=monkeypatch) == ["1", "10", "12"]
+
+
+@pytest.mark.parametrize("again", ["10", "9"], ids=["the same event again", "an earlier event"])
+def test_events_out_of_order_make_the_list_be_read_again(again: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    out_of_order = [("MODIFIED", "10"), ("DELETED", again), ("ADDED", "11")]
+    assert versions_followed(out_of_order, monkeypatch=monkeypatch) == ["1", "1"]
+
+
+@pytest.mark.parametrize(
+    ("version", "than", "newer"),
+    [
+        ("10", "9", True),
+        ("9", "10", False),
+        ("9", "9", False),
+        ("9" * 5000, "8" * 5000, True),
+        ("opaque", "9", True),
+        ("010", "9", True),
+        ("9", "", True),
+    ],
+)
+def test_versions_are_compared_as_numbers(version: str, than: str, *, newer: bool) -> None:
+    assert is_newer(version, than) is newer

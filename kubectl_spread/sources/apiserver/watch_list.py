@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -22,6 +23,7 @@ from kubectl_spread.sources.failures import Again, ConnectionFailedError
 
 T = TypeVar("T", bound=Object)
 
+_NUMBER: Final = re.compile(r"[1-9][0-9]*")
 _LABELS: Final = b'"f:labels"'
 
 
@@ -194,6 +196,15 @@ class FollowedList(Generic[S]):
         self._signals.changed.set()
 
     def _apply(self, event: WatchEvent[Any]) -> None:
+        """Apply an event.
+
+        Raises:
+            ExpiredError: It is about a change that came before, so that the list has to be read again.
+        """
+        if not is_newer(event.version, self._store.version):
+            if event.type == BOOKMARK:
+                return
+            raise ExpiredError(f"an event has version {event.version}, and version {self._store.version} came before")
         with self._lock:
             changed = self._store.apply(event)
         # Most events change only fields that are not read, such as a status.
@@ -209,6 +220,17 @@ class WatchedList(FollowedList[Listed[T]]):
         with self._lock:
             objects, version = list(self._store.objects.values()), self._store.version
         return Page(ListMeta(resource_version=version), objects, lambda listed_object: listed_object)
+
+
+def is_newer(version: str, than: str) -> bool:
+    """Tell whether a resourceVersion is newer than another one; without numbers, the one that came later is newer.
+
+    Source: kubernetes v1.37.1 staging/src/k8s.io/apimachinery/pkg/util/resourceversion/resourceversion.go,
+    CompareResourceVersion, which compares the digits.
+    """
+    if not (_NUMBER.fullmatch(version) and _NUMBER.fullmatch(than)):
+        return True
+    return (len(version), version) > (len(than), than)
 
 
 def _identity(listed_object: Object) -> tuple[str, str]:
