@@ -51,12 +51,20 @@ class Refreshed(NamedTuple):
 class CurrentReport:
     """The report of a world; ``refresh`` brings it up to date."""
 
-    def __init__(self, world: World, context: ServerFacts, rules: Sequence[Rule], selection: Selection) -> None:
+    def __init__(
+        self,
+        world: World,
+        context: ServerFacts,
+        rules: Sequence[Rule],
+        selection: Selection,
+        flags: tuple[str, ...] = (),
+    ) -> None:
         """Start empty; the arguments are those of an evaluation and of ``rules.engine.complete``."""
         self._world = world
         self._context = context
         self._rules = rules
         self._selection = selection
+        self._flags = flags
         self._reaches = groups.Reaches()
         self._beyond: dict[str, frozenset[str] | None] = {}
         self._region_of: dict[str, frozenset[str]] = {}
@@ -188,7 +196,7 @@ class CurrentReport:
             group.part, group.running_pods, group.needs_gates = None, (), False
             return
         audit = evaluate(snapshot, self._context, nodes=world.nodes_known)
-        group.part = engine.complete(audit, _NO_CLUSTER, self._rules, self._selection, {})
+        group.part = engine.complete(audit, _NO_CLUSTER, self._rules, self._selection, {}, flags=self._flags)
         group.running_pods, group.needs_gates = tuple(running_pods(audit)), gates.decide(audit)
 
 

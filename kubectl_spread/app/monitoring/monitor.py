@@ -136,7 +136,7 @@ class Monitor:
         """
         self._server = _Server(self._cluster.version(), None, gates_read=False, uid=self._cluster.uid())
         facts = self._target_version().facts(self._options)
-        self._current = CurrentReport(self._world, facts, RULES, self._selection)
+        self._current = CurrentReport(self._world, facts, RULES, self._selection, self._options.kubectl_flags)
         self._stores = mirrored(self._cluster, self._world, self._lock, self._scope.namespace)
         for resource, store in self._stores.items():
             self._telemetry.expect(resource, store.age)
