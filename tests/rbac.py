@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import product
 from typing import Any, Final, NamedTuple
 
@@ -43,7 +43,12 @@ def manifest(name: str) -> dict[str, Any]:
 
 def permissions(*names: str) -> list[Permission]:
     """Return the permissions of the roles in these files, sorted."""
-    return sorted({allowed for name in names for rule in manifest(name)["rules"] for allowed in _of(rule)})
+    return permissions_of(map(manifest, names))
+
+
+def permissions_of(roles: Iterable[Mapping[str, Any]]) -> list[Permission]:
+    """Return the permissions of roles, sorted."""
+    return sorted({allowed for role in roles for rule in role["rules"] for allowed in _of(rule)})
 
 
 def _of(rule: dict[str, Any]) -> Iterable[Permission]:

@@ -23,7 +23,7 @@ def test_the_cluster_role_allows_each_read_and_nothing_else() -> None:
     listed = {*BY_KIND.values(), BUDGETS, CLAIMS, EVENTS, NAMESPACES, NODES, SERVICES, VOLUMES}
     expected = {Permission("list", resource.group, resource.plural) for resource in listed}
     expected |= {Permission("get", resource.group, resource.plural) for resource in BY_KIND.values()}
-    expected |= {Permission("watch", resource.group, resource.plural) for resource in WATCHED}
+    expected |= {Permission("watch", resource.group, resource.plural) for resource in (*WATCHED, CLAIMS, VOLUMES)}
     assert set(permissions("cluster")) == {*expected, METRICS, IDENTITY}
 
 
@@ -33,6 +33,6 @@ def test_both_ways_allow_the_same() -> None:
 
 def test_the_role_of_a_namespace_has_all_but_cluster_resources() -> None:
     unnamespaced = {Permission("list", "", resource.plural) for resource in (NAMESPACES, NODES, VOLUMES)}
-    unnamespaced.add(Permission("watch", "", "nodes"))
+    unnamespaced |= {Permission("watch", "", resource.plural) for resource in (NODES, VOLUMES)}
     assert set(permissions("nodes")) == {*unnamespaced, METRICS, IDENTITY}
     assert not set(permissions("namespace")) & set(permissions("nodes"))

@@ -1,4 +1,4 @@
-"""Other tools that look at the placement of pods, built from their Go modules and run on a control plane."""
+"""Helm, and tools that look at the placement of pods, built from their Go modules and run on a control plane."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from tests.controlplane import binaries
 from tests.controlplane.cluster import ControlPlane
 
 DESCHEDULER: Final = ("sigs.k8s.io/descheduler", "v0.36.0", "cmd/descheduler")
+HELM: Final = ("helm.sh/helm/v3", "v3.22.0", "cmd/helm")
 KUBE_SCORE: Final = ("github.com/zegl/kube-score", "v1.20.0", "cmd/kube-score")
 _CYCLE_ENDS: Final = '"Number of evictions/requests"'
 _CYCLES: Final = 5

@@ -22,14 +22,13 @@ from tests.terminals import printed
 
 pytestmark = pytest.mark.e2e
 
-HELM = ("helm.sh/helm/v3", "v3.22.0", "cmd/helm")
 PAGE = (ROOT / "docs" / "offline.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="session")
 def environment(plugin: Plugin) -> Mapping[str, str]:
     """Return an environment with helm, kubectl and the plugin on PATH, and no cluster."""
-    programs = (plugin.directory, peers.binary(*HELM).parent, binaries.kubectl().parent)
+    programs = (plugin.directory, peers.binary(*peers.HELM).parent, binaries.kubectl().parent)
     path = os.pathsep.join([*map(str, programs), os.environ["PATH"]])
     return {**os.environ, "PATH": path, "KUBECONFIG": os.devnull}
 

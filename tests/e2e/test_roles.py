@@ -24,6 +24,9 @@ DEFAULTS = ("check", "--defaults")
 TO = ("check", "--to", "1.36")
 WATCH = ("check", "--watch")
 WATCH_DEFAULTS = ("check", "--watch", "--defaults")
+MONITOR = ("monitor", "--listen=127.0.0.1:0", "--telemetry=127.0.0.1:0")
+WATCHERS = {"services": WATCH_DEFAULTS, "persistentvolumes": MONITOR, "persistentvolumeclaims": MONITOR}
+"""Maps a resource to the command that watches it, unless it is ``check --watch``."""
 EVERYWHERE = (("check",), DEFAULTS, TO, WATCH, WATCH_DEFAULTS)
 DATA = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
 WAITING = ("explain", "deploy/waiting")
@@ -71,7 +74,7 @@ def lost(permission: Permission) -> Lost:
         case ("get", _, resource, _):
             return Lost(permission, ("check", f"{resource}/none"), 2)
         case ("watch", _, resource, _):
-            return Lost(permission, WATCH_DEFAULTS if resource == "services" else WATCH, 2)
+            return Lost(permission, WATCHERS.get(resource, WATCH), 2)
         case (_, _, "pods" | "nodes", _):
             return Lost(permission, ("check",), 2)
         case (_, _, "services", _):

@@ -1,0 +1,132 @@
+{{- define "monitor.name" -}}
+{{- .Values.nameOverride | default .Chart.Name | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+
+{{- define "monitor.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 63 | trimSuffix "-" -}}
+{{- else if contains (include "monitor.name" .) .Release.Name -}}
+{{- .Release.Name | trunc 63 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name (include "monitor.name" .) | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The name of the objects of one watched namespace: (list CONTEXT NAMESPACE). A long one ends with a hash. */}}
+{{- define "monitor.named" -}}
+{{- $fullname := include "monitor.fullname" (index . 0) -}}
+{{- $name := ternary $fullname (printf "%s-%s" $fullname (index . 1)) (empty (index . 1)) -}}
+{{- if gt (len $name) 63 -}}
+{{- printf "%s-%s" ($name | trunc 54 | trimSuffix "-") ($name | sha256sum | trunc 8) -}}
+{{- else -}}
+{{- $name -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "monitor.namespace" -}}
+{{- .Values.namespaceOverride | default .Release.Namespace -}}
+{{- end -}}
+
+{{- define "monitor.serviceAccountName" -}}
+{{- if .Values.serviceAccount.create -}}
+{{- .Values.serviceAccount.name | default (include "monitor.fullname" .) -}}
+{{- else -}}
+{{- .Values.serviceAccount.name | default "default" -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The labels that select all pods of the release. */}}
+{{- define "monitor.releaseLabels" -}}
+app.kubernetes.io/name: {{ include "monitor.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{/* The labels that select the pods of one watched namespace: (list CONTEXT NAMESPACE). */}}
+{{- define "monitor.selectorLabels" -}}
+{{ include "monitor.releaseLabels" (index . 0) }}
+{{- with index . 1 }}
+kubectl-spread/namespace: {{ . }}
+{{- end }}
+{{- end -}}
+
+{{/* The labels of all objects. */}}
+{{- define "monitor.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{ include "monitor.releaseLabels" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- with .Values.customLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- define "monitor.image" -}}
+{{- with .Values.image.registry }}{{ . }}/{{ end }}{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- with .Values.image.sha }}@sha256:{{ . }}{{ end }}
+{{- end -}}
+
+{{/* "true" if the permissions in namespaces are bound in the whole cluster. */}}
+{{- define "monitor.everywhere" -}}
+{{- if kindIs "invalid" .Values.rbac.useClusterRole -}}
+{{- empty .Values.namespaces -}}
+{{- else -}}
+{{- .Values.rbac.useClusterRole -}}
+{{- end -}}
+{{- end -}}
+
+{{/* What is read in namespaces. */}}
+{{- define "monitor.namespacedRules" -}}
+- apiGroups: [""]
+  resources: [persistentvolumeclaims, pods, replicationcontrollers]
+  verbs: [list, watch]
+- apiGroups: [apps]
+  resources: [daemonsets, deployments, replicasets, statefulsets]
+  verbs: [list, watch]
+- apiGroups: [batch]
+  resources: [cronjobs, jobs]
+  verbs: [list, watch]
+{{- end -}}
+
+{{/* What is read of the cluster. */}}
+{{- define "monitor.clusterRules" -}}
+- apiGroups: [""]
+  resources: [nodes, persistentvolumes]
+  verbs: [list, watch]
+# Its UID identifies the cluster.
+- apiGroups: [""]
+  resources: [namespaces]
+  resourceNames: [kube-system]
+  verbs: [get]
+# The API server's own metrics name its feature gates.
+- nonResourceURLs: [/metrics]
+  verbs: [get]
+{{- end -}}
+
+{{/* One endpoint of the ServiceMonitor: (list CONTEXT VALUES). */}}
+{{- define "monitor.endpoint" -}}
+{{- $tls := (index . 0).Values.tls.secretName -}}
+{{- with index . 1 -}}
+honorLabels: {{ .honorLabels }}
+{{- with .interval }}
+interval: {{ . }}
+{{- end }}
+{{- with .scrapeTimeout }}
+scrapeTimeout: {{ . }}
+{{- end }}
+{{- with .scheme | default (ternary "https" "" (not (empty $tls))) }}
+scheme: {{ . }}
+{{- end }}
+{{- with .tlsConfig }}
+tlsConfig: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .bearerTokenFile }}
+bearerTokenFile: {{ . }}
+{{- end }}
+{{- with .metricRelabelings }}
+metricRelabelings: {{- toYaml . | nindent 0 }}
+{{- end }}
+{{- with .relabelings }}
+relabelings: {{- toYaml . | nindent 0 }}
+{{- end }}
+{{- end -}}
+{{- end -}}

@@ -1,0 +1,1 @@
+"""The manifests, the chart and the image in ``deploy``."""

@@ -1,0 +1,145 @@
+"""The chart of the monitor, as the real helm renders it, is the base that the real kubectl renders."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.deploy.objects import (
+    BASE,
+    CHART,
+    KUBERNETES,
+    NAME,
+    VALUES,
+    Objects,
+    chart,
+    helm,
+    kustomized,
+    overlay,
+    pod_templates,
+    template,
+)
+from tests.e2e.spread import Spread
+from tests.rbac import permissions_of
+
+pytestmark = pytest.mark.e2e
+
+OF_HELM = {"helm.sh/chart", "app.kubernetes.io/managed-by"}
+TLS = ("-f", str(CHART / "ci" / "tls-values.yaml"))
+NAMESPACES = ("-f", str(CHART / "ci" / "namespaces-values.yaml"))
+
+
+def without_labels_of_helm(objects: Objects) -> Objects:
+    """Return objects without the labels that only helm sets."""
+    return {name: _without_labels_of_helm(document) for name, document in objects.items()}
+
+
+def _without_labels_of_helm(document: Any) -> Any:
+    if isinstance(document, dict):
+        return {key: _without_labels_of_helm(value) for key, value in document.items() if key not in OF_HELM}
+    return [_without_labels_of_helm(item) for item in document] if isinstance(document, list) else document
+
+
+@pytest.mark.parametrize("values", [None, *VALUES], ids=lambda path: path.name if path else "values.yaml")
+def test_helm_finds_no_fault(values: Path | None) -> None:
+    completed = helm("lint", "--strict", str(CHART), KUBERNETES, *(["-f", str(values)] if values else []))
+    assert completed.returncode == 0, completed.stdout + completed.stderr
+
+
+def test_the_chart_renders_the_base() -> None:
+    """Only the namespace is missing, which helm creates itself."""
+    base = dict(kustomized(BASE))
+    del base[f"Namespace/{NAME}"]
+    assert without_labels_of_helm(chart()) == base
+
+
+def test_the_chart_renders_the_service_monitor_of_the_component(tmp_path: Path) -> None:
+    name = f"ServiceMonitor/{NAME}"
+    component = kustomized(overlay(tmp_path / "overlay", "service-monitor"))
+    rendered = chart("--set=prometheus.monitor.enabled=true")
+    assert without_labels_of_helm(rendered)[name] == component[name]
+    assert rendered.keys() - chart().keys() == {name}
+
+
+def test_tls_is_the_same_in_both(tmp_path: Path) -> None:
+    component = kustomized(overlay(tmp_path / "overlay", "tls"))
+    rendered = chart(*TLS, "--set=tls.clientAuth=false")
+    assert without_labels_of_helm(rendered)[f"Deployment/{NAME}"] == component[f"Deployment/{NAME}"]
+    (container,) = next(pod_templates(chart(*TLS)))["spec"]["containers"]
+    assert container["args"][2:] == [
+        "--tls-cert-file=/tls/tls.crt",
+        "--tls-private-key-file=/tls/tls.key",
+        "--client-ca-file=/tls/ca.crt",
+    ]
+    assert {endpoint["scheme"] for endpoint in chart(*TLS)[f"ServiceMonitor/{NAME}"]["spec"]["endpoints"]} == {"https"}
+
+
+def test_each_listed_namespace_has_a_monitor_and_a_role() -> None:
+    """Nothing in other namespaces may be read, except nodes and volumes, which are in none."""
+    objects = chart(*NAMESPACES)
+    arguments = [pod["spec"]["containers"][0]["args"] for pod in pod_templates(objects)]
+    assert arguments == [["monitor", "--namespace=shop"], ["monitor", "--namespace=web"]]
+    assert {name for name in objects if name.startswith("Role")} == {
+        f"{kind}/{NAME} in {namespace}" for kind in ("Role", "RoleBinding") for namespace in ("shop", "web")
+    }
+    assert {str(permission) for permission in permissions_of([objects[f"ClusterRole/{NAME}"]])} == {
+        "get /metrics",
+        "get namespaces/kube-system",
+        "list nodes",
+        "list persistentvolumes",
+        "watch nodes",
+        "watch persistentvolumes",
+    }
+
+
+def test_roles_of_namespaces_and_the_cluster_role_allow_the_same() -> None:
+    listed = chart(*NAMESPACES)
+    roles = [listed[f"Role/{NAME} in shop"], listed[f"ClusterRole/{NAME}"]]
+    assert permissions_of(roles) == permissions_of([chart()[f"ClusterRole/{NAME}"]])
+
+
+def test_selectors_of_several_monitors_do_not_overlap() -> None:
+    objects = chart(*NAMESPACES)
+    for namespace in ("shop", "web"):
+        name = f"{NAME}-{namespace}"
+        deployment = objects[f"Deployment/{name}"]["spec"]
+        selector = deployment["selector"]["matchLabels"]
+        assert selector["kubectl-spread/namespace"] == namespace
+        assert selector.items() <= deployment["template"]["metadata"]["labels"].items()
+        assert objects[f"Service/{name}"]["spec"]["selector"] == selector
+        assert objects[f"PodDisruptionBudget/{name}"]["spec"]["selector"]["matchLabels"] == selector
+        for constraint in deployment["template"]["spec"]["topologySpreadConstraints"]:
+            assert constraint["labelSelector"]["matchLabels"] == selector
+
+
+def test_names_of_long_namespaces_are_distinct() -> None:
+    long = [f"{'team-' * 10}{end}" for end in ("one", "two")]
+    objects = chart("--set-json", f"namespaces={json.dumps(long)}")
+    names = [name.partition("/")[2] for name in objects if name.startswith("Service/")]
+    assert len(set(names)) == 2
+    assert max(map(len, names)) <= 63
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--set=rbac.useClusterRole=false"], "rbac.useClusterRole=false needs the list of namespaces to watch"),
+        (["--set=namespaces={shop}", "--set=namespacesDenylist={web}"], "namespacesDenylist has no effect"),
+        (["--set=replica=2"], "replica"),
+    ],
+)
+def test_wrong_values_end_with_a_reason(flags: list[str], message: str) -> None:
+    completed = template(*flags)
+    assert completed.returncode == 1
+    assert message in completed.stderr
+
+
+@pytest.mark.parametrize("flags", [(), NAMESPACES, TLS, ("--set=replicas=3",)], ids=" ".join)
+def test_its_own_constraints_have_no_findings(spread: Spread, flags: tuple[str, ...]) -> None:
+    """Not even notes."""
+    answer = spread("check", "-f", "-", "--severity=info", "-o", "json", input=template(*flags).stdout)
+    assert (answer.status, answer.report["findings"]) == (0, [])
+    assert answer.report["summary"]["templates"] >= 1

@@ -1,0 +1,198 @@
+"""The monitor's manifests on a real API server: it takes them, and their roles allow what the monitor requests."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.builders import Json, constraint, selector
+from tests.commands import SPREAD
+from tests.controlplane.cluster import ControlPlane
+from tests.controlplane.fixtures import require_built
+from tests.deploy.objects import BASE, CHART, NAME, VALUES, Objects, chart, helm, kustomized, overlay
+from tests.deploy.running import Running, pod_of, running, service_account, variables
+from tests.e2e import audit
+from tests.e2e.manifests import deployment
+from tests.rbac import Permission, permissions_of
+
+pytestmark = pytest.mark.e2e
+
+VERSION = Permission("get", "", "/version")
+"""The permission that each authenticated user has."""
+MOUNT = """
+mount -t tmpfs none /run &&
+mkdir -p /run/secrets/kubernetes.io/serviceaccount &&
+cp -r "$ACCOUNT"/. /run/secrets/kubernetes.io/serviceaccount/ &&
+exec "$@"
+"""
+SERVICE_MONITORS: Json = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "servicemonitors.monitoring.coreos.com"},
+    "spec": {
+        "group": "monitoring.coreos.com",
+        "names": {"kind": "ServiceMonitor", "plural": "servicemonitors"},
+        "scope": "Namespaced",
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+            }
+        ],
+    },
+}
+"""The kind of the Prometheus operator, with any fields."""
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """Return a control plane of its own, with a template whose evaluation depends on feature gates."""
+    require_built()
+    with ControlPlane.start(tmp_path_factory.mktemp("deployed"), kubelet=True) as cluster:
+        cluster.add_nodes()
+        for namespace in ("shop", "web", "monitoring", "observability"):
+            cluster.kubectl("create", "namespace", namespace)
+        cluster.apply(SERVICE_MONITORS)
+        cluster.kubectl("wait", "--for=condition=Established", "crd/servicemonitors.monitoring.coreos.com")
+        twice = constraint(match=["rev"], selects=selector({"rev": "r1"}))
+        cluster.apply(deployment("web", [twice], labels={"app": "web", "rev": "r1"}, namespace="shop"))
+        yield cluster
+
+
+def apply(cluster: ControlPlane, objects: Objects, *flags: str) -> None:
+    """Apply objects; the API server refuses unknown fields."""
+    content = {"apiVersion": "v1", "kind": "List", "items": list(objects.values())}
+    cluster.kubectl("apply", "--validate=strict", "-f", "-", *flags, input=json.dumps(content))
+
+
+@pytest.mark.parametrize("values", [None, *VALUES], ids=lambda path: path.name if path else "values.yaml")
+def test_the_api_server_takes_what_the_chart_renders(cluster: ControlPlane, values: Path | None) -> None:
+    cluster.kubectl("create", "namespace", NAME, check=False)
+    apply(cluster, chart(*(["-f", str(values)] if values else [])), "--dry-run=server")
+
+
+@pytest.mark.parametrize("component", ["service-monitor", "tls", "kube-rbac-proxy"])
+def test_the_api_server_takes_the_base_with_a_component(cluster: ControlPlane, tmp_path: Path, component: str) -> None:
+    cluster.kubectl("create", "namespace", NAME, check=False)
+    apply(cluster, kustomized(overlay(tmp_path / "overlay", component)), "--dry-run=server")
+
+
+class Installed(NamedTuple):
+    """An installation: the pod, the roles that were applied, and the monitor that runs as this pod."""
+
+    pod: Json
+    roles: list[Json]
+    monitor: Running
+
+    @property
+    def user(self) -> str:
+        """The user of its requests."""
+        metadata, spec = self.pod["metadata"], self.pod["spec"]
+        return f"system:serviceaccount:{metadata['namespace']}:{spec['serviceAccountName']}"
+
+    def requests(self, cluster: ControlPlane) -> list[Json]:
+        """Return its requests until now, from the audit log; those that still run are logged when they end."""
+        self.monitor.stop()
+        events = list(audit.requests(cluster.directory))
+        return [event for event in events if event["user"]["username"] == self.user]
+
+
+def run_as_pod(cluster: ControlPlane, pod: Json, directory: Path) -> Iterator[Running]:
+    """Run the checkout's program as the container of a pod."""
+    (container,) = pod["spec"]["containers"]
+    account = service_account(cluster, pod, directory / "account")
+    mounts = ["unshare", "--map-root-user", "--mount", "sh", "-c", MOUNT, "sh"]
+    command = [*mounts, str(SPREAD), *container["args"]]
+    with running(cluster, command, variables(cluster, account), directory) as monitor:
+        yield monitor
+
+
+@pytest.fixture
+def base(cluster: ControlPlane, tmp_path: Path) -> Iterator[Installed]:
+    """Apply the base, and run its pod."""
+    cluster.kubectl("apply", "-k", str(BASE))
+    cluster.kubectl("rollout", "status", "-n", NAME, f"deploy/{NAME}", "--timeout=60s")
+    pod = pod_of(cluster, NAME)
+    roles = [kustomized(BASE)[f"ClusterRole/{NAME}"]]
+    for monitor in run_as_pod(cluster, pod, tmp_path):
+        yield Installed(pod, roles, monitor)
+    cluster.kubectl("delete", "-k", str(BASE))
+
+
+@pytest.fixture
+def release(cluster: ControlPlane, tmp_path: Path) -> Iterator[Installed]:
+    """Install the chart for one namespace, and run its pod."""
+    flags = ("--set=namespaces={shop}", "--namespace=observability")
+    environment = cluster.environment()
+    installed = helm("install", NAME, str(CHART), *flags, "--wait", "--timeout=60s", environment=environment)
+    assert installed.returncode == 0, installed.stderr
+    pod = pod_of(cluster, "observability")
+    objects = chart("--set=namespaces={shop}")
+    roles = [objects[f"Role/{NAME} in shop"], objects[f"ClusterRole/{NAME}"]]
+    for monitor in run_as_pod(cluster, pod, tmp_path):
+        yield Installed(pod, roles, monitor)
+    removed = helm("uninstall", NAME, "--namespace=observability", "--wait", environment=environment)
+    assert removed.returncode == 0, removed.stderr
+
+
+@pytest.mark.parametrize("way", ["base", "release"])
+def test_the_roles_allow_each_request_and_nothing_else(
+    request: pytest.FixtureRequest, cluster: ControlPlane, way: str
+) -> None:
+    """The audit log of the pod's user has each permission of its roles, and no other; every request succeeds."""
+    installed: Installed = request.getfixturevalue(way)
+    metrics = installed.monitor.get("/metrics").data.decode()
+    assert 'kube_spread_finding{namespace="shop",workload="web"' in metrics
+    events = installed.requests(cluster)
+    assert {event["responseStatus"]["code"] for event in events} == {200}
+    # A read of one object has its name, and a list has none.
+    assert {audit.permission_of(event) for event in events} == {*permissions_of(installed.roles), VERSION}
+    assert {event["verb"] for event in events} == {"get", "list", "watch"}
+
+
+def test_a_monitor_of_one_namespace_requests_no_other(cluster: ControlPlane, release: Installed) -> None:
+    release.monitor.get("/metrics")
+    namespaces = {
+        event["objectRef"]["resource"]: event["objectRef"].get("namespace")
+        for event in release.requests(cluster)
+        if "objectRef" in event
+    }
+    in_cluster = {"nodes", "persistentvolumes"}
+    assert {resource for resource, namespace in namespaces.items() if namespace is None} == in_cluster
+    assert {namespaces[resource] for resource in namespaces.keys() - in_cluster - {"namespaces"}} == {"shop"}
+
+
+def test_sigterm_ends_the_pod_with_success(base: Installed) -> None:
+    assert base.monitor.get("/livez").status == 200
+    assert base.monitor.stop() == 0
+
+
+def test_the_pod_is_admitted_where_only_restricted_pods_are(base: Installed, cluster: ControlPlane) -> None:
+    """The namespace of the base refuses others, and its pod has no account of the system."""
+    namespace = cluster.api.get(f"/api/v1/namespaces/{NAME}")
+    assert namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
+    refused = cluster.kubectl("run", "root", "-n", NAME, "--image=busybox", check=False)
+    assert "violates PodSecurity" in refused.stderr
+    assert base.pod["spec"]["nodeName"]
+
+
+def test_a_release_can_be_upgraded_and_leaves_nothing(cluster: ControlPlane) -> None:
+    environment = {**os.environ, **cluster.environment()}
+    where = ("--namespace=tools", "--timeout=60s", "--wait")
+    for flags in (["--create-namespace"], ["--set=replicas=2", "--set=prometheus.monitor.enabled=true"]):
+        done = helm("upgrade", "--install", NAME, str(CHART), *where, *flags, environment=environment)
+        assert done.returncode == 0, done.stderr
+    (pods,) = (cluster.api.get(f"/apis/apps/v1/namespaces/tools/deployments/{NAME}")["status"]["readyReplicas"],)
+    assert pods == 2
+    removed = helm("uninstall", NAME, *where, environment=environment)
+    assert removed.returncode == 0, removed.stderr
+    kinds = "deploy,svc,sa,pdb,netpol,servicemonitors,roles,rolebindings,clusterroles,clusterrolebindings"
+    left = cluster.kubectl("get", kinds, "-A", "-l", f"app.kubernetes.io/name={NAME}", "-o", "name").stdout
+    assert left == ""
