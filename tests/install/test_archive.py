@@ -86,6 +86,7 @@ def test_it_writes_every_format(form: str, krew: Krew, monkeypatch: pytest.Monke
         ["explain", "deploy/cart", "-n", "shop", *_SAMPLE],
         ["merge", "-f", "examples/cluster.json"],
         ["check", "--no-such-flag"],
+        ["monitor", "--server=http://127.0.0.1:1", "--listen=127.0.0.1:0", "--telemetry=127.0.0.1:0"],
     ],
     ids=" ".join,
 )
