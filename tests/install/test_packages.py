@@ -75,7 +75,9 @@ def test_it_works_with_the_oldest_and_the_newest_releases(
     _uv("venv", "--allow-existing", "--python", str(python), str(tmp_path))
     _uv("pip", "compile", "--python", chosen, "pyproject.toml", "--resolution", resolution, "--output-file", pins)
     _uv("pip", "install", "--python", chosen, "--group", "dev", "--constraint", pins, str(wheel))
-    directories = [f"tests/{name}" for name in ("audit", "cli", "kube", "merge", "monitor", "render", "rules", "sources")]
+    directories = [
+        f"tests/{name}" for name in ("audit", "cli", "kube", "merge", "monitor", "render", "rules", "sources")
+    ]
     command = [chosen, "-m", "pytest", "--quiet", "-p", "no:cacheprovider", *directories]
     completed = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
     assert completed.returncode == 0, completed.stdout[-5000:]
