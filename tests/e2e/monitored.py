@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
@@ -28,12 +28,17 @@ class Served(NamedTuple):
 class RunningMonitor:
     """A monitor on two free ports of the loopback interface."""
 
-    def __init__(self, environment: Mapping[str, str], *arguments: str, tls: bool = False) -> None:
-        """Start it."""
+    def __init__(
+        self, environment: Mapping[str, str], *arguments: str, wrapper: Sequence[str] = (), tls: bool = False
+    ) -> None:
+        """Start it, by ``wrapper`` if there is one."""
         self.port, self.telemetry_port = free_port(), free_port()
         ports = (f"--listen={LOOPBACK}:{self.port}", f"--telemetry={LOOPBACK}:{self.telemetry_port}")
         self.process = subprocess.Popen(
-            [*INTERRUPTIBLE, "monitor", *ports, *arguments], stderr=subprocess.PIPE, text=True, env=environment
+            [*wrapper, *INTERRUPTIBLE, "monitor", *ports, *arguments],
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
         )
         self._scheme = "https" if tls else "http"
         self._http = urllib3.PoolManager(retries=False, timeout=PATIENCE, cert_reqs="CERT_NONE")
@@ -76,9 +81,11 @@ class RunningMonitor:
 
 
 @contextmanager
-def monitoring(environment: Mapping[str, str], *arguments: str, tls: bool = False) -> Iterator[RunningMonitor]:
+def monitoring(
+    environment: Mapping[str, str], *arguments: str, wrapper: Sequence[str] = (), tls: bool = False
+) -> Iterator[RunningMonitor]:
     """Run a monitor until the end of the ``with`` block, and wait until it is ready."""
-    running = RunningMonitor(environment, *arguments, tls=tls)
+    running = RunningMonitor(environment, *arguments, wrapper=wrapper, tls=tls)
     try:
         running.until(running.ready)
         yield running

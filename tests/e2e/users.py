@@ -39,3 +39,25 @@ def allow(cluster: ControlPlane, user: str, rules: Sequence[Json], namespace: st
 def allow_listing(cluster: ControlPlane, user: str, *resources: str, namespace: str = "") -> None:
     """Let a user list resources of the core group, in one namespace or in the whole cluster, and nothing else."""
     allow(cluster, user, [{"apiGroups": [""], "resources": list(resources), "verbs": ["list"]}], namespace)
+
+
+def allow_account(cluster: ControlPlane, namespace: str, name: str, rules: Sequence[Json]) -> None:
+    """Create a ClusterRole of these rules for a service account."""
+    role = f"{namespace}-{name}"
+    cluster.api.create(
+        {
+            "apiVersion": f"{_GROUP}/v1",
+            "kind": "ClusterRole",
+            "metadata": {"name": role},
+            "rules": list(rules),
+        }
+    )
+    cluster.api.create(
+        {
+            "apiVersion": f"{_GROUP}/v1",
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": role},
+            "subjects": [{"kind": "ServiceAccount", "namespace": namespace, "name": name}],
+            "roleRef": {"apiGroup": _GROUP, "kind": "ClusterRole", "name": role},
+        }
+    )
