@@ -10,7 +10,8 @@ from jsonschema import Draft7Validator
 
 from kubectl_spread import __version__
 from release import image
-from tests.deploy.objects import BASE, CHART, DEPLOY, VALUES, load
+from tests.deploy.objects import BASE, CHART, DEPLOY, KUSTOMIZE, VALUES, load
+from tests.generated import ROOT
 from tests.rbac import permissions_of
 
 READS = {"get", "list", "watch"}
@@ -56,6 +57,14 @@ def test_the_schema_has_the_values_of_the_chart_and_no_others(schema: Any) -> No
 def test_the_schema_refuses_what_the_chart_would_misread(validator: Draft7Validator, values: Any, message: str) -> None:
     (error,) = validator.iter_errors(values)
     assert message in error.message
+
+
+def test_alerts_select_the_job_of_the_service_monitor() -> None:
+    """The operator takes the job from a label of the Service, which has the labels of all objects of the base."""
+    job_label = load(KUSTOMIZE / "service-monitor" / "service-monitor.yaml")["spec"]["jobLabel"]
+    (labels,) = load(BASE / "kustomization.yaml")["labels"]
+    selector = f"""monitorSelector: 'job="{labels["pairs"][job_label]}"'"""
+    assert selector in (ROOT / "mixin" / "config.libsonnet").read_text(encoding="utf-8")
 
 
 def test_the_base_may_only_read() -> None:

@@ -194,5 +194,5 @@ def test_a_release_can_be_upgraded_and_leaves_nothing(cluster: ControlPlane) -> 
     removed = helm("uninstall", NAME, *where, environment=environment)
     assert removed.returncode == 0, removed.stderr
     kinds = "deploy,svc,sa,pdb,netpol,servicemonitors,roles,rolebindings,clusterroles,clusterrolebindings"
-    left = cluster.kubectl("get", kinds, "-A", "-l", f"app.kubernetes.io/name={NAME}", "-o", "name").stdout
+    left = cluster.kubectl("get", kinds, "-A", "-l", f"app.kubernetes.io/instance={NAME}", "-o", "name").stdout
     assert left == ""

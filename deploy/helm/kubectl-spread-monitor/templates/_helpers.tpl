@@ -1,14 +1,14 @@
 {{- define "monitor.name" -}}
-{{- .Values.nameOverride | default .Chart.Name | trunc 63 | trimSuffix "-" -}}
+{{- .Values.nameOverride | default "kubectl-spread" | trunc 63 | trimSuffix "-" -}}
 {{- end -}}
 
 {{- define "monitor.fullname" -}}
 {{- if .Values.fullnameOverride -}}
 {{- .Values.fullnameOverride | trunc 63 | trimSuffix "-" -}}
-{{- else if contains (include "monitor.name" .) .Release.Name -}}
+{{- else if contains .Chart.Name .Release.Name -}}
 {{- .Release.Name | trunc 63 | trimSuffix "-" -}}
 {{- else -}}
-{{- printf "%s-%s" .Release.Name (include "monitor.name" .) | trunc 63 | trimSuffix "-" -}}
+{{- printf "%s-%s" .Release.Name .Chart.Name | trunc 63 | trimSuffix "-" -}}
 {{- end -}}
 {{- end -}}
 
@@ -38,6 +38,7 @@
 {{/* The labels that select all pods of the release. */}}
 {{- define "monitor.releaseLabels" -}}
 app.kubernetes.io/name: {{ include "monitor.name" . }}
+app.kubernetes.io/component: monitor
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end -}}
 
