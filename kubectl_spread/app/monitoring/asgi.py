@@ -54,6 +54,7 @@ class Pages:
             "content-length": str(len(body)),
             "cache-control": "no-store",
             "x-content-type-options": "nosniff",
+            "x-frame-options": "DENY",
             **page.headers,
         }
         raw = [(name.encode(), text.encode()) for name, text in headers.items()]

@@ -44,14 +44,14 @@ class Published(msgspec.Struct, frozen=True, eq=False):
         parts: The parts of its report.
         cluster: The cluster, with the resourceVersion of each resource.
         skipped: The number of pods in scope that were not evaluated, by reason.
-        known_at: The ``time.monotonic`` up to which the API server has sent no other state.
+        expires_at: The ``time.monotonic`` after which it may no longer be true.
     """
 
     metrics: MetricsPage
     parts: Sequence[model.Report]
     cluster: model.Cluster
     skipped: Mapping[str, int]
-    known_at: float
+    expires_at: float
 
     def report(self) -> model.Report:
         """Return the whole report."""
@@ -117,9 +117,7 @@ class Monitor:
     def state(self) -> Published | None:
         """Return the last published state; None if there is none yet, or it may no longer be true."""
         published = self._published
-        if published is None or time.monotonic() - published.known_at > self._max_age:
-            return None
-        return published
+        return None if published is None or time.monotonic() > published.expires_at else published
 
     @property
     def pods(self) -> int:
@@ -172,7 +170,7 @@ class Monitor:
             parts, skipped, header = self._current.parts(), self._world.skipped, self._header(known_at)
             summary = self._current.summary()
         metrics = self._exposition.publish(header, summary)
-        self._published = Published(metrics, parts, header, skipped, known_at)
+        self._published = Published(metrics, parts, header, skipped, known_at + self._max_age)
 
     def _evaluate(self) -> None:
         """Evaluate what has changed, and render its metrics."""

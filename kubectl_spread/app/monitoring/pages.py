@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import threading
 import time
 from collections.abc import Callable
@@ -20,6 +21,8 @@ _TEXT: Final = "text/plain; version=0.0.4; charset=utf-8"
 _REST: Final = 10.0
 """A document is rendered again after this many times the time that rendering took, so that its readers leave time to
 evaluate."""
+_VARY: Final = {"vary": "accept, accept-encoding"}
+_GZIP: Final = {"content-encoding": "gzip"}
 State: TypeAlias = Callable[[], Published | None]
 """Returns the current state; None if there is none."""
 
@@ -27,28 +30,42 @@ State: TypeAlias = Callable[[], Published | None]
 class _Document:
     """A document about the current state; it is rendered when somebody asks, and not again at once."""
 
+    _of: Published | None
+    _body: bytes
+    _compressed: bytes
+    _lasts_until: float
+
     def __init__(self, current: State, render: Callable[[Report], str], content_type: str) -> None:
         self._current = current
         self._render = render
         self._content_type = content_type
-        self._of: Published | None = None
-        self._body = b""
-        self._rests_until = 0.0
         self._lock = threading.Lock()
+        self._forget()
 
-    def page(self, _request: Request) -> ServedPage:
+    def page(self, request: Request) -> ServedPage:
         """Return the document; 503 where there is no current state."""
         with self._lock:
             state = self._current()
             if state is None:
-                self._of, self._body, self._rests_until = None, b"", 0.0
+                self._forget()
                 return _unready()
-            began = time.monotonic()
-            if state is not self._of and began >= self._rests_until:
-                self._of, self._body = state, self._render(state.report()).encode()
-                ended = time.monotonic()
-                self._rests_until = ended + _REST * (ended - began)
-            return ServedPage(200, self._content_type, [self._body])
+            if state is not self._of and time.monotonic() >= self._lasts_until:
+                self._take(state)
+            if not gzip_accepted(request.accept_encoding):
+                return ServedPage(200, self._content_type, [self._body], _VARY)
+            self._compressed = self._compressed or gzip.compress(self._body, compresslevel=1)
+            return ServedPage(200, self._content_type, [self._compressed], {**_VARY, **_GZIP})
+
+    def _take(self, state: Published) -> None:
+        began = time.monotonic()
+        self._of, self._body, self._compressed = state, self._render(state.report()).encode(), b""
+        ended = time.monotonic()
+        self._lasts_until = min(ended + _REST * (ended - began), state.expires_at)
+
+    def _forget(self) -> None:
+        self._of = None
+        self._body = self._compressed = b""
+        self._lasts_until = 0.0
 
 
 def main_pages(current: State) -> Pages:
@@ -61,7 +78,7 @@ def main_pages(current: State) -> Pages:
         openmetrics = choose_encoder(request.accept)[1].startswith("application/openmetrics-text")
         compressed = gzip_accepted(request.accept_encoding)
         body = (state.metrics.compressed if compressed else state.metrics.plain)(openmetrics=openmetrics)
-        headers = {"vary": "accept, accept-encoding", **({"content-encoding": "gzip"} if compressed else {})}
+        headers = {**_VARY, **(_GZIP if compressed else {})}
         return ServedPage(200, _OPENMETRICS if openmetrics else _TEXT, body, headers)
 
     documents = {
