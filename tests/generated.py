@@ -133,7 +133,7 @@ BLOCKS: Final[dict[str, dict[str, Callable[[], str]]]] = {
         "chart": lambda: answers.piped(f"helm {CHART}", RENDERED / "chart.yaml"),
         "kustomization": lambda: answers.kustomized(KUSTOMIZATION, RENDERED / "production.yaml"),
     },
-    "docs/metrics.md": {"metrics": metrics.tables},
+    "docs/metrics.md": {"metrics": metrics.tables, "telemetry": metrics.telemetry},
     "docs/permissions.md": {"cluster": lambda: source("docs/rbac/cluster.yaml")},
     "docs/getting-started.md": {
         "check": lambda: answers.on_terminal(*CHECK),

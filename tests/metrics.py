@@ -1,10 +1,16 @@
-"""The tables of docs/metrics.md, from the declared families."""
+"""The tables of docs/metrics.md, from the declared families and from a page of telemetry."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
+from prometheus_client.parser import text_string_to_metric_families as parse
+
+from kubectl_spread.app.monitoring.telemetry import Telemetry
 from kubectl_spread.render.openmetrics.families import CONSTRAINT, FAMILIES, WORKLOAD, Family
+
+_RULE: Final = "---"
 
 
 def tables() -> str:
@@ -20,14 +26,29 @@ def tables() -> str:
     )
 
 
+def telemetry() -> str:
+    """Return the metrics of the monitor about itself, as Markdown."""
+    shown = Telemetry()
+    shown.expect("pods", lambda: 0.0)
+    families = [family for family in parse(shown.page("")[0].decode()) if family.name.startswith("kubectl_spread_")]
+    rows = []
+    for family in families:
+        name = family.name + ("_total" if family.type == "counter" else "")
+        labels = sorted({label for sample in family.samples for label in sample.labels} - {"le"})
+        rows.append((f"`{name}`", family.type, _names(labels), family.documentation))
+    return _markdown(("metric", "type", "labels", "meaning"), rows)
+
+
 def _table(families: Iterable[Family], shared: tuple[str, ...]) -> str:
-    further = "labels" if not shared else "further labels"
     rows = [
         (f"`{family.name}`", _names(family.labels[len(shared) :]), family.help, family.source, family.stability.value)
         for family in families
     ]
-    lines = [("metric", further, "meaning", "read from", "stability"), ("---",) * 5, *rows]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    return _markdown(("metric", "further labels" if shared else "labels", "meaning", "read from", "stability"), rows)
+
+
+def _markdown(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in (head, (_RULE,) * len(head), *rows))
 
 
 def _names(labels: Iterable[str]) -> str:

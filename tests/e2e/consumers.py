@@ -26,8 +26,8 @@ PACKAGES: Final[Mapping[str, str]] = {
 }
 """The Debian package of each program."""
 _PATIENCE: Final = 60.0
-Page = tuple[str, str]
-"""A content type and a text."""
+Page = tuple[str, str | bytes]
+"""A content type, and a text, or a body in gzip."""
 T = TypeVar("T")
 
 
@@ -57,9 +57,11 @@ def serving_pages(pages: Mapping[str, Page]) -> Iterator[str]:
     class Handler(QuietRequests, BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             content_type, text = pages[self.path]
-            body = text.encode()
+            body = text.encode() if isinstance(text, str) else text
             self.send_response(200)
             self.send_header("Content-Type", content_type)
+            if isinstance(text, bytes):
+                self.send_header("Content-Encoding", "gzip")
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             with suppress(ConnectionError):

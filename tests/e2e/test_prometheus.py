@@ -1,24 +1,33 @@
-"""What ``check -o openmetrics`` prints is read by promtool, Prometheus and node_exporter themselves.
+"""Metrics of a check, and a page of parts in gzip, are read by promtool, Prometheus and node_exporter themselves.
 
 None of these tests needs a control plane.
 """
 
 from __future__ import annotations
 
+import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families as parse
 
+from kubectl_spread.render.openmetrics.exposition import Exposition, MetricsPage
+from tests.audits import reported
 from tests.commands import SPREAD
 from tests.e2e import consumers
 from tests.e2e.consumers import Page, Prometheus
 from tests.generated import ROOT
+from tests.render.test_exposition import part
+from tests.render.test_render import hostile
 
 pytestmark = pytest.mark.e2e
+
+PAGE: Final = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
+QUERIES: Final = re.findall(r"^\| [^`|]+ \| `(.+)` \|$", PAGE, re.MULTILINE)
+"""The queries of the page, each in the row of its question."""
 
 GOLDEN: Final = ROOT / "tests/render/golden"
 TYPES: Final = {
@@ -43,11 +52,35 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture(scope="module")
-def scraped(sample: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
-    """Return a Prometheus that scrapes the sample and a hostile cluster, each in both formats."""
-    texts = {"sample": sample, "hostile": (GOLDEN / "hostile.prom").read_text(encoding="utf-8")}
+def parts() -> MetricsPage:
+    """Return the page of a hostile cluster and of 99 other parts."""
+    metrics = Exposition()
+    metrics.put("hostile", reported(hostile()), ())
+    for number in range(99):
+        metrics.put(number, *part(f"web-{number}", number, findings=number == 1))
+    cluster = reported(hostile())
+    return metrics.publish(cluster.cluster, cluster.summary)
+
+
+@pytest.fixture(scope="module")
+def texts(sample: str, parts: MetricsPage) -> dict[str, str]:
+    """Return the metrics that Prometheus scrapes, by name."""
+    golden = (GOLDEN / "hostile.prom").read_text(encoding="utf-8")
+    return {"sample": sample, "hostile": golden, "parts": b"".join(parts.plain(openmetrics=True)).decode()}
+
+
+@pytest.fixture(scope="module")
+def scraped(
+    texts: Mapping[str, str], parts: MetricsPage, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Prometheus]:
+    """Return a Prometheus that scrapes each text in both formats; the parts are in gzip."""
     pages: dict[str, Page] = {
-        f"/{name}/{form}": (content_type, text) for name, text in texts.items() for form, content_type in TYPES.items()
+        f"/{name}/{form}": (
+            content_type,
+            b"".join(parts.compressed(openmetrics=form == "openmetrics")) if name == "parts" else text,
+        )
+        for name, text in texts.items()
+        for form, content_type in TYPES.items()
     }
     with consumers.serving_pages(pages) as address:
         jobs = {path: {"metrics_path": path, "static_configs": [{"targets": [address]}]} for path in pages}
@@ -61,19 +94,20 @@ def test_promtool_has_no_complaint(path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", TYPES)
-@pytest.mark.parametrize("cluster", ["sample", "hostile"])
-def test_prometheus_scrapes_it(scraped: Prometheus, sample: str, cluster: str, form: str) -> None:
+@pytest.mark.parametrize("cluster", ["sample", "hostile", "parts"])
+def test_prometheus_scrapes_it(scraped: Prometheus, texts: Mapping[str, str], cluster: str, form: str) -> None:
     """Both of its parsers store every series with labels and value."""
     job = f"/{cluster}/{form}"
-    text = sample if cluster == "sample" else (GOLDEN / "hostile.prom").read_text(encoding="utf-8")
     expected = {
         frozenset(
             {("__name__", sample.name), *((name, text) for name, text in sample.labels.items() if text)}
         ): sample.value
-        for family in parse(text)
+        for family in parse(texts[cluster])
         for sample in family.samples
     }
-    assert scraped.wait_until(lambda: stored(scraped, job)) == expected
+    # A scrape may be stored in part when the first query comes.
+    scraped.wait_until(lambda: len(stored(scraped, job)) >= len(expected))
+    assert stored(scraped, job) == expected
     assert (scraped.query(f'up{{job="{job}"}}')[0]["value"][1], scraped.targets()[job]) == ("1", "")
 
 
@@ -93,6 +127,11 @@ def test_a_query_returns_the_skewed_constraint(scraped: Prometheus) -> None:
     scraped.wait_until(lambda: scraped.query(skew))
     (above,) = scraped.query(f"{skew} > kube_spread_constraint_max_skew")
     assert (above["metric"]["namespace"], above["metric"]["workload"], above["value"][1]) == ("shop", "api", "2")
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_the_documented_queries_return_data(scraped: Prometheus, query: str) -> None:
+    assert scraped.wait_until(lambda: scraped.query(query))
 
 
 @pytest.mark.parametrize("source", ["sample", "hostile"])
