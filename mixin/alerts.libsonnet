@@ -112,7 +112,7 @@
             'KubeSpreadReportOld',
             'time() - min by (%s) (%s) > %d\n' %
             [config.clusterLabel, report('read_timestamp_seconds'), config.reportAgeSeconds],
-            '5m',
+            config.reportOldFor,
             'The report of topology spread is old.',
             'The cluster was read {{ $value | humanizeDuration }} ago, so all other alerts of kubectl-spread may be wrong.',
           ),
@@ -138,21 +138,22 @@
             'The monitor does not run, cannot be scraped, or has withdrawn its report because its state is too old. ' +
             'Problems with topology spread are not reported until it is back.',
           ),
+          // One alert where the whole API server is away.
           alert(
             'KubeSpreadStateOld',
-            'max by (%s, resource) (%s) > %d\n' %
+            'max by (%s) (%s) > %d\n' %
             [config.clusterLabel, monitor('kubectl_spread_state_age_seconds'), config.stateAgeSeconds],
             config.monitorFor,
             'The API server does not keep the spread monitor current.',
-            'The monitor has heard nothing about {{ $labels.resource }} for {{ $value | humanizeDuration }}.',
+            'The monitor has heard nothing about some resource for {{ $value | humanizeDuration }}.',
           ),
           alert(
             'KubeSpreadListsFail',
             'sum by (%s, resource) (increase(%s[10m])) > 0\n' %
             [config.clusterLabel, monitor('kubectl_spread_list_total', 'result!="success"')],
-            '15m',
+            config.listsFailFor,
             'The spread monitor cannot list a resource.',
-            'Lists of {{ $labels.resource }} have been failing for 15 minutes. The log of the monitor has the reason.',
+            'Lists of {{ $labels.resource }} have been failing for ' + config.listsFailFor + '. The log of the monitor has the reason.',
           ),
         ],
       },

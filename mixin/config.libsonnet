@@ -18,6 +18,8 @@
     errorFor: '15m',
     notCheckedFor: '15m',
     monitorFor: '10m',
+    listsFailFor: '15m',
+    reportOldFor: '5m',
 
     // How long an alert about a workload still fires while the monitor restarts.
     keepFiringFor: '10m',

@@ -82,29 +82,41 @@ class Prometheus:
 
     def query(self, expression: str) -> list[dict[str, Any]]:
         """Return the samples of an instant query: ``metric`` (labels) and ``value`` (time, text)."""
-        answer = urllib3.request("GET", f"http://{self._address}/api/v1/query", fields={"query": expression})
-        series: list[dict[str, Any]] = answer.json()["data"]["result"]
+        series: list[dict[str, Any]] = self._get("query", query=expression)["result"]
         return series
+
+    def alerts(self) -> list[dict[str, Any]]:
+        """Return the alerts that are pending or firing: ``labels``, ``annotations`` and ``state``."""
+        alerts: list[dict[str, Any]] = self._get("alerts")["alerts"]
+        return alerts
 
     def targets(self) -> dict[str, str]:
         """Map the job of each target to the error of its last scrape."""
-        answer = urllib3.request("GET", f"http://{self._address}/api/v1/targets")
-        return {target["labels"]["job"]: target["lastError"] for target in answer.json()["data"]["activeTargets"]}
+        return {target["labels"]["job"]: target["lastError"] for target in self._get("targets")["activeTargets"]}
 
-    def wait_until(self, condition: Callable[[], T]) -> T:
+    def wait_until(self, condition: Callable[[], T], patience: float = _PATIENCE) -> T:
         """Return the first truthy answer of a condition."""
-        return components.wait_for(condition, _PATIENCE, "Prometheus", [self._process])
+        return components.wait_for(condition, patience, "Prometheus", [self._process])
+
+    def _get(self, path: str, **fields: str) -> Any:
+        answer = urllib3.request("GET", f"http://{self._address}/api/v1/{path}", fields=fields)
+        return answer.json()["data"]
 
 
 @contextmanager
-def prometheus(directory: Path, jobs: Mapping[str, Mapping[str, Any]]) -> Iterator[Prometheus]:
-    """Run Prometheus with scrape configs by name, every five seconds."""
-    scraped = [{"job_name": name, "honor_labels": True, **job} for name, job in jobs.items()]
-    settings = {"global": {"scrape_interval": "5s", "scrape_timeout": "5s"}, "scrape_configs": scraped}
+def prometheus(
+    directory: Path, jobs: Mapping[str, Mapping[str, Any]], *, interval: str = "5s", rules: Path | None = None
+) -> Iterator[Prometheus]:
+    """Run Prometheus with scrape configs by name, and with a file of rules."""
+    settings = {
+        "global": {"scrape_interval": interval, "scrape_timeout": interval, "evaluation_interval": interval},
+        "scrape_configs": [{"job_name": name, "honor_labels": True, **job} for name, job in jobs.items()],
+        "rule_files": [] if rules is None else [str(rules)],
+    }
     config = directory / "prometheus.yml"
     config.write_text(json.dumps(settings), encoding="utf-8")
     flags = [f"--config.file={config}", f"--storage.tsdb.path={directory / 'data'}"]
-    with _running("prometheus", flags, directory) as (address, process):
+    with _running("prometheus", flags, directory, answers="/-/ready") as (address, process):
         yield Prometheus(address, process)
 
 
@@ -116,20 +128,20 @@ def node_exporter(directory: Path, textfiles: Path) -> str:
 
 
 @contextmanager
-def _running(name: str, flags: list[str], directory: Path) -> Iterator[tuple[str, Process]]:
-    """Run a program that serves HTTP, and yield its address when it answers."""
+def _running(name: str, flags: list[str], directory: Path, answers: str = "/metrics") -> Iterator[tuple[str, Process]]:
+    """Run a program that serves HTTP, and yield its address when it answers a request for a path."""
     address = f"{LOOPBACK}:{free_port()}"
     command = [program(name), *flags, f"--web.listen-address={address}"]
     process = Process(name, command, directory / f"{name}.log")
     try:
-        components.wait_for(lambda: _answers(address), _PATIENCE, name, [process])
+        components.wait_for(lambda: _answers(f"http://{address}{answers}"), _PATIENCE, name, [process])
         yield address, process
     finally:
         process.stop()
 
 
-def _answers(address: str) -> bool:
+def _answers(url: str) -> bool:
     try:
-        return urllib3.request("GET", f"http://{address}/metrics", retries=False).status == 200
+        return urllib3.request("GET", url, retries=False).status == 200
     except urllib3.exceptions.HTTPError:
         return False

@@ -43,6 +43,11 @@ class RunningMonitor:
         self._scheme = "https" if tls else "http"
         self._http = urllib3.PoolManager(retries=False, timeout=PATIENCE, cert_reqs="CERT_NONE")
 
+    @property
+    def addresses(self) -> tuple[str, str]:
+        """The hosts and ports of the report and of the telemetry."""
+        return f"{LOOPBACK}:{self.port}", f"{LOOPBACK}:{self.telemetry_port}"
+
     def get(self, path: str, *, telemetry: bool = False, headers: Mapping[str, str] | None = None) -> Served:
         """Return an answer; status 0 where nothing listens yet."""
         port = self.telemetry_port if telemetry else self.port

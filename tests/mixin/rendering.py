@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from typing import Final
 
 from tests.e2e import peers
 from tests.generated import ROOT
@@ -17,12 +17,12 @@ DASHBOARD: Final = _MIXIN / "rendered" / "dashboard.json"
 TESTS: Final = _MIXIN / "tests.yaml"
 
 
-def alerts(**settings: str) -> str:
+def alerts(**settings: str | int) -> str:
     """Return the rules as YAML, with other values of some settings."""
     return _evaluated(f"std.manifestYamlDoc({_mixin(settings)}.prometheusAlerts, quote_keys=false)", "--string")
 
 
-def dashboard(**settings: str) -> str:
+def dashboard(**settings: str | int) -> str:
     """Return the dashboard as JSON, with other values of some settings."""
     return _evaluated(f"{_mixin(settings)}.grafanaDashboards['kubectl-spread.json']")
 
@@ -31,7 +31,7 @@ RENDERED: Final[dict[str, Callable[[], str]]] = {ALERTS.name: alerts, DASHBOARD.
 """Each file of ``mixin/rendered``, and its text now."""
 
 
-def _mixin(settings: dict[str, Any]) -> str:
+def _mixin(settings: Mapping[str, str | int]) -> str:
     return f"((import 'mixin.libsonnet') + {{ _config+:: {json.dumps(settings)} }})"
 
 
