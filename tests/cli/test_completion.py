@@ -281,6 +281,7 @@ FREE = {
     "--request-timeout",
     "--selector",
     "--server",
+    "--telemetry",
     "--tls-server-name",
     "--token",
     "--username",
