@@ -134,6 +134,7 @@ BLOCKS: Final[dict[str, dict[str, Callable[[], str]]]] = {
         "kustomization": lambda: answers.kustomized(KUSTOMIZATION, RENDERED / "production.yaml"),
     },
     "docs/metrics.md": {"metrics": metrics.tables, "telemetry": metrics.telemetry},
+    "docs/monitor.md": {"scrape": lambda: source("deploy/prometheus/scrape.yaml")},
     "docs/permissions.md": {"cluster": lambda: source("docs/rbac/cluster.yaml")},
     "docs/getting-started.md": {
         "check": lambda: answers.on_terminal(*CHECK),

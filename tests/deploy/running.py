@@ -23,17 +23,27 @@ _PATIENCE = 60
 
 @dataclass(frozen=True)
 class Running:
-    """A running monitor; its ports are not those of the manifest, since another program may have these."""
+    """A running monitor; its ports are not those of the manifest, since another program may have these.
+
+    Attributes:
+        process: The program, or the one that has replaced itself with it.
+        port: The main port.
+        telemetry: The port of telemetry.
+        log: What it printed.
+        authority: The authority of its certificate; it serves plain HTTP without one.
+    """
 
     process: subprocess.Popen[bytes]
     port: int
     telemetry: int
     log: Path
+    authority: Path | None
 
     def get(self, path: str, *, telemetry: bool = False) -> urllib3.BaseHTTPResponse:
         """Request a path."""
         port = self.telemetry if telemetry else self.port
-        return urllib3.request("GET", f"http://{LOOPBACK}:{port}{path}", retries=False, timeout=10)
+        with urllib3.PoolManager(ca_certs=self.authority and str(self.authority), retries=False, timeout=10) as pool:
+            return pool.request("GET", f"{'https' if self.authority else 'http'}://{LOOPBACK}:{port}{path}")
 
     def ready(self) -> bool:
         """Tell whether it has published a state.
@@ -84,7 +94,11 @@ def variables(cluster: ControlPlane, account: Path) -> dict[str, str]:
 
 @contextmanager
 def running(
-    cluster: ControlPlane, command: Sequence[str], environment: Mapping[str, str], directory: Path
+    cluster: ControlPlane,
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    directory: Path,
+    authority: Path | None = None,
 ) -> Iterator[Running]:
     """Run a monitor until the end of the ``with`` block, and wait until it is ready.
 
@@ -93,6 +107,7 @@ def running(
         command: The program with its arguments, and the program that prepares its mounts.
         environment: The environment of the container.
         directory: The directory of its log.
+        authority: The authority of its certificate, if it has one.
 
     Raises:
         RuntimeError: It ended; the message is what it printed.
@@ -105,7 +120,7 @@ def running(
         subprocess.Popen([*command, *addresses], stdout=output, stderr=output, env=dict(environment)) as process,
     ):
         try:
-            monitor = Running(process, port, telemetry, log)
+            monitor = Running(process, port, telemetry, log, authority)
             cluster.wait_for(monitor.ready, timeout=_PATIENCE, what="the monitor is ready")
             yield monitor
         finally:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kubectl_spread import __version__
 from tests.deploy.objects import (
     BASE,
     CHART,
@@ -23,10 +26,12 @@ from tests.deploy.objects import (
     template,
 )
 from tests.e2e.spread import Spread
+from tests.generated import ROOT
 from tests.rbac import permissions_of
 
 pytestmark = pytest.mark.e2e
 
+PAGE = (ROOT / "docs" / "monitor.md").read_text(encoding="utf-8")
 OF_HELM = {"helm.sh/chart", "app.kubernetes.io/managed-by"}
 TLS = ("-f", str(CHART / "ci" / "tls-values.yaml"))
 NAMESPACES = ("-f", str(CHART / "ci" / "namespaces-values.yaml"))
@@ -41,6 +46,28 @@ def _without_labels_of_helm(document: Any) -> Any:
     if isinstance(document, dict):
         return {key: _without_labels_of_helm(value) for key, value in document.items() if key not in OF_HELM}
     return [_without_labels_of_helm(item) for item in document] if isinstance(document, list) else document
+
+
+def blocks(page: str, kind: str) -> list[str]:
+    """Return the blocks of one kind on a page, without the fences."""
+    return re.findall(rf"^```{kind}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+
+
+def test_the_kustomization_of_the_page_renders(tmp_path: Path) -> None:
+    """Its addresses name directories of this version; here the checkout has them."""
+    kustomization, patches = (text for text in blocks(PAGE, "yaml") if "resources:" in text or "patches:" in text)
+    assert set(re.findall(r"\?ref=(\S+)", kustomization)) == {f"v{__version__}"}
+    checkout = os.path.relpath(ROOT, tmp_path)
+    local = re.sub(
+        r"https://github.com/kubectl-spread/kubectl-spread//([^?]+)\?ref=\S+", rf"{checkout}/\1", kustomization
+    )
+    (tmp_path / "kustomization.yaml").write_text(local + patches, encoding="utf-8")
+    objects = kustomized(tmp_path)
+    assert f"ServiceMonitor/{NAME}" in objects
+    (pod,) = pod_templates(objects)
+    assert pod["spec"]["containers"][0]["image"] == f"registry.example.com/{NAME}:{__version__}"
+    (rule,) = objects[f"NetworkPolicy/{NAME}"]["spec"]["ingress"]
+    assert rule["from"][0]["namespaceSelector"]["matchLabels"] == {"kubernetes.io/metadata.name": "observability"}
 
 
 @pytest.mark.parametrize("values", [None, *VALUES], ids=lambda path: path.name if path else "values.yaml")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -12,12 +13,15 @@ import pytest
 
 from tests.builders import Json, constraint, selector
 from tests.commands import SPREAD
+from tests.controlplane import binaries
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.fixtures import require_built
-from tests.deploy.objects import BASE, CHART, NAME, VALUES, Objects, chart, helm, kustomized, overlay
+from tests.deploy.objects import BASE, CHART, DEPLOY, NAME, VALUES, Objects, chart, helm, kustomized, overlay
 from tests.deploy.running import Running, pod_of, running, service_account, variables
-from tests.e2e import audit
+from tests.e2e import audit, peers
 from tests.e2e.manifests import deployment
+from tests.e2e.shell import paste
+from tests.generated import ROOT
 from tests.rbac import Permission, permissions_of
 
 pytestmark = pytest.mark.e2e
@@ -157,6 +161,15 @@ def test_the_roles_allow_each_request_and_nothing_else(
     assert {event["verb"] for event in events} == {"get", "list", "watch"}
 
 
+def test_its_token_is_in_no_page_and_in_no_log(base: Installed, tmp_path: Path) -> None:
+    token = (tmp_path / "account" / "token").read_bytes()
+    pages = [base.monitor.get(path).data for path in ("/", "/metrics", "/report.json")]
+    pages.append(base.monitor.get("/metrics", telemetry=True).data)
+    assert all(pages)
+    base.monitor.stop()
+    assert not [page for page in (*pages, base.monitor.log.read_bytes()) if token in page]
+
+
 def test_a_monitor_of_one_namespace_requests_no_other(cluster: ControlPlane, release: Installed) -> None:
     release.monitor.get("/metrics")
     namespaces = {
@@ -196,3 +209,28 @@ def test_a_release_can_be_upgraded_and_leaves_nothing(cluster: ControlPlane) -> 
     kinds = "deploy,svc,sa,pdb,netpol,servicemonitors,roles,rolebindings,clusterroles,clusterrolebindings"
     left = cluster.kubectl("get", kinds, "-A", "-l", f"app.kubernetes.io/instance={NAME}", "-o", "name").stdout
     assert left == ""
+
+
+def test_the_commands_of_the_page_run_as_they_are_written(cluster: ControlPlane, tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "monitor.md").read_text(encoding="utf-8")
+    commands = re.findall(r"^\$ ((?:helm|kubectl (?:apply|rollout|get|create)) .*)$", page, re.MULTILINE)
+    (values,) = re.findall(r"^```yaml\n(image:\n.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    (tmp_path / "values.yaml").write_text(values, encoding="utf-8")
+    (tmp_path / "deploy").symlink_to(DEPLOY)
+    programs = os.pathsep.join([str(peers.binary(*peers.HELM).parent), str(binaries.kubectl().parent)])
+    environment = cluster.environment()
+    environment["PATH"] = f"{programs}{os.pathsep}{environment['PATH']}"
+    for command in commands:
+        done = paste(command, tmp_path, environment)
+        assert done.returncode == 0, done.stderr
+    assert [command.split()[:2] for command in commands] == [
+        ["kubectl", "apply"],
+        ["kubectl", "rollout"],
+        ["helm", "upgrade"],
+        ["kubectl", "get"],
+        ["kubectl", "create"],
+    ]
+    monitor = cluster.api.get("/apis/apps/v1/namespaces/monitor/deployments")["items"][0]
+    (container,) = monitor["spec"]["template"]["spec"]["containers"]
+    assert container["image"].startswith("registry.example.com/")
+    paste("helm uninstall monitor -n monitor && kubectl delete -k deploy/kustomize/base", tmp_path, environment)

@@ -5,6 +5,8 @@ No container runtime is needed: Linux gives the program a root directory and a u
 
 from __future__ import annotations
 
+import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -14,18 +16,21 @@ import pytest
 
 from release import image
 from release.environments import ROOT
+from tests.builders import Json
 from tests.controlplane.cluster import ControlPlane
-from tests.deploy.objects import BASE, NAME
+from tests.controlplane.processes import LOOPBACK
+from tests.deploy.objects import BASE, NAME, kustomized, overlay, pod_templates
 from tests.deploy.running import pod_of, running, service_account, variables
 
 pytestmark = pytest.mark.install
 
 _LARGEST = 75 << 20
-_ACCOUNT = "var/run/secrets/kubernetes.io/serviceaccount"
+_MOUNTED = ("proc", "tls", "var/run/secrets/kubernetes.io/serviceaccount")
 _MOUNT = """
 mount --bind "$0" "$0" &&
 mount --rbind /proc "$0/proc" &&
-{ [ -z "$ACCOUNT" ] || mount --bind "$ACCOUNT" "$0/%s"; } &&
+{ [ -z "$ACCOUNT" ] || mount --bind "$ACCOUNT" "$0/var/run/secrets/kubernetes.io/serviceaccount"; } &&
+{ [ -z "$TLS" ] || mount --bind "$TLS" "$0/tls"; } &&
 mount -o remount,ro,bind "$0" &&
 exec unshare --map-user=65532 --map-group=65532 --root="$0" --wd=/ "$@"
 """
@@ -37,20 +42,20 @@ def root(archive: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("image") / "root"
     script = str(ROOT / "release" / "image.py")
     subprocess.run([sys.executable, "-I", script, str(archive), str(directory)], check=True, timeout=60)
-    for name in ("proc", _ACCOUNT):
+    for name in _MOUNTED:
         (directory / name).mkdir(parents=True)
     return directory
 
 
 def container(root: Path, *arguments: str) -> list[str]:
     """Return a command that runs the program as the container's, with the container's arguments."""
-    mounts = ["unshare", "--map-root-user", "--mount", "sh", "-c", _MOUNT % _ACCOUNT, str(root)]
+    mounts = ["unshare", "--map-root-user", "--mount", "sh", "-c", _MOUNT, str(root)]
     return [*mounts, str(image.PROGRAM), *arguments]
 
 
 def run(root: Path, arguments: Sequence[str], stdin: str = "") -> subprocess.CompletedProcess[str]:
     """Run the program in the container, without a cluster."""
-    command = ["env", "ACCOUNT=", *container(root, *arguments)]
+    command = ["env", "ACCOUNT=", "TLS=", *container(root, *arguments)]
     return subprocess.run(command, input=stdin, check=False, capture_output=True, text=True, timeout=60)
 
 
@@ -89,11 +94,23 @@ def test_it_can_write_nothing(root: Path) -> None:
     assert "ead-only file system" in completed.stderr
 
 
-def test_it_serves_a_cluster_as_the_pod_of_the_base(root: Path, web: ControlPlane, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def pod(web: ControlPlane) -> Json:
+    """Apply the base, and return its pod."""
     web.kubectl("apply", "-k", str(BASE))
     web.kubectl("rollout", "status", "-n", NAME, f"deploy/{NAME}", "--timeout=60s")
-    pod = pod_of(web, NAME)
-    environment = variables(web, service_account(web, pod, tmp_path / "account"))
+    return pod_of(web, NAME)
+
+
+@pytest.fixture
+def environment(web: ControlPlane, pod: Json, tmp_path: Path) -> dict[str, str]:
+    """Return the environment of the pod's container."""
+    return {**variables(web, service_account(web, pod, tmp_path / "account")), "TLS": ""}
+
+
+def test_it_serves_a_cluster_as_the_pod_of_the_base(
+    root: Path, web: ControlPlane, pod: Json, environment: dict[str, str], tmp_path: Path
+) -> None:
     command = container(root, *pod["spec"]["containers"][0]["args"])
     with running(web, command, environment, tmp_path) as monitor:
         metrics = monitor.get("/metrics")
@@ -101,6 +118,34 @@ def test_it_serves_a_cluster_as_the_pod_of_the_base(root: Path, web: ControlPlan
         assert b"<!doctype html>" in monitor.get("/").data.lower()
         assert monitor.get("/report.json").headers["content-type"] == "application/json"
         assert b"kubectl_spread_list_total" in monitor.get("/metrics", telemetry=True).data
-        identity = Path(f"/proc/{monitor.process.pid}/root").resolve()
-        assert identity == root
+        assert Path(f"/proc/{monitor.process.pid}/root").resolve() == root
         assert monitor.stop() == 0
+
+
+def test_it_serves_https_with_the_component(
+    root: Path, web: ControlPlane, environment: dict[str, str], tmp_path: Path
+) -> None:
+    """The certificate is where the component mounts the Secret."""
+    authority = web._security.authority
+    secret = tmp_path / "secret"
+    secret.mkdir()
+    pair = authority.server("monitor", [LOOPBACK])
+    shutil.copy(pair.certificate, secret / "tls.crt")
+    shutil.copy(pair.key, secret / "tls.key")
+    objects = kustomized(overlay(tmp_path / "overlay", "tls"))
+    (template,) = pod_templates(objects)
+    command = container(root, *template["spec"]["containers"][0]["args"])
+    with running(web, command, {**environment, "TLS": str(secret)}, tmp_path, authority.certificate) as monitor:
+        assert b"kube_spread_info" in monitor.get("/metrics").data
+        assert monitor.get("/readyz", telemetry=True).status == 200
+        assert b"kube_spread_info" not in _plain(monitor.port)
+
+
+def _plain(port: int) -> bytes:
+    """Return the answer to a request without TLS, if there is one."""
+    with socket.create_connection((LOOPBACK, port), timeout=10) as connection:
+        connection.sendall(b"GET /metrics HTTP/1.1\r\nHost: monitor\r\n\r\n")
+        try:
+            return connection.recv(1 << 16)
+        except ConnectionResetError:
+            return b""
