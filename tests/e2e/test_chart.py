@@ -128,6 +128,12 @@ def test_roles_of_namespaces_and_the_cluster_role_allow_the_same() -> None:
     assert permissions_of(roles) == permissions_of([chart()[f"ClusterRole/{NAME}"]])
 
 
+def test_listed_namespaces_may_be_read_by_a_cluster_role() -> None:
+    objects = chart(*NAMESPACES, "--set=rbac.useClusterRole=true")
+    assert not [name for name in objects if name.startswith("Role")]
+    assert objects[f"ClusterRole/{NAME}"]["rules"] == chart()[f"ClusterRole/{NAME}"]["rules"]
+
+
 def test_selectors_of_several_monitors_do_not_overlap() -> None:
     objects = chart(*NAMESPACES)
     for namespace in ("shop", "web"):
