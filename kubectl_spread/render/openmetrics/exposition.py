@@ -104,10 +104,11 @@ class Exposition:
         if part is None:
             self.remove(key)
             return
+        lines = series.of_report(part, running)
         block = self._block_of.get(key)
         if block is None:
             block = self._block_of[key] = self._with_room()
-        block.put(key, series.of_report(part, running))
+        block.put(key, lines)
         if block.full:
             self._open.pop(block, None)
         self._changed[block] = None
