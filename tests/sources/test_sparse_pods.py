@@ -79,7 +79,7 @@ def as_decoded(pod: Pod) -> Pod:
     return replace(
         pod,
         metadata=replace(metadata, annotations={}, managed_fields=(), deletion_timestamp=None, uid="?"),
-        spec=replace(spec, restart_policy="", service_account_name="", host_network=False),
+        spec=replace(spec, service_account_name="", host_network=False),
         status=replace(status, pod_ip="", nominated_node_name=""),
     )
 

@@ -35,7 +35,7 @@ _OWN: Final = {
         "annotations",
         "managed_fields",
     ),
-    "PodSpec": ("restart_policy", "service_account_name", "node_name", "host_network"),
+    "PodSpec": ("service_account_name", "node_name", "host_network"),
     "PodStatus": ("pod_ip", "nominated_node_name"),
 }
 """The fields of each message that alike pods need not share. Some of them are read only by field selectors."""
