@@ -168,6 +168,25 @@ def test_a_watch_ends_with_its_window(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sum(b"watch=true" in request for request in requests) == 2
 
 
+def test_a_list_on_a_silent_connection_is_requested_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is watched is read again and again, without anybody who could interrupt it."""
+    monkeypatch.setattr(watch, "_SILENCE", 0.5)
+    attempts: list[socket.socket] = []
+
+    def script(client: socket.socket, stopped: threading.Event) -> None:
+        attempts.append(client)
+        if len(attempts) == 2:
+            silent(client, stopped)
+        sends(OK + b"Connection: close\r\nContent-Length: %d\r\n\r\n" % len(VERSION) + VERSION)(client, stopped)
+
+    with talking(script) as port, in_time():
+        cluster = WatchedCluster.connect(ConnectionFlags(server=f"http://127.0.0.1:{port}"))
+        assert cluster.version().minor == 37
+        cluster.forget_version()
+        assert cluster.version().minor == 37
+    assert len(attempts) == 3
+
+
 def test_a_watch_whose_head_does_not_come() -> None:
     with talking(SLOW["headers"]) as port, in_time():
         cluster = LiveCluster.connect(ConnectionFlags(server=f"http://127.0.0.1:{port}", request_timeout="1s"))

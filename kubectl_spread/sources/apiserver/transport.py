@@ -62,7 +62,10 @@ class Transport:
 
     Attributes:
         clock: The API server's clock, by the last response.
+        silence: Seconds without any byte after which a connection counts as broken; None for no limit.
     """
+
+    silence: float | None = None
 
     def __init__(
         self,
@@ -244,7 +247,7 @@ class Transport:
     def _once(self, url: str, accept: str, patience: Patience, read: _Read) -> Response:
         try:
             with (
-                exchange.until(Deadline(patience.left, sockets=self._sockets)),
+                exchange.until(Deadline(patience.left, self.silence, self._sockets)),
                 closing(self._opened(url, accept)) as head,
             ):
                 response = _response(head, *read(head))

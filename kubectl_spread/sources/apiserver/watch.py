@@ -23,7 +23,10 @@ WATCHED: Final[tuple[Resource[Any], ...]] = (PODS, NODES, SERVICES, *WORKLOADS)
 _LONGEST: Final = 480
 """The longest time that a watch is requested for, in seconds; the shortest is half of it."""
 _SILENCE: Final = 150.0
-"""Seconds without an event or a bookmark after which a watch is started again; there is a bookmark a minute."""
+"""Seconds without a byte after which a request is repeated, and a watch is started again; there is a bookmark a minute.
+
+An API server ends other requests after one minute.
+"""
 
 
 class FedStore(Store, Protocol[T]):
@@ -59,6 +62,8 @@ class WatchedCluster(LiveCluster):
     def __init__(self, *arguments: Any) -> None:
         """Take the arguments of ``LiveCluster``."""
         super().__init__(*arguments)
+        # A request for a list on a connection that was silently dropped would never end.
+        self._transport.silence = _SILENCE
         self.observe = _observe_nothing
         self._signals = Signals()
         self._lists: dict[tuple[str, str], WatchedList[Any]] = {}
