@@ -93,3 +93,26 @@ def test_watches_that_end_go_on_where_they_ended(monkeypatch: pytest.MonkeyPatch
     ]
     pods = [pod_json("p0", node="z1")]
     assert nodes_of_pods([pods], watches, monkeypatch) == {"p0": "z1", "p1": "a1"}
+
+
+def test_a_bookmark_with_the_same_version_tells_that_the_state_is_current(monkeypatch: pytest.MonkeyPatch) -> None:
+    world, told_again = World(Scope()), threading.Event()
+    store = MirrorStore(pods_of(world), threading.Lock())
+
+    def read() -> MirrorStore[SparsePod]:
+        store.begin()
+        store.add(Page(ListMeta(resource_version="7"), [], lambda listed: sparse.alone(decode_pod(listed))))
+        store.end()
+        store.known_at = 0.0
+        return store
+
+    @contextmanager
+    def follow(_: str) -> Iterator[Iterator[WatchEvent[Pod]]]:
+        if store.known_at:
+            told_again.set()
+            threading.Event().wait(PATIENCE)
+        yield iter([WatchEvent("BOOKMARK", decode_pod(pod_json("")), "7")])
+
+    monkeypatch.setattr(retries, "backoff", lambda *_: 0.0)
+    FollowedList(read, follow, Signals())
+    assert told_again.wait(PATIENCE)

@@ -147,3 +147,23 @@ def test_events_out_of_order_make_the_list_be_read_again(again: str, monkeypatch
 )
 def test_versions_are_compared_as_numbers(version: str, than: str, *, newer: bool) -> None:
     assert is_newer(version, than) is newer
+
+
+def test_after_a_long_silence_the_list_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An API server that has restarted sends no bookmark while nothing changes."""
+    lists, read_again = iter("123"), threading.Event()
+
+    def read() -> Listed[Object]:
+        number = next(lists)
+        if number == "3":
+            read_again.set()
+            threading.Event().wait(PATIENCE)
+        return listed(labelled("web-0"))
+
+    @contextmanager
+    def follow(_: str) -> Iterator[Iterator[WatchEvent[Object]]]:
+        yield iter(())
+
+    monkeypatch.setattr(retries, "backoff", lambda *_: 0.0)
+    WatchedList(read, follow, Signals(), silence=0.1)
+    assert read_again.wait(PATIENCE)

@@ -183,7 +183,7 @@ class WatchedCluster(LiveCluster):
             store.end()
             return store
 
-        return FollowedList(read, self._follow(watched or resource, namespace, field_selector), self._signals)
+        return FollowedList(read, self._follow(watched or resource, namespace, field_selector), self._signals, _SILENCE)
 
     def _begin(self, resource: Resource[Any], namespace: str | None, field_selector: str) -> WatchedList[Any]:
         def read() -> Listed[Object]:
@@ -191,7 +191,7 @@ class WatchedCluster(LiveCluster):
                 resource, Listed[Object], Listed.add, namespace, field_selector=field_selector
             )
 
-        return WatchedList(read, self._follow(resource, namespace, field_selector), self._signals)
+        return WatchedList(read, self._follow(resource, namespace, field_selector), self._signals, _SILENCE)
 
     def _follow(
         self, resource: Resource[Any], namespace: str | None, field_selector: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import threading
 import time
@@ -115,6 +116,7 @@ class FollowedList(Generic[S]):
         read: Callable[[], S],
         follow: Callable[[str], AbstractContextManager[Iterator[WatchEvent[Any]]]],
         signals: Signals,
+        silence: float = math.inf,
     ) -> None:
         """Read the list and start to follow it.
 
@@ -122,6 +124,7 @@ class FollowedList(Generic[S]):
             read: Reads the whole list.
             follow: Starts a watch from a revision on.
             signals: Receives changes and failures.
+            silence: Seconds without a list, an event or a bookmark after which the next watch begins with a list.
 
         Raises:
             ForbiddenError: The user may not list it.
@@ -130,7 +133,9 @@ class FollowedList(Generic[S]):
         self._read = read
         self._follow = follow
         self._signals = signals
+        self._silence = silence
         self._lock = threading.Lock()
+        self._told_at = time.monotonic()
         self._store = read()
         self._expired = self._allowed = False
         threading.Thread(target=self._run, daemon=True).start()
@@ -187,12 +192,16 @@ class FollowedList(Generic[S]):
         return came
 
     def _list_again(self) -> None:
-        """Read the whole list if the API server no longer has the changes since its revision."""
-        if not self._expired:
+        """Read the whole list if the API server no longer has the changes since its revision, or has long been silent.
+
+        An API server that has restarted sends no bookmark before the first change of a resource, or before a list.
+        """
+        began = time.monotonic()
+        if not self._expired and began - self._told_at < self._silence:
             return
         store = self._read()
         with self._lock:
-            self._store, self._expired = store, False
+            self._store, self._expired, self._told_at = store, False, began
         self._signals.changed.set()
 
     def _apply(self, event: WatchEvent[Any]) -> None:
@@ -201,12 +210,15 @@ class FollowedList(Generic[S]):
         Raises:
             ExpiredError: It is about a change that came before, so that the list has to be read again.
         """
-        if not is_newer(event.version, self._store.version):
+        before = self._store.version
+        # A bookmark with the same version says that nothing has changed.
+        if not (is_newer(event.version, before) or (event.type == BOOKMARK and event.version == before)):
             if event.type == BOOKMARK:
                 return
-            raise ExpiredError(f"an event has version {event.version}, and version {self._store.version} came before")
+            raise ExpiredError(f"an event has version {event.version}, and version {before} came before")
         with self._lock:
             changed = self._store.apply(event)
+        self._told_at = time.monotonic()
         # Most events change only fields that are not read, such as a status.
         if changed:
             self._signals.changed.set()
