@@ -163,6 +163,8 @@ def test_a_watch_ends_with_its_window(monkeypatch: pytest.MonkeyPatch) -> None:
     with talking(script) as port:
         cluster = WatchedCluster.connect(ConnectionFlags(server=f"http://127.0.0.1:{port}"))
         cluster.fold(PODS, list[str], lambda _names, _page: None)
+        # After the silence the list is read again.
+        assert cluster.wait(30)
         with pytest.raises(UnauthorizedError):
             cluster.wait(30)
     assert sum(b"watch=true" in request for request in requests) == 2
