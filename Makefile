@@ -50,8 +50,9 @@ browser: $(VENV)/developed $(AXE) ## the HTML page in Chromium
 growth: $(VENV)/developed ## hold the growth of cost in each shape of input below its limit
 	$(BIN)/pytest --quiet -m growth
 
-screenshot: $(VENV)/developed ## write the pictures of docs/html.md
+screenshot: $(VENV)/developed ## write the pictures of docs/html.md and docs/monitor.md
 	$(BIN)/python -m tests.browser.screenshot
+	$(BIN)/python -m tests.e2e.picture
 
 e2e: $(VENV)/developed ## the suites against a real control plane
 	$(BIN)/pytest -m e2e

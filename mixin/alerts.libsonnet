@@ -121,21 +121,16 @@
       {
         name: 'kube-spread-monitor',
         rules: [
-          // Also while the monitor restarts again and again, so that `up` changes.
+          // A withdrawn report is not served, so its target is down. `up` changes while a monitor restarts again and again.
           alert(
             'KubeSpreadReportMissing',
             |||
-              max by (%(cluster)s) (%(up)s)
-                unless on (%(cluster)s) max by (%(cluster)s) (%(info)s)
+              min by (%(cluster)s) (min_over_time(%(up)s[5m])) == 0
               or absent(%(up)s)
-            ||| % {
-              cluster: config.clusterLabel,
-              up: monitor('up'),
-              info: monitor('kube_spread_info'),
-            },
+            ||| % { cluster: config.clusterLabel, up: monitor('up') },
             config.monitorFor,
-            'There is no current report of topology spread.',
-            'The monitor does not run, cannot be scraped, or has withdrawn its report because its state is too old. ' +
+            'A spread monitor serves no current report.',
+            'It does not run, cannot be scraped, or has withdrawn its report because its state is too old. ' +
             'Problems with topology spread are not reported until it is back.',
           ),
           // One alert where the whole API server is away.

@@ -21,7 +21,7 @@ CODE = re.compile(r"SPR\d{3}")
 def cases() -> Iterator[dict[str, Any]]:
     """Yield the cases of promtool."""
     for test in YAML(typ="safe").load(TESTS)["tests"]:
-        yield from test["alert_rule_test"]
+        yield from test.get("alert_rule_test", [])
 
 
 def test_each_alert_has_a_runbook_and_each_runbook_an_alert() -> None:
