@@ -14,6 +14,7 @@ from typing import Final
 import msgspec
 
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
+from kubectl_spread.audit.evaluation.obstacles import Obstacle
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.diagnosis.skew_fix import PlacementCheck, why_not
 from kubectl_spread.kube.custom.groups import base_kind
@@ -93,19 +94,24 @@ def _ending(check: PlacementCheck, spread: Spread) -> Ending:
 
     The fewest pods have to move if each is placed in the emptiest domain.
     """
-    most, members = spread.match_num.most, spread.domains.members
-    below = {domain: check.obstacles(nodes) for domain, nodes in members.items() if spread.match_num[domain] < most - 1}
-    closed = {domain for domain, obstacles in below.items() if obstacles is not None}
-    counts = Counter(spread.match_num.values())
-    highest = sum(spread.match_num.values()) // len(spread.match_num)
-    if closed:
-        highest = min(highest, *(spread.match_num[domain] for domain in closed))
-    highest = spread.constraint.minimum(highest, len(spread.match_num))
+    match_num, refusing, some_open = spread.match_num, list[Obstacle](), False
+    highest = match_num.total // len(match_num)
+    for domain, nodes in spread.domains.members.items():
+        # Hosts by the thousand need no answer: one that takes a pod is enough, and others may only lower the minimum.
+        if match_num[domain] < match_num.most - 1 and not (some_open and match_num[domain] >= highest):
+            obstacles = check.obstacles(nodes)
+            if obstacles is None:
+                some_open = True
+            else:
+                refusing += obstacles
+                highest = min(highest, match_num[domain])
+    highest = spread.constraint.minimum(highest, len(match_num))
+    counts = Counter(match_num.occupied.values())
+    if match_num.empty:
+        counts[0] += match_num.empty
     return Ending(
         must_go=fewest_moves(counts, max_skew=spread.constraint.max_skew, highest=highest),
-        kept_away=why_not([each for obstacles in below.values() for each in obstacles or ()])
-        if len(closed) == len(below)
-        else None,
+        kept_away=None if some_open else why_not(refusing),
     )
 
 

@@ -154,6 +154,8 @@ class _AskedCapacity(NodeCapacity, Generic[_T]):
         return held
 
     def _answer(self, requests: Amounts, node: str, most: int | None) -> Any:
-        # The amounts are stored too, so that no other object gets their identity.
-        _, amounts = self._amounts.setdefault(id(requests), (requests, frozenset(requests.items())))
-        return self._of_cluster.answer(self._asker, Question(amounts, most), requests, node)
+        stored = self._amounts.get(id(requests))
+        if stored is None:
+            # The amounts are stored too, so that no other object gets their identity.
+            stored = self._amounts[id(requests)] = (requests, frozenset(requests.items()))
+        return self._of_cluster.answer(self._asker, Question(stored[1], most), requests, node)
