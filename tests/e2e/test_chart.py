@@ -92,16 +92,31 @@ def test_the_chart_renders_the_service_monitor_of_the_component(tmp_path: Path) 
 
 
 def test_tls_is_the_same_in_both(tmp_path: Path) -> None:
-    component = kustomized(overlay(tmp_path / "overlay", "tls"))
-    rendered = chart(*TLS, "--set=tls.clientAuth=false")
-    assert without_labels_of_helm(rendered)[f"Deployment/{NAME}"] == component[f"Deployment/{NAME}"]
-    (container,) = next(pod_templates(chart(*TLS)))["spec"]["containers"]
-    assert container["args"][2:] == [
-        "--tls-cert-file=/tls/tls.crt",
-        "--tls-private-key-file=/tls/tls.key",
-        "--client-ca-file=/tls/ca.crt",
-    ]
-    assert {endpoint["scheme"] for endpoint in chart(*TLS)[f"ServiceMonitor/{NAME}"]["spec"]["endpoints"]} == {"https"}
+    component = kustomized(overlay(tmp_path / "overlay", "service-monitor", "tls"))
+    flags = ("--set=tls.secretName=kubectl-spread-monitor-tls", "--set=prometheus.monitor.enabled=true")
+    rendered = without_labels_of_helm(chart(*flags))
+    for name in (f"Deployment/{NAME}", f"ServiceMonitor/{NAME}"):
+        assert rendered[name] == component[name]
+
+
+def test_clients_may_need_a_certificate_too() -> None:
+    objects = chart(*TLS)
+    (pod,) = pod_templates(objects)
+    assert "--client-ca-file=/tls/ca.crt" in pod["spec"]["containers"][0]["args"]
+    report, telemetry = objects[f"ServiceMonitor/{NAME}"]["spec"]["endpoints"]
+    assert (report["tlsConfig"].keys() - telemetry["tlsConfig"].keys()) == {"cert", "keySecret"}
+
+
+def test_the_proxy_alone_reaches_the_report(tmp_path: Path) -> None:
+    """Prometheus sends its token to the proxy, which listens at the port of the Service."""
+    objects = kustomized(overlay(tmp_path / "overlay", "service-monitor", "kube-rbac-proxy"))
+    (pod,) = pod_templates(objects)
+    monitor, proxy = pod["spec"]["containers"]
+    assert "--listen=127.0.0.1:8080" in monitor["args"]
+    assert [port["name"] for port in (*monitor["ports"], *proxy["ports"])] == ["telemetry", "http"]
+    report, telemetry = objects[f"ServiceMonitor/{NAME}"]["spec"]["endpoints"]
+    assert report["bearerTokenFile"].endswith("/token")
+    assert telemetry == {"port": "telemetry", "honorLabels": True}
 
 
 def test_each_listed_namespace_has_a_monitor_and_a_role() -> None:

@@ -105,7 +105,14 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 
 {{/* One endpoint of the ServiceMonitor: (list CONTEXT VALUES). */}}
 {{- define "monitor.endpoint" -}}
-{{- $tls := (index . 0).Values.tls.secretName -}}
+{{- $context := index . 0 -}}
+{{- $secret := $context.Values.tls.secretName -}}
+{{- $verified := dict -}}
+{{- if and $secret (empty $context.Values.prometheus.monitor.namespace) -}}
+{{- $authority := dict "secret" (dict "name" $secret "key" "ca.crt") -}}
+{{- $server := printf "%s.%s.svc" (include "monitor.fullname" $context) (include "monitor.namespace" $context) -}}
+{{- $verified = dict "ca" $authority "serverName" $server -}}
+{{- end -}}
 {{- with index . 1 -}}
 honorLabels: {{ .honorLabels }}
 {{- with .interval }}
@@ -114,10 +121,10 @@ interval: {{ . }}
 {{- with .scrapeTimeout }}
 scrapeTimeout: {{ . }}
 {{- end }}
-{{- with .scheme | default (ternary "https" "" (not (empty $tls))) }}
+{{- with .scheme | default (ternary "https" "" (not (empty $secret))) }}
 scheme: {{ . }}
 {{- end }}
-{{- with .tlsConfig }}
+{{- with .tlsConfig | default $verified }}
 tlsConfig: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- with .bearerTokenFile }}
