@@ -207,6 +207,8 @@ def test_a_release_can_be_upgraded_and_leaves_nothing(cluster: ControlPlane, plu
     ):
         done = helm("upgrade", "--install", NAME, str(CHART), *where, *flags, environment=environment)
         assert done.returncode == 0, done.stderr
+        (advice,) = re.findall(r"\$ (kubectl rollout .*)", done.stdout)
+        assert paste(advice, ROOT, environment).returncode == 0
         report = plugin.on(cluster).report("-n", "tools", "--severity=info")
         assert (report["summary"]["pods"], report["findings"]) == (pods, [])
     removed = helm("uninstall", NAME, *where, environment=environment)
