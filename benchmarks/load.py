@@ -41,14 +41,23 @@ _MANAGED_FIELDS: Final = [
 
 
 class Load:
-    """Pods like those of ReplicaSets, bound to nodes, in one control plane, which can get more pods."""
+    """Pods like those of ReplicaSets, bound to nodes, in one control plane, which can get more pods.
 
-    def __init__(self, cluster: ControlPlane, namespaces: int = _NAMESPACES) -> None:
+    Attributes:
+        nodes: The names of the nodes, one of each zone in turn.
+        owners: The ReplicaSets.
+        pods_a_workload: The pods of each ReplicaSet.
+    """
+
+    def __init__(
+        self, cluster: ControlPlane, namespaces: int = _NAMESPACES, pods_a_workload: int = PODS_A_WORKLOAD
+    ) -> None:
         """Start with namespaces, and without nodes and pods."""
+        self.nodes: list[str] = []
+        self.owners: list[Object] = []
+        self.pods_a_workload = pods_a_workload
         self._namespaces = namespaces
         self._cluster = cluster
-        self._nodes: list[str] = []
-        self._owners: list[Object] = []
         self._pods = 0
         cluster.api.create_all(
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": f"team-{number}"}}
@@ -61,27 +70,27 @@ class Load:
         A pod has two containers, forty environment variables, annotations, two spread constraints, one affinity term,
         and managedFields of its controller and its kubelet.
         """
-        per_zone = -(-(nodes - len(self._nodes)) // len(ZONES))
+        per_zone = -(-(nodes - len(self.nodes)) // len(ZONES))
         added = [self._cluster.add_nodes([zone], per_zone=max(0, per_zone)) for zone in ZONES]
         # One node of each zone in turn, so that workloads are spread as a scheduler would spread them.
-        self._nodes += [name for names in zip(*added, strict=True) for name in names]
-        workloads = range(len(self._owners), -(-pods // PODS_A_WORKLOAD))
-        self._owners += self._cluster.api.create_all(
+        self.nodes += [name for names in zip(*added, strict=True) for name in names]
+        workloads = range(len(self.owners), -(-pods // self.pods_a_workload))
+        self.owners += self._cluster.api.create_all(
             replica_set(number, f"team-{number % self._namespaces}") for number in workloads
         )
         parallel(self._create, range(self._pods, pods))
         self._pods = max(pods, self._pods)
 
     def _create(self, index: int) -> None:
-        owner = self._owners[index // PODS_A_WORKLOAD]
-        self._cluster.api.create(pod(owner, index % PODS_A_WORKLOAD, self._node(index)))
+        owner = self.owners[index // self.pods_a_workload]
+        self._cluster.api.create(pod(owner, index % self.pods_a_workload, self.nodes[self.first_node(index)]))
 
-    def _node(self, index: int) -> str:
-        """Return the node of a pod; the pods of one workload in twenty are all in one zone."""
-        workload, number = divmod(index, PODS_A_WORKLOAD)
+    def first_node(self, index: int) -> int:
+        """Return the index of a pod's node; the pods of one workload in twenty are all in one zone."""
+        workload, number = divmod(index, self.pods_a_workload)
         if workload % _UNEVEN:
-            return self._nodes[index % len(self._nodes)]
-        return self._nodes[(number * len(ZONES) + workload) % len(self._nodes)]
+            return index % len(self.nodes)
+        return (number * len(ZONES) + workload) % len(self.nodes)
 
 
 def _labels(name: str) -> dict[str, str]:

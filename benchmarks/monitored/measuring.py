@@ -1,0 +1,178 @@
+"""Measure programs while a cluster is quiet and while it changes."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from benchmarks.monitored.churn import Churn, Marks
+from benchmarks.monitored.programs import Program, Usage
+
+_LOOK: Final = 2.0
+"""Seconds between two looks at the memory of the programs."""
+_LAST_CHANGES: Final = 20.0
+"""Seconds to wait at the end for the changes that no scrape has shown yet."""
+
+
+class Scrape(NamedTuple):
+    """One scrape: its coding, the seconds that it took, its bytes and the series in it."""
+
+    coding: str
+    seconds: float
+    size: int
+    series: int
+
+
+class Figures(NamedTuple):
+    """What one program needed in one phase.
+
+    Attributes:
+        program: The name of the program.
+        phase: The name of the phase.
+        cores: The processor time for each second.
+        usages: What it used, from time to time.
+        scrapes: The scrapes.
+    """
+
+    program: str
+    phase: str
+    cores: float
+    usages: Sequence[Usage]
+    scrapes: Sequence[Scrape]
+
+
+class Scraper:
+    """A process that scrapes a program."""
+
+    def __init__(self, program: Program, interval: float, marks: Marks | None) -> None:
+        """Start to scrape; ``marks`` receives the numbers in its workloads."""
+        self.scrapes: list[Scrape] = []
+        self._marks = marks
+        command = [sys.executable, str(Path(__file__).with_name("scrapes.py")), str(program.port), str(interval)]
+        self._process = subprocess.Popen(
+            [*command, *([] if marks else ["count"])], stdout=subprocess.PIPE, text=True, bufsize=1
+        )
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        for text in self._process.stdout or ():
+            line = json.loads(text)
+            self.scrapes.append(Scrape(line["coding"], line["ended"] - line["began"], line["size"], line["series"]))
+            if self._marks:
+                self._marks.seen(line["ended"], line["marks"])
+
+    def end(self) -> None:
+        """End the process."""
+        self._process.terminate()
+        self._process.wait()
+
+
+@contextmanager
+def _measured(
+    programs: Sequence[Program], scrapers: Sequence[Scraper], phase: str, into: list[Figures]
+) -> Iterator[None]:
+    """Measure the programs inside a ``with`` block, and add their figures."""
+    counts = [len(scraper.scrapes) for scraper in scrapers]
+    usages = [[program.usage()] for program in programs]
+    stop, begin = threading.Event(), time.monotonic()
+
+    def look() -> None:
+        while not stop.wait(_LOOK):
+            for program, of_program in zip(programs, usages, strict=True):
+                of_program.append(program.usage())
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    yield
+    stop.set()
+    thread.join()
+    seconds = time.monotonic() - begin
+    for program, scraper, count, of_program in zip(programs, scrapers, counts, usages, strict=True):
+        of_program.append(program.usage())
+        cores = (of_program[-1].processor - of_program[0].processor) / seconds
+        into.append(Figures(program.name, phase, cores, of_program, scraper.scrapes[count:]))
+
+
+class Plan(NamedTuple):
+    """How to measure: changes of pods in a second, seconds of each phase, and between two scrapes or node changes."""
+
+    rate: float
+    seconds: float
+    quiet: float
+    scrape: float
+    scrape_peer: float
+    node: float
+
+
+def measure(programs: Sequence[Program], churn: Churn, marks: Marks, plan: Plan) -> tuple[list[Figures], float]:
+    """Scrape programs that are ready while the cluster is quiet, and while it changes.
+
+    The first program is the monitor, or one of which only the cost is measured.
+
+    Returns:
+        The figures of each program and phase, and the changes in a second.
+    """
+    figures: list[Figures] = []
+    scrapers = [
+        Scraper(program, plan.scrape, marks) if "monitor" in program.name else Scraper(program, plan.scrape_peer, None)
+        for program in programs
+    ]
+    try:
+        with _measured(programs, scrapers, "no changes", figures):
+            time.sleep(plan.quiet)
+        watched = any("monitor" in program.name for program in programs)
+        marking = threading.Thread(target=marks.run, args=(plan.seconds, 5.0 if watched else 0.0))
+        with _measured(programs, scrapers, f"{plan.rate:g} changes a second", figures):
+            if watched:
+                marking.start()
+            rate = churn.run(plan.rate, plan.seconds, plan.node)
+            if watched:
+                marking.join()
+        deadline = time.monotonic() + _LAST_CHANGES
+        while marks.pending and time.monotonic() < deadline:
+            time.sleep(0.1)
+    finally:
+        for scraper in scrapers:
+            scraper.end()
+    return figures, rate
+
+
+def rows(figures: Sequence[Figures]) -> Iterator[str]:
+    """Yield the rows of a Markdown table."""
+    yield "| program | | cores | memory | peak | scrape p50, p99 | in gzip | MB, in gzip | series |"
+    yield "|---" * 9 + "|"
+    for each in figures:
+        plain, packed = (
+            [scrape for scrape in each.scrapes if scrape.coding == coding] for coding in ("identity", "gzip")
+        )
+        memory = statistics.median(usage.proportional for usage in each.usages)
+        yield (
+            f"| {each.program} | {each.phase} | {each.cores:.2f} | {memory:.0f} MiB | {each.usages[-1].peak:.0f} MiB "
+            f"| {_times(plain)} | {_times(packed)} | {_size(plain)}, {_size(packed)} "
+            f"| {max((scrape.series for scrape in plain), default=0):,} |"
+        )
+
+
+def percentiles(values: Sequence[float]) -> tuple[float, float]:
+    """Return the median, and the 99th percentile: the value that at most one in a hundred exceeds."""
+    ordered = sorted(values)
+    return ordered[len(ordered) // 2], ordered[min(len(ordered) - 1, len(ordered) * 99 // 100)]
+
+
+def _times(scrapes: Sequence[Scrape]) -> str:
+    if not scrapes:
+        return ""
+    half, most = percentiles([scrape.seconds for scrape in scrapes])
+    return f"{1000 * half:.0f}, {1000 * most:.0f} ms"
+
+
+def _size(scrapes: Sequence[Scrape]) -> str:
+    return f"{max(scrape.size for scrape in scrapes) / 1e6:.1f}" if scrapes else "-"
