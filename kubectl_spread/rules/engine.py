@@ -11,7 +11,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from kubectl_spread.audit.evaluation.evaluate import Audit
-from kubectl_spread.audit.snapshot.records import PodClass
+from kubectl_spread.audit.snapshot.records import OwnerRecord, PodClass
 from kubectl_spread.audit.snapshot.scope import Scope
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.diagnosis.exposure import Replicas
@@ -215,12 +215,12 @@ def _annotated(rule_input: RuleInput) -> tuple[str, ...]:
         return _annotated_on_all(rule_input.replicas, snapshot)
     if rule_input.template is not None:
         owners = snapshot.template_owners(rule_input.template)
-        return (*codes(rule_input.template.ignored), *(code for owner in owners for code in codes(owner.ignored)))
+        return (*codes(rule_input.template.ignored), *_codes_of(owners, snapshot))
     pod_classes = [evaluation.pod_class for row in rule_input.rows for evaluation, _ in row.evaluations]
     pod_classes = pod_classes or _classes_by_name(rule_input)
     on_all_pods = frozenset.intersection(*(frozenset(codes(pod_class.ignored)) for pod_class in pod_classes))
     chain = snapshot.ownership.chain(pod_classes[0].namespace, pod_classes[0].owner)
-    return (*sorted(on_all_pods), *(code for owner in chain for code in codes(owner.ignored)))
+    return (*sorted(on_all_pods), *_codes_of(chain, snapshot))
 
 
 def _annotated_on_all(replicas: Replicas, snapshot: Snapshot) -> tuple[str, ...]:
@@ -233,8 +233,13 @@ def _annotated_on_all(replicas: Replicas, snapshot: Snapshot) -> tuple[str, ...]
         *(snapshot.owner_chain(pod) for pod in replicas.pods[:1]),
         *(snapshot.template_owners(template) for template in replicas.templates),
     ):
-        annotations += [owner.ignored for owner in chain]
+        annotations += snapshot.ownership.ignored(chain)
     return (*on_all_pods, *(code for annotation in annotations for code in codes(annotation)))
+
+
+def _codes_of(owners: Iterable[OwnerRecord], snapshot: Snapshot) -> Iterator[str]:
+    for annotation in snapshot.ownership.ignored(owners):
+        yield from codes(annotation)
 
 
 def _classes_by_name(rule_input: RuleInput) -> list[PodClass]:

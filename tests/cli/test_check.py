@@ -294,6 +294,17 @@ IGNORED_BY_NAME = {"annotations": {"kubectl-spread/ignore": "spr3,stale-label"}}
             id="the annotation on the root owner",
         ),
         pytest.param(
+            [
+                stale("p", node="", owner="ReplicaSet/web-1"),
+                {**REPLICA_SET, "metadata": {**REPLICA_SET["metadata"], **IGNORED}},
+                deployment(labels=R2),
+            ],
+            (),
+            ["SPR101"],
+            0,
+            id="the annotation that a Deployment had before, on its ReplicaSet",
+        ),
+        pytest.param(
             [deployment(constraints=[constraint(match=["nope"])], annotations={"kubectl-spread/ignore": "SPR107"})],
             (),
             [],

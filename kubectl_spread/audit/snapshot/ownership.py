@@ -65,6 +65,21 @@ class Ownership:
             self._chains[first] = tuple(self._walk(first))
         return self._chains[first]
 
+    def ignored(self, chain: Iterable[OwnerRecord]) -> Iterator[str]:
+        """Yield the annotations of owners that name rules to ignore.
+
+        The controller of a Deployment copies its annotations to its ReplicaSets, and never removes one there. So the
+        annotation of a ReplicaSet is left out where its owner was read.
+
+        Source: kubernetes v1.37.1 pkg/controller/deployment/util/deployment_util.go,
+        copyDeploymentAnnotationsToReplicaSet.
+        """
+        for record in chain:
+            owner = record.owner
+            above = owner and ObjectRef(record.ref.namespace, owner.kind, owner.name)
+            if record.ref.kind != "ReplicaSet" or above not in self._owners:
+                yield record.ignored
+
     def _walk(self, ref: ObjectRef) -> Iterator[OwnerRecord]:
         walked: set[ObjectRef] = set()
         while ref not in walked and len(walked) < _LONGEST_CHAIN:
