@@ -10,7 +10,7 @@
   local configured(value) =
     if std.isString(value) then value % names
     else if std.isArray(value) then std.map(configured, value)
-    else if std.isObject(value) then std.mapWithKey(function(_, field) configured(field), value)
+    else if std.isObject(value) then { [configured(key)]: configured(value[key]) for key in std.objectFields(value) }
     else value,
 
   grafanaDashboards+:: {

@@ -26,7 +26,7 @@ from tests.e2e.users import allow
 from tests.faults import steps
 from tests.faults.proxy import passed
 from tests.mixin import rendering
-from tests.mixin.queries import expressions, substituted
+from tests.mixin.queries import choices, expressions, substituted
 
 pytestmark = pytest.mark.e2e
 
@@ -143,10 +143,28 @@ def test_each_query_of_the_dashboard_returns_data(faulty: Watched, query: str) -
     faulty.prometheus.wait_until(lambda: numbers(faulty.prometheus, query))
 
 
+@pytest.mark.parametrize(("label", "choice"), [("cluster", "east"), ("namespace", "shop"), ("workload", "web")])
+def test_each_variable_of_the_dashboard_has_choices(faulty: Watched, label: str, choice: str) -> None:
+    series = faulty.prometheus.query(substituted(choices()[label]))
+    assert choice in {each["metric"].get(label) for each in series}
+    assert len(choices()) == 3
+
+
 def numbers(prometheus: Prometheus, query: str) -> list[str]:
     """Return the values of a query, without those that are not numbers."""
     values = [series["value"][1] for series in prometheus.query(substituted(query))]
     return [value for value in values if value != "NaN"]
+
+
+def test_an_annotation_ends_an_alert(faulty: Watched) -> None:
+    """As docs/alerts.md says. Pods on one node are in one zone too."""
+    packed = {alert for alert in FAULTS if "packed" in alert}
+    annotate = ("annotate", "deploy/packed", "-n", alarming.NAMESPACE)
+    faulty.prometheus.wait_until(lambda: faulty.firing() == FAULTS)
+    faulty.cluster.kubectl(*annotate, "kubectl-spread/ignore=SPR501,SPR502")
+    faulty.prometheus.wait_until(lambda: faulty.firing() == FAULTS - packed)
+    faulty.cluster.kubectl(*annotate, "kubectl-spread/ignore-")
+    faulty.prometheus.wait_until(lambda: faulty.firing() == FAULTS)
 
 
 def test_a_monitor_without_its_api_server_fires_alerts_and_ends_the_others(faulty: Watched) -> None:

@@ -43,6 +43,11 @@ _MONITOR: Final = '%(cluster)s=~"$cluster"%(monitor)s'
 """The matchers of the variables."""
 _OWNER: Final = "%(cluster)s, namespace, workload, workload_type"
 _CONSTRAINT: Final = f"{_OWNER}, path, topology_key"
+_COLUMNS: Final = (
+    *("%(cluster)s", "namespace", "workload", "workload_type", "topology_key", "path", "code", "severity", "domain"),
+    "Value",
+)
+"""The columns of tables, in their order."""
 _NAME: Final = "{{namespace}}/{{workload}}"
 _NOTHING: Final = f"0 * max(kube_spread_info{{{_CLUSTER}}})"
 """0 if there is a report: without one a number of problems is unknown, and must not look like 0."""
@@ -373,7 +378,7 @@ def _stat(box: Box) -> stat.Panel:
 
 def _timeseries(box: Box) -> timeseries.Panel:
     legend = common.VizLegendOptions().show_legend(show_legend=True).placement(LegendPlacement.BOTTOM)
-    panel = timeseries.Panel().legend(legend)
+    panel = timeseries.Panel().legend(legend).line_width(2)
     if box.stacked:
         panel = panel.stacking(common.StackingConfig().mode(StackingMode.NORMAL)).fill_opacity(30)
     return panel
@@ -382,9 +387,14 @@ def _timeseries(box: Box) -> timeseries.Panel:
 def _table(box: Box) -> table.Panel:
     options = {
         "excludeByName": {"Time": True, **({} if box.value else {"Value": True})},
+        "indexByName": {column: index for index, column in enumerate(_COLUMNS)},
         "renameByName": {"workload_type": "type", "topology_key": "key", **({"Value": box.value} if box.value else {})},
     }
-    return table.Panel().with_transformation(DataTransformerConfig(id_val="organize", options=options))
+    return (
+        table.Panel()
+        .show_header(show_header=True)
+        .with_transformation(DataTransformerConfig(id_val="organize", options=options))
+    )
 
 
 def _bargauge(_box: Box) -> bargauge.Panel:

@@ -22,12 +22,24 @@ def alerts(**settings: str | int) -> str:
     return _evaluated(f"std.manifestYamlDoc({_mixin(settings)}.prometheusAlerts, quote_keys=false)", "--string")
 
 
+def prometheus_rule() -> str:
+    """Return the rules as an object of the Prometheus operator."""
+    names = "{ name: 'kubectl-spread', labels: { 'app.kubernetes.io/name': 'kubectl-spread' } }"
+    head = f"apiVersion: 'monitoring.coreos.com/v1', kind: 'PrometheusRule', metadata: {names}"
+    rule = f"{{ {head}, spec: {_mixin({})}.prometheusAlerts }}"
+    return _evaluated(f"std.manifestYamlDoc({rule}, quote_keys=false)", "--string")
+
+
 def dashboard(**settings: str | int) -> str:
     """Return the dashboard as JSON, with other values of some settings."""
     return _evaluated(f"{_mixin(settings)}.grafanaDashboards['kubectl-spread.json']")
 
 
-RENDERED: Final[dict[str, Callable[[], str]]] = {ALERTS.name: alerts, DASHBOARD.name: dashboard}
+RENDERED: Final[dict[str, Callable[[], str]]] = {
+    ALERTS.name: alerts,
+    "prometheus-rule.yaml": prometheus_rule,
+    DASHBOARD.name: dashboard,
+}
 """Each file of ``mixin/rendered``, and its text now."""
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Any
 
+from grafana_foundation_sdk.cog import plugins
+from grafana_foundation_sdk.cog.encoder import JSONEncoder
+from grafana_foundation_sdk.models.dashboard import Dashboard
 from ruamel.yaml import YAML
 
 from kubectl_spread.render.openmetrics.families import FAMILIES
 from tests.generated import ROOT
-from tests.mixin.queries import expressions, panels, rules
+from tests.mixin.queries import dashboard, expressions, panels, rules
 
 TESTS = ROOT / "mixin" / "tests.yaml"
 RUNBOOKS = (ROOT / "docs" / "alerts.md").read_text(encoding="utf-8")
@@ -93,6 +97,13 @@ def test_panels_have_ids_titles_and_places_of_their_own() -> None:
         values = [panel[key] for panel in panels()]
         assert all(values)
         assert len(values) == len(set(values))
+
+
+def test_the_dashboard_has_the_schema_of_grafana() -> None:
+    """A field that the schema does not know would be lost."""
+    page = dashboard()
+    plugins.register_default_plugins()
+    assert json.loads(json.dumps(Dashboard.from_json(page), cls=JSONEncoder)) == page
 
 
 def test_panels_read_the_chosen_source() -> None:

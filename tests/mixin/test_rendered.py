@@ -9,6 +9,7 @@ import json
 from pathlib import Path
 
 import pytest
+from ruamel.yaml import YAML
 
 from tests.e2e import consumers
 from tests.mixin import rendering
@@ -26,6 +27,11 @@ def test_the_rendered_files_are_current(name: str) -> None:
 def test_promtool_has_no_complaint() -> None:
     number = len(list(rules()))
     assert f"{number} rules found" in consumers.promtool("check", "rules", "--lint-fatal", str(rendering.ALERTS))
+
+
+def test_the_operator_gets_the_same_rules() -> None:
+    groups = YAML(typ="safe").load(rendering.prometheus_rule())["spec"]["groups"]
+    assert [rule for group in groups for rule in group["rules"]] == list(rules())
 
 
 def test_alerts_fire_and_do_not_fire() -> None:
