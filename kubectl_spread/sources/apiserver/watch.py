@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any, Final, Literal, Protocol, TypeVar
@@ -26,6 +27,12 @@ _SILENCE: Final = 150.0
 """Seconds without a byte after which a request is repeated, and a watch is started again; there is a bookmark a minute.
 
 An API server ends other requests after one minute.
+"""
+
+_GATES_LAST: Final = 600.0
+"""Seconds for which feature gates are remembered, because reading them takes all metrics of the API server.
+
+Behind a load balancer, API servers are restarted one after the other without a connection that is lost for long.
 """
 
 
@@ -70,6 +77,8 @@ class WatchedCluster(LiveCluster):
         self._forbidden: dict[tuple[str, str], ForbiddenError] = {}
         self._version: ServerVersion | None = None
         self._gates: list[dict[str, bool] | None] = []
+        self._gates_of: ServerVersion | None = None
+        self._gates_until = 0.0
         self._uid: str | None = None
 
     @property
@@ -101,9 +110,13 @@ class WatchedCluster(LiveCluster):
 
     def version(self) -> ServerVersion:
         """Return the API server's version, requested once; see ``LiveCluster``."""
-        if self._version is None:
-            self._version = super().version()
-        return self._version
+        version = self._version
+        if version is None:
+            version = self._version = super().version()
+            if version != self._gates_of:
+                self._gates.clear()
+                self._gates_of = version
+        return version
 
     def uid(self) -> str:
         """Return the UID of the namespace ``kube-system``, requested once; see ``LiveCluster``."""
@@ -113,10 +126,13 @@ class WatchedCluster(LiveCluster):
         return uid
 
     def feature_gates(self) -> dict[str, bool] | None:
-        """Return the API server's feature gates, requested once; see ``LiveCluster``."""
-        if not self._gates:
-            self._gates.append(super().feature_gates())
-        return self._gates[0]
+        """Return the API server's feature gates, requested again after some minutes; see ``LiveCluster``."""
+        remembered, now = [*self._gates], time.monotonic()
+        if remembered and now < self._gates_until:
+            return remembered[0]
+        gates = super().feature_gates()
+        self._gates, self._gates_until = [gates], now + _GATES_LAST
+        return gates
 
     def fold(
         self,
