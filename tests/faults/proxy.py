@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit, urlunsplit
 
 import urllib3
 
@@ -54,13 +57,19 @@ class Request:
         """Whether the answer continues until one side ends it."""
         return "watch" in parse_qs(urlsplit(self.target).query)
 
+    def with_query(self, **values: str) -> str:
+        """Return the target with other values in its query."""
+        parts = urlsplit(self.target)
+        return urlunsplit(parts._replace(query=urlencode({**dict(parse_qsl(parts.query)), **values})))
+
 
 class Exchange:
     """One request, and the ways to answer it."""
 
-    def __init__(self, proxy: Proxy, handler: BaseHTTPRequestHandler, request: Request) -> None:
-        """Answer ``request`` by ``handler``."""
+    def __init__(self, proxy: Proxy, handler: BaseHTTPRequestHandler, request: Request, connected: float) -> None:
+        """Answer ``request``, of a client that connected at a time of ``time.monotonic``, by ``handler``."""
         self.request = request
+        self._connected = connected
         self._proxy = proxy
         self._handler = handler
 
@@ -71,6 +80,7 @@ class Exchange:
 
     def send_head(self, reply: Reply) -> None:
         """Send the status and the headers."""
+        self._wait_to_send()
         self._handler.send_response(reply.status)
         self._handler.send_header("Content-Type", reply.content_type)
         self._handler.send_header("Content-Length", str(len(reply.body) if reply.length is None else reply.length))
@@ -78,8 +88,17 @@ class Exchange:
             self._handler.send_header(name, value)
         self._handler.end_headers()
 
+    def send_endless_head(self, content_type: str) -> None:
+        """Send the headers of an answer that ends with its connection."""
+        self._wait_to_send()
+        self._handler.send_response(HTTPStatus.OK)
+        self._handler.send_header("Content-Type", content_type)
+        self._handler.end_headers()
+        self._handler.wfile.flush()
+
     def send_part(self, part: bytes) -> None:
         """Send some of the body."""
+        self._wait_to_send()
         self._handler.wfile.write(part)
         self._handler.wfile.flush()
 
@@ -87,6 +106,13 @@ class Exchange:
         """Send an answer."""
         self.send_head(reply)
         self.send_part(reply.body)
+
+    @contextmanager
+    def opened(self, **query: str) -> Iterator[Any]:
+        """Open the real answer to the request with other values in its query."""
+        passed = {key: value for key, value in self.request.headers.items() if key in _PASSED}
+        with closing(self._proxy.opened(self.request.with_query(**query), passed)) as answer:
+            yield answer
 
     def pass_on(self, target: str = "", until: threading.Event | None = None) -> None:
         """Send the parts of the real answer as they come, until it ends, or until an event is set."""
@@ -112,6 +138,11 @@ class Exchange:
     def wait(self, seconds: float) -> None:
         """Do nothing for a while, unless the proxy stops."""
         self._proxy.stopped.wait(seconds)
+
+    def _wait_to_send(self) -> None:
+        """Wait while nothing is sent on the connection."""
+        while self._proxy.keeps_silent(self._connected) and not self._proxy.stopped.wait(0.05):
+            pass
 
     def hang_up(self) -> None:
         """End the connection after this request."""
@@ -141,19 +172,25 @@ class Proxy:
     Attributes:
         requests: All requests, in order.
         keeps_alive: Whether a connection is kept for another request.
+        swallows: Whether nothing is sent to clients, although the connections stay open.
     """
 
-    def __init__(self, upstream: str, authority: Path, pair: KeyPair) -> None:
-        """Stand before the apiserver at ``upstream``, with a certificate."""
+    def __init__(
+        self, upstream: str, authority: Path, pair: KeyPair, choose: Callable[[Request], Step] = lambda _: passed
+    ) -> None:
+        """Stand before the apiserver at ``upstream``, with a certificate; ``choose`` answers what is not scripted."""
         self.requests: list[Request] = []
         self.keeps_alive = True
+        self.swallows = threading.Event()
         self.stopped = threading.Event()
         self.url = ""
+        self._dropped = -math.inf
         self._upstream = upstream
+        self._choose = choose
         self._steps: dict[str, list[Step]] = {}
         self._lock = threading.Lock()
         self._context = server_context(pair)
-        self._pool = urllib3.PoolManager(ca_certs=str(authority), retries=False, maxsize=4)
+        self._pool = urllib3.PoolManager(ca_certs=str(authority), retries=False, maxsize=32)
 
     def script(self, resource: str, *steps: Step) -> None:
         """Answer the next requests for ``resource``, the last part of their path, with ``steps``."""
@@ -178,7 +215,15 @@ class Proxy:
         with self._lock:
             self.requests.append(request)
             steps = self._steps.get(request.resource, [])
-            return steps.pop(0) if steps else passed
+            return steps.pop(0) if steps else self._choose(request)
+
+    def drop_connections(self) -> None:
+        """Send nothing any more on the present connections, and leave them open."""
+        self._dropped = time.monotonic()
+
+    def keeps_silent(self, connected: float) -> bool:
+        """Tell whether nothing is sent on a connection since a time of ``time.monotonic``."""
+        return self.swallows.is_set() or connected < self._dropped
 
     def ask(self, target: str, headers: Mapping[str, str]) -> Reply:
         """Return the answer of the apiserver, or 502 if there is none."""
@@ -210,10 +255,14 @@ def _handler(proxy: Proxy) -> type[BaseHTTPRequestHandler]:
     class Handler(QuietRequests, BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
+        def setup(self) -> None:
+            self.connected = time.monotonic()
+            super().setup()
+
         def do_GET(self) -> None:
             request = Request(self.path, {name.title(): value for name, value in self.headers.items()})
             with suppress(OSError):
-                proxy.next(request)(Exchange(proxy, self, request))
+                proxy.next(request)(Exchange(proxy, self, request, self.connected))
                 self.close_connection |= not proxy.keeps_alive
                 return
             self.close_connection = True

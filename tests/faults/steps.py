@@ -62,7 +62,12 @@ def reset(exchange: Exchange) -> None:
     reply = exchange.forward()
     exchange.send_head(reply)
     exchange.send_part(reply.body[: len(reply.body) // 2])
-    # The client must have read the half before the reset, which discards unread data.
+    reset_connection(exchange)
+
+
+def reset_connection(exchange: Exchange) -> None:
+    """Reset the connection after what was sent."""
+    # The client must have read it before the reset, which discards unread data.
     exchange.wait(0.2)
     exchange.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
     # close() would wait for the file objects of the socket.

@@ -1,0 +1,238 @@
+"""Each state that the monitor publishes is that of a fresh check, whatever the network and the API server do."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import pytest
+import urllib3
+
+from kubectl_spread.app.monitoring import pages
+from kubectl_spread.app.monitoring.monitor import Monitor, Published
+from kubectl_spread.app.monitoring.server import Port, Servers, listen
+from kubectl_spread.app.monitoring.telemetry import Telemetry
+from kubectl_spread.app.options import CheckOptions
+from kubectl_spread.render import structured
+from kubectl_spread.render.openmetrics import exposition
+from kubectl_spread.report import model
+from kubectl_spread.sources.apiserver import retries, watch
+from kubectl_spread.sources.apiserver.paging import background
+from kubectl_spread.sources.apiserver.watch import WatchedCluster
+from kubectl_spread.sources.auth.connection import ConnectionFlags
+from tests.controlplane.cluster import ControlPlane
+from tests.controlplane.fixtures import require_built
+from tests.controlplane.nodes import FakeKubelet
+from tests.controlplane.processes import LOOPBACK
+from tests.e2e.churn import Churn
+from tests.e2e.exact import ExactCluster
+from tests.faults.disorder import Disorder
+from tests.faults.proxy import Exchange, Proxy, Request, Step, passed
+from tests.kubeconfigs import config
+
+pytestmark = pytest.mark.e2e
+
+COMPARISONS: Final = int(os.environ.get("KUBECTL_SPREAD_MONITOR_COMPARISONS", "250"))
+SEED: Final = int(os.environ.get("KUBECTL_SPREAD_MONITOR_FIRST_SEED", "1"))
+OPTIONS: Final = CheckOptions(all_namespaces=True)
+RESTART_EVERY: Final = max(100, COMPARISONS // 20)
+"""Comparisons between two restarts of the API server."""
+SILENCE: Final = 3.0
+"""Seconds without a byte after which the monitor gives up a connection."""
+MAX_AGE: Final = 20.0
+PATHS: Final = ("/metrics", "/report.json", "/", "/readyz")
+USERS: Final = {"monitor": ["system:masters"]}
+_MOST_LINES: Final = 200
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """Return a control plane that keeps all versions, so that the state of each can be listed."""
+    require_built()
+    directory = tmp_path_factory.mktemp("monitor-faults")
+    flags = ("--etcd-compaction-interval=0",)
+    with ControlPlane.start(directory, tokens=USERS, extra_flags=flags) as cluster:
+        # It lists all pods, and the comparisons need the processor too.
+        cluster.kubelet = FakeKubelet(cluster.api, deletions=True, interval=1.0)
+        cluster.kubelet.start()
+        yield cluster
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shorten the pauses between attempts, and the silence after which a watch is started again."""
+    monkeypatch.setattr(retries, "_FIRST_BACKOFF", 0.05)
+    monkeypatch.setattr(retries, "LONGEST_BACKOFF", 0.5)
+    monkeypatch.setattr(watch, "_SILENCE", SILENCE)
+
+
+@contextmanager
+def proxied(cluster: ControlPlane, choose: Callable[[Request], Step]) -> Iterator[tuple[Proxy, Path]]:
+    """Run a proxy before the API server; yield it with a kubeconfig for it."""
+    security = cluster._security
+    proxy = Proxy(cluster.api.server, security.authority.certificate, security.serving, choose)
+    with proxy.running():
+        path = cluster.directory / "kubeconfigs" / "faulty-monitor.json"
+        user = {"token": security.tokens["monitor"]}
+        path.write_text(json.dumps(config(proxy.url, security.authority.certificate, user)), encoding="utf-8")
+        yield proxy, path
+
+
+class Comparing(Monitor):
+    """A monitor that compares each state that it publishes with a fresh check, until enough are compared.
+
+    Attributes:
+        exact: The API server without faults.
+        restart: Restarts the API server.
+        stop: Is set when it is enough.
+        compared: The number of states that were compared.
+        restarts: The restarts that began.
+    """
+
+    exact: ExactCluster
+    restart: Callable[[], None]
+    stop: threading.Event
+    compared = 0
+    restarts: list[Future[None]]
+    _versions: Mapping[str, str] | None = None
+
+    def refresh(self) -> None:
+        """Publish a state, and compare it unless its versions are those of the last one."""
+        super().refresh()
+        published = self._published
+        if published is None or published.cluster.resource_versions == self._versions:
+            return
+        self._versions = published.cluster.resource_versions
+        compare(published, self.exact)
+        self.compared += 1
+        if self.compared % 100 == 0:
+            print(time.strftime("%X"), self.compared, "states compared", flush=True)
+        if self.compared % RESTART_EVERY == 0:
+            self.restarts.append(background(self.restart))
+        if self.compared >= COMPARISONS:
+            self.stop.set()
+
+
+def compare(published: Published, exact: ExactCluster) -> None:
+    """Compare a state, and its metrics, with a fresh check at its versions."""
+    run = exact.check(published.cluster.resource_versions, OPTIONS)
+    fresh, report = run.report(OPTIONS), published.report()
+    fresh = msgspec.structs.replace(fresh, cluster=about(report.cluster, fresh.cluster))
+    text = exposition.text(fresh, run.running_pods())
+    served = b"".join(published.metrics.plain(openmetrics=True)).decode()
+    differences = [
+        *compared(structured.json(fresh).splitlines(), structured.json(report).splitlines()),
+        *compared(sorted(text.splitlines()), sorted(served.splitlines())),
+    ]
+    assert not differences, "\n".join([str(report.cluster.resource_versions), *differences[:_MOST_LINES]])
+
+
+def about(published: model.Cluster, fresh: model.Cluster) -> model.Cluster:
+    """Return what a state says about the cluster, with the nodes of a fresh check."""
+    nodes = {name: getattr(fresh, name) for name in ("nodes", "node_count", "zone_count", "zones")}
+    return msgspec.structs.replace(published, **nodes)
+
+
+def compared(fresh: list[str], published: list[str]) -> list[str]:
+    """Return the differences of lines; it takes much longer to find them than to see that there are none."""
+    return [] if fresh == published else [*difflib.unified_diff(fresh, published, "fresh", "published", n=12)]
+
+
+def test_each_published_state_is_that_of_a_fresh_check(cluster: ControlPlane, impatient: None) -> None:
+    disorder = Disorder(SEED)
+    with (
+        Churn(cluster, SEED, pause=0.1) as churn,
+        proxied(cluster, disorder) as (proxy, kubeconfig),
+        closing(ExactCluster.connect(ConnectionFlags(kubeconfig=str(cluster.kubeconfig), chunk_size=0))) as exact,
+        closing(WatchedCluster.connect(ConnectionFlags(kubeconfig=str(kubeconfig), chunk_size=7))) as watched,
+    ):
+        monitor = Comparing(OPTIONS, watched, Telemetry(), max_age=3600, say=print)
+        monitor.exact, monitor.restart, monitor.stop = exact, cluster.restart_apiserver, threading.Event()
+        monitor.restarts = []
+        # An error at the start would end the monitor.
+        disorder.spares_lists.set()
+        monitor.start()
+        disorder.spares_lists.clear()
+        monitor.run(monitor.stop, interval=0.01)
+        for restart in monitor.restarts:
+            restart.result()
+        print(monitor.compared, "states compared,", churn.changes, "changes,", len(proxy.requests), "requests")
+
+
+def prompt(request: Request) -> Step:
+    """Pass requests on, and have the API server watch for seconds, so that bookmarks come every few seconds."""
+
+    def watching(exchange: Exchange) -> None:
+        exchange.pass_on(exchange.request.with_query(timeoutSeconds="8"))
+
+    return watching if request.watches else passed
+
+
+@contextmanager
+def serving(monitor: Monitor, telemetry: Telemetry) -> Iterator[tuple[str, str]]:
+    """Run a monitor with its servers; yield the addresses of both ports."""
+    stop = threading.Event()
+    sockets = [listen("--listen", f"{LOOPBACK}:0") for _ in range(2)]
+    applications = (pages.main_pages(monitor.state), pages.telemetry_pages(monitor.state, telemetry))
+    servers = Servers([Port(*each, None) for each in zip(sockets, applications, strict=True)], ended=stop.set)
+    running = background(lambda: monitor.run(stop, interval=0.1))
+    servers.start()
+    main, own = (f"http://{LOOPBACK}:{listening.getsockname()[1]}" for listening in sockets)
+    try:
+        yield main, own
+    finally:
+        stop.set()
+        running.result()
+        servers.stop()
+
+
+def status(url: str) -> int:
+    return urllib3.request("GET", url, retries=3).status
+
+
+def test_a_state_that_may_be_old_is_not_served(cluster: ControlPlane, impatient: None) -> None:
+    """It is withdrawn while nothing comes, although no connection ends, and served again afterwards."""
+    telemetry = Telemetry()
+    with (
+        proxied(cluster, prompt) as (proxy, kubeconfig),
+        closing(WatchedCluster.connect(ConnectionFlags(kubeconfig=str(kubeconfig)))) as watched,
+    ):
+        monitor = Monitor(OPTIONS, watched, telemetry, max_age=MAX_AGE, say=print)
+        monitor.start()
+        with serving(monitor, telemetry) as (main, own):
+            assert {status(f"{main}{path}") for path in PATHS} == {200}
+            proxy.swallows.set()
+            cluster.wait_for(lambda: status(f"{main}/readyz") == 503, timeout=60, what="the state is withdrawn")
+            assert {status(f"{main}{path}") for path in PATHS} == {503}
+            assert (status(f"{own}/readyz"), status(f"{own}/livez"), status(f"{main}/livez")) == (503, 200, 200)
+            assert b"kubectl_spread_ready 0.0" in urllib3.request("GET", f"{own}/metrics").data
+            proxy.swallows.clear()
+            cluster.wait_for(lambda: status(f"{main}/readyz") == 200, timeout=60, what="it is served again")
+            assert {status(f"{main}{path}") for path in PATHS} == {200}
+
+
+def test_connections_that_are_dropped_silently_are_made_again(cluster: ControlPlane, impatient: None) -> None:
+    with (
+        proxied(cluster, prompt) as (proxy, kubeconfig),
+        closing(WatchedCluster.connect(ConnectionFlags(kubeconfig=str(kubeconfig)))) as watched,
+    ):
+        monitor = Monitor(OPTIONS, watched, Telemetry(), max_age=MAX_AGE, say=print)
+        monitor.start()
+        proxy.drop_connections()
+        dropped = time.monotonic()
+
+        def told_again() -> bool:
+            monitor.refresh()
+            state = monitor.state()
+            return state is not None and state.expires_at > dropped + SILENCE + MAX_AGE
+
+        cluster.wait_for(told_again, timeout=60, what="the API server has told the state of each resource again")
