@@ -74,6 +74,16 @@ def test_alerts_have_what_their_readers_need() -> None:
         assert ("keep_firing_for" in rule) is about_workload
 
 
+def test_alerts_select_the_job_of_the_deployed_monitor() -> None:
+    yaml, deploy = YAML(typ="safe"), ROOT / "deploy"
+    (labels,) = yaml.load(deploy / "kustomize" / "base" / "kustomization.yaml")["labels"]
+    monitor = yaml.load(deploy / "kustomize" / "service-monitor" / "service-monitor.yaml")
+    (job,) = {job for rule in rules() for job in re.findall(r'job="([^"]+)"', rule["expr"])}
+    assert labels["pairs"][monitor["spec"]["jobLabel"]] == job
+    (scraped,) = yaml.load(deploy / "prometheus" / "scrape.yaml")["scrape_configs"]
+    assert (scraped["job_name"], scraped["honor_labels"]) == (job, True)
+
+
 def test_series_and_labels_of_the_report_exist() -> None:
     """The matchers are those of the metric; ``cluster``, ``job`` and ``instance`` come from Prometheus."""
     labels = {family.name: {*family.labels, "cluster", "job", "instance"} for family in FAMILIES}
