@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import urllib3
@@ -18,30 +20,31 @@ PATIENCE = 60.0
 
 
 class Served(NamedTuple):
-    """An answer of the monitor."""
+    """An answer of the monitor; status 0 where nothing listens."""
 
     status: int
-    text: str
+    data: bytes
     headers: Mapping[str, str]
+
+    @property
+    def text(self) -> str:
+        """The body as text."""
+        return self.data.decode()
 
 
 class RunningMonitor:
     """A monitor on two free ports of the loopback interface."""
 
-    def __init__(
-        self, environment: Mapping[str, str], *arguments: str, wrapper: Sequence[str] = (), tls: bool = False
-    ) -> None:
-        """Start it, by ``wrapper`` if there is one."""
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str], authority: Path | None = None) -> None:
+        """Start it by a command; ``authority`` is that of its certificate, if it has one."""
         self.port, self.telemetry_port = free_port(), free_port()
-        ports = (f"--listen={LOOPBACK}:{self.port}", f"--telemetry={LOOPBACK}:{self.telemetry_port}")
-        self.process = subprocess.Popen(
-            [*wrapper, *INTERRUPTIBLE, "monitor", *ports, *arguments],
-            stderr=subprocess.PIPE,
-            text=True,
-            env=environment,
-        )
-        self._scheme = "https" if tls else "http"
-        self._http = urllib3.PoolManager(retries=False, timeout=PATIENCE, cert_reqs="CERT_NONE")
+        options = zip(("--listen", "--telemetry"), self.addresses, strict=True)
+        ports = [f"{option}={address}" for option, address in options]
+        self._printed = ""
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - until the end
+        self.process = subprocess.Popen([*command, *ports], stdout=self._log, stderr=self._log, env=dict(environment))
+        self._scheme = "https" if authority else "http"
+        self._http = urllib3.PoolManager(retries=False, timeout=PATIENCE, ca_certs=authority and str(authority))
 
     @property
     def addresses(self) -> tuple[str, str]:
@@ -49,13 +52,13 @@ class RunningMonitor:
         return f"{LOOPBACK}:{self.port}", f"{LOOPBACK}:{self.telemetry_port}"
 
     def get(self, path: str, *, telemetry: bool = False, headers: Mapping[str, str] | None = None) -> Served:
-        """Return an answer; status 0 where nothing listens yet."""
-        port = self.telemetry_port if telemetry else self.port
+        """Return an answer."""
+        address = self.addresses[telemetry]
         try:
-            response = self._http.request("GET", f"{self._scheme}://{LOOPBACK}:{port}{path}", headers=headers)
+            response = self._http.request("GET", f"{self._scheme}://{address}{path}", headers=headers)
         except urllib3.exceptions.HTTPError:
-            return Served(0, "", {})
-        return Served(response.status, response.data.decode(), response.headers)
+            return Served(0, b"", {})
+        return Served(response.status, response.data, response.headers)
 
     def metrics(self) -> str:
         """Return the metrics of the cluster."""
@@ -65,34 +68,61 @@ class RunningMonitor:
         """Wait for a condition.
 
         Raises:
-            TimeoutError: It did not come true in time, or the monitor ended before.
+            TimeoutError: It did not come true in time, or the monitor ended before; the message is what it printed.
         """
         deadline = time.monotonic() + patience
         while not condition():
             if self.process.poll() is not None or time.monotonic() > deadline:
-                raise TimeoutError(f"exit status {self.process.poll()}\n{self.metrics()}")
+                raise TimeoutError(f"exit status {self.process.poll()}\n{self.printed}\n{self.metrics()}")
             time.sleep(0.1)
 
     def ready(self) -> bool:
         """Tell whether it serves a current state."""
-        return self.get("/readyz").status == 200
+        return self.get("/readyz", telemetry=True).status == 200
 
-    def end(self, by: signal.Signals = signal.SIGTERM) -> tuple[int, str]:
-        """End it; return its exit status and what it has printed."""
+    @property
+    def printed(self) -> str:
+        """What it has printed so far."""
+        if not self._log.closed:
+            self._log.seek(0)
+            self._printed = self._log.read().decode()
+        return self._printed
+
+    def wait(self) -> int:
+        """Wait for its end, and return its exit status."""
+        status = self.process.wait(PATIENCE)
+        _ = self.printed
+        self._log.close()
+        return status
+
+    def end(self, by: signal.Signals = signal.SIGTERM) -> int:
+        """End it, by default as a kubelet does, and return its exit status."""
         with suppress(ProcessLookupError):
             self.process.send_signal(by)
-        _, printed = self.process.communicate(timeout=PATIENCE)
-        return self.process.returncode, printed
+        return self.wait()
+
+
+@contextmanager
+def running(
+    command: Sequence[str], environment: Mapping[str, str], authority: Path | None = None
+) -> Iterator[RunningMonitor]:
+    """Run a monitor by a command until the end of the ``with`` block, and wait until it is ready."""
+    monitor = RunningMonitor(command, environment, authority)
+    try:
+        monitor.until(monitor.ready)
+        yield monitor
+    finally:
+        monitor.process.kill()
+        monitor.wait()
 
 
 @contextmanager
 def monitoring(
-    environment: Mapping[str, str], *arguments: str, wrapper: Sequence[str] = (), tls: bool = False
+    environment: Mapping[str, str], *arguments: str, wrapper: Sequence[str] = ()
 ) -> Iterator[RunningMonitor]:
-    """Run a monitor until the end of the ``with`` block, and wait until it is ready."""
-    running = RunningMonitor(environment, *arguments, wrapper=wrapper, tls=tls)
-    try:
-        running.until(running.ready)
-        yield running
-    finally:
-        running.end()
+    """Run the program of the checkout, by ``wrapper`` if there is one; see ``running``."""
+    with running([*wrapper, *MONITOR, *arguments], environment) as monitor:
+        yield monitor
+
+
+MONITOR = (*INTERRUPTIBLE, "monitor")

@@ -20,7 +20,7 @@ from tests.controlplane.fixtures import require_built
 from tests.e2e import alarming, consumers
 from tests.e2e.consumers import Page, Prometheus
 from tests.e2e.faulty import Faulty
-from tests.e2e.monitored import RunningMonitor, monitoring
+from tests.e2e.monitored import MONITOR, RunningMonitor, monitoring
 from tests.e2e.spread import Plugin
 from tests.e2e.users import allow
 from tests.faults import steps
@@ -180,7 +180,7 @@ def test_lists_that_fail_are_named(behind: Faulty, tmp_path: Path) -> None:
     gone = steps.status(410, "Expired", "too old resource version")
     failing = steps.status(500, "InternalError", "etcd is away")
     behind.proxy.script("nodes", passed, gone, *[failing] * 500)
-    monitor = RunningMonitor(behind.spread.environment, "-A", "--request-timeout=2s")
+    monitor = RunningMonitor([*MONITOR, "-A", "--request-timeout=2s"], behind.spread.environment)
     jobs = {"kubectl-spread": _job("east", *monitor.addresses)}
     alerts = {("KubeSpreadListsFail", "east", "nodes"), ("KubeSpreadReportMissing", "east")}
     try:

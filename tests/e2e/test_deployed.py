@@ -17,9 +17,10 @@ from tests.controlplane import binaries
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.fixtures import require_built
 from tests.deploy.objects import BASE, CHART, DEPLOY, NAME, VALUES, Objects, chart, helm, kustomized, overlay
-from tests.deploy.running import Running, pod_of, running, service_account, variables
+from tests.deploy.pods import pod_of, service_account, variables
 from tests.e2e import audit, peers
 from tests.e2e.manifests import deployment
+from tests.e2e.monitored import RunningMonitor, running
 from tests.e2e.shell import paste
 from tests.e2e.spread import Plugin
 from tests.generated import ROOT
@@ -94,7 +95,7 @@ class Installed(NamedTuple):
 
     pod: Json
     roles: list[Json]
-    monitor: Running
+    monitor: RunningMonitor
 
     @property
     def user(self) -> str:
@@ -114,17 +115,17 @@ class Installed(NamedTuple):
             events = [event for event in audit.requests(cluster.directory) if event["user"]["username"] == self.user]
             return events if set(map(audit.permission_of, events)) >= self.permissions else []
 
-        assert self.monitor.stop() == 0
+        assert self.monitor.end() == 0
         return cluster.wait_for(logged, what=f"the audit log has {', '.join(map(str, sorted(self.permissions)))}")
 
 
-def run_as_pod(cluster: ControlPlane, pod: Json, directory: Path) -> Iterator[Running]:
+def run_as_pod(cluster: ControlPlane, pod: Json, directory: Path) -> Iterator[RunningMonitor]:
     """Run the checkout's program as the container of a pod."""
     (container,) = pod["spec"]["containers"]
     account = service_account(cluster, pod, directory / "account")
     mounts = ["unshare", "--map-root-user", "--mount", "sh", "-c", MOUNT, "sh"]
     command = [*mounts, str(SPREAD), *container["args"]]
-    with running(cluster, command, variables(cluster, account), directory) as monitor:
+    with running(command, variables(cluster, account)) as monitor:
         yield monitor
 
 
@@ -175,8 +176,8 @@ def test_its_token_is_in_no_page_and_in_no_log(base: Installed, tmp_path: Path) 
     pages = [base.monitor.get(path).data for path in ("/", "/metrics", "/report.json")]
     pages.append(base.monitor.get("/metrics", telemetry=True).data)
     assert all(pages)
-    base.monitor.stop()
-    assert not [page for page in (*pages, base.monitor.log.read_bytes()) if token in page]
+    base.monitor.end()
+    assert not [page for page in (*pages, base.monitor.printed.encode()) if token in page]
 
 
 def test_a_monitor_of_one_namespace_requests_no_other(cluster: ControlPlane, release: Installed) -> None:

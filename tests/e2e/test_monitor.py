@@ -15,7 +15,7 @@ from tests.builders import Json, constraint, selector
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.fixtures import require_built
 from tests.e2e.manifests import deployment
-from tests.e2e.monitored import PATIENCE, RunningMonitor, monitoring
+from tests.e2e.monitored import MONITOR, PATIENCE, RunningMonitor, monitoring
 from tests.e2e.spread import Plugin, Spread
 from tests.e2e.users import allow
 from tests.e2e.workloads import wait_for_rollout
@@ -109,19 +109,18 @@ def test_its_own_metrics_are_on_the_second_port(monitor: RunningMonitor) -> None
 
 @pytest.mark.parametrize("by", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_it_with_status_0(spread: Spread, by: signal.Signals) -> None:
-    running = RunningMonitor(spread.environment, "-A")
+    running = RunningMonitor([*MONITOR, "-A"], spread.environment)
     running.until(running.ready)
-    status, printed = running.end(by)
-    assert status == 0
-    assert set(printed.splitlines()[1:]) <= {"ready: 3 pods evaluated"}
+    assert running.end(by) == 0
+    assert set(running.printed.splitlines()[1:]) <= {"ready: 3 pods evaluated"}
 
 
 def test_a_resource_that_may_not_be_listed_is_an_error(cluster: ControlPlane, tmp_path: Path) -> None:
     allow(cluster, "blind", [{"apiGroups": [""], "resources": NAMESPACED, "verbs": ["list", "watch"]}])
-    running = RunningMonitor(Plugin(tmp_path).on(cluster, cluster.kubeconfig_for("blind")).environment, "-A")
-    _, printed = running.process.communicate(timeout=PATIENCE)
-    assert running.process.returncode == 2
-    assert printed.splitlines()[-1] == (
+    environment = Plugin(tmp_path).on(cluster, cluster.kubeconfig_for("blind")).environment
+    running = RunningMonitor([*MONITOR, "-A"], environment)
+    assert running.wait() == 2
+    assert running.printed.splitlines()[-1] == (
         'Error from server (Forbidden): nodes is forbidden: User "blind" cannot list resource "nodes" in API group "" '
         "at the cluster scope"
     )

@@ -20,7 +20,8 @@ from tests.builders import Json
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.processes import LOOPBACK
 from tests.deploy.objects import BASE, NAME, kustomized, overlay, pod_templates
-from tests.deploy.running import pod_of, running, service_account, variables
+from tests.deploy.pods import pod_of, service_account, variables
+from tests.e2e.monitored import running
 
 pytestmark = pytest.mark.install
 
@@ -112,14 +113,14 @@ def test_it_serves_a_cluster_as_the_pod_of_the_base(
     root: Path, web: ControlPlane, pod: Json, environment: dict[str, str], tmp_path: Path
 ) -> None:
     command = container(root, *pod["spec"]["containers"][0]["args"])
-    with running(web, command, environment, tmp_path) as monitor:
+    with running(command, environment) as monitor:
         metrics = monitor.get("/metrics")
         assert (metrics.status, b'workload="web",workload_type="deployment"' in metrics.data) == (200, True)
         assert b"<!doctype html>" in monitor.get("/").data.lower()
         assert monitor.get("/report.json").headers["content-type"] == "application/json"
         assert b"kubectl_spread_list_total" in monitor.get("/metrics", telemetry=True).data
         assert Path(f"/proc/{monitor.process.pid}/root").resolve() == root
-        assert monitor.stop() == 0
+        assert monitor.end() == 0
 
 
 def test_it_serves_https_with_the_component(
@@ -135,7 +136,7 @@ def test_it_serves_https_with_the_component(
     objects = kustomized(overlay(tmp_path / "overlay", "tls"))
     (template,) = pod_templates(objects)
     command = container(root, *template["spec"]["containers"][0]["args"])
-    with running(web, command, {**environment, "TLS": str(secret)}, tmp_path, authority.certificate) as monitor:
+    with running(command, {**environment, "TLS": str(secret)}, authority.certificate) as monitor:
         assert b"kube_spread_info" in monitor.get("/metrics").data
         assert monitor.get("/readyz", telemetry=True).status == 200
         assert b"kube_spread_info" not in _plain(monitor.port)
