@@ -154,14 +154,18 @@ class Monitor:
         Raises:
             SourceError: Watching failed for a reason that does not pass.
         """
+        pause = interval
         for number in itertools.count(1):
-            if stop.wait(interval):
+            if stop.wait(pause):
                 return
+            began = time.monotonic()
             self._cluster.wait(0)
             self._tell_connection()
             self._look_again()
             self.refresh()
             _collect(everything=number % _COLLECTED == 0)
+            # While changes are many, their evaluation takes a part of the interval.
+            pause = max(interval / 4, interval - (time.monotonic() - began))
 
     def refresh(self) -> None:
         """Evaluate what has changed, and publish the state; while a list is read there is none to publish."""
