@@ -81,16 +81,17 @@ def main() -> None:
         ControlPlane.start(Path(directory), scheduler=False, controllers=False) as cluster,
     ):
         loaded = Load(cluster, _NAMESPACES, _PODS_A_WORKLOAD)
-        marks: Marks | None = None
+        churn, marks = Churn(cluster.api, loaded), None
         for pods in map(int, options.pods.split(",")):
             begin = time.monotonic()
             loaded.grow(pods=pods, nodes=options.nodes or -(-pods // PODS_A_NODE))
-            marks = marks or Marks(cluster.api, loaded.nodes[0])
+            churn.grow(pods)
+            marks = marks or Marks(cluster.api, loaded.nodes)
             print(
                 f"\n{pods:,} pods on {len(loaded.nodes):,} nodes after {time.monotonic() - begin:.0f} s more",
                 flush=True,
             )
-            compare(cluster, Churn(cluster.api, loaded, pods), marks, plan, options.kube_state_metrics)
+            compare(cluster, churn, marks, plan, options.kube_state_metrics)
 
 
 if __name__ == "__main__":

@@ -33,13 +33,19 @@ class _Standing(NamedTuple):
 class Churn:
     """Changes of random pods, after which there are as many as before; now and then a node is relabelled."""
 
-    def __init__(self, api: ApiClient, loaded: Load, pods: int, seed: int = 1) -> None:
-        """Prepare to change the pods of a load."""
+    def __init__(self, api: ApiClient, loaded: Load, seed: int = 1) -> None:
+        """Prepare to change the pods of a load; ``grow`` takes them."""
         self._api = api
         self._load = loaded
         self._random = Random(seed)
         self._numbers = itertools.count(10_000)
-        self._pods = [_Standing(index % loaded.pods_a_workload, loaded.first_node(index)) for index in range(pods)]
+        self._pods: list[_Standing] = []
+
+    def grow(self, pods: int) -> None:
+        """Change so many pods from now on, which the load has just got."""
+        loaded = self._load
+        added = range(len(self._pods), pods)
+        self._pods += [_Standing(index % loaded.pods_a_workload, loaded.first_node(index)) for index in added]
 
     def run(self, rate: float, seconds: float, node_seconds: float) -> float:
         """Make changes; relabel a node every ``node_seconds``, unless that is 0.
@@ -114,15 +120,15 @@ class Marks:
         delays: The seconds from the API server's answer to the end of the scrape that shows the change.
     """
 
-    def __init__(self, api: ApiClient, node: str) -> None:
-        """Create the workloads, each with one pod on a node."""
+    def __init__(self, api: ApiClient, nodes: Sequence[str]) -> None:
+        """Create the workloads, each with one pod; ``nodes`` are one of each zone in turn."""
         self._api = api
-        self._node = node
+        self._nodes = nodes
         self.delays: list[float] = []
         api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": _NAMESPACE}})
         owners = api.create_all(load.replica_set(number, _NAMESPACE) for number in range(MARKS))
         self._owners: dict[str, Object] = {owner["metadata"]["name"]: owner for owner in owners}
-        api.create_all(load.pod(owner, 0, node) for owner in owners)
+        api.create_all(load.pod(owner, 0, nodes[0]) for owner in owners)
         self._pending: dict[str, tuple[int, float]] = {}
         self._numbers = dict.fromkeys(self._owners, 1)
 
@@ -144,7 +150,7 @@ class Marks:
     def _change(self, name: str) -> None:
         owner = self._owners[name]
         if self._numbers[name] == 1:
-            self._api.create(load.pod(owner, 1, self._node))
+            self._api.create(load.pod(owner, 1, self._nodes[1]))
         else:
             self._api.request("DELETE", _path(owner, 1), _AT_ONCE)
         self._numbers[name] = 3 - self._numbers[name]

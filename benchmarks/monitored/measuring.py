@@ -146,18 +146,20 @@ def measure(programs: Sequence[Program], churn: Churn, marks: Marks, plan: Plan)
 
 
 def rows(figures: Sequence[Figures]) -> Iterator[str]:
-    """Yield the rows of a Markdown table."""
-    yield "| program | | cores | memory | peak | scrape p50, p99 | in gzip | MB, in gzip | series |"
-    yield "|---" * 9 + "|"
+    """Yield the rows of a Markdown table; scrapes without metrics are counted in the last column."""
+    yield "| program | | cores | memory | peak | scrape p50, p99 | in gzip | MB, in gzip | series | refused |"
+    yield "|---" * 10 + "|"
     for each in figures:
         plain, packed = (
-            [scrape for scrape in each.scrapes if scrape.coding == coding] for coding in ("identity", "gzip")
+            [scrape for scrape in each.scrapes if scrape.coding == coding and scrape.size]
+            for coding in ("identity", "gzip")
         )
         memory = statistics.median(usage.proportional for usage in each.usages)
         yield (
             f"| {each.program} | {each.phase} | {each.cores:.2f} | {memory:.0f} MiB | {each.usages[-1].peak:.0f} MiB "
             f"| {_times(plain)} | {_times(packed)} | {_size(plain)}, {_size(packed)} "
-            f"| {max((scrape.series for scrape in plain), default=0):,} |"
+            f"| {max((scrape.series for scrape in plain), default=0):,} "
+            f"| {sum(not scrape.size for scrape in each.scrapes)} of {len(each.scrapes)} |"
         )
 
 

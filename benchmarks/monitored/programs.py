@@ -18,6 +18,8 @@ from tests.controlplane.processes import LOOPBACK, free_port
 
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 _PATIENCE: Final = 900.0
+_BETWEEN: Final = 5.0
+"""Seconds between two looks at metrics that grow."""
 _RESOURCES: Final = (
     "pods,nodes,deployments,replicasets,statefulsets,daemonsets,jobs,cronjobs,replicationcontrollers,"
     "persistentvolumeclaims,persistentvolumes"
@@ -44,13 +46,25 @@ class Program:
     """
 
     def __init__(
-        self, command: Sequence[str], environment: Mapping[str, str], log: Path, *, port: int, ready: str
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        log: Path,
+        *,
+        port: int,
+        ready: str,
+        grows: bool = False,
     ) -> None:
-        """Start a program that is ready once it answers 200 at ``ready``; its name is that of the log."""
+        """Start a program that is ready once it answers 200 at ``ready``; its name is that of the log.
+
+        If its metrics grow while it reads its lists, it is ready once they no longer do.
+        """
         self.name = log.stem
         self.port = port
         self._ready = ready
         self._log = log
+        self._grows = grows
+        self._size = -1
         self._began = time.monotonic()
         self.seconds = 0.0
         with log.open("wb") as output:
@@ -65,12 +79,24 @@ class Program:
         http = urllib3.PoolManager(retries=False, timeout=60)
         while True:
             with suppress(urllib3.exceptions.HTTPError):
-                if http.request("GET", self._ready).status == 200:  # noqa: PLR2004 - OK
+                if http.request("GET", self._ready).status == 200 and self._settled(http):  # noqa: PLR2004 - OK
                     self.seconds = time.monotonic() - self._began
                     return
             if self._process.poll() is not None or time.monotonic() > self._began + _PATIENCE:
                 raise RuntimeError(f"{self.name} is not ready: {self._log.read_text(encoding='utf-8')[-2000:]}")
             time.sleep(0.1)
+
+    def _settled(self, http: urllib3.PoolManager) -> bool:
+        """Tell whether it has read its lists; kube-state-metrics serves before, and has then more with each scrape."""
+        if not self._grows:
+            return True
+        response = http.request("GET", f"http://{LOOPBACK}:{self.port}/metrics", preload_content=False)
+        size = sum(map(len, response.stream(1 << 20)))
+        before, self._size = self._size, size
+        if size == before:
+            return True
+        time.sleep(_BETWEEN)
+        return False
 
     def usage(self) -> Usage:
         """Return what the program uses."""
@@ -100,10 +126,7 @@ def monitor(environment: Mapping[str, str], directory: Path) -> Program:
 
 
 def kube_state_metrics(program: str, environment: Mapping[str, str], directory: Path) -> Program:
-    """Start kube-state-metrics with the resources that the monitor reads.
-
-    It has no signal for complete lists, so it is ready when it serves.
-    """
+    """Start kube-state-metrics with the resources that the monitor reads."""
     port, telemetry = free_port(), free_port()
     command = [
         program,
@@ -115,7 +138,7 @@ def kube_state_metrics(program: str, environment: Mapping[str, str], directory: 
         f"--resources={_RESOURCES}",
     ]
     ready = f"http://{LOOPBACK}:{telemetry}/readyz"
-    return Program(command, environment, directory / "kube-state-metrics.log", port=port, ready=ready)
+    return Program(command, environment, directory / "kube-state-metrics.log", port=port, ready=ready, grows=True)
 
 
 def _mebibytes(text: str, field: str) -> float:

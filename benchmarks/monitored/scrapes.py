@@ -23,13 +23,12 @@ _PIECE: Final = 1 << 20
 
 
 def scrape(connection: http.client.HTTPConnection, coding: str) -> Iterator[bytes]:
-    """Yield the body of one scrape in pieces."""
+    """Yield the body of one scrape in pieces; nothing where there are no metrics."""
     connection.request("GET", "/metrics", headers={"Accept": _ACCEPT, "Accept-Encoding": coding})
     response = connection.getresponse()
-    if response.status != http.client.OK:
-        raise SystemExit(f"{response.status}: {response.read(200)!r}")
     while piece := response.read(_PIECE):
-        yield piece
+        if response.status == http.client.OK:
+            yield piece
 
 
 def marks(metrics: bytes) -> dict[str, int]:
@@ -60,7 +59,7 @@ def main() -> None:
                 body += piece
         ended = time.monotonic()
         line = {"coding": coding, "began": began, "ended": ended, "size": size, "series": lines, "marks": {}}
-        if not only_count:
+        if body:
             metrics = gzip.decompress(body) if coding == "gzip" else bytes(body)
             line["marks"] = marks(metrics)
             # The first line is a comment.
