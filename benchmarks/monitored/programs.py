@@ -20,6 +20,7 @@ _TICKS: Final = os.sysconf("SC_CLK_TCK")
 _PATIENCE: Final = 900.0
 _BETWEEN: Final = 5.0
 """Seconds between two looks at metrics that grow."""
+_OF_PODS: Final = b"kube_pod_info{"
 _RESOURCES: Final = (
     "pods,nodes,deployments,replicasets,statefulsets,daemonsets,jobs,cronjobs,replicationcontrollers,"
     "persistentvolumeclaims,persistentvolumes"
@@ -91,9 +92,12 @@ class Program:
         if not self._grows:
             return True
         response = http.request("GET", f"http://{LOOPBACK}:{self.port}/metrics", preload_content=False)
-        size = sum(map(len, response.stream(1 << 20)))
+        size, has_pods = 0, False
+        for piece in response.stream(1 << 20):
+            size += len(piece)
+            has_pods = has_pods or _OF_PODS in piece
         before, self._size = self._size, size
-        if size == before:
+        if size == before and has_pods:
             return True
         time.sleep(_BETWEEN)
         return False
