@@ -26,6 +26,7 @@ from kubectl_spread.kube import features
 from kubectl_spread.monitor import current
 from kubectl_spread.monitor.current import CurrentReport
 from kubectl_spread.monitor.world import World
+from kubectl_spread.phrases import plural
 from kubectl_spread.render.openmetrics.exposition import Exposition, MetricsPage
 from kubectl_spread.report import model
 from kubectl_spread.rules import RULES
@@ -114,6 +115,7 @@ class Monitor:
         self._looked_at = time.monotonic()
         self._looking: Future[_Server] | None = None
         self._lost = ""
+        self._was_ready = False
         cluster.observe = telemetry.count
         telemetry.show_readiness(lambda: self.state() is not None)
 
@@ -121,11 +123,6 @@ class Monitor:
         """Return the last published state; None if there is none yet, or it may no longer be true."""
         published = self._published
         return None if published is None or time.monotonic() > published.expires_at else published
-
-    @property
-    def pods(self) -> int:
-        """The number of evaluated pods in the last published state."""
-        return 0 if self._published is None else sum(part.summary.pods for part in self._published.parts)
 
     def start(self) -> None:
         """Read the cluster, and publish the first state.
@@ -178,6 +175,9 @@ class Monitor:
             summary = self._current.summary()
         metrics = self._exposition.publish(header, summary)
         self._published = Published(metrics, parts, header, skipped, known_at + self._max_age)
+        if not self._was_ready and self.state() is not None:
+            self._was_ready = True
+            self._say(f"ready: {plural(summary.pods, 'pod')} evaluated")
 
     def _evaluate(self) -> None:
         """Evaluate what has changed, and render its metrics."""

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NoReturn
 from kubectl_spread.cli import options, output, values
 from kubectl_spread.cli.help import EVALUATE, SERVE
 from kubectl_spread.errors import UsageError
-from kubectl_spread.phrases import plural
 
 if TYPE_CHECKING:
     from kubectl_spread.app.monitoring.server import TlsFiles
@@ -135,7 +134,6 @@ def monitor(
         stack.callback(servers.stop)
         output.note(f"reading the cluster; metrics at {listen}, the monitor's own at {telemetry}")
         monitored.start()
-        output.note(f"ready: {plural(monitored.pods, 'pod')} evaluated")
         monitored.run(stop, pause)
 
 
