@@ -10,6 +10,7 @@ import ssl
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -75,9 +76,11 @@ class LimitedConnection(H11Protocol):
         super().data_received(received)
 
     def on_response_complete(self) -> None:
-        """Take the response as sent."""
+        """Take the response as sent, and begin with the next request if it has come already."""
         self._settle()
         super().on_response_complete()
+        if not self.cycle.response_complete:
+            self._expect()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Take the connection as closed."""
@@ -182,12 +185,12 @@ class Servers:
         while True:
             await asyncio.sleep(_LOOK)
             for context, files in self._contexts:
-                try:
+                # A context that has loaded only one of the two files answers nobody, so another one takes them first.
+                with suppress(OSError, SourceError):
                     if (changed_at := files.changed_at) != loaded[id(context)]:
+                        _context(files)
                         context.load_cert_chain(files.certificate, files.key)
                         loaded[id(context)] = changed_at
-                except OSError:
-                    continue
 
 
 def listen(option: str, address: str) -> socket.socket:
