@@ -11,7 +11,7 @@ import pytest
 
 from kubectl_spread.app.checkrun import CheckRun
 from kubectl_spread.app.cluster.live import LiveRun
-from kubectl_spread.app.cluster.mirrored import mirrored
+from kubectl_spread.app.monitoring.mirrored import mirrored
 from kubectl_spread.app.options import CheckOptions
 from kubectl_spread.monitor.current import CurrentReport
 from kubectl_spread.monitor.world import World

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from kubectl_spread.app.cluster.mirrored import MirrorStore, pods_of
+from kubectl_spread.app.monitoring.mirrored import MirrorStore, pods_of
 from kubectl_spread.audit.snapshot.scope import Scope
 from kubectl_spread.kube.api import sparse
 from kubectl_spread.kube.api.sparse import SparsePod

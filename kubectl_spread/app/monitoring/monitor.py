@@ -16,7 +16,7 @@ from typing import Any, Final
 import msgspec
 
 from kubectl_spread.app.checkrun import ClusterIdentity, Nodes, cluster_header
-from kubectl_spread.app.cluster.mirrored import MirrorStore, mirrored
+from kubectl_spread.app.monitoring.mirrored import MirrorStore, mirrored
 from kubectl_spread.app.monitoring.telemetry import Telemetry
 from kubectl_spread.app.options import CheckOptions
 from kubectl_spread.app.target_version import TargetVersion, target_for
