@@ -31,7 +31,7 @@ from kubectl_spread.kube.features import behaviour, gates
 from kubectl_spread.monitor.current import CurrentReport
 from kubectl_spread.monitor.world import World
 from kubectl_spread.rules import RULES
-from kubectl_spread.rules.engine import Selection
+from kubectl_spread.rules.engine import SelectedRules, Selection
 from kubectl_spread.sources.apiserver.transport import Response
 from kubectl_spread.sources.apiserver.watch_events import EventReader
 from kubectl_spread.sources.decode.protobuf.envelope import MAGIC
@@ -63,7 +63,7 @@ class _Churn:
     def __init__(self, pods: int, seed: int) -> None:
         self.random = Random(seed)
         self.world = World(Scope())
-        self.current = CurrentReport(self.world, _CONTEXT, RULES, Selection())
+        self.current = CurrentReport(self.world, _CONTEXT, SelectedRules(RULES, Selection()))
         self.nodes = [f"node-{number:05d}" for number in range(pods // load.PODS_A_NODE)]
         for number, name in enumerate(self.nodes):
             self.world.put_node(_node(name, load.ZONES[number % len(load.ZONES)]))

@@ -23,7 +23,7 @@ from kubectl_spread.kube.scheduler.volumebinding import PersistentVolume, Persis
 from kubectl_spread.render import structured
 from kubectl_spread.report import model, projections
 from kubectl_spread.rules import RULES
-from kubectl_spread.rules.engine import Selection, complete
+from kubectl_spread.rules.engine import SelectedRules, Selection, complete
 from tests.builders import Json, decode, decode_node, decode_pod
 
 EVERYTHING = Scope()
@@ -92,7 +92,7 @@ def reported(evaluation: Audit, selection: Selection = ALL_RULES) -> model.Repor
         zone_count=len(projections.zones(evaluation.snapshot.nodes, lambda _: 0)),
         resource_versions={},
     )
-    return complete(evaluation, cluster, RULES, selection, evaluation.snapshot.skipped)
+    return complete(evaluation, cluster, SelectedRules(RULES, selection), evaluation.snapshot.skipped)
 
 
 def as_json(evaluation: Audit) -> Any:

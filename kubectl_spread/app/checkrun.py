@@ -109,9 +109,8 @@ class CheckRun(msgspec.Struct):
     def report(self, options: CheckOptions, baseline: engine.Baseline | None = None) -> model.Report:
         """Return the report, with the findings of the selected rules that the baseline does not have."""
         cluster, flags = self._cluster(options.cluster_name), options.kubectl_flags
-        return engine.complete(
-            self.audit, cluster, RULES, options.selection, self.skipped, baseline=baseline, flags=flags
-        )
+        selected = engine.SelectedRules(RULES, options.selection)
+        return engine.complete(self.audit, cluster, selected, self.skipped, baseline=baseline, flags=flags)
 
     def running_pods(self) -> Iterable[RunningPods]:
         """Return the running pods of each workload with replicas."""

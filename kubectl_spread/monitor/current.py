@@ -11,6 +11,7 @@ from msgspec import UNSET, UnsetType
 
 from kubectl_spread.audit.evaluation.affinity import incoming
 from kubectl_spread.audit.evaluation.evaluate import evaluate
+from kubectl_spread.audit.merge.admission_check import AdmissionCheck
 from kubectl_spread.audit.merge.verdicts import ServerFacts
 from kubectl_spread.audit.snapshot.capacity import NodeCapacity
 from kubectl_spread.audit.snapshot.records import PodClass
@@ -27,8 +28,7 @@ from kubectl_spread.monitor.world import World
 from kubectl_spread.report import model
 from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules import engine
-from kubectl_spread.rules.engine import Selection
-from kubectl_spread.rules.model import Rule
+from kubectl_spread.rules.engine import SelectedRules
 
 _NO_CLUSTER: Final = model.Cluster(
     judged_as="", version_source="flag", gates={}, gates_source="flag", nodes="none", resource_versions={}
@@ -55,15 +55,13 @@ class CurrentReport:
         self,
         world: World,
         context: ServerFacts,
-        rules: Sequence[Rule],
-        selection: Selection,
+        selected: SelectedRules,
         flags: tuple[str, ...] = (),
     ) -> None:
         """Start empty; the arguments are those of an evaluation and of ``rules.engine.complete``."""
         self._world = world
         self._context = context
-        self._rules = rules
-        self._selection = selection
+        self._selected = selected
         self._flags = flags
         self._reaches = groups.Reaches()
         self._beyond: dict[str, frozenset[str] | None] = {}
@@ -193,10 +191,13 @@ class CurrentReport:
         self._forget(group)
         snapshot = GroupSnapshot(world, group)
         if not (snapshot.pods or snapshot.templates):
-            group.part, group.running_pods, group.needs_gates = None, (), False
+            group.part, group.running_pods, group.needs_gates, group.admission = None, (), False, None
             return
-        audit = evaluate(snapshot, self._context, nodes=world.nodes_known)
-        group.part = engine.complete(audit, _NO_CLUSTER, self._rules, self._selection, {}, flags=self._flags)
+        if group.admission is None or group.admission.behaviour != self._context.behaviour:
+            group.admission = AdmissionCheck(self._context.behaviour)
+        group.admission.forget_unasked()
+        audit = evaluate(snapshot, self._context, nodes=world.nodes_known, admission=group.admission)
+        group.part = engine.complete(audit, _NO_CLUSTER, self._selected, {}, flags=self._flags)
         group.running_pods, group.needs_gates = tuple(running_pods(audit)), gates.decide(audit)
 
 

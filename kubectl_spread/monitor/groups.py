@@ -14,6 +14,7 @@ from typing import Final, Generic, NamedTuple, TypeVar
 import msgspec
 
 from kubectl_spread.audit.evaluation.affinity import own_terms
+from kubectl_spread.audit.merge.admission_check import AdmissionCheck
 from kubectl_spread.audit.snapshot.digests import digest
 from kubectl_spread.audit.snapshot.labelled import Labelled
 from kubectl_spread.audit.snapshot.records import PodClass
@@ -38,12 +39,14 @@ class CountingGroup(msgspec.Struct, eq=False):
         part: Their part of the report; None where nothing of them is in scope.
         running_pods: The running pods of the workloads that have replicas.
         needs_gates: Whether the part depends on feature gates that the version of the API server does not decide.
+        admission: The answers about what an API server accepts, which counts do not change; None without evaluation.
     """
 
     workloads: frozenset[ObjectRef]
     part: model.Report | None = None
     running_pods: tuple[RunningPods, ...] = ()
     needs_gates: bool = False
+    admission: AdmissionCheck | None = None
 
 
 class Reach(NamedTuple):

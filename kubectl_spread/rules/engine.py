@@ -46,6 +46,27 @@ class Selection(msgspec.Struct, frozen=True):
         return tuple(rule for rule in rules if not self.select or named(rule, self.select))
 
 
+class SelectedRules:
+    """The rules of a selection, which one audit or many run.
+
+    Attributes:
+        selection: The selection.
+        rules: Its rules.
+    """
+
+    def __init__(self, rules: Iterable[Rule], selection: Selection) -> None:
+        """Select from ``rules``."""
+        self.selection = selection
+        self.rules = selection.selected(rules)
+        self._by_parts: dict[InputPart, tuple[Rule, ...]] = {}
+
+    def reading(self, parts: InputPart) -> tuple[Rule, ...]:
+        """Return the rules that read any of the parts of an input."""
+        if parts not in self._by_parts:
+            self._by_parts[parts] = tuple(rule for rule in self.rules if rule.parts & parts)
+        return self._by_parts[parts]
+
+
 class FindingKey(NamedTuple):
     """The code, object and path by which a finding of one report is recognized in another."""
 
@@ -90,8 +111,7 @@ class Baseline(msgspec.Struct, frozen=True):
 def complete(
     audit: Audit,
     cluster: model.Cluster,
-    rules: Iterable[Rule],
-    selection: Selection,
+    selected: SelectedRules,
     skipped: Mapping[str, int],
     *,
     baseline: Baseline | None = None,
@@ -101,13 +121,12 @@ def complete(
 
     ``flags`` are kubectl's for the cluster that was read, where it is not the current one.
     """
-    rules = selection.selected(rules)
-    findings = list(_findings(audit, rules, selection, flags))
+    findings = list(_findings(audit, selected, flags))
     loud = [finding for finding, silenced in findings if not silenced]
     new = [finding for finding in loud if baseline is None or not baseline.knows(finding)]
     gone = None
     if baseline is not None and _everything_is_evaluated(audit.snapshot.scope, skipped):
-        complete_codes = {rule.code for rule in rules if cluster.nodes == "listed" or not rule.needs_nodes}
+        complete_codes = {rule.code for rule in selected.rules if cluster.nodes == "listed" or not rule.needs_nodes}
         gone = baseline.gone({key_of(finding) for finding, _ in findings}, complete_codes, audit.snapshot.scope)
     rows = [projections.constraint_row(row) for row in audit.rows]
     counts = Counter(finding.severity for finding in new)
@@ -124,7 +143,7 @@ def complete(
             template_constraints=sum(len(template.terms) for template in audit.templates) if audit.templates else UNSET,
             constraints=len(rows),
             findings=model.FindingCounts(**{severity.value: counts[severity] for severity in Severity}),
-            selected=list(selection.select) or UNSET,
+            selected=list(selected.selection.select) or UNSET,
             silenced=len(findings) - len(loud),
             known=UNSET if baseline is None else len(loud) - len(new),
             gone=model.unset_none(gone),
@@ -138,24 +157,19 @@ def _everything_is_evaluated(scope: Scope, skipped: Mapping[str, int]) -> bool:
     return not (scope.labels or scope.fields or scope.targets or any(skipped.get(reason) for reason in _UNREAD))
 
 
-def _findings(
-    audit: Audit, rules: Sequence[Rule], selection: Selection, flags: Sequence[str]
-) -> Iterator[tuple[model.Finding, bool]]:
+def _findings(audit: Audit, selected: SelectedRules, flags: Sequence[str]) -> Iterator[tuple[model.Finding, bool]]:
     """Yield the findings of the rules, and whether each is silenced."""
     reported: dict[tuple[object, ...], ObjectRef | None] = {}
     exposed: set[tuple[ObjectRef, str]] = set()
-    rules_for: dict[InputPart, list[Rule]] = {}
     for rule_input in rule_inputs(audit):
-        if (parts := rule_input.parts) not in rules_for:
-            rules_for[parts] = [rule for rule in rules if rule.parts & parts]
         evidences = [
             (rule, evidence)
-            for rule in rules_for[parts]
+            for rule in selected.reading(rule_input.parts)
             if (evidences_of_rule := list(rule.check(rule_input))) and not _is_reported(rule, rule_input, reported)
             for evidence in evidences_of_rule
         ]
         if evidences:
-            yield from _uncovered(evidences, rule_input, selection, flags, exposed)
+            yield from _uncovered(evidences, rule_input, selected.selection, flags, exposed)
 
 
 def _uncovered(

@@ -17,6 +17,7 @@ from kubectl_spread.monitor.current import CurrentReport
 from kubectl_spread.monitor.world import World
 from kubectl_spread.render import structured
 from kubectl_spread.rules import RULES
+from kubectl_spread.rules.engine import SelectedRules
 from kubectl_spread.sources.apiserver.cluster import LiveCluster
 from kubectl_spread.sources.apiserver.watch import WatchedCluster
 from kubectl_spread.sources.auth.connection import ConnectionFlags
@@ -50,7 +51,7 @@ class Monitored:
         run = self._check()
         self._lock = threading.Lock()
         self._world = World(run.scope)
-        self._current = CurrentReport(self._world, run.audit.context, RULES, OPTIONS.selection)
+        self._current = CurrentReport(self._world, run.audit.context, SelectedRules(RULES, OPTIONS.selection))
         watched = WatchedCluster.connect(self._flags)
         self._stores = mirrored(watched, self._world, self._lock, None)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import json
 import os
@@ -15,7 +16,9 @@ from kubectl_spread.app.hints import unknown_nodes
 from kubectl_spread.audit.evaluation.evaluate import Audit, evaluate
 from kubectl_spread.audit.evaluation.volumes import Volumes
 from kubectl_spread.audit.merge.verdicts import ServerFacts
+from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.audit.snapshot.scope import Scope
+from kubectl_spread.audit.snapshot.templates import Template
 from kubectl_spread.diagnosis import volumes
 from kubectl_spread.diagnosis.gates import decide as decided_by_gates
 from kubectl_spread.diagnosis.running_pods import running_pods
@@ -31,7 +34,7 @@ from kubectl_spread.render.openmetrics import exposition
 from kubectl_spread.render.openmetrics.exposition import Exposition
 from kubectl_spread.report import model
 from kubectl_spread.rules import RULES
-from kubectl_spread.rules.engine import Selection, complete
+from kubectl_spread.rules.engine import SelectedRules, Selection, complete
 from tests.audits import deployment, snapshot
 from tests.builders import (
     ZONE,
@@ -87,7 +90,7 @@ class Monitor:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.current = CurrentReport(world, CONTEXT, RULES, Selection())
+        self.current = CurrentReport(world, CONTEXT, SelectedRules(RULES, Selection()))
         self._exposition = Exposition()
 
     def printed(self) -> Printed:
@@ -105,7 +108,7 @@ class Monitor:
 def fresh(objects: list[Json], scope: Scope, context: ServerFacts = CONTEXT) -> Printed:
     """Return the report of a check that reads all objects."""
     audit = audited(objects, scope, context)
-    report = complete(audit, CLUSTER, RULES, Selection(), audit.snapshot.skipped)
+    report = complete(audit, CLUSTER, SelectedRules(RULES, Selection()), audit.snapshot.skipped)
     return Printed(structured.json(report), sorted(exposition.text(report, running_pods(audit)).splitlines()))
 
 
@@ -225,12 +228,28 @@ def test_workloads_with_equal_labels_share_their_series() -> None:
 def test_conditions_of_a_node_change_nothing_and_its_resources_only_what_depends_on_them() -> None:
     cluster = RandomCluster(7, far=False)
     world = World(Scope())
-    current = CurrentReport(world, CONTEXT, RULES, Selection())
+    current = CurrentReport(world, CONTEXT, SelectedRules(RULES, Selection()))
     apply(world, {}, cluster.objects)
     current.refresh()
     node = next(manifest for (kind, _, _), manifest in cluster.objects.items() if kind == "Node")
     put(world, {**node, "status": {**node.get("status", {}), "conditions": [{"type": "Ready", "status": "False"}]}})
     assert current.refresh() == ([], [])
+
+
+def test_replaced_templates_and_classes_of_pods_are_forgotten() -> None:
+    world = World(Scope())
+    monitor = Monitor(world)
+    put(world, node_json("a1"))
+    for number in range(10):
+        labels = {"app": "web", "revision": str(number)}
+        put(world, deployment("web", labels=labels, constraints=[constraint()]))
+        put(world, pod_json("p", node="a1", labels=labels, constraints=[constraint()], owner="Deployment/web"))
+        monitor.current.refresh()
+    gc.collect()
+    living = [each for each in gc.get_objects() if isinstance(each, Template | PodClass)]
+    of_web = [each for each in living if each.labels.get("app") == "web" and "revision" in each.labels]
+    # The present ones, those of the evaluation before, and a class that is forgotten with the next one.
+    assert len(of_web) <= 5
 
 
 class Failing(World):

@@ -16,7 +16,7 @@ from kubectl_spread.monitor.mirror import Mirror, ObjectName, StoredObjects
 from kubectl_spread.monitor.world import World
 from kubectl_spread.render import structured
 from kubectl_spread.rules import RULES
-from kubectl_spread.rules.engine import Selection
+from kubectl_spread.rules.engine import SelectedRules, Selection
 from tests.builders import Json, decode, decode_node, decode_pod
 from tests.monitor.test_current import CLUSTER, CONTEXT, fresh
 from tests.monitor.worlds import Key, RandomCluster
@@ -140,7 +140,7 @@ def _target(kind: str, world: World) -> StoredObjects[Json]:
 @pytest.mark.parametrize("seed", range(12))
 def test_each_state_is_that_of_the_versions_that_the_mirrors_have(seed: int) -> None:
     random, history, world = Random(seed), History(seed), World(Scope())
-    current = CurrentReport(world, CONTEXT, RULES, Selection())
+    current = CurrentReport(world, CONTEXT, SelectedRules(RULES, Selection()))
     followers = [Follower(kind, world, history, random) for kind in _KINDS]
     compared = 0
     for _ in range(_ROUNDS):

@@ -30,6 +30,7 @@ from kubectl_spread.phrases import plural
 from kubectl_spread.render.openmetrics.exposition import Exposition, MetricsPage
 from kubectl_spread.report import model
 from kubectl_spread.rules import RULES
+from kubectl_spread.rules.engine import SelectedRules
 from kubectl_spread.sources.apiserver.cluster import ServerVersion
 from kubectl_spread.sources.apiserver.paging import background
 from kubectl_spread.sources.apiserver.watch import WatchedCluster
@@ -99,7 +100,7 @@ class Monitor:
             UsageError: An option is not valid.
         """
         self._options = options
-        self._selection = options.selection
+        self._selected = SelectedRules(RULES, options.selection)
         # Options are refused before anything is sent.
         target_for(options, None).facts(options)
         self._cluster = cluster
@@ -134,7 +135,7 @@ class Monitor:
         """
         self._server = _Server(self._cluster.version(), None, gates_read=False, uid=self._cluster.uid())
         facts = self._target_version().facts(self._options)
-        self._current = CurrentReport(self._world, facts, RULES, self._selection, self._options.kubectl_flags)
+        self._current = CurrentReport(self._world, facts, self._selected, self._options.kubectl_flags)
         self._stores = mirrored(self._cluster, self._world, self._lock, self._scope.namespace)
         for resource, store in self._stores.items():
             self._telemetry.expect(resource, store.age)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Hashable, Iterable
+from typing import Generic, TypeAlias, TypeVar
+
+import msgspec
 
 from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.audit.snapshot.templates import (
@@ -20,7 +23,8 @@ from kubectl_spread.kube.api.fieldpath import POD_SPEC, FieldPath
 from kubectl_spread.kube.apiserver import validation
 from kubectl_spread.kube.features import Behaviour
 
-Refusals = tuple[Refusal, ...]
+Refusals: TypeAlias = tuple[Refusal, ...]
+_Key = TypeVar("_Key", bound=Hashable)
 
 
 class AdmissionCheck:
@@ -29,19 +33,22 @@ class AdmissionCheck:
     def __init__(self, behaviour: Behaviour) -> None:
         """Check as an API server of this behaviour does."""
         self.behaviour = behaviour
-        self._edits: dict[int, Refusals] = {}
-        self._creations: dict[PodClass, Refusals] = {}
-        self._templates: dict[Template, Refusals] = {}
+        self._edits = _Answers[_SameTerms]()
+        self._creations = _Answers[PodClass]()
+        self._templates = _Answers[Template]()
+
+    def forget_unasked(self) -> None:
+        """Forget the answers that nobody has asked for since the last call."""
+        self._edits.forget_unasked()
+        self._creations.forget_unasked()
+        self._templates.forget_unasked()
 
     def edits(self, pod_class: PodClass) -> Refusals:
         """Return why stored pods of a class cannot be updated, not even without a change."""
         if not pod_class.stored:
             return ()
         # Classes whose pods differ in their labels alone share the tuple of terms, and labels play no part here.
-        if id(pod_class.terms) not in self._edits:
-            errors = validation.pod_update_errors(pod_class.spec, pod_class.spec, self.behaviour)
-            self._edits[id(pod_class.terms)] = _of_pods(pod_class, errors, Refused.EDIT)
-        return self._edits[id(pod_class.terms)]
+        return self._edits.of(_SameTerms(pod_class.terms), lambda: self._find_edits(pod_class))
 
     def manifests(self, pod_class: PodClass) -> Refusals:
         """Return why manifests of a class cannot be created; nothing for stored pods, which are not created again."""
@@ -49,17 +56,54 @@ class AdmissionCheck:
 
     def creations(self, pod_class: PodClass) -> Refusals:
         """Return why pods of a class could not be created as they were read; stored pods again."""
-        if pod_class not in self._creations:
-            errors = pod_refusals(pod_class.written, pod_class.labels, self.behaviour)
-            self._creations[pod_class] = _of_pods(pod_class, errors, Refused.POD)
-        return self._creations[pod_class]
+        return self._creations.of(pod_class, lambda: self._find_creations(pod_class))
 
     def template(self, template: Template) -> Refusals:
         """Return why a template, or otherwise its pods, could not be created."""
-        if template not in self._templates:
-            refusals = template_refusals(template, self.behaviour)
-            self._templates[template] = _at_terms(refusals, template.terms)
-        return self._templates[template]
+        return self._templates.of(
+            template, lambda: _at_terms(template_refusals(template, self.behaviour), template.terms)
+        )
+
+    def _find_edits(self, pod_class: PodClass) -> Refusals:
+        errors = validation.pod_update_errors(pod_class.spec, pod_class.spec, self.behaviour)
+        return _of_pods(pod_class, errors, Refused.EDIT)
+
+    def _find_creations(self, pod_class: PodClass) -> Refusals:
+        errors = pod_refusals(pod_class.written, pod_class.labels, self.behaviour)
+        return _of_pods(pod_class, errors, Refused.POD)
+
+
+class _Answers(Generic[_Key]):
+    """Refusals by object: those that were asked for lately, and those from before."""
+
+    def __init__(self) -> None:
+        self._asked: dict[_Key, Refusals] = {}
+        self._before: dict[_Key, Refusals] = {}
+
+    def of(self, key: _Key, find: Callable[[], Refusals]) -> Refusals:
+        """Return the refusals of an object, which are found if they are not known."""
+        if key not in self._asked:
+            known = self._before.get(key)
+            self._asked[key] = find() if known is None else known
+        return self._asked[key]
+
+    def forget_unasked(self) -> None:
+        """Forget the refusals that nobody has asked for since the last call."""
+        self._asked, self._before = {}, self._asked
+
+
+class _SameTerms(msgspec.Struct, frozen=True, eq=False):
+    """One object with terms, equal only to itself."""
+
+    terms: tuple[TopologyTerm, ...]
+
+    def __eq__(self, other: object) -> bool:
+        """Tell whether it is the same object."""
+        return isinstance(other, _SameTerms) and self.terms is other.terms
+
+    def __hash__(self) -> int:
+        """Return the identity of the object."""
+        return id(self.terms)
 
 
 def may_depend_on_merge(template: Template) -> bool:
