@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -72,10 +72,14 @@ class CurrentReport:
         self._evaluated: dict[CountingGroup, None] = {}
         self._gone: list[CountingGroup] = []
 
-    def refresh(self) -> Refreshed:
-        """Evaluate the groups that changes concern, and return them; afterwards the report is that of the world."""
+    def refresh(self, give_way: Callable[[], None] = lambda: None) -> Refreshed:
+        """Evaluate the groups that changes concern, and return them; afterwards the report is that of the world.
+
+        ``give_way`` is called before each evaluation.
+        """
         self._find_outdated()
         for group in list(self._outdated):
+            give_way()
             self._evaluate(group)
             # If an evaluation fails, the next call continues with this group, and returns also those before it.
             del self._outdated[group]

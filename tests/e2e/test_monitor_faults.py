@@ -182,7 +182,10 @@ def serving(monitor: Monitor, telemetry: Telemetry) -> Iterator[tuple[str, str]]
     """Run a monitor with its servers; yield the addresses of both ports."""
     stop = threading.Event()
     sockets = [listen("--listen", f"{LOOPBACK}:0") for _ in range(2)]
-    applications = (pages.main_pages(monitor.state), pages.telemetry_pages(monitor.state, telemetry))
+    applications = (
+        pages.main_pages(monitor.state, monitor.answers),
+        pages.telemetry_pages(monitor.state, telemetry, monitor.answers),
+    )
     servers = Servers([Port(*each, None) for each in zip(sockets, applications, strict=True)], ended=stop.set)
     running = background(lambda: monitor.run(stop, interval=0.1))
     servers.start()

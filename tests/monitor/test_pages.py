@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from kubectl_spread.app.monitoring.answers import Answers
 from kubectl_spread.app.monitoring.asgi import Pages
 from kubectl_spread.app.monitoring.monitor import Published
 from kubectl_spread.app.monitoring.pages import main_pages, telemetry_pages
@@ -36,7 +37,7 @@ class Cluster:
 
     def __init__(self) -> None:
         self.published: Published | None = None
-        self.pages = main_pages(lambda: self.published)
+        self.pages = main_pages(lambda: self.published, Answers())
 
     def publish(self, *names: str, lasts: float = LONG) -> None:
         part = reported(audit(*(pod_json(name, constraints=[constraint()]) for name in names)))
@@ -78,7 +79,7 @@ def test_without_a_state_nothing_is_said(path: str) -> None:
 
 def test_it_lives_without_a_state() -> None:
     assert Cluster().get("/livez").status == 200
-    assert get(telemetry_pages(lambda: None, Telemetry()), "/livez").status == 200
+    assert get(telemetry_pages(lambda: None, Telemetry(), Answers()), "/livez").status == 200
 
 
 @pytest.mark.parametrize(

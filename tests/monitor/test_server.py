@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from kubectl_spread.app.monitoring import server
+from kubectl_spread.app.monitoring.answers import Answers
 from kubectl_spread.app.monitoring.asgi import Pages, Request, ServedPage
 from kubectl_spread.app.monitoring.server import Port, Servers, TlsFiles, listen
 from kubectl_spread.errors import SourceError, UsageError
@@ -37,7 +38,7 @@ def request(path: str) -> bytes:
     return f"GET {path} HTTP/1.1\r\nHost: a\r\n\r\n".encode()
 
 
-PAGES = Pages({"/hello": hello, "/large": large}, {"/slow": hello})
+PAGES = Pages({"/hello": hello, "/large": large}, {"/slow": hello}, Answers())
 
 
 @contextmanager

@@ -8,10 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from kubectl_spread.app.monitoring.answers import Answers
+
 _PLAIN: Final = "text/plain; charset=utf-8"
 _METHODS: Final = ("GET", "HEAD")
-_PIECE: Final = 512 << 10
-"""The most bytes that are sent at once: for each piece the server waits for its turn while a report is evaluated."""
+_PIECE: Final = 128 << 10
+"""The most bytes that are sent at once; pieces that fit into the cache of a processor are sent fastest."""
 
 
 class Request(NamedTuple):
@@ -39,10 +41,11 @@ Send: TypeAlias = Callable[[dict[str, Any]], Awaitable[None]]
 class Pages:
     """An ASGI application that only reads: GET and HEAD of some paths."""
 
-    def __init__(self, handlers: Mapping[str, Handler], slow: Mapping[str, Handler]) -> None:
+    def __init__(self, handlers: Mapping[str, Handler], slow: Mapping[str, Handler], answers: Answers) -> None:
         """Answer by the handler of a path; ``slow`` ones run in a thread, one after the other."""
         self._handlers = handlers
         self._slow = slow
+        self._answers = answers
         self._thread = ThreadPoolExecutor(1)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - ASGI's form
@@ -58,12 +61,13 @@ class Pages:
             **page.headers,
         }
         raw = [(name.encode(), text.encode()) for name, text in headers.items()]
-        await send({"type": "http.response.start", "status": page.status, "headers": raw})
-        if scope["method"] != "HEAD":
-            # A connection that reads slowly has only one of the pieces in its buffer.
-            for piece in _pieces(body):
-                await send({"type": "http.response.body", "body": piece, "more_body": True})
-        await send({"type": "http.response.body"})
+        with self._answers.sending():
+            await send({"type": "http.response.start", "status": page.status, "headers": raw})
+            if scope["method"] != "HEAD":
+                # A connection that reads slowly has only one of the pieces in its buffer.
+                for piece in _pieces(body):
+                    await send({"type": "http.response.body", "body": piece, "more_body": True})
+            await send({"type": "http.response.body"})
 
     async def _page(self, scope: Scope) -> ServedPage:
         path = scope["path"]

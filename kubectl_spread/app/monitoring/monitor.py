@@ -16,6 +16,7 @@ from typing import Any, Final
 import msgspec
 
 from kubectl_spread.app.checkrun import ClusterIdentity, Nodes, cluster_header
+from kubectl_spread.app.monitoring.answers import Answers
 from kubectl_spread.app.monitoring.mirrored import MirrorStore, mirrored
 from kubectl_spread.app.monitoring.telemetry import Telemetry
 from kubectl_spread.app.options import CheckOptions
@@ -37,6 +38,8 @@ from kubectl_spread.sources.apiserver.watch import WatchedCluster
 
 _LOOK: Final = 60.0
 """Seconds between two looks at the version of the API server, which an upgrade changes."""
+_GIVES_WAY: Final = 0.1
+"""The most seconds of each refresh in which answers have precedence."""
 _COLLECTED: Final = 1_000
 """Intervals between two collections of garbage among all objects."""
 
@@ -73,7 +76,11 @@ class _Server(msgspec.Struct, frozen=True):
 
 
 class Monitor:
-    """One cluster and the current state of its report."""
+    """One cluster and the current state of its report.
+
+    Attributes:
+        answers: The answers that are being sent; evaluation gives way to them.
+    """
 
     _server: _Server
     _current: CurrentReport
@@ -105,6 +112,7 @@ class Monitor:
         target_for(options, None).facts(options)
         self._cluster = cluster
         self._telemetry = telemetry
+        self.answers = Answers()
         self._max_age = max_age
         self._say = say
         self._scope = options.scope(cluster.namespace)
@@ -183,10 +191,12 @@ class Monitor:
     def _evaluate(self) -> None:
         """Evaluate what has changed, and render its metrics."""
         with self._telemetry.evaluation():
-            refreshed = self._current.refresh()
+            let_pass = self.answers.let_pass(_GIVES_WAY)
+            refreshed = self._current.refresh(let_pass)
             for group in refreshed.gone:
                 self._exposition.remove(group)
             for group in refreshed.evaluated:
+                let_pass()
                 self._exposition.put(group, group.part, group.running_pods)
 
     def _target_version(self) -> TargetVersion:

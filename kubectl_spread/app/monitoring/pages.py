@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 
 from prometheus_client.exposition import choose_encoder, gzip_accepted
 
+from kubectl_spread.app.monitoring.answers import Answers
 from kubectl_spread.app.monitoring.asgi import Handler, Pages, Request, ServedPage, message
 from kubectl_spread.app.monitoring.monitor import Published
 from kubectl_spread.app.monitoring.telemetry import Telemetry
@@ -68,7 +69,7 @@ class _Document:
         self._lasts_until = 0.0
 
 
-def main_pages(current: State) -> Pages:
+def main_pages(current: State, answers: Answers) -> Pages:
     """Return the pages about the cluster."""
 
     def metrics(request: Request) -> ServedPage:
@@ -86,18 +87,20 @@ def main_pages(current: State) -> Pages:
         "/report.json": _Document(current, structured.json, "application/json"),
     }
     return Pages(
-        {"/metrics": metrics, **_health(current)}, {path: document.page for path, document in documents.items()}
+        {"/metrics": metrics, **_health(current)},
+        {path: document.page for path, document in documents.items()},
+        answers,
     )
 
 
-def telemetry_pages(current: State, telemetry: Telemetry) -> Pages:
+def telemetry_pages(current: State, telemetry: Telemetry, answers: Answers) -> Pages:
     """Return the pages about the monitor itself."""
 
     def metrics(request: Request) -> ServedPage:
         body, content_type = telemetry.page(request.accept)
         return ServedPage(200, content_type, [body])
 
-    return Pages({"/metrics": metrics, **_health(current)}, {})
+    return Pages({"/metrics": metrics, **_health(current)}, {}, answers)
 
 
 def _health(current: State) -> dict[str, Handler]:

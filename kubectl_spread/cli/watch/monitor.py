@@ -123,9 +123,11 @@ def monitor(
         )
         servers = server.Servers(
             [
-                server.Port(main, pages.main_pages(monitored.state), tls),
+                server.Port(main, pages.main_pages(monitored.state, monitored.answers), tls),
                 # The kubelet, which probes this port, has no certificate.
-                server.Port(side, pages.telemetry_pages(monitored.state, own), tls and tls.without_clients),
+                server.Port(
+                    side, pages.telemetry_pages(monitored.state, own, monitored.answers), tls and tls.without_clients
+                ),
             ],
             ended=stop.set,
         )
