@@ -1,7 +1,7 @@
-"""Run ``kubectl spread monitor -A`` on a real API server at several sizes, alone and with kube-state-metrics.
+"""Run ``kubectl spread monitor -A`` on a real API server at several sizes, with and without kube-state-metrics.
 
-Run as ``python -m benchmarks.monitored --pods 10000,50000,150000 --changes 200 --minutes 2``. There is a node for every
-thirty pods. ``--kube-state-metrics PROGRAM`` is run alone, and at the same time as the monitor.
+Run as ``python -m benchmarks.monitored --pods 10000,50000,150000 --changes 50,100,200``. There is a node for every
+thirty pods. ``--kube-state-metrics PROGRAM`` is run at the largest size, alone and at the same time as the monitor.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Final
 from benchmarks.load import PODS_A_NODE, Load
 from benchmarks.monitored import programs
 from benchmarks.monitored.churn import Churn, Marks
-from benchmarks.monitored.measuring import Plan, measure, percentiles, rows
+from benchmarks.monitored.measuring import Plan, measure, rows
 from benchmarks.monitored.programs import Program
 from tests.controlplane.cluster import ControlPlane
 
@@ -26,36 +26,38 @@ _PODS_A_WORKLOAD: Final = 40
 """With this number 150,000 pods have about 110,000 series."""
 
 
+def measure_alone(cluster: ControlPlane, churn: Churn, marks: Marks, plan: Plan) -> None:
+    """Print the figures of the monitor alone, and what its documents cost."""
+    program = programs.monitor(cluster.environment(), cluster.directory)
+    _run([program], churn, marks, plan, documents=True)
+
+
 def compare(cluster: ControlPlane, churn: Churn, marks: Marks, plan: Plan, peer: str) -> None:
-    """Print the figures of the monitor alone, and with another program alone and next to it."""
+    """Print the figures of another program alone, and next to the monitor, at the last rate without node changes."""
     environment, directory = cluster.environment(), cluster.directory
-    _run([programs.monitor(environment, directory)], churn, marks, plan)
-    if peer:
-        _run([programs.kube_state_metrics(peer, environment, directory)], churn, marks, plan)
-        neighbour = programs.kube_state_metrics(peer, environment, directory)
-        neighbour.wait()
-        _run([programs.monitor(environment, directory), neighbour], churn, marks, plan)
+    plan = plan._replace(rates=plan.rates[-1:], node=0.0)
+    _run([programs.kube_state_metrics(peer, environment, directory)], churn, marks, plan)
+    neighbour = programs.kube_state_metrics(peer, environment, directory)
+    neighbour.wait()
+    _run([programs.monitor(environment, directory), neighbour], churn, marks, plan)
 
 
-def _run(running: Sequence[Program], churn: Churn, marks: Marks, plan: Plan) -> None:
+def _run(running: Sequence[Program], churn: Churn, marks: Marks, plan: Plan, *, documents: bool = False) -> None:
     load_before = os.getloadavg()[0]
     try:
         for program in running:
             program.wait()
         marks.delays.clear()
-        figures, rate = measure(running, churn, marks, plan)
+        figures = measure(running, churn, marks, plan)
+        starts = ", ".join(f"{program.name} ready after {program.seconds:.1f} s" for program in running)
+        print(f"\n{starts}; load {load_before:.1f} before, {os.getloadavg()[0]:.1f} after")
+        print("", *rows(figures), sep="\n", flush=True)
+        for path in ("/", "/report.json") if documents else ():
+            size, seconds = running[0].read(path)
+            print(f"{path}: {size / 1e6:.1f} MB in {seconds:.1f} s, peak {running[0].usage().peak:.0f} MiB", flush=True)
     finally:
         for program in running:
             program.end()
-    starts = ", ".join(f"{program.name} ready after {program.seconds:.1f} s" for program in running)
-    print(f"\n{starts}; {rate:.0f} changes a second; load {load_before:.1f} before, {os.getloadavg()[0]:.1f} after")
-    if marks.delays:
-        half, most = percentiles(marks.delays)
-        print(
-            f"change to metric, {len(marks.delays)} changes: p50 {half:.2f} s, p99 {most:.2f} s, "
-            f"longest {max(marks.delays):.2f} s; {marks.pending} not seen"
-        )
-    print("", *rows(figures), "", sep="\n", flush=True)
 
 
 def main() -> None:
@@ -63,8 +65,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pods", default="10000,30000", help="sizes, ascending")
     parser.add_argument("--nodes", type=int, default=0, help="nodes at each size; by default one for 30 pods")
-    parser.add_argument("--changes", type=float, default=200, help="changes of pods in a second")
-    parser.add_argument("--minutes", type=float, default=2, help="time with changes")
+    parser.add_argument("--changes", default="200", help="changes of pods in a second, ascending")
+    parser.add_argument("--minutes", type=float, default=2, help="time at each rate")
     parser.add_argument("--quiet", type=float, default=30, help="seconds without changes")
     parser.add_argument("--node-changes", type=float, default=0, help="seconds between two relabelled nodes; 0: none")
     parser.add_argument("--scrape", type=float, default=1, help="seconds between two scrapes of the monitor")
@@ -73,9 +75,8 @@ def main() -> None:
     )
     parser.add_argument("--kube-state-metrics", default="", help="the program to compare with")
     options = parser.parse_args()
-    plan = Plan(
-        options.changes, options.minutes * 60, options.quiet, options.scrape, options.scrape_peer, options.node_changes
-    )
+    rates = [float(rate) for rate in options.changes.split(",")]
+    plan = Plan(rates, options.minutes * 60, options.quiet, options.scrape, options.scrape_peer, options.node_changes)
     with (
         tempfile.TemporaryDirectory() as directory,
         ControlPlane.start(Path(directory), scheduler=False, controllers=False) as cluster,
@@ -91,6 +92,8 @@ def main() -> None:
                 f"\n{pods:,} pods on {len(loaded.nodes):,} nodes after {time.monotonic() - begin:.0f} s more",
                 flush=True,
             )
+            measure_alone(cluster, churn, marks, plan)
+        if options.kube_state_metrics and marks:
             compare(cluster, churn, marks, plan, options.kube_state_metrics)
 
 

@@ -18,6 +18,7 @@ from benchmarks.monitored.programs import Program, Usage
 
 _LOOK: Final = 2.0
 """Seconds between two looks at the memory of the programs."""
+_MARKS_A_SECOND: Final = 5.0
 _LAST_CHANGES: Final = 20.0
 """Seconds to wait at the end for the changes that no scrape has shown yet."""
 
@@ -40,6 +41,7 @@ class Figures(NamedTuple):
         cores: The processor time for each second.
         usages: What it used, from time to time.
         scrapes: The scrapes.
+        delays: The seconds from each measured change to the end of the scrape that shows it.
     """
 
     program: str
@@ -47,15 +49,22 @@ class Figures(NamedTuple):
     cores: float
     usages: Sequence[Usage]
     scrapes: Sequence[Scrape]
+    delays: Sequence[float]
 
 
 class Scraper:
-    """A process that scrapes a program."""
+    """A process that scrapes a program.
+
+    Attributes:
+        scrapes: The scrapes so far.
+        watches: Whether the scrapes show the changes that are measured.
+    """
 
     def __init__(self, program: Program, interval: float, marks: Marks | None) -> None:
         """Start to scrape; ``marks`` receives the numbers in its workloads."""
         self.scrapes: list[Scrape] = []
         self._marks = marks
+        self.watches = marks is not None
         command = [sys.executable, str(Path(__file__).with_name("scrapes.py")), str(program.port), str(interval)]
         self._process = subprocess.Popen(
             [*command, *([] if marks else ["count"])], stdout=subprocess.PIPE, text=True, bufsize=1
@@ -75,11 +84,24 @@ class Scraper:
         self._process.wait()
 
 
+class Phase:
+    """A time in which programs are measured.
+
+    Attributes:
+        name: What the tables call it; it may be set before the end.
+    """
+
+    def __init__(self, name: str) -> None:
+        """Begin."""
+        self.name = name
+
+
 @contextmanager
 def _measured(
-    programs: Sequence[Program], scrapers: Sequence[Scraper], phase: str, into: list[Figures]
-) -> Iterator[None]:
+    programs: Sequence[Program], scrapers: Sequence[Scraper], marks: Marks, into: list[Figures]
+) -> Iterator[Phase]:
     """Measure the programs inside a ``with`` block, and add their figures."""
+    phase = Phase("no changes")
     counts = [len(scraper.scrapes) for scraper in scrapers]
     usages = [[program.usage()] for program in programs]
     stop, begin = threading.Event(), time.monotonic()
@@ -91,20 +113,21 @@ def _measured(
 
     thread = threading.Thread(target=look)
     thread.start()
-    yield
+    yield phase
     stop.set()
     thread.join()
     seconds = time.monotonic() - begin
     for program, scraper, count, of_program in zip(programs, scrapers, counts, usages, strict=True):
         of_program.append(program.usage())
         cores = (of_program[-1].processor - of_program[0].processor) / seconds
-        into.append(Figures(program.name, phase, cores, of_program, scraper.scrapes[count:]))
+        delays = marks.delays if scraper.watches else ()
+        into.append(Figures(program.name, phase.name, cores, of_program, scraper.scrapes[count:], [*delays]))
 
 
 class Plan(NamedTuple):
-    """How to measure: changes of pods in a second, seconds of each phase, and between two scrapes or node changes."""
+    """How to measure: rates of changes of pods in a second, seconds of phases, and between scrapes or node changes."""
 
-    rate: float
+    rates: Sequence[float]
     seconds: float
     quiet: float
     scrape: float
@@ -112,43 +135,56 @@ class Plan(NamedTuple):
     node: float
 
 
-def measure(programs: Sequence[Program], churn: Churn, marks: Marks, plan: Plan) -> tuple[list[Figures], float]:
-    """Scrape programs that are ready while the cluster is quiet, and while it changes.
+def measure(programs: Sequence[Program], churn: Churn, marks: Marks, plan: Plan) -> list[Figures]:
+    """Scrape programs that are ready while the cluster is quiet, and while it changes at each rate.
 
-    The first program is the monitor, or one of which only the cost is measured.
-
-    Returns:
-        The figures of each program and phase, and the changes in a second.
+    Nodes change too in a last phase, at the last rate, if the plan has node changes.
     """
     figures: list[Figures] = []
     scrapers = [
         Scraper(program, plan.scrape, marks) if "monitor" in program.name else Scraper(program, plan.scrape_peer, None)
         for program in programs
     ]
+    watched = any(scraper.watches for scraper in scrapers)
+    phases = [(rate, 0.0) for rate in plan.rates] + [(plan.rates[-1], plan.node)] * (plan.node > 0)
     try:
-        with _measured(programs, scrapers, "no changes", figures):
+        with _measured(programs, scrapers, marks, figures):
             time.sleep(plan.quiet)
-        watched = any("monitor" in program.name for program in programs)
-        marking = threading.Thread(target=marks.run, args=(plan.seconds, 5.0 if watched else 0.0))
-        with _measured(programs, scrapers, f"{plan.rate:g} changes a second", figures):
-            if watched:
-                marking.start()
-            rate = churn.run(plan.rate, plan.seconds, plan.node)
-            if watched:
-                marking.join()
-        deadline = time.monotonic() + _LAST_CHANGES
-        while marks.pending and time.monotonic() < deadline:
-            time.sleep(0.1)
+        for rate, node in phases:
+            with _measured(programs, scrapers, marks, figures) as phase:
+                phase.name = _change(churn, marks if watched else None, plan.seconds, rate, node)
     finally:
         for scraper in scrapers:
             scraper.end()
-    return figures, rate
+    return figures
+
+
+def _change(churn: Churn, marks: Marks | None, seconds: float, rate: float, node: float) -> str:
+    """Make changes, and return the name of the phase, with the rate that was reached and the changes not seen."""
+    if marks is None:
+        return _named(churn.run(rate, seconds, node), node)
+    marks.delays.clear()
+    marking = threading.Thread(target=marks.run, args=(seconds, _MARKS_A_SECOND))
+    marking.start()
+    reached = churn.run(rate, seconds, node)
+    marking.join()
+    deadline = time.monotonic() + _LAST_CHANGES
+    while marks.pending and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return _named(reached, node) + f", {marks.pending} not seen" * (marks.pending > 0)
+
+
+def _named(reached: float, node: float) -> str:
+    return f"{reached:.0f} changes a second" + f", a node every {node:g} s" * (node > 0)
 
 
 def rows(figures: Sequence[Figures]) -> Iterator[str]:
     """Yield the rows of a Markdown table; scrapes without metrics are counted in the last column."""
-    yield "| program | | cores | memory | peak | scrape p50, p99 | in gzip | MB, in gzip | series | refused |"
-    yield "|---" * 10 + "|"
+    yield (
+        "| program | | cores | memory | peak | change to metric p50, p99 | scrape p50, p99 | in gzip | MB, in gzip "
+        "| series | refused |"
+    )
+    yield "|---" * 11 + "|"
     for each in figures:
         plain, packed = (
             [scrape for scrape in each.scrapes if scrape.coding == coding and scrape.size]
@@ -157,7 +193,7 @@ def rows(figures: Sequence[Figures]) -> Iterator[str]:
         memory = statistics.median(usage.proportional for usage in each.usages)
         yield (
             f"| {each.program} | {each.phase} | {each.cores:.2f} | {memory:.0f} MiB | {each.usages[-1].peak:.0f} MiB "
-            f"| {_times(plain)} | {_times(packed)} | {_size(plain)}, {_size(packed)} "
+            f"| {_delays(each.delays)} | {_times(plain)} | {_times(packed)} | {_size(plain)}, {_size(packed)} "
             f"| {max((scrape.series for scrape in plain), default=0):,} "
             f"| {sum(not scrape.size for scrape in each.scrapes)} of {len(each.scrapes)} |"
         )
@@ -167,6 +203,13 @@ def percentiles(values: Sequence[float]) -> tuple[float, float]:
     """Return the median, and the 99th percentile: the value that at most one in a hundred exceeds."""
     ordered = sorted(values)
     return ordered[len(ordered) // 2], ordered[min(len(ordered) - 1, len(ordered) * 99 // 100)]
+
+
+def _delays(delays: Sequence[float]) -> str:
+    if not delays:
+        return ""
+    half, most = percentiles(delays)
+    return f"{half:.1f}, {most:.1f} s of {len(delays)}"
 
 
 def _times(scrapes: Sequence[Scrape]) -> str:

@@ -102,6 +102,15 @@ class Program:
         time.sleep(_BETWEEN)
         return False
 
+    def read(self, path: str) -> tuple[int, float]:
+        """Return the bytes of a page, and the seconds until its end."""
+        began, size = time.monotonic(), 0
+        http = urllib3.PoolManager(retries=False, timeout=_PATIENCE)
+        response = http.request("GET", f"http://{LOOPBACK}:{self.port}{path}", preload_content=False)
+        for piece in response.stream(1 << 20):
+            size += len(piece)
+        return size, time.monotonic() - began
+
     def usage(self) -> Usage:
         """Return what the program uses."""
         directory = Path("/proc") / str(self._process.pid)
