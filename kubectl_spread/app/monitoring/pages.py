@@ -59,7 +59,9 @@ class _Document:
 
     def _take(self, state: Published) -> None:
         began = time.monotonic()
-        self._of, self._body, self._compressed = state, self._render(state.report()).encode(), b""
+        # The old document is forgotten first: that of a large cluster has tens of megabytes.
+        self._forget()
+        self._of, self._body = state, self._render(state.report()).encode()
         ended = time.monotonic()
         self._lasts_until = min(ended + _REST * (ended - began), state.expires_at)
 
@@ -84,7 +86,8 @@ def main_pages(current: State, answers: Answers) -> Pages:
 
     documents = {
         "/": _Document(current, html.page, "text/html; charset=utf-8"),
-        "/report.json": _Document(current, structured.json, "application/json"),
+        # Indented it would be twice as large.
+        "/report.json": _Document(current, structured.json_line, "application/json"),
     }
     return Pages(
         {"/metrics": metrics, **_health(current)},
