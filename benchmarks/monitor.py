@@ -1,16 +1,17 @@
 """The cost of keeping a report current: processor time for each change of a pod, at several sizes of a cluster.
 
-Run as ``python -m benchmarks.monitor --pods 10000,50000,150000``; no cluster is needed. Pods are those of
-``benchmarks.load`` in 295 namespaces, thirty on each node. A change is the deletion of a pod of a random workload, or
-the creation of its replacement on a random node of
-the same zone. Events are applied in batches of one interval, as objects that were
-decoded before. What it takes to read an event of a recorded pod in protobuf is measured by itself.
+Run as ``python -m benchmarks.monitor --pods 10000,50000,150000 --constraints 2``; no cluster is needed. Pods are those
+of ``benchmarks.load`` in 295 namespaces, thirty on each node, with up to eight spread constraints each. A change is the
+deletion of a pod of a random workload, or the creation of its replacement on a random node of the same zone. Events
+are applied in batches of one interval, as objects that were decoded before. What it takes to read an event of a
+recorded pod in protobuf is measured by itself.
 """
 
 from __future__ import annotations
 
 import argparse
 import gc
+import itertools
 import resource
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -39,6 +40,8 @@ from tests.fuzz.wire import Field, encode, parse
 
 _CONTEXT: Final = ServerFacts(behaviour(37, gates(37, {})), gates_known=True)
 _NAMESPACES: Final = 295
+_FURTHER_KEYS: Final = {"example.com/rack": 20, "topology.kubernetes.io/region": 1, "example.com/building": 5}
+"""Further topology keys, with the number of their domains."""
 _BYTES: Final = 2
 """The wire type of bytes, and the number of the fields of a list and an envelope that have objects."""
 _REPLICA_SET: Final = KINDS["apps", "ReplicaSet"]
@@ -48,6 +51,7 @@ class Figures(NamedTuple):
     """What was measured for one size."""
 
     pods: int
+    constraints: int
     first: float
     changes: int
     processor: float
@@ -60,18 +64,20 @@ class Figures(NamedTuple):
 class _Churn:
     """A cluster of a size, in which random pods are replaced."""
 
-    def __init__(self, pods: int, seed: int) -> None:
+    def __init__(self, pods: int, constraints: int, seed: int) -> None:
         self.random = Random(seed)
+        self._constraints = constraints
         self.world = World(Scope())
         self.current = CurrentReport(self.world, _CONTEXT, SelectedRules(RULES, Selection()))
         self.nodes = [f"node-{number:05d}" for number in range(pods // load.PODS_A_NODE)]
         for number, name in enumerate(self.nodes):
-            self.world.put_node(_node(name, load.ZONES[number % len(load.ZONES)]))
+            self.world.put_node(_node(name, number))
         self.owners = [
             load.replica_set(number, f"team-{number % _NAMESPACES}") for number in range(pods // load.PODS_A_WORKLOAD)
         ]
         for owner in self.owners:
             owner["metadata"]["uid"] = owner["metadata"]["name"]
+            self._constrain(owner["spec"]["template"]["spec"])
             self.world.put_workload("ReplicaSet", msgspec.convert(owner, _REPLICA_SET))
         self._pods: list[list[tuple[str, str]]] = []
         for number, owner in enumerate(self.owners):
@@ -92,9 +98,15 @@ class _Churn:
         number, zones = self.nodes.index(node) % len(load.ZONES), len(load.ZONES)
         return self.nodes[self.random.randrange(len(self.nodes) // zones) * zones + number]
 
-    @staticmethod
-    def _pod(owner: dict[str, Any], index: int, node: str) -> Pod:
+    def _constrain(self, spec: dict[str, Any]) -> None:
+        """Give a pod spec its number of constraints: those that it has, and the same for other topologies."""
+        written = spec["topologySpreadConstraints"]
+        also = [{**each, "topologyKey": key} for key in _FURTHER_KEYS for each in written]
+        spec["topologySpreadConstraints"] = [*written, *also][: self._constraints]
+
+    def _pod(self, owner: dict[str, Any], index: int, node: str) -> Pod:
         manifest = load.pod(owner, index, node)
+        self._constrain(manifest["spec"])
         manifest["metadata"] |= {"uid": "u", "generation": 1, "creationTimestamp": "2026-11-01T09:00:00Z"}
         manifest["status"] = {"phase": "Running"}
         pod = msgspec.json.decode(msgspec.json.encode(manifest), type=Pod)
@@ -123,16 +135,20 @@ class _Churn:
         return len(self.current.refresh().evaluated)
 
 
-def _node(name: str, zone: str, **labels: str) -> Node:
-    topology = {"topology.kubernetes.io/zone": zone, "kubernetes.io/hostname": name}
+def _node(name: str, number: int, **labels: str) -> Node:
+    topology = {
+        "topology.kubernetes.io/zone": load.ZONES[number % len(load.ZONES)],
+        "kubernetes.io/hostname": name,
+        **{key: f"{number % domains}" for key, domains in _FURTHER_KEYS.items()},
+    }
     allocatable = {"cpu": "16", "memory": "64Gi", "pods": "34"}
     manifest = {"metadata": {"name": name, "labels": topology | labels}, "status": {"allocatable": allocatable}}
     return msgspec.convert(manifest, Node)
 
 
-def measure(pods: int, *, rate: int, interval: float, batches: int) -> Figures:
+def measure(pods: int, constraints: int, *, rate: int, interval: float, batches: int) -> Figures:
     """Return the figures of one size."""
-    churn = _Churn(pods, 1)
+    churn = _Churn(pods, constraints, 1)
     gc.collect()
     gc.freeze()
     gc.disable()
@@ -148,11 +164,11 @@ def measure(pods: int, *, rate: int, interval: float, batches: int) -> Figures:
         changes += len(events)
         gc.collect()
     began = time.process_time()
-    churn.world.put_node(_node(churn.nodes[0], load.ZONES[0], pool="other"))
+    churn.world.put_node(_node(churn.nodes[0], 0, pool="other"))
     churn.current.refresh()
     node = time.process_time() - began
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    return Figures(pods, first, changes, sum(times), max(times), evaluated, node, memory)
+    return Figures(pods, constraints, first, changes, sum(times), max(times), evaluated, node, memory)
 
 
 def event_cost(number: int) -> float:
@@ -185,18 +201,20 @@ def main() -> None:
     """Measure each size, and print one row of a table for each."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--pods", default="10000,50000,150000")
+    parser.add_argument("--constraints", default="2", help="spread constraints of each pod, at most 8")
     parser.add_argument("--rate", type=int, default=200)
     parser.add_argument("--interval", type=float, default=2.0)
     parser.add_argument("--batches", type=int, default=10)
     options = parser.parse_args()
     print(f"an event in protobuf: {1e6 * event_cost(2000):.0f} us")
-    print("| pods | first | a change | longest batch | groups a change | cores | a node | peak memory |")
-    print("|---|---|---|---|---|---|---|---|")
-    for pods in map(int, options.pods.split(",")):
-        figures = measure(pods, rate=options.rate, interval=options.interval, batches=options.batches)
+    print("| pods | constraints | first | a change | longest batch | groups a change | cores | a node | peak memory |")
+    print("|---" * 9 + "|")
+    sizes = itertools.product(options.pods.split(","), options.constraints.split(","))
+    for pods, constraints in ((int(pods), int(constraints)) for pods, constraints in sizes):
+        figures = measure(pods, constraints, rate=options.rate, interval=options.interval, batches=options.batches)
         cost = figures.processor / figures.changes
         print(
-            f"| {pods:,} | {figures.first:.2f} s | {1e6 * cost:.0f} us | {figures.longest:.2f} s "
+            f"| {pods:,} | {constraints} | {figures.first:.2f} s | {1e6 * cost:.0f} us | {figures.longest:.2f} s "
             f"| {figures.evaluated / figures.changes:.2f} | {cost * options.rate:.2f} "
             f"| {figures.relabelled_node:.2f} s | {figures.memory} MiB |"
         )
