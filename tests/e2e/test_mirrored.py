@@ -19,6 +19,7 @@ from kubectl_spread.render import structured
 from kubectl_spread.rules import RULES
 from kubectl_spread.rules.engine import SelectedRules
 from kubectl_spread.sources.apiserver.cluster import LiveCluster
+from kubectl_spread.sources.apiserver.resources import NODES
 from kubectl_spread.sources.apiserver.watch import WatchedCluster
 from kubectl_spread.sources.auth.connection import ConnectionFlags
 from tests.builders import Json, constraint, selector
@@ -64,6 +65,7 @@ class Monitored:
         fresh, current = self._check().report(OPTIONS), None
         with self._lock:
             if all(store.mirror.complete for store in self._stores.values()):
+                self._stores[NODES.plural].release()
                 self._current.refresh()
                 current = self._current.report(fresh.cluster)
         return current is not None and structured.json(current) == structured.json(fresh)

@@ -1,4 +1,4 @@
-"""An evaluation waits while answers are being sent, but not for ever."""
+"""An evaluation waits while answers are being sent, but only for a limited time."""
 
 from __future__ import annotations
 

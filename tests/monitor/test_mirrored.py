@@ -8,18 +8,18 @@ from contextlib import contextmanager
 
 import pytest
 
-from kubectl_spread.app.monitoring.mirrored import MirrorStore, pods_of
+from kubectl_spread.app.monitoring.mirrored import MirrorStore, nodes_of, pods_of
 from kubectl_spread.audit.snapshot.scope import Scope
 from kubectl_spread.kube.api import sparse
 from kubectl_spread.kube.api.sparse import SparsePod
-from kubectl_spread.kube.api.types import ListMeta, Pod
+from kubectl_spread.kube.api.types import ListMeta, Node, Pod
 from kubectl_spread.monitor.world import World
 from kubectl_spread.sources.apiserver import retries
 from kubectl_spread.sources.apiserver.responses import ExpiredError
 from kubectl_spread.sources.apiserver.watch_events import WatchEvent
 from kubectl_spread.sources.apiserver.watch_list import FollowedList, Signals
 from kubectl_spread.sources.decode.page import Page
-from tests.builders import Json, decode_pod, pod_json
+from tests.builders import Json, decode_node, decode_pod, node_json, pod_json
 
 PATIENCE = 5.0
 Watch = list[tuple[str, Json]] | None
@@ -116,3 +116,55 @@ def test_a_bookmark_with_the_same_version_tells_that_the_state_is_current(monkey
     monkeypatch.setattr(retries, "backoff", lambda *_: 0.0)
     FollowedList(read, follow, Signals())
     assert told_again.wait(PATIENCE)
+
+
+def event(type_: str, name: str, version: str) -> WatchEvent[Node]:
+    return WatchEvent(type_, decode_node(node_json(name)), version)
+
+
+def holding(world: World) -> MirrorStore[Node]:
+    """Return a store that holds events, after a list of one node."""
+    store = MirrorStore(nodes_of(world), threading.Lock(), holds=True)
+    listed(store, "7", "a1")
+    return store
+
+
+def listed(store: MirrorStore[Node], version: str, *names: str) -> None:
+    store.begin()
+    store.add(Page(ListMeta(resource_version=version), [node_json(name) for name in names], decode_node))
+    store.end()
+
+
+def names_of(world: World) -> list[str]:
+    return sorted(name.name for name in world.node_names())
+
+
+def test_held_events_change_the_world_when_they_are_released() -> None:
+    """Until then the state is that of before, and so are its version and its time."""
+    world = World(Scope())
+    store = holding(world)
+    told_at = store.known_at
+    for each in (event("ADDED", "b1", "8"), event("DELETED", "a1", "9"), event("BOOKMARK", "-", "12")):
+        store.apply(each)
+    assert (names_of(world), store.mirror.version, store.known_at) == (["a1"], "7", told_at)
+    assert store.version == "12"
+    assert store.release()
+    assert (names_of(world), store.mirror.version) == (["b1"], "12")
+    assert store.known_at > told_at
+    assert not store.release()
+
+
+def test_a_bookmark_is_held_only_behind_a_held_event() -> None:
+    store = holding(World(Scope()))
+    store.apply(event("BOOKMARK", "-", "8"))
+    assert store.mirror.version == "8"
+    assert not store.release()
+
+
+def test_a_list_takes_the_place_of_held_events() -> None:
+    world = World(Scope())
+    store = holding(world)
+    store.apply(event("DELETED", "a1", "8"))
+    listed(store, "9", "a1", "c1")
+    assert not store.release()
+    assert (names_of(world), store.mirror.version, store.version) == (["a1", "c1"], "9", "9")

@@ -42,31 +42,34 @@ class MirrorStore(Generic[T]):
     """One resource of an API server, as a store of a followed list.
 
     Attributes:
-        mirror: The state of the resource.
+        mirror: The state of the resource in the world.
+        version: The revision of the list, or of the last event that came.
         known_at: The ``time.monotonic`` at which the API server last told the state: by a list, an event or a bookmark.
     """
 
-    def __init__(self, resource: MirroredResource[T], lock: threading.Lock) -> None:
-        """Mirror ``resource``; ``lock`` is held while the world changes."""
+    def __init__(self, resource: MirroredResource[T], lock: threading.Lock, *, holds: bool = False) -> None:
+        """Mirror ``resource``; ``lock`` is held while the world changes.
+
+        With ``holds`` the world gets events only by ``release``.
+        """
         self.mirror: Mirror[T] = Mirror(resource.target)
+        self.version = ""
         self._resource = resource
         self._lock = lock
         self._listed_version = ""
-        self.known_at = self._began = time.monotonic()
+        self._holds = holds
+        self._held: list[WatchEvent[Any]] = []
+        self.known_at = self._began = self._told_at = time.monotonic()
 
     def age(self) -> float:
         """Return the seconds since the API server last told the state."""
         return time.monotonic() - self.known_at
 
-    @property
-    def version(self) -> str:
-        """The revision of the list, or of the last event."""
-        return self.mirror.version
-
     def begin(self) -> MirrorStore[T]:
         """Expect the first page of a list; return the same store."""
         with self._lock:
             self.mirror.begin_list()
+            self._held.clear()
             self._began = time.monotonic()
         return self
 
@@ -79,22 +82,34 @@ class MirrorStore(Generic[T]):
     def end(self) -> None:
         """Remove what the list does not have."""
         with self._lock:
-            self.mirror.end_list(self._listed_version)
-            self.known_at = self._began
+            self.version = self._listed_version
+            self.mirror.end_list(self.version)
+            self.known_at = self._told_at = self._began
 
     def apply(self, event: WatchEvent[Any]) -> bool:
         """Apply an event; tell whether it is about an object."""
         with self._lock:
-            self.known_at = time.monotonic()
+            self.version, self._told_at = event.version, time.monotonic()
+            self._held.append(event)
+            if not self._holds or (event.type == BOOKMARK and len(self._held) == 1):
+                self.release()
+            return event.type != BOOKMARK
+
+    def release(self) -> bool:
+        """Apply the events that are held; tell whether there were any. The caller has the lock."""
+        held, self._held = self._held, []
+        for event in held:
             if event.type == BOOKMARK:
                 self.mirror.advance(event.version)
-                return False
+                continue
             changed = self._resource.of_event(event.object)
             if event.type == DELETED:
                 self.mirror.remove(self._resource.name_of(changed), event.version)
             else:
                 self.mirror.put(changed, event.version)
-            return True
+        if held:
+            self.known_at = self._told_at
+        return bool(held)
 
 
 def mirrored(
@@ -103,13 +118,13 @@ def mirrored(
     """Read pods, nodes, claims, volumes and workloads into a world, and keep it current from then on.
 
     Returns:
-        The store of each resource.
+        The store of each resource; that of the nodes holds its events.
 
     Raises:
         ForbiddenError: The user may not list one of them.
         SourceError: One of them cannot be read for another reason.
     """
-    pods, nodes = MirrorStore(pods_of(world), lock), MirrorStore(nodes_of(world), lock)
+    pods, nodes = MirrorStore(pods_of(world), lock), MirrorStore(nodes_of(world), lock, holds=True)
     cluster.keep(SPARSE_PODS, pods.begin, namespace, watched=PODS, field_selector=UNFINISHED)
     cluster.keep(NODES, nodes.begin)
     claims, volumes = MirrorStore(claims_of(world), lock), MirrorStore(volumes_of(world), lock)

@@ -34,12 +34,15 @@ from kubectl_spread.rules import RULES
 from kubectl_spread.rules.engine import SelectedRules
 from kubectl_spread.sources.apiserver.cluster import ServerVersion
 from kubectl_spread.sources.apiserver.paging import background
+from kubectl_spread.sources.apiserver.resources import NODES
 from kubectl_spread.sources.apiserver.watch import WatchedCluster
 
 _LOOK: Final = 60.0
 """Seconds between two looks at the version of the API server, which an upgrade changes."""
 _GIVES_WAY: Final = 0.1
 """The most seconds of each refresh in which answers have precedence."""
+_NODES_REST: Final = 3.0
+"""Changes of nodes wait for so many times the time that the evaluation with the last ones took."""
 _COLLECTED: Final = 1_000
 """Intervals between two collections of garbage among all objects."""
 
@@ -125,6 +128,7 @@ class Monitor:
         self._looking: Future[_Server] | None = None
         self._lost = ""
         self._was_ready = False
+        self._nodes_rest_until = 0.0
         cluster.observe = telemetry.count
         telemetry.show_readiness(lambda: self.state() is not None)
 
@@ -178,7 +182,7 @@ class Monitor:
         with self._lock:
             if not all(store.mirror.complete for store in self._stores.values()):
                 return
-            self._evaluate()
+            self._take_nodes_and_evaluate()
             known_at = min(store.known_at for store in self._stores.values())
             parts, skipped, header = self._current.parts(), self._world.skipped, self._header(known_at)
             summary = self._current.summary()
@@ -187,6 +191,19 @@ class Monitor:
         if not self._was_ready and self.state() is not None:
             self._was_ready = True
             self._say(f"ready: {plural(summary.pods, 'pod')} evaluated")
+
+    def _take_nodes_and_evaluate(self) -> None:
+        """Evaluate what has changed, with the changes of nodes if these may come already.
+
+        A changed node may concern everything. So that nodes which change all the time leave time for pods, their next
+        changes wait for some times the time that these took.
+        """
+        began = time.monotonic()
+        takes = began >= self._nodes_rest_until and self._stores[NODES.plural].release()
+        self._evaluate()
+        if takes:
+            ended = time.monotonic()
+            self._nodes_rest_until = ended + min(_NODES_REST * (ended - began), self._max_age / 4)
 
     def _evaluate(self) -> None:
         """Evaluate what has changed, and render its metrics."""
@@ -217,7 +234,7 @@ class Monitor:
             Nodes(self._world.nodes, self._world.nodes_known, self._world.evaluated_on),
             flag_name=self._options.cluster_name,
             namespace=self._scope.namespace,
-            resource_versions={resource: store.version for resource, store in self._stores.items()},
+            resource_versions={resource: store.mirror.version for resource, store in self._stores.items()},
         )
 
     def _wants_gates(self) -> bool:
