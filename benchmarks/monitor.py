@@ -2,9 +2,9 @@
 
 Run as ``python -m benchmarks.monitor --pods 10000,50000,150000 --constraints 2``; no cluster is needed. Pods are those
 of ``benchmarks.load`` in 295 namespaces, thirty on each node, with up to eight spread constraints each. A change is the
-deletion of a pod of a random workload, or the creation of its replacement on a random node of the same zone. Events
-are applied in batches of one interval, as objects that were decoded before. What it takes to read an event of a
-recorded pod in protobuf is measured by itself.
+deletion of a pod of a random workload, or the creation of its replacement on a random node of the same zone; with
+``--hard`` it breaks the constraints on other topologies. Events are applied in batches of one interval, as objects that
+were decoded before. What it takes to read an event of a recorded pod in protobuf is measured by itself.
 """
 
 from __future__ import annotations
@@ -40,7 +40,14 @@ from tests.fuzz.wire import Field, encode, parse
 
 _CONTEXT: Final = ServerFacts(behaviour(37, gates(37, {})), gates_known=True)
 _NAMESPACES: Final = 295
-_FURTHER_KEYS: Final = {"example.com/rack": 20, "topology.kubernetes.io/region": 1, "example.com/building": 5}
+_FURTHER_KEYS: Final = {
+    "topology.kubernetes.io/region": 1,
+    "example.com/hall": 2,
+    "example.com/building": 5,
+    "example.com/power": 10,
+    "example.com/rack": 20,
+    "example.com/row": 50,
+}
 """Further topology keys, with the number of their domains."""
 _BYTES: Final = 2
 """The wire type of bytes, and the number of the fields of a list and an envelope that have objects."""
@@ -64,9 +71,10 @@ class Figures(NamedTuple):
 class _Churn:
     """A cluster of a size, in which random pods are replaced."""
 
-    def __init__(self, pods: int, constraints: int, seed: int) -> None:
+    def __init__(self, pods: int, constraints: int, *, hard: bool, seed: int) -> None:
         self.random = Random(seed)
         self._constraints = constraints
+        self._hard = hard
         self.world = World(Scope())
         self.current = CurrentReport(self.world, _CONTEXT, SelectedRules(RULES, Selection()))
         self.nodes = [f"node-{number:05d}" for number in range(pods // load.PODS_A_NODE)]
@@ -99,9 +107,9 @@ class _Churn:
         return self.nodes[self.random.randrange(len(self.nodes) // zones) * zones + number]
 
     def _constrain(self, spec: dict[str, Any]) -> None:
-        """Give a pod spec its number of constraints: those that it has, and the same for other topologies."""
+        """Give a pod spec its number of constraints: the two that it has, and those for other topologies."""
         written = spec["topologySpreadConstraints"]
-        also = [{**each, "topologyKey": key} for key in _FURTHER_KEYS for each in written]
+        also = [{**written[0 if self._hard else 1], "topologyKey": key} for key in _FURTHER_KEYS]
         spec["topologySpreadConstraints"] = [*written, *also][: self._constraints]
 
     def _pod(self, owner: dict[str, Any], index: int, node: str) -> Pod:
@@ -146,9 +154,9 @@ def _node(name: str, number: int, **labels: str) -> Node:
     return msgspec.convert(manifest, Node)
 
 
-def measure(pods: int, constraints: int, *, rate: int, interval: float, batches: int) -> Figures:
+def measure(pods: int, constraints: int, *, hard: bool, rate: int, interval: float, batches: int) -> Figures:
     """Return the figures of one size."""
-    churn = _Churn(pods, constraints, 1)
+    churn = _Churn(pods, constraints, hard=hard, seed=1)
     gc.collect()
     gc.freeze()
     gc.disable()
@@ -202,6 +210,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--pods", default="10000,50000,150000")
     parser.add_argument("--constraints", default="2", help="spread constraints of each pod, at most 8")
+    parser.add_argument("--hard", action="store_true", help="the third and further constraints are DoNotSchedule")
     parser.add_argument("--rate", type=int, default=200)
     parser.add_argument("--interval", type=float, default=2.0)
     parser.add_argument("--batches", type=int, default=10)
@@ -211,7 +220,14 @@ def main() -> None:
     print("|---" * 9 + "|")
     sizes = itertools.product(options.pods.split(","), options.constraints.split(","))
     for pods, constraints in ((int(pods), int(constraints)) for pods, constraints in sizes):
-        figures = measure(pods, constraints, rate=options.rate, interval=options.interval, batches=options.batches)
+        figures = measure(
+            pods,
+            constraints,
+            hard=options.hard,
+            rate=options.rate,
+            interval=options.interval,
+            batches=options.batches,
+        )
         cost = figures.processor / figures.changes
         print(
             f"| {pods:,} | {constraints} | {figures.first:.2f} s | {1e6 * cost:.0f} us | {figures.longest:.2f} s "
