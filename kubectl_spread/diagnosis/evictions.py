@@ -18,6 +18,7 @@ from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
 from kubectl_spread.diagnosis.eviction_plan import EvictionGame, fewest, fullest_first
 from kubectl_spread.diagnosis.skew import why_wait
 from kubectl_spread.kube.custom.groups import base_kind
+from kubectl_spread.kube.scheduler.podtopologyspread.domains import Cell
 from kubectl_spread.kube.scheduler.podtopologyspread.filtering import allow, place
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import named
@@ -264,38 +265,49 @@ def _with_all_constraints(
     Replacements are placed where they are worst for the uneven constraint, as far as all constraints allow it.
     """
     order = fullest_first(game)
+    spreads = [each for each in row.evaluations[0][0].spreads if each is not None and each.constraint.hard]
+    keys = [each.constraint.topology_key for each in spreads]
+    uneven = keys.index(spread.constraint.topology_key)
+    room = _room(row, keys, len(order), audit)
     for size in range(1, len(order) + 1):
         numbers = dict(sorted(Counter(order[:size]).items()))
-        if _ends_within_max_skew(row, spread, list(_chosen(candidates, numbers)), audit):
+        evicted = list(_chosen(candidates, numbers))
+        if _ends_within_max_skew(spreads, uneven, evicted, room + _left(row, keys, evicted, audit)):
             return numbers
     return None
 
 
-def _ends_within_max_skew(row: EvaluatedConstraint, spread: Spread, evicted: Sequence[PodRecord], audit: Audit) -> bool:
-    spreads = [each for each in row.evaluations[0][0].spreads if each is not None and each.constraint.hard]
-    keys = [each.constraint.topology_key for each in spreads]
-    uneven = keys.index(spread.constraint.topology_key)
+def _ends_within_max_skew(
+    spreads: Sequence[Spread], uneven: int, evicted: Sequence[PodRecord], room: Counter[Cell]
+) -> bool:
+    """Tell whether the constraint with the index ``uneven`` is within maxSkew once the evicted pods are replaced."""
     for pod in evicted:
         spreads = place(spreads, [each.domains.value_of.get(pod.node) for each in spreads], -1)
-    room = _room(row, evicted, audit)
-    cells = {
-        values: sum(room[node.metadata.name] for node in nodes) for values, nodes in audit.nodes.cells(keys).items()
-    }
     for _ in evicted:
-        allowed = [values for values, number in cells.items() if number and allow(spreads, values)]
+        allowed = [values for values, number in room.items() if number and allow(spreads, values)]
         if not allowed:
             return False
         counts = spreads[uneven].match_num
         worst = min(allowed, key=lambda values: (-counts.get(values[uneven] or "", 0), str(values)))
-        cells[worst] -= 1
+        room[worst] -= 1
         spreads = place(spreads, worst)
     return not spreads[uneven].exceeds_max_skew
 
 
-def _room(row: EvaluatedConstraint, evicted: Sequence[PodRecord], audit: Audit) -> Counter[str]:
-    """Return the replacements that each node takes, with the room that the evicted pods leave."""
+def _room(row: EvaluatedConstraint, keys: Sequence[str], enough: int, audit: Audit) -> Counter[Cell]:
+    """Return the replacements that nodes with equal values of the keys take; of ``enough`` the rest is not asked."""
     replacement = _replacement(row.evaluations[0][0].pod_class, audit)
-    names = (node.metadata.name for node in audit.nodes.nodes)
-    room = Counter({name: replacement.room(name, audit, len(row.pods)) for name in names})
-    room.update(pod.node for pod in evicted if not replacement.loses_room(pod, audit))
+    room = Counter[Cell]()
+    for values, alike in audit.nodes.cells(keys).items():
+        for node in alike:
+            if room[values] >= enough:
+                break
+            room[values] += replacement.room(node.metadata.name, audit, len(row.pods))
     return room
+
+
+def _left(row: EvaluatedConstraint, keys: Sequence[str], evicted: Sequence[PodRecord], audit: Audit) -> Counter[Cell]:
+    """Return the room that evicted pods leave on nodes with equal values of the keys."""
+    replacement = _replacement(row.evaluations[0][0].pod_class, audit)
+    nodes = (audit.nodes.by_name.get(pod.node) for pod in evicted if not replacement.loses_room(pod, audit))
+    return Counter(tuple(node.metadata.labels.get(key) for key in keys) for node in nodes if node is not None)

@@ -83,8 +83,8 @@ class _Answers(Generic[_Key]):
     def of(self, key: _Key, find: Callable[[], Refusals]) -> Refusals:
         """Return the refusals of an object, which are found if they are not known."""
         if key not in self._asked:
-            known = self._before.get(key)
-            self._asked[key] = find() if known is None else known
+            refusals = self._before.get(key)
+            self._asked[key] = find() if refusals is None else refusals
         return self._asked[key]
 
     def forget_unasked(self) -> None:
