@@ -19,7 +19,7 @@ from kubectl_spread.diagnosis.eviction_plan import EvictionGame, fewest, fullest
 from kubectl_spread.diagnosis.skew import why_wait
 from kubectl_spread.kube.custom.groups import base_kind
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import Cell
-from kubectl_spread.kube.scheduler.podtopologyspread.filtering import allow, place
+from kubectl_spread.kube.scheduler.podtopologyspread.filtering import place
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import named
 from kubectl_spread.report import model
@@ -266,48 +266,96 @@ def _with_all_constraints(
     """
     order = fullest_first(game)
     spreads = [each for each in row.evaluations[0][0].spreads if each is not None and each.constraint.hard]
-    keys = [each.constraint.topology_key for each in spreads]
-    uneven = keys.index(spread.constraint.topology_key)
-    room = _room(row, keys, len(order), audit)
+    free = _FreeCells(row, spreads, spread.constraint.topology_key, len(order), audit)
     for size in range(1, len(order) + 1):
         numbers = dict(sorted(Counter(order[:size]).items()))
-        evicted = list(_chosen(candidates, numbers))
-        if _ends_within_max_skew(spreads, uneven, evicted, room + _left(row, keys, evicted, audit)):
+        if _ends_within_max_skew(spreads, list(_chosen(candidates, numbers)), free):
             return numbers
     return None
 
 
-def _ends_within_max_skew(
-    spreads: Sequence[Spread], uneven: int, evicted: Sequence[PodRecord], room: Counter[Cell]
-) -> bool:
-    """Tell whether the constraint with the index ``uneven`` is within maxSkew once the evicted pods are replaced."""
+def _ends_within_max_skew(spreads: Sequence[Spread], evicted: Sequence[PodRecord], free: _FreeCells) -> bool:
     for pod in evicted:
         spreads = place(spreads, [each.domains.value_of.get(pod.node) for each in spreads], -1)
+    left = free.left_by(evicted)
     for _ in evicted:
-        allowed = [values for values, number in room.items() if number and allow(spreads, values)]
-        if not allowed:
+        worst = free.worst(spreads, left)
+        if worst is None:
             return False
-        counts = spreads[uneven].match_num
-        worst = min(allowed, key=lambda values: (-counts.get(values[uneven] or "", 0), str(values)))
-        room[worst] -= 1
+        left[worst] -= 1
         spreads = place(spreads, worst)
-    return not spreads[uneven].exceeds_max_skew
+    return not spreads[free.uneven].exceeds_max_skew
 
 
-def _room(row: EvaluatedConstraint, keys: Sequence[str], enough: int, audit: Audit) -> Counter[Cell]:
-    """Return the replacements that nodes with equal values of the keys take; of ``enough`` the rest is not asked."""
-    replacement = _replacement(row.evaluations[0][0].pod_class, audit)
-    room = Counter[Cell]()
-    for values, alike in audit.nodes.cells(keys).items():
-        for node in alike:
-            if room[values] >= enough:
-                break
-            room[values] += replacement.room(node.metadata.name, audit, len(row.pods))
-    return room
+class _FreeCells:
+    """The room for replacements on nodes with equal values of the topology keys; a node is asked when it matters.
 
+    Attributes:
+        uneven: The index of the constraint that is above maxSkew.
+    """
 
-def _left(row: EvaluatedConstraint, keys: Sequence[str], evicted: Sequence[PodRecord], audit: Audit) -> Counter[Cell]:
-    """Return the room that evicted pods leave on nodes with equal values of the keys."""
-    replacement = _replacement(row.evaluations[0][0].pod_class, audit)
-    nodes = (audit.nodes.by_name.get(pod.node) for pod in evicted if not replacement.loses_room(pod, audit))
-    return Counter(tuple(node.metadata.labels.get(key) for key in keys) for node in nodes if node is not None)
+    def __init__(
+        self, row: EvaluatedConstraint, spreads: Sequence[Spread], uneven_key: str, enough: int, audit: Audit
+    ) -> None:
+        """Take the nodes that have all keys; of more room than ``enough`` the rest is not asked."""
+        self._keys = [each.constraint.topology_key for each in spreads]
+        self.uneven = self._keys.index(uneven_key)
+        self._replacement = _replacement(row.evaluations[0][0].pod_class, audit)
+        self._most = len(row.pods)
+        self._enough = enough
+        self._audit = audit
+        self._nodes = audit.nodes.cells(self._keys)
+        self._cells = audit.nodes.cells_in_order(self._keys)
+        self._of_value: dict[str | None, list[Cell]] = {}
+        for cell in self._cells:
+            self._of_value.setdefault(cell[self.uneven], []).append(cell)
+        self._room: dict[Cell, int] = {}
+
+    def left_by(self, evicted: Iterable[PodRecord]) -> Counter[Cell]:
+        """Return the room that evicted pods leave to their replacements."""
+        by_name, replacement = self._audit.nodes.by_name, self._replacement
+        nodes = (by_name.get(pod.node) for pod in evicted if not replacement.loses_room(pod, self._audit))
+        return Counter(tuple(node.metadata.labels.get(key) for key in self._keys) for node in nodes if node is not None)
+
+    def worst(self, spreads: Sequence[Spread], left: Mapping[Cell, int]) -> Cell | None:
+        """Return where one more pod is worst for the uneven constraint: in the fullest domain that all allow.
+
+        ``left`` is further room, or less if negative. Of several cells it is the first one; None: there is none.
+        """
+        limits = [(each.match_num.occupied, each.most_allowed) for each in spreads]
+        occupied, limit = limits[self.uneven]
+        by_count: dict[int, list[str]] = {}
+        for domain, number in occupied.items():
+            if number <= limit and domain in self._of_value:
+                by_count.setdefault(number, []).append(domain)
+        for number in sorted(by_count, reverse=True):
+            firsts = (self._first(self._of_value[domain], limits, left) for domain in by_count[number])
+            cell = min(filter(None, firsts), key=str, default=None)
+            if cell is not None:
+                return cell
+        if limit < 0 or occupied.keys() >= self._of_value.keys():
+            return None
+        return self._first((cell for cell in self._cells if cell[self.uneven] not in occupied), limits, left)
+
+    def _first(
+        self, cells: Iterable[Cell], limits: Sequence[tuple[Mapping[str, int], int]], left: Mapping[Cell, int]
+    ) -> Cell | None:
+        """Return the first cell with room in domains that have no more pods than each limit."""
+        for cell in cells:
+            allowed = all(
+                occupied.get(value or "", 0) <= limit for value, (occupied, limit) in zip(cell, limits, strict=True)
+            )
+            if allowed and self._room_of(cell) + left.get(cell, 0) > 0:
+                return cell
+        return None
+
+    def _room_of(self, cell: Cell) -> int:
+        """Return the replacements that the nodes of a cell take."""
+        if cell not in self._room:
+            room = 0
+            for node in self._nodes[cell]:
+                if room >= self._enough:
+                    break
+                room += self._replacement.room(node.metadata.name, self._audit, self._most)
+            self._room[cell] = room
+        return self._room[cell]

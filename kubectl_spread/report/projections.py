@@ -191,7 +191,7 @@ def _domain(value: str, nodes: int, match_num: int, skew: int) -> model.Domain:
 
 
 def _next(spread: Spread, *, many: bool) -> model.Next:
-    blocked = [] if spread.allows_all else sorted(value for value in spread.match_num if not spread.allows(value))
+    blocked = sorted(spread.blocked)
     if many:
         return model.Next(allowed=len(spread.match_num) - len(blocked), blocked=len(blocked))
     return model.Next(allowed=sorted(spread.match_num.keys() - blocked), blocked=blocked)

@@ -15,6 +15,7 @@ from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.audit.snapshot.scope import Scope, Target
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.explain.placing import rank
+from kubectl_spread.kube.api import labelindex
 from kubectl_spread.kube.api.field import FieldError
 from kubectl_spread.kube.api.fieldpath import FieldPath
 from kubectl_spread.kube.api.types import (
@@ -34,7 +35,7 @@ from kubectl_spread.kube.scheduler import defaultconstraints, interpodaffinity
 from kubectl_spread.kube.scheduler.configuration import DEFAULT_SCHEDULER, Profile
 from kubectl_spread.kube.scheduler.defaultconstraints import Service
 from kubectl_spread.kube.scheduler.interpodaffinity import AffinityAnswer
-from kubectl_spread.kube.scheduler.podtopologyspread.filtering import FilterAnswer, filter_node
+from kubectl_spread.kube.scheduler.podtopologyspread.filtering import FilterAnswer, filter_nodes
 from kubectl_spread.sources.decode import json_objects
 from tests.builders import Json
 from tests.conformance import resource_answers
@@ -127,10 +128,10 @@ def _filter(question: Question, behaviour: Behaviour) -> Json:
     if not spreads:
         return {"skipped": True}
     constraints = [{"matchNum": dict(spread.match_num), "minMatchNum": spread.min_match_num} for spread in spreads]
-    keys = [spread.constraint.topology_key for spread in spreads]
     answers = {
-        node.metadata.name: _FILTER_TEXTS[filter_node(spreads, [node.metadata.labels.get(key) for key in keys])]
-        for node in audit.nodes.nodes
+        audit.nodes.nodes[number].metadata.name: _FILTER_TEXTS[answer]
+        for answer, bits in filter_nodes(spreads, audit.nodes).items()
+        for number in labelindex.numbers(bits)
     }
     return _without_empty({"constraints": constraints, "nodes": answers})
 

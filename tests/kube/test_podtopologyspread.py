@@ -16,7 +16,7 @@ from kubectl_spread.kube.scheduler.podtopologyspread.constraints import (
     working_constraint,
 )
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import Domains, NodeSets, Placement
-from kubectl_spread.kube.scheduler.podtopologyspread.filtering import FilterAnswer, feasible_nodes, filter_nodes
+from kubectl_spread.kube.scheduler.podtopologyspread.filtering import FilterAnswer, count_answers, feasible_nodes
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread, count_pods
 from tests.builders import (
     HOSTNAME,
@@ -287,14 +287,14 @@ def test_the_first_constraint_that_a_node_fails_decides() -> None:
     nodes = cluster(*THREE, node_json("a2", without=[HOSTNAME]), node_json("c2", without=[HOSTNAME]))
     spreads = [spread(hard, nodes, {"a1": 2, "b1": 1}, WEB) for hard in (constraint(), constraint(key=HOSTNAME))]
     expected = {FilterAnswer.FEASIBLE: 1, FilterAnswer.NOT_MATCHING: 3, FilterAnswer.MISSING_LABEL: 1}
-    assert filter_nodes(spreads, nodes) == expected
+    assert count_answers(spreads, nodes) == expected
     assert [node.metadata.name for node in feasible_nodes(spreads, nodes)] == ["c1"]
 
 
 def test_without_hard_constraints_all_nodes_are_feasible() -> None:
     nodes = cluster(*THREE)
     soft = spread(constraint(hard=False), nodes, {"a1": 5}, WEB)
-    assert filter_nodes([soft], nodes) == {FilterAnswer.FEASIBLE: 3}
+    assert count_answers([soft], nodes) == {FilterAnswer.FEASIBLE: 3}
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler.configuration import Profile
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import effective_selector, working_constraint
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeSets, Placement
-from kubectl_spread.kube.scheduler.podtopologyspread.filtering import FilterAnswer, filter_nodes
+from kubectl_spread.kube.scheduler.podtopologyspread.filtering import FilterAnswer, count_answers
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 
 KeyVerdicts = tuple[tuple[KeyVerdict, ...], ...]
@@ -167,7 +167,7 @@ class Evaluator:
         spreads = self.census.spreads(pod_class.namespace, pod_class.labels, constraints, pod_class.placement)
         unread = [term for term in pod_class.terms if term.spread and term.parse_error]
         answers = profile.filters and not any(term.required for term in unread)
-        answer = filter_nodes(spreads, self.node_sets) if answers else None
+        answer = count_answers(spreads, self.node_sets) if answers else None
         counted = tuple(
             None if term in unread else spread for term, spread in zip(pod_class.terms, spreads, strict=False)
         )

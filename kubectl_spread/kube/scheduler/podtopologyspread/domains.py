@@ -164,6 +164,7 @@ class NodeSets:
         self._domains: dict[tuple[str, int], Domains] = {}
         self._lacking: dict[str, tuple[str, ...]] = {}
         self._cells: dict[tuple[str, ...], dict[Cell, list[Node]]] = {}
+        self._cells_in_order: dict[tuple[str, ...], Sequence[Cell]] = {}
         self._placements: dict[bytes, UsableNodes] = {}
         self._outcomes: dict[object, UsableNodes] = {}
         self._value_of: dict[str, Mapping[str, str]] = {}
@@ -271,3 +272,11 @@ class NodeSets:
             for node in self.nodes:
                 cells.setdefault(tuple(node.metadata.labels.get(key) for key in topology_keys), []).append(node)
         return self._cells[topology_keys]
+
+    def cells_in_order(self, keys: Sequence[str]) -> Sequence[Cell]:
+        """Return the combinations of values for ``keys`` of the nodes that have all of these labels, in order."""
+        topology_keys = tuple(keys)
+        if topology_keys not in self._cells_in_order:
+            complete = (cell for cell in self.cells(keys) if None not in cell)
+            self._cells_in_order[topology_keys] = sorted(complete, key=str)
+        return self._cells_in_order[topology_keys]

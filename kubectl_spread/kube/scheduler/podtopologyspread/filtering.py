@@ -6,9 +6,10 @@ Source: kubernetes v1.37.1 pkg/scheduler/framework/plugins/podtopologyspread/fil
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 
+from kubectl_spread.kube.api import labelindex
 from kubectl_spread.kube.api.types import Node
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeSets
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
@@ -32,32 +33,28 @@ class FilterAnswer(StrEnum):
     MISSING_LABEL = "missing label"
 
 
-def filter_nodes(spreads: Sequence[Spread], nodes: NodeSets) -> Counter[FilterAnswer]:
-    """Count the answers for all nodes; the first hard constraint that a node fails decides."""
-    numbers: Counter[FilterAnswer] = Counter()
-    for answer, alike in _answers(spreads, nodes):
-        numbers[answer] += len(alike)
-    return numbers
+def filter_nodes(spreads: Iterable[Spread], nodes: NodeSets) -> dict[FilterAnswer, int]:
+    """Return the nodes with each answer, as bitmaps; the first hard constraint that a node fails decides."""
+    missing = refused = 0
+    left = nodes.index.everything
+    for spread in spreads:
+        if not spread.constraint.hard:
+            continue
+        key = spread.constraint.topology_key
+        labelled = left & nodes.carrying([key])
+        passing = 0 if spread.most_allowed < 0 else labelled & ~nodes.index.with_value(key, spread.blocked)
+        missing |= left & ~labelled
+        refused |= labelled & ~passing
+        left = passing
+    return {FilterAnswer.FEASIBLE: left, FilterAnswer.NOT_MATCHING: refused, FilterAnswer.MISSING_LABEL: missing}
 
 
-def feasible_nodes(spreads: Sequence[Spread], nodes: NodeSets) -> Iterator[Node]:
-    """Yield the nodes that pass all of the pod's hard constraints."""
-    for answer, alike in _answers(spreads, nodes):
-        if answer is FilterAnswer.FEASIBLE:
-            yield from alike
+def count_answers(spreads: Iterable[Spread], nodes: NodeSets) -> Counter[FilterAnswer]:
+    """Count the answers for all nodes."""
+    return +Counter({answer: bits.bit_count() for answer, bits in filter_nodes(spreads, nodes).items()})
 
 
-def _answers(spreads: Sequence[Spread], nodes: NodeSets) -> Iterator[tuple[FilterAnswer, Sequence[Node]]]:
-    hard = [spread for spread in spreads if spread.constraint.hard]
-    for values, alike in nodes.cells([spread.constraint.topology_key for spread in hard]).items():
-        yield filter_node(hard, values), alike
-
-
-def filter_node(hard: Sequence[Spread], values: Sequence[str | None]) -> FilterAnswer:
-    """Filter a node by its ``values`` for the topology keys of the pod's hard constraints, in the pod's order."""
-    for spread, value in zip(hard, values, strict=True):
-        if value is None:
-            return FilterAnswer.MISSING_LABEL
-        if not spread.allows(value):
-            return FilterAnswer.NOT_MATCHING
-    return FilterAnswer.FEASIBLE
+def feasible_nodes(spreads: Iterable[Spread], nodes: NodeSets) -> Iterator[Node]:
+    """Yield the nodes that pass all of the pod's hard constraints, by name."""
+    feasible = filter_nodes(spreads, nodes)[FilterAnswer.FEASIBLE]
+    return (nodes.nodes[number] for number in labelindex.numbers(feasible))

@@ -7,7 +7,7 @@ countPodsMatchSelector.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 import msgspec
@@ -75,7 +75,7 @@ class MatchNum(Mapping[str, int]):
         return MatchNum(self._domains, {value: number for value, number in occupied.items() if number})
 
 
-class Spread(msgspec.Struct, frozen=True, eq=False):
+class Spread(msgspec.Struct, frozen=True, eq=False, dict=True):
     """The count of one constraint for pods with the same labels and placement; compared by identity."""
 
     constraint: Constraint
@@ -135,7 +135,21 @@ class Spread(msgspec.Struct, frozen=True, eq=False):
         """Tell whether one more such pod may go to nodes with a value, or without the topology key (None)."""
         if not self.constraint.hard:
             return True
-        return topology_value is not None and self.skew_with_one_more(topology_value) <= self.constraint.max_skew
+        return topology_value is not None and self.match_num.occupied.get(topology_value, 0) <= self.most_allowed
+
+    @cached_property
+    def most_allowed(self) -> int:
+        """The matchNum up to which one more such pod may go to a domain: ``skew_with_one_more`` is at most maxSkew."""
+        return self.constraint.max_skew - self.self_match_num + self.min_match_num
+
+    @property
+    def blocked(self) -> Sequence[str]:
+        """The eligible domains to which one more such pod may not go."""
+        if not self.constraint.hard:
+            return ()
+        if self.most_allowed < 0:
+            return list(self.match_num)
+        return [domain for domain, number in self.match_num.occupied.items() if number > self.most_allowed]
 
     def frees(self, before: Spread) -> bool:
         """Tell whether some domain is allowed that was not allowed ``before``."""
