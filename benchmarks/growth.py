@@ -398,6 +398,21 @@ def _exposed_apart(size: int) -> Iterator[Object]:
         yield item
 
 
+def _uneven_hosts(size: int) -> Iterator[Object]:
+    """Put the pods of each workload on hosts of the first zone, with hard constraints on zones and hosts."""
+    yield from _nodes(size)
+    for number in range(size):
+        labels = {"app": f"app-{number}"}
+        constraints = [_constraint(labels=labels), _constraint(labels=labels, topologyKey=_HOSTNAME)]
+        owner = _workload(number, topologySpreadConstraints=constraints)
+        owner["spec"]["template"]["metadata"]["labels"] = labels
+        yield owner
+        for index in range(4):
+            pod = growth_pod(4 * number + index, labels=labels, constraints=constraints, owner=owner, nodes=size)
+            pod["spec"]["nodeName"] = _node_name(_ZONES * ((number + index) % (size // _ZONES)))
+            yield pod
+
+
 def _bare(size: int) -> Iterator[Object]:
     yield from _nodes()
     for number in range(size):
@@ -535,6 +550,9 @@ SHAPES: Final[Mapping[str, Shape]] = {
     "held-templates": Shape("one object with N pod templates", _held_templates, (2000, 8000)),
     "exposed": Shape("N workloads on one node each of N nodes", _exposed, (500, 2000)),
     "exposed-apart": Shape("N such workloads with required anti-affinity", _exposed_apart, (500, 2000)),
+    "uneven-hosts": Shape(
+        "N workloads in one zone, with hard constraints on zones and N hosts", _uneven_hosts, (500, 2000)
+    ),
     "bare": Shape("N equal pods without owner", _bare, (2000, 8000)),
     "jobs": Shape("N Jobs that merge their name next to a shared label", _jobs, (500, 2000)),
     "job-keys": Shape("N Jobs with a key of their own next to a shared label", _jobs_keys, (500, 2000)),
