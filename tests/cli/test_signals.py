@@ -179,7 +179,7 @@ def test_no_private_key_is_in_a_file(watched: Watched, number: signal.Signals) -
         process.send_signal(number)
         _, stderr = process.communicate(timeout=30)
     assert watched.files == []
-    assert process.returncode == 128 + number
+    assert process.returncode == 128 + number, stderr
     assert "Traceback" not in stderr
 
 
