@@ -17,6 +17,7 @@ import msgspec
 import pytest
 import urllib3
 
+from kubectl_spread.app.monitoring import monitor as monitoring
 from kubectl_spread.app.monitoring import pages
 from kubectl_spread.app.monitoring.monitor import Monitor, Published
 from kubectl_spread.app.monitoring.server import Port, Servers, listen
@@ -36,6 +37,7 @@ from tests.controlplane.nodes import FakeKubelet
 from tests.controlplane.processes import LOOPBACK
 from tests.e2e.churn import Churn
 from tests.e2e.exact import ExactCluster
+from tests.e2e.manifests import pod
 from tests.faults.disorder import Disorder
 from tests.faults.proxy import Exchange, Proxy, Request, Step, passed
 from tests.kubeconfigs import config
@@ -50,6 +52,8 @@ RESTART_EVERY: Final = max(100, COMPARISONS // 20)
 SILENCE: Final = 3.0
 """Seconds without a byte after which the monitor gives up a connection."""
 MAX_AGE: Final = 20.0
+RESTS: Final = 12.0
+"""Seconds for which changes of nodes wait."""
 PATIENCE: Final = 60.0
 """Seconds to wait for a state. Whether the scheduler still runs plays no part: after an API server has restarted, that
 of v1.37.1 takes a pod that was made again on another node for the old one, and ends (UpdatePod in
@@ -226,6 +230,32 @@ def test_a_state_that_may_be_old_is_not_served(cluster: ControlPlane, impatient:
             proxy.swallows.clear()
             wait_for(lambda: status(f"{main}/readyz") == 200, PATIENCE, what="it is served again")
             assert {status(f"{main}{path}") for path in PATHS} == {200}
+
+
+def test_changes_of_nodes_wait_while_pods_go_on(cluster: ControlPlane, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After nodes have changed the next ones wait, here for a quarter of the greatest age; a pod does not."""
+    monkeypatch.setattr(monitoring, "_NODES_REST", 1e6)
+    with closing(WatchedCluster.connect(ConnectionFlags(kubeconfig=str(cluster.kubeconfig)))) as watched:
+        monitor = Monitor(OPTIONS, watched, Telemetry(), max_age=4 * RESTS, say=print)
+        monitor.start()
+
+        def version(resource: str) -> str:
+            monitor.refresh()
+            state = monitor.state()
+            assert state
+            return state.cluster.resource_versions[resource]
+
+        first = version("nodes")
+        cluster.add_nodes(("w",), per_zone=1)
+        wait_for(lambda: version("nodes") != first, PATIENCE, what="the first change is taken")
+        began = time.monotonic()
+        taken, pods = version("nodes"), version("pods")
+        cluster.add_nodes(("w",), per_zone=1)
+        cluster.apply(pod("during-the-rest", [], namespace="default"))
+        wait_for(lambda: version("pods") != pods, RESTS / 2, what="a pod is taken during the rest")
+        assert version("nodes") == taken
+        wait_for(lambda: version("nodes") != taken, RESTS + PATIENCE, what="the second change is taken after the rest")
+        assert time.monotonic() - began > RESTS / 2
 
 
 def test_connections_that_are_dropped_silently_are_made_again(cluster: ControlPlane, impatient: None) -> None:

@@ -34,7 +34,8 @@ from kubectl_spread.render.openmetrics import exposition
 from kubectl_spread.render.openmetrics.exposition import Exposition
 from kubectl_spread.report import model
 from kubectl_spread.rules import RULES
-from kubectl_spread.rules.engine import SelectedRules, Selection, complete
+from kubectl_spread.rules.engine import complete
+from kubectl_spread.rules.selection import SelectedRules, Selection
 from tests.audits import deployment, snapshot
 from tests.builders import (
     ZONE,
@@ -234,6 +235,16 @@ def test_conditions_of_a_node_change_nothing_and_its_resources_only_what_depends
     node = next(manifest for (kind, _, _), manifest in cluster.objects.items() if kind == "Node")
     put(world, {**node, "status": {**node.get("status", {}), "conditions": [{"type": "Ready", "status": "False"}]}})
     assert current.refresh() == ([], [])
+
+
+def test_each_evaluation_gives_way_first() -> None:
+    world = World(Scope())
+    put(world, node_json("a1"))
+    for name in ("web", "api"):
+        put(world, deployment(name, labels={"app": name}, constraints=[constraint(selects=selector({"app": name}))]))
+    calls = []
+    refreshed = CurrentReport(world, CONTEXT, SelectedRules(RULES, Selection())).refresh(lambda: calls.append(1))
+    assert len(calls) == len(refreshed.evaluated) == 2
 
 
 def test_replaced_templates_and_classes_of_pods_are_forgotten() -> None:

@@ -16,7 +16,7 @@ from kubectl_spread.monitor.mirror import Mirror, ObjectName, StoredObjects
 from kubectl_spread.monitor.world import World
 from kubectl_spread.render import structured
 from kubectl_spread.rules import RULES
-from kubectl_spread.rules.engine import SelectedRules, Selection
+from kubectl_spread.rules.selection import SelectedRules, Selection
 from tests.builders import Json, decode, decode_node, decode_pod
 from tests.monitor.test_current import CLUSTER, CONTEXT, fresh
 from tests.monitor.worlds import Key, RandomCluster

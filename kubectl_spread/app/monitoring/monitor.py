@@ -31,7 +31,7 @@ from kubectl_spread.phrases import plural
 from kubectl_spread.render.openmetrics.exposition import Exposition, MetricsPage
 from kubectl_spread.report import model
 from kubectl_spread.rules import RULES
-from kubectl_spread.rules.engine import SelectedRules
+from kubectl_spread.rules.selection import SelectedRules
 from kubectl_spread.sources.apiserver.cluster import ServerVersion
 from kubectl_spread.sources.apiserver.paging import background
 from kubectl_spread.sources.apiserver.resources import NODES
@@ -181,6 +181,8 @@ class Monitor:
         """Evaluate what has changed, and publish the state; while a list is read there is none to publish."""
         with self._lock:
             if not all(store.mirror.complete for store in self._stores.values()):
+                # Held events would fill the memory until the list is complete.
+                self._stores[NODES.plural].release()
                 return
             self._take_nodes_and_evaluate()
             known_at = min(store.known_at for store in self._stores.values())
