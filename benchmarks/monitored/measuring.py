@@ -8,8 +8,9 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -42,6 +43,7 @@ class Figures(NamedTuple):
         usages: What it used, from time to time.
         scrapes: The scrapes.
         delays: The seconds from each measured change to the end of the scrape that shows it.
+        unseen: The measured changes that no scrape has shown.
     """
 
     program: str
@@ -50,6 +52,7 @@ class Figures(NamedTuple):
     usages: Sequence[Usage]
     scrapes: Sequence[Scrape]
     delays: Sequence[float]
+    unseen: int
 
 
 class Scraper:
@@ -57,14 +60,12 @@ class Scraper:
 
     Attributes:
         scrapes: The scrapes so far.
-        watches: Whether the scrapes show the changes that are measured.
     """
 
     def __init__(self, program: Program, interval: float, marks: Marks | None) -> None:
         """Start to scrape; ``marks`` receives the numbers in its workloads."""
         self.scrapes: list[Scrape] = []
         self._marks = marks
-        self.watches = marks is not None
         command = [sys.executable, str(Path(__file__).with_name("scrapes.py")), str(program.port), str(interval)]
         self._process = subprocess.Popen(
             [*command, *([] if marks else ["count"])], stdout=subprocess.PIPE, text=True, bufsize=1
@@ -78,30 +79,27 @@ class Scraper:
             if self._marks:
                 self._marks.seen(line["ended"], line["marks"])
 
+    @property
+    def delays(self) -> Sequence[float]:
+        """The seconds from each measured change to the end of the scrape that showed it."""
+        return [*self._marks.delays] if self._marks else ()
+
+    @property
+    def unseen(self) -> int:
+        """The measured changes that no scrape has shown yet."""
+        return self._marks.pending if self._marks else 0
+
     def end(self) -> None:
         """End the process."""
         self._process.terminate()
         self._process.wait()
 
 
-class Phase:
-    """A time in which programs are measured.
-
-    Attributes:
-        name: What the tables call it; it may be set before the end.
-    """
-
-    def __init__(self, name: str) -> None:
-        """Begin."""
-        self.name = name
-
-
-@contextmanager
 def _measured(
-    programs: Sequence[Program], scrapers: Sequence[Scraper], marks: Marks, into: list[Figures]
-) -> Iterator[Phase]:
-    """Measure the programs inside a ``with`` block, and add their figures."""
-    phase = Phase("no changes")
+    programs: Sequence[Program], scrapers: Sequence[Scraper], marks: Marks, run: Callable[[], str]
+) -> Iterator[Figures]:
+    """Yield the figures of programs while ``run`` is called, which returns the name of the phase."""
+    marks.delays.clear()
     counts = [len(scraper.scrapes) for scraper in scrapers]
     usages = [[program.usage()] for program in programs]
     stop, begin = threading.Event(), time.monotonic()
@@ -113,15 +111,19 @@ def _measured(
 
     thread = threading.Thread(target=look)
     thread.start()
-    yield phase
+    name = run()
     stop.set()
     thread.join()
     seconds = time.monotonic() - begin
-    for program, scraper, count, of_program in zip(programs, scrapers, counts, usages, strict=True):
+    for program, of_program in zip(programs, usages, strict=True):
         of_program.append(program.usage())
+    scrapes = [scraper.scrapes[count:] for scraper, count in zip(scrapers, counts, strict=True)]
+    deadline = time.monotonic() + _LAST_CHANGES
+    while any(scraper.unseen for scraper in scrapers) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    for program, scraper, of_program, of_phase in zip(programs, scrapers, usages, scrapes, strict=True):
         cores = (of_program[-1].processor - of_program[0].processor) / seconds
-        delays = marks.delays if scraper.watches else ()
-        into.append(Figures(program.name, phase.name, cores, of_program, scraper.scrapes[count:], [*delays]))
+        yield Figures(program.name, name, cores, of_program, of_phase, scraper.delays, scraper.unseen)
 
 
 class Plan(NamedTuple):
@@ -145,14 +147,18 @@ def measure(programs: Sequence[Program], churn: Churn, marks: Marks, plan: Plan)
         Scraper(program, plan.scrape, marks) if "monitor" in program.name else Scraper(program, plan.scrape_peer, None)
         for program in programs
     ]
-    watched = any(scraper.watches for scraper in scrapers)
+    watched = any("monitor" in program.name for program in programs)
     phases = [(rate, 0.0) for rate in plan.rates] + [(plan.rates[-1], plan.node)] * (plan.node > 0)
+
+    def rest() -> str:
+        time.sleep(plan.quiet)
+        return "no changes"
+
     try:
-        with _measured(programs, scrapers, marks, figures):
-            time.sleep(plan.quiet)
+        figures += _measured(programs, scrapers, marks, rest)
         for rate, node in phases:
-            with _measured(programs, scrapers, marks, figures) as phase:
-                phase.name = _change(churn, marks if watched else None, plan.seconds, rate, node)
+            change = partial(_change, churn, marks if watched else None, plan.seconds, rate, node)
+            figures += _measured(programs, scrapers, marks, change)
     finally:
         for scraper in scrapers:
             scraper.end()
@@ -160,21 +166,12 @@ def measure(programs: Sequence[Program], churn: Churn, marks: Marks, plan: Plan)
 
 
 def _change(churn: Churn, marks: Marks | None, seconds: float, rate: float, node: float) -> str:
-    """Make changes, and return the name of the phase, with the rate that was reached and the changes not seen."""
-    if marks is None:
-        return _named(churn.run(rate, seconds, node), node)
-    marks.delays.clear()
-    marking = threading.Thread(target=marks.run, args=(seconds, _MARKS_A_SECOND))
-    marking.start()
-    reached = churn.run(rate, seconds, node)
-    marking.join()
-    deadline = time.monotonic() + _LAST_CHANGES
-    while marks.pending and time.monotonic() < deadline:
-        time.sleep(0.1)
-    return _named(reached, node) + f", {marks.pending} not seen" * (marks.pending > 0)
-
-
-def _named(reached: float, node: float) -> str:
+    """Make changes, and return the name of the phase, with the rate that was reached."""
+    with ThreadPoolExecutor() as pool:
+        marking = pool.submit(marks.run, seconds, _MARKS_A_SECOND) if marks else None
+        reached = churn.run(rate, seconds, node)
+        if marking:
+            marking.result()
     return f"{reached:.0f} changes a second" + f", a node every {node:g} s" * (node > 0)
 
 
@@ -193,7 +190,7 @@ def rows(figures: Sequence[Figures]) -> Iterator[str]:
         memory = statistics.median(usage.proportional for usage in each.usages)
         yield (
             f"| {each.program} | {each.phase} | {each.cores:.2f} | {memory:.0f} MiB | {each.usages[-1].peak:.0f} MiB "
-            f"| {_delays(each.delays)} | {_times(plain)} | {_times(packed)} | {_size(plain)}, {_size(packed)} "
+            f"| {_delays(each)} | {_times(plain)} | {_times(packed)} | {_size(plain)}, {_size(packed)} "
             f"| {max((scrape.series for scrape in plain), default=0):,} "
             f"| {sum(not scrape.size for scrape in each.scrapes)} of {len(each.scrapes)} |"
         )
@@ -205,11 +202,11 @@ def percentiles(values: Sequence[float]) -> tuple[float, float]:
     return ordered[len(ordered) // 2], ordered[min(len(ordered) - 1, len(ordered) * 99 // 100)]
 
 
-def _delays(delays: Sequence[float]) -> str:
-    if not delays:
+def _delays(figures: Figures) -> str:
+    if not figures.delays:
         return ""
-    half, most = percentiles(delays)
-    return f"{half:.1f}, {most:.1f} s of {len(delays)}"
+    half, most = percentiles(figures.delays)
+    return f"{half:.1f}, {most:.1f} s of {len(figures.delays)}" + f", {figures.unseen} not seen" * (figures.unseen > 0)
 
 
 def _times(scrapes: Sequence[Scrape]) -> str:
