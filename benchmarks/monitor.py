@@ -32,7 +32,7 @@ from kubectl_spread.kube.features import behaviour, gates
 from kubectl_spread.monitor.current import CurrentReport
 from kubectl_spread.monitor.world import World
 from kubectl_spread.rules import RULES
-from kubectl_spread.rules.engine import SelectedRules, Selection
+from kubectl_spread.rules.selection import SelectedRules, Selection
 from kubectl_spread.sources.apiserver.transport import Response
 from kubectl_spread.sources.apiserver.watch_events import EventReader
 from kubectl_spread.sources.decode.protobuf.envelope import MAGIC

@@ -23,7 +23,8 @@ from kubectl_spread.kube.scheduler.volumebinding import PersistentVolume, Persis
 from kubectl_spread.render import structured
 from kubectl_spread.report import model, projections
 from kubectl_spread.rules import RULES
-from kubectl_spread.rules.engine import SelectedRules, Selection, complete
+from kubectl_spread.rules.engine import complete
+from kubectl_spread.rules.selection import SelectedRules, Selection
 from tests.builders import Json, decode, decode_node, decode_pod
 
 EVERYTHING = Scope()

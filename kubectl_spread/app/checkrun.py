@@ -19,6 +19,7 @@ from kubectl_spread.kube.api.types import Node
 from kubectl_spread.phrases import plural
 from kubectl_spread.report import model, projections
 from kubectl_spread.rules import RULES, engine
+from kubectl_spread.rules.selection import SelectedRules
 from kubectl_spread.sources.addresses import without_secrets
 
 _SKIPPED_PODS: Final = ("finished", "mirror")
@@ -109,7 +110,7 @@ class CheckRun(msgspec.Struct):
     def report(self, options: CheckOptions, baseline: engine.Baseline | None = None) -> model.Report:
         """Return the report, with the findings of the selected rules that the baseline does not have."""
         cluster, flags = self._cluster(options.cluster_name), options.kubectl_flags
-        selected = engine.SelectedRules(RULES, options.selection)
+        selected = SelectedRules(RULES, options.selection)
         return engine.complete(self.audit, cluster, selected, self.skipped, baseline=baseline, flags=flags)
 
     def running_pods(self) -> Iterable[RunningPods]:

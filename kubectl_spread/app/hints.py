@@ -17,7 +17,7 @@ from kubectl_spread.diagnosis import volumes
 from kubectl_spread.kube.custom.controllers import ANY
 from kubectl_spread.phrases import named, plural, some
 from kubectl_spread.report import model
-from kubectl_spread.rules import RULES, engine
+from kubectl_spread.rules import RULES, engine, selection
 from kubectl_spread.suggestions import did_you_mean
 
 _NO_MANAGED_FIELDS: Final = (
@@ -85,8 +85,8 @@ def _absent_keys(options: CheckOptions, audit: Audit) -> list[str]:
 
 def _unknown_words(audit: Audit) -> list[str]:
     words = sorted({word for annotation in set(_annotations(audit)) for word in engine.codes(annotation)})
-    unknown_words = [word for word in words if not any(engine.named(rule, [word]) for rule in RULES)]
-    return [f"{IGNORE_ANNOTATION}: {engine.unknown(word, RULES)}" for word in unknown_words]
+    unknown_words = [word for word in words if not any(selection.named(rule, [word]) for rule in RULES)]
+    return [f"{IGNORE_ANNOTATION}: {selection.unknown(word, RULES)}" for word in unknown_words]
 
 
 def _annotations(audit: Audit) -> Iterator[str]:

@@ -17,7 +17,7 @@ from kubectl_spread.kube.api.labels import HOSTNAME, ZONE
 from kubectl_spread.kube.features import NEWEST_RELEASED_MINOR
 from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules import RULES
-from kubectl_spread.rules.engine import Selection, named, unknown
+from kubectl_spread.rules.selection import Selection, named, unknown
 
 _NUMBER: Final = re.compile("[0-9]{1,9}")
 TOPOLOGY_KEYS: Final = {

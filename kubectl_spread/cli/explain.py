@@ -120,7 +120,7 @@ def _rule(arguments: tuple[str, ...]) -> Rule | None:
     Raises:
         NotFoundError: The argument looks like a code or a misspelt name of a rule. No cluster is contacted then.
     """
-    from kubectl_spread.rules import RULES, engine  # noqa: PLC0415 - completion of flags does not need the rules
+    from kubectl_spread.rules import RULES, selection  # noqa: PLC0415 - completion of flags does not need the rules
 
     if len(arguments) != 1:
         return None
@@ -128,7 +128,7 @@ def _rule(arguments: tuple[str, ...]) -> Rule | None:
     rule = next((rule for rule in RULES if argument.lower() in (rule.code.lower(), rule.name)), None)
     misspelt = "/" not in argument and suggestions.nearest(argument, (rule.name for rule in RULES), close=_MISSPELT)
     if rule is None and (misspelt or _CODE.fullmatch(argument)):
-        raise NotFoundError(f"{engine.unknown(argument, RULES)} (a pod of that name: pod/{argument})")
+        raise NotFoundError(f"{selection.unknown(argument, RULES)} (a pod of that name: pod/{argument})")
     return rule
 
 

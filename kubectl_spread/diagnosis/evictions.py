@@ -9,17 +9,14 @@ from typing import Final
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from kubectl_spread.audit.evaluation.affinity import own_terms
 from kubectl_spread.audit.evaluation.counted import Counted
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
-from kubectl_spread.audit.evaluation.obstacles import ObstacleKind
 from kubectl_spread.audit.merge.verdicts import Verdict
 from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
 from kubectl_spread.diagnosis.eviction_plan import EvictionGame, fewest, fullest_first
+from kubectl_spread.diagnosis.replacements import FreeCells, Replacement, replacement_of
 from kubectl_spread.diagnosis.skew import why_wait
 from kubectl_spread.kube.custom.groups import base_kind
-from kubectl_spread.kube.scheduler.podtopologyspread.domains import Cell
-from kubectl_spread.kube.scheduler.podtopologyspread.filtering import place
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import named
 from kubectl_spread.report import model
@@ -84,12 +81,12 @@ def plan(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> Plan:
     """
     if reason := _why_none(row, spread, audit) or _other_target(row, audit):
         return Plan(reason=reason)
-    replacements = {_replacement(evaluation.pod_class, audit) for evaluation, _ in row.evaluations}
+    replacements = {replacement_of(evaluation.pod_class, audit) for evaluation, _ in row.evaluations}
     if len(replacements) == 1 and _decides_alone(evaluation.pod_class for evaluation, _ in row.evaluations):
         counted, replacement = audit.counted.of(row.namespace, spread), replacements.pop()
         # Workloads that share a constraint share its plan.
         return counted.remember(replacement, lambda: _plan_of_all(replacement, counted, audit))
-    replacement = _replacement(row.evaluations[0][0].pod_class, audit)
+    replacement = replacement_of(row.evaluations[0][0].pod_class, audit)
     game, candidates = _game(replacement, row.pods, spread, audit)
     numbers = fewest(game)
     if numbers is not None:
@@ -99,13 +96,13 @@ def plan(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> Plan:
     return Plan(pods=_chosen_by_name(candidates, numbers))
 
 
-def _plan_of_all(replacement: _Replacement, counted: Counted, audit: Audit) -> Plan:
+def _plan_of_all(replacement: Replacement, counted: Counted, audit: Audit) -> Plan:
     """Return the pods to evict among all pods that a constraint counts and that no other hard constraint places."""
     spread = counted.spread
     pods = [
         pod
         for pod in counted.carriers
-        if _decides_alone([pod.pod_class]) and _replacement(pod.pod_class, audit) == replacement
+        if _decides_alone([pod.pod_class]) and replacement_of(pod.pod_class, audit) == replacement
     ]
     game, candidates = _game(replacement, pods, spread, audit)
     numbers = fewest(game)
@@ -117,40 +114,8 @@ def _plan_of_all(replacement: _Replacement, counted: Counted, audit: Audit) -> P
     return Plan(pods=chosen, sure=True, only=_only_domain(chosen, game, spread))
 
 
-class _Replacement(msgspec.Struct, frozen=True):
-    """The pods that replace evicted ones, as far as nodes tell them apart.
-
-    Attributes:
-        pod_class: Their class.
-        repelled: The nodes that they cannot use because of the anti-affinity of pods that stay.
-        certain: Whether everything that decides ``repelled`` was read.
-    """
-
-    pod_class: PodClass
-    repelled: frozenset[str]
-    certain: bool
-
-    def room(self, node: str, audit: Audit, most: int) -> int:
-        """Return the number of replacements that a node takes, up to ``most``."""
-        if node in self.repelled or audit.obstacles.of(self.pod_class, node):
-            return 0
-        return audit.obstacles.takes(self.pod_class, node, most=most)
-
-    def loses_room(self, pod: PodRecord, audit: Audit) -> bool:
-        """Tell whether no replacement could use the room that a pod leaves on its node."""
-        obstacle = audit.obstacles.of(pod.pod_class, pod.node)
-        return pod.node in self.repelled or (obstacle is not None and obstacle.cause is not ObstacleKind.FULL)
-
-
-def _replacement(pod_class: PodClass, audit: Audit) -> _Replacement:
-    """Return the replacement of pods of ``pod_class``; pods with required terms of their own may repel each other."""
-    repelled = audit.affinity.refusals(pod_class)
-    nodes = frozenset[str]() if repelled is None or own_terms(pod_class) else frozenset(repelled)
-    return _Replacement(audit.obstacles.kind(pod_class), nodes, repelled is not None)
-
-
 def _game(
-    replacement: _Replacement, pods: Iterable[PodRecord], spread: Spread, audit: Audit
+    replacement: Replacement, pods: Iterable[PodRecord], spread: Spread, audit: Audit
 ) -> tuple[EvictionGame, Mapping[str, Sequence[PodRecord]]]:
     """Return the domains of a constraint for replacements, and the pods that may be evicted from each."""
     candidates = _candidates(replacement, pods, spread, audit)
@@ -212,7 +177,7 @@ def _other_target(row: EvaluatedConstraint, audit: Audit) -> str:
 
 
 def _candidates(
-    replacement: _Replacement, pods: Iterable[PodRecord], spread: Spread, audit: Audit
+    replacement: Replacement, pods: Iterable[PodRecord], spread: Spread, audit: Audit
 ) -> dict[str, Sequence[PodRecord]]:
     """Return the pods that an owner would replace, by domain: first pods whose room is lost, then by name.
 
@@ -239,7 +204,7 @@ def _chosen_by_name(candidates: Mapping[str, Sequence[PodRecord]], numbers: Mapp
     return tuple(sorted(_chosen(candidates, numbers), key=lambda pod: pod.name))
 
 
-def _capacity(replacement: _Replacement, spread: Spread, audit: Audit) -> dict[str, int]:
+def _capacity(replacement: Replacement, spread: Spread, audit: Audit) -> dict[str, int]:
     """Return the replacements that the free nodes of each domain take, up to the number of counted pods."""
     capacity, enough = dict.fromkeys(spread.match_num, 0), spread.match_num.total
     for node, domain in spread.domains.value_of.items():
@@ -266,96 +231,9 @@ def _with_all_constraints(
     """
     order = fullest_first(game)
     spreads = [each for each in row.evaluations[0][0].spreads if each is not None and each.constraint.hard]
-    free = _FreeCells(row, spreads, spread.constraint.topology_key, len(order), audit)
+    free = FreeCells(row, spreads, spread.constraint.topology_key, len(order), audit)
     for size in range(1, len(order) + 1):
         numbers = dict(sorted(Counter(order[:size]).items()))
-        if _ends_within_max_skew(spreads, list(_chosen(candidates, numbers)), free):
+        if free.end_within_max_skew(list(_chosen(candidates, numbers))):
             return numbers
     return None
-
-
-def _ends_within_max_skew(spreads: Sequence[Spread], evicted: Sequence[PodRecord], free: _FreeCells) -> bool:
-    for pod in evicted:
-        spreads = place(spreads, [each.domains.value_of.get(pod.node) for each in spreads], -1)
-    left = free.left_by(evicted)
-    for _ in evicted:
-        worst = free.worst(spreads, left)
-        if worst is None:
-            return False
-        left[worst] -= 1
-        spreads = place(spreads, worst)
-    return not spreads[free.uneven].exceeds_max_skew
-
-
-class _FreeCells:
-    """The room for replacements on nodes with equal values of the topology keys; a node is asked when it matters.
-
-    Attributes:
-        uneven: The index of the constraint that is above maxSkew.
-    """
-
-    def __init__(
-        self, row: EvaluatedConstraint, spreads: Sequence[Spread], uneven_key: str, enough: int, audit: Audit
-    ) -> None:
-        """Take the nodes that have all keys; of more room than ``enough`` the rest is not asked."""
-        self._keys = [each.constraint.topology_key for each in spreads]
-        self.uneven = self._keys.index(uneven_key)
-        self._replacement = _replacement(row.evaluations[0][0].pod_class, audit)
-        self._most = len(row.pods)
-        self._enough = enough
-        self._audit = audit
-        self._nodes = audit.nodes.cells(self._keys)
-        self._cells = audit.nodes.cells_in_order(self._keys)
-        self._of_value: dict[str | None, list[Cell]] = {}
-        for cell in self._cells:
-            self._of_value.setdefault(cell[self.uneven], []).append(cell)
-        self._room: dict[Cell, int] = {}
-
-    def left_by(self, evicted: Iterable[PodRecord]) -> Counter[Cell]:
-        """Return the room that evicted pods leave to their replacements."""
-        by_name, replacement = self._audit.nodes.by_name, self._replacement
-        nodes = (by_name.get(pod.node) for pod in evicted if not replacement.loses_room(pod, self._audit))
-        return Counter(tuple(node.metadata.labels.get(key) for key in self._keys) for node in nodes if node is not None)
-
-    def worst(self, spreads: Sequence[Spread], left: Mapping[Cell, int]) -> Cell | None:
-        """Return where one more pod is worst for the uneven constraint: in the fullest domain that all allow.
-
-        ``left`` is further room, or less if negative. Of several cells it is the first one; None: there is none.
-        """
-        limits = [(each.match_num.occupied, each.most_allowed) for each in spreads]
-        occupied, limit = limits[self.uneven]
-        by_count: dict[int, list[str]] = {}
-        for domain, number in occupied.items():
-            if number <= limit and domain in self._of_value:
-                by_count.setdefault(number, []).append(domain)
-        for number in sorted(by_count, reverse=True):
-            firsts = (self._first(self._of_value[domain], limits, left) for domain in by_count[number])
-            cell = min(filter(None, firsts), key=str, default=None)
-            if cell is not None:
-                return cell
-        if limit < 0 or occupied.keys() >= self._of_value.keys():
-            return None
-        return self._first((cell for cell in self._cells if cell[self.uneven] not in occupied), limits, left)
-
-    def _first(
-        self, cells: Iterable[Cell], limits: Sequence[tuple[Mapping[str, int], int]], left: Mapping[Cell, int]
-    ) -> Cell | None:
-        """Return the first cell with room in domains that have no more pods than each limit."""
-        for cell in cells:
-            allowed = all(
-                occupied.get(value or "", 0) <= limit for value, (occupied, limit) in zip(cell, limits, strict=True)
-            )
-            if allowed and self._room_of(cell) + left.get(cell, 0) > 0:
-                return cell
-        return None
-
-    def _room_of(self, cell: Cell) -> int:
-        """Return the replacements that the nodes of a cell take."""
-        if cell not in self._room:
-            room = 0
-            for node in self._nodes[cell]:
-                if room >= self._enough:
-                    break
-                room += self._replacement.room(node.metadata.name, self._audit, self._most)
-            self._room[cell] = room
-        return self._room[cell]

@@ -28,7 +28,7 @@ from kubectl_spread.monitor.world import World
 from kubectl_spread.report import model
 from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules import engine
-from kubectl_spread.rules.engine import SelectedRules
+from kubectl_spread.rules.selection import SelectedRules
 
 _NO_CLUSTER: Final = model.Cluster(
     judged_as="", version_source="flag", gates={}, gates_source="flag", nodes="none", resource_versions={}

@@ -17,7 +17,7 @@ from kubectl_spread.monitor.current import CurrentReport
 from kubectl_spread.monitor.world import World
 from kubectl_spread.render import structured
 from kubectl_spread.rules import RULES
-from kubectl_spread.rules.engine import SelectedRules
+from kubectl_spread.rules.selection import SelectedRules
 from kubectl_spread.sources.apiserver.cluster import LiveCluster
 from kubectl_spread.sources.apiserver.resources import NODES
 from kubectl_spread.sources.apiserver.watch import WatchedCluster

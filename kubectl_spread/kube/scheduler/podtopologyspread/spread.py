@@ -158,7 +158,7 @@ class Spread(msgspec.Struct, frozen=True, eq=False, dict=True):
     @property
     def allows_all(self) -> bool:
         """Whether one more such pod may go to any eligible domain."""
-        return not self.constraint.hard or self.skew + self.self_match_num <= self.constraint.max_skew
+        return not self.constraint.hard or self.match_num.most <= self.most_allowed
 
 
 def count_pods(constraint: Constraint, domains: Domains, matching: Mapping[str, int], labels: Labels) -> Spread:
