@@ -154,7 +154,7 @@ def test_more_rows_are_drawn_on_demand(open_page: Open) -> None:
         expect(page.locator(f"{BLOCK} .cause > .more")).to_be_hidden()
         assert page.locator(f"{WORKLOAD} .constraint").count() == 0
         page.click(f"{WORKLOAD}:nth-child(3) > summary")
-        assert page.locator(f"{WORKLOAD} .constraint").count() == 2
+        expect(page.locator(f"{WORKLOAD} .constraint")).to_have_count(2)
 
 
 def test_fragments_lead_to_findings_workloads_and_rules(open_page: Open, large: Report) -> None:
