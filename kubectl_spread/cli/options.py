@@ -219,6 +219,44 @@ _NAMESPACES: Final = (
         about="Skip these namespaces; repeatable.",
     ),
 )
+_FIELD_SELECTOR: Final = text(
+    "--field-selector", metavar="SELECTOR", complete=values.fields, about="Check only pods with these fields."
+)
+_EVALUATION: Final = (
+    flag(
+        "--recreate",
+        about="Report pods that the API server would refuse if they were created again.",
+        group=EVALUATE,
+    ),
+    text(
+        "--from",
+        "from_version",
+        metavar="1.N",
+        complete=values.minors,
+        about="Evaluate as this Kubernetes minor, like --server-version.",
+        group=EVALUATE,
+    ),
+    text(
+        "--to",
+        "to_version",
+        metavar="1.N",
+        complete=values.minors,
+        about="Show what this Kubernetes minor would do differently, for example before an upgrade to it.",
+        group=EVALUATE,
+    ),
+    flag(
+        "--defaults",
+        about="Evaluate pods without constraints by the default constraints of kube-scheduler.",
+        group=EVALUATE,
+    ),
+    text(
+        "--scheduler-config",
+        metavar="FILE",
+        complete=values.files,
+        about="Evaluate by the profiles and default constraints in this configuration of kube-scheduler.",
+        group=EVALUATE,
+    ),
+)
 _SELECTOR: Final = text("-l", "--selector", metavar="SELECTOR", about="Check only pods with these labels.")
 _MERGE_SINCE: Final = text(
     "--merge-since",
@@ -253,39 +291,7 @@ reading: Final = _all(
     _CLUSTER_NAME,
     *_VERSION,
     _MERGE_SINCE,
-    flag(
-        "--recreate",
-        about="Report pods that the API server would refuse if they were created again.",
-        group=EVALUATE,
-    ),
-    text(
-        "--from",
-        "from_version",
-        metavar="1.N",
-        complete=values.minors,
-        about="Evaluate as this Kubernetes minor, like --server-version.",
-        group=EVALUATE,
-    ),
-    text(
-        "--to",
-        "to_version",
-        metavar="1.N",
-        complete=values.minors,
-        about="Show what this Kubernetes minor would do differently, for example before an upgrade to it.",
-        group=EVALUATE,
-    ),
-    flag(
-        "--defaults",
-        about="Evaluate pods without constraints by the default constraints of kube-scheduler.",
-        group=EVALUATE,
-    ),
-    text(
-        "--scheduler-config",
-        metavar="FILE",
-        complete=values.files,
-        about="Evaluate by the profiles and default constraints in this configuration of kube-scheduler.",
-        group=EVALUATE,
-    ),
+    *_EVALUATION,
     _MEMORY,
 )
 """Adds the flags that choose the input and the Kubernetes to evaluate it as."""
@@ -319,12 +325,22 @@ counting: Final = _all(
 scope: Final = _all(
     *_NAMESPACES,
     _SELECTOR,
-    text("--field-selector", metavar="SELECTOR", complete=values.fields, about="Check only pods with these fields."),
+    _FIELD_SELECTOR,
     *_CHECKS,
 )
 """Adds the flags that choose pods and rules."""
 
-following: Final = _all(*_NAMESPACES, _NAMESPACE, _SELECTOR, _CLUSTER_NAME, *_VERSION, _MERGE_SINCE, *_CHECKS)
+following: Final = _all(
+    *_NAMESPACES,
+    _NAMESPACE,
+    _SELECTOR,
+    _FIELD_SELECTOR,
+    _CLUSTER_NAME,
+    *_VERSION,
+    _MERGE_SINCE,
+    *_EVALUATION,
+    *_CHECKS,
+)
 """Adds the flags that choose the pods, the rules and the Kubernetes of a cluster that is followed."""
 
 

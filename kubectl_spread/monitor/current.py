@@ -23,6 +23,7 @@ from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeSets
 from kubectl_spread.monitor import groups
 from kubectl_spread.monitor.groups import CountingGroup
+from kubectl_spread.monitor.namespaces import NamespaceContent
 from kubectl_spread.monitor.retained import RetainedPod
 from kubectl_spread.monitor.world import World
 from kubectl_spread.report import model
@@ -161,7 +162,7 @@ class CurrentReport:
         stale = {namespace for namespace, content in world.namespaces.items() if content.stale}
         for namespace in stale:
             content = world.namespaces[namespace]
-            world.concerned |= content.assign(world.ownership)
+            world.concerned |= content.assign(world.ownership, world.defaults)
             if content.empty:
                 del world.namespaces[namespace]
                 self._beyond.pop(namespace, None)
@@ -210,7 +211,7 @@ class GroupSnapshot(Snapshot):
 
     def __init__(self, world: World, group: CountingGroup) -> None:
         """Take the pods and templates of the group's workloads."""
-        super().__init__(world.scope)
+        super().__init__(world.scope, schedulers=world.schedulers)
         self._world = world
         self._group = group
         self._counters: dict[tuple[PodClass, bool], Sequence[Counter[str]]] = {}
@@ -222,7 +223,7 @@ class GroupSnapshot(Snapshot):
             content = world.namespaces[workload.namespace]
             self.templates += content.templates_of(workload)
             for pod in content.pods_of(workload):
-                self._add_retained(pod)
+                self._add_retained(pod, content)
 
     def capacity(self) -> NodeCapacity:
         """Return the capacity that the nodes have left; each question is stored for the group."""
@@ -232,13 +233,15 @@ class GroupSnapshot(Snapshot):
         """Return the nodes of the world."""
         return self._world.node_sets(behaviour)
 
-    def _add_retained(self, pod: RetainedPod) -> None:
+    def _add_retained(self, pod: RetainedPod, content: NamespaceContent) -> None:
         record = pod.record
         if pod.bound:
             for counter in self._counters_of(record.pod_class, terminating=record.terminating):
                 counter[record.node] += 1
         if pod.evaluated:
-            self.pods.append(record)
+            pod_class = content.with_defaults(record.pod_class)
+            derived = pod_class is not record.pod_class
+            self.pods.append(msgspec.structs.replace(record, pod_class=pod_class) if derived else record)
 
     def _counters_of(self, pod_class: PodClass, *, terminating: bool) -> Sequence[Counter[str]]:
         key = (pod_class, terminating)

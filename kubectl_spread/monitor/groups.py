@@ -184,7 +184,7 @@ def _reaching(
 ) -> Iterator[tuple[Reach, Iterable[ObjectRef]]]:
     """Yield each reach with the workloads that have it."""
     for pod_class in content.classes:
-        for reach in reaches.of(pod_class):
+        for reach in reaches.of(content.with_defaults(pod_class)):
             yield reach, content.of_class(pod_class)
     own = frozenset((namespace,))
     for holder, template in content.templates.items():

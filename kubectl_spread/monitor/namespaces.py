@@ -11,6 +11,7 @@ from kubectl_spread.audit.snapshot.ownership import Ownership
 from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.audit.snapshot.templates import Template
 from kubectl_spread.kube.api.objects import ObjectRef
+from kubectl_spread.monitor.defaults import ClusterDefaults
 from kubectl_spread.monitor.retained import RetainedPod
 
 
@@ -30,6 +31,7 @@ class NamespaceContent:
         self.classes: dict[PodClass, dict[str, RetainedPod]] = {}
         self.templates: dict[ObjectRef, Template] = {}
         self.stale = True
+        self._derived: dict[PodClass, PodClass] = {}
         self._roots: dict[PodClass | ObjectRef, ObjectRef] = {}
         self._classes_of: dict[ObjectRef, list[PodClass]] = {}
         self._templates_of: dict[ObjectRef, list[Template]] = {}
@@ -70,9 +72,14 @@ class NamespaceContent:
         pod_class = pod.record.pod_class
         return pod.record.ref if pod_class.owner is None else self._roots.get(pod_class)
 
-    def assign(self, ownership: Ownership) -> set[ObjectRef]:
-        """Assign classes and templates to workloads; return the workloads to which something else belongs now."""
-        roots = self._roots
+    def assign(self, ownership: Ownership, defaults: ClusterDefaults) -> set[ObjectRef]:
+        """Assign classes and templates to workloads, and default constraints to classes.
+
+        Returns:
+            The workloads to which something else belongs now, or whose pods have other default constraints.
+        """
+        roots, derived = self._roots, self._derived
+        self._derived = {each: defaults.of(each) for each in self.classes} if defaults.enabled else {}
         self._roots, self._classes_of, self._templates_of = {}, {}, {}
         self.stale = False
         for pod_class in self.classes:
@@ -84,8 +91,15 @@ class NamespaceContent:
             chain = ownership.chain(template.namespace, template.owner)
             root = self._roots[holder] = chain[-1].ref if chain else template.workload
             self._templates_of.setdefault(root, []).append(template)
-        moved = roots.items() ^ self._roots.items()
-        return {root for _, root in moved}
+        moved = {root for _, root in roots.items() ^ self._roots.items()}
+        for pod_class, with_defaults in self._derived.items():
+            if derived.get(pod_class) is not with_defaults:
+                moved.update(self.of_class(pod_class))
+        return moved
+
+    def with_defaults(self, pod_class: PodClass) -> PodClass:
+        """Return a class with its default constraints, if it has any."""
+        return self._derived.get(pod_class, pod_class)
 
     def workloads(self) -> Iterator[ObjectRef]:
         """Yield the workloads, each at least once."""

@@ -7,7 +7,7 @@ their order, and a change that was applied before changes nothing.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Literal, TypeVar
 
 import msgspec
@@ -25,10 +25,12 @@ from kubectl_spread.kube.api.types import Node, NodeStatus
 from kubectl_spread.kube.api.workloads import WorkloadObject
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler import interpodaffinity
-from kubectl_spread.kube.scheduler.configuration import WITHOUT_DEFAULTS
+from kubectl_spread.kube.scheduler.configuration import WITHOUT_DEFAULTS, Profile
+from kubectl_spread.kube.scheduler.defaultconstraints import Service
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeSets
 from kubectl_spread.monitor.capacity import ClusterCapacity
 from kubectl_spread.monitor.claims import ClusterClaims
+from kubectl_spread.monitor.defaults import ClusterDefaults
 from kubectl_spread.monitor.groups import CountingGroup
 from kubectl_spread.monitor.mirror import ObjectName
 from kubectl_spread.monitor.namespaces import NamespaceContent
@@ -47,11 +49,13 @@ class World:
         ownership: The records of workloads.
         capacity: The resources of the nodes.
         claims: The claims and volumes.
+        schedulers: The known spread configurations of schedulers, by name.
+        defaults: The default constraints of pods without constraints of their own.
         concerned: The workloads whose evaluation may have changed since ``settle``.
         concerns_all: Whether every evaluation may have changed since ``settle``.
     """
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: Scope, schedulers: Mapping[str, Profile] = WITHOUT_DEFAULTS) -> None:
         """Start without objects."""
         self.scope = scope
         self.namespaces: dict[str, NamespaceContent] = {}
@@ -59,9 +63,11 @@ class World:
         self.ownership = Ownership()
         self.capacity = ClusterCapacity[CountingGroup]()
         self.claims = ClusterClaims[CountingGroup]()
+        self.schedulers = schedulers
+        self.defaults = ClusterDefaults(schedulers)
         self.concerned: set[ObjectRef] = set()
         self.concerns_all = True
-        self._reader = PodReader(scope, WITHOUT_DEFAULTS)
+        self._reader = PodReader(scope, schedulers)
         self._nodes: dict[str, Node] = {}
         self._nodes_changed = False
         self._node_sets: dict[Behaviour, NodeSets] = {}
@@ -182,6 +188,7 @@ class World:
         snapshot.add_workload(kind, workload)
         ref = ObjectRef(workload.metadata.namespace, kind, workload.metadata.name)
         record, content = snapshot.ownership.record(ref), self._content(ref.namespace)
+        content.stale |= self.defaults.put_owner(kind, workload)
         template = next(iter(snapshot.templates), None)
         before, template_before = self.ownership.record(ref), content.templates.get(ref)
         same_template = _content_of(template) == _content_of(template_before)
@@ -199,10 +206,21 @@ class World:
         """Remove a workload that no longer exists."""
         ref, content = ObjectRef(namespace, kind, name), self._content(namespace)
         if self.ownership.record(ref) is not None:
+            self.defaults.remove_owner(ref)
             self.concerned.update(self.ownership.owners(ref))
             self.ownership.remove(ref)
             self.concerned.update(self.ownership.owners(ref))
             self._replace_template(content, ref, None)
+
+    def put_service(self, service: Service) -> None:
+        """Store a Service in its present state."""
+        if self.defaults.put_service(service):
+            self._content(service.metadata.namespace).stale = True
+
+    def remove_service(self, namespace: str, name: str) -> None:
+        """Remove a Service that no longer exists."""
+        if self.defaults.remove_service(namespace, name):
+            self._content(namespace).stale = True
 
     def _replace_template(self, content: NamespaceContent, ref: ObjectRef, template: Template | None) -> None:
         content.stale = True
@@ -225,6 +243,7 @@ class World:
         if facts != self._last_facts:
             self._last_facts, self.concerns_all = facts, True
         self._reader.forget(self._retained)
+        self.defaults.keep_only(self._retained)
         self._selecting = {each: selects for each, selects in self._selecting.items() if each in self._retained}
 
 

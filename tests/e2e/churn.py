@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from http import HTTPStatus
 from random import Random
 from typing import Any, Final, Self
@@ -57,13 +58,13 @@ class Churn:
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def __enter__(self) -> Self:
-        """Create the first objects, and start to change them."""
+        """Create the first objects, unless an earlier churn of the cluster did, and start to change them."""
         for number in range(_NODES):
-            self._put_node(f"n{number}")
+            self._attempt(partial(self._put_node, f"n{number}"))
         for namespace in NAMESPACES:
-            self._create_namespace(namespace)
+            self._attempt(partial(self._create_namespace, namespace))
             for app in _APPS:
-                self._create_workload(namespace, app)
+                self._attempt(partial(self._create_workload, namespace, app))
         self._thread.start()
         return self
 
@@ -92,6 +93,7 @@ class Churn:
             (2, self._replace_node),
             (3, self._change_claim),
             (2, self._change_volume),
+            (3, self._change_service),
             (1, self._delete_namespace),
             (6, self._restore_namespace),
         )
@@ -152,6 +154,9 @@ class Churn:
         )
 
     def _constraints(self, app: str) -> list[Json]:
+        """Return one or two constraints, now and then none."""
+        if self._random.random() < 0.15:
+            return []
         keys = self._random.sample((ZONE, HOSTNAME), self._random.choice((1, 1, 2)))
         return [self._constraint(app, key) for key in keys]
 
@@ -284,6 +289,21 @@ class Churn:
     def _resize_node(self) -> None:
         number = self._random.choice(("5", "12", "500"))
         self._api.patch(f"/api/v1/nodes/{self._node_name()}/status", {"status": {"allocatable": {"pods": number}}})
+
+    def _change_service(self) -> None:
+        """Create a Service, change its selector, or delete it."""
+        namespace, name = self._namespace(), self._random.choice(_APPS)
+        path = f"/api/v1/namespaces/{namespace}/services/{name}"
+        selecting = self._random.choice(({"app": name, "rev": None}, {"app": name, "rev": "r1"}, None))
+        metadata = {"name": name, "namespace": namespace}
+        spec = {"selector": {"app": name}, "ports": [{"port": 80}]}
+        self._random.choice(
+            (
+                lambda: self._api.create({"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}),
+                lambda: self._api.patch(path, {"spec": {"selector": selecting}}),
+                lambda: self._api.request("DELETE", path),
+            )
+        )()
 
     def _change_claim(self) -> None:
         """Create a claim with its volume, or delete the claim."""

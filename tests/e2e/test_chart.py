@@ -99,6 +99,23 @@ def test_tls_is_the_same_in_both(tmp_path: Path) -> None:
         assert rendered[name] == component[name]
 
 
+def test_default_constraints_are_the_same_in_both(tmp_path: Path) -> None:
+    component = kustomized(overlay(tmp_path / "overlay", "default-constraints"))
+    rendered = without_labels_of_helm(chart("--set=defaultConstraints.enabled=true"))
+    for name in (f"Deployment/{NAME}", f"ClusterRole/{NAME}"):
+        assert rendered[name] == component[name]
+
+
+def test_the_configuration_of_the_scheduler_is_mounted() -> None:
+    (pod,) = pod_templates(chart("--set=defaultConstraints.enabled=true,defaultConstraints.configMapName=scheduler"))
+    (container,) = pod["spec"]["containers"]
+    (mount,), (volume,) = container["volumeMounts"], pod["spec"]["volumes"]
+    (argument,) = [each for each in container["args"] if "scheduler" in each]
+    assert argument == f"--scheduler-config={mount['mountPath']}/config.yaml"
+    assert (mount["name"], volume["configMap"]) == (volume["name"], {"name": "scheduler"})
+    assert "--defaults" not in container["args"]
+
+
 def test_clients_may_need_a_certificate_too() -> None:
     objects = chart(*TLS)
     (pod,) = pod_templates(objects)

@@ -84,7 +84,7 @@ def test_the_api_server_takes_what_the_chart_renders(cluster: ControlPlane, valu
     apply(cluster, chart(*(["-f", str(values)] if values else [])), "--dry-run=server")
 
 
-@pytest.mark.parametrize("component", ["service-monitor", "tls", "kube-rbac-proxy"])
+@pytest.mark.parametrize("component", ["default-constraints", "service-monitor", "tls", "kube-rbac-proxy"])
 def test_the_api_server_takes_the_base_with_a_component(cluster: ControlPlane, tmp_path: Path, component: str) -> None:
     cluster.kubectl("create", "namespace", NAME, check=False)
     apply(cluster, kustomized(overlay(tmp_path / "overlay", component)), "--dry-run=server")
@@ -129,16 +129,27 @@ def run_as_pod(cluster: ControlPlane, pod: Json, directory: Path) -> Iterator[Ru
         yield monitor
 
 
+def applied(cluster: ControlPlane, directory: Path, scratch: Path) -> Iterator[Installed]:
+    """Apply a kustomization, and run its pod; ``scratch`` gets the files of its service account."""
+    cluster.kubectl("apply", "-k", str(directory))
+    cluster.kubectl("rollout", "status", "-n", NAME, f"deploy/{NAME}", "--timeout=60s")
+    pod = pod_of(cluster, NAME)
+    roles = [kustomized(directory)[f"ClusterRole/{NAME}"]]
+    for monitor in run_as_pod(cluster, pod, scratch):
+        yield Installed(pod, roles, monitor)
+    cluster.kubectl("delete", "-k", str(directory))
+
+
 @pytest.fixture
 def base(cluster: ControlPlane, tmp_path: Path) -> Iterator[Installed]:
     """Apply the base, and run its pod."""
-    cluster.kubectl("apply", "-k", str(BASE))
-    cluster.kubectl("rollout", "status", "-n", NAME, f"deploy/{NAME}", "--timeout=60s")
-    pod = pod_of(cluster, NAME)
-    roles = [kustomized(BASE)[f"ClusterRole/{NAME}"]]
-    for monitor in run_as_pod(cluster, pod, tmp_path):
-        yield Installed(pod, roles, monitor)
-    cluster.kubectl("delete", "-k", str(BASE))
+    yield from applied(cluster, BASE, tmp_path)
+
+
+@pytest.fixture
+def defaults(cluster: ControlPlane, tmp_path: Path) -> Iterator[Installed]:
+    """Apply the base with default constraints, and run its pod."""
+    yield from applied(cluster, overlay(tmp_path / "overlay", "default-constraints"), tmp_path)
 
 
 @pytest.fixture
@@ -157,7 +168,7 @@ def release(cluster: ControlPlane, tmp_path: Path) -> Iterator[Installed]:
     assert removed.returncode == 0, removed.stderr
 
 
-@pytest.mark.parametrize("way", ["base", "release"])
+@pytest.mark.parametrize("way", ["base", "defaults", "release"])
 def test_the_roles_allow_each_request_and_nothing_else(
     request: pytest.FixtureRequest, cluster: ControlPlane, way: str
 ) -> None:

@@ -45,8 +45,12 @@ from tests.kubeconfigs import config
 pytestmark = pytest.mark.e2e
 
 COMPARISONS: Final = int(os.environ.get("KUBECTL_SPREAD_MONITOR_COMPARISONS", "250"))
+"""The states to compare, half of them without further flags and half with those that change what is read."""
 SEED: Final = int(os.environ.get("KUBECTL_SPREAD_MONITOR_FIRST_SEED", "1"))
 OPTIONS: Final = CheckOptions(all_namespaces=True)
+FLAGS: Final = CheckOptions(
+    all_namespaces=True, defaults=True, recreate=True, to_version="1.38", field_selector="spec.nodeName!="
+)
 RESTART_EVERY: Final = max(100, COMPARISONS // 20)
 """Comparisons between two restarts of the API server."""
 SILENCE: Final = 3.0
@@ -121,20 +125,20 @@ class Comparing(Monitor):
         if published is None or published.cluster.resource_versions == self._versions:
             return
         self._versions = published.cluster.resource_versions
-        compare(published, self.exact)
+        compare(published, self.exact, self._options)
         self.compared += 1
         if self.compared % 100 == 0:
             print(time.strftime("%X"), self.compared, "states compared", flush=True)
         if self.compared % RESTART_EVERY == 0:
             self.restarts.append(background(self.restart))
-        if self.compared >= COMPARISONS:
+        if self.compared >= COMPARISONS // 2:
             self.stop.set()
 
 
-def compare(published: Published, exact: ExactCluster) -> None:
+def compare(published: Published, exact: ExactCluster, options: CheckOptions) -> None:
     """Compare a state, and its metrics, with a fresh check at its versions."""
-    run = exact.check(published.cluster.resource_versions, OPTIONS)
-    fresh, report = run.report(OPTIONS), published.report()
+    run = exact.check(published.cluster.resource_versions, options)
+    fresh, report = run.report(options), published.report()
     fresh = msgspec.structs.replace(fresh, cluster=about(report.cluster, fresh.cluster))
     text = exposition.text(fresh, run.running_pods())
     served = b"".join(published.metrics.plain(openmetrics=True)).decode()
@@ -156,7 +160,10 @@ def compared(fresh: list[str], published: list[str]) -> list[str]:
     return [] if fresh == published else [*difflib.unified_diff(fresh, published, "fresh", "published", n=12)]
 
 
-def test_each_published_state_is_that_of_a_fresh_check(cluster: ControlPlane, impatient: None) -> None:
+@pytest.mark.parametrize("options", [OPTIONS, FLAGS], ids=["plain", "flags"])
+def test_each_published_state_is_that_of_a_fresh_check(
+    cluster: ControlPlane, impatient: None, options: CheckOptions
+) -> None:
     disorder = Disorder(SEED)
     with (
         Churn(cluster, SEED, pause=0.1) as churn,
@@ -164,7 +171,7 @@ def test_each_published_state_is_that_of_a_fresh_check(cluster: ControlPlane, im
         closing(ExactCluster.connect(ConnectionFlags(kubeconfig=str(cluster.kubeconfig), chunk_size=0))) as exact,
         closing(WatchedCluster.connect(ConnectionFlags(kubeconfig=str(kubeconfig), chunk_size=7))) as watched,
     ):
-        monitor = Comparing(OPTIONS, watched, Telemetry(), max_age=3600, say=print)
+        monitor = Comparing(options, watched, Telemetry(), max_age=3600, say=print)
         monitor.exact, monitor.restart, monitor.stop = exact, cluster.restart_apiserver, threading.Event()
         monitor.restarts = []
         # An error at the start would end the monitor.

@@ -6,7 +6,7 @@ import gc
 import gzip
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 import msgspec
@@ -15,16 +15,20 @@ import pytest
 from kubectl_spread.app.hints import unknown_nodes
 from kubectl_spread.audit.evaluation.evaluate import Audit, evaluate
 from kubectl_spread.audit.evaluation.volumes import Volumes
+from kubectl_spread.audit.merge.extra_checks import ExtraChecks
 from kubectl_spread.audit.merge.verdicts import ServerFacts
 from kubectl_spread.audit.snapshot.records import PodClass
-from kubectl_spread.audit.snapshot.scope import Scope
+from kubectl_spread.audit.snapshot.scope import FieldRequirement, Scope
 from kubectl_spread.audit.snapshot.templates import Template
 from kubectl_spread.diagnosis import volumes
 from kubectl_spread.diagnosis.gates import decide as decided_by_gates
 from kubectl_spread.diagnosis.running_pods import running_pods
 from kubectl_spread.kube.api import sparse
+from kubectl_spread.kube.api.types import TopologySpreadConstraint
 from kubectl_spread.kube.api.workloads import KINDS
 from kubectl_spread.kube.features import Behaviour, Gate, behaviour, gates
+from kubectl_spread.kube.scheduler.configuration import SYSTEM, WITHOUT_DEFAULTS, Profile
+from kubectl_spread.kube.scheduler.defaultconstraints import Service
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeSets
 from kubectl_spread.kube.scheduler.volumebinding import PersistentVolume, PersistentVolumeClaim
 from kubectl_spread.monitor.current import CurrentReport
@@ -38,6 +42,7 @@ from kubectl_spread.rules.engine import complete
 from kubectl_spread.rules.selection import SelectedRules, Selection
 from tests.audits import deployment, snapshot
 from tests.builders import (
+    HOSTNAME,
     ZONE,
     Json,
     affinity,
@@ -65,6 +70,29 @@ _SERVERS: Final = (
         ServerFacts(behaviour(minor, gates(minor, switched)), gates_known=True)
         for minor, switched in ((37, {}), (37, {str(Gate.SELECTOR_MERGE): False}), (38, {}), (33, {}), (31, {}))
     ),
+    *(
+        ServerFacts(behaviour(minor, gates(minor, {})), gates_known=True, extra_checks=checks)
+        for minor, checks in (
+            (37, ExtraChecks(recreate=True)),
+            (33, ExtraChecks(upgrade=behaviour(34, gates(34, {})))),
+            (33, ExtraChecks(recreate=True, upgrade=behaviour(38, gates(38, {})))),
+            (37, ExtraChecks(upgrade=behaviour(31, gates(31, {})))),
+        )
+    ),
+)
+_SCHEDULERS: Final[tuple[Mapping[str, Profile], ...]] = (
+    WITHOUT_DEFAULTS,
+    WITHOUT_DEFAULTS,
+    SYSTEM,
+    {
+        "default-scheduler": Profile(
+            defaults=(
+                TopologySpreadConstraint(max_skew=1, topology_key=ZONE, when_unsatisfiable="DoNotSchedule"),
+                TopologySpreadConstraint(max_skew=1, topology_key=HOSTNAME, when_unsatisfiable="ScheduleAnyway"),
+            ),
+            system_defaults=False,
+        )
+    },
 )
 _OTHER_SERVER: Final = 0.2
 _STORAGE: Final = ("PersistentVolumeClaim", "PersistentVolume")
@@ -76,6 +104,8 @@ _SCOPES: Final = (
     Scope(),
     Scope(namespace="default"),
     Scope(exclude_namespaces=frozenset({"other"})),
+    Scope(fields=(FieldRequirement("spec.nodeName", "", equal=False),)),
+    Scope(fields=(FieldRequirement("status.phase", "Pending", equal=True),)),
 )
 
 
@@ -106,16 +136,24 @@ class Monitor:
         return Printed(structured.json(self.current.report(CLUSTER)), sorted(body.decode().splitlines()))
 
 
-def fresh(objects: list[Json], scope: Scope, context: ServerFacts = CONTEXT) -> Printed:
+def fresh(
+    objects: list[Json],
+    scope: Scope,
+    context: ServerFacts = CONTEXT,
+    schedulers: Mapping[str, Profile] = WITHOUT_DEFAULTS,
+) -> Printed:
     """Return the report of a check that reads all objects."""
-    audit = audited(objects, scope, context)
+    audit = audited(objects, scope, context, schedulers)
     report = complete(audit, CLUSTER, SelectedRules(RULES, Selection()), audit.snapshot.skipped)
     return Printed(structured.json(report), sorted(exposition.text(report, running_pods(audit)).splitlines()))
 
 
-def audited(objects: list[Json], scope: Scope, context: ServerFacts) -> Audit:
+def audited(
+    objects: list[Json], scope: Scope, context: ServerFacts, schedulers: Mapping[str, Profile] = WITHOUT_DEFAULTS
+) -> Audit:
     """Return the audit of all objects, with claims and volumes only if answers depend on them, as in a check."""
-    read = snapshot(*(each for each in objects if each["kind"] not in _STORAGE), scope=scope, detailed=False)
+    others = (each for each in objects if each["kind"] not in _STORAGE)
+    read = snapshot(*others, scope=scope, schedulers=schedulers, detailed=False)
     audit = evaluate(read, context, nodes="none" if unknown_nodes(read) else "listed")
     if not volumes.decide(audit, explaining=False):
         return audit
@@ -127,21 +165,27 @@ def audited(objects: list[Json], scope: Scope, context: ServerFacts) -> Audit:
 def apply(world: World, before: dict[Key, Json], after: dict[Key, Json]) -> None:
     """Apply the difference of two states."""
     for key in before.keys() - after.keys():
-        kind, namespace, name = key
-        match kind:
-            case "Pod":
-                world.remove_pod(namespace, name)
-            case "Node":
-                world.remove_node(name)
-            case "PersistentVolumeClaim":
-                world.claims.remove_claim(namespace, name)
-            case "PersistentVolume":
-                world.claims.remove_volume(name)
-            case _:
-                world.remove_workload(kind, namespace, name)
+        remove(world, *key)
     for key, manifest in after.items():
         if before.get(key) is not manifest:
             put(world, manifest)
+
+
+def remove(world: World, kind: str, namespace: str, name: str) -> None:
+    """Remove an object."""
+    match kind:
+        case "Pod":
+            world.remove_pod(namespace, name)
+        case "Node":
+            world.remove_node(name)
+        case "PersistentVolumeClaim":
+            world.claims.remove_claim(namespace, name)
+        case "PersistentVolume":
+            world.claims.remove_volume(name)
+        case "Service":
+            world.remove_service(namespace, name)
+        case _:
+            world.remove_workload(kind, namespace, name)
 
 
 def put(world: World, manifest: Json) -> None:
@@ -155,20 +199,23 @@ def put(world: World, manifest: Json) -> None:
             world.claims.put_claim(decode(manifest, PersistentVolumeClaim))
         case "PersistentVolume":
             world.claims.put_volume(decode(manifest, PersistentVolume))
+        case "Service":
+            world.put_service(decode(manifest, Service))
         case kind:
-            world.put_workload(kind, decode(manifest, KINDS["apps", kind]))
+            group = manifest["apiVersion"].rpartition("/")[0]
+            world.put_workload(kind, decode(manifest, KINDS[group, kind]))
 
 
 def compare(monitor: Monitor, objects: dict[Key, Json], context: ServerFacts = CONTEXT) -> str:
     """Return the refreshed report, which is that of a fresh check, as are its metrics."""
     printed = monitor.printed()
-    assert printed == fresh([*objects.values()], monitor.world.scope, context)
+    assert printed == fresh([*objects.values()], monitor.world.scope, context, monitor.world.schedulers)
     return printed.json
 
 
-def in_turn(*changes: list[Json]) -> list[str]:
+def in_turn(*changes: list[Json], schedulers: Mapping[str, Profile] = WITHOUT_DEFAULTS) -> list[str]:
     """Return the report after each change, which adds objects or replaces those of the same name."""
-    world = World(Scope())
+    world = World(Scope(), schedulers)
     monitor = Monitor(world)
     before: dict[Key, Json] = {}
     reports = []
@@ -194,6 +241,15 @@ def test_pods_without_owner_are_siblings_although_no_selector_selects_them_now()
     before, after = in_turn([node_json("a1"), node_json("b1"), first, second], [relabelled])
     assert "SPR101" not in before
     assert "Its sibling still selects rev=r1" in after
+
+
+def test_default_constraints_follow_the_selector_of_the_owner() -> None:
+    pods = [pod_json(f"web-{node}", node=node, owner="ReplicaSet/web") for node in ("a1", "a1", "b1")]
+    owner = deployment("web", kind="ReplicaSet", owner="Deployment/web")
+    owners = [{**owner, "spec": {**owner["spec"], "selector": selector(labels)}} for labels in ({"app": "web"}, {})]
+    before, after = in_turn([node_json("a1"), node_json("b1"), owners[0], *pods], [owners[1]], schedulers=SYSTEM)
+    assert '"default": true' in before
+    assert '"default": true' not in after
 
 
 def test_templates_concern_each_other_where_a_controller_sets_the_label_that_is_selected() -> None:
@@ -307,17 +363,21 @@ def test_a_workload_that_is_gone_after_a_failure_has_no_metrics(name: str) -> No
 
 @pytest.mark.parametrize("seed", range(_FIRST, _FIRST + _SEEDS))
 def test_the_current_report_is_that_of_a_fresh_check(seed: int) -> None:
-    cluster = RandomCluster(seed, far=seed % 3 == 0)
-    scope = _SCOPES[seed % len(_SCOPES)]
-    world = World(scope)
+    schedulers = _SCHEDULERS[seed % len(_SCHEDULERS)]
+    unconstrained = 0.0 if schedulers is WITHOUT_DEFAULTS else 0.5
+    cluster = RandomCluster(seed, far=seed % 3 == 0, unconstrained=unconstrained)
+    scope = cluster.random.choice(_SCOPES)
+    world = World(scope, schedulers)
     monitor = Monitor(world)
     before: dict[Key, Json] = {}
     context = CONTEXT
     for _ in range(_BATCHES):
         apply(world, before, cluster.objects)
         compare(monitor, cluster.objects, context)
-        default = ServerFacts(behaviour(context.behaviour.minor, gates(context.behaviour.minor, {})), gates_known=False)
-        assert monitor.current.needs_gates == decided_by_gates(audited([*cluster.objects.values()], scope, default))
+        minor = context.behaviour.minor
+        default = msgspec.structs.replace(context, behaviour=behaviour(minor, gates(minor, {})), gates_known=False)
+        audit = audited([*cluster.objects.values()], scope, default, schedulers)
+        assert monitor.current.needs_gates == decided_by_gates(audit)
         before = dict(cluster.objects)
         if cluster.random.random() < _OTHER_SERVER:
             context = cluster.random.choice(_SERVERS)

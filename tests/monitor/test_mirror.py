@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from random import Random
 from typing import Any, Final
 
 import pytest
 
 from kubectl_spread.audit.snapshot.scope import Scope
-from kubectl_spread.kube.api import sparse
-from kubectl_spread.kube.api.workloads import KINDS
+from kubectl_spread.kube.scheduler.configuration import SYSTEM
 from kubectl_spread.monitor.current import CurrentReport
 from kubectl_spread.monitor.mirror import Mirror, ObjectName, StoredObjects
 from kubectl_spread.monitor.world import World
 from kubectl_spread.render import structured
 from kubectl_spread.rules import RULES
 from kubectl_spread.rules.selection import SelectedRules, Selection
-from tests.builders import Json, decode, decode_node, decode_pod
-from tests.monitor.test_current import CLUSTER, CONTEXT, fresh
+from tests.builders import Json
+from tests.monitor.test_current import CLUSTER, CONTEXT, fresh, put, remove
 from tests.monitor.worlds import Key, RandomCluster
 
-_KINDS: Final = ("Pod", "Node", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet")
-_ROUNDS: Final = 60
+_KINDS: Final = (
+    "Pod",
+    "Node",
+    "Service",
+    "Deployment",
+    "ReplicaSet",
+    "StatefulSet",
+    "DaemonSet",
+    "ReplicationController",
+)
+_ROUNDS: Final = 120
 _PAGE: Final = 3
 
 
@@ -31,7 +39,7 @@ class History:
 
     def __init__(self, seed: int) -> None:
         """Start with the first state."""
-        self.cluster = RandomCluster(seed, far=False)
+        self.cluster = RandomCluster(seed, far=False, unconstrained=0.3)
         self.states: list[dict[Key, Json]] = [{}]
         self.oldest = 0
         self.store()
@@ -117,29 +125,21 @@ def _name(manifest: Json) -> ObjectName:
 
 
 def _target(kind: str, world: World) -> StoredObjects[Json]:
-    match kind:
-        case "Pod":
-            return StoredObjects(
-                lambda manifest: world.put_pod(sparse.alone(decode_pod(manifest))),
-                lambda name: world.remove_pod(*name),
-                world.pod_names,
-            )
-        case "Node":
-            return StoredObjects(
-                lambda manifest: world.put_node(decode_node(manifest)),
-                lambda name: world.remove_node(name.name),
-                world.node_names,
-            )
+    names: dict[str, Callable[[], Iterable[ObjectName]]] = {
+        "Pod": world.pod_names,
+        "Node": world.node_names,
+        "Service": world.defaults.service_names,
+    }
     return StoredObjects(
-        lambda manifest: world.put_workload(kind, decode(manifest, KINDS["apps", kind])),
-        lambda name: world.remove_workload(kind, *name),
-        lambda: world.workload_names(kind),
+        lambda manifest: put(world, manifest),
+        lambda name: remove(world, kind, *name),
+        names.get(kind, lambda: world.workload_names(kind)),
     )
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_each_state_is_that_of_the_versions_that_the_mirrors_have(seed: int) -> None:
-    random, history, world = Random(seed), History(seed), World(Scope())
+    random, history, world = Random(seed), History(seed), World(Scope(), SYSTEM)
     current = CurrentReport(world, CONTEXT, SelectedRules(RULES, Selection()))
     followers = [Follower(kind, world, history, random) for kind in _KINDS]
     compared = 0
@@ -157,6 +157,6 @@ def test_each_state_is_that_of_the_versions_that_the_mirrors_have(seed: int) -> 
             ]
             objects = [manifest for state in states for manifest in state.values()]
             current.refresh()
-            assert structured.json(current.report(CLUSTER)) == fresh(objects, world.scope).json
+            assert structured.json(current.report(CLUSTER)) == fresh(objects, world.scope, schedulers=SYSTEM).json
             compared += 1
     assert compared

@@ -13,7 +13,11 @@ NAMESPACES: Final = ("default", "other", "third")
 _CLAIMS: Final = ("data", "shared")
 _CLAIM_NAMES: Final = (*_CLAIMS, *(f"data-w{workload}-{ordinal}" for workload in (1, 2) for ordinal in range(4)))
 _VOLUMES: Final = ("v1", "v2", "v3")
+_SERVICES: Final = ("s1", "s2", "s3")
 _AMOUNTS: Final = ("100m", "500m", "1", "2")
+_OWNERS: Final = ("ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController")
+_SELECTING: Final = ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet")
+_WORKLOADS: Final = ("Deployment", "ReplicaSet", *_OWNERS)
 Key = tuple[str, str, str]
 """Kind, namespace and name of an object."""
 
@@ -25,11 +29,18 @@ class RandomCluster:
         objects: The objects that exist, by kind, namespace and name.
     """
 
-    def __init__(self, seed: int, *, far: bool) -> None:
-        """Start with some objects; ``far`` adds affinity terms that name or select other namespaces."""
+    def __init__(self, seed: int, *, far: bool, unconstrained: float = 0.0) -> None:
+        """Start with some objects.
+
+        Args:
+            seed: Decides the objects and all changes.
+            far: Whether there are affinity terms that name or select other namespaces.
+            unconstrained: The part of the pods that has no spread constraints.
+        """
         self.random = Random(seed)
         self.generator = Generator(self.random, spoil=0.0, alike=self.random.random() < 0.6)
         self.far = far
+        self._unconstrained = unconstrained
         self.objects: dict[Key, Json] = {}
         self._number = 0
         self._templates: list[Json] = [self._pod_template() for _ in range(self.random.randint(2, 5))]
@@ -42,6 +53,8 @@ class RandomCluster:
         for namespace in NAMESPACES:
             for name in _CLAIM_NAMES:
                 self._put_claim(namespace, name)
+            for name in _SERVICES[:2]:
+                self._put_service(namespace, name)
         for _ in range(self.random.randint(3, 25)):
             self._add_pod()
 
@@ -64,7 +77,8 @@ class RandomCluster:
             (1, self._replace_template),
             (3, self._change_claim),
             (2, self._change_volume),
-            (1, self._remove_claim_or_volume),
+            (3, self._change_service),
+            (1, self._remove_related),
         )
         self.random.choices([change for _, change in changes], [weight for weight, _ in changes])[0]()
 
@@ -86,6 +100,8 @@ class RandomCluster:
     def _pod_template(self) -> Json:
         generator = self.generator
         spec = generator.placed_pod()["spec"]
+        if generator.chance(self._unconstrained):
+            spec.pop("topologySpreadConstraints", None)
         requests = {"cpu": self.random.choice(_AMOUNTS), "memory": self.random.choice(("64Mi", "1Gi"))}
         spec["containers"] = [{"name": "app", "resources": {"requests": requests} if generator.chance(0.7) else {}}]
         if generator.chance(0.4):
@@ -133,7 +149,7 @@ class RandomCluster:
             del self.objects["Node", "", node["metadata"]["name"]]
 
     def _add_workload(self) -> None:
-        kind = self.random.choice(("Deployment", "ReplicaSet", "ReplicaSet", "StatefulSet", "DaemonSet"))
+        kind = self.random.choice(_WORKLOADS)
         owner = self._any("Deployment") if kind == "ReplicaSet" else None
         namespace = self.random.choice(NAMESPACES) if owner is None else owner["metadata"]["namespace"]
         metadata: Json = {"name": self.random.choice(("w1", "w2", "w3", "w4")), "namespace": namespace}
@@ -150,7 +166,10 @@ class RandomCluster:
         spec = self._workload_spec(template)
         if kind == "StatefulSet" and self.generator.chance(0.5):
             spec["volumeClaimTemplates"] = [{"metadata": {"name": "data"}}]
-        self._put({"apiVersion": "apps/v1", "kind": kind, "metadata": metadata, "spec": spec})
+        version = "apps/v1"
+        if kind == "ReplicationController":
+            version, spec["selector"] = "v1", spec["selector"]["matchLabels"]
+        self._put({"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec})
 
     def _workload_spec(self, template: Json) -> Json:
         return {
@@ -160,7 +179,7 @@ class RandomCluster:
         }
 
     def _edit_workload(self) -> None:
-        workload = self._any("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet")
+        workload = self._any(*_SELECTING)
         if workload is None:
             return
         template = workload["spec"]["template"] if self.generator.chance(0.5) else self.random.choice(self._templates)
@@ -170,7 +189,7 @@ class RandomCluster:
         self._put({**workload, "metadata": metadata, "spec": {**workload["spec"], **self._workload_spec(template)}})
 
     def _remove_workload(self) -> None:
-        workload = self._any("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet")
+        workload = self._any(*_WORKLOADS)
         if workload is not None:
             self._remove(workload)
 
@@ -182,7 +201,7 @@ class RandomCluster:
         self._templates[self.random.randrange(len(self._templates))] = self._pod_template()
 
     def _add_pod(self) -> None:
-        owner = self._any("ReplicaSet", "StatefulSet", "DaemonSet") if self.generator.chance(0.8) else None
+        owner = self._any(*_OWNERS) if self.generator.chance(0.8) else None
         in_set = owner is not None and owner["kind"] == "StatefulSet"
         name = f"{owner['metadata']['name']}-{self.random.randint(0, 4)}" if owner and in_set else self._name("p")
         self._put(self._pod(name, owner))
@@ -270,8 +289,19 @@ class RandomCluster:
             volume["spec"]["nodeAffinity"] = {"required": terms}
         self._put({**volume, "metadata": {"name": name, "labels": labels}})
 
-    def _remove_claim_or_volume(self) -> None:
-        removed = self._any("PersistentVolumeClaim", "PersistentVolume")
+    def _change_service(self) -> None:
+        """Add a Service, or change its selector."""
+        self._put_service(self.random.choice(NAMESPACES), self.random.choice(_SERVICES))
+
+    def _put_service(self, namespace: str, name: str) -> None:
+        template = self.random.choice(self._templates)["metadata"]["labels"]
+        selecting = self.random.choice((template, self.generator.few_labels(), {}))
+        metadata = {"name": name, "namespace": namespace}
+        self._put({"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": {"selector": selecting}})
+
+    def _remove_related(self) -> None:
+        """Remove a claim, a volume or a Service."""
+        removed = self._any("PersistentVolumeClaim", "PersistentVolume", "Service")
         if removed is not None:
             self._remove(removed)
 

@@ -13,10 +13,20 @@ from kubectl_spread.kube.api import sparse
 from kubectl_spread.kube.api.sparse import SparsePod
 from kubectl_spread.kube.api.types import Message, Node, Object
 from kubectl_spread.kube.api.workloads import WorkloadObject
+from kubectl_spread.kube.scheduler.defaultconstraints import Service
 from kubectl_spread.kube.scheduler.volumebinding import PersistentVolume, PersistentVolumeClaim
 from kubectl_spread.monitor.mirror import Mirror, ObjectName, StoredObjects
 from kubectl_spread.monitor.world import World
-from kubectl_spread.sources.apiserver.resources import CLAIMS, NODES, PODS, SPARSE_PODS, VOLUMES, WORKLOADS
+from kubectl_spread.sources.apiserver.resources import (
+    CLAIMS,
+    NODES,
+    PODS,
+    SERVICES,
+    SPARSE_PODS,
+    VOLUMES,
+    WORKLOADS,
+    Resource,
+)
 from kubectl_spread.sources.apiserver.watch import WatchedCluster
 from kubectl_spread.sources.apiserver.watch_events import BOOKMARK, DELETED, WatchEvent
 from kubectl_spread.sources.decode.page import Page
@@ -24,18 +34,28 @@ from kubectl_spread.sources.decode.page import Page
 T = TypeVar("T", bound=Message)
 
 
+def _same(read: Any) -> Any:
+    return read
+
+
+def _name_of(read: Object) -> ObjectName:
+    return ObjectName(read.metadata.namespace, read.metadata.name)
+
+
 class MirroredResource(NamedTuple, Generic[T]):
     """One resource, and the part of the world that has its objects.
 
     Attributes:
         target: Receives the objects.
-        name_of: Returns the name of a listed object.
-        of_event: Returns the object of an event as one of a list.
+        name_of: Returns the name of an object.
+        of_event: Returns the object of an event as one of those that the world takes.
+        of_list: Returns the object of a list as one of these.
     """
 
     target: StoredObjects[T]
-    name_of: Callable[[T], ObjectName]
-    of_event: Callable[[Any], T]
+    name_of: Callable[[Any], ObjectName] = _name_of
+    of_event: Callable[[Any], T] = _same
+    of_list: Callable[[Any], T] = _same
 
 
 class MirrorStore(Generic[T]):
@@ -76,7 +96,8 @@ class MirrorStore(Generic[T]):
     def add(self, page: Page[T]) -> None:
         """Take a page."""
         with self._lock:
-            self.mirror.add_page((self._resource.name_of(listed), listed) for listed in page)
+            objects = map(self._resource.of_list, page)
+            self.mirror.add_page((self._resource.name_of(listed), listed) for listed in objects)
             self._listed_version = page.resource_version
 
     def end(self) -> None:
@@ -117,6 +138,8 @@ def mirrored(
 ) -> Mapping[str, MirrorStore[Any]]:
     """Read pods, nodes, claims, volumes and workloads into a world, and keep it current from then on.
 
+    Pods are read completely if the scope selects fields. Services are read if there are default constraints.
+
     Returns:
         The store of each resource; that of the nodes holds its events.
 
@@ -125,7 +148,8 @@ def mirrored(
         SourceError: One of them cannot be read for another reason.
     """
     pods, nodes = MirrorStore(pods_of(world), lock), MirrorStore(nodes_of(world), lock, holds=True)
-    cluster.keep(SPARSE_PODS, pods.begin, namespace, watched=PODS, field_selector=UNFINISHED)
+    listed: Resource[Any] = PODS if world.scope.fields else SPARSE_PODS
+    cluster.keep(listed, pods.begin, namespace, watched=PODS, field_selector=UNFINISHED)
     cluster.keep(NODES, nodes.begin)
     claims, volumes = MirrorStore(claims_of(world), lock), MirrorStore(volumes_of(world), lock)
     cluster.keep(CLAIMS, claims.begin, namespace)
@@ -136,6 +160,9 @@ def mirrored(
         CLAIMS.plural: claims,
         VOLUMES.plural: volumes,
     }
+    if world.defaults.enabled:
+        services = stores[SERVICES.plural] = MirrorStore(services_of(world), lock)
+        cluster.keep(SERVICES, services.begin, namespace)
     for resource in WORKLOADS:
         store = stores[resource.plural] = MirrorStore(workloads_of(world, resource.kind), lock)
         cluster.keep(resource, store.begin, namespace)
@@ -145,13 +172,16 @@ def mirrored(
 def pods_of(world: World) -> MirroredResource[SparsePod]:
     """Return the pods of a world."""
     target = StoredObjects(world.put_pod, lambda name: world.remove_pod(*name), world.pod_names)
-    return MirroredResource(target, lambda pod: ObjectName(pod.like.metadata.namespace, pod.name), sparse.alone)
+    of_list = sparse.alone if world.scope.fields else _same
+    return MirroredResource(
+        target, lambda pod: ObjectName(pod.like.metadata.namespace, pod.name), sparse.alone, of_list
+    )
 
 
 def nodes_of(world: World) -> MirroredResource[Node]:
     """Return the nodes of a world."""
     target = StoredObjects(world.put_node, lambda name: world.remove_node(name.name), world.node_names)
-    return MirroredResource(target, _name_of, _same)
+    return MirroredResource(target)
 
 
 def claims_of(world: World) -> MirroredResource[PersistentVolumeClaim]:
@@ -162,7 +192,7 @@ def claims_of(world: World) -> MirroredResource[PersistentVolumeClaim]:
         lambda name: claims.remove_claim(*name),
         lambda: itertools.starmap(ObjectName, claims.claim_names()),
     )
-    return MirroredResource(target, _name_of, _same)
+    return MirroredResource(target)
 
 
 def volumes_of(world: World) -> MirroredResource[PersistentVolume]:
@@ -173,7 +203,13 @@ def volumes_of(world: World) -> MirroredResource[PersistentVolume]:
         lambda name: claims.remove_volume(name.name),
         lambda: (ObjectName("", name) for name in claims.volume_names()),
     )
-    return MirroredResource(target, _name_of, _same)
+    return MirroredResource(target)
+
+
+def services_of(world: World) -> MirroredResource[Service]:
+    """Return the Services of a world."""
+    target = StoredObjects(world.put_service, lambda name: world.remove_service(*name), world.defaults.service_names)
+    return MirroredResource(target)
 
 
 def workloads_of(world: World, kind: str) -> MirroredResource[WorkloadObject]:
@@ -183,12 +219,4 @@ def workloads_of(world: World, kind: str) -> MirroredResource[WorkloadObject]:
         lambda name: world.remove_workload(kind, *name),
         lambda: world.workload_names(kind),
     )
-    return MirroredResource(target, _name_of, _same)
-
-
-def _same(changed: Any) -> Any:
-    return changed
-
-
-def _name_of(listed: Object) -> ObjectName:
-    return ObjectName(listed.metadata.namespace, listed.metadata.name)
+    return MirroredResource(target)

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
+from kubectl_spread.app import schedulers
 from kubectl_spread.app.checkrun import ClusterIdentity, Nodes, cluster_header
 from kubectl_spread.app.monitoring.answers import Answers
 from kubectl_spread.app.monitoring.mirrored import MirrorStore, mirrored
@@ -108,6 +109,7 @@ class Monitor:
 
         Raises:
             UsageError: An option is not valid.
+            CombinedError: The scheduler's configuration has errors.
         """
         self._options = options
         self._selected = SelectedRules(RULES, options.selection)
@@ -119,7 +121,7 @@ class Monitor:
         self._max_age = max_age
         self._say = say
         self._scope = options.scope(cluster.namespace)
-        self._world = World(self._scope)
+        self._world = World(self._scope, schedulers.profiles(options))
         self._lock = threading.Lock()
         self._exposition = Exposition()
         self._stores: Mapping[str, MirrorStore[Any]] = {}
@@ -243,7 +245,9 @@ class Monitor:
         """Tell whether an answer may depend on feature gates that the version does not decide."""
         if self._options.minor is not None:
             return False
-        return gates.decide_counts(self._target_version().minor) or self._current.needs_gates
+        target_version = self._target_version()
+        decide_counts = gates.decide_counts(target_version.minor)
+        return target_version.upgrade is not None or decide_counts or self._current.needs_gates
 
     def _look(self, *, wants_gates: bool) -> _Server:
         """Read what was not read since the connection was lost."""

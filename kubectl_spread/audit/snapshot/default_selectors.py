@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from kubectl_spread.audit.snapshot.records import PodClass
@@ -24,20 +25,32 @@ class DefaultSelectors:
         """Start empty; ``enabled`` tells whether selectors are deduced."""
         self.enabled = enabled
         self.services = 0
-        self._services: dict[str, list[Labels]] = {}
+        self._services: dict[str, Sequence[Labels]] = {}
         self._owners: dict[ObjectRef, LabelSelector] = {}
 
     def add_service(self, service: Service) -> None:
         """Store the selector of a Service; without one it selects nothing."""
         self.services += 1
         if self.enabled and service.spec.selector:
-            self._services.setdefault(service.metadata.namespace, []).append(service.spec.selector)
+            namespace = service.metadata.namespace
+            self._services[namespace] = (*self._services.get(namespace, ()), service.spec.selector)
 
-    def add_owner(self, kind: str, workload: WorkloadObject) -> None:
-        """Store the selector of a workload, if its kind counts."""
-        if self.enabled and kind in API_VERSIONS:
-            ref = ObjectRef(workload.metadata.namespace, kind, workload.metadata.name)
-            self._owners[ref] = workload.selector or LabelSelector()
+    def set_services(self, namespace: str, selectors: Sequence[Labels]) -> None:
+        """Store the selectors of all Services of a namespace instead of those before."""
+        self._services[namespace] = [selector for selector in selectors if selector]
+
+    def add_owner(self, kind: str, workload: WorkloadObject) -> bool:
+        """Store the selector of a workload, if its kind counts; tell whether it is another one than before."""
+        if not self.enabled or kind not in API_VERSIONS:
+            return False
+        ref = ObjectRef(workload.metadata.namespace, kind, workload.metadata.name)
+        before, selector = self._owners.get(ref), workload.selector or LabelSelector()
+        self._owners[ref] = selector
+        return selector != before
+
+    def remove_owner(self, ref: ObjectRef) -> None:
+        """Remove the selector of a workload, if it is stored."""
+        self._owners.pop(ref, None)
 
     def knows(self, pod_class: PodClass) -> bool:
         """Tell whether the selector of the pods' owner was read, or no owner counts."""

@@ -78,7 +78,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{/* What is read in namespaces. */}}
 {{- define "monitor.namespacedRules" -}}
 - apiGroups: [""]
-  resources: [persistentvolumeclaims, pods, replicationcontrollers]
+  resources: [persistentvolumeclaims, pods, replicationcontrollers{{ if .Values.defaultConstraints.enabled }}, services{{ end }}]
   verbs: [list, watch]
 - apiGroups: [apps]
   resources: [daemonsets, deployments, replicasets, statefulsets]
@@ -86,6 +86,11 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 - apiGroups: [batch]
   resources: [cronjobs, jobs]
   verbs: [list, watch]
+{{- end -}}
+
+{{/* The name of the ConfigMap with the configuration of kube-scheduler, if it is needed. */}}
+{{- define "monitor.schedulerConfig" -}}
+{{- with .Values.defaultConstraints }}{{ if .enabled }}{{ .configMapName }}{{ end }}{{ end -}}
 {{- end -}}
 
 {{/* What is read of the cluster. */}}
