@@ -71,11 +71,27 @@ def test_a_port_in_use_is_an_error(option: str) -> None:
         assert monitor(option, address) == (2, "", output)
 
 
-@pytest.mark.parametrize("option", ["--filename", "--field-selector", "--output", "--watch", "--fail-on", "--defaults"])
+@pytest.mark.parametrize("option", ["--filename", "--output", "--watch", "--fail-on", "--baseline"])
 def test_options_of_a_single_report_are_unknown(option: str) -> None:
     status, _, stderr = monitor(option, "x")
     assert status == 2
     assert stderr.startswith(f'error: unknown option "{option}"')
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--field-selector", "x"), 'invalid field selector: "x"'),
+        (("--field-selector", "spec.priority=1"), 'field label not supported: "spec.priority"'),
+        (("--to", "1.99"), "--to: Kubernetes 1.99 is not known"),
+        (("--scheduler-config", "missing.yaml"), "error reading missing.yaml: no such file or directory"),
+        (("--defaults", "--scheduler-config", "x"), "--defaults and --scheduler-config name two schedulers"),
+    ],
+)
+def test_wrong_scopes_and_schedulers_are_errors(options: tuple[str, ...], message: str) -> None:
+    status, _, stderr = monitor(*options)
+    assert status == 2
+    assert stderr.startswith(f"error: {message}")
 
 
 def test_rules_that_do_not_exist_are_an_error() -> None:

@@ -7,7 +7,7 @@ answers for all of them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from kubectl_spread.kube.api.labels import Labels
@@ -26,10 +26,15 @@ def bitmap(numbers: Iterable[int], size: int) -> int:
     return int.from_bytes(content, "little")
 
 
+def ascending(bits: int) -> Iterator[int]:
+    """Yield the numbers in a bitmap, ascending; each is found when it is asked for."""
+    content = bits.to_bytes(bits.bit_length() // 8 + 1, "little")
+    return (8 * byte.start() + bit for byte in _NOT_ZERO.finditer(content) for bit in _BITS[content[byte.start()]])
+
+
 def numbers(bits: int) -> tuple[int, ...]:
     """Return the numbers in a bitmap, ascending."""
-    content = bits.to_bytes(bits.bit_length() // 8 + 1, "little")
-    return tuple(8 * byte.start() + bit for byte in _NOT_ZERO.finditer(content) for bit in _BITS[content[byte.start()]])
+    return tuple(ascending(bits))
 
 
 class LabelIndex:

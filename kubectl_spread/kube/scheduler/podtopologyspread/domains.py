@@ -251,7 +251,7 @@ class NodeSets:
         )
 
     def _values_of(self, key: str, nodes: int) -> dict[str, str]:
-        metadatas = (self.nodes[number].metadata for number in labelindex.numbers(nodes))
+        metadatas = (self.nodes[number].metadata for number in labelindex.ascending(nodes))
         return {metadata.name: metadata.labels[key] for metadata in metadatas}
 
     def labels_of(self, name: str) -> Labels:

@@ -55,6 +55,6 @@ def count_answers(spreads: Iterable[Spread], nodes: NodeSets) -> Counter[FilterA
 
 
 def feasible_nodes(spreads: Iterable[Spread], nodes: NodeSets) -> Iterator[Node]:
-    """Yield the nodes that pass all of the pod's hard constraints, by name."""
+    """Yield the nodes that pass all of the pod's hard constraints, by name; most callers need only the first ones."""
     feasible = filter_nodes(spreads, nodes)[FilterAnswer.FEASIBLE]
-    return (nodes.nodes[number] for number in labelindex.numbers(feasible))
+    return (nodes.nodes[number] for number in labelindex.ascending(feasible))
