@@ -445,6 +445,18 @@ def _jobs_keys(size: int) -> Iterator[Object]:
             yield growth_pod(2 * number + replica, labels=labels, constraints=[merged], owner=owner)
 
 
+def _services(size: int) -> Iterator[Object]:
+    """Run workloads without constraints, each with a Service of its own."""
+    yield from _nodes(_ZONES)
+    for number in range(size):
+        labels = {"app": f"app-{number}"}
+        metadata = {"name": f"service-{number}", "namespace": "default"}
+        yield {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": {"selector": labels}}
+        owner = _workload(number)
+        yield owner
+        yield growth_pod(number, labels=labels, nodes=_ZONES, owner=owner)
+
+
 def _revisions(size: int) -> Iterator[Object]:
     """Run one pod of each revision of a Deployment."""
     yield from _nodes()
@@ -504,12 +516,14 @@ class Shape:
         objects: Returns the objects of the input.
         sizes: The smaller and the larger size.
         baseline: Whether ``--baseline`` has the findings of the same input.
+        flags: Further flags.
     """
 
     summary: str
     objects: Callable[[int], Iterable[Object]]
     sizes: tuple[int, int]
     baseline: bool = False
+    flags: tuple[str, ...] = ()
 
 
 SHAPES: Final[Mapping[str, Shape]] = {
@@ -556,6 +570,9 @@ SHAPES: Final[Mapping[str, Shape]] = {
     "bare": Shape("N equal pods without owner", _bare, (2000, 8000)),
     "jobs": Shape("N Jobs that merge their name next to a shared label", _jobs, (500, 2000)),
     "job-keys": Shape("N Jobs with a key of their own next to a shared label", _jobs_keys, (500, 2000)),
+    "services": Shape(
+        "N workloads with default constraints and a Service each", _services, (1000, 4000), flags=("--defaults",)
+    ),
     "revisions": Shape("one Deployment with pods of N revisions", _revisions, (1000, 4000)),
     "owner-chain": Shape("N workloads, each the owner of the next", _owner_chain, (500, 2000)),
     "terminating": Shape("N pods, half of them terminating", _terminating, (2000, 8000)),
@@ -619,7 +636,7 @@ def _command(shape: Shape, size: int, directory: Path) -> list[str]:
     path = directory / f"{size}.json"
     items = list(shape.objects(size))
     path.write_bytes(msgspec.json.encode({"apiVersion": "v1", "kind": "List", "items": items}))
-    command = [_PLUGIN, "check", "-A", "--server-version", "1.37", "-o", "json", "-f", str(path)]
+    command = [_PLUGIN, "check", "-A", "--server-version", "1.37", "-o", "json", "-f", str(path), *shape.flags]
     if not shape.baseline:
         return command
     report = directory / f"{size}-report.json"

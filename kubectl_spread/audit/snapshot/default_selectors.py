@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from kubectl_spread.audit.snapshot.records import PodClass
@@ -18,6 +19,24 @@ API_VERSIONS: Final = {_CONTROLLER: "v1", "ReplicaSet": "apps/v1", "StatefulSet"
 """The kinds of owners whose selectors count, and the API version by which the scheduler knows each."""
 
 
+class ServiceSelectors:
+    """The selectors of the Services of one namespace; each is found by the rarest label that it selects."""
+
+    def __init__(self, selectors: Iterable[Labels]) -> None:
+        """Index selectors; an empty one selects nothing."""
+        distinct = {frozenset(selector.items()): selector for selector in selectors if selector}
+        frequency = Counter(label for labels in distinct for label in labels)
+        self._by_label: dict[tuple[str, str], list[Labels]] = {}
+        for selector in distinct.values():
+            rarest = min(selector.items(), key=lambda label: frequency[label])
+            self._by_label.setdefault(rarest, []).append(selector)
+
+    def selecting(self, labels: Labels) -> list[Labels]:
+        """Return the distinct selectors that select pods with these labels."""
+        candidates = (selector for label in labels.items() for selector in self._by_label.get(label, ()))
+        return [selector for selector in candidates if selector.items() <= labels.items()]
+
+
 class DefaultSelectors:
     """The selectors of Services and owners, stored only if default constraints need them."""
 
@@ -25,19 +44,21 @@ class DefaultSelectors:
         """Start empty; ``enabled`` tells whether selectors are deduced."""
         self.enabled = enabled
         self.services = 0
-        self._services: dict[str, Sequence[Labels]] = {}
+        self._services: dict[str, list[Labels]] = {}
+        self._indices: dict[str, ServiceSelectors] = {}
         self._owners: dict[ObjectRef, LabelSelector] = {}
 
     def add_service(self, service: Service) -> None:
         """Store the selector of a Service; without one it selects nothing."""
         self.services += 1
         if self.enabled and service.spec.selector:
-            namespace = service.metadata.namespace
-            self._services[namespace] = (*self._services.get(namespace, ()), service.spec.selector)
+            self._services.setdefault(service.metadata.namespace, []).append(service.spec.selector)
+            self._indices.pop(service.metadata.namespace, None)
 
     def set_services(self, namespace: str, selectors: Sequence[Labels]) -> None:
         """Store the selectors of all Services of a namespace instead of those before."""
-        self._services[namespace] = [selector for selector in selectors if selector]
+        self._services[namespace] = [*selectors]
+        self._indices.pop(namespace, None)
 
     def add_owner(self, kind: str, workload: WorkloadObject) -> bool:
         """Store the selector of a workload, if its kind counts; tell whether it is another one than before."""
@@ -58,11 +79,16 @@ class DefaultSelectors:
 
     def of(self, pod_class: PodClass) -> LabelSelector:
         """Return the selector that the scheduler deduces for a pod class; an owner that was not read adds nothing."""
-        services = self._services.get(pod_class.namespace, ())
+        services = self._services_of(pod_class.namespace).selecting(pod_class.labels)
         own = self._of_owner(pod_class)
         if own is not None and pod_class.owner is not None and pod_class.owner.kind == _CONTROLLER:
             return defaultconstraints.default_selector(pod_class.labels, services, controller=own.match_labels)
         return defaultconstraints.default_selector(pod_class.labels, services, owner=own)
+
+    def _services_of(self, namespace: str) -> ServiceSelectors:
+        if namespace not in self._indices:
+            self._indices[namespace] = ServiceSelectors(self._services.get(namespace, ()))
+        return self._indices[namespace]
 
     def _of_owner(self, pod_class: PodClass) -> LabelSelector | None:
         owner = pod_class.owner
