@@ -248,6 +248,36 @@ def test_only_clients_with_a_certificate_are_answered(tmp_path: Path) -> None:
         assert trusts(port, authority)
 
 
+def test_the_authority_of_clients_is_loaded_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Certificates of the former one are refused then."""
+    monkeypatch.setattr(server, "_LOOK", 0.05)
+    own, before, after = (Authority(tmp_path / name) for name in ("own", "before", "after"))
+    pair = own.server("monitor", [LOOPBACK])
+    trusted = tmp_path / "clients.crt"
+    trusted.write_bytes(before.certificate.read_bytes())
+
+    def client(authority: Authority) -> ssl.SSLContext:
+        context = ssl.create_default_context(cafile=str(own.certificate))
+        certificate = authority.client("client", "prometheus")
+        context.load_cert_chain(certificate.certificate, certificate.key)
+        return context
+
+    def answers(port: int, context: ssl.SSLContext) -> bool:
+        try:
+            return status_by(context, port) == 200
+        except (ssl.SSLError, ConnectionError):
+            return False
+
+    old, new = client(before), client(after)
+    with serving(TlsFiles(str(pair.certificate), str(pair.key), str(trusted))) as port:
+        assert (answers(port, old), answers(port, new)) == (True, False)
+        trusted.write_bytes(after.certificate.read_bytes())
+        deadline = time.monotonic() + PATIENCE
+        while not answers(port, new) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert (answers(port, old), answers(port, new)) == (False, True)
+
+
 @pytest.mark.parametrize("address", ["8080", "", "host", ":x", ":70000", "a:-1", ":٨"])
 def test_an_address_of_another_form_is_refused(address: str) -> None:
     with pytest.raises(UsageError, match=r"--listen: .* is not HOST:PORT or :PORT"):

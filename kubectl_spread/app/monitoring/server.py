@@ -51,8 +51,13 @@ class TlsFiles(msgspec.Struct, frozen=True):
 
     @property
     def changed_at(self) -> tuple[int, ...]:
-        """When the certificate and the key were written, in nanoseconds."""
-        return tuple(Path(name).stat().st_mtime_ns for name in (self.certificate, self.key))
+        """When each of the files was written, in nanoseconds."""
+        return tuple(Path(name).stat().st_mtime_ns for name in self.names)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the files."""
+        return tuple(filter(None, (self.certificate, self.key, self.client_authority)))
 
 
 class LimitedConnection(H11Protocol):
@@ -105,6 +110,31 @@ class Port(msgspec.Struct, frozen=True):
     tls: TlsFiles | None
 
 
+class _RenewedContext:
+    """The TLS context of a port, which follows its files: each connection begins with the content of that time."""
+
+    def __init__(self, files: TlsFiles) -> None:
+        """Load the files.
+
+        Raises:
+            SourceError: A certificate or key cannot be used.
+        """
+        self._files = files
+        self._latest = self.first = _context(files)
+        self._loaded_at: tuple[int, ...] = ()
+        self.first.sni_callback = self._choose
+
+    def _choose(self, connection: ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:
+        connection.context = self._latest
+
+    def look(self) -> None:
+        """Load the files again if they have changed; files that do not fit each other yet are tried again later."""
+        with suppress(OSError, SourceError):
+            if (changed_at := self._files.changed_at) != self._loaded_at:
+                self._latest = _context(self._files)
+                self._loaded_at = changed_at
+
+
 class Servers:
     """The servers of several ports, which run in one thread."""
 
@@ -115,7 +145,7 @@ class Servers:
             SourceError: A certificate or key cannot be used.
         """
         self._ports = ports
-        self._contexts: list[tuple[ssl.SSLContext, TlsFiles]] = []
+        self._contexts: list[_RenewedContext] = []
         self._servers = [uvicorn.Server(self._config(port)) for port in ports]
         self._ended = ended
         self._failure: BaseException | None = None
@@ -159,9 +189,9 @@ class Servers:
     def _config(self, port: Port) -> uvicorn.Config:
         tls: dict[str, Any] = {}
         if port.tls is not None:
-            context = _context(port.tls)
-            self._contexts.append((context, port.tls))
-            tls = {"ssl_certfile": port.tls.certificate, "ssl_context_factory": lambda *_: context}
+            renewed = _RenewedContext(port.tls)
+            self._contexts.append(renewed)
+            tls = {"ssl_certfile": port.tls.certificate, "ssl_context_factory": lambda *_: renewed.first}
         config = uvicorn.Config(
             port.pages,
             loop="asyncio",
@@ -180,17 +210,11 @@ class Servers:
         return config
 
     async def _renew(self) -> None:
-        """Load the certificates again whenever their files change; a pair that does not fit yet is tried again."""
-        loaded = {id(context): files.changed_at for context, files in self._contexts}
+        """Follow the files of the certificates."""
         while True:
             await asyncio.sleep(_LOOK)
-            for context, files in self._contexts:
-                # A context that has loaded only one of the two files answers nobody, so another one takes them first.
-                with suppress(OSError, SourceError):
-                    if (changed_at := files.changed_at) != loaded[id(context)]:
-                        _context(files)
-                        context.load_cert_chain(files.certificate, files.key)
-                        loaded[id(context)] = changed_at
+            for context in self._contexts:
+                context.look()
 
 
 def listen(option: str, address: str) -> socket.socket:
@@ -218,13 +242,15 @@ def listen(option: str, address: str) -> socket.socket:
 def _context(files: TlsFiles) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
+    # With a ticket, a client could go on without a certificate of the present authority.
+    context.num_tickets = 0
+    context.options |= ssl.OP_NO_TICKET
     try:
         context.load_cert_chain(files.certificate, files.key)
         if files.client_authority:
             context.load_verify_locations(files.client_authority)
             context.verify_mode = ssl.CERT_REQUIRED
     except (OSError, ssl.SSLError) as error:
-        names = ", ".join(filter(None, (files.certificate, files.key, files.client_authority)))
         reason = (error.strerror or str(error)).lower()
-        raise SourceError(f"the certificate cannot be used ({names}): {reason}") from None
+        raise SourceError(f"the certificate cannot be used ({', '.join(files.names)}): {reason}") from None
     return context

@@ -84,7 +84,7 @@ if TYPE_CHECKING:
     "--client-ca-file",
     metavar="FILE",
     complete=values.files,
-    about="Serve the report only to clients with a certificate of this authority.",
+    about="Serve the report only to clients with a certificate of this authority; the file is read again, too.",
     group=SERVE,
 )
 @options.connection
