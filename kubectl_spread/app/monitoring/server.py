@@ -242,7 +242,7 @@ def listen(option: str, address: str) -> socket.socket:
 def _context(files: TlsFiles) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    # With a ticket, a client could go on without a certificate of the present authority.
+    # With a ticket, a client could continue without a certificate of the present authority.
     context.num_tickets = 0
     context.options |= ssl.OP_NO_TICKET
     try:
