@@ -6,6 +6,7 @@ their order, and a change that was applied before changes nothing.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Literal, TypeVar
@@ -122,6 +123,10 @@ class World:
         """Return the names of the stored nodes."""
         return (ObjectName("", name) for name in self._nodes)
 
+    def service_names(self) -> Iterable[ObjectName]:
+        """Return the names of the stored Services."""
+        return itertools.starmap(ObjectName, self.defaults.selectors.service_names())
+
     def workload_names(self, kind: str) -> Iterable[ObjectName]:
         """Return the names of the stored workloads of a kind."""
         return (ObjectName(ref.namespace, ref.name) for ref in self.ownership.read if ref.kind == kind)
@@ -188,7 +193,7 @@ class World:
         snapshot.add_workload(kind, workload)
         ref = ObjectRef(workload.metadata.namespace, kind, workload.metadata.name)
         record, content = snapshot.ownership.record(ref), self._content(ref.namespace)
-        content.stale |= self.defaults.put_owner(kind, workload)
+        content.stale |= self.defaults.selectors.add_owner(kind, workload)
         template = next(iter(snapshot.templates), None)
         before, template_before = self.ownership.record(ref), content.templates.get(ref)
         same_template = _content_of(template) == _content_of(template_before)
@@ -206,7 +211,7 @@ class World:
         """Remove a workload that no longer exists."""
         ref, content = ObjectRef(namespace, kind, name), self._content(namespace)
         if self.ownership.record(ref) is not None:
-            self.defaults.remove_owner(ref)
+            self.defaults.selectors.remove_owner(ref)
             self.concerned.update(self.ownership.owners(ref))
             self.ownership.remove(ref)
             self.concerned.update(self.ownership.owners(ref))
@@ -214,12 +219,12 @@ class World:
 
     def put_service(self, service: Service) -> None:
         """Store a Service in its present state."""
-        if self.defaults.put_service(service):
+        if self.defaults.selectors.put_service(service):
             self._content(service.metadata.namespace).stale = True
 
     def remove_service(self, namespace: str, name: str) -> None:
         """Remove a Service that no longer exists."""
-        if self.defaults.remove_service(namespace, name):
+        if self.defaults.selectors.remove_service(namespace, name):
             self._content(namespace).stale = True
 
     def _replace_template(self, content: NamespaceContent, ref: ObjectRef, template: Template | None) -> None:

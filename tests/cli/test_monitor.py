@@ -94,6 +94,14 @@ def test_wrong_scopes_and_schedulers_are_errors(options: tuple[str, ...], messag
     assert stderr.startswith(f"error: {message}")
 
 
+def test_gates_are_refused_once_the_version_is_known() -> None:
+    """Kubernetes 1.30 has this gate, and the newest does not."""
+    gates = ("--feature-gates", "NodeInclusionPolicyInPodTopologySpread=false")
+    assert monitor(*gates)[2].endswith(REFUSED)
+    assert not monitor(*gates, "--server-version", "1.37")[2].endswith(REFUSED)
+    assert monitor("--feature-gates", "x")[2] == 'error: --feature-gates: "x" is not NAME=true or NAME=false\n'
+
+
 def test_rules_that_do_not_exist_are_an_error() -> None:
     status, _, stderr = monitor("--select", "SPR999")
     assert (status, stderr) == (2, 'error: no rule has the code or name "SPR999" (kubectl spread rules lists them)\n')

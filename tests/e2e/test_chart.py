@@ -126,10 +126,10 @@ def test_clients_may_need_a_certificate_too() -> None:
 
 def test_the_proxy_alone_reaches_the_report(tmp_path: Path) -> None:
     """Prometheus sends its token to the proxy, which listens at the port of the Service."""
-    objects = kustomized(overlay(tmp_path / "overlay", "service-monitor", "kube-rbac-proxy"))
+    objects = kustomized(overlay(tmp_path / "overlay", "service-monitor", "default-constraints", "kube-rbac-proxy"))
     (pod,) = pod_templates(objects)
     monitor, proxy = pod["spec"]["containers"]
-    assert "--listen=127.0.0.1:8080" in monitor["args"]
+    assert monitor["args"] == ["monitor", "-A", "--defaults", "--listen=127.0.0.1:8080"]
     assert [port["name"] for port in (*monitor["ports"], *proxy["ports"])] == ["telemetry", "http"]
     report, telemetry = objects[f"ServiceMonitor/{NAME}"]["spec"]["endpoints"]
     assert report["bearerTokenFile"].endswith("/token")
@@ -194,6 +194,8 @@ def test_names_of_long_namespaces_are_distinct() -> None:
         (["--set=rbac.useClusterRole=false"], "rbac.useClusterRole=false needs the list of namespaces to watch"),
         (["--set=namespaces={shop}", "--set=namespacesDenylist={web}"], "namespacesDenylist has no effect"),
         (["--set=replica=2"], "replica"),
+        (["--set=defaultConstraints.configMapName=scheduler"], "configMapName has no effect without"),
+        (["--set=defaultConstraints.enabled=true,defaultConstraints.configMapName=a: b"], "configMapName"),
     ],
 )
 def test_wrong_values_end_with_a_reason(flags: list[str], message: str) -> None:

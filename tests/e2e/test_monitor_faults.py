@@ -45,13 +45,12 @@ from tests.kubeconfigs import config
 pytestmark = pytest.mark.e2e
 
 COMPARISONS: Final = int(os.environ.get("KUBECTL_SPREAD_MONITOR_COMPARISONS", "250"))
-"""The states to compare, half of them without further flags and half with those that change what is read."""
+"""The states to compare, a third of them with each of the options."""
 SEED: Final = int(os.environ.get("KUBECTL_SPREAD_MONITOR_FIRST_SEED", "1"))
 OPTIONS: Final = CheckOptions(all_namespaces=True)
-FLAGS: Final = CheckOptions(
-    all_namespaces=True, defaults=True, recreate=True, to_version="1.38", field_selector="spec.nodeName!="
-)
-RESTART_EVERY: Final = max(100, COMPARISONS // 20)
+FURTHER: Final = CheckOptions(all_namespaces=True, defaults=True, recreate=True, to_version="1.38")
+FIELDS: Final = CheckOptions(all_namespaces=True, field_selector="spec.nodeName!=")
+RESTART_EVERY: Final = max(40, COMPARISONS // 60)
 """Comparisons between two restarts of the API server."""
 SILENCE: Final = 3.0
 """Seconds without a byte after which the monitor gives up a connection."""
@@ -131,7 +130,7 @@ class Comparing(Monitor):
             print(time.strftime("%X"), self.compared, "states compared", flush=True)
         if self.compared % RESTART_EVERY == 0:
             self.restarts.append(background(self.restart))
-        if self.compared >= COMPARISONS // 2:
+        if self.compared >= COMPARISONS // 3:
             self.stop.set()
 
 
@@ -139,6 +138,8 @@ def compare(published: Published, exact: ExactCluster, options: CheckOptions) ->
     """Compare a state, and its metrics, with a fresh check at its versions."""
     run = exact.check(published.cluster.resource_versions, options)
     fresh, report = run.report(options), published.report()
+    if options.to_version:
+        assert report.cluster.gates_source == fresh.cluster.gates_source == "metrics"
     fresh = msgspec.structs.replace(fresh, cluster=about(report.cluster, fresh.cluster))
     text = exposition.text(fresh, run.running_pods())
     served = b"".join(published.metrics.plain(openmetrics=True)).decode()
@@ -160,7 +161,7 @@ def compared(fresh: list[str], published: list[str]) -> list[str]:
     return [] if fresh == published else [*difflib.unified_diff(fresh, published, "fresh", "published", n=12)]
 
 
-@pytest.mark.parametrize("options", [OPTIONS, FLAGS], ids=["plain", "flags"])
+@pytest.mark.parametrize("options", [OPTIONS, FURTHER, FIELDS], ids=["plain", "further", "fields"])
 def test_each_published_state_is_that_of_a_fresh_check(
     cluster: ControlPlane, impatient: None, options: CheckOptions
 ) -> None:

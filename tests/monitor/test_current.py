@@ -303,20 +303,30 @@ def test_each_evaluation_gives_way_first() -> None:
     assert len(calls) == len(refreshed.evaluated) == 2
 
 
-def test_replaced_templates_and_classes_of_pods_are_forgotten() -> None:
-    world = World(Scope())
+@pytest.mark.parametrize(
+    ("schedulers", "constraints"), [(WITHOUT_DEFAULTS, [constraint()]), (SYSTEM, [])], ids=["own", "defaults"]
+)
+def test_replaced_templates_and_classes_of_pods_are_forgotten(
+    schedulers: Mapping[str, Profile], constraints: list[Json]
+) -> None:
+    world = World(Scope(), schedulers)
     monitor = Monitor(world)
     put(world, node_json("a1"))
+    put(
+        world,
+        {"kind": "Service", "metadata": {"name": "web", "namespace": "default"}, "spec": {"selector": {"app": "web"}}},
+    )
     for number in range(10):
         labels = {"app": "web", "revision": str(number)}
-        put(world, deployment("web", labels=labels, constraints=[constraint()]))
-        put(world, pod_json("p", node="a1", labels=labels, constraints=[constraint()], owner="Deployment/web"))
+        put(world, deployment("web", labels=labels, constraints=constraints))
+        put(world, pod_json("p", node="a1", labels=labels, constraints=constraints, owner="Deployment/web"))
         monitor.current.refresh()
     gc.collect()
     living = [each for each in gc.get_objects() if isinstance(each, Template | PodClass)]
     of_web = [each for each in living if each.labels.get("app") == "web" and "revision" in each.labels]
-    # The present ones, those of the evaluation before, and a class that is forgotten with the next one.
-    assert len(of_web) <= 5
+    # The present ones, those of the evaluation before, a class that is forgotten with the next one, and what defaults
+    # made of the three classes.
+    assert len(of_web) <= 8
 
 
 class Failing(World):

@@ -128,7 +128,7 @@ def _target(kind: str, world: World) -> StoredObjects[Json]:
     names: dict[str, Callable[[], Iterable[ObjectName]]] = {
         "Pod": world.pod_names,
         "Node": world.node_names,
-        "Service": world.defaults.service_names,
+        "Service": world.service_names,
     }
     return StoredObjects(
         lambda manifest: put(world, manifest),

@@ -278,6 +278,29 @@ def test_the_authority_of_clients_is_loaded_again(tmp_path: Path, monkeypatch: p
         assert (answers(port, old), answers(port, new)) == (False, True)
 
 
+def test_a_client_with_a_certificate_cannot_resume_a_session(tmp_path: Path) -> None:
+    """It could continue after its authority has been replaced, so that TLS 1.2 is refused too."""
+    authority = Authority(tmp_path)
+    pair, client = authority.server("monitor", [LOOPBACK]), authority.client("client", "prometheus")
+    context = ssl.create_default_context(cafile=str(authority.certificate))
+    context.load_cert_chain(client.certificate, client.key)
+    with serving(TlsFiles(str(pair.certificate), str(pair.key), str(authority.certificate))) as port:
+        with closing(context.wrap_socket(connect(port), server_hostname=LOOPBACK)) as first:
+            first.sendall(request("/hello"))
+            assert first.recv(1 << 10).startswith(b"HTTP/1.1 200")
+            assert first.session is None or not first.session.has_ticket
+            session = first.session
+        with closing(context.wrap_socket(connect(port), server_hostname=LOOPBACK, session=session)) as second:
+            assert not second.session_reused
+        context.maximum_version = ssl.TLSVersion.TLSv1_2
+        with pytest.raises((ssl.SSLError, ConnectionError)):
+            status_by(context, port)
+
+
+def connect(port: int) -> socket.socket:
+    return socket.create_connection((LOOPBACK, port), timeout=PATIENCE)
+
+
 @pytest.mark.parametrize("address", ["8080", "", "host", ":x", ":70000", "a:-1", ":٨"])
 def test_an_address_of_another_form_is_refused(address: str) -> None:
     with pytest.raises(UsageError, match=r"--listen: .* is not HOST:PORT or :PORT"):

@@ -208,7 +208,7 @@ def volumes_of(world: World) -> MirroredResource[PersistentVolume]:
 
 def services_of(world: World) -> MirroredResource[Service]:
     """Return the Services of a world."""
-    target = StoredObjects(world.put_service, lambda name: world.remove_service(*name), world.defaults.service_names)
+    target = StoredObjects(world.put_service, lambda name: world.remove_service(*name), world.service_names)
     return MirroredResource(target)
 
 

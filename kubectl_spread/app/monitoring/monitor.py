@@ -14,6 +14,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from kubectl_spread.app import schedulers
 from kubectl_spread.app.checkrun import ClusterIdentity, Nodes, cluster_header
@@ -113,8 +114,7 @@ class Monitor:
         """
         self._options = options
         self._selected = SelectedRules(RULES, options.selection)
-        # Options are refused before anything is sent.
-        target_for(options, None).facts(options)
+        _refuse(options)
         self._cluster = cluster
         self._telemetry = telemetry
         self.answers = Answers()
@@ -285,6 +285,16 @@ class Monitor:
             # The API server may be another one than before.
             self._looked_at = -math.inf
         self._lost = lost
+
+
+def _refuse(options: CheckOptions) -> None:
+    """Refuse options before anything is sent; which feature gates there are depends on the version of the server.
+
+    Raises:
+        UsageError: An option is not valid.
+    """
+    checked = options if options.minor is not None or not options.gate_overrides else replace(options, feature_gates="")
+    target_for(checked, None).facts(checked)
 
 
 def _collect(*, everything: bool = False) -> None:

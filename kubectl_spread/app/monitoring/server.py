@@ -242,14 +242,14 @@ def listen(option: str, address: str) -> socket.socket:
 def _context(files: TlsFiles) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    # With a ticket, a client could continue without a certificate of the present authority.
-    context.num_tickets = 0
-    context.options |= ssl.OP_NO_TICKET
     try:
         context.load_cert_chain(files.certificate, files.key)
         if files.client_authority:
             context.load_verify_locations(files.client_authority)
             context.verify_mode = ssl.CERT_REQUIRED
+            # A session that is resumed needs no certificate of the present authority. Python can prevent that only so.
+            context.minimum_version = ssl.TLSVersion.TLSv1_3
+            context.num_tickets = 0
     except (OSError, ssl.SSLError) as error:
         reason = (error.strerror or str(error)).lower()
         raise SourceError(f"the certificate cannot be used ({', '.join(files.names)}): {reason}") from None

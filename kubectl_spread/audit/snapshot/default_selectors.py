@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from kubectl_spread.audit.snapshot.records import PodClass
@@ -37,28 +37,56 @@ class ServiceSelectors:
         return [selector for selector in candidates if selector.items() <= labels.items()]
 
 
+_NO_SERVICES: Final = ServiceSelectors(())
+
+
 class DefaultSelectors:
-    """The selectors of Services and owners, stored only if default constraints need them."""
+    """The selectors of Services and owners, stored only if default constraints need them.
+
+    Attributes:
+        enabled: Whether selectors are deduced; without that nothing is stored.
+        services: The number of Services that were added.
+    """
 
     def __init__(self, *, enabled: bool) -> None:
-        """Start empty; ``enabled`` tells whether selectors are deduced."""
+        """Start empty."""
         self.enabled = enabled
         self.services = 0
-        self._services: dict[str, list[Labels]] = {}
+        self._services: dict[str, dict[str | int, Labels]] = {}
         self._indices: dict[str, ServiceSelectors] = {}
         self._owners: dict[ObjectRef, LabelSelector] = {}
 
     def add_service(self, service: Service) -> None:
-        """Store the selector of a Service; without one it selects nothing."""
+        """Store the selector of a Service; several may have one name, in manifests."""
         self.services += 1
-        if self.enabled and service.spec.selector:
-            self._services.setdefault(service.metadata.namespace, []).append(service.spec.selector)
-            self._indices.pop(service.metadata.namespace, None)
+        self._put(service, self.services)
 
-    def set_services(self, namespace: str, selectors: Sequence[Labels]) -> None:
-        """Store the selectors of all Services of a namespace instead of those before."""
-        self._services[namespace] = [*selectors]
+    def put_service(self, service: Service) -> bool:
+        """Store the selector of a Service instead of an earlier one of its name; tell whether it differs."""
+        return self._put(service, service.metadata.name)
+
+    def remove_service(self, namespace: str, name: str) -> bool:
+        """Remove the selector of a Service; tell whether it was there."""
+        selectors = self._services.get(namespace, {})
+        if selectors.pop(name, None) is None:
+            return False
         self._indices.pop(namespace, None)
+        if not selectors:
+            del self._services[namespace]
+        return True
+
+    def service_names(self) -> Iterator[tuple[str, str]]:
+        """Yield the namespace and the name of each Service that was put."""
+        for namespace, selectors in self._services.items():
+            yield from ((namespace, name) for name in selectors if isinstance(name, str))
+
+    def _put(self, service: Service, key: str | int) -> bool:
+        namespace, selector = service.metadata.namespace, service.spec.selector
+        if not self.enabled or self._services.get(namespace, {}).get(key) == selector:
+            return False
+        self._services.setdefault(namespace, {})[key] = selector
+        self._indices.pop(namespace, None)
+        return True
 
     def add_owner(self, kind: str, workload: WorkloadObject) -> bool:
         """Store the selector of a workload, if its kind counts; tell whether it is another one than before."""
@@ -86,8 +114,10 @@ class DefaultSelectors:
         return defaultconstraints.default_selector(pod_class.labels, services, owner=own)
 
     def _services_of(self, namespace: str) -> ServiceSelectors:
+        if namespace not in self._services:
+            return _NO_SERVICES
         if namespace not in self._indices:
-            self._indices[namespace] = ServiceSelectors(self._services.get(namespace, ()))
+            self._indices[namespace] = ServiceSelectors(self._services[namespace].values())
         return self._indices[namespace]
 
     def _of_owner(self, pod_class: PodClass) -> LabelSelector | None:

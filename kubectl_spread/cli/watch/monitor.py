@@ -77,14 +77,15 @@ if TYPE_CHECKING:
     "--tls-private-key-file",
     metavar="FILE",
     complete=values.files,
-    about="Use this key of --tls-cert-file.",
+    about="Use this key of --tls-cert-file; the file is read again when it changes.",
     group=SERVE,
 )
 @options.text(
     "--client-ca-file",
     metavar="FILE",
     complete=values.files,
-    about="Serve the report only to clients with a certificate of this authority; the file is read again, too.",
+    about="Serve the report only to clients with a certificate of this authority; the file is read again when it "
+    "changes.",
     group=SERVE,
 )
 @options.connection

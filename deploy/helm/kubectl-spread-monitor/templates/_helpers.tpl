@@ -90,7 +90,12 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 
 {{/* The name of the ConfigMap with the configuration of kube-scheduler, if it is needed. */}}
 {{- define "monitor.schedulerConfig" -}}
-{{- with .Values.defaultConstraints }}{{ if .enabled }}{{ .configMapName }}{{ end }}{{ end -}}
+{{- with .Values.defaultConstraints -}}
+{{- if and .configMapName (not .enabled) }}
+{{- fail "defaultConstraints.configMapName has no effect without defaultConstraints.enabled=true" }}
+{{- end }}
+{{- .configMapName | default "" -}}
+{{- end -}}
 {{- end -}}
 
 {{/* What is read of the cluster. */}}
