@@ -11,6 +11,7 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse
 
+from kubectl_spread.kube.features import PRE_RELEASES
 from tests.builders import Json, constraint, selector
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.fixtures import require_built
@@ -124,3 +125,10 @@ def test_a_resource_that_may_not_be_listed_is_an_error(cluster: ControlPlane, tm
         'Error from server (Forbidden): nodes is forbidden: User "blind" cannot list resource "nodes" in API group "" '
         "at the cluster scope"
     )
+
+
+def test_the_log_has_the_warnings_of_a_check(spread: Spread) -> None:
+    flags = ("-A", "--to", f"1.{min(PRE_RELEASES)}")
+    (warning,) = [line for line in spread("check", *flags).stderr.splitlines() if "pre-release" in line]
+    with monitoring(spread.environment, *flags) as running:
+        assert warning in running.printed.splitlines()

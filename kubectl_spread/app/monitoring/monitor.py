@@ -148,7 +148,10 @@ class Monitor:
             SourceError: Something cannot be read for another reason.
         """
         self._server = _Server(self._cluster.version(), None, gates_read=False, uid=self._cluster.uid())
-        facts = self._target_version().facts(self._options)
+        target_version = self._target_version()
+        for warning in target_version.warnings:
+            self._say(warning)
+        facts = target_version.facts(self._options)
         self._current = CurrentReport(self._world, facts, self._selected, self._options.kubectl_flags)
         self._stores = mirrored(self._cluster, self._world, self._lock, self._scope.namespace)
         for resource, store in self._stores.items():
@@ -293,8 +296,9 @@ def _refuse(options: CheckOptions) -> None:
     Raises:
         UsageError: An option is not valid.
     """
-    checked = options if options.minor is not None or not options.gate_overrides else replace(options, feature_gates="")
-    target_for(checked, None).facts(checked)
+    if options.gate_overrides and options.minor is None:
+        options = replace(options, feature_gates="")
+    target_for(options, None).facts(options)
 
 
 def _collect(*, everything: bool = False) -> None:
