@@ -21,7 +21,7 @@ class ClusterDefaults:
 
     def __init__(self, schedulers: Mapping[str, Profile]) -> None:
         """Start without objects; ``schedulers`` has the spread configuration of each scheduler, by name."""
-        self.selectors = DefaultSelectors(enabled=any(profile.defaults for profile in schedulers.values()))
+        self.selectors = DefaultSelectors(schedulers)
         self._derived: dict[PodClass, tuple[LabelSelector, PodClass]] = {}
 
     @property

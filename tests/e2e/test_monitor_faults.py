@@ -44,7 +44,7 @@ from tests.kubeconfigs import config
 
 pytestmark = pytest.mark.e2e
 
-COMPARISONS: Final = int(os.environ.get("KUBECTL_SPREAD_MONITOR_COMPARISONS", "250"))
+COMPARISONS: Final = int(os.environ.get("KUBECTL_SPREAD_MONITOR_COMPARISONS", "300"))
 """The states to compare, a third of them with each of the options."""
 SEED: Final = int(os.environ.get("KUBECTL_SPREAD_MONITOR_FIRST_SEED", "1"))
 OPTIONS: Final = CheckOptions(all_namespaces=True)

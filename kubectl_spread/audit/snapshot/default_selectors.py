@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from kubectl_spread.audit.snapshot.records import PodClass
@@ -12,6 +12,7 @@ from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import LabelSelector, OwnerReference
 from kubectl_spread.kube.api.workloads import WorkloadObject
 from kubectl_spread.kube.scheduler import defaultconstraints
+from kubectl_spread.kube.scheduler.configuration import Profile
 from kubectl_spread.kube.scheduler.defaultconstraints import Service
 
 _CONTROLLER: Final = "ReplicationController"
@@ -48,9 +49,9 @@ class DefaultSelectors:
         services: The number of Services that were added.
     """
 
-    def __init__(self, *, enabled: bool) -> None:
-        """Start empty."""
-        self.enabled = enabled
+    def __init__(self, schedulers: Mapping[str, Profile]) -> None:
+        """Start empty; selectors are deduced if any of the schedulers has default constraints."""
+        self.enabled = any(profile.defaults for profile in schedulers.values())
         self.services = 0
         self._services: dict[str, dict[str | int, Labels]] = {}
         self._indices: dict[str, ServiceSelectors] = {}

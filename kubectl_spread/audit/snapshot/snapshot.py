@@ -101,7 +101,7 @@ class Snapshot:
         self.ownership = Ownership()
         self.volumes = ClaimedVolumes()
         self.schedulers = schedulers
-        self.default_selectors = DefaultSelectors(enabled=any(profile.defaults for profile in schedulers.values()))
+        self.default_selectors = DefaultSelectors(schedulers)
         self._classes = PodClasses(schedulers)
         self._covered: set[Target] = set()
 
