@@ -11,6 +11,7 @@ from kubectl_spread.app import output_files
 from kubectl_spread.app.output_files import Output
 from kubectl_spread.cli import fast_exit, formats, options, output, values
 from kubectl_spread.cli.help import OUTPUT
+from kubectl_spread.cli.options import connection
 from kubectl_spread.errors import UsageError
 from kubectl_spread.report.severity import Severity
 
@@ -93,7 +94,7 @@ _NEVER: Final = "never"
 @options.flag("--no-headers", about="Print the table without headers.", group=OUTPUT)
 @options.flag("-w", "--watch", about="Print the result again whenever it changes, until Ctrl-C.", group=OUTPUT)
 @options.color
-@options.connection
+@connection.flags
 @click.pass_context
 def check(
     context: click.Context,

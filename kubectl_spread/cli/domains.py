@@ -10,6 +10,7 @@ from kubectl_spread.app import output_files
 from kubectl_spread.app.output_files import Output
 from kubectl_spread.cli import fast_exit, formats, options, output, values
 from kubectl_spread.cli.help import OUTPUT
+from kubectl_spread.cli.options import connection
 
 if TYPE_CHECKING:
     from kubectl_spread.report.domains import SpreadDomains
@@ -52,7 +53,7 @@ _TABLES: Final = (formats.TABLE, formats.WIDE)
 )
 @options.flag("--no-headers", about="Print the table without headers.", group=OUTPUT)
 @options.color
-@options.connection
+@connection.flags
 @click.pass_context
 def domains(
     context: click.Context,

@@ -10,6 +10,7 @@ import click
 from kubectl_spread import suggestions
 from kubectl_spread.cli import fast_exit, options, output, values
 from kubectl_spread.cli.help import EVALUATE
+from kubectl_spread.cli.options import connection
 from kubectl_spread.errors import NotFoundError, UsageError
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def _number_of_replicas(_context: click.Context, _option: click.Parameter, text:
 )
 @options.form("json", "yaml", about="Print in this format. [default: text]")
 @options.color
-@options.connection
+@connection.flags
 @click.pass_context
 def explain(
     context: click.Context,

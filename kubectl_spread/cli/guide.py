@@ -10,6 +10,7 @@ import click
 
 from kubectl_spread import __version__
 from kubectl_spread.cli import cli, help, options, output, unknown_command  # noqa: A004 - the help of click has that name
+from kubectl_spread.cli.options import connection
 from kubectl_spread.errors import NotFoundError
 from kubectl_spread.kube.features import NEWEST_RELEASED_MINOR, OLDEST_MINOR
 from kubectl_spread.suggestions import did_you_mean
@@ -43,7 +44,7 @@ def help_of(context: click.Context, /, name: str) -> None:
 
 
 @options.command("flags")
-@options.connection
+@connection.flags
 def _flags(**_: object) -> None:
     """Hold the options of ``connection``."""
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from kubectl_spread.cli import options, output, values
 from kubectl_spread.cli.help import EVALUATE, SERVE
+from kubectl_spread.cli.options import connection
 from kubectl_spread.errors import UsageError
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ if TYPE_CHECKING:
     "changes.",
     group=SERVE,
 )
-@options.connection
+@connection.flags
 def monitor(
     *,
     listen: str,

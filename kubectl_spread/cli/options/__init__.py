@@ -1,4 +1,4 @@
-"""The options that several commands have, and kubectl's connection flags."""
+"""The options that several commands have."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 import click
 
 from kubectl_spread.cli import values
-from kubectl_spread.cli.help import CONNECTION, EVALUATE, OUTPUT, READ, Command, Option
+from kubectl_spread.cli.help import EVALUATE, OUTPUT, READ, Command, Option
 from kubectl_spread.errors import UsageError
 from kubectl_spread.kube.api.quantity import thousandths
 from kubectl_spread.report.severity import SEVEREST_FIRST
@@ -56,7 +56,7 @@ def flag(*names: str, about: str, group: str = READ) -> Decorator:
     return option(*names, is_flag=True, help=about, group=group)
 
 
-def _all(*options: Decorator) -> Callable[[Function], Function]:
+def together(*options: Decorator) -> Callable[[Function], Function]:
     """Return a decorator that adds options to a command, in this order."""
 
     def add(function: Function) -> Function:
@@ -74,7 +74,7 @@ def rules(*, select: str, ignore: str) -> Decorator:
         about = f"{about}, by code, prefix or name."
         return texts(name, metavar="CODE,…", complete=values.several_rules, about=about, group=EVALUATE)
 
-    return _all(words("--select", select), words("--ignore", ignore))
+    return together(words("--select", select), words("--ignore", ignore))
 
 
 def limit_memory(size: str) -> None:
@@ -91,74 +91,6 @@ def limit_memory(size: str) -> None:
         raise UsageError(f'invalid size "{size}" of --max-memory: write a number of bytes such as 512Mi or 2Gi')
     memory.RUN.limit = limit
 
-
-def _connecting(*names: str, metavar: str, about: str, complete: values.Completer | None = None) -> Decorator:
-    return text(*names, metavar=metavar, about=about, complete=complete, group=CONNECTION)
-
-
-def _impersonating(*names: str, metavar: str, about: str) -> Decorator:
-    return texts(*names, metavar=metavar, about=about, group=CONNECTION)
-
-
-connection: Final = _all(
-    _connecting("--kubeconfig", metavar="FILE", complete=values.files, about="Use this kubeconfig file."),
-    _connecting("--context", metavar="NAME", complete=values.contexts, about="Use this context of the kubeconfig."),
-    _connecting("--cluster", metavar="NAME", complete=values.clusters, about="Use this cluster of the kubeconfig."),
-    _connecting("--user", metavar="NAME", complete=values.users, about="Use this user of the kubeconfig."),
-    _connecting("-s", "--server", metavar="URL", about="Connect to the API server at this address."),
-    _connecting("--token", metavar="TOKEN", about="Authenticate with this bearer token."),
-    _connecting("--username", metavar="NAME", about="Authenticate with this name and --password."),
-    _connecting("--password", metavar="PASSWORD", about="Authenticate with this password and --username."),
-    _connecting("--as", "as_user", metavar="USER", about="Impersonate this user."),
-    _impersonating("--as-group", "as_groups", metavar="GROUP", about="Impersonate this group; repeatable."),
-    _connecting("--as-uid", metavar="UID", about="Impersonate this UID."),
-    _impersonating(
-        "--as-user-extra",
-        metavar="KEY=VALUE",
-        about="Impersonate a user with this extra value; repeatable, also for one key.",
-    ),
-    _connecting(
-        "--certificate-authority",
-        metavar="FILE",
-        complete=values.files,
-        about="Trust API servers with a certificate from this authority.",
-    ),
-    _connecting(
-        "--client-certificate", metavar="FILE", complete=values.files, about="Authenticate with this TLS certificate."
-    ),
-    _connecting("--client-key", metavar="FILE", complete=values.files, about="Use this key of --client-certificate."),
-    flag(
-        "--insecure-skip-tls-verify",
-        about="Trust any certificate of the API server, which lets others read and change what is sent.",
-        group=CONNECTION,
-    ),
-    _connecting("--tls-server-name", metavar="NAME", about="Expect this name in the API server's certificate."),
-    _connecting("--proxy-url", metavar="URL", about="Connect through this proxy."),
-    flag("--disable-compression", about="Request responses without compression.", group=CONNECTION),
-    _connecting(
-        "--cache-dir",
-        metavar="DIRECTORY",
-        complete=values.directories,
-        about="Accept kubectl's option of this name without effect, because nothing is cached.",
-    ),
-    option(
-        "--request-timeout",
-        default="0",
-        metavar="TIME",
-        show_default=True,
-        help="Give up a request after this time, with a unit (1s, 2m, 3h); 0 means never.",
-        group=CONNECTION,
-    ),
-    option(
-        "--chunk-size",
-        type=click.IntRange(min=0),
-        default=500,
-        show_default=True,
-        help="Request lists in pages of this many objects; 0 requests all at once.",
-        group=CONNECTION,
-    ),
-)
-"""Adds kubectl's flags for choosing a cluster and a user."""
 
 _KUSTOMIZE: Final = text(
     "-k",
@@ -283,7 +215,7 @@ _CHECKS: Final = (
     rules(select="Run only these rules", ignore="Hide the findings of these rules"),
 )
 
-reading: Final = _all(
+reading: Final = together(
     _NAMESPACE,
     _FILENAME,
     _KUSTOMIZE,
@@ -296,7 +228,7 @@ reading: Final = _all(
 )
 """Adds the flags that choose the input and the Kubernetes to evaluate it as."""
 
-manifests: Final = _all(
+manifests: Final = together(
     texts(
         "-f",
         "--filename",
@@ -311,7 +243,7 @@ manifests: Final = _all(
 )
 """Adds the flags of a filter, which choose manifests and the Kubernetes to evaluate them as."""
 
-counting: Final = _all(
+counting: Final = together(
     *_NAMESPACES,
     text("-l", "--selector", metavar="SELECTOR", about="Count only pods with these labels."),
     _NAMESPACE,
@@ -322,7 +254,7 @@ counting: Final = _all(
 )
 """Adds the flags that choose the pods to count."""
 
-scope: Final = _all(
+scope: Final = together(
     *_NAMESPACES,
     _SELECTOR,
     _FIELD_SELECTOR,
@@ -330,7 +262,7 @@ scope: Final = _all(
 )
 """Adds the flags that choose pods and rules."""
 
-following: Final = _all(
+following: Final = together(
     *_NAMESPACES,
     _NAMESPACE,
     _SELECTOR,
