@@ -37,6 +37,7 @@ from kubectl_spread.rules.constraints.workload import (
     OF_POD,
     OF_TEMPLATE,
     UNKNOWN_SCHEDULER,
+    UNKNOWN_SPREADING,
     effect_without_label,
 )
 from kubectl_spread.rules.exposure.no_spread import NO_SPREAD, UNKNOWN_DEFAULTS
@@ -305,7 +306,7 @@ EXPRESSIONS: Final = (
             'variables.all[0].spread && !({spec}.?schedulerName.orValue("") in ' + text(["", DEFAULT_SCHEDULER]) + ")",
             "{spec}.schedulerName",
         ),
-        {"scheduler": "violation[0]"},
+        {"scheduler": "violation[0]", "spreading": text(UNKNOWN_SPREADING)},
         fix="nothing to do if that scheduler respects spread constraints",
     ),
     Expression(NO_SPREAD, _no_spread, {"defaults": text(UNKNOWN_DEFAULTS)}, (WORKLOADS,)),

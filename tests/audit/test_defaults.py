@@ -279,6 +279,18 @@ def test_only_constraints_that_the_scheduler_respects_have_counts(
     assert ("nodes" in report["groups"][0]) is hard
     unknown = [finding for finding in report["findings"] if finding["code"] == "SPR212"]
     assert bool(unknown) is not (hard or soft)
+    disabled = "other" in schedulers
+    assert [finding["severity"] for finding in unknown] == ["warning" if disabled else "info"] * len(unknown)
+
+
+@pytest.mark.parametrize("name", ["", "default-scheduler"])
+def test_a_configuration_without_the_default_scheduler_is_reported(name: str) -> None:
+    """Otherwise a misspelt profile would end all findings about placement."""
+    pod = pod_json(constraints=[constraint(), constraint(key=HOSTNAME)], schedulerName=name)
+    report = as_json(audit(pod, *ZONES, schedulers={"defualt-scheduler": Profile()}))
+    (unknown,) = (finding for finding in report["findings"] if finding["code"] == "SPR212")
+    assert (unknown["severity"], unknown["values"]["scheduler"]) == ("warning", "default-scheduler")
+    assert unknown["fix"] == "Add a profile of default-scheduler to the file of --scheduler-config."
 
 
 def test_a_scheduler_that_the_configuration_does_not_name_has_no_counts() -> None:

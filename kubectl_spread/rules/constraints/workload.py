@@ -32,6 +32,10 @@ KEEPS_OFF: Final = "the constraint can only keep a pod off its node"
 NOTHING_TO_SPREAD: Final = "there is nothing to spread"
 OF_TEMPLATE: Final = {"effect": "All pods of the template go to that node", "whose": "their"}
 OF_POD: Final = {"effect": "The pod goes to that node", "whose": "its"}
+UNKNOWN_SPREADING: Final = "it is unknown how that scheduler spreads them"
+_DISABLED: Final = "its profile disables PodTopologySpread, so that their constraints have no effect"
+_NAME_DEFAULT: Final = "add a profile of default-scheduler to the file of --scheduler-config"
+_ENABLE: Final = "enable PodTopologySpread in the profile, or remove topologySpreadConstraints"
 _REMOVE: Final = "remove topologySpreadConstraints"
 _REMOVE_NODE_NAME: Final = "remove spec.nodeName, and choose nodes by nodeSelector or node affinity"
 _USE_CURRENT: Final = "use {current}"
@@ -102,18 +106,21 @@ def _without_node_name(nodes: list[str], rule_input: RuleInput) -> Remedy:
 
 
 def _unknown_scheduler(rule_input: RuleInput) -> Iterator[Evidence]:
-    """Yield pods of unknown schedulers, once for each workload."""
-    yield from together(
-        (variant, {"scheduler": variant.scheduler_name})
-        for variant in rule_input.variants
-        if variant.first and variant.term.spread and not _is_known(variant.scheduler_name, rule_input)
-    )
+    """Yield pods of schedulers that are unknown or do not spread, once for each workload.
 
-
-def _is_known(scheduler: str, rule_input: RuleInput) -> bool:
-    """Tell whether a scheduler spreads pods in a way that we know; an unset name means the default scheduler."""
-    profile = rule_input.audit.snapshot.schedulers.get(scheduler)
-    return scheduler in ("", DEFAULT_SCHEDULER) or (profile is not None and profile.spreads)
+    That the default scheduler is one of them is probably a mistake in --scheduler-config.
+    """
+    variants = [variant for variant in rule_input.variants if variant.first and variant.term.spread]
+    for variant in variants:
+        scheduler = variant.scheduler_name or DEFAULT_SCHEDULER
+        profile = rule_input.audit.snapshot.schedulers.get(scheduler)
+        if profile is None or not profile.spreads:
+            values: Values = {"scheduler": scheduler, "spreading": _DISABLED if profile else UNKNOWN_SPREADING}
+            mistake = profile is not None or scheduler == DEFAULT_SCHEDULER
+            fix = _ENABLE if profile else _NAME_DEFAULT
+            alike = [(each, values) for each in variants if each.scheduler_name == variant.scheduler_name]
+            yield from together(alike, Severity.WARNING if mistake else None, fix if mistake else None)
+            return
 
 
 def _deprecated_topology_key(rule_input: RuleInput) -> Iterator[Evidence]:
@@ -204,17 +211,23 @@ UNKNOWN_SCHEDULER: Final = Rule(
     name="unknown-scheduler",
     severity=Severity.INFO,
     summary="A scheduler that is not known to be kube-scheduler places the pods",
-    message=(
-        "schedulerName is {scheduler}. The selectors of the pods are evaluated, but it is unknown how that scheduler "
-        "spreads them."
-    ),
+    message=("schedulerName is {scheduler}. The selectors of the pods are evaluated, but {spreading}."),
     why=(
         "kube-apiserver merges selectors for every scheduler. Whether the scheduler respects spread constraints, and "
-        "how it counts pods, depends on its implementation."
+        "how it counts pods, depends on its implementation and configuration. Without --scheduler-config "
+        "default-scheduler is taken for a kube-scheduler with its default plugins. With it, only schedulers with a "
+        "profile in the file are known."
     ),
     fix="nothing to do if that scheduler respects spread constraints. Name profiles of kube-scheduler by "
     "--scheduler-config",
     source=f"{KUBERNETES}/pkg/scheduler/profile/profile.go",
+    cases=(
+        (
+            Severity.WARNING,
+            "--scheduler-config has no profile of default-scheduler, or disables PodTopologySpread in a profile.",
+        ),
+        (Severity.INFO, "Another scheduler without a profile."),
+    ),
     no_remedy="Nothing is wrong with the pods: the constraints may work as intended.",
     check=_unknown_scheduler,
 )
