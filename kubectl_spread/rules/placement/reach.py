@@ -26,8 +26,8 @@ def _keyless_nodes(rule_input: RuleInput) -> Iterator[Evidence]:
         usable = nodes.usable(row.evaluations[0][0].pod_class.placement)
         keyless = [node for node in nodes.lacking(constraint.topology_key) if usable[node].schedulable]
         all_of_them = len(keyless) == len(nodes.nodes)
-        # SPR303 reports pods of a hard constraint that refuses every node.
-        if keyless and not (all_of_them and constraint.hard):
+        # SPR303 reports pods of a hard constraint that refuses every node on which they could run.
+        if keyless and not (constraint.hard and len(keyless) == sum(node.schedulable for node in usable.values())):
             values: Values = {
                 "nodes": _nodes(keyless, all_of_them=all_of_them),
                 "topology_key": constraint.topology_key,
