@@ -287,6 +287,7 @@ def _summary(summaries: Sequence[model.Summary], skipped: Mapping[str, int]) -> 
     selected = next((summary.selected for summary in summaries), UNSET)
     return model.Summary(
         pods=sum(summary.pods for summary in summaries),
+        pending=sum(summary.pending or 0 for summary in summaries) or UNSET,
         workloads=sum(summary.workloads for summary in summaries),
         templates=templates or UNSET,
         template_constraints=sum(summary.template_constraints or 0 for summary in summaries) if templates else UNSET,

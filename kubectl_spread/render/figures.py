@@ -83,7 +83,7 @@ def selected(summary: Summary) -> str:
 
 def pending(report: Report) -> str:
     """Return how many pods are pending, or ""; without nodes pods may be manifests, which are not created yet."""
-    number = 0 if report.cluster.nodes == "none" else sum(group.pending for group in report.groups)
+    number = 0 if report.cluster.nodes == "none" else report.summary.pending or 0
     return f"{plural(number, 'pod')} {'is' if number == 1 else 'are'} pending" if number else ""
 
 

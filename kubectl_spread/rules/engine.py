@@ -102,6 +102,7 @@ def complete(
         findings=sorted(new, key=_finding_order),
         summary=model.Summary(
             pods=len(audit.pods),
+            pending=sum(not pod.node for pod in audit.pods) or UNSET,
             workloads=audit.workloads,
             templates=len(audit.templates) or UNSET,
             template_constraints=sum(len(template.terms) for template in audit.templates) if audit.templates else UNSET,

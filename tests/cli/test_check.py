@@ -377,6 +377,15 @@ def test_nodes_in_the_files_are_used_for_placement() -> None:
 
 
 @pytest.mark.usefixtures("directory")
+def test_pending_pods_without_constraints_are_counted_as_by_domains() -> None:
+    objects = [pod_json("waiting", node=""), stale("placed"), node_json("a1")]
+    assert " 1 pod is pending." in check(*objects).stdout
+    assert report(*objects)["summary"]["pending"] == 1
+    domains = run("domains", "-f", "-", stdin="\n".join(map(json.dumps, objects)))
+    assert "1 pod is pending." in domains.stdout
+
+
+@pytest.mark.usefixtures("directory")
 @pytest.mark.parametrize(("color", "colored"), [("always", True), ("never", False), ("auto", False)])
 def test_color_is_used_as_the_option_says(color: str, colored: bool) -> None:
     assert ("\x1b[" in check(stale("p"), arguments=("--color", color)).stdout) is colored
