@@ -57,10 +57,8 @@ _NEVER: Final = "never"
     "[default: table]",
     group=OUTPUT,
 )
-@options.text(
+@options.file(
     "--output-file",
-    metavar="FILE",
-    complete=values.files,
     about="Write to this file instead of standard output.",
     group=OUTPUT,
 )
@@ -78,10 +76,8 @@ _NEVER: Final = "never"
     help="Exit with status 1 if there are findings of this severity or higher.",
     group=OUTPUT,
 )
-@options.text(
+@options.file(
     "--baseline",
-    metavar="FILE",
-    complete=values.files,
     about="Hide the findings of an earlier report (-o json or yaml). The exit status ignores them as well.",
     group=OUTPUT,
 )

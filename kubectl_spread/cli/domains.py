@@ -44,10 +44,8 @@ _TABLES: Final = (formats.TABLE, formats.WIDE)
     f"{', '.join(formats.NAMES_FOR_DOMAINS)}. [default: table]",
     group=OUTPUT,
 )
-@options.text(
+@options.file(
     "--output-file",
-    metavar="FILE",
-    complete=values.files,
     about="Write to this file instead of standard output.",
     group=OUTPUT,
 )

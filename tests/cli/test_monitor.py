@@ -38,6 +38,17 @@ def test_times_are_above_0(option: str, text: str) -> None:
     )
 
 
+def test_a_state_must_be_served_for_longer_than_an_interval() -> None:
+    error = "error: --interval 3m is not shorter than --max-age 3m: each state would be too old\n"
+    assert monitor("--interval", "3m") == (2, "", error)
+
+
+@pytest.mark.parametrize("option", ["--tls-cert-file", "--tls-private-key-file", "--client-ca-file"])
+def test_an_option_for_a_file_names_one(option: str) -> None:
+    """Otherwise a variable that is not set in a script would switch TLS off."""
+    assert monitor(option, "") == (2, "", f"error: {option}: no file is named\n")
+
+
 @pytest.mark.parametrize(
     "options",
     [

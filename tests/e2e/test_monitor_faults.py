@@ -203,7 +203,9 @@ def serving(monitor: Monitor, telemetry: Telemetry) -> Iterator[tuple[str, str]]
         pages.main_pages(monitor.state, monitor.answers),
         pages.telemetry_pages(monitor.state, telemetry, monitor.answers),
     )
-    servers = Servers([Port(*each, None) for each in zip(sockets, applications, strict=True)], ended=stop.set)
+    servers = Servers(
+        [Port(*each, None) for each in zip(sockets, applications, strict=True)], ended=stop.set, say=print
+    )
     running = background(lambda: monitor.run(stop, interval=0.1))
     servers.start()
     main, own = (f"http://{LOOPBACK}:{listening.getsockname()[1]}" for listening in sockets)

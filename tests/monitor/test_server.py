@@ -7,11 +7,12 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives import serialization
 
 from kubectl_spread.app.monitoring import server
 from kubectl_spread.app.monitoring.answers import Answers
@@ -41,13 +42,18 @@ def request(path: str) -> bytes:
 
 
 ANSWERS = Answers()
+UNUSABLE = "the certificate cannot be used"
 PAGES = Pages({"/hello": hello, "/large": large}, {"/slow": hello}, ANSWERS)
 
 
+def ignored(_message: str) -> None:
+    """Print nothing."""
+
+
 @contextmanager
-def serving(tls: TlsFiles | None = None) -> Iterator[int]:
+def serving(tls: TlsFiles | None = None, say: Callable[[str], None] = ignored) -> Iterator[int]:
     listening = listen("--listen", f"{LOOPBACK}:0")
-    servers = Servers([Port(listening, PAGES, tls)], ended=lambda: None)
+    servers = Servers([Port(listening, PAGES, tls)], ended=lambda: None, say=say)
     servers.start()
     try:
         yield listening.getsockname()[1]
@@ -180,7 +186,7 @@ def test_a_server_that_fails_says_so() -> None:
     ended = threading.Event()
     listening = listen("--listen", f"{LOOPBACK}:0")
     listening.close()
-    servers = Servers([Port(listening, PAGES, None)], ended.set)
+    servers = Servers([Port(listening, PAGES, None)], ended.set, say=ignored)
     servers.start()
     assert ended.wait(PATIENCE)
     with pytest.raises(SourceError, match="the HTTP server failed"):
@@ -232,6 +238,44 @@ def test_a_certificate_that_does_not_fit_the_key_is_not_loaded(tmp_path: Path, m
         pair.key.write_bytes(other.key.read_bytes())
         time.sleep(0.5)
         assert trusts(port, authority)
+
+
+def test_files_that_cannot_be_loaded_again_are_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The certificate from before is served until it expires, so somebody has to know."""
+    monkeypatch.setattr(server, "_LOOK", 0.05)
+    authority = Authority(tmp_path)
+    pair = authority.server("monitor", [LOOPBACK])
+    content = pair.certificate.read_bytes()
+    said = list[str]()
+
+    def wait_for(number: int) -> None:
+        deadline = time.monotonic() + PATIENCE
+        while len(said) < number and time.monotonic() < deadline:
+            time.sleep(0.05)
+
+    with serving(TlsFiles(str(pair.certificate), str(pair.key)), said.append) as port:
+        pair.certificate.unlink()
+        wait_for(1)
+        time.sleep(0.5)
+        pair.certificate.write_text("nothing", encoding="utf-8")
+        wait_for(2)
+        pair.certificate.write_bytes(content)
+        assert trusts(port, authority)
+    files = f"({pair.certificate}, {pair.key})"
+    assert said[0] == f"the certificate from before is still served: {UNUSABLE} {files}: no such file or directory"
+    assert [line.partition(": ")[2].startswith(UNUSABLE) for line in said] == [True, True]
+
+
+def test_a_key_with_a_pass_phrase_is_refused(tmp_path: Path) -> None:
+    """OpenSSL would ask for it at the terminal, and no request would be answered meanwhile."""
+    pair = Authority(tmp_path).server("monitor", [LOOPBACK])
+    key = serialization.load_pem_private_key(pair.key.read_bytes(), None)
+    encryption = serialization.BestAvailableEncryption(b"secret")
+    forms = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
+    pair.key.write_bytes(key.private_bytes(*forms, encryption))
+    files = TlsFiles(str(pair.certificate), str(pair.key))
+    with closing(listen("--listen", f"{LOOPBACK}:0")) as listening, pytest.raises(SourceError, match="pass phrase"):
+        Servers([Port(listening, PAGES, files)], ended=lambda: None, say=ignored)
 
 
 def test_only_clients_with_a_certificate_are_answered(tmp_path: Path) -> None:
@@ -318,4 +362,4 @@ def test_a_certificate_that_cannot_be_used_is_an_error(tmp_path: Path) -> None:
     broken = tmp_path / "tls.crt"
     broken.write_text("nothing", encoding="utf-8")
     with closing(listen("--listen", f"{LOOPBACK}:0")) as listening, pytest.raises(SourceError, match=r"tls\.crt"):
-        Servers([Port(listening, PAGES, TlsFiles(str(broken), str(broken)))], ended=lambda: None)
+        Servers([Port(listening, PAGES, TlsFiles(str(broken), str(broken)))], ended=lambda: None, say=ignored)

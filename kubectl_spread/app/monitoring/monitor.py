@@ -188,6 +188,7 @@ class Monitor:
             if not all(store.mirror.complete for store in self._stores.values()):
                 # Held events would fill the memory until the list is complete.
                 self._stores[NODES.plural].release()
+                self._tell_readiness(0)
                 return
             self._take_nodes_and_evaluate()
             known_at = min(store.known_at for store in self._stores.values())
@@ -195,9 +196,7 @@ class Monitor:
             summary = self._current.summary()
         metrics = self._exposition.publish(header, summary)
         self._published = Published(metrics, parts, header, skipped, known_at + self._max_age)
-        if not self._was_ready and self.state() is not None:
-            self._was_ready = True
-            self._say(f"ready: {plural(summary.pods, 'pod')} evaluated")
+        self._tell_readiness(summary.pods)
 
     def _take_nodes_and_evaluate(self) -> None:
         """Evaluate what has changed, with the changes of nodes if these may come already.
@@ -277,6 +276,15 @@ class Monitor:
         if server != self._server:
             self._server = server
             self._current.set_context(self._target_version().facts(self._options))
+
+    def _tell_readiness(self, pods: int) -> None:
+        """Print when the state is served, and when it is not any more."""
+        ready = self.state() is not None
+        if ready and not self._was_ready:
+            self._say(f"ready: {plural(pods, 'pod')} evaluated")
+        elif self._was_ready and not ready:
+            self._say("not ready: the API server has not confirmed the state for longer than --max-age")
+        self._was_ready = ready
 
     def _tell_connection(self) -> None:
         """Print once that the connection is lost, and once that it is back."""

@@ -10,7 +10,6 @@ import ssl
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -128,18 +127,25 @@ class _RenewedContext:
         connection.context = self._latest
 
     def look(self) -> None:
-        """Load the files again if they have changed; files that do not fit each other yet are tried again later."""
-        with suppress(OSError, SourceError):
-            if (changed_at := self._files.changed_at) != self._loaded_at:
-                self._latest = _context(self._files)
-                self._loaded_at = changed_at
+        """Load the files again if they have changed; files that do not fit each other yet are tried again later.
+
+        Raises:
+            SourceError: The files that are there now cannot be used, so those from before still are.
+        """
+        try:
+            changed_at = self._files.changed_at
+        except OSError as error:
+            raise SourceError(_unusable(self._files, error)) from None
+        if changed_at != self._loaded_at:
+            self._latest = _context(self._files)
+            self._loaded_at = changed_at
 
 
 class Servers:
     """The servers of several ports, which run in one thread."""
 
-    def __init__(self, ports: Sequence[Port], ended: Callable[[], None]) -> None:
-        """Prepare the servers; ``ended`` is called when they no longer serve.
+    def __init__(self, ports: Sequence[Port], ended: Callable[[], None], say: Callable[[str], None]) -> None:
+        """Prepare the servers; ``ended`` is called when they no longer serve, and ``say`` prints a message.
 
         Raises:
             SourceError: A certificate or key cannot be used.
@@ -148,6 +154,7 @@ class Servers:
         self._contexts: list[_RenewedContext] = []
         self._servers = [uvicorn.Server(self._config(port)) for port in ports]
         self._ended = ended
+        self._say = say
         self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._run, daemon=True)
 
@@ -211,10 +218,13 @@ class Servers:
 
     async def _renew(self) -> None:
         """Follow the files of the certificates."""
+        told_errors: set[str] = set()
         while True:
             await asyncio.sleep(_LOOK)
-            for context in self._contexts:
-                context.look()
+            errors = dict.fromkeys(filter(None, map(_error_of_look, self._contexts)))
+            for error in errors.keys() - told_errors:
+                self._say(f"the certificate from before is still served: {error}")
+            told_errors = set(errors)
 
 
 def listen(option: str, address: str) -> socket.socket:
@@ -239,11 +249,19 @@ def listen(option: str, address: str) -> socket.socket:
         raise SourceError(f"{option}: cannot listen at {address}: {reason.lower()}") from None
 
 
+def _error_of_look(context: _RenewedContext) -> str:
+    try:
+        context.look()
+    except SourceError as error:
+        return str(error)
+    return ""
+
+
 def _context(files: TlsFiles) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     try:
-        context.load_cert_chain(files.certificate, files.key)
+        context.load_cert_chain(files.certificate, files.key, _no_pass_phrase)
         if files.client_authority:
             context.load_verify_locations(files.client_authority)
             context.verify_mode = ssl.CERT_REQUIRED
@@ -251,6 +269,19 @@ def _context(files: TlsFiles) -> ssl.SSLContext:
             context.minimum_version = ssl.TLSVersion.TLSv1_3
             context.num_tickets = 0
     except (OSError, ssl.SSLError) as error:
-        reason = (error.strerror or str(error)).lower()
-        raise SourceError(f"the certificate cannot be used ({', '.join(files.names)}): {reason}") from None
+        raise SourceError(_unusable(files, error)) from None
     return context
+
+
+def _no_pass_phrase() -> str:
+    """Refuse a key with a pass phrase, for which OpenSSL would wait at the terminal.
+
+    Raises:
+        SourceError: Always.
+    """
+    raise SourceError("--tls-private-key-file is encrypted: only a key without a pass phrase can be used")
+
+
+def _unusable(files: TlsFiles, error: OSError) -> str:
+    reason = (error.strerror or str(error)).lower()
+    return f"the certificate cannot be used ({', '.join(files.names)}): {reason}"

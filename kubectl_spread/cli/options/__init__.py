@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, Final, TypeAlias, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from kubectl_spread.cli import values
 from kubectl_spread.cli.help import EVALUATE, OUTPUT, READ, Command, Option
@@ -38,6 +39,24 @@ def text(
 ) -> Decorator:
     """Return an option with a text, which is "" by default."""
     return option(*names, default="", metavar=metavar, shell_complete=complete, help=about, group=group)
+
+
+def file(name: str, about: str, group: str = READ) -> Decorator:
+    """Return an option with the name of a file; it is "" where the option is not given."""
+    return option(
+        name, default="", metavar="FILE", shell_complete=values.files, callback=_named, help=about, group=group
+    )
+
+
+def _named(context: click.Context, parameter: click.Parameter, name: str) -> str:
+    """Refuse an option that names no file, which is probably an empty variable of a shell.
+
+    Raises:
+        UsageError: The name is "", and it was given.
+    """
+    if not (name or context.get_parameter_source(str(parameter.name)) is ParameterSource.DEFAULT):
+        raise UsageError(f"{parameter.opts[0]}: no file is named")
+    return name
 
 
 def texts(
@@ -181,10 +200,8 @@ _EVALUATION: Final = (
         about="Evaluate pods without constraints by the default constraints of kube-scheduler.",
         group=EVALUATE,
     ),
-    text(
+    file(
         "--scheduler-config",
-        metavar="FILE",
-        complete=values.files,
         about="Evaluate by the profiles and default constraints in this configuration of kube-scheduler.",
         group=EVALUATE,
     ),

@@ -8,7 +8,7 @@ from contextlib import ExitStack, closing
 from types import FrameType
 from typing import TYPE_CHECKING, NoReturn
 
-from kubectl_spread.cli import options, output, values
+from kubectl_spread.cli import options, output
 from kubectl_spread.cli.help import EVALUATE, SERVE
 from kubectl_spread.cli.options import connection
 from kubectl_spread.errors import UsageError
@@ -67,24 +67,18 @@ if TYPE_CHECKING:
     help="Serve no state that the API server has not confirmed for this long.",
     group=SERVE,
 )
-@options.text(
+@options.file(
     "--tls-cert-file",
-    metavar="FILE",
-    complete=values.files,
     about="Serve HTTPS with this certificate; the file is read again when it changes.",
     group=SERVE,
 )
-@options.text(
+@options.file(
     "--tls-private-key-file",
-    metavar="FILE",
-    complete=values.files,
     about="Use this key of --tls-cert-file; the file is read again when it changes.",
     group=SERVE,
 )
-@options.text(
+@options.file(
     "--client-ca-file",
-    metavar="FILE",
-    complete=values.files,
     about="Serve the report only to clients with a certificate of this authority; the file is read again when it "
     "changes.",
     group=SERVE,
@@ -113,6 +107,8 @@ def monitor(
     from kubectl_spread.sources.apiserver.watch import WatchedCluster  # noqa: PLC0415 - likewise
 
     pause, oldest = _seconds("--interval", interval), _seconds("--max-age", max_age)
+    if pause >= oldest:
+        raise UsageError(f"--interval {interval} is not shorter than --max-age {max_age}: each state would be too old")
     tls = _tls(tls_cert_file, tls_private_key_file, client_ca_file)
     own, stop = Telemetry(), threading.Event()
     with ExitStack() as stack:
@@ -132,6 +128,7 @@ def monitor(
                 ),
             ],
             ended=stop.set,
+            say=output.note,
         )
         _end_by(stop)
         servers.start()
