@@ -6,7 +6,8 @@ import json
 import os
 import re
 from pathlib import Path
-from typing import Any
+from string import Template
+from typing import Any, Final
 
 import pytest
 
@@ -22,6 +23,7 @@ from tests.deploy.objects import (
     helm,
     kustomized,
     overlay,
+    parsed,
     pod_templates,
     template,
 )
@@ -136,6 +138,16 @@ def test_the_proxy_alone_reaches_the_report(tmp_path: Path) -> None:
     assert telemetry == {"port": "telemetry", "honorLabels": True}
 
 
+def test_the_page_says_that_the_proxy_and_tls_exclude_each_other(tmp_path: Path) -> None:
+    """With both, the proxy would speak plain HTTP to a port with HTTPS."""
+    (pod,) = pod_templates(kustomized(overlay(tmp_path / "both", "tls", "kube-rbac-proxy")))
+    monitor, proxy = pod["spec"]["containers"]
+    assert "--listen=127.0.0.1:8080" in monitor["args"]
+    assert "--tls-cert-file=/tls/tls.crt" in monitor["args"]
+    assert "--upstream=http://127.0.0.1:8080/" in proxy["args"]
+    assert "Do not list the component `tls` too" in PAGE.partition("### kube-rbac-proxy")[2]
+
+
 def test_each_listed_namespace_has_a_monitor_and_a_role() -> None:
     """Nothing in other namespaces may be read, except nodes and volumes, which are in none."""
     objects = chart(*NAMESPACES)
@@ -188,12 +200,83 @@ def test_names_of_long_namespaces_are_distinct() -> None:
     assert max(map(len, names)) <= 63
 
 
+NAMED: Final = Template(
+    """{
+    "namespaceOverride": "$name", "nameOverride": "$name", "fullnameOverride": "$name", "namespaces": ["$name"],
+    "tls": {"secretName": "$name"}, "serviceAccount": {"name": "$name"},
+    "defaultConstraints": {"enabled": true, "configMapName": "$name"},
+    "prometheus": {"monitor": {"enabled": true, "namespace": "$name"}}
+    }"""
+)
+FREE: Final = Template(
+    """{
+    "clusterName": "$name", "extraArgs": ["$name"], "priorityClassName": "$name", "namespacesDenylist": ["shop"],
+    "image": {"registry": "$name", "repository": "$name", "tag": "$name"},
+    "tls": {"secretName": "$name"}, "serviceAccount": {"name": "$name", "annotations": {"example.com/a": "$name"}},
+    "annotations": {"example.com/a": "$name"}, "customLabels": {"a": "$name"}, "podLabels": {"b": "$name"},
+    "podAnnotations": {"example.com/a": "$name"}, "nodeSelector": {"a": "$name"},
+    "env": [{"name": "A", "value": "$name"}], "service": {"annotations": {"example.com/a": "$name"}},
+    "prometheus": {"monitor": {
+      "enabled": true, "jobLabel": "$name", "additionalLabels": {"c": "$name"}, "targetLabels": ["$name"],
+      "annotations": {"example.com/a": "$name"}, "http": {"bearerTokenFile": "$name"}
+    }}
+    }"""
+)
+"""Values of the chart that are text, with a placeholder: names of objects, and those that may have any character."""
+
+
+@pytest.mark.parametrize(
+    ("values", "name"),
+    [
+        *((NAMED, name) for name in ("123", "1e3", "0x1f", "true", "null")),
+        *((FREE, name) for name in ("123", "true", "prod: eu", "prod #1", "{a}", "- a", "it's", 'the "eu"', "a\\b")),
+    ],
+    ids=lambda value: value if isinstance(value, str) else ("named" if value is NAMED else "free"),
+)
+def test_text_in_values_stays_text(values: Template, name: str, tmp_path: Path) -> None:
+    """Whatever it looks like in YAML, the objects have it where they have a harmless word."""
+
+    def rendered(text: str) -> str:
+        (tmp_path / "values.json").write_text(values.substitute(name=json.dumps(text)[1:-1]), encoding="utf-8")
+        return json.dumps(chart("-f", str(tmp_path / "values.json")))
+
+    assert json.loads(rendered(name)) == json.loads(rendered("harmless").replace("harmless", json.dumps(name)[1:-1]))
+
+
+def test_a_release_may_be_called_by_a_number() -> None:
+    objects = parsed(template(release="123").stdout)
+    assert objects
+    for document in objects.values():
+        assert document["metadata"]["labels"]["app.kubernetes.io/instance"] == "123"
+
+
+@pytest.mark.parametrize(
+    ("release", "flags", "pattern"),
+    [
+        ("monitor", (), "RELEASE-kubectl-spread-monitor.NS.svc"),
+        ("monitor", ("--set=namespaces={shop,web}",), "RELEASE-kubectl-spread-monitor.NS.svc"),
+        ("my-kubectl-spread-monitor", ("--set=namespaces={shop,web}",), "RELEASE.NS.svc"),
+        ("monitor", ("--set=fullnameOverride=FULLNAME",), "FULLNAME.NS.svc"),
+    ],
+)
+def test_the_page_names_the_certificate_that_prometheus_expects(
+    release: str, flags: tuple[str, ...], pattern: str
+) -> None:
+    """One name, whatever the Services are called."""
+    completed = template("--set=tls.secretName=certificate,prometheus.monitor.enabled=true", *flags, release=release)
+    (monitor,) = [each for each in parsed(completed.stdout).values() if each["kind"] == "ServiceMonitor"]
+    expected = {endpoint["tlsConfig"]["serverName"] for endpoint in monitor["spec"]["endpoints"]}
+    assert expected == {pattern.replace("RELEASE", release).replace("NS", NAME)}
+    assert f"`{pattern}`" in PAGE
+
+
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
         (["--set=rbac.useClusterRole=false"], "rbac.useClusterRole=false needs the list of namespaces to watch"),
         (["--set=namespaces={shop}", "--set=namespacesDenylist={web}"], "namespacesDenylist has no effect"),
         (["--set=replica=2"], "replica"),
+        (["--set=tls.clientAuth=true"], "tls.clientAuth=true has no effect without tls.secretName"),
         (["--set=defaultConstraints.configMapName=scheduler"], "configMapName has no effect without"),
         (["--set=defaultConstraints.enabled=true,defaultConstraints.configMapName=a: b"], "configMapName"),
     ],

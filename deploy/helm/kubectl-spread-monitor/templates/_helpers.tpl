@@ -37,25 +37,25 @@
 
 {{/* The labels that select all pods of the release. */}}
 {{- define "monitor.releaseLabels" -}}
-app.kubernetes.io/name: {{ include "monitor.name" . }}
+app.kubernetes.io/name: {{ include "monitor.name" . | quote }}
 app.kubernetes.io/component: monitor
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}
 
 {{/* The labels that select the pods of one watched namespace: (list CONTEXT NAMESPACE). */}}
 {{- define "monitor.selectorLabels" -}}
 {{ include "monitor.releaseLabels" (index . 0) }}
 {{- with index . 1 }}
-kubectl-spread/namespace: {{ . }}
+kubectl-spread/namespace: {{ . | quote }}
 {{- end }}
 {{- end -}}
 
 {{/* The labels of all objects. */}}
 {{- define "monitor.labels" -}}
-helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | quote }}
 {{ include "monitor.releaseLabels" . }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
-app.kubernetes.io/managed-by: {{ .Release.Service }}
+app.kubernetes.io/managed-by: {{ .Release.Service | quote }}
 {{- with .Values.customLabels }}
 {{ toYaml . }}
 {{- end }}
@@ -126,19 +126,19 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- with index . 1 -}}
 honorLabels: {{ .honorLabels }}
 {{- with .interval }}
-interval: {{ . }}
+interval: {{ . | quote }}
 {{- end }}
 {{- with .scrapeTimeout }}
-scrapeTimeout: {{ . }}
+scrapeTimeout: {{ . | quote }}
 {{- end }}
 {{- with .scheme | default (ternary "https" "" (not (empty $secret))) }}
-scheme: {{ . }}
+scheme: {{ . | quote }}
 {{- end }}
 {{- with .tlsConfig | default $verified }}
 tlsConfig: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- with .bearerTokenFile }}
-bearerTokenFile: {{ . }}
+bearerTokenFile: {{ . | quote }}
 {{- end }}
 {{- with .metricRelabelings }}
 metricRelabelings: {{- toYaml . | nindent 0 }}
