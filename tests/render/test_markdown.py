@@ -108,6 +108,10 @@ def test_a_report_without_findings_is_a_line_of_totals() -> None:
     assert tables(text) == []
 
 
+def test_a_report_without_objects_says_that_nothing_was_checked() -> None:
+    assert "\n**Nothing was checked: no pods and no pod templates.**\n" in markdown(reported(audit()))
+
+
 def test_domains_of_many_hosts_are_a_range() -> None:
     stacked = [constraint(key="host")]
     pods = [pod_json(f"p{index}", node="n0", constraints=stacked, owner="Deployment/web") for index in range(3)]

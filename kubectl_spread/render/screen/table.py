@@ -164,7 +164,10 @@ def totals(report: Report, *, notes: bool = True) -> str:
 def _nothing(report: Report, *, notes: bool, baseline: bool) -> str:
     """Return that there are no findings, or that there was nothing to check; ``notes`` tells whether notes count."""
     summary = report.summary
-    workloads = f"{_workloads(summary)} ({_objects(summary)})"
+    objects = _objects(summary)
+    if not objects:
+        return "Nothing was checked: no pods and no pod templates"
+    workloads = f"{_workloads(summary)} ({objects})"
     if not (_constraints(summary) or summary.findings.info or figures.is_exposure_checked(report)):
         return f"Nothing to check: {workloads} {_UNCONSTRAINED}"
     what = "findings" if notes or not summary.findings.info else "errors or warnings"
