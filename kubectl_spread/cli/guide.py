@@ -13,6 +13,7 @@ from kubectl_spread.cli import cli, help, options, output, unknown_command  # no
 from kubectl_spread.cli.options import connection
 from kubectl_spread.errors import NotFoundError
 from kubectl_spread.kube.features import NEWEST_RELEASED_MINOR, OLDEST_MINOR
+from kubectl_spread.phrases import listed
 from kubectl_spread.suggestions import did_you_mean
 
 if TYPE_CHECKING:
@@ -49,16 +50,22 @@ def _flags(**_: object) -> None:
     """Hold the options of ``connection``."""
 
 
+def _connects(command: click.Command | None) -> bool:
+    return command is not None and any(help.group_of(option) == help.CONNECTION for option in command.params)
+
+
 @options.command("options", examples={"kubectl spread options": "List the options that connect to a cluster"})
 @click.pass_context
 def connection_options(context: click.Context) -> None:
     """List the options that connect to a cluster.
 
-    check and explain accept them. They have the names and the meaning that they have in kubectl.
+    All commands that read a cluster accept them. They have the names and the meaning that they have in kubectl.
     """
+    root = context.find_root()
+    commands = [name for name in cli.list_commands(root) if _connects(cli.get_command(root, name))]
     flags = [flag for flag in _flags.params if help.group_of(flag) == help.CONNECTION]
     formatter = help.new_formatter(context)
-    help.write_text(formatter, "The commands check and explain accept these options, as kubectl does.")
+    help.write_text(formatter, f"The commands {listed(commands, len(commands))} accept these options, as kubectl does.")
     formatter.write_many_sections(help.grouped(flags, context))
     output.data(formatter.getvalue())
 

@@ -207,6 +207,13 @@ def test_an_unknown_shell_is_refused() -> None:
     assert '"tcsh" is not one of' in outcome.stderr
 
 
+def test_a_missing_shell_is_one_line_that_lists_the_shells() -> None:
+    outcome = CliRunner().invoke(cli, ["completion"], prog_name="kubectl spread")
+    assert (outcome.exit_code, outcome.stdout) == (2, "")
+    shells = "{bash|fish|kubectl|powershell|zsh}"
+    assert outcome.stderr == f"error: Missing argument '{shells}' (see kubectl spread completion --help)\n"
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh"])
 def test_scripts_have_no_syntax_errors(shell: str) -> None:
     if shutil.which(shell) is None and not os.environ.get("CI"):

@@ -104,7 +104,29 @@ def test_every_example_is_a_command_line_that_the_program_accepts(name: str) -> 
         example.make_context(arguments[0], arguments[1:], parent=CONTEXT)
 
 
-@pytest.mark.parametrize("name", ["check", "explain"])
+CONNECTED = ["check", "explain", "domains", "monitor"]
+
+
+def test_options_names_every_command_that_connects_to_a_cluster() -> None:
+    assert [
+        name
+        for name, command in COMMANDS.items()
+        if command is not None and any(help.group_of(option) == help.CONNECTION for option in command.params)
+    ] == CONNECTED
+    sentence = "The commands check, explain, domains and monitor accept these options, as kubectl does."
+    assert sentence in " ".join(run("options").stdout.split())
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_of_a_command_names_no_option_of_other_commands_alone(name: str) -> None:
+    command = COMMANDS[name]
+    assert command is not None
+    own = {option for parameter in command.params for option in parameter.opts}
+    described = " ".join(parameter.help or "" for parameter in command.params if isinstance(parameter, click.Option))
+    assert "-f" in own or " -f" not in described
+
+
+@pytest.mark.parametrize("name", CONNECTED)
 def test_options_lists_every_connection_option_and_help_names_that_command(name: str) -> None:
     command = COMMANDS[name]
     assert command is not None

@@ -33,6 +33,13 @@ class Choice(click.Choice[str]):
         """Return the error about another value."""
         return f'"{value}" is not one of {", ".join(self.choices)}{did_you_mean(str(value), self.choices)}'
 
+    def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str:  # noqa: ARG002 - click's form
+        """Return what an error about a missing value adds: nothing, because the name of an argument lists the values.
+
+        The list of click has line breaks.
+        """
+        return ""
+
 
 def text(
     *names: str, metavar: str, about: str, complete: values.Completer | None = None, group: str = READ
@@ -119,21 +126,27 @@ _KUSTOMIZE: Final = text(
     about="Read the manifests that kubectl kustomize renders from this directory.",
 )
 _RECURSIVE: Final = flag("-R", "--recursive", about="Read subdirectories as well.")
-_VERSION: Final = (
-    text(
-        "--server-version",
-        metavar="1.N",
-        complete=values.minors,
-        about="Evaluate as this Kubernetes minor. [default: the API server's; with -f the newest known release]",
-        group=EVALUATE,
-    ),
-    text(
-        "--feature-gates",
-        metavar="A=BOOL,…",
-        about="Set feature gates that differ from the defaults of the Kubernetes minor or from the API server's.",
-        group=EVALUATE,
-    ),
-)
+
+
+def _version(default: str) -> tuple[Decorator, ...]:
+    """Return the options that choose the Kubernetes to evaluate as, with the version that is the default."""
+    return (
+        text(
+            "--server-version",
+            metavar="1.N",
+            complete=values.minors,
+            about=f"Evaluate as this Kubernetes minor. [default: {default}]",
+            group=EVALUATE,
+        ),
+        text(
+            "--feature-gates",
+            metavar="A=BOOL,…",
+            about="Set feature gates that differ from the defaults of the Kubernetes minor or from the API server's.",
+            group=EVALUATE,
+        ),
+    )
+
+
 _MEMORY: Final = option(
     "--max-memory",
     default="1Gi",
@@ -238,7 +251,7 @@ reading: Final = together(
     _KUSTOMIZE,
     _RECURSIVE,
     _CLUSTER_NAME,
-    *_VERSION,
+    *_version("the API server's; with -f the newest known release"),
     _MERGE_SINCE,
     *_EVALUATION,
     _MEMORY,
@@ -255,7 +268,7 @@ manifests: Final = together(
     ),
     _KUSTOMIZE,
     _RECURSIVE,
-    *_VERSION,
+    *_version("the newest known release"),
     _MEMORY,
 )
 """Adds the flags of a filter, which choose manifests and the Kubernetes to evaluate them as."""
@@ -285,7 +298,7 @@ following: Final = together(
     _SELECTOR,
     _FIELD_SELECTOR,
     _CLUSTER_NAME,
-    *_VERSION,
+    *_version("the API server's"),
     _MERGE_SINCE,
     *_EVALUATION,
     *_CHECKS,
