@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import BinaryIO, Final, Self
 
 from kubectl_spread.errors import SourceError
+from kubectl_spread.phrases import plural
 
 LIMIT: Final = 1 << 30
 """The bytes of input that may be in memory at once, without ``--max-memory``."""
@@ -107,10 +108,10 @@ class Claim:
 
     def _refused(self, size: int) -> str:
         others = self._budget.held - self._size
-        elsewhere = f", next to {mebibytes(others)} for other input" if others >> _MEBI else ""
-        limit, advice = mebibytes(self._budget.limit), f"; {self._advice}" if self._advice else ""
+        elsewhere = f", next to {in_units(others)} for other input" if others >> _MEBI else ""
+        limit, advice = in_units(self._budget.limit), f"; {self._advice}" if self._advice else ""
         return (
-            f"{self._what}: needs {mebibytes(size)} of memory{elsewhere}, "
+            f"{self._what}: needs {in_units(size)} of memory{elsewhere}, "
             f"and all input together may take {limit} at once (--max-memory allows more{advice})"
         )
 
@@ -132,7 +133,7 @@ def check_ratio(what: str, packed: int, unpacked: int, advice: str) -> None:
         TooLargeError: Its ratio is unreasonable.
     """
     if unpacked > FREE and unpacked > packed * RATIO:
-        growth = f"{packed >> _KIBI:,} KiB became {mebibytes(unpacked)} when unpacked, more than {RATIO} times as much"
+        growth = f"{in_units(packed)} became {in_units(unpacked)} when unpacked, more than {RATIO} times as much"
         raise TooLargeError(f"{what}: {growth} ({advice})")
 
 
@@ -162,6 +163,9 @@ def whole(file: BinaryIO, claim: Claim) -> bytes:
     return b"".join(parts)
 
 
-def mebibytes(size: int) -> str:
-    """Return a size for an error."""
-    return f"{size >> _MEBI:,} MiB"
+def in_units(size: int) -> str:
+    """Return a size for an error, in the largest unit of which it has at least one."""
+    for shift, unit in ((_MEBI, "MiB"), (_KIBI, "KiB")):
+        if size >> shift:
+            return f"{size >> shift:,} {unit}"
+    return plural(size, "byte")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -120,6 +121,27 @@ def test_an_object_of_many_containers() -> None:
     item = json.dumps(POD).replace('"containers": [', '"containers": [' + "{}," * (2 << 20))
     line = refused("check", "-f", "-", "--max-memory", "64Mi", stdin=pods(1, item))
     assert line.startswith("error: STDIN:1: needs 120 MiB of memory")
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        (0, "0 bytes"),
+        (1, "1 byte"),
+        (1023, "1023 bytes"),
+        (1024, "1 KiB"),
+        ((1 << 20) - 1, "1,023 KiB"),
+        (1 << 20, "1 MiB"),
+        (1 << 31, "2,048 MiB"),
+    ],
+)
+def test_a_size_has_a_unit_in_which_it_is_not_0(size: int, text: str) -> None:
+    assert memory.in_units(size) == text
+
+
+def test_a_small_budget_is_named_as_it_is() -> None:
+    line = refused("check", "-f", "examples/cluster.json", "--max-memory", "100k")
+    assert re.search(r": needs \d+ KiB of memory, and all input together may take 97 KiB at once", line)
 
 
 def answers(*parts: bytes, times: int = 1) -> Script:

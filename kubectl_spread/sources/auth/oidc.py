@@ -175,7 +175,7 @@ def _body(response: urllib3.BaseHTTPResponse, url: str) -> bytes:
     for part in exchange.parts(response, url, "it cannot be meant so"):
         body += part
         if len(body) > _LARGEST:
-            problem = f"oidc: {without_query(url)} answers with more than {memory.mebibytes(_LARGEST)}"
+            problem = f"oidc: {without_query(url)} answers with more than {memory.in_units(_LARGEST)}"
             raise SourceError(f"{_FAILED}{problem}")
     return bytes(body)
 
