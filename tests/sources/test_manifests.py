@@ -125,13 +125,25 @@ def test_every_form_gives_the_same_object(text: str | bytes) -> None:
             ["a STDIN:5", "b STDIN:8", "c STDIN:12"],
             id="YAML List and a second document",
         ),
-        pytest.param('{"kind": "List", "apiVersion": "v1", "items": null}', [], id="a List without items"),
+        pytest.param('{"kind": "List", "apiVersion": "v1", "items": null}', [], id="a List whose items are null"),
+        pytest.param('{"kind": "List", "apiVersion": "v1"}', [], id="a List without items"),
     ],
 )
 def test_each_object_has_its_file_and_line(text: str, pods: list[str]) -> None:
     objects, reading = read_text(text)
     assert places(objects) == [f"Pod {pod_place}" for pod_place in pods]
     assert not reading.errors
+
+
+@pytest.mark.parametrize("items", ["[]", "null"])
+@pytest.mark.parametrize("kind", ["List", "PodList", "NodeList"])
+@pytest.mark.parametrize(
+    "text", ['{{"kind": "{}", "apiVersion": "v1", "items": {}}}', "kind: {}\napiVersion: v1\nitems: {}\n"]
+)
+def test_an_empty_list_is_no_object(text: str, kind: str, items: str) -> None:
+    """Go writes an empty list as null."""
+    objects, reading = read_text(text.format(kind, items))
+    assert (objects, reading.errors, reading.skipped) == ([], [], {})
 
 
 @pytest.mark.parametrize(

@@ -42,11 +42,14 @@ class Record(Text, Protocol):
 
 
 class Header(Message, frozen=True):
-    """The fields by which an object or a list is recognised; ``items`` and ``metadata`` stay undecoded."""
+    """The fields by which an object or a list is recognised; ``items`` and ``metadata`` stay undecoded.
+
+    ``items`` is empty where the object has no such field; Go writes an empty list as null.
+    """
 
     api_version: str = ""
     kind: str = ""
-    items: msgspec.Raw = msgspec.Raw(b"null")
+    items: msgspec.Raw = msgspec.Raw()
     metadata: msgspec.Raw = msgspec.Raw(b"null")
 
 

@@ -168,9 +168,10 @@ def _items(header: Header, kind: str) -> list[msgspec.Raw] | None:
     is_array = bytes(memoryview(header.items)[:1]) == b"["
     if is_array:
         return msgspec.json.decode(header.items, type=list[msgspec.Raw])
+    is_null = bytes(header.items) == b"null"
+    if is_null or (kind == LIST and not header.items):
+        return []
     if kind != LIST:
         # A custom resource whose kind happens to end in List.
         return None
-    if bytes(header.items) == b"null":
-        return []
     raise MalformedFieldError(("items",), "expected array")
