@@ -141,14 +141,17 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
         """The expected number of domains by topology key; short names such as ``zone`` are expanded.
 
         Raises:
-            UsageError: An item is not KEY=NUMBER.
+            UsageError: An item is not KEY=NUMBER, or a key has two numbers.
         """
-        expected = {}
+        expected: dict[str, int] = {}
         for assignment in split(self.expect_domains):
             key, _, number = assignment.rpartition("=")
             if not key or not _NUMBER.fullmatch(number) or int(number) < 1:
                 raise UsageError(f'--expect-domains: "{assignment}" is not KEY=NUMBER (write zone=3)')
-            expected[TOPOLOGY_KEYS.get(key, key)] = int(number)
+            full_key = TOPOLOGY_KEYS.get(key, key)
+            if full_key in expected:
+                raise UsageError(f'--expect-domains: the key "{key}" is given twice: give it one number')
+            expected[full_key] = int(number)
         return expected
 
     @property

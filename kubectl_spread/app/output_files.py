@@ -28,6 +28,8 @@ _READ: Final = {
 }
 """Maps the parameter of an option whose value is a file to read to the name of that option."""
 _STANDARD_INPUT: Final = "/dev/stdin"
+_DASH: Final = "-"
+"""Stands for standard output in other programs."""
 _HEAD: Final = 4096
 """The number of bytes at the start of a file that show whether it is a report."""
 _OWN_REPORT: Final = re.compile(rb'"?apiVersion"?: *"?kubectl-spread/')
@@ -56,11 +58,16 @@ def outputs(chosen: Sequence[Output], default_form: str, output_file: str) -> li
         output_file: The value of ``--output-file``, which replaces standard output; "" for standard output.
 
     Raises:
-        UsageError: Two outputs have one destination, or no output is left for that file.
+        UsageError: Two outputs have one destination, no output is left for that file, or a file is named ``-``.
     """
     chosen = chosen or [Output(default_form)]
     chosen = [Output(output.form, output.file or output_file or None) for output in chosen]
     files = [output.file for output in chosen]
+    if _DASH in (*files, output_file):
+        raise UsageError(
+            f"{_DASH} is not the name of an output file: without a file the report goes to standard output "
+            f"(write ./{_DASH} for a file of that name)"
+        )
     _refuse_shared(files)
     if output_file and output_file not in files:
         raise UsageError("--output-file: every -o names a file of its own")

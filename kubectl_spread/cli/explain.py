@@ -79,6 +79,8 @@ def explain(
     from kubectl_spread.render import explanation, structured  # noqa: PLC0415 - only text needs rich
 
     if rule := _rule(arguments):
+        if replicas:
+            raise UsageError(f"--replicas is about the pods of a workload, and {arguments[0]} is a rule")
         _print_rule(rule, form)
         return
     check_options, run = collect({**parameters, "arguments": arguments, "explaining": True}, output)

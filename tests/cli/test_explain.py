@@ -126,6 +126,13 @@ def test_a_pod_may_have_the_name_of_a_code_or_a_rule() -> None:
         assert "-matchExpressions[0].values[0]: r1" in outcome.stdout
 
 
+@pytest.mark.parametrize("argument", ["SPR301", "hard-skew"])
+def test_a_rule_has_no_replicas(argument: str) -> None:
+    outcome = run("explain", argument, "--replicas", "+3")
+    assert (outcome.exit_code, outcome.stdout) == (2, "")
+    assert outcome.stderr == f"error: --replicas is about the pods of a workload, and {argument} is a rule\n"
+
+
 def test_rules_print_json() -> None:
     document = json.loads(run("rules", "-o", "json").stdout)
     assert (document["apiVersion"], document["kind"]) == ("kubectl-spread/v1", "RuleList")

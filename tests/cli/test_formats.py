@@ -50,6 +50,8 @@ def test_output_file_takes_what_would_go_to_stdout(manifest: Path, tmp_path: Pat
         (("-o", "json=x", "-o", "yaml=x"), "several -o go to x: write -o FORMAT=FILE"),
         (("-o", "json=x", "--output-file", "y"), "--output-file: every -o names a file of its own"),
         (("-o", "json="), '"json=" names no file'),
+        (("-o", "json=-"), "- is not the name of an output file: without a file the report goes to standard output"),
+        (("--output-file", "-"), "- is not the name of an output file: without a file the report goes to standard out"),
         (("-o", "xml"), 'unable to match a printer suitable for the output format "xml", allowed formats are: '),
         (("-o", "json=missing/x"), "cannot write missing/x: No such file or directory"),
         (("-o", "json=."), "cannot write .: Is a directory"),

@@ -49,6 +49,14 @@ def test_a_note_names_expected_keys_that_no_constraint_has(
     assert names(*objects, node_json("a1"), arguments=("--expect-domains", expected)) == output
 
 
+@pytest.mark.parametrize("again", ["zone=5", "zone=4", f"{ZONE}=5"])
+def test_a_key_that_is_expected_twice_is_refused(again: str) -> None:
+    outcome = check(EMPTY, arguments=("--expect-domains", f"zone=4,{again}"))
+    assert (outcome.exit_code, outcome.stdout) == (2, "")
+    key = again.partition("=")[0]
+    assert outcome.stderr == f'error: --expect-domains: the key "{key}" is given twice: give it one number\n'
+
+
 def test_an_empty_input_has_no_note_about_keys() -> None:
     assert names(EMPTY, arguments=("--expect-domains", "zones=3")) == ["No resources found"]
 
