@@ -11,7 +11,6 @@ from tests.e2e.manifests import SCHEDULING_GATE, deployment, pod, workload
 from tests.e2e.workloads import label, pod_names, pods, scheduled
 
 HASH = "pod-template-hash"
-_EXPECTED_PODS = 100
 NAMESPACES = ("shop", "lab", "other")
 _HOLD = "example.com/hold"
 _FAST = {"disk": "ssd"}
@@ -155,9 +154,19 @@ def _bare_pods() -> Iterator[Json]:
 
 
 def _settled(cluster: ControlPlane) -> bool:
-    """Tell whether every expected pod runs or was refused."""
+    """Tell whether every pod of the workloads is there, and runs or was refused."""
+    agents = cluster.api.get("/apis/apps/v1/namespaces/shop/daemonsets/agent")["status"]
     present = [pod for namespace in NAMESPACES for pod in pods(cluster, namespace)]
-    return len(present) >= _EXPECTED_PODS and all(map(_at_rest, present))
+    number = sum(map(_pods_of, _workloads())) + agents["desiredNumberScheduled"]
+    return "observedGeneration" in agents and len(present) == number and all(map(_at_rest, present))
+
+
+def _pods_of(manifest: Json) -> int:
+    """Return the number of pods that a manifest asks for; 0 for a DaemonSet, for which nodes decide it."""
+    spec = manifest["spec"]
+    numbers = {"DaemonSet": 0, "Job": spec.get("parallelism"), "Pod": 1}
+    number: int = numbers.get(manifest["kind"], spec.get("replicas"))
+    return number
 
 
 def _at_rest(manifest: Json) -> bool:
