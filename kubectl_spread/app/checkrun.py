@@ -197,5 +197,5 @@ def cluster_header(
         zone_count=UNSET if isinstance(zones, UnsetType) else len(zones),
         zones=zones,
         resource_versions=dict(resource_versions),
-        warnings=list(target_version.warnings) or UNSET,
+        warnings=[*target_version.problems, *target_version.warnings] or UNSET,
     )

@@ -11,7 +11,7 @@ import msgspec
 from kubectl_spread.app import names, schedulers
 from kubectl_spread.app.checkrun import CheckRun
 from kubectl_spread.app.console import Console
-from kubectl_spread.app.hints import capture_hints, hints, unknown_nodes
+from kubectl_spread.app.hints import capture_hints, hints, unknown_keys, unknown_nodes
 from kubectl_spread.app.options import CheckOptions, refuse_undecodable
 from kubectl_spread.app.target_version import target_for_files
 from kubectl_spread.audit.evaluation.evaluate import evaluate
@@ -46,6 +46,7 @@ def collect(parameters: Mapping[str, object], console: Console) -> tuple[CheckOp
     options = check_options(parameters)
     run = from_files(options) if options.reads_files else _from_cluster(options, parameters, console)
     run.notes += hints(options, run.audit)
+    run.problems += unknown_keys(options, run.audit.snapshot.nodes, listed=run.nodes == "listed")
     return options, run
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
-from kubectl_spread.app.options import CheckOptions
+from kubectl_spread.app.options import TOPOLOGY_KEYS, CheckOptions
 from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.merge.verdicts import LABEL_MAY_HAVE_CHANGED
 from kubectl_spread.audit.snapshot import default_constraints
@@ -14,6 +14,8 @@ from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.audit.snapshot.templates import Template
 from kubectl_spread.diagnosis import volumes
+from kubectl_spread.kube.api.labels import HOSTNAME
+from kubectl_spread.kube.api.types import Node
 from kubectl_spread.kube.custom.controllers import ANY
 from kubectl_spread.phrases import named, plural, some
 from kubectl_spread.report import model
@@ -24,12 +26,40 @@ _NO_MANAGED_FIELDS: Final = (
     "no managedFields in what was read: capture with --show-managed-fields to see who changed a label"
 )
 _NO_VOLUMES: Final = "claims or PersistentVolumes are not in what was read: volumes may keep pods where they are"
+_NOT_LOOKED_UP: Final = "no nodes were read, and only nodes tell the domains (read nodes too, or leave out the option)"
 _NO_SERVICES: Final = "no Services in what was read: default constraints select by the pods' owners alone"
 
 
 def hints(options: CheckOptions, audit: Audit) -> list[str]:
-    """Return notes on expected keys that no constraint has, keys that no node has, and words that name no rule."""
-    return [*_unused_keys(options, audit), *_absent_keys(options, audit), *_unknown_words(audit)]
+    """Return notes on expected keys that no constraint has, and on words that name no rule."""
+    return [*_unused_keys(options, audit), *_unknown_words(audit)]
+
+
+def unknown_keys(options: CheckOptions, nodes: Iterable[Node], *, listed: bool) -> list[str]:
+    """Return errors about keys of ``--expect-domains`` and ``--by`` that no node has, or that cannot be looked up.
+
+    Args:
+        options: The options.
+        nodes: The nodes that were read.
+        listed: Whether nodes were read; where they were, there may be none.
+    """
+    labels = _labels(nodes)
+    exposing_keys = options.exposing_keys if options.by else ()
+    keys_of_options = {"--expect-domains": tuple(options.expected_domains), "--by": exposing_keys}
+    if not (labels or listed):
+        return [f"{option}: {_NOT_LOOKED_UP}" for option, keys in keys_of_options.items() if keys]
+    return [
+        f'{option}: no node has the label "{key}"{did_you_mean(key, key_names(labels))}'
+        for option, keys in keys_of_options.items()
+        for key in keys
+        # For --by each node is a domain of its own, even without the label.
+        if key not in labels and (option, key) != ("--by", HOSTNAME)
+    ]
+
+
+def key_names(labels: Collection[str]) -> list[str]:
+    """Return the names for the keys of nodes' labels on the command line: short names first, then the keys."""
+    return [*(short for short, key in TOPOLOGY_KEYS.items() if key in labels), *sorted(labels)]
 
 
 def capture_hints(audit: Audit) -> list[str]:
@@ -63,24 +93,18 @@ def unknown_nodes(snapshot: Snapshot) -> str:
 
 
 def _unused_keys(options: CheckOptions, audit: Audit) -> list[str]:
-    """Return a note on each expected key that no constraint has; none where no pod or template is in scope."""
+    """Return a note on each expected key of nodes that no constraint has; none without pods and templates in scope."""
     if not (audit.pods or audit.templates):
         return []
     of_pods = (pod.pod_class.terms for pod in _pod_of_each_class(audit))
     of_templates = (template.terms for template in audit.templates)
     used = {term.topology_key for terms in (*of_pods, *of_templates) for term in terms if term.spread}
-    return [
-        f'--expect-domains: no constraint has the key "{key}"' for key in options.expected_domains if key not in used
-    ]
+    unused = (_labels(audit.snapshot.nodes) & options.expected_domains.keys()) - used
+    return [f'--expect-domains: no constraint has the key "{key}"' for key in options.expected_domains if key in unused]
 
 
-def _absent_keys(options: CheckOptions, audit: Audit) -> list[str]:
-    """Return a note on each key of ``--by`` that no node has; none where nodes were not read."""
-    labels = {label for node in audit.snapshot.nodes for label in node.metadata.labels}
-    if not (options.by and labels):
-        return []
-    absent = [key for key in options.exposing_keys if key not in labels]
-    return [f'--by: no node has the label "{key}"{did_you_mean(key, labels)}' for key in absent]
+def _labels(nodes: Iterable[Node]) -> frozenset[str]:
+    return frozenset(label for node in nodes for label in node.metadata.labels)
 
 
 def _unknown_words(audit: Audit) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
@@ -16,12 +16,15 @@ from kubectl_spread.kube.features import NEWEST_MINOR, NEWEST_RELEASED_MINOR, OL
 from kubectl_spread.report import model
 
 VersionSource = Literal["live", "flag", "default"]
+_MAJOR: Final = 1
+_KNOWN: Final = f"1.{OLDEST_MINOR} to 1.{NEWEST_MINOR} are known"
 
 
 class TargetVersion(msgspec.Struct, frozen=True):
     """A Kubernetes minor with its feature gates, where both come from, and the version to compare with, if any.
 
-    ``warnings`` say why the report may not hold for the server that was read, or for one of the two versions.
+    ``problems`` say that the server is not known, and ``warnings`` why the report may not hold for one of the two
+    versions.
     """
 
     minor: int
@@ -29,6 +32,7 @@ class TargetVersion(msgspec.Struct, frozen=True):
     gates: Mapping[str, bool]
     gates_source: model.GatesSource
     upgrade: Behaviour | None = None
+    problems: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
     @property
@@ -59,27 +63,26 @@ class TargetVersion(msgspec.Struct, frozen=True):
 
 
 def target_for(
-    options: CheckOptions, server: int | None, served_gates: Mapping[str, bool] | None = None
+    options: CheckOptions, server: tuple[int, int] | None, served_gates: Mapping[str, bool] | None = None
 ) -> TargetVersion:
     """Return the Kubernetes whose rules decide.
 
     Args:
         options: The options of the command.
-        server: The minor that the server behaves like; None without a server.
+        server: The major and the minor that the server behaves like; None without a server.
         served_gates: The gates as the server's metrics show them; None where they were not read.
 
     Raises:
-        UsageError: The version or a gate is unknown.
+        UsageError: The version or a gate is unknown, or the server is older than all known minors or of another major.
     """
     option_minor = options.minor
     source: VersionSource = "default" if server is None else "live"
     if option_minor is not None:
         source = "flag"
-    minor, warnings = _evaluated_minor(options, server)
+    minor, problems = _evaluated_minor(options, server)
     upgrade = options.other_minor
     if upgrade is not None:
         confirm_supported("--to", upgrade)
-    warnings += pre_release_warnings([minor, upgrade])
     overrides = options.gate_overrides
     gates = _gates(minor, overrides, upgrade)
     if served_gates is not None and option_minor is None:
@@ -91,7 +94,8 @@ def target_for(
         gates=gates,
         gates_source="flag" if overrides else gates_source,
         upgrade=None if upgrade is None else _upgrade(upgrade, minor, gates, overrides),
-        warnings=warnings,
+        problems=problems,
+        warnings=pre_release_warnings([minor, upgrade]),
     )
 
 
@@ -105,22 +109,27 @@ def target_for_files(options: CheckOptions) -> tuple[TargetVersion, list[str]]:
     return target_version, list(target_version.warnings)
 
 
-def _evaluated_minor(options: CheckOptions, server: int | None) -> tuple[int, tuple[str, ...]]:
-    """Return the minor to evaluate as, and a warning where the server is newer than the newest supported minor.
+def _evaluated_minor(options: CheckOptions, server: tuple[int, int] | None) -> tuple[int, tuple[str, ...]]:
+    """Return the minor to evaluate as, and an error where the server is newer than the newest known minor.
 
     Raises:
-        UsageError: The minor that the user names is not supported, or the server is older than all supported ones.
+        UsageError: The minor that the user names is not known, or the server is older than all known ones or of another
+            major.
     """
     if options.minor is not None:
         confirm_supported("--from" if options.from_version else "--server-version", options.minor)
         return options.minor, ()
     if server is None:
         return NEWEST_RELEASED_MINOR, ()
-    if server > NEWEST_MINOR:
-        text = f"Kubernetes 1.{server} is newer than 1.{NEWEST_MINOR}, the newest that is known"
-        return NEWEST_MINOR, (f"{text}: evaluated as 1.{NEWEST_MINOR}",)
-    confirm_supported("the server's version", server)
-    return server, ()
+    major, minor = server
+    if major != _MAJOR or minor < OLDEST_MINOR:
+        choice = "--server-version chooses one"
+        raise UsageError(f"the server's version: Kubernetes {major}.{minor} is not known ({_KNOWN}; {choice})")
+    if minor > NEWEST_MINOR:
+        text = f"Kubernetes 1.{minor} is newer than 1.{NEWEST_MINOR}, the newest that is known"
+        evaluated = f"evaluated as 1.{NEWEST_MINOR} (--server-version 1.{NEWEST_MINOR} confirms it)"
+        return NEWEST_MINOR, (f"{text}: {evaluated}",)
+    return minor, ()
 
 
 def pre_release_warnings(minors: Collection[int | None]) -> tuple[str, ...]:
@@ -139,8 +148,7 @@ def confirm_supported(origin: str, minor: int) -> None:
         UsageError: The minor is not supported; the message begins with the ``origin`` of the minor.
     """
     if not OLDEST_MINOR <= minor <= NEWEST_MINOR:
-        supported = f"1.{OLDEST_MINOR} to 1.{NEWEST_MINOR} are known"
-        raise UsageError(f"{origin}: Kubernetes 1.{minor} is not known ({supported})")
+        raise UsageError(f"{origin}: Kubernetes 1.{minor} is not known ({_KNOWN})")
 
 
 def _gates(minor: int, overrides: Mapping[str, bool], upgrade: int | None) -> dict[str, bool]:

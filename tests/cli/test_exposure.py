@@ -88,11 +88,6 @@ def test_a_key_that_no_label_can_have_is_refused(key: str) -> None:
     assert f'--by: "{key}" is not the key of a node label' in outcome.stderr
 
 
-def test_a_note_names_keys_that_no_node_has() -> None:
-    outcome = run("check", "--by", "racks", objects=ON_ONE_NODE)
-    assert '--by: no node has the label "racks"; did you mean "rack"?\n' in outcome.stderr
-
-
 @pytest.mark.parametrize("form", FORMATS)
 def test_each_format_has_the_finding(form: str) -> None:
     outcome = run("check", "-o", form, objects=ON_ONE_NODE)

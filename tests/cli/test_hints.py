@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from click.testing import Result
 
@@ -26,14 +28,16 @@ def names(*objects: Json, arguments: tuple[str, ...] = ()) -> list[str]:
     return notes(outcome)
 
 
+RACK: Json = node_json("a1", labels={"topology.kubernetes.io/region": "west", "rack": "r1"})
+
+
 @pytest.mark.parametrize(
     ("objects", "expected", "unused"),
     [
-        pytest.param([SPREAD], "zones=3", ["zones"], id="misspelt"),
         pytest.param([SPREAD], "zone=3", [], id="the key of a pod"),
         pytest.param([SPREAD], f"{ZONE}=3", [], id="written out"),
         pytest.param([deployment(constraints=[constraint()])], "zone=3", [], id="the key of a template"),
-        pytest.param([SPREAD], "zone=3,region=1,racks=2", ["topology.kubernetes.io/region", "racks"], id="two"),
+        pytest.param([SPREAD], "zone=3,region=1,rack=2", ["topology.kubernetes.io/region", "rack"], id="two"),
         pytest.param(
             [pod_json("p", affinity={"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term()]}})],
             "hostname=3",
@@ -46,7 +50,41 @@ def test_a_note_names_expected_keys_that_no_constraint_has(
     objects: list[Json], expected: str, unused: list[str]
 ) -> None:
     output = [f'--expect-domains: no constraint has the key "{key}"' for key in unused]
-    assert names(*objects, node_json("a1"), arguments=("--expect-domains", expected)) == output
+    assert names(*objects, RACK, arguments=("--expect-domains", expected)) == output
+
+
+def test_each_node_is_a_domain_without_the_label_of_its_name() -> None:
+    node = node_json("a1")
+    del node["metadata"]["labels"]["kubernetes.io/hostname"]
+    assert names(SPREAD, node, arguments=("--by", "node")) == []
+
+
+NOT_LOOKED_UP = "no nodes were read, and only nodes tell the domains (read nodes too, or leave out the option)"
+
+
+@pytest.mark.parametrize("fail_on", ["error", "never"])
+@pytest.mark.parametrize(
+    ("arguments", "output"),
+    [
+        (("--expect-domains", "zone=1,zome=3"), '--expect-domains: no node has the label "zome"; did you mean "zone"?'),
+        (("--by", "zone", "--by", "zome"), '--by: no node has the label "zome"; did you mean "zone"?'),
+        (("--by", "racks"), '--by: no node has the label "racks"; did you mean "rack"?'),
+        (("--by", "owner"), '--by: no node has the label "owner"'),
+    ],
+)
+def test_a_topology_key_that_no_node_has_is_an_error(arguments: tuple[str, ...], output: str, fail_on: str) -> None:
+    outcome = check(SPREAD, RACK, arguments=("-o", "json", "--fail-on", fail_on, *arguments))
+    assert (outcome.exit_code, notes(outcome)) == (2, [f"error: {output}"])
+    assert json.loads(outcome.stdout)["summary"]["pods"] == 1
+
+
+@pytest.mark.parametrize("objects", [[SPREAD], [EMPTY]], ids=["a pod", "none"])
+@pytest.mark.parametrize(
+    ("option", "keys"), [("--expect-domains", "zone=3"), ("--expect-domains", "zome=3,rack=2"), ("--by", "zone")]
+)
+def test_a_topology_key_cannot_be_looked_up_without_nodes(option: str, keys: str, objects: list[Json]) -> None:
+    outcome = check(*objects, arguments=("-o", "name", option, keys))
+    assert (outcome.exit_code, notes(outcome)) == (2, [f"error: {option}: {NOT_LOOKED_UP}"])
 
 
 @pytest.mark.parametrize("again", ["zone=5", "zone=4", f"{ZONE}=5"])
@@ -58,7 +96,9 @@ def test_a_key_that_is_expected_twice_is_refused(again: str) -> None:
 
 
 def test_an_empty_input_has_no_note_about_keys() -> None:
-    assert names(EMPTY, arguments=("--expect-domains", "zones=3")) == ["No resources found"]
+    assert names(EMPTY, RACK, arguments=("--expect-domains", "zone=3")) == [
+        "no pods or pod templates in 1 file (1 object of another kind)"
+    ]
 
 
 def test_unknown_words_in_annotations_are_reported_once() -> None:

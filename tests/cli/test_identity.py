@@ -40,12 +40,13 @@ class Routed(Server):
     """An API server with one pod; ``kube_system`` is its reply about that namespace."""
 
     kube_system = json_reply(KUBE_SYSTEM)
+    version: Json = {"major": "1", "minor": "37", "gitVersion": "v1.37.1"}  # noqa: RUF012 - tests replace it
 
     def next(self, request: Request) -> Reply:
         self.requests.append(request)
         resource = request.path.rpartition("/")[2]
         if resource == "version":
-            return json_reply({"major": "1", "minor": "37", "gitVersion": "v1.37.1"})
+            return json_reply(self.version)
         if resource == "kube-system":
             return self.kube_system
         kind, objects = LISTS[resource]

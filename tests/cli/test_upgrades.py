@@ -136,8 +136,8 @@ def test_files_are_evaluated_as_the_newest_release_and_not_as_a_pre_release() ->
 
 
 def test_a_server_of_a_pre_release_is_evaluated_as_what_it_is_with_a_warning() -> None:
-    target_version = target_for(CheckOptions(), 38)
-    assert (target_version.minor, target_version.warnings) == (38, (UNRELEASED,))
+    target_version = target_for(CheckOptions(), (1, 38))
+    assert (target_version.minor, target_version.warnings, target_version.problems) == (38, (UNRELEASED,), ())
 
 
 EMPTY = [
@@ -247,7 +247,7 @@ def test_a_gate_that_the_other_minor_has_locked_is_left_to_this_one() -> None:
     ],
 )
 def test_gates_that_were_read_apply_where_they_can(minor: int, to: str, served: dict[str, bool], enabled: bool) -> None:
-    target_version = target_for(CheckOptions(to_version=to), minor, served)
+    target_version = target_for(CheckOptions(to_version=to), (1, minor), served)
     assert target_version.upgrade is not None
     assert target_version.upgrade.node_inclusion_policies is enabled
     assert target_version.warnings == ()
@@ -255,7 +255,7 @@ def test_gates_that_were_read_apply_where_they_can(minor: int, to: str, served: 
 
 def test_a_default_that_was_read_is_not_carried_over() -> None:
     """The metrics of 1.34 report the gate as off, which is its default; in 1.35 it is on by default."""
-    target_version = target_for(CheckOptions(to_version="1.35"), 34, {Gate.TOPOLOGY_LABELS: False})
+    target_version = target_for(CheckOptions(to_version="1.35"), (1, 34), {Gate.TOPOLOGY_LABELS: False})
     assert not target_version.behaviour.binding_writes_topology_labels
     assert target_version.upgrade is not None
     assert target_version.upgrade.binding_writes_topology_labels
@@ -263,7 +263,7 @@ def test_a_default_that_was_read_is_not_carried_over() -> None:
 
 def test_gates_that_were_read_may_keep_the_other_server_from_starting() -> None:
     with pytest.raises(UsageError, match=r"no server of 1\.35 would start"):
-        target_for(CheckOptions(to_version="1.35"), 34, {Gate.MATCH_LABEL_KEYS: False})
+        target_for(CheckOptions(to_version="1.35"), (1, 34), {Gate.MATCH_LABEL_KEYS: False})
 
 
 def test_a_bare_pod_that_is_refused_again_is_an_error() -> None:
@@ -300,21 +300,29 @@ def test_explain_takes_the_same_options() -> None:
     assert {"SPR207", "SPR404"} <= {word for word in outcome.stdout.split() if word.startswith("SPR")}
 
 
-def test_a_server_that_is_newer_than_all_is_evaluated_as_the_newest_with_a_warning() -> None:
-    newer = NEWEST_MINOR + 1
-    target_version = target_for(CheckOptions(), newer)
-    warning = (
-        f"Kubernetes 1.{newer} is newer than 1.{NEWEST_MINOR}, the newest that is known: evaluated as 1.{NEWEST_MINOR}"
+NEWER = NEWEST_MINOR + 1
+"""A minor that is not known yet."""
+
+
+def test_a_server_that_is_newer_than_all_is_evaluated_as_the_newest_with_an_error() -> None:
+    target_version = target_for(CheckOptions(), (1, NEWER))
+    problem = (
+        f"Kubernetes 1.{NEWER} is newer than 1.{NEWEST_MINOR}, the newest that is known: evaluated as "
+        f"1.{NEWEST_MINOR} (--server-version 1.{NEWEST_MINOR} confirms it)"
     )
-    assert (target_version.minor, target_version.warnings) == (NEWEST_MINOR, (warning, UNRELEASED))
+    answer = (target_version.minor, target_version.problems, target_version.warnings)
+    assert answer == (NEWEST_MINOR, (problem,), (UNRELEASED,))
 
 
-def test_a_newer_server_has_no_warning_if_the_user_names_a_known_version() -> None:
-    newer = NEWEST_MINOR + 1
-    target_version = target_for(CheckOptions(server_version="1.34"), newer)
-    assert (target_version.minor, target_version.warnings) == (34, ())
+@pytest.mark.parametrize("server", [(1, NEWER), (1, 26), (2, 37), (0, 37)])
+def test_a_server_that_is_not_known_is_no_error_if_the_user_names_a_known_version(server: tuple[int, int]) -> None:
+    target_version = target_for(CheckOptions(server_version="1.34"), server)
+    assert (target_version.minor, target_version.problems, target_version.warnings) == (34, (), ())
 
 
-def test_a_server_that_is_too_old_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"the server's version: Kubernetes 1\.26 is not known"):
-        target_for(CheckOptions(), 26)
+@pytest.mark.parametrize(("server", "version"), [((1, 26), "1.26"), ((2, 37), "2.37"), ((0, 37), "0.37")])
+def test_a_server_that_is_too_old_or_of_another_major_is_refused(server: tuple[int, int], version: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        target_for(CheckOptions(), server)
+    known = f"{KNOWN}; --server-version chooses one"
+    assert str(refused.value) == f"the server's version: Kubernetes {version} is not known ({known})"

@@ -71,17 +71,17 @@ def test_every_request_is_repeated_after_a_fault(behind: Faulty, resource: str) 
 
 
 def test_a_server_newer_than_every_known_minor(behind: Faulty) -> None:
-    """The pods are evaluated as the newest known minor does, and stderr and the report warn of it.
+    """The pods are evaluated as the newest known minor does, and stderr, the report and the exit status say so.
 
     Of that minor only a pre-release is known, which they warn of as well.
     """
     behind.proxy.script("version", steps.edited(lambda version: version.update(minor="99", emulationMinor="99")))
     answer = behind.check()
-    cluster = assert_complete(answer)["cluster"]
+    cluster = assert_complete(answer, status=2)["cluster"]
     newer, pre_release = cluster["warnings"]
     assert newer.startswith("Kubernetes 1.99 is newer than 1.")
     assert pre_release.startswith(f"Kubernetes 1.{NEWEST_MINOR} is evaluated as its pre-release ")
-    assert answer.stderr.splitlines() == [newer, pre_release]
+    assert answer.stderr.splitlines() == [pre_release, f"error: {newer}"]
     assert (cluster["versionSource"], cluster["judgedAs"]) == ("live", f"1.{NEWEST_MINOR}")
 
 

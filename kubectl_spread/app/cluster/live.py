@@ -101,8 +101,8 @@ class LiveRun:
         options = self._options
         requests = self._requests
         requests.send()
-        server_minor = requests.version.result().behaves_as
-        target_version = target_for(options, server_minor)
+        server = requests.version.result().behaves_as
+        target_version = target_for(options, server)
         snapshot = pods_of(requests, self._scope)
         nodes = self._nodes(snapshot, target_version) if options.needs_nodes else "none"
         unread = self._owners(snapshot)
@@ -110,7 +110,7 @@ class LiveRun:
         self._notes += names.resolve(snapshot)
         audit = evaluate(snapshot, target_version.facts(options), nodes=nodes)
         if self._needs_gates(audit, target_version):
-            target_version = target_for(options, server_minor, self._gates(target_version.minor))
+            target_version = target_for(options, server, self._gates(target_version.minor))
             audit = evaluate(snapshot, target_version.facts(options), nodes=nodes)
         if options.explaining and self._read_to_explain(audit):
             audit = evaluate(snapshot, target_version.facts(options), nodes=nodes)
@@ -131,7 +131,7 @@ class LiveRun:
             all_namespaces=options.all_namespaces,
             resource_versions=requests.resource_versions,
             skipped=skipped,
-            problems=self._problems,
+            problems=[*target_version.problems, *self._problems],
             notes=[*target_version.warnings, *self._notes],
             identity=self._identity(),
         )

@@ -13,7 +13,7 @@ from msgspec import UNSET
 from kubectl_spread.app.checkrun import ClusterIdentity
 from kubectl_spread.app.collect import add_objects, check_options
 from kubectl_spread.app.console import Console
-from kubectl_spread.app.hints import unknown_nodes
+from kubectl_spread.app.hints import key_names, unknown_nodes
 from kubectl_spread.app.options import TOPOLOGY_KEYS, CheckOptions
 from kubectl_spread.audit.evaluation import domain_counts, domain_losses
 from kubectl_spread.audit.evaluation.domain_counts import CountedDomains
@@ -86,12 +86,7 @@ class DomainsRun(msgspec.Struct):
             return
         labels = some(_topology_first(self.snapshot.nodes, keys), _NAMED)
         known_keys = f"nodes have {labels}" if labels else "nodes have no labels"
-        raise NotFoundError(f'no node has the label "{key}" ({known_keys}){did_you_mean(key, _names(keys))}')
-
-
-def _names(keys: set[str]) -> list[str]:
-    """Return keys, and the short names of those that have one."""
-    return [*(short for short, key in TOPOLOGY_KEYS.items() if key in keys), *sorted(keys)]
+        raise NotFoundError(f'no node has the label "{key}" ({known_keys}){did_you_mean(key, key_names(keys))}')
 
 
 def _topology_first(nodes: Sequence[Node], keys: set[str]) -> list[str]:

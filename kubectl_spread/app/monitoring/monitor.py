@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from kubectl_spread.app import schedulers
 from kubectl_spread.app.checkrun import ClusterIdentity, Nodes, cluster_header
+from kubectl_spread.app.hints import unknown_keys
 from kubectl_spread.app.monitoring.answers import Answers
 from kubectl_spread.app.monitoring.mirrored import MirrorStore, mirrored
 from kubectl_spread.app.monitoring.telemetry import Telemetry
@@ -149,8 +150,8 @@ class Monitor:
         """
         self._server = _Server(self._cluster.version(), None, gates_read=False, uid=self._cluster.uid())
         target_version = self._target_version()
-        for warning in target_version.warnings:
-            self._say(warning)
+        for text in (*target_version.problems, *target_version.warnings):
+            self._say(text)
         facts = target_version.facts(self._options)
         self._current = CurrentReport(self._world, facts, self._selected, self._options.kubectl_flags)
         self._stores = mirrored(self._cluster, self._world, self._lock, self._scope.namespace)
@@ -158,6 +159,9 @@ class Monitor:
             self._telemetry.expect(resource, store.age)
         with self._lock:
             self._evaluate()
+            unanswered = unknown_keys(self._options, self._world.nodes, listed=True)
+        for text in unanswered:
+            self._say(text)
         if self._wants_gates():
             self._judge_by(self._look(wants_gates=True))
         self.refresh()

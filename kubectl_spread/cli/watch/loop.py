@@ -15,7 +15,7 @@ import msgspec
 from kubectl_spread.app.checkrun import CheckRun
 from kubectl_spread.app.cluster.live import LiveRun, flags
 from kubectl_spread.app.collect import check_options
-from kubectl_spread.app.hints import gone, hints
+from kubectl_spread.app.hints import gone, hints, unknown_keys
 from kubectl_spread.app.options import CheckOptions
 from kubectl_spread.app.output_files import Output
 from kubectl_spread.cli import formats, output
@@ -119,6 +119,7 @@ class _Watch:
         began = time.monotonic()
         run = LiveRun(self._options, self._cluster, again=self._last is not None).collect()
         run.notes += hints(self._options, run.audit)
+        run.problems += unknown_keys(self._options, run.audit.snapshot.nodes, listed=run.nodes == "listed")
         report = run.report(self._options, self._view.baseline)
         form, layout = self._view.form, self._view.layout(run, self._view.form)
         silent = run.empty and form in formats.FOR_PEOPLE

@@ -56,9 +56,9 @@ class ServerVersion(msgspec.Struct, frozen=True):
     git_version: str
 
     @property
-    def behaves_as(self) -> int:
-        """The minor that the API server behaves like."""
-        return self.minor if self.emulation_minor is None else min(self.minor, self.emulation_minor)
+    def behaves_as(self) -> tuple[int, int]:
+        """The major and the minor that the API server behaves like."""
+        return self.major, self.minor if self.emulation_minor is None else min(self.minor, self.emulation_minor)
 
     @property
     def text(self) -> str:
