@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from typing import TYPE_CHECKING, Final
@@ -11,7 +12,7 @@ import msgspec
 from kubectl_spread.app import names, schedulers
 from kubectl_spread.app.checkrun import CheckRun
 from kubectl_spread.app.console import Console
-from kubectl_spread.app.hints import capture_hints, hints, unknown_keys, unknown_nodes
+from kubectl_spread.app.hints import capture_hints, hints, unevaluated_parts, unknown_keys, unknown_nodes
 from kubectl_spread.app.options import CheckOptions, refuse_undecodable
 from kubectl_spread.app.target_version import target_for_files
 from kubectl_spread.audit.evaluation.evaluate import evaluate
@@ -99,15 +100,17 @@ def from_files(options: CheckOptions) -> CheckRun:
     nodes: model.NodesKnown = "listed" if snapshot.nodes and not missing_nodes else "none"
     audit = evaluate(snapshot, target_version.facts(options), nodes=nodes)
     notes += files.notes
-    notes += capture_hints(audit) + reading.unevaluated
+    notes += capture_hints(audit)
     problems = [*(str(error) for error in reading.errors), *unknown_defaults, *filter(None, [missing_nodes])]
+    problems += unevaluated_parts(audit)
+    unevaluated = sum(bool(template.unevaluated) for template in audit.templates)
     problems += [names.missing(target, "in the files", snapshot) for target in snapshot.unmet()]
     return CheckRun(
         audit,
         target_version,
         nodes,
         options.all_namespaces,
-        skipped=snapshot.skipped + reading.skipped,
+        skipped=snapshot.skipped + reading.skipped + Counter(unevaluated=unevaluated),
         problems=problems,
         notes=notes,
         without_pods=_without_pods(reading),

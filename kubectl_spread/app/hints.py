@@ -81,6 +81,18 @@ def gone(summary: model.Summary) -> str:
     return f"{plural(summary.gone, 'finding')} of the baseline {'is' if summary.gone == 1 else 'are'} gone"
 
 
+def unevaluated_parts(audit: Audit) -> list[str]:
+    """Return an error on each part of a template that cannot be evaluated."""
+    manifests = audit.snapshot.manifests
+    errors = []
+    for template in audit.templates:
+        holder, manifest = template.holder, manifests.get(template.holder)
+        subject = f"{holder.kind} {holder.namespace}/{holder.name}"
+        whose = f"{manifest.position}: {subject}" if manifest else subject
+        errors += [f"{whose}: {part.path} is not evaluated: {part.reason}" for part in template.unevaluated]
+    return errors
+
+
 def unknown_nodes(snapshot: Snapshot) -> str:
     """Return an error where the input has bound pods and none of their nodes, else ""."""
     pods = snapshot.pods_on_nodes()

@@ -59,10 +59,11 @@ def _of_template(template: Template, audit: Audit) -> Iterator[TemplateTerm]:
     pod_terms = topology_terms(
         strategy.prepare_for_create(template.spec, labels, audit.context.behaviour), template.path
     )
+    merged = {term.path: term for term in pod_terms}
     refusals = {refusal.path: refusal for refusal in audit.admission.template(template)}
-    for authored, merged in zip(template.terms, pod_terms, strict=True):
+    for authored in template.terms:
         if authored.spread or authored.keyed:
-            yield _term(authored, merged, refusals.get(authored.path))
+            yield _term(authored, merged[authored.path], refusals.get(authored.path))
 
 
 def _term(authored: TopologyTerm, merged: TopologyTerm, refusal: Refusal | None) -> TemplateTerm:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple, TypeVar
 
 from msgspec import UnsetType
@@ -15,7 +15,16 @@ from kubectl_spread.report.model import FieldRef, Finding, Report, Row, Summary
 
 _QUIET: Final = frozenset({Verdict.MERGED, Verdict.BIND_LABEL, Verdict.SCHEDULER_MERGED, Verdict.AUTHORED})
 _Part = TypeVar("_Part", Row, Finding)
+UNANSWERED: Final = ("conflicting", "forbidden", "malformed", "unevaluated", "unreadable")
+"""Reasons why objects in scope were not evaluated; other skipped objects are not in scope."""
 _SKIPPED: Final = {"unknownKind": "of other kinds", "notKubernetes": "not Kubernetes objects"}
+_UNREAD: Final = {
+    "conflicting": "conflicting object",
+    "forbidden": "forbidden list",
+    "malformed": "malformed object",
+    "unreadable": "unreadable file",
+}
+"""Maps the reasons why objects were not read to what was not read."""
 
 
 class DomainCounts(NamedTuple):
@@ -87,7 +96,17 @@ def pending(report: Report) -> str:
     return f"{plural(number, 'pod')} {'is' if number == 1 else 'are'} pending" if number else ""
 
 
+def unanswered(summary: Summary) -> Iterator[str]:
+    """Yield a sentence about what was not read, and one about what was not evaluated."""
+    numbers = summary.skipped
+    if unread := [plural(numbers[reason], noun) for reason, noun in _UNREAD.items() if reason in numbers]:
+        yield f"Not read: {', '.join(unread)}."
+    if number := numbers.get("unevaluated"):
+        yield f"Not evaluated in full: {plural(number, 'pod template')}."
+
+
 def skipped(summary: Summary) -> str:
-    """Return the numbers of skipped objects with the reasons, or ""."""
-    numbers = ", ".join(f"{number} {_SKIPPED.get(reason, reason)}" for reason, number in summary.skipped.items())
-    return f"skipped: {numbers}" if numbers else ""
+    """Return the numbers of objects that are not in scope, with the reasons, or ""."""
+    others = {reason: number for reason, number in summary.skipped.items() if reason not in UNANSWERED}
+    numbers = ", ".join(f"{number} {_SKIPPED.get(reason, reason)}" for reason, number in others.items())
+    return f"Skipped: {words.safe(numbers)}." if numbers else ""

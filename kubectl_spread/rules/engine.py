@@ -27,7 +27,7 @@ from kubectl_spread.rules.remedy import Remedy, deleted_pods, in_file, line, lit
 from kubectl_spread.rules.rule_input import RuleInput
 from kubectl_spread.rules.selection import SelectedRules, Selection, named
 
-_UNREAD: Final = ("conflicting", "malformed", "unreadable")
+_UNREAD: Final = ("conflicting", "malformed", "unevaluated", "unreadable")
 """Reasons for skipping objects that may have findings."""
 
 

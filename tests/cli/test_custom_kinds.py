@@ -293,13 +293,122 @@ def test_custom_objects_that_describe_no_pods_are_counted() -> None:
     assert notes == ["no pods or pod templates in 1 file (1 object of another kind)"]
 
 
-def test_parts_that_are_not_evaluated_are_named() -> None:
-    status, stdout, notes = run(unknown(constraint(key="{{ .Values.key }}")))
-    assert (status, stdout) == (0, "")
-    assert notes == [
-        "f.json:1: Fleet default/web: spec.pods.spec is not evaluated: it has placeholders",
-        "no pods or pod templates in 1 file (1 object of another kind)",
+def test_a_label_that_no_selector_names_may_be_a_placeholder() -> None:
+    manifest = rollout(constraint(max_skew=0))
+    manifest["spec"]["template"]["metadata"]["labels"] = {**WEB, "version": "${VERSION}"}
+    status, stdout, _ = run(manifest, arguments=("-o", "json"))
+    assert [finding["code"] for finding in json.loads(stdout)["findings"]] == ["SPR202"]
+    assert (status, json.loads(stdout)["summary"]["skipped"]) == (1, {})
+
+
+def test_parts_that_are_not_evaluated_are_errors_and_hide_no_others() -> None:
+    faulty = [{**constraint(key="rack"), "maxSkew": "0"}, constraint(key="{{ .Values.key }}"), constraint(max_skew=0)]
+    status, stdout, (_, *errors) = run(unknown(*faulty), arguments=("-o", "json"))
+    part = "f.json:1: Fleet default/web: spec.pods.spec.topologySpreadConstraints"
+    assert errors == [
+        f"error: {part}[0] is not evaluated: maxSkew: expected integer, got string",
+        f"error: {part}[1] is not evaluated: it has placeholders",
     ]
+    summary = contract.loaded(stdout)["summary"]
+    assert (status, summary["skipped"], summary["templateConstraints"]) == (2, {"unevaluated": 1}, 1)
+    (finding,) = json.loads(stdout)["findings"]
+    assert (finding["code"], finding["path"]) == ("SPR202", "spec.pods.spec.topologySpreadConstraints[2]")
+    assert "spec.topologySpreadConstraints[2].maxSkew" in finding["message"]
+
+
+def test_a_label_that_a_selector_names_is_needed() -> None:
+    manifest = rollout(constraint(match=["rollouts-pod-template-hash"]))
+    manifest["spec"]["template"]["metadata"]["labels"] = {"app": "${APP}"}
+    status, stdout, notes = run(manifest)
+    place = "f.json:1: Rollout default/web: spec.template.metadata.labels[app]"
+    assert (status, notes) == (2, [f"error: {place} is not evaluated: it has placeholders, and a selector names it"])
+    assert stdout.splitlines()[-1].startswith("Not evaluated in full: 1 pod template. No findings in 1 workload")
+
+
+@pytest.mark.parametrize(
+    ("form", "text"),
+    [
+        ("table", "Not evaluated in full: 1 pod template. No findings in 1 workload (1 pod template)."),
+        ("wide", "Not evaluated in full: 1 pod template. No findings in 1 workload (1 pod template)."),
+        ("markdown", "**Not evaluated in full: 1 pod template. No findings in 1 workload (1 pod template).**"),
+        ("json", '"unevaluated": 1'),
+        ("yaml", "unevaluated: 1"),
+        ("html", "Not everything was checked</h1>"),
+        ("html", "Not evaluated in full: 1 pod template."),
+        ("openmetrics", 'kube_spread_skipped_objects{reason="unevaluated"} 1'),
+        ("github", "::error title=kubectl-spread::could not be checked: 1 unevaluated"),
+        ("sarif", "could not be checked: 1 unevaluated"),
+        ("sarif", '"executionSuccessful": false'),
+        ("junit", 'message="could not be checked: 1 unevaluated"'),
+        ("openreports", "not evaluated: 1 unevaluated"),
+    ],
+)
+def test_every_format_has_what_was_not_evaluated(form: str, text: str) -> None:
+    status, stdout, _ = run(unknown(constraint(key="{{ .Values.key }}")), arguments=("-o", form))
+    assert status == 2
+    assert text in stdout
+
+
+@pytest.mark.parametrize("fail_on", ["error", "never"])
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        pytest.param(unknown({**constraint(), "maxSkew": "0"}), id="a wrong type in an unknown kind"),
+        pytest.param(unknown(constraint(key="$(KEY)")), id="a placeholder in a constraint"),
+        pytest.param(rollout({**constraint(), "maxSkew": "${SKEW}"}), id="a placeholder in a known kind"),
+        pytest.param(prometheus(constraint(), {}), id="an empty constraint"),
+        pytest.param(custom("example.com/v1", "Fleet", {"topologySpreadConstraints": "${ALL}"}), id="all constraints"),
+    ],
+)
+def test_what_is_not_evaluated_is_never_healthy(manifest: Json, fail_on: str) -> None:
+    status, stdout, _ = run(manifest, arguments=("-o", "json", "--fail-on", fail_on))
+    assert (status, contract.loaded(stdout)["summary"]["skipped"]) == (2, {"unevaluated": 1})
+
+
+def test_one_empty_constraint_does_not_hide_the_others() -> None:
+    assert found(prometheus({}, constraint(max_skew=0))) == [
+        ("SPR202", "Prometheus/main", "spec.topologySpreadConstraints[1]")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        (("fleet/web",), 2),
+        (("rollout/api",), 0),
+        (("-n", "default"), 2),
+        (("-n", "other"), 0),
+        (("-l", "app=web"), 2),
+        (("-l", "app=other"), 0),
+    ],
+    ids=str,
+)
+def test_only_what_is_asked_for_must_be_evaluated(arguments: tuple[str, ...], status: int) -> None:
+    api = custom("argoproj.io/v1alpha1", "Rollout", {"template": template(labels={"app": "other"})}, "api")
+    elsewhere = custom("argoproj.io/v1alpha1", "Rollout", {"template": template()}, "web", namespace="other")
+    assert run(unknown(constraint(key="${KEY}")), api, elsewhere, arguments=arguments)[0] == status
+
+
+def test_a_selector_of_the_command_line_may_name_an_unknown_label() -> None:
+    manifest = unknown()
+    manifest["spec"]["pods"]["metadata"]["labels"] = {"app": "web", "version": "${VERSION}"}
+    status, _, notes = run(manifest, arguments=("-l", "version=2"))
+    place = "f.json:1: Fleet default/web: spec.pods.metadata.labels[version]"
+    assert (status, notes) == (2, [f"error: {place} is not evaluated: its value is unknown, and -l names it"])
+
+
+def test_a_template_that_names_its_constraints_by_a_placeholder_is_not_reported_as_unspread() -> None:
+    for field in ("topologySpreadConstraints", "affinity"):
+        manifest = rollout()
+        manifest["spec"]["template"]["spec"][field] = "${VALUE}"
+        assert found(manifest) == []
+
+
+def test_a_template_that_is_not_evaluated_is_explained_in_part() -> None:
+    Path("f.json").write_text(json.dumps(rollout(constraint(key="${KEY}"), constraint(key="rack"))), encoding="utf-8")
+    outcome = CliRunner().invoke(cli, ["explain", "rollout/web", "-f", "f.json", "-o", "json"])
+    (term,) = json.loads(outcome.stdout)["templates"]
+    assert (outcome.exit_code, term["path"]) == (2, "spec.template.spec.topologySpreadConstraints[1]")
 
 
 def test_a_template_of_a_known_kind_with_an_invalid_value_is_an_error() -> None:

@@ -172,12 +172,31 @@ def test_without_findings_the_page_says_what_was_checked() -> None:
 
 
 @pytest.mark.parametrize(
+    ("skipped", "sentence"),
+    [
+        ({"malformed": 1, "finished": 1}, "Not read: 1 malformed object."),
+        (
+            {"conflicting": 2, "forbidden": 1, "unreadable": 1},
+            "Not read: 2 conflicting objects, 1 forbidden list, 1 unreadable file.",
+        ),
+        ({"unevaluated": 2}, "Not evaluated in full: 2 pod templates."),
+    ],
+)
+def test_the_page_does_not_begin_with_no_findings_where_not_everything_was_checked(
+    skipped: dict[str, int], sentence: str
+) -> None:
+    title = headline(report([], [], skipped=skipped))
+    assert title.text == "Not everything was checked"
+    assert title.further[:2] == (sentence, "No findings in 33 workloads.")
+
+
+@pytest.mark.parametrize(
     ("settings", "sentence"),
     [
         ({"nodes": "none"}, "Not checked: where pods run, because no nodes were read."),
         ({"pods": 0, "templates": 3}, "Not checked: where pods run, because no pods were read."),
         ({"nodes": "inferred"}, "Zones are known from pods only, so zones without pods are missing."),
-        ({"skipped": {"finished": 2, "malformed": 1}}, "Skipped: 2 finished, 1 malformed."),
+        ({"skipped": {"finished": 2, "repeated": 1}}, "Skipped: 2 finished, 1 repeated."),
         ({"silenced": 2}, "2 findings silenced."),
         ({"known": 3}, "3 findings known by the baseline."),
         ({"gone": 1}, "1 finding of the baseline gone."),

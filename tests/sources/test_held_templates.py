@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kubectl_spread.kube.custom.objects import HeldTemplate, Unevaluated
+from kubectl_spread.kube.custom.objects import HeldTemplate
 from kubectl_spread.sources.decode.json_objects import MalformedFieldError
 from kubectl_spread.sources.files.heldtemplates import held_templates
 from tests.builders import Json, constraint
@@ -19,15 +19,15 @@ def template(**spec: Any) -> Json:
     return {"metadata": {"labels": {"app": "web"}}, "spec": {**POD_SPEC, **spec}}
 
 
-def parts(manifest: Json, group: str = "example.com", kind: str = "Cluster") -> list[HeldTemplate | Unevaluated]:
+def parts(manifest: Json, group: str = "example.com", kind: str = "Cluster") -> list[HeldTemplate]:
     return list(held_templates(manifest, group, kind))
 
 
 def templates(manifest: Json, group: str = "example.com", kind: str = "Cluster") -> list[tuple[str, int | None, bool]]:
     """Return the path and the replicas of each template, and whether it is a whole one."""
     held = parts(manifest, group, kind)
-    assert all(isinstance(part, HeldTemplate) for part in held), held
-    return [(str(part.path), part.replicas, part.complete) for part in held if isinstance(part, HeldTemplate)]
+    assert not any(part.unevaluated for part in held), held
+    return [(str(part.path), part.replicas, part.complete) for part in held]
 
 
 @pytest.mark.parametrize(
@@ -185,9 +185,7 @@ def test_objects_inside_an_object_have_kinds_of_their_own() -> None:
     settings = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"template": template()}}
     pod = {"apiVersion": "v1", "kind": "Pod", **template()}
     held = parts({"spec": {"manifests": [deployment, settings, pod]}}, "work.example.com", "ManifestWork")
-    assert [
-        (str(part.path), part.group, part.kind, part.replicas) for part in held if isinstance(part, HeldTemplate)
-    ] == [
+    assert [(str(part.path), part.group, part.kind, part.replicas) for part in held] == [
         ("spec.manifests[0].spec.template.spec", "apps", "Deployment", 1),
         ("spec.manifests[2].spec", "", "Pod", None),
     ]
@@ -198,39 +196,155 @@ def test_the_status_and_the_metadata_of_an_object_describe_no_pods() -> None:
     assert parts({"metadata": held, "status": held, "spec": {}}) == []
 
 
+IN_APP = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "web"}}}
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
 @pytest.mark.parametrize(
-    ("spec", "path", "reason"),
+    ("spec", "unevaluated"),
     [
         pytest.param(
-            {"template": template(topologySpreadConstraints=[constraint(key="{{ .Values.key }}")])},
-            "spec.template.spec",
-            "it has placeholders",
+            {"template": template(topologySpreadConstraints=[constraint(key="{{ .Values.key }}"), CONSTRAINT])},
+            {"spec.template.spec.topologySpreadConstraints[0]": "it has placeholders"},
             id="Helm",
         ),
         pytest.param(
-            {"template": {"metadata": {"labels": {"app": "${schema.spec.name}"}}, "spec": POD_SPEC}},
-            "spec.template.spec",
-            "it has placeholders",
-            id="kro",
+            {"template": template(topologySpreadConstraints="${schema.spec.constraints}")},
+            {"spec.template.spec.topologySpreadConstraints": "it has placeholders"},
+            id="all constraints",
+        ),
+        pytest.param(
+            {"template": template(topologySpreadConstraints=[CONSTRAINT], nodeName="$(NODE)", schedulerName="${S}")},
+            {
+                "spec.template.spec.nodeName": "it has placeholders",
+                "spec.template.spec.schedulerName": "it has placeholders",
+            },
+            id="node and scheduler",
+        ),
+        pytest.param(
+            {
+                "template": template(
+                    affinity={
+                        "nodeAffinity": {REQUIRED: "${NODES}"},
+                        "podAffinity": {REQUIRED: [IN_APP, {**IN_APP, "topologyKey": "${KEY}"}]},
+                        "podAntiAffinity": {
+                            PREFERRED: [
+                                {"weight": 1, "podAffinityTerm": {**IN_APP, "topologyKey": "${KEY}"}},
+                                {"weight": "1", "podAffinityTerm": IN_APP},
+                            ]
+                        },
+                    }
+                )
+            },
+            {
+                f"spec.template.spec.affinity.podAffinity.{REQUIRED}[1]": "it has placeholders",
+                f"spec.template.spec.affinity.podAntiAffinity.{PREFERRED}[0]": "it has placeholders",
+                f"spec.template.spec.affinity.podAntiAffinity.{PREFERRED}[1]": ("weight: expected integer, got string"),
+            },
+            id="affinity",
         ),
         pytest.param(
             {"template": template(affinity="required")},
-            "spec.template.spec",
-            "spec.affinity: expected object, got string",
+            {"spec.template.spec.affinity": "expected object, got string"},
             id="another type",
         ),
         pytest.param(
-            {"topologySpreadConstraints": [{"topologyKey": "zone"}]},
-            "spec.topologySpreadConstraints[0]",
-            "it leaves out maxSkew and whenUnsatisfiable, which a controller may set",
+            {"template": template(topologySpreadConstraints=[CONSTRAINT, {**CONSTRAINT, "maxSkew": "0"}])},
+            {"spec.template.spec.topologySpreadConstraints[1]": "maxSkew: expected integer, got string"},
+            id="another type in a constraint",
+        ),
+        pytest.param(
+            {"topologySpreadConstraints": [{"topologyKey": "zone"}, CONSTRAINT]},
+            {
+                "spec.topologySpreadConstraints[0]": (
+                    "it leaves out maxSkew and whenUnsatisfiable, which a controller may set"
+                )
+            },
             id="defaults",
+        ),
+        pytest.param(
+            {"topologySpreadConstraints": [CONSTRAINT, {}]},
+            {
+                "spec.topologySpreadConstraints[1]": (
+                    "it leaves out maxSkew and topologyKey and whenUnsatisfiable, which a controller may set"
+                )
+            },
+            id="an empty constraint",
+        ),
+        pytest.param(
+            {"topologySpreadConstraints": [CONSTRAINT, 1]},
+            {"spec.topologySpreadConstraints[1]": "expected object, got integer"},
+            id="a constraint of another type",
+        ),
+        pytest.param(
+            {"topologySpreadConstraints": "${schema.spec.constraints}"},
+            {"spec.topologySpreadConstraints": "it has placeholders"},
+            id="all constraints without a template",
         ),
     ],
 )
-def test_parts_that_cannot_be_evaluated_have_a_reason(spec: Json, path: str, reason: str) -> None:
-    (part,) = parts({"spec": spec})
-    assert isinstance(part, Unevaluated)
-    assert (str(part.path), part.reason) == (path, reason)
+def test_parts_that_cannot_be_evaluated_have_a_reason(spec: Json, unevaluated: dict[str, str]) -> None:
+    (held,) = parts({"spec": spec})
+    assert {str(part.path): part.reason for part in held.unevaluated} == unevaluated
+
+
+def test_the_other_constraints_keep_their_indices() -> None:
+    constraints = [{**CONSTRAINT, "maxSkew": "${SKEW}"}, constraint(key="rack")]
+    (held,) = parts({"spec": {"template": template(topologySpreadConstraints=constraints)}}, "argoproj.io", "Rollout")
+    first, second = held.template.spec.topology_spread_constraints
+    assert (first.topology_key, second.topology_key) == ("unevaluated-0", "rack")
+
+
+@pytest.mark.parametrize(
+    ("labels", "unevaluated"),
+    [
+        pytest.param({"app": "web", "version": "${VERSION}"}, {}, id="a label that no selector names"),
+        pytest.param({"app": "web", "version": 2}, {}, id="a number"),
+        pytest.param({"app": "web", "${KEY}": "a"}, {}, id="a key"),
+        pytest.param(
+            {"app": "$(APP)"},
+            {"spec.template.metadata.labels[app]": "it has placeholders, and a selector names it"},
+            id="a label that a selector names",
+        ),
+        pytest.param(
+            {"app": 2},
+            {"spec.template.metadata.labels[app]": "expected string, got integer, and a selector names it"},
+            id="a number that a selector names",
+        ),
+        pytest.param(
+            {"{{ .Values.key }}": "web"},
+            {"spec.template.metadata.labels": "they may have app, which a selector names"},
+            id="a key that may be named",
+        ),
+        pytest.param(
+            "${LABELS}",
+            {"spec.template.metadata.labels": "they may have app, which a selector names"},
+            id="all labels",
+        ),
+    ],
+)
+def test_a_label_matters_where_a_selector_names_it(labels: Any, unevaluated: dict[str, str]) -> None:
+    pods = template(topologySpreadConstraints=[CONSTRAINT])
+    pods["metadata"]["labels"] = labels
+    (held,) = parts({"spec": {"template": pods}})
+    assert {str(part.path): part.reason for part in held.unevaluated} == unevaluated
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        {"nodeSelector": {"zone": "${ZONE}"}},
+        {"hostNetwork": "${HOST_NETWORK}"},
+        {"tolerations": "{{ .Values.tolerations }}"},
+        {"affinity": {"nodeAffinity": {REQUIRED: "${NODES}"}}},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize(("group", "kind"), [("argoproj.io", "Rollout"), ("example.com", "Cluster")])
+def test_placeholders_in_what_is_not_evaluated_do_not_matter(field: Json, group: str, kind: str) -> None:
+    manifest = {"spec": {"template": template(topologySpreadConstraints=[CONSTRAINT], **field)}}
+    assert templates(manifest, group, kind)[0][2]
 
 
 def test_a_template_of_a_known_kind_is_held_to_the_types_of_the_api() -> None:
@@ -245,12 +359,10 @@ def test_a_template_of_a_known_kind_is_held_to_the_types_of_the_api() -> None:
 def test_labels_of_one_revision_of_a_rollout_are_known() -> None:
     strategy = {"canary": {"canaryMetadata": {"labels": {"role": "canary"}}, "stableMetadata": {"labels": {"a": "b"}}}}
     (part,) = parts({"spec": {"strategy": strategy, "template": template()}}, "argoproj.io", "Rollout")
-    assert isinstance(part, HeldTemplate)
     assert part.more_labels == ("a", "role")
 
 
 def test_fields_that_the_api_does_not_have_are_those_of_a_controller() -> None:
     constraints = [CONSTRAINT, {**CONSTRAINT, "additionalLabelSelectors": "OnResource"}]
     (part,) = parts({"spec": {"topologySpreadConstraints": constraints}}, "monitoring.coreos.com", "Prometheus")
-    assert isinstance(part, HeldTemplate)
     assert part.extended == (1,)

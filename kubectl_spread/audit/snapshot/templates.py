@@ -20,7 +20,7 @@ from kubectl_spread.kube.apiserver import strategy, validation
 from kubectl_spread.kube.custom import controllers
 from kubectl_spread.kube.custom.controllers import AddedLabels
 from kubectl_spread.kube.custom.groups import is_custom
-from kubectl_spread.kube.custom.objects import HeldTemplate
+from kubectl_spread.kube.custom.objects import HeldTemplate, Unevaluated
 from kubectl_spread.kube.features import Behaviour
 
 PRESUMED: Final = "presumed"
@@ -81,7 +81,7 @@ class Template(msgspec.Struct, frozen=True, dict=True, eq=False):
     A template in an object of a kind that Kubernetes does not define is ``custom``. Its pods may have further labels
     that begin with one of ``label_prefixes``; "" stands for every label. ``complete`` is False for spread constraints
     that such an object states without a template. ``extended`` has the paths of constraints with fields that the API
-    does not have.
+    does not have. ``unevaluated`` are the parts that cannot be evaluated; ``terms`` has none of them.
     """
 
     holder: ObjectRef
@@ -99,6 +99,7 @@ class Template(msgspec.Struct, frozen=True, dict=True, eq=False):
     label_prefixes: tuple[str, ...] = ()
     complete: bool = True
     extended: frozenset[FieldPath] = frozenset()
+    unevaluated: tuple[Unevaluated, ...] = ()
 
     def may_get(self, key: str) -> bool:
         """Tell whether a controller may add a label to the pods that the template lacks."""
@@ -158,15 +159,16 @@ def held_template(ref: ObjectRef, held: HeldTemplate, owner: OwnerReference | No
     """Return a template in the object ``ref``, whose kind Kubernetes does not define."""
     spec, path = held.template.spec, held.path
     added = _added_labels(held)
+    presumed = dict.fromkeys((*sorted(added.keys), *held.unknown_labels), PRESUMED)
     return Template(
         holder=ref,
         workload=ref,
         owner=owner,
         spec=spec,
         path=path,
-        labels={**dict.fromkeys(sorted(added.keys), PRESUMED), **held.template.metadata.labels},
+        labels={**presumed, **held.template.metadata.labels},
         selector=None,
-        terms=topology_terms(spec, path),
+        terms=_evaluated_terms(held),
         replicas=held.replicas,
         rolls=controllers.replaces_gradually(held.group, held.kind),
         ignored=ignored,
@@ -174,6 +176,17 @@ def held_template(ref: ObjectRef, held: HeldTemplate, owner: OwnerReference | No
         label_prefixes=(*added.prefixes, *held.more_labels),
         complete=held.complete,
         extended=frozenset(path / "topologySpreadConstraints" / index for index in held.extended),
+        unevaluated=held.unevaluated,
+    )
+
+
+def _evaluated_terms(held: HeldTemplate) -> tuple[TopologyTerm, ...]:
+    """Return the terms of a template, without those in the place of a part that cannot be evaluated."""
+    left_out = {part.path for part in held.unevaluated}
+    return tuple(
+        term
+        for term in topology_terms(held.template.spec, held.path)
+        if left_out.isdisjoint(term.path[:end] for end in range(len(held.path), len(term.path) + 1))
     )
 
 

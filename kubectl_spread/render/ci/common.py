@@ -8,12 +8,11 @@ import msgspec
 from msgspec import UnsetType
 
 from kubectl_spread.errors import STDIN
+from kubectl_spread.render.figures import UNANSWERED
 from kubectl_spread.render.words import safe
 from kubectl_spread.report.model import Finding, Report, Source
 
 HOME: Final = "https://github.com/kubectl-spread/kubectl-spread"
-UNANSWERED: Final = ("conflicting", "forbidden", "malformed", "unreadable")
-"""Reasons why objects in scope were not evaluated; other skipped objects are not in scope."""
 _DEVICES: Final = "/dev/"
 
 

@@ -82,7 +82,7 @@ def _passes(report: Report) -> Iterator[tuple[str, _Json]]:
 def _unevaluated(report: Report) -> Iterator[_Json]:
     """Yield results about skipped objects: errors for those in scope."""
     for reason, number in report.summary.skipped.items():
-        outcome = "error" if reason in common.UNANSWERED else "skip"
+        outcome = "error" if reason in figures.UNANSWERED else "skip"
         yield _result((SOURCE, reason), outcome, f"not evaluated: {number} {reason}", {"count": str(number)})
     for text in words.warnings(report.cluster):
         yield _result((SOURCE, "warning"), "warn", text, {})

@@ -49,7 +49,10 @@ def headline(report: Report) -> Headline:
     """Return the headline of a report."""
     facts = [*_facts(report), *filter(None, [figures.pending(report)])]
     severity = max((finding.severity for finding in report.findings), default=None)
-    return Headline(facts[0], severity, (*map(_sentence, facts[1:]), *_left_out(report)))
+    unanswered = tuple(figures.unanswered(report.summary))
+    if unanswered and not (severity and severity > Severity.INFO):
+        facts.insert(0, "Not everything was checked")
+    return Headline(facts[0], severity, (*unanswered, *map(_sentence, facts[1:]), *_left_out(report)))
 
 
 def _sentence(text: str) -> str:
@@ -178,7 +181,8 @@ def _nothing(report: Report) -> str:
     total = _total(summary)
     if not total:
         return "Nothing was checked: no pods and no pod templates"
-    if not (summary.constraints or summary.findings.info or figures.is_exposure_checked(report)):
+    has_terms = summary.constraints or "unevaluated" in summary.skipped
+    if not (has_terms or summary.findings.info or figures.is_exposure_checked(report)):
         return f"Nothing to check: no constraint or affinity term in {plural(total, 'workload')}"
     new = "new " if isinstance(summary.known, int) else ""
     what = "errors or warnings" if summary.findings.info else "findings"
@@ -200,8 +204,8 @@ def _left_out(report: Report) -> Iterator[str]:
         yield "Not checked: where pods run, because no nodes were read."
     elif cluster.nodes == "inferred":
         yield "Zones are known from pods only, so zones without pods are missing."
-    if summary.skipped:
-        yield f"{words.safe(figures.skipped(summary)).capitalize()}."
+    if skipped := figures.skipped(summary):
+        yield skipped
     yield from _withheld(summary)
 
 

@@ -126,7 +126,7 @@ def _hidden(problems: int, others: int) -> str:
 
 
 def totals(report: Report, *, notes: bool = True) -> str:
-    """Return the last line: the findings, the objects that they are about, and everything that was left out.
+    """Return the last line: what was not read, the findings, their objects, and everything that was left out.
 
     ``notes`` tells whether findings of the severity ``info`` were printed.
     """
@@ -156,9 +156,10 @@ def totals(report: Report, *, notes: bool = True) -> str:
         sentences.append(pending)
     if report.cluster.nodes == "none" and _constraints(summary):
         sentences.append("Placement was not evaluated: no nodes")
-    if summary.skipped:
-        sentences.append(capitalized(figures.skipped(summary)))
-    return "".join(f"{sentence}. " for sentence in sentences).rstrip()
+    skipped = figures.skipped(summary)
+    return " ".join(
+        [*figures.unanswered(summary), *(f"{each}." for each in sentences), *([skipped] if skipped else [])]
+    )
 
 
 def _nothing(report: Report, *, notes: bool, baseline: bool) -> str:
@@ -168,10 +169,10 @@ def _nothing(report: Report, *, notes: bool, baseline: bool) -> str:
     if not objects:
         return "Nothing was checked: no pods and no pod templates"
     workloads = f"{_workloads(summary)} ({objects})"
-    if not (_constraints(summary) or summary.findings.info or figures.is_exposure_checked(report)):
+    if not (_has_constraints(summary) or summary.findings.info or figures.is_exposure_checked(report)):
         return f"Nothing to check: {workloads} {_UNCONSTRAINED}"
     what = "findings" if notes or not summary.findings.info else "errors or warnings"
-    which = "" if _constraints(summary) or summary.findings.info else f" {_UNCONSTRAINED}"
+    which = "" if _has_constraints(summary) or summary.findings.info else f" {_UNCONSTRAINED}"
     return f"No {'new ' if baseline else ''}{what} in {workloads}{which}"
 
 
@@ -179,6 +180,11 @@ def _constraints(summary: Summary) -> int:
     """Return the number of the constraints of pods, or of templates where pods have none."""
     of_templates = summary.template_constraints
     return summary.constraints or (of_templates if isinstance(of_templates, int) else 0)
+
+
+def _has_constraints(summary: Summary) -> bool:
+    """Tell whether there are constraints, even if they were not evaluated."""
+    return bool(_constraints(summary)) or "unevaluated" in summary.skipped
 
 
 def _workloads(summary: Summary) -> str:

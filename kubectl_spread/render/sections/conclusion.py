@@ -171,6 +171,7 @@ def _unchecked(explanation: Explanation) -> list[str]:
 
 def _limits(explanation: Explanation) -> Iterator[str]:
     nodes, summary = explanation.cluster.nodes, explanation.summary
+    yield from figures.unanswered(summary)
     if nodes == "none":
         yield "not checked: where pods are and where they can go, because no nodes were read."
     elif nodes == "inferred":
@@ -186,7 +187,7 @@ def _limits(explanation: Explanation) -> Iterator[str]:
         yield f"{selected}."
     if summary.silenced:
         yield f"not shown: {plural(summary.silenced, 'silenced finding')}."
-    if summary.skipped:
-        yield f"{figures.skipped(summary)}."
+    if skipped := figures.skipped(summary):
+        yield skipped
     if nodes == "listed":
         yield "not checked: ports, volume limits and other plugins of the scheduler."

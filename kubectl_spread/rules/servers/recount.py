@@ -122,14 +122,15 @@ def _count_text(spread: Spread) -> str:
 def _stored_differently(rule_input: RuleInput, comparison: Comparison) -> Iterator[tuple[TopologyTerm, str, str]]:
     """Yield spread constraints of a template or manifest whose fields would differ in new pods, with both in words."""
     for spec, terms in _written(rule_input):
-        index = next((index for index, term in enumerate(terms) if term.path == rule_input.path), None)
-        if index is not None and terms[index].spread and not terms[index].default:
+        term = next((term for term in terms if term.path == rule_input.path), None)
+        index = rule_input.path[-1]
+        if term is not None and term.spread and not term.default and isinstance(index, int):
             now, then = (
                 strategy.drop_disabled_fields(spec, behaviour).topology_spread_constraints[index]
                 for behaviour in (rule_input.behaviour, comparison.behaviour)
             )
             if now != then:
-                yield terms[index], _fields(now, then), _fields(then, now)
+                yield term, _fields(now, then), _fields(then, now)
 
 
 def _written(rule_input: RuleInput) -> Iterator[tuple[PodSpec, tuple[TopologyTerm, ...]]]:

@@ -11,7 +11,7 @@ import msgspec
 from kubectl_spread.kube.api.types import Object
 from kubectl_spread.kube.api.unknownfields import UnknownField, unknown_in_pod_spec
 from kubectl_spread.kube.custom.groups import group_of, is_custom
-from kubectl_spread.kube.custom.objects import CustomObject, HeldTemplate, Unevaluated
+from kubectl_spread.kube.custom.objects import CustomObject, HeldTemplate
 from kubectl_spread.sources.decode import json_objects
 from kubectl_spread.sources.decode.json_objects import Json, MalformedFieldError
 from kubectl_spread.sources.files.heldtemplates import held_templates
@@ -46,16 +46,14 @@ def decode(raw: bytes, api_version: str, kind: str, namespace: str) -> CustomObj
         UnicodeDecodeError: A string is not UTF-8.
     """
     group = group_of(api_version)
-    held = list(held_templates(_values(raw), group, kind))
+    try:
+        held = tuple(held_templates(_values(raw), group, kind))
+    except RecursionError as error:
+        raise MalformedFieldError((), "nested too deeply") from error
     if not held:
         return None
     metadata = json_objects.decode(raw, Object).metadata
-    return CustomObject(
-        group,
-        msgspec.structs.replace(metadata, namespace=metadata.namespace or namespace),
-        tuple(part for part in held if isinstance(part, HeldTemplate)),
-        tuple(part for part in held if isinstance(part, Unevaluated)),
-    )
+    return CustomObject(group, msgspec.structs.replace(metadata, namespace=metadata.namespace or namespace), held)
 
 
 def digest(custom: CustomObject) -> int:

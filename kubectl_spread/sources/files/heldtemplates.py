@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -10,25 +9,21 @@ import msgspec
 
 from kubectl_spread.kube.api.fieldpath import FieldPath, MapKey
 from kubectl_spread.kube.api.types import TopologySpreadConstraint
-from kubectl_spread.kube.api.workloads import PodTemplateSpec
-from kubectl_spread.kube.custom.controllers import is_known, replicas_of
+from kubectl_spread.kube.custom.controllers import ANY, is_known, replicas_of
 from kubectl_spread.kube.custom.groups import group_of, is_custom
-from kubectl_spread.kube.custom.objects import HeldTemplate, Unevaluated
-from kubectl_spread.sources.decode import json_objects
+from kubectl_spread.kube.custom.objects import HeldTemplate
 from kubectl_spread.sources.decode.json_objects import MalformedFieldError
+from kubectl_spread.sources.files import templateparts
+from kubectl_spread.sources.files.templateparts import CONSTRAINTS, REQUIRED, has_placeholder
 
 MOST_LEVELS: Final = 100
 """The most fields and list entries, one inside the other, that are searched."""
-_CONSTRAINTS: Final = "topologySpreadConstraints"
-_REQUIRED: Final = ("maxSkew", "topologyKey", "whenUnsatisfiable")
 _OF_CONSTRAINT: Final = frozenset(field.encode_name for field in msgspec.structs.fields(TopologySpreadConstraint))
 _NAMES: Final = ("name", "image")
 """Fields that each container has, at least one of them: Knative needs no names."""
 _SCHEMA: Final = "openAPIV3Schema"
 _NOT_SEARCHED: Final = frozenset({"metadata", "status"})
 """Fields of an object that describe no pods of it."""
-_PLACEHOLDERS: Final = ("{{", "${", "$(")
-"""Beginnings of text that something replaces before pods are made."""
 _WORKLOADS: Final = frozenset({"apps", "batch"})
 """The groups of Kubernetes that have only workloads, and few other kinds."""
 _CORE: Final = ("List", "PodTemplate", "ReplicationController")
@@ -88,7 +83,7 @@ class _Node:
         return objects
 
 
-def held_templates(manifest: Mapping[str, Any], group: str, kind: str) -> Iterator[HeldTemplate | Unevaluated]:
+def held_templates(manifest: Mapping[str, Any], group: str, kind: str) -> Iterator[HeldTemplate]:
     """Yield the pod templates of an object, and the spread constraints that it states without a template.
 
     A template is any object inside it, of any depth, whose ``spec`` has containers. The object itself is not one: its
@@ -159,72 +154,52 @@ def _is_container(value: Any) -> bool:
 
 
 def _has_constraints(value: Mapping[str, Any]) -> bool:
-    constraints = value.get(_CONSTRAINTS)
-    return (
-        isinstance(constraints, list)
-        and bool(constraints)
-        and all(isinstance(entry, dict) and any(name in entry for name in _REQUIRED) for entry in constraints)
-    )
+    """Tell whether a value has a list of which one member is a spread constraint, or a placeholder for all of them."""
+    constraints = value.get(CONSTRAINTS)
+    if isinstance(constraints, list):
+        return any(isinstance(entry, dict) and any(name in entry for name in REQUIRED) for entry in constraints)
+    return isinstance(constraints, str) and has_placeholder(constraints)
 
 
-def _template(node: _Node) -> HeldTemplate | Unevaluated:
+def _template(node: _Node) -> HeldTemplate:
     spec, path = node.value["spec"], FieldPath((*node.path, "spec"))
     metadata = node.value.get("metadata")
-    labels = metadata.get("labels") if isinstance(metadata, dict) else None
-    fields = (labels, *(spec.get(name) for name in (_CONSTRAINTS, "affinity", "nodeName", "schedulerName")))
-    if _has_placeholder(fields):
-        return Unevaluated(path, "it has placeholders")
+    labels = metadata.get("labels") if isinstance(metadata, dict) else metadata
     try:
-        template = _decoded({"metadata": {"labels": labels}, "spec": spec})
+        parts = templateparts.of_template(labels, spec, path, strict=is_known(node.group, node.kind))
     except MalformedFieldError as error:
-        if is_known(node.group, node.kind):
-            raise MalformedFieldError((*path[:-1], *error.path), error.problem) from error
-        return Unevaluated(path, str(error))
+        raise MalformedFieldError((*path[:-1], *error.path), error.problem) from error
     return HeldTemplate(
         node.group,
         node.kind,
         path,
-        template,
+        parts.template,
         replicas_of(node.group, node.kind, path, node.around),
-        _more_labels(node),
+        (*ANY, *_more_labels(node)) if parts.has_more_labels else _more_labels(node),
+        unknown_labels=parts.unknown_labels,
+        unevaluated=parts.unevaluated,
     )
 
 
-def _constraints(node: _Node) -> HeldTemplate | Unevaluated:
+def _constraints(node: _Node) -> HeldTemplate:
     """Return the constraints of a value that is not a pod template."""
-    constraints, path = node.value[_CONSTRAINTS], node.path
-    for index, entry in enumerate(constraints):
-        missing = [name for name in _REQUIRED if name not in entry]
-        if missing:
-            return Unevaluated(
-                path / _CONSTRAINTS / index, f"it leaves out {' and '.join(missing)}, which a controller may set"
-            )
-    if _has_placeholder(constraints):
-        return Unevaluated(path / _CONSTRAINTS, "it has placeholders")
-    try:
-        template = _decoded({"spec": {_CONSTRAINTS: constraints}})
-    except MalformedFieldError as error:
-        return Unevaluated(path / _CONSTRAINTS, str(error))
-    extended = tuple(index for index, entry in enumerate(constraints) if not _OF_CONSTRAINT.issuperset(entry))
-    return HeldTemplate(node.group, node.kind, path, template, None, (), complete=False, extended=extended)
-
-
-def _has_placeholder(value: Any) -> bool:
-    """Tell whether a value has text that something replaces before pods are made."""
-    text = json.dumps(value)
-    return any(placeholder in text for placeholder in _PLACEHOLDERS)
-
-
-def _decoded(template: Mapping[str, Any]) -> PodTemplateSpec:
-    """Return a pod template from its JSON values.
-
-    Raises:
-        MalformedFieldError: A field has a value that its declaration does not allow.
-    """
-    try:
-        return json_objects.decode(json.dumps(template).encode(), PodTemplateSpec)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise MalformedFieldError((), str(error)) from error
+    constraints, path = node.value[CONSTRAINTS], node.path
+    parts = templateparts.of_constraints(constraints, path)
+    extended = tuple(
+        index
+        for index, entry in enumerate(constraints)
+        if isinstance(entry, dict) and not _OF_CONSTRAINT.issuperset(entry)
+    )
+    return HeldTemplate(
+        node.group,
+        node.kind,
+        path,
+        parts.template,
+        None,
+        complete=False,
+        extended=extended,
+        unevaluated=parts.unevaluated,
+    )
 
 
 def _more_labels(node: _Node) -> tuple[str, ...]:

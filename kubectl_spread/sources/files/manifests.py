@@ -87,7 +87,6 @@ class ManifestReading(msgspec.Struct, frozen=True):
             and documents (``unreadable``, ``notKubernetes``) that were left out.
         errors: The errors of malformed or unreadable ones, in the order of reading.
         held_templates: Counts the held templates of custom objects by the kind of the object.
-        unevaluated: Messages about parts of custom objects that describe pods and cannot be evaluated.
     """
 
     objects: Iterator[Loaded]
@@ -96,7 +95,6 @@ class ManifestReading(msgspec.Struct, frozen=True):
     skipped: Counter[str]
     errors: list[DecodeError | SourceError]
     held_templates: Counter[str]
-    unevaluated: list[str]
 
 
 def read(
@@ -137,7 +135,6 @@ def read(
         reader.skipped,
         reader.errors,
         reader.held_templates,
-        reader.unevaluated,
     )
 
 
@@ -150,7 +147,6 @@ class _Reader(msgspec.Struct, frozen=True):
     skipped: Counter[str] = msgspec.field(default_factory=Counter)
     errors: list[DecodeError | SourceError] = msgspec.field(default_factory=list)
     held_templates: Counter[str] = msgspec.field(default_factory=Counter)
-    unevaluated: list[str] = msgspec.field(default_factory=list)
     claim: Claim = msgspec.field(default_factory=lambda: memory.RUN.claim("the list of errors in the input"))
 
     def objects(self, expanded: Sequence[File], paths: Sequence[str]) -> Iterator[Loaded]:
@@ -190,7 +186,8 @@ class _Reader(msgspec.Struct, frozen=True):
             return
         self.kinds[loaded.kind] += 1
         if isinstance(loaded.object, CustomObject):
-            self._count_parts(loaded, loaded.object)
+            self.held_templates[loaded.kind] += len(loaded.object.templates)
+            self.claim.grow(NOTED * sum(len(held.unevaluated) for held in loaded.object.templates))
         yield loaded
 
     def _decoded(self, member: RawObject, file: File) -> Loaded | None:
@@ -207,14 +204,6 @@ class _Reader(msgspec.Struct, frozen=True):
         if member.type is Pod:
             member = msgspec.structs.replace(member, type=self.pod)
         return load(member, file.source, self.namespace)
-
-    def _count_parts(self, loaded: Loaded, custom: CustomObject) -> None:
-        """Count the templates of a custom object, and keep messages about those that cannot be evaluated."""
-        self.held_templates[loaded.kind] += len(custom.templates)
-        whose = f"{loaded.position}: {loaded.kind} {custom.metadata.namespace}/{custom.metadata.name}"
-        for part in custom.unevaluated:
-            self.claim.grow(NOTED)
-            self.unevaluated.append(f"{whose}: {part.path} is not evaluated: {part.reason}")
 
     def _unreadable(self, error: SourceError) -> None:
         self._note(UNREADABLE, error)
