@@ -148,6 +148,17 @@ def test_the_page_says_that_the_proxy_and_tls_exclude_each_other(tmp_path: Path)
     assert "Do not list the component `tls` too" in PAGE.partition("### kube-rbac-proxy")[2]
 
 
+def test_an_empty_list_of_sources_admits_nobody() -> None:
+    """A rule without sources would admit everybody."""
+    policy = chart("--set-json", "networkPolicy.from=[]")[f"NetworkPolicy/{NAME}"]["spec"]
+    assert policy["policyTypes"] == ["Ingress", "Egress"]
+    assert policy["ingress"] == []
+    everybody = chart("--set-json", 'networkPolicy.from=[{"namespaceSelector":{}}]')[f"NetworkPolicy/{NAME}"]["spec"]
+    (rule,) = everybody["ingress"]
+    assert rule["from"] == [{"namespaceSelector": {}}]
+    assert [port["port"] for port in rule["ports"]] == ["http", "telemetry"]
+
+
 def test_each_listed_namespace_has_a_monitor_and_a_role() -> None:
     """Nothing in other namespaces may be read, except nodes and volumes, which are in none."""
     objects = chart(*NAMESPACES)
