@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -9,9 +10,11 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
+from tests.builders import constraint
 from tests.controlplane import binaries
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.fixtures import require_built
+from tests.e2e.manifests import pod
 from tests.e2e.shell import paste
 from tests.e2e.spread import Plugin
 from tests.generated import ROOT
@@ -63,6 +66,24 @@ def test_the_page_shows_what_a_user_of_kubectl_sees(cluster: ControlPlane, envir
     install("--action deny", "denied request", cluster, environment)
     assert transcript(APPLY, environment) == BLOCKS["deny"]
     assert run("kubectl get deployment web", environment).returncode == 1
+
+
+def test_the_guard_reports_each_rule_and_check_the_worst(cluster: ControlPlane, environment: Mapping[str, str]) -> None:
+    """One update changes, removes and adds a label that one constraint lists."""
+    install("--severity info", "Warning: Validation failed", cluster, environment)
+    keys = [constraint(match=["rev", "tenant", "late"])]
+    cluster.api.create(pod("relabelled", keys, labels={"app": "web", "rev": "r1", "tenant": "a"}))
+    update = "kubectl label pod relabelled --overwrite rev=r2 tenant- late=yes"
+    codes = ["SPR101", "SPR102", "SPR105"]
+
+    def warnings() -> list[str]:
+        return sorted(re.findall(r"SPR\d+", run(f"{update} --dry-run=server", environment).stderr))
+
+    cluster.wait_for(lambda: warnings() == codes, what="the guard is in effect")
+    run(update, environment)
+    checked = run("kubectl spread check pod/relabelled --select SPR1 -o json", environment)
+    findings = json.loads(checked.stdout)["findings"]
+    assert [finding["code"] for finding in findings] == codes[:1]
 
 
 def test_the_last_commands_of_the_page_remove_all_policies(
