@@ -16,6 +16,8 @@ from typing import Final
 
 import msgspec
 
+from kubectl_spread.kube.api.objects import ObjectRef
+
 STDIN: Final = "STDIN"
 """The name of standard input in messages and reports."""
 
@@ -60,12 +62,18 @@ class Position(msgspec.Struct, frozen=True):
 class DecodeError(SpreadError):
     """A field of a known object has the wrong JSON type."""
 
-    def __init__(self, position: Position, subject: str, path: str, problem: str) -> None:
-        """Compose the message from the position, the object, the path of the field, and the problem."""
+    def __init__(
+        self, position: Position, subject: str, path: str, problem: str, *, ref: ObjectRef | None = None
+    ) -> None:
+        """Compose the message from the position, the object, the path of the field, and the problem.
+
+        ``ref`` is the object of a manifest, if its kind and name can be read.
+        """
         place = ": ".join(part for part in (subject, path) if part)
         super().__init__(f"{position}: {place}: {problem}" if place else f"{position}: {problem}")
         self.position = position
         self.subject = subject
+        self.ref = ref
         self.path = path
         self.problem = problem
 

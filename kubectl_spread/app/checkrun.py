@@ -15,6 +15,8 @@ from kubectl_spread.app.target_version import TargetVersion
 from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.snapshot.scope import Scope, Target
 from kubectl_spread.diagnosis.running_pods import RunningPods, running_pods
+from kubectl_spread.kube.api.fieldpath import FieldPath
+from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import Node
 from kubectl_spread.phrases import plural
 from kubectl_spread.report import model, projections
@@ -54,6 +56,7 @@ class CheckRun(msgspec.Struct):
         all_namespaces: Whether the user chose all namespaces.
         resource_versions: The resourceVersion of each list that was read.
         skipped: The number of objects that were not evaluated, by reason.
+        unchecked: The objects of files, and the parts of their templates, that could not be checked.
         problems: Errors that make the exit status 2.
         notes: Messages that do not change the exit status.
         without_pods: A message about files that have neither pods nor pod templates.
@@ -66,6 +69,7 @@ class CheckRun(msgspec.Struct):
     all_namespaces: bool
     resource_versions: dict[str, str] = msgspec.field(default_factory=dict)
     skipped: Counter[str] = msgspec.field(default_factory=Counter)
+    unchecked: list[model.Unchecked] = msgspec.field(default_factory=list)
     problems: list[str] = msgspec.field(default_factory=list)
     notes: list[str] = msgspec.field(default_factory=list)
     without_pods: str = ""
@@ -80,6 +84,11 @@ class CheckRun(msgspec.Struct):
     def empty(self) -> bool:
         """Whether there are neither pods nor pod templates in scope."""
         return not (self.audit.pods or self.audit.templates)
+
+    @property
+    def silent(self) -> bool:
+        """Whether tables and names have nothing to show: no pods, no pod templates, and no object with a fault."""
+        return self.empty and not any(unchecked.ref for unchecked in self.unchecked)
 
     @property
     def useful_notes(self) -> list[str]:
@@ -111,7 +120,8 @@ class CheckRun(msgspec.Struct):
         """Return the report, with the findings of the selected rules that the baseline does not have."""
         cluster, flags = self._cluster(options.cluster_name), options.kubectl_flags
         selected = SelectedRules(RULES, options.selection)
-        return engine.complete(self.audit, cluster, selected, self.skipped, baseline=baseline, flags=flags)
+        report = engine.complete(self.audit, cluster, selected, self.skipped, baseline=baseline, flags=flags)
+        return msgspec.structs.replace(report, unchecked=sorted(self.unchecked, key=_unchecked_order) or UNSET)
 
     def running_pods(self) -> Iterable[RunningPods]:
         """Return the running pods of each workload with replicas."""
@@ -145,6 +155,11 @@ class CheckRun(msgspec.Struct):
             namespace=self.scope.namespace,
             resource_versions=self.resource_versions,
         )
+
+
+def _unchecked_order(unchecked: model.Unchecked) -> tuple[object, ...]:
+    path = FieldPath.parse(unchecked.path or "")
+    return unchecked.ref or ObjectRef("", "", ""), path.order, unchecked.message
 
 
 class Nodes(NamedTuple):

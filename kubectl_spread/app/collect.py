@@ -12,7 +12,14 @@ import msgspec
 from kubectl_spread.app import names, schedulers
 from kubectl_spread.app.checkrun import CheckRun
 from kubectl_spread.app.console import Console
-from kubectl_spread.app.hints import capture_hints, hints, unevaluated_parts, unknown_keys, unknown_nodes
+from kubectl_spread.app.hints import (
+    capture_hints,
+    hints,
+    malformed_objects,
+    unevaluated_parts,
+    unknown_keys,
+    unknown_nodes,
+)
 from kubectl_spread.app.options import CheckOptions, refuse_undecodable
 from kubectl_spread.app.target_version import target_for_files
 from kubectl_spread.audit.evaluation.evaluate import evaluate
@@ -102,7 +109,8 @@ def from_files(options: CheckOptions) -> CheckRun:
     notes += files.notes
     notes += capture_hints(audit)
     problems = [*(str(error) for error in reading.errors), *unknown_defaults, *filter(None, [missing_nodes])]
-    problems += unevaluated_parts(audit)
+    parts = unevaluated_parts(audit)
+    problems += [part.message for part in parts]
     unevaluated = sum(bool(template.unevaluated) for template in audit.templates)
     problems += [names.missing(target, "in the files", snapshot) for target in snapshot.unmet()]
     return CheckRun(
@@ -111,6 +119,7 @@ def from_files(options: CheckOptions) -> CheckRun:
         nodes,
         options.all_namespaces,
         skipped=snapshot.skipped + reading.skipped + Counter(unevaluated=unevaluated),
+        unchecked=[*malformed_objects(reading.errors), *parts],
         problems=problems,
         notes=notes,
         without_pods=_without_pods(reading),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
+from msgspec import UNSET
+
 from kubectl_spread.app.options import TOPOLOGY_KEYS, CheckOptions
 from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.merge.verdicts import LABEL_MAY_HAVE_CHANGED
@@ -14,11 +16,12 @@ from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.audit.snapshot.templates import Template
 from kubectl_spread.diagnosis import volumes
+from kubectl_spread.errors import DecodeError, SpreadError
 from kubectl_spread.kube.api.labels import HOSTNAME
 from kubectl_spread.kube.api.types import Node
 from kubectl_spread.kube.custom.controllers import ANY
 from kubectl_spread.phrases import named, plural, some
-from kubectl_spread.report import model
+from kubectl_spread.report import model, projections
 from kubectl_spread.rules import RULES, engine, selection
 from kubectl_spread.suggestions import did_you_mean
 
@@ -81,16 +84,40 @@ def gone(summary: model.Summary) -> str:
     return f"{plural(summary.gone, 'finding')} of the baseline {'is' if summary.gone == 1 else 'are'} gone"
 
 
-def unevaluated_parts(audit: Audit) -> list[str]:
-    """Return an error on each part of a template that cannot be evaluated."""
+def malformed_objects(errors: Iterable[SpreadError]) -> list[model.Unchecked]:
+    """Return the objects whose decoding ended with one of the errors."""
+    return [
+        model.Unchecked(
+            reason="malformed",
+            namespace=error.ref.namespace if error.ref else UNSET,
+            object=projections.workload(error.ref) if error.ref else UNSET,
+            path=error.path or UNSET,
+            message=str(error),
+        )
+        for error in errors
+        if isinstance(error, DecodeError)
+    ]
+
+
+def unevaluated_parts(audit: Audit) -> list[model.Unchecked]:
+    """Return the parts of templates that cannot be evaluated."""
     manifests = audit.snapshot.manifests
-    errors = []
+    parts = []
     for template in audit.templates:
         holder, manifest = template.holder, manifests.get(template.holder)
         subject = f"{holder.kind} {holder.namespace}/{holder.name}"
         whose = f"{manifest.position}: {subject}" if manifest else subject
-        errors += [f"{whose}: {part.path} is not evaluated: {part.reason}" for part in template.unevaluated]
-    return errors
+        parts += [
+            model.Unchecked(
+                reason="unevaluated",
+                namespace=holder.namespace,
+                object=projections.workload(holder),
+                path=str(part.path),
+                message=f"{whose}: {part.path} is not evaluated: {part.reason}",
+            )
+            for part in template.unevaluated
+        ]
+    return parts
 
 
 def unknown_nodes(snapshot: Snapshot) -> str:

@@ -135,7 +135,7 @@ def check(
     if text := gone(report.summary):
         output.note(text)
     for destination in outputs:
-        if run.empty and destination.form in formats.FOR_PEOPLE:
+        if run.silent and destination.form in formats.FOR_PEOPLE:
             if not run.problems:
                 output.note(run.nothing_found())
             text = ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, TypeVar
 
 from msgspec import UnsetType
@@ -11,13 +11,15 @@ from msgspec import UnsetType
 from kubectl_spread.audit.merge.verdicts import Verdict
 from kubectl_spread.phrases import plural
 from kubectl_spread.render import words
-from kubectl_spread.report.model import FieldRef, Finding, Report, Row, Summary
+from kubectl_spread.report.model import FieldRef, Finding, Report, Row, Summary, Unchecked
 
 _QUIET: Final = frozenset({Verdict.MERGED, Verdict.BIND_LABEL, Verdict.SCHEDULER_MERGED, Verdict.AUTHORED})
 _Part = TypeVar("_Part", Row, Finding)
 UNANSWERED: Final = ("conflicting", "forbidden", "malformed", "unevaluated", "unreadable")
 """Reasons why objects in scope were not evaluated; other skipped objects are not in scope."""
 _SKIPPED: Final = {"unknownKind": "of other kinds", "notKubernetes": "not Kubernetes objects"}
+_MOST_UNCHECKED: Final = 20
+"""The most objects that one text names: GitHub cuts a long one."""
 _UNREAD: Final = {
     "conflicting": "conflicting object",
     "forbidden": "forbidden list",
@@ -103,6 +105,17 @@ def unanswered(summary: Summary) -> Iterator[str]:
         yield f"Not read: {', '.join(unread)}."
     if number := numbers.get("unevaluated"):
         yield f"Not evaluated in full: {plural(number, 'pod template')}."
+
+
+def unchecked(report: Report) -> list[Unchecked]:
+    """Return the objects, and parts of objects, that could not be checked and have names."""
+    return report.unchecked or []
+
+
+def unchecked_lines(entries: Sequence[Unchecked]) -> list[str]:
+    """Return a line about each of the first objects that could not be checked, and the number of the others."""
+    lines = [words.safe(each.message) for each in entries[:_MOST_UNCHECKED]]
+    return lines if len(entries) <= _MOST_UNCHECKED else [*lines, f"and {len(entries) - _MOST_UNCHECKED} more"]
 
 
 def skipped(summary: Summary) -> str:

@@ -43,6 +43,8 @@ def markdown(report: Report) -> str:
     header = about.header(report.cluster, report.summary, report.findings)
     text = f"### kubectl spread check\n\n**{_escaped(totals(report))}**\n\n{_escaped(header)}\n"
     text += "".join(f"\n**Warning:** {_escaped(warning)}\n" for warning in words.warnings(report.cluster))
+    errors = figures.unchecked_lines(figures.unchecked(report))
+    text += "".join(f"\n**Error:** {_escaped(error)}\n" for error in errors)
     causes = [
         _cause(cause.findings, with_namespace=with_namespace)
         for block in grouped.blocks(report.findings)

@@ -10,10 +10,12 @@ from typing import Final, TypeAlias
 from msgspec import UNSET, UnsetType
 
 from kubectl_spread.kube.api import labels
+from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.render.ci import common
-from kubectl_spread.render.figures import by_place, domain_counts, matches_nothing
+from kubectl_spread.render.figures import by_place, domain_counts, matches_nothing, unchecked
 from kubectl_spread.render.words import safe
 from kubectl_spread.report.model import FieldRef, Finding, Report, Row
+from kubectl_spread.report.severity import Severity
 
 COLUMNS: Final = (
     "namespace",
@@ -52,7 +54,8 @@ Cells: TypeAlias = Mapping[str, str | float | bool | UnsetType]
 def csv(report: Report) -> str:
     """Return a report as CSV (RFC 4180) with a head; cells that do not apply are empty.
 
-    Findings are in the lines of the rows with their pods; those of templates without rows have lines of their own.
+    Findings are in the lines of the rows with their pods; those of templates without rows have lines of their own, and
+    so has everything that could not be checked.
     """
     rows_at: dict[FieldRef, list[int]] = {}
     for index, row in enumerate(report.constraints):
@@ -69,7 +72,19 @@ def csv(report: Report) -> str:
     for place, findings in by_place(report.findings).items():
         if place not in rows_at:
             writer.writerow(written({**_at(place), **_finding_cells(findings)}))
+    for each in unchecked(report):
+        writer.writerow(written(_unchecked_cells(each.reason, each.message, each.ref, each.path)))
+    named = {each.reason for each in unchecked(report)}
+    for reason, lines in common.unanswered(report).items():
+        if reason not in named:
+            writer.writerow(written(_unchecked_cells(reason, lines[0])))
     return text.getvalue()
+
+
+def _unchecked_cells(reason: str, message: str, ref: ObjectRef | None = None, path: str | UnsetType = UNSET) -> Cells:
+    """Return the cells about an object that could not be checked, or about several without names."""
+    identity = {} if ref is None else {"namespace": ref.namespace, "kind": ref.kind, "workload": ref.name}
+    return {**identity, "path": path, "severity": Severity.ERROR.value, "name": reason, "message": message}
 
 
 def written(contents: Cells) -> dict[str, str]:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
+from kubectl_spread.render import figures
 from kubectl_spread.render.words import is_unsafe, safe, workload
 from kubectl_spread.report.model import Report
 
@@ -54,11 +55,16 @@ def document(part: msgspec.Struct | dict[str, Any], form: str) -> str:
 
 
 def names(report: Report) -> str:
-    """Return the workloads with findings, one per line: ``deploy/web``.
+    """Return the workloads with findings and the objects that could not be checked, one per line: ``deploy/web``.
 
     If there are several namespaces, a line is ``namespace/deploy/web``.
     """
     workloads = [(finding.namespace, workload(finding.object)) for finding in report.findings]
-    with_namespace = len({row.namespace for row in report.constraints}) > 1
-    lines = dict.fromkeys(f"{safe(namespace)}/{name}" if with_namespace else name for namespace, name in workloads)
+    workloads += [(ref.namespace, workload(ref)) for each in figures.unchecked(report) if (ref := each.ref)]
+    with_namespace = (
+        len({*(row.namespace for row in report.constraints), *(place for place, _ in workloads)} - {""}) > 1
+    )
+    lines = dict.fromkeys(
+        f"{safe(namespace)}/{name}" if with_namespace and namespace else name for namespace, name in workloads
+    )
     return "".join(f"{line}\n" for line in lines)

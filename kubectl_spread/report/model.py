@@ -266,6 +266,27 @@ class Finding(Part, frozen=True, kw_only=True):
         return FieldRef(self.ref, self.path)
 
 
+class Unchecked(Part, frozen=True, kw_only=True):
+    """An object of a file, or a part of its pod template, that could not be checked.
+
+    ``reason`` is that of ``Summary.skipped`` in which it is counted. ``namespace``, ``object`` and ``path`` are set as
+    far as they can be read; ``message`` has the file and the line, too.
+    """
+
+    reason: str
+    namespace: str | UnsetType = UNSET
+    object: Workload | UnsetType = UNSET
+    path: str | UnsetType = UNSET
+    message: str
+
+    @property
+    def ref(self) -> ObjectRef | None:
+        """The object, if its name can be read."""
+        if isinstance(self.object, UnsetType):
+            return None
+        return ObjectRef(self.namespace or "", self.object.kind, self.object.name)
+
+
 class FindingCounts(Part, frozen=True, kw_only=True):
     """Findings by severity."""
 
@@ -311,6 +332,7 @@ class Report(Part, frozen=True, kw_only=True):
     groups: list[Group]
     pods: list[PodVerdict]
     findings: list[Finding]
+    unchecked: list[Unchecked] | UnsetType = UNSET
     summary: Summary
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -9,7 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from kubectl_spread.cli import cli
+from kubectl_spread.cli import cli, formats
 from tests import contract, jsonpatch
 from tests.builders import Json, constraint, pod_json, selector
 
@@ -347,6 +349,73 @@ def test_every_format_has_what_was_not_evaluated(form: str, text: str) -> None:
     status, stdout, _ = run(unknown(constraint(key="{{ .Values.key }}")), arguments=("-o", form))
     assert status == 2
     assert text in stdout
+
+
+NAMELESS = {"openmetrics"}
+"""Formats of numbers."""
+WRONG_TYPE = {**constraint(), "maxSkew": "0"}
+DEPLOYMENT = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "web"},
+    "spec": {"selector": {"matchLabels": WEB}, "template": template(WRONG_TYPE)},
+}
+
+
+@pytest.mark.parametrize("form", formats.NAMES)
+@pytest.mark.parametrize(
+    ("manifest", "reason", "name", "problem"),
+    [
+        pytest.param(
+            unknown(constraint(key="{{ .Values.key }}")),
+            "unevaluated",
+            "Fleet",
+            "it has placeholders",
+            id="placeholder",
+        ),
+        pytest.param(unknown(WRONG_TYPE), "unevaluated", "Fleet", "expected integer, got string", id="unknown kind"),
+        pytest.param(DEPLOYMENT, "malformed", "Deployment", "expected integer, got string", id="Kubernetes' own kind"),
+    ],
+)
+def test_every_format_shows_a_template_that_could_not_be_evaluated(
+    form: str, manifest: Json, reason: str, name: str, problem: str
+) -> None:
+    status, stdout, notes = run(manifest, arguments=("-o", form, "--fail-on", "never"))
+    assert status == 2
+    assert any(note.startswith("error: ") and problem in note for note in notes)
+    if form in ("table", "wide"):
+        first = "Not evaluated in full: 1 pod template." if reason == "unevaluated" else "Not read: 1 malformed object."
+        assert stdout.splitlines()[-1].startswith(first)
+    elif form in NAMELESS:
+        assert f'{{reason="{reason}"}} 1' in stdout
+    elif form == "name":
+        assert stdout == ("deploy/web\n" if name == "Deployment" else "fleet/web\n")
+    else:
+        assert problem in stdout
+        assert f"{name} default/web" in stdout
+
+
+@pytest.mark.parametrize(
+    ("form", "named"), [("csv", 25), ("github", 20), ("junit", 20), ("openreports", 20), ("sarif", 20)]
+)
+def test_texts_for_ci_name_the_first_of_many_parts(form: str, named: int) -> None:
+    stdout = run(unknown(*(constraint(key="${KEY}") for _ in range(25))), arguments=("-o", form))[1]
+    assert stdout.count("is not evaluated: it has placeholders") == named
+    assert ("and 5 more" in stdout) == (named == 20)
+
+
+def test_a_spreadsheet_has_a_line_for_input_without_names() -> None:
+    Path("broken.json").write_text("{", encoding="utf-8")
+    outcome = CliRunner().invoke(cli, ["check", "-f", "broken.json", "-o", "csv"])
+    (line,) = csv.DictReader(io.StringIO(outcome.stdout))
+    assert outcome.exit_code == 2
+    assert (line["severity"], line["name"], line["kind"]) == ("error", "unreadable", "")
+    assert line["message"] == "could not be checked: 1 unreadable"
+
+
+def test_names_in_several_namespaces_have_them() -> None:
+    elsewhere = {**DEPLOYMENT, "metadata": {"name": "web", "namespace": "other"}}
+    assert run(DEPLOYMENT, elsewhere, arguments=("-o", "name"))[1] == "default/deploy/web\nother/deploy/web\n"
 
 
 @pytest.mark.parametrize("fail_on", ["error", "never"])

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Final
 
 import msgspec
 from msgspec import UnsetType
 
 from kubectl_spread.errors import STDIN
-from kubectl_spread.render.figures import UNANSWERED
+from kubectl_spread.render import figures
 from kubectl_spread.render.words import safe
-from kubectl_spread.report.model import Finding, Report, Source
+from kubectl_spread.report.model import Finding, Report, Source, Unchecked
 
 HOME: Final = "https://github.com/kubectl-spread/kubectl-spread"
 _DEVICES: Final = "/dev/"
@@ -46,7 +47,16 @@ def place(finding: Finding) -> str:
     return safe(f"{finding.namespace}/{finding.object.kind}/{finding.object.name}")
 
 
-def unanswered(report: Report) -> dict[str, str]:
-    """Return the reasons why objects in scope were not evaluated, each with a text that has their number."""
-    skipped = report.summary.skipped
-    return {reason: f"could not be checked: {skipped[reason]} {reason}" for reason in UNANSWERED if skipped.get(reason)}
+def unanswered(report: Report) -> dict[str, list[str]]:
+    """Return the reasons why objects in scope were not evaluated, with lines of text.
+
+    The first line has the number of objects, and the others are about one object each, as far as they have names.
+    """
+    skipped, entries = report.summary.skipped, defaultdict[str, list[Unchecked]](list)
+    for each in figures.unchecked(report):
+        entries[each.reason].append(each)
+    return {
+        reason: [f"could not be checked: {skipped[reason]} {reason}", *figures.unchecked_lines(entries[reason])]
+        for reason in figures.UNANSWERED
+        if skipped.get(reason)
+    }

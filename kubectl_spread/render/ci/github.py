@@ -24,7 +24,7 @@ def github(report: Report) -> str:
     cluster = about.label(report.cluster)
     where = f" in {cluster}" if cluster else ""
     title = {"title": f"kubectl-spread{where}"}
-    commands = [_command("error", title, text) for text in common.unanswered(report).values()]
+    commands = [_command("error", title, "\n".join(lines)) for lines in common.unanswered(report).values()]
     commands += [_command("warning", title, text) for text in words.warnings(report.cluster)]
     commands += [_annotation(finding, where) for finding in severest_first(report.findings)]
     return "".join(commands)

@@ -44,7 +44,7 @@ def junit(report: Report) -> str:
     for namespace, cases in sorted(suites.items()):
         document.append(_suite(namespace, cases, identity))
     if unanswered := common.unanswered(report):
-        document.append(_suite(_TOOL, [_unanswered(reason, text) for reason, text in unanswered.items()], identity))
+        document.append(_suite(_TOOL, [_unanswered(reason, lines) for reason, lines in unanswered.items()], identity))
     # update_statistics would add an attribute that Jenkins' schema does not have.
     for count in ("tests", "failures", "errors"):
         setattr(document, count, sum(getattr(suite, count) for suite in document))
@@ -107,9 +107,12 @@ def _lines(finding: Finding) -> Iterator[str]:
     yield from finding.advice
 
 
-def _unanswered(reason: str, text: str) -> TestCase:
+def _unanswered(reason: str, lines: Sequence[str]) -> TestCase:
     case = TestCase(reason, _TOOL)
-    case.append(Error(text, reason))
+    error = Error(lines[0], reason)
+    if names := lines[1:]:
+        error.text = "\n".join(map(_text, names))
+    case.append(error)
     return case
 
 

@@ -80,10 +80,13 @@ def _passes(report: Report) -> Iterator[tuple[str, _Json]]:
 
 
 def _unevaluated(report: Report) -> Iterator[_Json]:
-    """Yield results about skipped objects: errors for those in scope."""
+    """Yield results about skipped objects: errors for those in scope, with the objects that have names."""
+    unanswered = common.unanswered(report)
     for reason, number in report.summary.skipped.items():
-        outcome = "error" if reason in figures.UNANSWERED else "skip"
-        yield _result((SOURCE, reason), outcome, f"not evaluated: {number} {reason}", {"count": str(number)})
+        outcome = "error" if reason in unanswered else "skip"
+        names = "\n".join(unanswered.get(reason, [])[1:])
+        properties = {"count": str(number), **({"objects": names} if names else {})}
+        yield _result((SOURCE, reason), outcome, f"not evaluated: {number} {reason}", properties)
     for text in words.warnings(report.cluster):
         yield _result((SOURCE, "warning"), "warn", text, {})
     if report.cluster.nodes == "none" and report.constraints:

@@ -45,7 +45,7 @@ def sarif(report: Report) -> str:
     if excess > 0:
         findings = severest_first(findings)[:MOST_RESULTS]
     unanswered = common.unanswered(report)
-    notifications = [_notification("error", text) for text in unanswered.values()]
+    notifications = [_notification("error", *lines) for lines in unanswered.values()]
     notifications += [_notification("warning", text) for text in words.warnings(report.cluster)]
     if excess > 0:
         text = f"{plural(excess, 'finding')} left out: no log may have more results"
@@ -147,8 +147,8 @@ def _fingerprint(finding: Finding) -> str:
     return sha256("\0".join(identity).encode()).hexdigest()
 
 
-def _notification(level: str, text: str) -> _Object:
-    return {"level": level, "message": _message(text)}
+def _notification(level: str, *lines: str) -> _Object:
+    return {"level": level, "message": _message(*lines)}
 
 
 def _message(*lines: str) -> _Object:

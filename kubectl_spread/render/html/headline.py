@@ -50,9 +50,12 @@ def headline(report: Report) -> Headline:
     facts = [*_facts(report), *filter(None, [figures.pending(report)])]
     severity = max((finding.severity for finding in report.findings), default=None)
     unanswered = tuple(figures.unanswered(report.summary))
+    unchecked = figures.unchecked_lines(figures.unchecked(report))
     if unanswered and not (severity and severity > Severity.INFO):
         facts.insert(0, "Not everything was checked")
-    return Headline(facts[0], severity, (*unanswered, *map(_sentence, facts[1:]), *_left_out(report)))
+    return Headline(
+        facts[0], severity, (*unanswered, *map(_sentence, unchecked), *map(_sentence, facts[1:]), *_left_out(report))
+    )
 
 
 def _sentence(text: str) -> str:

@@ -14,6 +14,7 @@ from kubectl_spread import errors
 from kubectl_spread.errors import DecodeError, Position, SourceError
 from kubectl_spread.kube.api.detail import DetailedPod, PodWithVolumes
 from kubectl_spread.kube.api.fieldpath import POD_SPEC
+from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import Namespace, Node, Pod
 from kubectl_spread.kube.api.unknownfields import UnknownField, unknown_fields
 from kubectl_spread.kube.api.workloads import WorkloadObject, template_path
@@ -359,22 +360,27 @@ def _malformed(record: Record, source: str, namespace: str, error: Exception) ->
     if isinstance(error, MalformedFieldError):
         path, problem = error.path, error.problem
     where = json_objects.format_path((*record.path, *path))
-    return DecodeError(Position(source, record.line_of(path)), _subject(record.raw, namespace), where, problem)
+    position, ref = Position(source, record.line_of(path)), _ref(record.raw, namespace)
+    if ref is None or not ref.name:
+        return DecodeError(position, ref.kind if ref else "", where, problem)
+    subject = f"{ref.kind} {ref.namespace}/{ref.name}" if ref.namespace else f"{ref.kind} {ref.name}"
+    return DecodeError(position, subject, where, problem, ref=ref)
 
 
-def _subject(raw: Json, namespace: str) -> str:
-    """Name an object that cannot be decoded by its readable fields, or return ""."""
+def _ref(raw: Json, namespace: str) -> ObjectRef | None:
+    """Return an object that cannot be decoded by its readable fields; None where even its kind is not readable."""
     try:
         manifest = _loosely(bytes(raw))
     except (ValueError, RecursionError):
-        return ""
+        return None
     kind = manifest.get("kind") if isinstance(manifest, dict) else None
     if not isinstance(kind, str):
-        return ""
+        return None
     metadata = manifest.get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else None
     if not isinstance(name, str):
-        return kind
+        return ObjectRef("", kind, "")
     if kind in ("Node", "Namespace", "PersistentVolume"):
-        return f"{kind} {name}"
-    return f"{kind} {metadata.get('namespace') or namespace}/{name}"
+        return ObjectRef("", kind, name)
+    own_namespace = metadata.get("namespace")
+    return ObjectRef(own_namespace if own_namespace and isinstance(own_namespace, str) else namespace, kind, name)
