@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from threading import Lock
 from typing import Any, Final, TypeAlias, TypeVar
 
 import msgspec
@@ -34,6 +35,8 @@ _TYPES: Final[tuple[tuple[type, str], ...]] = (
 )
 _ZEROS: Final[dict[type, object]] = {str: "", int: 0, bool: False}
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_]\w*")
+_DECODERS: Final[dict[type[Message], msgspec.json.Decoder[Any]]] = {}
+_PREPARING: Final = Lock()
 
 
 class MalformedFieldError(SpreadError):
@@ -83,12 +86,25 @@ def decode(body: Json, type_: type[T]) -> T:
     """
     try:
         try:
-            return msgspec.json.decode(body, type=type_)
+            return _decoder(type_).decode(body)
         except msgspec.ValidationError:
             # Rare: a null, which the fast decoder refuses, or a fault, whose place in a map it does not report.
             return _message(_untyped(body), type_, ())
     except RecursionError as error:
         raise MalformedFieldError((), "nested too deeply") from error
+
+
+def _decoder(type_: type[T]) -> msgspec.json.Decoder[T]:
+    """Return the decoder of a type, which one thread prepares while all others wait.
+
+    The first decoder of a type also prepares the type and the types of its fields. msgspec (0.22) lets other threads
+    use these before they are complete, and the process then ends with a segmentation fault.
+    """
+    decoder = _DECODERS.get(type_)
+    if decoder is None:
+        with _PREPARING:
+            decoder = _DECODERS[type_] = msgspec.json.Decoder(type_)
+    return decoder
 
 
 def page(listed: ListPage, type_: type[T]) -> Page[T]:
