@@ -39,7 +39,7 @@ imports: $(VENV)/developed
 	$(BIN)/lint-imports --no-logo
 
 unit: $(VENV)/developed
-	$(BIN)/pytest --quiet
+	$(BIN)/pytest --quiet --numprocesses logical --dist worksteal
 
 workflows: $(VENV)/developed ## hold the workflows to zizmor and actionlint; wants Go
 	$(BIN)/pytest --quiet -m "workflows or not workflows" tests/ci/test_workflows.py
