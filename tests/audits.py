@@ -16,6 +16,7 @@ from kubectl_spread.explain.explanation import explain
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import Event, Namespace
 from kubectl_spread.kube.api.workloads import KINDS
+from kubectl_spread.kube.disruption import PodDisruptionBudget
 from kubectl_spread.kube.features import behaviour, gates
 from kubectl_spread.kube.scheduler.configuration import WITHOUT_DEFAULTS, Profile
 from kubectl_spread.kube.scheduler.defaultconstraints import Service
@@ -73,6 +74,9 @@ def snapshot(
                 cluster_snapshot.volumes.add_claim(decode(manifest, PersistentVolumeClaim))
             case "PersistentVolume":
                 cluster_snapshot.volumes.add_volume(decode(manifest, PersistentVolume))
+            case "PodDisruptionBudget":
+                cluster_snapshot.budgets.put(decode(manifest, PodDisruptionBudget))
+                cluster_snapshot.budgets.read = True
             case kind:
                 group = manifest["apiVersion"].rpartition("/")[0]
                 cluster_snapshot.add_workload(kind, decode(manifest, KINDS[group, kind]))

@@ -23,7 +23,9 @@ def test_the_cluster_role_allows_each_read_and_nothing_else() -> None:
     listed = {*BY_KIND.values(), BUDGETS, CLAIMS, EVENTS, NAMESPACES, NODES, SERVICES, VOLUMES}
     expected = {Permission("list", resource.group, resource.plural) for resource in listed}
     expected |= {Permission("get", resource.group, resource.plural) for resource in BY_KIND.values()}
-    expected |= {Permission("watch", resource.group, resource.plural) for resource in (*WATCHED, CLAIMS, VOLUMES)}
+    expected |= {
+        Permission("watch", resource.group, resource.plural) for resource in (*WATCHED, BUDGETS, CLAIMS, VOLUMES)
+    }
     assert set(permissions("cluster")) == {*expected, METRICS, IDENTITY}
 
 

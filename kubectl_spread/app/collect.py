@@ -126,13 +126,8 @@ def from_files(options: CheckOptions) -> CheckRun:
     )
 
 
-def add_objects(reading: ManifestReading, snapshot: Snapshot) -> list[PodDisruptionBudget]:
-    """Add the objects of a reading to a snapshot; of objects that are equal or in conflict, only the first is added.
-
-    Returns:
-        The PodDisruptionBudgets, of which a snapshot stores nothing.
-    """
-    budgets = []
+def add_objects(reading: ManifestReading, snapshot: Snapshot) -> None:
+    """Add the objects of a reading to a snapshot; of objects that are equal or in conflict, only the first is added."""
     for loaded, copy in _distinct(reading):
         manifest = Manifest(loaded.position, loaded.unknown_fields, copy) if loaded.is_manifest else None
         match loaded.object:
@@ -140,15 +135,12 @@ def add_objects(reading: ManifestReading, snapshot: Snapshot) -> list[PodDisrupt
                 snapshot.add_pod(loaded.object, manifest)
             case Node():
                 snapshot.add_node(loaded.object)
-            case PodDisruptionBudget():
-                budgets.append(loaded.object)
             case WorkloadObject():
                 snapshot.add_workload(loaded.kind, loaded.object, manifest)
             case CustomObject():
                 snapshot.add_custom(loaded.kind, loaded.object, manifest)
             case _:
                 _add_related(loaded.object, snapshot)
-    return budgets
 
 
 def _add_related(read: Object, snapshot: Snapshot) -> None:
@@ -164,6 +156,9 @@ def _add_related(read: Object, snapshot: Snapshot) -> None:
             snapshot.volumes.add_claim(read)
         case PersistentVolume():
             snapshot.volumes.add_volume(read)
+        case PodDisruptionBudget():
+            snapshot.budgets.read = True
+            snapshot.budgets.put(read)
 
 
 def _distinct(reading: ManifestReading) -> Iterator[tuple[Loaded, int]]:

@@ -121,6 +121,11 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
         return any(rule.needs_nodes for rule in self.selection.selected(RULES))
 
     @property
+    def needs_budgets(self) -> bool:
+        """Whether a fix of any selected rule may remove pods."""
+        return any(rule.removes_pods for rule in self.selection.selected(RULES))
+
+    @property
     def merging_since(self) -> datetime | None:
         """The time since when every API server merges, if the user gives it.
 

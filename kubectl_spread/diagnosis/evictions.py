@@ -58,6 +58,23 @@ class Plan(msgspec.Struct, frozen=True):
     reason: str = ""
 
 
+def depend_on_budgets(audit: Audit) -> bool:
+    """Tell whether a fix may remove running pods, so that disruption budgets have to be read.
+
+    Such pods are in an uneven constraint, have a selector that does not fit their labels, or cannot be edited.
+    """
+    return any(_may_remove(row, audit) for row in audit.rows)
+
+
+def _may_remove(row: EvaluatedConstraint, audit: Audit) -> bool:
+    spread = row.spread
+    if spread is not None and not row.lower_bound and (spread.exceeds_max_skew or not spread.self_match_num):
+        return True
+    if any(member.verdict in _NOT_REPLACED_ALIKE for member in row.members):
+        return True
+    return any(audit.admission.edits(evaluation.pod_class) for evaluation, _ in row.evaluations)
+
+
 def evictions(audit: Audit) -> list[Evictions]:
     """Return the pods to evict for every row whose hard constraint is above maxSkew, in the order of the rows."""
     return [

@@ -1,4 +1,4 @@
-"""Disruption budgets: how many of its pods does a PodDisruptionBudget want to be healthy?
+"""Disruption budgets: how many of its pods does a PodDisruptionBudget want to be healthy, and may one be evicted?
 
 Source: kubernetes v1.37.1 pkg/controller/disruption/disruption.go, getExpectedPodCount and getExpectedScale.
 """
@@ -6,10 +6,13 @@ Source: kubernetes v1.37.1 pkg/controller/disruption/disruption.go, getExpectedP
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Annotated, Final
 
+from kubectl_spread.kube.api import labels as labelselectors
+from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.quantity import divide_up
-from kubectl_spread.kube.api.types import Int32, LabelSelector, Message, Object, OwnerReference
+from kubectl_spread.kube.api.types import Int32, Int64, LabelSelector, Message, Object, ObjectMeta, OwnerReference
 
 _PERCENT: Final = re.compile(r"([+-]?[0-9]{1,9})%", re.ASCII)
 _HUNDRED: Final = 100
@@ -28,10 +31,29 @@ class _BudgetSpec(Message, frozen=True):
     max_unavailable: Annotated[Int32 | str | None, 3] = None
 
 
+class BudgetStatus(Message, frozen=True):
+    """The numbers of a budget as the disruption controller last wrote them."""
+
+    observed_generation: Annotated[Int64, 1] = 0
+    disruptions_allowed: Annotated[Int32, 3] = 0
+    current_healthy: Annotated[Int32, 4] = 0
+    desired_healthy: Annotated[Int32, 5] = 0
+    expected_pods: Annotated[Int32, 6] = 0
+
+
 class PodDisruptionBudget(Object, frozen=True):
     """A limit to the pods of its selector that may be evicted at one time."""
 
     spec: Annotated[_BudgetSpec, 2] = _BudgetSpec()
+    status: Annotated[BudgetStatus | None, 3] = None
+
+    @property
+    def current(self) -> BudgetStatus | None:
+        """The status; None where the controller has not written one for the present spec."""
+        status = self.status
+        if status is None or status.observed_generation < max(1, self.metadata.generation):
+            return None
+        return status
 
     @property
     def needs_scale(self) -> bool:
@@ -55,6 +77,46 @@ class PodDisruptionBudget(Object, frozen=True):
         if self.spec.min_available is None:
             return 0
         return _scaled(self.spec.min_available, scale)
+
+
+class Budgets:
+    """The PodDisruptionBudgets of a cluster.
+
+    Attributes:
+        read: Whether they were read.
+    """
+
+    def __init__(self) -> None:
+        """Start without budgets."""
+        self.read = False
+        self._of_namespace: dict[str, dict[str, PodDisruptionBudget]] = {}
+
+    def put(self, budget: PodDisruptionBudget) -> bool:
+        """Store a budget in its present state; tell whether it differs from the stored one."""
+        metadata = budget.metadata
+        reduced = ObjectMeta(name=metadata.name, namespace=metadata.namespace, generation=metadata.generation)
+        stored = PodDisruptionBudget(metadata=reduced, spec=budget.spec, status=budget.status)
+        of_namespace = self._of_namespace.setdefault(metadata.namespace, {})
+        differs = of_namespace.get(metadata.name) != stored
+        of_namespace[metadata.name] = stored
+        return differs
+
+    def remove(self, namespace: str, name: str) -> None:
+        """Remove a budget that no longer exists."""
+        self._of_namespace.get(namespace, {}).pop(name, None)
+
+    def __iter__(self) -> Iterator[PodDisruptionBudget]:
+        """Yield all budgets."""
+        return (budget for of_namespace in self._of_namespace.values() for budget in of_namespace.values())
+
+    def of(self, namespace: str, labels: Labels) -> tuple[PodDisruptionBudget, ...]:
+        """Return the budgets that select a pod, by name."""
+        of_namespace = self._of_namespace.get(namespace, {})
+        return tuple(
+            of_namespace[name]
+            for name in sorted(of_namespace)
+            if labelselectors.matches(of_namespace[name].spec.selector, labels)
+        )
 
 
 def _scaled(amount: int | str, scale: int | None) -> int | None:

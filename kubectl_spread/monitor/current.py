@@ -18,7 +18,9 @@ from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.diagnosis import gates
 from kubectl_spread.diagnosis.running_pods import running_pods
+from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.objects import ObjectRef
+from kubectl_spread.kube.disruption import Budgets, PodDisruptionBudget
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeSets
 from kubectl_spread.monitor import groups
@@ -99,9 +101,13 @@ class CurrentReport:
                 self._outdated[self._group_of[workload]] = None
         self._outdated.update(dict.fromkeys(world.capacity.answered_differently()))
         self._outdated.update(dict.fromkeys(world.claims.answered_differently()))
+        if world.changed_budgets:
+            changed = world.changed_budgets
+            self._outdated.update(dict.fromkeys(group for group in self._groups() if group.budgets_of & changed))
         if world.concerns_all:
             self._outdated.update(dict.fromkeys(self._groups()))
         world.concerned.clear()
+        world.changed_budgets.clear()
         world.concerns_all = False
 
     def parts(self) -> Sequence[model.Report]:
@@ -197,17 +203,36 @@ class CurrentReport:
         snapshot = GroupSnapshot(world, group)
         if not (snapshot.pods or snapshot.templates):
             group.part, group.running_pods, group.needs_gates, group.admission = None, (), False, None
+            group.budgets_of = frozenset()
             return
         if group.admission is None or group.admission.behaviour != self._context.behaviour:
             group.admission = AdmissionCheck(self._context.behaviour)
         group.admission.forget_unasked()
         audit = evaluate(snapshot, self._context, nodes=world.nodes_known, admission=group.admission)
         group.part = engine.complete(audit, _NO_CLUSTER, self._selected, {}, flags=self._flags)
+        group.budgets_of = frozenset(snapshot.budgets.requested)
         group.running_pods, group.needs_gates = tuple(running_pods(audit)), gates.decide(audit)
+
+
+class _RequestedBudgets(Budgets):
+    """The budgets of the world as one evaluation sees them; ``requested`` are the namespaces that it asked about."""
+
+    def __init__(self, budgets: Budgets) -> None:
+        super().__init__()
+        self.read = budgets.read
+        self.requested: set[str] = set()
+        self._of_world = budgets
+
+    def of(self, namespace: str, labels: Labels) -> tuple[PodDisruptionBudget, ...]:
+        """Return the budgets that select a pod, by name."""
+        self.requested.add(namespace)
+        return self._of_world.of(namespace, labels)
 
 
 class GroupSnapshot(Snapshot):
     """The snapshot of one counting group, which shares the nodes and owners of the world."""
+
+    budgets: _RequestedBudgets
 
     def __init__(self, world: World, group: CountingGroup) -> None:
         """Take the pods and templates of the group's workloads."""
@@ -218,6 +243,7 @@ class GroupSnapshot(Snapshot):
         self.nodes = world.nodes
         self.ownership = world.ownership
         self.volumes = world.claims.asked_by(group)
+        self.budgets = _RequestedBudgets(world.budgets)
         self.anti_affinity.selects_namespaces = world.selects_namespaces
         for workload in group.workloads:
             content = world.namespaces[workload.namespace]

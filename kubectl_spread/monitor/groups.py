@@ -39,6 +39,7 @@ class CountingGroup(msgspec.Struct, eq=False):
         part: Their part of the report; None where nothing of them is in scope.
         running_pods: The running pods of the workloads that have replicas.
         needs_gates: Whether the part depends on feature gates that the version of the API server does not decide.
+        budgets_of: The namespaces whose PodDisruptionBudgets the part depends on.
         admission: The answers about what an API server accepts, which counts do not change; None without evaluation.
     """
 
@@ -46,6 +47,7 @@ class CountingGroup(msgspec.Struct, eq=False):
     part: model.Report | None = None
     running_pods: tuple[RunningPods, ...] = ()
     needs_gates: bool = False
+    budgets_of: frozenset[str] = frozenset()
     admission: AdmissionCheck | None = None
 
 

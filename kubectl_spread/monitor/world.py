@@ -24,6 +24,7 @@ from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.sparse import SparsePod
 from kubectl_spread.kube.api.types import Node, NodeStatus
 from kubectl_spread.kube.api.workloads import WorkloadObject
+from kubectl_spread.kube.disruption import Budgets, PodDisruptionBudget
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler import interpodaffinity
 from kubectl_spread.kube.scheduler.configuration import WITHOUT_DEFAULTS, Profile
@@ -50,6 +51,8 @@ class World:
         ownership: The records of workloads.
         capacity: The resources of the nodes.
         claims: The claims and volumes.
+        budgets: The PodDisruptionBudgets.
+        changed_budgets: The namespaces whose budgets have changed since the last evaluation.
         schedulers: The known spread configurations of schedulers, by name.
         defaults: The default constraints of pods without constraints of their own.
         concerned: The workloads whose evaluation may have changed since ``settle``.
@@ -64,6 +67,8 @@ class World:
         self.ownership = Ownership()
         self.capacity = ClusterCapacity[CountingGroup]()
         self.claims = ClusterClaims[CountingGroup]()
+        self.budgets = Budgets()
+        self.changed_budgets: set[str] = set()
         self.schedulers = schedulers
         self.defaults = ClusterDefaults(schedulers)
         self.concerned: set[ObjectRef] = set()
@@ -226,6 +231,20 @@ class World:
         """Remove a Service that no longer exists."""
         if self.defaults.selectors.remove_service(namespace, name):
             self._content(namespace).stale = True
+
+    def put_budget(self, budget: PodDisruptionBudget) -> None:
+        """Store a PodDisruptionBudget in its present state."""
+        if self.budgets.put(budget):
+            self.changed_budgets.add(budget.metadata.namespace)
+
+    def remove_budget(self, namespace: str, name: str) -> None:
+        """Remove a PodDisruptionBudget that no longer exists."""
+        self.budgets.remove(namespace, name)
+        self.changed_budgets.add(namespace)
+
+    def budget_names(self) -> Iterable[ObjectName]:
+        """Return the names of the stored PodDisruptionBudgets."""
+        return (ObjectName(budget.metadata.namespace, budget.metadata.name) for budget in self.budgets)
 
     def _replace_template(self, content: NamespaceContent, ref: ObjectRef, template: Template | None) -> None:
         content.stale = True

@@ -50,6 +50,7 @@ class Rule(msgspec.Struct, frozen=True):
         remedies: The kinds of remedies that findings of this rule may have.
         no_remedy: Why some findings, or all, have no command and no patch; "" where each has one.
         needs_nodes: Whether the check reads the nodes of the pods, or the nodes that they may use.
+        removes_pods: Whether a fix may delete or evict pods, which depends on disruption budgets.
         parts: The engine runs the check on inputs with at least one of these parts.
     """
 
@@ -66,6 +67,7 @@ class Rule(msgspec.Struct, frozen=True):
     remedies: tuple[Literal["command", "patch"], ...] = ()
     no_remedy: str = ""
     needs_nodes: bool = False
+    removes_pods: bool = False
     parts: InputPart = InputPart.TEMPLATE | InputPart.PODS
 
     @property

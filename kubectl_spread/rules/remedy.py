@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
-from typing import Final
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, Literal
 
 import msgspec
 
+from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.merge.verdicts import Verdict
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.custom.groups import base_kind
-from kubectl_spread.phrases import named
+from kubectl_spread.kube.disruption import PodDisruptionBudget
+from kubectl_spread.phrases import capitalized, listed, named, plural
 from kubectl_spread.report.model import Operation
 from kubectl_spread.rules.rule_input import RuleInput
 
@@ -20,6 +23,10 @@ PIPES: Final = (">", "|", "&&")
 """Words of a command that the shell reads."""
 _FILTERS: Final = ("merge", "unmerge")
 """Commands of the plugin that read a file and no cluster."""
+_RAW: Final = 6
+"""The index of the path in the command that evicts a pod."""
+_PODS: Final = "/api/v1/namespaces/"
+_EVICTION: Final = "/eviction"
 _DELETE: Final = ("kubectl", "delete", "pod", "-n")
 _DELETE_SEVERAL: Final = ("kubectl", "delete", "pod", "--wait=false", "-n")
 _DELETE_IF_PRESENT: Final = ("kubectl", "delete", "pod", "--ignore-not-found", "-n")
@@ -40,6 +47,7 @@ _WAITS: Final = (
     "A StatefulSet waits for pending pods instead of replacing them, unless its podManagementPolicy is Parallel, so "
     "delete them after the patch"
 )
+_UNREAD_BUDGETS: Final = "Disruption budgets were not read, and kubectl delete ignores them"
 _FEW: Final = 3
 """The most pods that a command names to replace only them."""
 
@@ -139,8 +147,90 @@ def delete(namespace: str, pods: Sequence[str]) -> tuple[str, ...]:
     return (*(_DELETE if len(pods) == 1 else _DELETE_SEVERAL), namespace, *pods)
 
 
+def evict(namespace: str, pod: str) -> tuple[str, ...]:
+    """Return the command that evicts a pod, which its disruption budget may refuse."""
+    metadata = {"name": pod, "namespace": namespace}
+    body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata}
+    path = f"{_PODS}{namespace}/pods/{pod}{_EVICTION}"
+    return ("echo", msgspec.json.encode(body).decode(), "|", "kubectl", "create", "--raw", path, "-f", "-")
+
+
+class Removal(msgspec.Struct, frozen=True):
+    """The removal of pods that their owner replaces, as far as disruption budgets allow it.
+
+    Attributes:
+        verb: ``delete``, or ``evict`` where a budget selects any of the pods.
+        pods: The names of the pods that can be removed now.
+        note: What budgets decide about the pods; "" where none selects them.
+        commands: The commands that remove ``pods``.
+    """
+
+    verb: Literal["delete", "evict"]
+    pods: tuple[str, ...]
+    note: str
+    commands: tuple[tuple[str, ...], ...]
+
+
+def removal(pods: Sequence[PodRecord], audit: Audit) -> Removal:
+    """Return how pods of one namespace can be removed; budgets do not concern pods without a node.
+
+    Source: kubernetes v1.37.1 pkg/registry/core/pod/storage/eviction.go, Create and canIgnorePDB.
+    """
+    namespace, names = pods[0].namespace, tuple(sorted(pod.name for pod in pods))
+    budgets = audit.snapshot.budgets
+    bound = [pod for pod in pods if pod.node]
+    of_pods = {pod.name: each for pod in bound if (each := budgets.of(namespace, pod.pod_class.labels))}
+    if not of_pods:
+        return Removal(
+            "delete", names, "" if budgets.read or not bound else _UNREAD_BUDGETS, (delete(namespace, names),)
+        )
+    several = next((each for each in of_pods.values() if len(each) > 1), None)
+    if several is not None:
+        both = listed([budget.metadata.name for budget in several])
+        note = f"The API server evicts no pod that several disruption budgets select: narrow a selector of {both} first"
+        return Removal("evict", (), note, ())
+    guards = {name: each[0] for name, each in of_pods.items()}
+    evictable = tuple(_evictable(names, guards))
+    distinct = {budget.metadata.name: budget for budget in guards.values()}
+    unmet = len(evictable) < len(names)
+    note = ". ".join(capitalized(_allowance(distinct[name], unmet=unmet)) for name in sorted(distinct))
+    return Removal("evict", evictable, note, tuple(evict(namespace, name) for name in evictable))
+
+
+def _evictable(names: Sequence[str], guards: Mapping[str, PodDisruptionBudget]) -> Iterator[str]:
+    """Yield the pods that can be evicted one after another before their replacements are ready."""
+    evicted: Counter[str] = Counter()
+    for name in names:
+        budget = guards.get(name)
+        if budget is not None and budget.current is not None:
+            if evicted[budget.metadata.name] >= budget.current.disruptions_allowed:
+                continue
+            evicted[budget.metadata.name] += 1
+        yield name
+
+
+def _allowance(budget: PodDisruptionBudget, *, unmet: bool) -> str:
+    """Return how many disruptions a budget allows now and, if these are too few, what would allow more."""
+    name, status = f"disruption budget {budget.metadata.name}", budget.current
+    if status is None:
+        return f"{name} decides about the eviction: the disruption controller has not written its status yet"
+    if status.disruptions_allowed > 0:
+        text = f"{name} allows {plural(status.disruptions_allowed, 'disruption')} now"
+        return f"{text}, and more when replacements are ready" if unmet else text
+    needs = f"{name} allows no disruption now: it needs {plural(status.desired_healthy, 'healthy pod')}"
+    if status.expected_pods > status.desired_healthy:
+        missing = max(1, status.desired_healthy + 1 - status.current_healthy)
+        more = f"{plural(missing, 'more pod')} {'is' if missing == 1 else 'are'} ready"
+        return f"{needs} and has {status.current_healthy}. It allows one when {more}"
+    by_number = budget.spec.max_unavailable is None
+    change = "one more replica or a smaller minAvailable" if by_number else "a larger maxUnavailable"
+    return f"{needs} and has {plural(status.expected_pods, 'pod')}. Only {change} lets it allow one"
+
+
 def deleted_pods(command: Sequence[str]) -> tuple[str, ...]:
-    """Return the pods that a command deletes; none for a command that deletes no pods."""
+    """Return the pods that a command deletes or evicts; none for any other command."""
+    if len(command) > _RAW and command[_RAW].startswith(_PODS) and command[_RAW].endswith(_EVICTION):
+        return (command[_RAW].removesuffix(_EVICTION).rpartition("/pods/")[2],)
     for beginning in (_DELETE, _DELETE_SEVERAL, _DELETE_IF_PRESENT):
         if tuple(command[: len(beginning)]) == beginning:
             return tuple(command[len(beginning) + 1 :])
@@ -155,8 +245,8 @@ def patched(workload: ObjectRef, operations: Sequence[Operation]) -> tuple[str, 
 
 def replacement(pods: Sequence[str], rule_input: RuleInput) -> Remedy:
     """Return how to replace some pods of the workload, and how many other pods that restarts."""
-    terminating = {pod.name: pod.terminating for pod in _pods_of(rule_input)}
-    staying = [name for name in pods if not terminating.get(name)]
+    pods_by_name = {pod.name: pod for pod in _pods_of(rule_input)}
+    staying = [name for name in pods if name in pods_by_name and not pods_by_name[name].terminating]
     if rule_input.manifest is not None:
         return Remedy("correct the manifest before the pod is created")
     if pods and not staying:
@@ -166,17 +256,22 @@ def replacement(pods: Sequence[str], rule_input: RuleInput) -> Remedy:
     ):
         return Remedy("wait until the pods end: a Job counts a deleted pod as failed")
     workload = rule_input.workload
-    others = sum(not gone for gone in terminating.values()) - len(staying)
+    others = sum(not pod.terminating for pod in pods_by_name.values()) - len(staying)
     restart_all = _restart(rule_input, staying, len(staying) + others)
     if workload.kind == "Pod" or not (others and 0 < len(staying) <= _FEW):
         return restart_all
     these, whose = (
         ("the pod", "its owner replaces it") if len(staying) == 1 else ("the pods", "their owner replaces them")
     )
-    text = f"delete {these} ({whose})"
+    chosen = removal([pods_by_name[name] for name in staying], rule_input.audit)
+    if not chosen.pods and workload.kind in _RESTARTABLE:
+        return msgspec.structs.replace(restart_all, text=f"{restart_all.text}. {literal(chosen.note)}")
+    if not chosen.pods:
+        return Remedy(f"{these} cannot be evicted now. {literal(chosen.note)}")
+    text = f"{chosen.verb} {these} ({whose})"
     if workload.kind in _RESTARTABLE:
         text += f", or {restart_all.text}"
-    return Remedy(text, (delete(rule_input.namespace, staying),))
+    return Remedy(f"{text}. {literal(chosen.note)}" if chosen.note else text, chosen.commands)
 
 
 def _restart(rule_input: RuleInput, pods: Sequence[str], number: int) -> Remedy:
@@ -192,11 +287,18 @@ def _restart(rule_input: RuleInput, pods: Sequence[str], number: int) -> Remedy:
         return Remedy("evict the pods: their owner replaces them, and disruption budgets are respected")
     if any(Verdict.DUPLICATE in row.verdicts for row in rule_input.rows):
         return Remedy("save the manifest, correct the selector in it, delete the pod and create it again")
-    return Remedy(
+    text = (
         "save the manifest, run it through kubectl spread unmerge, and replace the pod, whose node the scheduler "
-        "chooses again",
-        _created_again(workload) if pods else (),
+        "chooses again"
     )
+    if not pods:
+        return Remedy(text)
+    records = [pod for pod in _pods_of(rule_input) if pod.name in pods]
+    chosen = removal(records[:1], rule_input.audit)
+    if not chosen.pods:
+        return Remedy(f"the pod cannot be replaced now. {literal(chosen.note)}")
+    guarded = f". {literal(chosen.note)}, and kubectl replace ignores it" if chosen.verb == "evict" else ""
+    return Remedy(text + guarded, _created_again(workload))
 
 
 def saved_unmerged(pod: ObjectRef) -> tuple[str, ...]:

@@ -185,7 +185,10 @@ def lost(
 ) -> list[Loss]:
     cluster = snapshot(*objects)
     counts = domain_counts.count(cluster, ZONE, labelsyntax.parse_labels(labels))
-    losses = domain_losses.losses(counts, place, cluster, budgets)
+    for each in budgets or ():
+        cluster.budgets.put(each)
+    cluster.budgets.read = budgets is not None
+    losses = domain_losses.losses(counts, place, cluster)
     return [(loss.workload.name, loss.here, loss.left, loss.budgets) for loss in losses]
 
 

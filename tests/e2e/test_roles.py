@@ -25,7 +25,10 @@ TO = ("check", "--to", "1.36")
 WATCH = ("check", "--watch")
 WATCH_DEFAULTS = ("check", "--watch", "--defaults")
 MONITOR = ("monitor", "--listen=127.0.0.1:0", "--telemetry=127.0.0.1:0")
-WATCHERS = {"services": WATCH_DEFAULTS, "persistentvolumes": MONITOR, "persistentvolumeclaims": MONITOR}
+WATCHERS = {
+    "services": WATCH_DEFAULTS,
+    **dict.fromkeys(("persistentvolumes", "persistentvolumeclaims", "poddisruptionbudgets"), MONITOR),
+}
 """Maps a resource to the command that watches it, unless it is ``check --watch``."""
 EVERYWHERE = (("check",), DEFAULTS, TO, WATCH, WATCH_DEFAULTS)
 DATA = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from kubectl_spread.kube import disruption
-from kubectl_spread.kube.api.types import OwnerReference
-from kubectl_spread.kube.disruption import PodDisruptionBudget
+from kubectl_spread.kube.api.types import ObjectMeta, OwnerReference
+from kubectl_spread.kube.disruption import Budgets, PodDisruptionBudget
 from kubectl_spread.sources.decode import json_objects
 from kubectl_spread.sources.decode.json_objects import MalformedFieldError
 from kubectl_spread.sources.decode.protobuf.decoder import Decoder
@@ -109,3 +109,33 @@ def test_protobuf_has_a_message_with_both(encoded: bytes, decoded: int | str) ->
 def test_a_controller_is_known_by_its_group_and_kind(api_version: str, kind: str, *, is_read: bool) -> None:
     owner = OwnerReference(api_version=api_version, kind=kind, name="db")
     assert disruption.is_of(owner, "StatefulSet") is is_read
+
+
+@pytest.mark.parametrize(
+    ("generation", "status", "allowed"),
+    [
+        (2, None, None),
+        (2, {"observedGeneration": 1, "disruptionsAllowed": 1}, None),
+        (2, {"observedGeneration": 2, "disruptionsAllowed": 1}, 1),
+        (2, {"observedGeneration": 2}, 0),
+        (0, {}, None),
+    ],
+)
+def test_a_status_of_an_older_spec_is_not_current(
+    generation: int, status: dict[str, Any] | None, allowed: int | None
+) -> None:
+    manifest = {"metadata": {"name": "web", "generation": generation}, "status": status}
+    current = json_objects.decode(msgspec.json.encode(manifest), PodDisruptionBudget).current
+    assert (None if current is None else current.disruptions_allowed) == allowed
+
+
+def test_budgets_select_pods_of_their_namespace() -> None:
+    budgets = Budgets()
+    all_pods, none, web = budget(selector={}), budget(), budget(selector={"matchLabels": {"app": "web"}})
+    for name, each in (("all", all_pods), ("none", none), ("web", web)):
+        assert budgets.put(msgspec.structs.replace(each, metadata=ObjectMeta(name=name, namespace="shop")))
+    assert [each.metadata.name for each in budgets.of("shop", {"app": "web"})] == ["all", "web"]
+    assert [each.metadata.name for each in budgets.of("shop", {})] == ["all"]
+    assert budgets.of("other", {}) == ()
+    budgets.remove("shop", "all")
+    assert budgets.of("shop", {}) == ()

@@ -26,6 +26,7 @@ from kubectl_spread.diagnosis.running_pods import running_pods
 from kubectl_spread.kube.api import sparse
 from kubectl_spread.kube.api.types import TopologySpreadConstraint
 from kubectl_spread.kube.api.workloads import KINDS
+from kubectl_spread.kube.disruption import PodDisruptionBudget
 from kubectl_spread.kube.features import Behaviour, Gate, behaviour, gates
 from kubectl_spread.kube.scheduler.configuration import SYSTEM, WITHOUT_DEFAULTS, Profile
 from kubectl_spread.kube.scheduler.defaultconstraints import Service
@@ -121,6 +122,7 @@ class Monitor:
 
     def __init__(self, world: World) -> None:
         self.world = world
+        self.world.budgets.read = True
         self.current = CurrentReport(world, CONTEXT, SelectedRules(RULES, Selection()))
         self._exposition = Exposition()
 
@@ -154,6 +156,7 @@ def audited(
     """Return the audit of all objects, with claims and volumes only if answers depend on them, as in a check."""
     others = (each for each in objects if each["kind"] not in _STORAGE)
     read = snapshot(*others, scope=scope, schedulers=schedulers, detailed=False)
+    read.budgets.read = True
     audit = evaluate(read, context, nodes="none" if unknown_nodes(read) else "listed")
     if not volumes.decide(audit, explaining=False):
         return audit
@@ -184,6 +187,8 @@ def remove(world: World, kind: str, namespace: str, name: str) -> None:
             world.claims.remove_volume(name)
         case "Service":
             world.remove_service(namespace, name)
+        case "PodDisruptionBudget":
+            world.remove_budget(namespace, name)
         case _:
             world.remove_workload(kind, namespace, name)
 
@@ -201,6 +206,8 @@ def put(world: World, manifest: Json) -> None:
             world.claims.put_volume(decode(manifest, PersistentVolume))
         case "Service":
             world.put_service(decode(manifest, Service))
+        case "PodDisruptionBudget":
+            world.put_budget(decode(manifest, PodDisruptionBudget))
         case kind:
             group = manifest["apiVersion"].rpartition("/")[0]
             world.put_workload(kind, decode(manifest, KINDS[group, kind]))
@@ -398,6 +405,24 @@ def test_the_current_report_is_that_of_a_fresh_check(seed: int) -> None:
             monitor.current.set_context(context)
         for _ in range(cluster.random.choice((1, 1, 2, 5, 20))):
             cluster.change()
+
+
+def test_a_budget_that_changes_changes_what_is_advised() -> None:
+    pods = [pod_json(f"web-{number}", node="a1", owner="Deployment/web", constraints=[constraint()]) for number in "12"]
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "web", "namespace": "default", "generation": 1},
+        "spec": {"selector": {}, "minAvailable": 1},
+    }
+    counted = {"observedGeneration": 1, "currentHealthy": 2, "desiredHealthy": 1, "expectedPods": 2}
+    reports = in_turn(
+        [node_json("a1"), node_json("b1"), deployment("web", constraints=[constraint()]), *pods],
+        [{**budget, "status": {**counted, "disruptionsAllowed": 1}}],
+        [{**budget, "status": {**counted, "disruptionsAllowed": 0}}],
+    )
+    assert ["kubectl delete pod" in report for report in reports] == [True, False, False]
+    assert ["/pods/web-1/eviction" in report for report in reports] == [False, True, False]
 
 
 def test_a_claim_that_is_bound_to_another_volume_changes_what_is_advised() -> None:

@@ -13,6 +13,7 @@ NAMESPACES: Final = ("default", "other", "third")
 _CLAIMS: Final = ("data", "shared")
 _CLAIM_NAMES: Final = (*_CLAIMS, *(f"data-w{workload}-{ordinal}" for workload in (1, 2) for ordinal in range(4)))
 _VOLUMES: Final = ("v1", "v2", "v3")
+_BUDGETS: Final = ("p1", "p2")
 _SERVICES: Final = ("s1", "s2", "s3")
 _AMOUNTS: Final = ("100m", "500m", "1", "2")
 _OWNERS: Final = ("ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController")
@@ -78,6 +79,7 @@ class RandomCluster:
             (3, self._change_claim),
             (2, self._change_volume),
             (3, self._change_service),
+            (3, self._change_budget),
             (1, self._remove_related),
         )
         self.random.choices([change for _, change in changes], [weight for weight, _ in changes])[0]()
@@ -299,9 +301,25 @@ class RandomCluster:
         metadata = {"name": name, "namespace": namespace}
         self._put({"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": {"selector": selecting}})
 
+    def _change_budget(self) -> None:
+        """Add a PodDisruptionBudget, or change its selector and its status."""
+        template = self.random.choice(self._templates)["metadata"]["labels"]
+        selecting = self.random.choice((template, self.generator.few_labels(), {}))
+        metadata = {"name": self.random.choice(_BUDGETS), "namespace": self.random.choice(NAMESPACES), "generation": 1}
+        status = {"observedGeneration": 1, "disruptionsAllowed": self.random.randint(0, 2), "expectedPods": 3}
+        self._put(
+            {
+                "apiVersion": "policy/v1",
+                "kind": "PodDisruptionBudget",
+                "metadata": metadata,
+                "spec": {"selector": {"matchLabels": selecting}, "minAvailable": 2},
+                "status": {**status, "currentHealthy": 2, "desiredHealthy": 2},
+            }
+        )
+
     def _remove_related(self) -> None:
-        """Remove a claim, a volume or a Service."""
-        removed = self._any("PersistentVolumeClaim", "PersistentVolume", "Service")
+        """Remove a claim, a volume, a budget or a Service."""
+        removed = self._any("PersistentVolumeClaim", "PersistentVolume", "PodDisruptionBudget", "Service")
         if removed is not None:
             self._remove(removed)
 

@@ -21,6 +21,7 @@ from kubectl_spread.audit.snapshot.scope import Scope, Target
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.audit.snapshot.templates import Refused
 from kubectl_spread.diagnosis import gates, volumes
+from kubectl_spread.diagnosis.evictions import depend_on_budgets
 from kubectl_spread.errors import ForbiddenError, NotFoundError, UsageError
 from kubectl_spread.kube import features
 from kubectl_spread.report import model
@@ -115,6 +116,7 @@ class LiveRun:
         if options.explaining and self._read_to_explain(audit):
             audit = evaluate(snapshot, target_version.facts(options), nodes=nodes)
         audit = self._with_volumes(audit)
+        self._budgets(audit)
         try:
             self._check_targets(snapshot, unread)
         except NotFoundError as error:
@@ -252,6 +254,16 @@ class LiveRun:
             self._forbidden += 1
             self._notes.append(f"{error}: volumes may keep pods where they are")
         return msgspec.structs.replace(audit, volumes=Volumes(snapshot, audit.nodes))
+
+    def _budgets(self, audit: Audit) -> None:
+        """Read budgets if a fix may be to remove pods."""
+        if not self._options.needs_budgets or not depend_on_budgets(audit):
+            return
+        try:
+            self._requests.add_budgets(audit.snapshot)
+        except ForbiddenError as error:
+            self._forbidden += 1
+            self._notes.append(f"{error}: disruption budgets may forbid what a fix deletes")
 
     @contextmanager
     def _optional(self) -> Iterator[None]:

@@ -19,7 +19,15 @@ from kubectl_spread.kube.api.types import Object, Pod
 from kubectl_spread.kube.scheduler.configuration import Profile
 from kubectl_spread.sources.apiserver.cluster import LiveCluster, ServerVersion
 from kubectl_spread.sources.apiserver.paging import background
-from kubectl_spread.sources.apiserver.resources import DETAILED_PODS, NODES, PODS, SPARSE_PODS, WORKLOADS, Resource
+from kubectl_spread.sources.apiserver.resources import (
+    BUDGETS,
+    DETAILED_PODS,
+    NODES,
+    PODS,
+    SPARSE_PODS,
+    WORKLOADS,
+    Resource,
+)
 from kubectl_spread.sources.decode.page import Page
 
 Kind = TypeVar("Kind", bound=Object)
@@ -76,6 +84,17 @@ class Requests:
         """
         expected = self._expected.pop(resource.plural, None)
         return self._read(resource, namespace) if expected is None else expected.result()
+
+    def add_budgets(self, snapshot: Snapshot) -> None:
+        """Read the PodDisruptionBudgets in scope into a snapshot.
+
+        Raises:
+            ForbiddenError: The user may not list them.
+            SourceError: They cannot be read for another reason.
+        """
+        for budget in self.objects(BUDGETS, self._scope.namespace):
+            snapshot.budgets.put(budget)
+        snapshot.budgets.read = True
 
     def _read_pods(self) -> Snapshot:
         def add(snapshot: Snapshot, page: Page[SparsePod]) -> None:

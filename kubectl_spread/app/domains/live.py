@@ -12,10 +12,9 @@ from kubectl_spread.app.domains.run import DomainsRun, read_cluster
 from kubectl_spread.app.options import CheckOptions
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.errors import ForbiddenError
-from kubectl_spread.kube.disruption import PodDisruptionBudget
 from kubectl_spread.kube.scheduler import configuration
 from kubectl_spread.sources.apiserver.cluster import LiveCluster
-from kubectl_spread.sources.apiserver.resources import BUDGETS, NODES, WORKLOADS
+from kubectl_spread.sources.apiserver.resources import NODES, WORKLOADS
 
 
 def read(options: CheckOptions, cluster: LiveCluster, *, with_budgets: bool) -> DomainsRun:
@@ -35,10 +34,9 @@ def read(options: CheckOptions, cluster: LiveCluster, *, with_budgets: bool) -> 
     except ForbiddenError as error:
         raise ForbiddenError(f"{error}: only nodes tell the domains") from None
     notes = _add_workloads(requests, scope.namespace, snapshot)
-    budgets: list[PodDisruptionBudget] | None = None
     if with_budgets:
         try:
-            budgets = requests.objects(BUDGETS, scope.namespace)
+            requests.add_budgets(snapshot)
         except ForbiddenError as error:
             notes.append(f"{error}: the minimum of the budgets is unknown")
     skipped = snapshot.skipped
@@ -49,7 +47,6 @@ def read(options: CheckOptions, cluster: LiveCluster, *, with_budgets: bool) -> 
         scope.labels,
         read_cluster(options, scope.namespace, identity, requests.resource_versions),
         everywhere=scope.namespace is None,
-        budgets=budgets,
         skipped=skipped,
         problems=list(filter(None, [hints.unknown_nodes(snapshot)])) if snapshot.nodes else [],
         notes=notes,

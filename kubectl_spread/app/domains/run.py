@@ -20,7 +20,6 @@ from kubectl_spread.audit.evaluation.domain_counts import CountedDomains
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.errors import CombinedError, NotFoundError, SourceError
 from kubectl_spread.kube.api.types import LabelSelectorRequirement, Node
-from kubectl_spread.kube.disruption import PodDisruptionBudget
 from kubectl_spread.phrases import some, value
 from kubectl_spread.report import domains, projections
 from kubectl_spread.report.domains import ReadCluster, SpreadDomains
@@ -45,7 +44,6 @@ class DomainsRun(msgspec.Struct):
         labels: The labels of the pods to count.
         cluster: The cluster.
         everywhere: Whether the pods of all namespaces were read.
-        budgets: The PodDisruptionBudgets; None where they were not read.
         skipped: The number of objects that were left out, by reason.
         problems: Errors that make the exit status 2.
         notes: Messages that do not change the exit status.
@@ -55,7 +53,6 @@ class DomainsRun(msgspec.Struct):
     labels: tuple[LabelSelectorRequirement, ...]
     cluster: ReadCluster
     everywhere: bool
-    budgets: Sequence[PodDisruptionBudget] | None = None
     skipped: Counter[str] = msgspec.field(default_factory=Counter)
     problems: list[str] = msgspec.field(default_factory=list)
     notes: list[str] = msgspec.field(default_factory=list)
@@ -73,7 +70,7 @@ class DomainsRun(msgspec.Struct):
         if wanted_value is None:
             return report
         place = _place(counts, topology_key, wanted_value)
-        return domains.domain(report, place, domain_losses.losses(counts, place, self.snapshot, self.budgets))
+        return domains.domain(report, place, domain_losses.losses(counts, place, self.snapshot))
 
     def _confirm_key(self, key: str) -> None:
         """Raise where no node has a label with this key.
@@ -150,9 +147,8 @@ def _from_files(options: CheckOptions, *, with_budgets: bool) -> DomainsRun:
         options.filename,
         recursive=options.recursive,
         stdin=inputs.standard_input(),
-        budgets=with_budgets,
     )
-    budgets = add_objects(reading, snapshot)
+    add_objects(reading, snapshot)
     if not snapshot.nodes:
         missing = SourceError("there are no nodes in the files, and only nodes tell the domains: capture nodes as well")
         raise CombinedError([*reading.errors, missing])
@@ -161,11 +157,10 @@ def _from_files(options: CheckOptions, *, with_budgets: bool) -> DomainsRun:
         scope.labels,
         read_cluster(options, scope.namespace, ClusterIdentity(), {}),
         everywhere=True,
-        budgets=budgets or None,
         skipped=snapshot.skipped + reading.skipped,
         problems=[*map(str, reading.errors), *filter(None, [unknown_nodes(snapshot)])],
         notes=[
-            *([_NO_BUDGETS] if with_budgets and not budgets else []),
+            *([_NO_BUDGETS] if with_budgets and not snapshot.budgets.read else []),
             *inputs.unread(options.filename, recursive=options.recursive),
         ],
     )

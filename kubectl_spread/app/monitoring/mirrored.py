@@ -6,18 +6,22 @@ import itertools
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from kubectl_spread.app.cluster.requests import UNFINISHED
+from kubectl_spread.errors import ForbiddenError
 from kubectl_spread.kube.api import sparse
 from kubectl_spread.kube.api.sparse import SparsePod
 from kubectl_spread.kube.api.types import Message, Node, Object
 from kubectl_spread.kube.api.workloads import WorkloadObject
+from kubectl_spread.kube.disruption import PodDisruptionBudget
 from kubectl_spread.kube.scheduler.defaultconstraints import Service
 from kubectl_spread.kube.scheduler.volumebinding import PersistentVolume, PersistentVolumeClaim
 from kubectl_spread.monitor.mirror import Mirror, ObjectName, StoredObjects
 from kubectl_spread.monitor.world import World
 from kubectl_spread.sources.apiserver.resources import (
+    BUDGETS,
     CLAIMS,
     NODES,
     PODS,
@@ -136,9 +140,10 @@ class MirrorStore(Generic[T]):
 def mirrored(
     cluster: WatchedCluster, world: World, lock: threading.Lock, namespace: str | None
 ) -> Mapping[str, MirrorStore[Any]]:
-    """Read pods, nodes, claims, volumes and workloads into a world, and keep it current from then on.
+    """Read pods, nodes, claims, volumes, budgets and workloads into a world, and keep it current from then on.
 
-    Pods are read completely if the scope selects fields. Services are read if there are default constraints.
+    Pods are read completely if the scope selects fields. Services are read if there are default constraints. Budgets
+    are left out if the user may not list them.
 
     Returns:
         The store of each resource; that of the nodes holds its events.
@@ -160,6 +165,11 @@ def mirrored(
         CLAIMS.plural: claims,
         VOLUMES.plural: volumes,
     }
+    with suppress(ForbiddenError):
+        budgets = MirrorStore(budgets_of(world), lock)
+        cluster.keep(BUDGETS, budgets.begin, namespace)
+        stores[BUDGETS.plural] = budgets
+        world.budgets.read = True
     if world.defaults.enabled:
         services = stores[SERVICES.plural] = MirrorStore(services_of(world), lock)
         cluster.keep(SERVICES, services.begin, namespace)
@@ -203,6 +213,12 @@ def volumes_of(world: World) -> MirroredResource[PersistentVolume]:
         lambda name: claims.remove_volume(name.name),
         lambda: (ObjectName("", name) for name in claims.volume_names()),
     )
+    return MirroredResource(target)
+
+
+def budgets_of(world: World) -> MirroredResource[PodDisruptionBudget]:
+    """Return the PodDisruptionBudgets of a world."""
+    target = StoredObjects(world.put_budget, lambda name: world.remove_budget(*name), world.budget_names)
     return MirroredResource(target)
 
 

@@ -37,7 +37,7 @@ from kubectl_spread.rules import RULES
 from kubectl_spread.rules.selection import SelectedRules
 from kubectl_spread.sources.apiserver.cluster import ServerVersion
 from kubectl_spread.sources.apiserver.paging import background
-from kubectl_spread.sources.apiserver.resources import NODES
+from kubectl_spread.sources.apiserver.resources import BUDGETS, NODES
 from kubectl_spread.sources.apiserver.watch import WatchedCluster
 
 _LOOK: Final = 60.0
@@ -155,6 +155,8 @@ class Monitor:
         facts = target_version.facts(self._options)
         self._current = CurrentReport(self._world, facts, self._selected, self._options.kubectl_flags)
         self._stores = mirrored(self._cluster, self._world, self._lock, self._scope.namespace)
+        if BUDGETS.plural not in self._stores:
+            self._say(f"this user may not list {BUDGETS.full_name}: budgets may forbid what a fix deletes")
         for resource, store in self._stores.items():
             self._telemetry.expect(resource, store.age)
         with self._lock:

@@ -60,9 +60,7 @@ class WorkloadLoss(msgspec.Struct, frozen=True):
         return self.running - self.here
 
 
-def losses(
-    counts: CountedDomains, place: int, snapshot: Snapshot, budgets: Iterable[PodDisruptionBudget] | None
-) -> list[WorkloadLoss]:
+def losses(counts: CountedDomains, place: int, snapshot: Snapshot) -> list[WorkloadLoss]:
     """Return the workloads that run in a domain, those that lose most first.
 
     First are workloads without a pod elsewhere, then those with a budget whose minimum is not left; among equals those
@@ -71,10 +69,9 @@ def losses(
     Args:
         counts: The counts of all domains.
         place: The index of the domain.
-        snapshot: The pods, with all pods of each namespace, since budgets select among these.
-        budgets: The PodDisruptionBudgets; None where they were not read.
+        snapshot: The pods, with all pods of each namespace, since budgets select among these, and the budgets.
     """
-    budget_losses = None if budgets is None else _budgets(counts, place, snapshot, budgets)
+    budget_losses = _budgets(counts, place, snapshot) if snapshot.budgets.read else None
     workloads = [
         WorkloadLoss(
             workload,
@@ -102,12 +99,10 @@ class _Selected(msgspec.Struct):
     workloads: set[ObjectRef] = msgspec.field(default_factory=set)
 
 
-def _budgets(
-    counts: CountedDomains, place: int, snapshot: Snapshot, budgets: Iterable[PodDisruptionBudget]
-) -> Mapping[ObjectRef, list[BudgetLoss]]:
+def _budgets(counts: CountedDomains, place: int, snapshot: Snapshot) -> Mapping[ObjectRef, list[BudgetLoss]]:
     """Return the budgets of the pods in a domain, by workload and name."""
     by_namespace: defaultdict[str, list[PodDisruptionBudget]] = defaultdict(list)
-    for budget in sorted(budgets, key=lambda budget: budget.metadata.name):
+    for budget in sorted(snapshot.budgets, key=lambda budget: budget.metadata.name):
         by_namespace[budget.metadata.namespace].append(budget)
     pods = [pod for pod in snapshot.pods if pod.namespace in by_namespace]
     classes = _classes(pods, counts.places, place, snapshot)

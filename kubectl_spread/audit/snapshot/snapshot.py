@@ -26,6 +26,7 @@ from kubectl_spread.kube.api.workloads import KINDS, WorkloadObject
 from kubectl_spread.kube.custom.objects import CustomObject
 from kubectl_spread.kube.descheduler import defaultevictor
 from kubectl_spread.kube.descheduler.topologyspread import PodGroup
+from kubectl_spread.kube.disruption import Budgets
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler import configuration
 from kubectl_spread.kube.scheduler.configuration import Profile
@@ -100,6 +101,7 @@ class Snapshot:
         self._requests: dict[Requests | None, Counter[str]] = {}
         self.ownership = Ownership()
         self.volumes = ClaimedVolumes()
+        self.budgets = Budgets()
         self.schedulers = schedulers
         self.default_selectors = DefaultSelectors(schedulers)
         self._classes = PodClasses(schedulers)

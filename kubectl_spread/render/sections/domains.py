@@ -142,7 +142,7 @@ def _is_reported(plan: Evictions, explanation: Explanation) -> bool:
     if isinstance(plan.pods, UnsetType):
         return bool(findings)
     commands = [command for finding in findings if isinstance(finding.commands, list) for command in finding.commands]
-    return any(set(plan.pods) <= set(command.split()) for command in commands)
+    return set(plan.pods) <= {word for command in commands for word in command.replace("/", " ").split()}
 
 
 def _evictions(plan: Evictions) -> str:

@@ -87,5 +87,6 @@ SELF_MISMATCH: Final = Rule(
     source="https://kep.k8s.io/895",
     remedies=("command",),
     no_remedy="Only the author knows whether the selector or the label is wrong.",
+    removes_pods=True,
     check=_self_mismatch,
 )

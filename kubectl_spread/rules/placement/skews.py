@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-import msgspec
-
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.diagnosis.evictions import HELD, Plan, held, plan
 from kubectl_spread.diagnosis.skew import Passing, Skew, skew_of, why_wait
@@ -14,7 +12,7 @@ from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import capitalized, domains, named, plural, some, value
 from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules.model import FILTERING, Evidence, Rule, Values, names
-from kubectl_spread.rules.remedy import Remedy, delete, literal
+from kubectl_spread.rules.remedy import Remedy, Removal, literal, removal
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
 
 _NAMED: Final = 10
@@ -114,10 +112,8 @@ def _hard_fix(skew: Skew, evictions: Plan | None, rule_input: RuleInput) -> Reme
         return _other_fix(skew, rule_input) or None
     if not evictions.pods:
         return literal(evictions.reason)
-    deletion = _deletion(evictions.pods, skew, rule_input)
-    return msgspec.structs.replace(
-        deletion, text=f"{deletion.text}; {_outcome(evictions, skew.spread.constraint.topology_key)}"
-    )
+    outcome = f"; {_outcome(evictions, skew.spread.constraint.topology_key)}"
+    return _deletion(evictions.pods, skew, rule_input, outcome)
 
 
 def _outcome(evictions: Plan, key: str) -> str:
@@ -137,10 +133,8 @@ def _soft_fix(skew: Skew, rule_input: RuleInput) -> Remedy | str:
     if held(skew.pods, rule_input.audit):
         return HELD
     pods = [pod for pod in skew.pods if not rule_input.audit.volumes.of(pod).may_hold][: skew.must_go]
-    deletion = _deletion(pods, skew, rule_input)
-    what = f"delete {len(pods)} of these pods" if len(pods) > _NAMED else deletion.text
-    text = f"{what} when convenient, because the scheduler prefers emptier domains, or use DoNotSchedule"
-    return msgspec.structs.replace(deletion, text=text)
+    outcome = " when convenient, because the scheduler prefers emptier domains, or use DoNotSchedule"
+    return _deletion(pods, skew, rule_input, outcome)
 
 
 def _other_fix(skew: Skew, rule_input: RuleInput) -> str:
@@ -157,23 +151,36 @@ def _other_fix(skew: Skew, rule_input: RuleInput) -> str:
     return "{restart}" + (f". Replacing {skew.must_go} of the {pods} pods is enough" if skew.must_go < pods else "")
 
 
-def _deletion(pods: Sequence[PodRecord], skew: Skew, rule_input: RuleInput) -> Remedy:
-    """Return the deletion of pods, or for many a reference to ``explain``, which names them.
+def _deletion(pods: Sequence[PodRecord], skew: Skew, rule_input: RuleInput, outcome: str) -> Remedy:
+    """Return the deletion or eviction of pods, or for many a reference to ``explain``, which names them.
 
-    Workloads that fill a domain together get the same text, so that it is printed once for all of them.
+    Workloads that fill a domain together get the same text, so that it is printed once for all of them. ``outcome``
+    says what follows once all the pods are removed.
     """
+    chosen = removal(pods, rule_input.audit)
     if len(pods) > _NAMED:
         workload = named(rule_input.workload.kind, rule_input.workload.name)
+        hard = skew.spread.constraint.hard
+        which = f"the {len(pods)} pods that kubectl spread explain names" if hard else f"{len(pods)} of these pods"
         return Remedy(
-            f"delete the {len(pods)} pods that kubectl spread explain names",
+            f"{chosen.verb} {which}{outcome}{_noted(chosen)}",
             (("kubectl", "spread", "explain", workload, "-n", rule_input.namespace),),
         )
     these = "this pod" if len(pods) == 1 else f"these {len(pods)} pods"
     owners = {rule_input.audit.snapshot.workload(pod) for pod in pods}
     whose = sorted(named(owner.kind, owner.name) for owner in owners)
     alone = owners == {rule_input.workload} and len(skew.pods) == skew.spread.match_num.most * len(skew.domains)
-    text = f"delete {these}" if alone else f"delete {these} (of {some(whose)})"
-    return Remedy(literal(text), (delete(rule_input.namespace, names(pods)),))
+    which = these if alone else f"{these} (of {literal(some(whose))})"
+    if not chosen.pods:
+        return Remedy(f"{which} cannot be evicted now{_noted(chosen)}")
+    if len(chosen.pods) < len(pods):
+        return Remedy(f"evict {len(chosen.pods)} of {which} now, and look again{_noted(chosen)}", chosen.commands)
+    return Remedy(f"{chosen.verb} {which}{outcome}{_noted(chosen)}", chosen.commands)
+
+
+def _noted(chosen: Removal) -> str:
+    """Return what disruption budgets decide, as a sentence to append; "" for nothing."""
+    return f". {literal(chosen.note)}" if chosen.note else ""
 
 
 HARD_SKEW: Final = Rule(
@@ -185,8 +192,8 @@ HARD_SKEW: Final = Rule(
     why=(
         "The scheduler holds each new pod to maxSkew, but it never moves a pod. Scale-down, rollouts, evictions and "
         "late nodes leave a skew behind, and the loss of the fullest domain then stops more pods than the constraint "
-        "allows. The finding is reported for each workload with pods in the fullest domain. kubectl delete does not "
-        "ask disruption budgets, which are not read."
+        "allows. The finding is reported for each workload with pods in the fullest domain. Where a disruption budget "
+        "selects a pod, its eviction is advised, which the API server refuses if the budget does not allow it."
     ),
     fix="delete as many of the named pods as have to move; their owner replaces them where the constraint allows",
     source=FILTERING,
@@ -203,6 +210,7 @@ HARD_SKEW: Final = Rule(
         "pending or a StatefulSet replaces one, and for pods of a Job."
     ),
     needs_nodes=True,
+    removes_pods=True,
     parts=InputPart.COUNTS,
     check=_hard_skew,
 )
@@ -234,6 +242,7 @@ SOFT_SKEW: Final = Rule(
         "are pending or a StatefulSet replaces one, and for pods of a Job."
     ),
     needs_nodes=True,
+    removes_pods=True,
     parts=InputPart.COUNTS,
     check=_soft_skew,
 )

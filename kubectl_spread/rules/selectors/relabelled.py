@@ -162,6 +162,7 @@ STALE_LABEL: Final = Rule(
     ),
     remedies=("command",),
     no_remedy="The pods run, and no other pod is affected. New pods are merged with the labels that they have.",
+    removes_pods=True,
     parts=InputPart.MEMBERS,
     check=partial(_relabelled, verdict=Verdict.STALE_LABEL),
 )
@@ -185,6 +186,7 @@ REMOVED_LABEL: Final = Rule(
     ),
     remedies=("command",),
     no_remedy="The pods run, and no other pod is affected. New pods are merged with the labels that they have.",
+    removes_pods=True,
     parts=InputPart.MEMBERS,
     check=partial(_relabelled, verdict=Verdict.REMOVED_LABEL),
 )

@@ -168,6 +168,7 @@ DUPLICATE: Final = Rule(
     source=f"{KUBERNETES}/pkg/registry/core/pod/strategy.go",
     remedies=("command",),
     no_remedy="The manifest of a pod without owner is to be corrected by hand before the pod is created again.",
+    removes_pods=True,
     parts=InputPart.MEMBERS,
     check=_duplicate,
 )

@@ -203,6 +203,7 @@ UNEDITABLE: Final = Rule(
     ),
     remedies=("command",),
     no_remedy="Only another API server lets finalizers go. New pods need a correct field or a new API server first.",
+    removes_pods=True,
     parts=InputPart.PODS,
     check=_uneditable,
 )

@@ -20,7 +20,6 @@ from kubectl_spread.kube.api.unknownfields import UnknownField, unknown_fields
 from kubectl_spread.kube.api.workloads import WorkloadObject, template_path
 from kubectl_spread.kube.custom.groups import kind_name
 from kubectl_spread.kube.custom.objects import CustomObject
-from kubectl_spread.kube.disruption import PodDisruptionBudget
 from kubectl_spread.kube.scheduler.defaultconstraints import Service
 from kubectl_spread.kube.scheduler.volumebinding import PersistentVolume
 from kubectl_spread.sources import memory
@@ -107,7 +106,6 @@ def read(
     namespace: str = NAMESPACE,
     detailed: bool = False,
     services: bool = False,
-    budgets: bool = False,
 ) -> ManifestReading:
     """Read all JSON and YAML documents of files, one file at a time.
 
@@ -120,13 +118,12 @@ def read(
         namespace: The namespace of objects that name none.
         detailed: Whether pods are read in detail.
         services: Whether Services are read; else they are of an unknown kind.
-        budgets: Whether PodDisruptionBudgets are read, likewise.
 
     Raises:
         SourceError: A path does not exist, or a directory has no manifests. Errors inside files are in
             ``ManifestReading.errors``.
     """
-    ignored = (*(() if services else (Service,)), *(() if budgets else (PodDisruptionBudget,)))
+    ignored = () if services else (Service,)
     reader = _Reader(stdin, namespace, DetailedPod if detailed else PodWithVolumes, ignored)
     expanded = inputs.expand(paths, recursive=recursive, stdin_name=stdin_name)
     return ManifestReading(

@@ -86,6 +86,10 @@ app.kubernetes.io/managed-by: {{ .Release.Service | quote }}
 - apiGroups: [batch]
   resources: [cronjobs, jobs]
   verbs: [list, watch]
+# Optional: without it, fixes say that disruption budgets were not read.
+- apiGroups: [policy]
+  resources: [poddisruptionbudgets]
+  verbs: [list, watch]
 {{- end -}}
 
 {{/* The name of the ConfigMap with the configuration of kube-scheduler, if it is needed. */}}
