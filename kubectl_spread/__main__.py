@@ -10,6 +10,9 @@ nothing more is imported from there.
 import os
 import sys
 
+_FAILED = 2
+_INTERRUPTED = 130
+
 
 def _forget_the_current_directory() -> None:
     """Remove the current directory from the front of the import path, where ``python -m`` puts it."""
@@ -27,11 +30,38 @@ def _import_from_own_parent() -> None:
     sys.path[0] = os.path.dirname(package)  # noqa: PTH120 - likewise
 
 
+def main() -> None:
+    """Run the command line; Ctrl-C and a lack of memory also end its imports without a traceback."""
+    import signal  # noqa: PLC0415 - the current directory is no longer on the import path
+
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        # An exception would be printed where an import cannot pass it on. Nothing has to be cleaned up yet.
+        signal.signal(signal.SIGINT, lambda *_: os._exit(_INTERRUPTED))
+    try:
+        from kubectl_spread.cli import main as run  # noqa: PLC0415 - likewise
+
+        run()
+    except Exception as error:  # noqa: BLE001 - exit status 1 means findings
+        _fail(error)
+
+
+def _fail(error: Exception) -> None:
+    """End the process after an error that the command line could not report itself."""
+    try:
+        from kubectl_spread.cli import unexpected  # noqa: PLC0415 - likewise
+
+        if not unexpected.reported:
+            unexpected.report(error, sys.argv[1:])
+    except Exception:  # noqa: BLE001 - too little memory, or a broken installation
+        # Other messages could contain secrets.
+        reason = f": {error}" if isinstance(error, ImportError) else ""
+        os.write(2, f"error: cannot start: {type(error).__name__}{reason}\n".encode(errors="replace"))
+    os._exit(_FAILED)
+
+
 if __name__ == "__main__":
     if __package__:
         _forget_the_current_directory()
     else:
         _import_from_own_parent()
-    from kubectl_spread.cli import main
-
     main()

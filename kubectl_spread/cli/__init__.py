@@ -30,9 +30,8 @@ PROGRAM: Final = "kubectl-spread"
 VARIABLE: Final = "_KUBECTL_SPREAD_COMPLETE"
 """Shells set this variable to ask for completion candidates."""
 _FAILED = 2
-_INTERRUPTED = 130
 _PIPE_CLOSED = 141
-"""Shells give these exit statuses to programs that SIGINT or SIGPIPE ended."""
+"""Shells give this exit status to programs that SIGPIPE ended."""
 _WRITING_FAILS: Final = frozenset({errno.EBADF, errno.EFBIG, errno.EINVAL, errno.EIO, errno.ENOSPC, errno.EDQUOT})
 """The errors of a standard output that cannot be written, which click's own writes raise."""
 
@@ -175,7 +174,7 @@ class SpreadGroup(click.Group):
             return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run a command; an error ends it with its lines, Ctrl-C and a closed pipe with none."""
+        """Run a command; an error ends it with its lines, a signal and a closed pipe with none."""
         with _ending(ctx):
             return super().invoke(ctx)
 
@@ -195,9 +194,9 @@ def _ending(ctx: click.Context) -> Iterator[None]:
         for message in error.messages:
             output.error(message)
         ctx.exit(_FAILED)
-    except KeyboardInterrupt:
+    except fast_exit.SignalExit:
         output.wipe()
-        ctx.exit(_INTERRUPTED)
+        raise
     except BrokenPipeError:
         output.give_up()
         ctx.exit(_PIPE_CLOSED)

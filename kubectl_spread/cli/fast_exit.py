@@ -15,6 +15,7 @@ from typing import Final, NoReturn
 _referenced: list[object] = []
 
 _ENDING: Final = (
+    "SIGINT",
     "SIGHUP",
     "SIGQUIT",
     "SIGTERM",
@@ -31,7 +32,7 @@ _ENDING: Final = (
 )
 """Signals that end a program by default and that it may catch; a platform may lack some.
 
-SIGINT is an exception in Python, and SIGPIPE and SIGXFSZ an error of the call that writes.
+SIGPIPE and SIGXFSZ are an error of the call that writes.
 """
 _SIGNALLED: Final = 128
 """Shells add the number of the signal to this, for the exit status."""
@@ -43,7 +44,7 @@ _WAKING: Final = (0.02, 0.1, 0.5)
 """Seconds between the attempts to wake the main thread."""
 
 
-class _SignalExit(SystemExit):
+class SignalExit(SystemExit):
     """The exit for a signal."""
 
     def __init__(self, number: int) -> None:
@@ -59,7 +60,7 @@ def exit_on_signals() -> None:
     sys.unraisablehook = _send_again
     for name in _ENDING:
         number = getattr(signal, name, None)
-        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _end)
     if sys.platform != "win32":
         signal.signal(signal.SIGURG, _wake)
@@ -70,7 +71,7 @@ def exit_on_signals() -> None:
 
 
 def _end(number: int, _frame: FrameType | None) -> NoReturn:
-    raise _SignalExit(number)
+    raise SignalExit(number)
 
 
 def _wake(_number: int, _frame: FrameType | None) -> None:
@@ -92,15 +93,10 @@ def _wake_main_thread(reader: int) -> None:
 
 def _send_again(unraisable: sys.UnraisableHookArgs) -> None:
     """Send a signal again if it came while an object was freed, where Python drops the exception."""
-    match unraisable.exc_value:
-        case _SignalExit(number=number):
-            pass
-        case KeyboardInterrupt():
-            number = signal.SIGINT
-        case _:
-            sys.__unraisablehook__(unraisable)
-            return
-    timer = threading.Timer(_PAUSE, _send, [number])
+    if not isinstance(unraisable.exc_value, SignalExit):
+        sys.__unraisablehook__(unraisable)
+        return
+    timer = threading.Timer(_PAUSE, _send, [unraisable.exc_value.number])
     timer.daemon = True
     timer.start()
 

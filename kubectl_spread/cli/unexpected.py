@@ -16,6 +16,11 @@ _VERBOSE: Final = re.compile(r"--verbose|-[A-Za-z]*v[A-Za-z]*")
 ISSUES: Final = "https://github.com/kubectl-spread/kubectl-spread/issues"
 _HINT: Final = f"run the command again with -v and report the traceback at {ISSUES}"
 
+_NO_MEMORY: Final = ("can't start new thread", "failed to map segment", "annot allocate memory")
+"""Parts of other messages about a lack of memory: of Python, of the loader of libraries, and of the system."""
+reported: list[Exception] = []
+"""The errors that were printed. A lack of memory also makes the end of the program fail."""
+
 option: Final = Option(
     ["-v", "--verbose"], is_flag=True, expose_value=False, help="Print the traceback of an unexpected error."
 )
@@ -34,11 +39,12 @@ def report(error: Exception, arguments: Sequence[str]) -> None:
         for line in "".join(traceback.format_exception(error)).splitlines():
             output.note(line)
     output.error(text(error))
+    reported.append(error)
 
 
 def text(error: Exception) -> str:
     """Return the line to print, without the message of the error, which may have secrets."""
-    if isinstance(error, MemoryError):
+    if isinstance(error, MemoryError) or any(part in str(error) for part in _NO_MEMORY):
         return "there is not enough memory: check fewer objects at once, or set a smaller --chunk-size"
     if isinstance(error, OSError) and error.strerror:
         file = "" if error.filename is None else f"{error.filename}: "

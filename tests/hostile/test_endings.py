@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ import pytest
 from click.testing import CliRunner
 
 from kubectl_spread.cli import cli
-from kubectl_spread.sources.apiserver import responses
+from kubectl_spread.sources.apiserver import paging, responses
 from tests.builders import pod_json
 from tests.commands import SPREAD
 from tests.hostile.commands import as_nobody, check, open_to_all
@@ -278,6 +279,57 @@ def test_every_command_has_verbose() -> None:
     for name in cli.list_commands(cli.make_context("x", ["rules"])):
         invocation = CliRunner().invoke(cli, [name, "--help"])
         assert "--verbose" in invocation.stdout, name
+
+
+_INTERRUPTING: Final = """
+import os, signal, sys
+module = sys.argv.pop(1)
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == module:
+            os.kill(os.getpid(), signal.SIGINT)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, Interrupting())
+from kubectl_spread.__main__ import main
+main()
+"""
+"""Sends SIGINT to itself when a module is imported."""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
+@pytest.mark.parametrize(
+    "module", ["kubectl_spread.cli", "click", "threading", "kubectl_spread.cli.check", "kubectl_spread.app.collect"]
+)
+def test_ctrl_c_during_an_import_prints_nothing(directory: Path, module: str) -> None:
+    command = [sys.executable, "-c", _INTERRUPTING, module, "check", "-f", "pod.yaml"]
+    completed = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
+    assert (completed.returncode, completed.stdout, completed.stderr) == (130, "", "")
+
+
+@pytest.mark.parametrize("size", [18, 20, 22, 24, 28, 32, 36, 40])
+def test_a_lack_of_memory_at_any_time_is_one_line(directory: Path, size: int) -> None:
+    """With the smaller sizes, in MiB, not even the imports succeed; the larger ones may be enough on some systems."""
+    resource = pytest.importorskip("resource")
+    limit = size << 20
+    completed = subprocess.run(
+        [sys.executable, "-m", "kubectl_spread", "check", "-f", "pod.yaml", "--server-version", "1.37"],
+        cwd=directory,
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
+    )
+    if completed.returncode == 0:
+        assert completed.stdout
+    else:
+        assert (completed.returncode, completed.stderr[:7], completed.stderr.count("\n")) == (2, "error: ", 1)
+
+
+def test_a_thread_without_memory_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The frames of the thread's own functions need memory as well."""
+    monkeypatch.setattr(paging, "_result", raising(MemoryError()))
+    with pytest.raises(MemoryError):
+        paging.background(dict).result(10)
 
 
 def test_a_lack_of_memory_is_an_error(directory: Path) -> None:

@@ -170,8 +170,13 @@ def background(work: Callable[[], R]) -> Future[R]:
 
 
 @in_one_chunk
+def _result(work: Callable[[], R]) -> R:
+    return work()
+
+
 def _settle(future: Future[R], work: Callable[[], R]) -> None:
     try:
-        future.set_result(work())
+        # The frames need memory too, and the thread that waits has to learn of a lack of it.
+        future.set_result(_result(work))
     except BaseException as error:  # noqa: BLE001 - ``result`` raises it
         future.set_exception(error)
