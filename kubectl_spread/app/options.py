@@ -99,7 +99,7 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
             "--cluster": self.cluster,
             "--user": self.user,
         }
-        return tuple(word for flag, name in flags.items() if name and not self.reads_files for word in (flag, name))
+        return tuple(word for flag, name in flags.items() if name for word in (flag, name))
 
     @property
     def selection(self) -> Selection:

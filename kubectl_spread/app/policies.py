@@ -50,7 +50,7 @@ class PolicyOptions(msgspec.Struct, frozen=True, kw_only=True):
             action=Action(self.action),
             namespaces=self._namespaces,
             excluded=self._excluded,
-            exempt=self._exempt,
+            exempt=self.exempt_user,
             mutates=self.mutate,
         )
         if not policies.effective_rules:
@@ -98,12 +98,6 @@ class PolicyOptions(msgspec.Struct, frozen=True, kw_only=True):
         except ValueError as error:
             raise UsageError(f"--namespace-selector: {error}") from None
         return LabelSelector(match_expressions=requirements) if requirements else None
-
-    @property
-    def _exempt(self) -> tuple[str, ...]:
-        if "" in self.exempt_user:
-            raise UsageError("--exempt-user: the name of the user is empty")
-        return self.exempt_user
 
     @property
     def _excluded(self) -> tuple[str, ...]:

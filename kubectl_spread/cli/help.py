@@ -7,6 +7,9 @@ from inspect import cleandoc
 from typing import TYPE_CHECKING, Any, Final
 
 import click
+from click.core import ParameterSource
+
+from kubectl_spread.errors import UsageError
 
 if TYPE_CHECKING:
     from cloup.formatting import HelpFormatter, HelpSection
@@ -19,11 +22,17 @@ OTHER: Final = "Other"
 CONNECTION: Final = "Connection"
 GROUPS: Final = (READ, EVALUATE, OUTPUT, SERVE, OTHER, CONNECTION)
 """The headings of options, in their order."""
+_LIST: Final = ",…"
+"""Ends the metavar of an option whose value is a list."""
 _USUAL: Final = frozenset({"kubeconfig", "context"})
 """The connection options that the help of a command shows; ``options`` shows all."""
 
 SETTINGS: Final[dict[str, Any]] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 """The settings of the context of the program and its commands."""
+
+
+_READING_FILES: Final = ("filename", "kustomize", "manifests")
+"""The parameters that choose files instead of a cluster."""
 
 
 class Option(click.Option):
@@ -32,6 +41,28 @@ class Option(click.Option):
     def __init__(self, *arguments: Any, group: str = OTHER, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
         self.group = group
+
+    def process_value(self, ctx: click.Context, value: Any) -> Any:
+        """Refuse an empty value, which is probably an empty variable of a shell.
+
+        Raises:
+            UsageError: A value is "", or a list without items.
+        """
+        separators = ", " if (self.metavar or "").endswith(_LIST) else ""
+        if _is_given(self, ctx):
+            for text in value if self.multiple else (value,):
+                if isinstance(text, str) and not text.strip(separators):
+                    raise UsageError(f"{_longest(self)}: the value is empty")
+        return super().process_value(ctx, value)
+
+
+def _is_given(option: click.Parameter, ctx: click.Context) -> bool:
+    return ctx.get_parameter_source(str(option.name)) is not ParameterSource.DEFAULT
+
+
+def _longest(option: click.Parameter) -> str:
+    """Return the long name of an option."""
+    return max(option.opts, key=len)
 
 
 class Command(click.Command):
@@ -52,6 +83,18 @@ class Command(click.Command):
         super().__init__(*arguments, **settings)
         self.examples = examples or {}
         self.statuses = statuses or {}
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; with files, refuse the options that connect to a cluster.
+
+        Raises:
+            UsageError: Such an option is given.
+        """
+        if any(ctx.params.get(name) for name in _READING_FILES):
+            for option in self.get_params(ctx):
+                if group_of(option) == CONNECTION and _is_given(option, ctx):
+                    raise UsageError(f"{_longest(option)}: no cluster is contacted with -f or -k, so it has no effect")
+        return super().invoke(ctx)
 
     def get_help(self, ctx: click.Context) -> str:
         """Return the help; only here cloup is imported, which takes longer than click itself."""

@@ -23,6 +23,8 @@ FREE: Final = 64 << 20
 """The bytes that compressed input may become at any ratio."""
 RATIO: Final = 200
 """The largest ratio of larger input. Equal pods compress to a fortieth."""
+_SMALL: Final = 16 << 20
+"""The most bytes of a file with credentials; a kubeconfig of a thousand clusters has 8 MiB."""
 _BLOCK: Final = 1 << 20
 _MEBI: Final = 20
 _KIBI: Final = 10
@@ -143,10 +145,14 @@ def reading(path: Path) -> Iterator[bytes]:
 
     Raises:
         OSError: It cannot be read.
-        TooLargeError: It does not fit into memory.
+        TooLargeError: It is larger than a file with credentials can be, or does not fit into memory.
     """
     with RUN.claim(str(path)) as claim, path.open("rb") as file:
-        yield whole(file, claim)
+        body = file.read(_SMALL + 1)
+        if len(body) > _SMALL:
+            raise TooLargeError(f"{path}: larger than {in_units(_SMALL)}, the most for a file with credentials")
+        claim.grow(len(body))
+        yield body
 
 
 def whole(file: BinaryIO, claim: Claim) -> bytes:

@@ -82,6 +82,19 @@ CASES: Final = {
         ["check", "-s", NOWHERE, "--request-timeout", f"{'9' * 30}h"], "Invalid timeout value"
     ),
     "--request-timeout of 100 years": Case(["check", "-s", NOWHERE, "--request-timeout", "876000h"], "was refused"),
+    "an empty namespace": Case(["check", "-n", ""], "--namespace: the value is empty"),
+    "an empty list": Case(
+        ["check", "--exclude-namespace", "a", "--exclude-namespace", ","], "--exclude-namespace: the"
+    ),
+    "a cluster with -f": Case(["check", "-f", "pod.yaml", "--context", "c"], "--context: no cluster is contacted"),
+    "a cluster with --manifests": Case(["check", "--manifests", "--as", "u", "pod.yaml"], "--as: no cluster is"),
+    "a timeout with -f": Case(
+        ["explain", "p", "-f", "pod.yaml", "--request-timeout", "3parsecs"],
+        "--request-timeout: no cluster is contacted",
+    ),
+    "a cluster with domains -f": Case(["domains", "-f", "pod.yaml", "--server", NOWHERE], "--server: no cluster is"),
+    "an endless kubeconfig": Case(["check"], "/dev/zero: larger than 16 MiB", {"KUBECONFIG": "/dev/zero"}),
+    "an endless quote": Case(["check", "-f", "quote.yaml"], "quote.yaml:2: the quote that opens here is never closed"),
     "--server-version": Case(["check", "-f", "pod.yaml", "--server-version", f"1.{DIGITS}"], "--server-version: "),
     "--from": Case(["check", "-f", "pod.yaml", "--from", f"1.{DIGITS}"], "--from: "),
     "--to": Case(["check", "-f", "pod.yaml", "--to", f"1.{DIGITS}"], "--to: "),
@@ -97,6 +110,7 @@ def directory(tmp_path: Path) -> Path:
     open_to_all(tmp_path)
     pod = json.dumps(pod_json("p"))
     (tmp_path / "pod.yaml").write_text(pod)
+    (tmp_path / "quote.yaml").write_text(f"kind: Pod\nmetadata: '{'x' * (1 << 20)}\n")
     (tmp_path / "closed").mkdir()
     (tmp_path / "closed/pod.yaml").write_text(pod)
     (tmp_path / "link.yaml").symlink_to("closed/pod.yaml")

@@ -103,6 +103,10 @@ def test_empty_documents_are_skipped() -> None:
             "f.yaml:2: nested too deeply",
             id="deep by aliases",
         ),
+        pytest.param("a: 1\nb: 'c\n d: 2\n", "f.yaml:2: the quote that opens here is never closed", id="open quote"),
+        pytest.param(
+            "\n" * 9 + 'a: "{{ b }}', "f.yaml:10: the quote that opens here is never closed (if", id="in a template"
+        ),
         pytest.param("a: .inf", "f.yaml:1: JSON has no number .inf", id="infinite"),
         pytest.param("a: !!int b", "f.yaml:1: cannot decode the value as a !!int", id="wrong tag"),
         pytest.param("? [a]\n: b", "f.yaml:1: a key must be a string", id="key is a list"),
@@ -116,6 +120,13 @@ def test_faulty_yaml_is_refused_with_its_line(text: str, message: str) -> None:
         values(text)
     assert str(refused.value).startswith(message)
     assert "\n" not in str(refused.value)
+
+
+def test_documents_before_an_open_quote_are_read() -> None:
+    read = documents(b"a: 1\n---\nb: 2\n---\nc: 3\nd: '\n", "f.yaml")
+    assert [next(read).value(), next(read).value()] == [{"a": 1}, {"b": 2}]
+    with pytest.raises(SourceError, match="the quote that opens here"):
+        next(read)
 
 
 def test_an_alias_bomb_is_refused() -> None:

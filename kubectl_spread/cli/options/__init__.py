@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any, Final, TypeAlias, TypeVar
 
 import click
-from click.core import ParameterSource
 
 from kubectl_spread.cli import values
 from kubectl_spread.cli.help import EVALUATE, OUTPUT, READ, Command, Option
@@ -50,20 +49,7 @@ def text(
 
 def file(name: str, about: str, group: str = READ) -> Decorator:
     """Return an option with the name of a file; it is "" where the option is not given."""
-    return option(
-        name, default="", metavar="FILE", shell_complete=values.files, callback=_named, help=about, group=group
-    )
-
-
-def _named(context: click.Context, parameter: click.Parameter, name: str) -> str:
-    """Refuse an option that names no file, which is probably an empty variable of a shell.
-
-    Raises:
-        UsageError: The name is "", and it was given.
-    """
-    if not (name or context.get_parameter_source(str(parameter.name)) is ParameterSource.DEFAULT):
-        raise UsageError(f"{parameter.opts[0]}: no file is named")
-    return name
+    return option(name, default="", metavar="FILE", shell_complete=values.files, help=about, group=group)
 
 
 def texts(

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
+import yaml
 from ruamel.yaml import YAML
 from ruamel.yaml.composer import Composer
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
@@ -29,6 +30,8 @@ _MERGE: Final = "<<"
 _ACTION: Final = "{{"
 """The brackets around actions of Go templates."""
 _TEMPLATE_HINT: Final = " (if this is a Helm template, render it with helm template first)"
+_OPEN_QUOTE: Final = ("while scanning a quoted scalar", "found unexpected end of stream")
+_DOCUMENT: Final = "\n---"
 _NODE: Final = 1 << 10
 """Bytes of memory for a node, with its text, its marks and its value."""
 _VALUE: Final = re.compile(r"(found undefined alias|found undefined tag handle|could not determine .*? tag) .*")
@@ -122,21 +125,47 @@ def documents(body: bytes, source: str, first: int = 1) -> Iterator[Document]:
         line = body.count(b"\n", 0, error.start) + first
         msg = f"{Position(source, line)}: byte 0x{body[error.start]:02x} is not UTF-8 text"
         raise SourceError(msg) from error
-    yield from _compose(text, source, first)
+    quote = _open_quote(text)
+    if quote is None:
+        yield from _compose(text, source, first)
+        return
+    # The documents before that of the quote are complete.
+    yield from _compose(text[: text.rfind(_DOCUMENT, 0, quote.index) + 1], source, first)
+    hint = _TEMPLATE_HINT if _ACTION in text else ""
+    raise SourceError(f"{Position(source, quote.line + first)}: the quote that opens here is never closed{hint}")
+
+
+def _open_quote(text: str) -> Any:
+    """Return the mark of a quote that is never closed, if there is one.
+
+    libyaml finds it at once. ruamel.yaml first makes nodes of all that comes before, in seconds for each megabyte.
+    """
+    if not yaml.__with_libyaml__:
+        return None
+    try:
+        for _ in yaml.parse(text, Loader=yaml.CBaseLoader):
+            pass
+    except yaml.MarkedYAMLError as error:
+        if (error.context, error.problem) == _OPEN_QUOTE:
+            return error.context_mark
+    except (yaml.YAMLError, UnicodeEncodeError):
+        # ruamel.yaml finds it too.
+        return None
+    return None
 
 
 def _compose(text: str, source: str, first: int) -> Iterator[Document]:
-    yaml = YAML(typ="safe", pure=True)
-    yaml.Resolver = _PlainOrString
-    yaml.Composer = _Metered
-    yaml.composer.warn_double_anchors = False
+    reader = YAML(typ="safe", pure=True)
+    reader.Resolver = _PlainOrString
+    reader.Composer = _Metered
+    reader.composer.warn_double_anchors = False
     try:
-        with memory.RUN.claim(source) as yaml.composer.claim:
-            for root in yaml.compose_all(text):
+        with memory.RUN.claim(source) as reader.composer.claim:
+            for root in reader.compose_all(text):
                 document = Document(root, source, first)
                 if not document.is_empty:
                     yield document
-                yaml.composer.claim.resize(0)
+                reader.composer.claim.resize(0)
     except RecursionError as error:
         msg = f"{Position(source, _too_deep(text) + first)}: nested too deeply"
         raise SourceError(msg) from error
