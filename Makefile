@@ -7,7 +7,7 @@ N := 2000
 CORE := tests/kube tests/audit tests/rules tests/render tests/merge
 AXE := tests/browser/node_modules/axe-core/axe.min.js
 
-.PHONY: demo test fast dist test-install lock lint types imports unit workflows browser growth screenshot e2e conformance control-plane cluster docs mixin golden sample clean
+.PHONY: demo test fast dist test-install lock lint types imports unit mutants workflows browser growth screenshot e2e conformance control-plane cluster docs mixin golden sample clean
 
 demo: $(VENV)/installed ## show check and explain on the sample cluster
 	$(BIN)/kubectl-spread check -f $(SAMPLE) --server-version 1.37 || test $$? -eq 1
@@ -40,6 +40,9 @@ imports: $(VENV)/developed
 
 unit: $(VENV)/developed
 	$(BIN)/pytest --quiet --numprocesses logical --dist worksteal
+
+mutants: $(VENV)/developed ## put faults into the core, each of which the hermetic tests must find
+	$(BIN)/python -m tests.mutants
 
 workflows: $(VENV)/developed ## hold the workflows to zizmor and actionlint; wants Go
 	$(BIN)/pytest --quiet -m "workflows or not workflows" tests/ci/test_workflows.py

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import pytest
 
-from tests.audits import as_json, audit, row
-from tests.builders import HOSTNAME, ZONE, Json, constraint, node_json, pod_json, requirement, selector
+from kubectl_spread.kube.api import sparse
+from tests.audits import as_json, audit, row, snapshot
+from tests.builders import HOSTNAME, ZONE, Json, constraint, decode_pod, node_json, pod_json, requirement, selector
 
 A1, B1, C1 = node_json("a1"), node_json("b1"), node_json("c1")
 THREE = (A1, B1, C1)
@@ -241,6 +243,27 @@ def test_a_node_without_the_key_is_no_domain_and_takes_no_pod() -> None:
     others = running("a1=1 d1=9")
     assert counts_of(row_of(incoming(), *others, nodes=nodes)) == ("a=1 b=0 c=0", 0, "b c")
     assert answered(incoming(), *others, *nodes) == {"total": 4, "feasible": 2, "notMatching": 1, "missingLabel": 1}
+
+
+def test_pods_of_two_namespaces_are_counted_apart() -> None:
+    pods = [
+        pod_json("w1", node="a1", constraints=[constraint()]),
+        pod_json("w2", node="b1", constraints=[constraint()], namespace="other"),
+    ]
+    rows = as_json(audit(*pods, *THREE))["constraints"]
+    assert {each["namespace"]: counts_of(each)[0] for each in rows} == {
+        "default": "a=1 b=0 c=0",
+        "other": "a=0 b=1 c=0",
+    }
+
+
+def test_a_terminating_pod_does_not_count_although_it_is_like_a_running_pod() -> None:
+    cluster_snapshot = snapshot(*THREE)
+    pod = sparse.alone(decode_pod(pod_json("w1", node="a1")))
+    cluster_snapshot.add_sparse(pod)
+    cluster_snapshot.add_sparse(msgspec.structs.replace(pod, name="w2", node_name="b1", terminating=True))
+    assert [per_node for _, per_node in cluster_snapshot.population("default")] == [{"a1": 1}]
+    assert [per_node for _, per_node in cluster_snapshot.terminating("default")] == [{"b1": 1}]
 
 
 def test_a_node_lacking_one_hard_key_counts_for_no_hard_constraint() -> None:

@@ -468,6 +468,14 @@ def test_the_workload_is_the_root_owner(objects: list[Json], workload: Json) -> 
     assert constraint_row["workload"] == workload
 
 
+def test_an_owner_that_is_not_the_controller_is_not_the_workload() -> None:
+    """Garbage collection follows every owner, and a pod belongs to the workload of its controller."""
+    budget = {"apiVersion": "example.com/v1", "kind": "Budget", "name": "shop", "uid": "1"}
+    controller = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "web", "uid": "2", "controller": True}
+    pod = pod_json("w1", constraints=[constraint()], metadata={"ownerReferences": [budget, controller]})
+    assert row(audit(pod))["workload"] == {"kind": "StatefulSet", "name": "web"}
+
+
 def test_a_term_with_keys_has_a_row_without_counts() -> None:
     preferred = affinity("podAntiAffinity", term(match=["rev"], selects=selector(WEB, REV_IN_R1)), required=False)
     (only,) = as_json(audit(pod_json("w1", node="a1", labels=R2, affinity=preferred), *THREE))["constraints"]

@@ -56,6 +56,14 @@ class Overloaded(Routed):
         return UNAVAILABLE if is_first else reply
 
 
+class WithoutNodes(Routed):
+    """Forbids listing nodes."""
+
+    def next(self, request: Request) -> Reply:
+        reply = super().next(request)
+        return status(403, "Forbidden", "nodes is forbidden") if request.path.endswith("/nodes") else reply
+
+
 def check(server_class: type[Routed], directory: Path, *arguments: str) -> Result:
     with serve(Reply()) as server:
         server.__class__ = server_class
@@ -65,6 +73,12 @@ def check(server_class: type[Routed], directory: Path, *arguments: str) -> Resul
 
 def test_version_and_lists_are_requested_at_the_same_time(tmp_path: Path) -> None:
     assert check(AllAtOnce, tmp_path).exit_code == 0
+
+
+def test_nodes_that_may_not_be_listed_are_an_error(tmp_path: Path) -> None:
+    outcome = check(WithoutNodes, tmp_path)
+    assert outcome.exit_code == 2
+    assert "nodes is forbidden: zones are inferred from the pods' own labels" in outcome.stderr
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,7 @@ import pytest
 from kubectl_spread.kube.features import NEWEST_MINOR, NEWEST_RELEASED_MINOR, OLDEST_MINOR
 from tests.builders import Json
 from tests.cli.test_identity import Routed
-from tests.cli.test_requests import check
-from tests.sources.server import Reply, Request, status
+from tests.cli.test_requests import WithoutNodes, check
 
 NEWEST = f"1.{NEWEST_MINOR}"
 KNOWN = f"1.{OLDEST_MINOR} to {NEWEST} are known; --server-version chooses one"
@@ -72,14 +71,6 @@ def test_the_user_chooses_the_version_of_a_server_that_is_not_known(
     outcome = check(Routed, tmp_path, "--server-version", f"1.{NEWEST_RELEASED_MINOR}")
     assert (outcome.exit_code, outcome.stderr) == (0, "")
     assert f"evaluated as 1.{NEWEST_RELEASED_MINOR}" in outcome.stdout
-
-
-class WithoutNodes(Routed):
-    """An API server that forbids listing nodes."""
-
-    def next(self, request: Request) -> Reply:
-        reply = super().next(request)
-        return status(403, "Forbidden", "nodes is forbidden") if request.path.endswith("/nodes") else reply
 
 
 NOT_LOOKED_UP = "error: --expect-domains: no nodes were read, and only nodes tell the domains"

@@ -62,6 +62,29 @@ def test_a_policy_has_one_validation_for_each_rule_that_looks_at_its_objects() -
     assert len(on_workloads) == len(set(on_workloads))
 
 
+def test_each_policy_sees_the_requests_that_can_violate_its_rules() -> None:
+    """A pod's labels can also be changed through its status."""
+    requests = {
+        name.removeprefix("kubectl-spread-"): [
+            (rule["operations"], rule["resources"]) for rule in each["spec"]["matchConstraints"]["resourceRules"]
+        ]
+        for (kind, name), each in printed(Policies(CARRIED, behaviour(37))).items()
+        if kind == "ValidatingAdmissionPolicy"
+    }
+    both = ["CREATE", "UPDATE"]
+    assert requests == {
+        "labels": [(["UPDATE"], ["pods", "pods/status"])],
+        "pods": [(["CREATE"], ["pods"])],
+        "workloads": [
+            (both, ["deployments", "replicasets", "statefulsets", "daemonsets"]),
+            (both, ["jobs"]),
+            (both, ["replicationcontrollers"]),
+        ],
+        "cronjobs": [(both, ["cronjobs"])],
+        "podtemplates": [(both, ["podtemplates"])],
+    }
+
+
 def test_a_place_without_rules_has_no_policy() -> None:
     rules = tuple(rule for rule in CARRIED if rule.code == "SPR208")
     assert {name for _, name in printed(Policies(rules, behaviour(37)))} == {"kubectl-spread-workloads"}

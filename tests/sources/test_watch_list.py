@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from kubectl_spread.errors import SourceError
 from kubectl_spread.kube.api.types import ListMeta, Object, ObjectMeta
 from kubectl_spread.sources.apiserver import retries
 from kubectl_spread.sources.apiserver.watch_events import WatchEvent
@@ -99,6 +100,30 @@ def test_a_watch_that_was_regained_waits_as_after_the_first_end(monkeypatch: pyt
     WatchedList(listed, follow, Signals())
     assert ended.wait(PATIENCE)
     assert retries_before == [0, 1, 2, 3, 4, 0, 1, 2]
+
+
+def test_a_watch_that_fails_is_lost_until_the_next_one_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    signals, begun = Signals(), threading.Event()
+    failures = iter([SourceError("no such revision")])
+    lost: list[str] = []
+
+    @contextmanager
+    def follow(_: str) -> Iterator[Iterator[WatchEvent[Object]]]:
+        for failure in failures:
+            raise failure
+        lost.append(signals.lost)
+
+        def stream() -> Iterator[WatchEvent[Object]]:
+            begun.set()
+            threading.Event().wait(PATIENCE)
+            yield from ()
+
+        yield stream()
+
+    monkeypatch.setattr(retries, "backoff", lambda *_: 0.0)
+    WatchedList(listed, follow, signals)
+    assert begun.wait(PATIENCE)
+    assert (lost, signals.lost) == (["no such revision"], "")
 
 
 def versions_followed(*streams: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch) -> list[str]:

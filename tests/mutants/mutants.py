@@ -1,0 +1,400 @@
+"""The mutants: each is one fault in the core that makes a wrong answer look right, with the tests that find it.
+
+All of them are found by the hermetic tests, which are a stage of CI.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final, NamedTuple
+
+AREAS: Final = (
+    "merge",
+    "verdicts",
+    "count",
+    "filter",
+    "refusal",
+    "report",
+    "exit status",
+    "paging",
+    "watch",
+    "policy",
+)
+"""The areas of the core; each has several mutants."""
+_PACKAGE: Final = Path("kubectl_spread")
+_TESTS: Final = Path("tests")
+
+
+class Mutant(NamedTuple):
+    """A fault in one module.
+
+    Attributes:
+        name: The wrong behaviour.
+        area: One of ``AREAS``.
+        module: The module, below the package.
+        old: The text that is replaced; it occurs once in the module.
+        new: The text of the fault.
+        killed_by: The tests that fail with it: paths below ``tests``, which may name one function after ``::``.
+    """
+
+    name: str
+    area: str
+    module: str
+    old: str
+    new: str
+    killed_by: tuple[str, ...]
+
+    @property
+    def file(self) -> Path:
+        """The module, below the checkout."""
+        return _PACKAGE / self.module
+
+    @property
+    def tests(self) -> tuple[str, ...]:
+        """The arguments of pytest."""
+        return tuple(str(_TESTS / test) for test in self.killed_by)
+
+    def applied(self, text: str) -> str:
+        """Return the text of the module with the fault."""
+        return text.replace(self.old, self.new)
+
+
+MUTANTS: Final = (
+    Mutant(
+        "mismatchLabelKeys are merged as In",
+        "merge",
+        "kube/apiserver/strategy.py",
+        "*_requirements(labels, mismatch_label_keys, Operator.NOT_IN),",
+        "*_requirements(labels, mismatch_label_keys, Operator.IN),",
+        ("kube/test_podstrategy.py",),
+    ),
+    Mutant(
+        "preferred affinity terms are not merged",
+        "merge",
+        "kube/apiserver/strategy.py",
+        "msgspec.structs.replace(weighted, pod_affinity_term=term(weighted.pod_affinity_term))",
+        "weighted",
+        ("kube/test_podstrategy.py",),
+    ),
+    Mutant(
+        "the scheduler does not add the values of matchLabelKeys",
+        "merge",
+        "kube/scheduler/podtopologyspread/constraints.py",
+        "dict.fromkeys((*selector.match_expressions, *added))",
+        "dict.fromkeys(selector.match_expressions)",
+        ("kube/test_podtopologyspread.py",),
+    ),
+    Mutant(
+        "unmerge leaves a stale requirement in the selector",
+        "merge",
+        "audit/merge/merging.py",
+        "frozenset({Verdict.MERGED, Verdict.STALE_LABEL})",
+        "frozenset({Verdict.MERGED})",
+        ("merge/test_outcomes.py",),
+    ),
+    Mutant(
+        "a label that changed after creation has the verdict merged",
+        "verdicts",
+        "audit/merge/verdicts.py",
+        "if self.labels[name] == stored:",
+        "if self.labels[name]:",
+        ("audit/test_verdicts.py",),
+    ),
+    Mutant(
+        "a removed label has the verdict merged",
+        "verdicts",
+        "audit/merge/verdicts.py",
+        "return Verdict.REMOVED_LABEL, Confidence.LIKELY, (evidence,)",
+        "return Verdict.MERGED, Confidence.LIKELY, (evidence,)",
+        ("audit/test_verdicts.py",),
+    ),
+    Mutant(
+        "a key that is in the selector twice has no verdict",
+        "verdicts",
+        "audit/merge/verdicts.py",
+        "if operator is Operator.IN and mentions > 1:",
+        "if operator is Operator.IN and mentions > 2:",
+        ("audit/test_verdicts.py",),
+    ),
+    Mutant(
+        "the best verdict of the keys decides, not the worst",
+        "verdicts",
+        "audit/merge/verdicts.py",
+        "return min(verdicts, key=SEVEREST.__getitem__, default=None)",
+        "return max(verdicts, key=SEVEREST.__getitem__, default=None)",
+        ("audit/test_verdicts.py",),
+    ),
+    Mutant(
+        "domains without pods are left out of the global minimum",
+        "count",
+        "kube/scheduler/podtopologyspread/spread.py",
+        "return {*self._occupied.values(), *((0,) if self.empty else ())}",
+        "return set(self._occupied.values())",
+        ("kube/test_podtopologyspread.py",),
+    ),
+    Mutant(
+        "minDomains is ignored",
+        "count",
+        "kube/scheduler/podtopologyspread/constraints.py",
+        "return least if domains >= self.min_domains else 0",
+        "return least if domains else 0",
+        ("kube/test_podtopologyspread.py",),
+    ),
+    Mutant(
+        "nodeTaintsPolicy Honor is skipped",
+        "count",
+        "kube/scheduler/podtopologyspread/domains.py",
+        "eligible &= usable.tolerated",
+        "eligible &= carrying",
+        ("audit/test_counting.py",),
+    ),
+    Mutant(
+        "pods of all namespaces share one count",
+        "count",
+        "audit/evaluation/counting.py",
+        "question = (namespace, terminating)",
+        'question = ("", terminating)',
+        ("audit/test_counting.py",),
+    ),
+    Mutant(
+        "a terminating pod counts as running if a running pod is like it",
+        "count",
+        "audit/snapshot/snapshot.py",
+        "counters = intake.terminating if terminating else intake.running",
+        "counters = intake.running",
+        ("audit/test_counting.py",),
+    ),
+    Mutant(
+        "half of the replicas in one domain is not half",
+        "count",
+        "audit/evaluation/domain_counts.py",
+        "domain.half_here += 2 * here >= running",
+        "domain.half_here += 2 * here > running",
+        ("cli/test_domains.py",),
+    ),
+    Mutant(
+        "the pod itself is not in the skew that the Filter allows",
+        "filter",
+        "kube/scheduler/podtopologyspread/spread.py",
+        "return self.constraint.max_skew - self.self_match_num + self.min_match_num",
+        "return self.constraint.max_skew + self.min_match_num",
+        ("kube/test_podtopologyspread.py",),
+    ),
+    Mutant(
+        "a skew of one above maxSkew is within it",
+        "filter",
+        "kube/scheduler/podtopologyspread/spread.py",
+        "return self.skew > self.constraint.max_skew",
+        "return self.skew > self.constraint.max_skew + 1",
+        ("audit/test_diagnosis.py", "rules/test_rules.py::test_bad_cases_fire_their_rule_and_no_other_error"),
+    ),
+    Mutant(
+        "a node without the topology key passes",
+        "filter",
+        "kube/scheduler/podtopologyspread/filtering.py",
+        "labelled = left & nodes.carrying([key])",
+        "labelled = left",
+        ("kube/test_podtopologyspread.py",),
+    ),
+    Mutant(
+        "a node that one constraint refuses passes by the next one",
+        "filter",
+        "kube/scheduler/podtopologyspread/filtering.py",
+        "left = passing",
+        "left = labelled",
+        ("kube/test_podtopologyspread.py",),
+    ),
+    Mutant(
+        "NoExecute taints keep no pod away",
+        "filter",
+        "kube/scheduler/taints.py",
+        'frozenset({"NoSchedule", "NoExecute"})',
+        'frozenset({"NoSchedule"})',
+        ("kube/test_taints.py",),
+    ),
+    Mutant(
+        "a key that two requirements name is accepted",
+        "refusal",
+        "kube/apiserver/validation.py",
+        "if requirement.key in seen and requirement.key in last_index:",
+        "if requirement.key in selector.match_labels and requirement.key in last_index:",
+        ("kube/test_validation.py",),
+    ),
+    Mutant(
+        "minDomains 0 is accepted",
+        "refusal",
+        "kube/apiserver/validation.py",
+        "if min_domains <= 0:",
+        "if min_domains < 0:",
+        ("kube/test_validation.py",),
+    ),
+    Mutant(
+        "two adjacent constraints with the same key and action are accepted",
+        "refusal",
+        "kube/apiserver/validation.py",
+        "repeated = last_index[_pair(constraint)] > index",
+        "repeated = last_index[_pair(constraint)] > index + 1",
+        ("kube/test_validation.py",),
+    ),
+    Mutant(
+        "an owner that is not the controller is the workload",
+        "report",
+        "audit/snapshot/ownership.py",
+        "next((owner for owner in metadata.owner_references if owner.controller), None)",
+        "next(iter(metadata.owner_references), None)",
+        ("audit/test_report.py",),
+    ),
+    Mutant(
+        "the owner of the owner is lost",
+        "report",
+        "audit/snapshot/ownership.py",
+        "if record.owner is None:\n                return",
+        "if record.owner is None or walked:\n                return",
+        ("audit/test_report.py",),
+    ),
+    Mutant(
+        "a row with a skew of one above maxSkew has no problem",
+        "report",
+        "report/model.py",
+        "return self.excess is not None and self.excess > 0",
+        "return self.excess is not None and self.excess > 1",
+        ("render/test_markdown.py",),
+    ),
+    Mutant(
+        "a baseline hides a finding that became more severe",
+        "report",
+        "rules/engine.py",
+        "return any(severity >= finding.severity for severity in self.findings.get(key_of(finding), ()))",
+        "return key_of(finding) in self.findings",
+        ("cli/test_baseline.py",),
+    ),
+    Mutant(
+        "a silenced finding hides the findings that it covers",
+        "report",
+        "rules/engine.py",
+        "for (_, _, evidence), silent in zip(findings, silenced, strict=True) if not silent)",
+        "for (_, _, evidence), _ in zip(findings, silenced, strict=True))",
+        ("rules/test_rules.py::test_a_fact_is_one_finding_and_another_rule_has_it_if_its_rule_is_silenced",),
+    ),
+    Mutant(
+        "errors leave exit status 0 where --fail-on is error",
+        "exit status",
+        "cli/check.py",
+        "finding.severity >= Severity(fail_on)",
+        "finding.severity > Severity(fail_on)",
+        ("cli/test_check.py",),
+    ),
+    Mutant(
+        "objects that could not be read do not change the exit status if others could",
+        "exit status",
+        "cli/check.py",
+        "    if run.problems:\n        context.exit(_UNANSWERED)",
+        "    if run.problems and run.empty:\n        context.exit(_UNANSWERED)",
+        ("cli/test_check.py", "cli/test_unchecked.py"),
+    ),
+    Mutant(
+        "merge succeeds for a workload whose pods would all be refused",
+        "exit status",
+        "app/filtering.py",
+        "self.refused = self.refused or bool(outcome.errors or pod_errors)",
+        "self.refused = self.refused or bool(outcome.errors)",
+        ("merge/test_commands.py",),
+    ),
+    Mutant(
+        "nodes that the user may not list are only a note",
+        "exit status",
+        "app/cluster/live.py",
+        'self._problems.append(f"{error}: {so}")',
+        'self._notes.append(f"{error}: {so}")',
+        ("cli/test_requests.py",),
+    ),
+    Mutant(
+        "the last page of a list is dropped",
+        "paging",
+        "sources/apiserver/paging.py",
+        "if not token:\n                yield page\n                return",
+        "if not token:\n                return",
+        ("sources/test_paging.py",),
+    ),
+    Mutant(
+        "pages of two states of the cluster are one list",
+        "paging",
+        "sources/apiserver/paging.py",
+        "revision = revision or page.resource_version",
+        "revision = page.resource_version",
+        ("sources/test_paging.py",),
+    ),
+    Mutant(
+        "a list that lacks one object is complete",
+        "paging",
+        "sources/apiserver/cluster.py",
+        "if number < promised:",
+        "if number < promised - 1:",
+        ("sources/test_lists.py",),
+    ),
+    Mutant(
+        "deleted objects stay in a watched list",
+        "watch",
+        "sources/apiserver/watch_list.py",
+        "self.objects.pop(identity, None) if event.type == DELETED else self.objects.get(identity)",
+        "self.objects.get(identity)",
+        ("sources/test_watch_list.py",),
+    ),
+    Mutant(
+        "resourceVersions are compared as texts",
+        "watch",
+        "sources/apiserver/watch_list.py",
+        "return (len(version), version) > (len(than), than)",
+        "return version > than",
+        ("sources/test_watch_list.py",),
+    ),
+    Mutant(
+        "a watch that fails is not reported as lost",
+        "watch",
+        "sources/apiserver/watch_list.py",
+        "self._expired = True\n            self._signals.lose(self, str(error))",
+        "self._expired = True",
+        ("sources/test_watch_list.py",),
+    ),
+    Mutant(
+        "an error that ends a watch is ignored",
+        "watch",
+        "sources/apiserver/watch.py",
+        "if self._signals.failure is not None:",
+        "if self._signals.failure is not None and not changed:",
+        ("sources/test_watched_cluster.py",),
+    ),
+    Mutant(
+        "each policy only warns",
+        "policy",
+        "policy/documents.py",
+        "[self.action.value.capitalize()]",
+        "[Action.WARN.value.capitalize()]",
+        ("policy/test_documents.py",),
+    ),
+    Mutant(
+        "excluded namespaces replace the selected ones",
+        "policy",
+        "policy/documents.py",
+        '[*selector.get("matchExpressions", ()), excluded]',
+        "[excluded]",
+        ("policy/test_documents.py",),
+    ),
+    Mutant(
+        "updates of workloads pass the policies",
+        "policy",
+        "policy/documents.py",
+        'operations=("CREATE",) if root is PODS else ("CREATE", "UPDATE"),',
+        'operations=("CREATE",),',
+        ("policy/test_documents.py",),
+    ),
+    Mutant(
+        "the guard of labels does not see updates through pods/status",
+        "policy",
+        "policy/documents.py",
+        'resources={"": ("pods", "pods/status")},',
+        'resources={"": ("pods",)},',
+        ("policy/test_documents.py",),
+    ),
+)
+"""The mutants by area."""
