@@ -58,7 +58,7 @@
           ),
           workloadAlert(
             'KubeSpreadBlocked',
-            findings(workload + ', code', 'code=~"SPR303|SPR308", severity="error"') + ' > 0\n',
+            findings(workload + ', code', 'code=~"SPR303|SPR308", severity=~"warning|error"') + ' > 0\n',
             config.blockedFor,
             'Topology spread constraints refuse every node.',
             'No node would take one more pod of ' + name + ' ({{ $labels.code }}), ' +

@@ -40,10 +40,14 @@ def text() -> str:
 
 
 def _example(rule: Rule) -> dict[str, str]:
-    """Return the example that is best to read: of the rule's own severity, with something to type, and short."""
+    """Return the example that is best to read: of the rule's own severity, with something to type, and short.
+
+    Pods that run show best what a rule warns of.
+    """
     candidates = [
         (
             finding["severity"] != rule.severity.value,
+            finding["severity"] != "error" and "pending" in finding,
             not (finding.get("commands") or example["patched"]),
             len(example["object"] + example["finding"]),
             example,
@@ -51,7 +55,7 @@ def _example(rule: Rule) -> dict[str, str]:
         for path in sorted((_CASES / rule.code).glob("bad-*.yaml"))
         for finding, example in _of_case(path, rule.code)
     ]
-    return min(candidates, key=lambda candidate: candidate[:3])[3]
+    return min(candidates, key=lambda candidate: candidate[:4])[4]
 
 
 def _of_case(path: Path, code: str) -> Iterator[tuple[Any, dict[str, str]]]:

@@ -100,6 +100,7 @@ class Exposure(msgspec.Struct, frozen=True):
         running: The number of running pods of the workload.
         node: A node of another domain that could take one of the pods; "" for none.
         kept_away: Why no node of another domain takes one, in words; "" where there is no other domain.
+        pinned_by: The fields of the pod template that exclude all other domains, in words; "" for none.
     """
 
     topology_key: str
@@ -108,6 +109,7 @@ class Exposure(msgspec.Struct, frozen=True):
     running: int
     node: str
     kept_away: str
+    pinned_by: str = ""
 
 
 class _Place(NamedTuple):
@@ -274,7 +276,21 @@ class Exposures:
             running=len(running),
             node=place.node if place else "",
             kept_away="" if place else kept_away,
+            pinned_by="" if place or not kept_away else self._pinned_by(replicas, running, key),
         )
+
+    def _pinned_by(self, replicas: Replicas, running: Sequence[PodRecord], key: str) -> str:
+        """Return the fields of the pod template that exclude each node of another domain, unless volumes do so too."""
+        if any(template.spec.node_name for template in replicas.templates):
+            return "nodeName"
+        domains = self._domains[key]
+        others = [node for node, domain in domains.items() if domain != domains[running[0].node]]
+        placements = {pod.pod_class: self._audit.nodes.usable(pod.pod_class.placement) for pod in running}
+        if any(usable[node].fits for usable in placements.values() for node in others):
+            return ""
+        volumes = dict.fromkeys(self._audit.volumes.of(pod) for pod in running)
+        may_leave = any(of_pod.obstacle(node) is None for of_pod in volumes for node in others)
+        return "nodeSelector or node affinity" if may_leave else ""
 
     def majority(self, replicas: Replicas) -> Exposure | None:
         """Return the exposure of a StatefulSet with more than half of its replicas in one zone; None: not needlessly.

@@ -41,9 +41,14 @@ class Cause(msgspec.Struct, frozen=True):
         """The number of pods of all findings."""
         return sum(finding.pod_count for finding in self.findings)
 
+    @property
+    def pending(self) -> int:
+        """The number of pending pods of all findings."""
+        return sum(finding.pending_pods for finding in self.findings)
+
 
 class Block(msgspec.Struct, frozen=True):
-    """The causes of one rule's findings of one severity, those with the most pods first."""
+    """The causes of one rule's findings of one severity, those with the most pending pods first."""
 
     causes: list[Cause]
 
@@ -54,7 +59,7 @@ class Block(msgspec.Struct, frozen=True):
 
 
 def blocks(findings: Iterable[Finding]) -> list[Block]:
-    """Return the findings in blocks, the worst first: by severity, placement, and the number of pods."""
+    """Return the findings in blocks, the worst first: by severity, pending pods, placement, and the number of pods."""
     grouped: dict[tuple[Severity, str], dict[str, list[Finding]]] = {}
     for finding in findings:
         causes = grouped.setdefault((finding.severity, finding.code), {})
@@ -63,14 +68,18 @@ def blocks(findings: Iterable[Finding]) -> list[Block]:
     return sorted(unsorted, key=_importance, reverse=True)
 
 
-def _size(cause: Cause) -> tuple[int, int]:
-    return len(cause.findings), cause.pods
+def _size(cause: Cause) -> tuple[int, int, int]:
+    return cause.pending, len(cause.findings), cause.pods
 
 
-def _importance(block: Block) -> tuple[Severity, bool, int]:
-    """Return the severity; then pods that are unevenly placed come before what may place others so."""
-    finding = block.findings[0]
-    return finding.severity, finding.code.startswith(_PLACEMENT), sum(each.pod_count for each in block.findings)
+def _importance(block: Block) -> tuple[Severity, int, bool, int]:
+    """Return the severity and the pending pods; then pods that are unevenly placed come before others.
+
+    Pods that do not run make an error, so that an error comes first even if a warning has more pending pods.
+    """
+    finding, pods = block.findings[0], sum(cause.pods for cause in block.causes)
+    pending = sum(cause.pending for cause in block.causes) if finding.severity > Severity.INFO else 0
+    return finding.severity, pending, finding.code.startswith(_PLACEMENT), pods
 
 
 def text(block: Block, terminal: Terminal, *, namespaces: bool, wide: bool) -> str:
@@ -83,13 +92,18 @@ def text(block: Block, terminal: Terminal, *, namespaces: bool, wide: bool) -> s
         wide: Whether all causes, objects and fixes are listed.
     """
     findings = block.findings
-    printed_causes = block.causes if wide else block.causes[:_CAUSES]
+    printed_causes = block.causes if wide else block.causes[: max(_CAUSES, _waiting(block))]
     alone = len(findings) == 1
     paragraphs = [_cause(cause, terminal, alone=alone, namespaces=namespaces, wide=wide) for cause in printed_causes]
     if left := block.causes[len(printed_causes) :]:
         objects = _objects([finding for cause in left for finding in cause.findings])
         paragraphs.append(f"{_INDENT}and {objects} with other values {_WIDE}\n")
     return _title(findings, terminal, namespaces=namespaces) + "".join(paragraphs)
+
+
+def _waiting(block: Block) -> int:
+    """Return the number of causes with pods that do not run, which are always printed."""
+    return sum(bool(cause.pending) for cause in block.causes if cause.findings[0].severity is Severity.ERROR)
 
 
 def _title(findings: Sequence[Finding], terminal: Terminal, *, namespaces: bool) -> str:
@@ -160,13 +174,21 @@ class Advice(msgspec.Struct, frozen=True):
 
 
 def advice(findings: Iterable[Finding], *, everything: bool = False) -> list[Advice]:
-    """Return each different fix of findings, with the commands of all findings if these are few, else of the first."""
+    """Return each different fix of findings, with the commands of all findings if these are few, else of the first.
+
+    Fixes for pending pods come first. Those with something to type are always printed.
+    """
     by_text: dict[str, list[Finding]] = {}
-    for finding in findings:
+    for finding in sorted(findings, key=_urgency, reverse=True):
         by_text.setdefault(finding.fix, []).append(finding)
-    return [_advice(fix, fixed, everything=everything) for fix, fixed in by_text.items()][
-        : None if everything else _FIXES
-    ]
+    ready = sum(all(_urgency(fixed[0])) for fixed in by_text.values())
+    all_advice = [_advice(fix, fixed, everything=everything) for fix, fixed in by_text.items()]
+    return all_advice if everything else all_advice[: max(_FIXES, ready)]
+
+
+def _urgency(finding: Finding) -> tuple[bool, bool]:
+    """Return whether pods of an error wait, and whether there is something to type."""
+    return finding.severity is Severity.ERROR and finding.pending_pods > 0, not isinstance(finding.commands, UnsetType)
 
 
 def _advice(fix: str, findings: list[Finding], *, everything: bool) -> Advice:

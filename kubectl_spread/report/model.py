@@ -228,6 +228,7 @@ class Patch(Part, frozen=True, kw_only=True):
 class Finding(Part, frozen=True, kw_only=True):
     """A finding of one rule for one workload and path, with its pods; ``source`` is set if these come from a manifest.
 
+    ``pending`` of the pods have no node.
     ``group`` is equal for findings with the same cause: one rule, severity and message. ``commands`` are lines for a
     shell; unless the object is in a file, one of them applies the ``patch``. ``rows`` are the indices of the
     constraints that have any of these pods.
@@ -241,6 +242,7 @@ class Finding(Part, frozen=True, kw_only=True):
     path: str
     pods: list[str]
     pod_count: int
+    pending: int | UnsetType = UNSET
     message: str
     values: dict[str, str | int]
     fix: str
@@ -249,6 +251,11 @@ class Finding(Part, frozen=True, kw_only=True):
     group: str
     rows: list[int] | UnsetType = UNSET
     source: Source | UnsetType = UNSET
+
+    @property
+    def pending_pods(self) -> int:
+        """The number of the pods that have no node."""
+        return 0 if isinstance(self.pending, UnsetType) else self.pending
 
     @property
     def advice(self) -> list[str]:
@@ -337,8 +344,8 @@ class Report(Part, frozen=True, kw_only=True):
 
 
 def severest_first(findings: Iterable[Finding]) -> list[Finding]:
-    """Return findings with the highest severity first; findings of equal severity keep their order."""
-    return sorted(findings, key=lambda finding: finding.severity, reverse=True)
+    """Return findings with the highest severity first, and of one severity those with the most pending pods."""
+    return sorted(findings, key=lambda finding: (finding.severity, finding.pending_pods), reverse=True)
 
 
 def unset_none(value: _T | None) -> _T | UnsetType:

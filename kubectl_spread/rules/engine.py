@@ -125,7 +125,7 @@ def _everything_is_evaluated(scope: Scope, skipped: Mapping[str, int]) -> bool:
 def _findings(audit: Audit, selected: SelectedRules, flags: Sequence[str]) -> Iterator[tuple[model.Finding, bool]]:
     """Yield the findings of the rules, and whether each is silenced."""
     reported: dict[tuple[object, ...], ObjectRef | None] = {}
-    exposed: set[tuple[ObjectRef, str]] = set()
+    exposed: dict[tuple[ObjectRef, str], Severity] = {}
     for rule_input in rule_inputs(audit):
         evidences = [
             (rule, evidence)
@@ -142,12 +142,12 @@ def _uncovered(
     rule_input: RuleInput,
     selection: Selection,
     flags: Sequence[str],
-    exposed: set[tuple[ObjectRef, str]],
+    exposed: dict[tuple[ObjectRef, str], Severity],
 ) -> Iterator[tuple[model.Finding, bool]]:
     """Yield the findings of one input that no other finding covers, and whether each is silenced.
 
-    ``exposed`` has the workloads whose loss with a domain of a topology key an earlier input has reported. It gets
-    those of this input.
+    ``exposed`` has the workloads whose loss with a domain of a topology key an earlier input has reported, with the
+    severities. It gets those of this input.
     """
     ignored = (*selection.ignore, *_annotated(rule_input))
     findings = [(_finding(rule, rule_input, evidence, flags), rule, evidence) for rule, evidence in evidences]
@@ -156,10 +156,11 @@ def _uncovered(
     covered = {code for evidence in loud for code in evidence.covers}
     for (finding, rule, evidence), silent in zip(findings, silenced, strict=True):
         exposure = (rule_input.workload, evidence.exposes)
-        if rule.code in covered or (rule_input.replicas is not None and exposure in exposed):
+        is_told = exposure in exposed and exposed[exposure] >= finding.severity
+        if rule.code in covered or (rule_input.replicas is not None and is_told):
             continue
         if evidence.exposes and not silent:
-            exposed.add(exposure)
+            exposed[exposure] = max(exposed.get(exposure, finding.severity), finding.severity)
         yield finding, silent
 
 
@@ -240,6 +241,7 @@ def _finding(rule: Rule, rule_input: RuleInput, evidence: Evidence, flags: Seque
         path=str(rule_input.path),
         pods=list(evidence.pods),
         pod_count=len(evidence.pods),
+        pending=len(rule_input.pending.intersection(evidence.pods)) or UNSET,
         message=message,
         values=values,
         fix=fix,

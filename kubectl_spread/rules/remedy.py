@@ -124,18 +124,10 @@ def _waiting_pods(rule_input: RuleInput) -> tuple[tuple[str, ...], ...]:
 
     With the podManagementPolicy Parallel it may have replaced them before the command runs.
     """
-    pods = {pod.name: pod for pod in _pods_of(rule_input) if not pod.node and not pod.terminating}
+    pods = {pod.name: pod for pod in rule_input.pods if not pod.node and not pod.terminating}
     if rule_input.workload.kind != "StatefulSet" or not pods:
         return ()
     return ((*_DELETE_IF_PRESENT, rule_input.namespace, *sorted(pods)),)
-
-
-def _pods_of(rule_input: RuleInput) -> tuple[PodRecord, ...]:
-    """Return the pods of the workload that were read, some of them twice."""
-    return (
-        *(pod for row in rule_input.rows for pod in row.pods),
-        *(pod for group in rule_input.groups for pod in group.pods),
-    )
 
 
 def delete(namespace: str, pods: Sequence[str]) -> tuple[str, ...]:
@@ -245,15 +237,13 @@ def patched(workload: ObjectRef, operations: Sequence[Operation]) -> tuple[str, 
 
 def replacement(pods: Sequence[str], rule_input: RuleInput) -> Remedy:
     """Return how to replace some pods of the workload, and how many other pods that restarts."""
-    pods_by_name = {pod.name: pod for pod in _pods_of(rule_input)}
+    pods_by_name = {pod.name: pod for pod in rule_input.pods}
     staying = [name for name in pods if name in pods_by_name and not pods_by_name[name].terminating]
     if rule_input.manifest is not None:
         return Remedy("correct the manifest before the pod is created")
     if pods and not staying:
         return Remedy("wait until they are gone: they are terminating")
-    if any(
-        pod.pod_class.owner is not None and base_kind(pod.pod_class.owner.kind) == "Job" for pod in _pods_of(rule_input)
-    ):
+    if any(pod.pod_class.owner is not None and base_kind(pod.pod_class.owner.kind) == "Job" for pod in rule_input.pods):
         return Remedy("wait until the pods end: a Job counts a deleted pod as failed")
     workload = rule_input.workload
     others = sum(not pod.terminating for pod in pods_by_name.values()) - len(staying)
@@ -293,7 +283,7 @@ def _restart(rule_input: RuleInput, pods: Sequence[str], number: int) -> Remedy:
     )
     if not pods:
         return Remedy(text)
-    records = [pod for pod in _pods_of(rule_input) if pod.name in pods]
+    records = [pod for pod in rule_input.pods if pod.name in pods]
     chosen = removal(records[:1], rule_input.audit)
     if not chosen.pods:
         return Remedy(f"the pod cannot be replaced now. {literal(chosen.note)}")

@@ -113,6 +113,21 @@ class RuleInput(msgspec.Struct, frozen=True, eq=False, dict=True):
         return parts
 
     @property
+    def pods(self) -> Iterator[PodRecord]:
+        """The pods of the workload that were read, some of them twice."""
+        for row in self.rows:
+            yield from row.pods
+        for group in self.groups:
+            yield from group.pods
+        if self.replicas is not None:
+            yield from self.replicas.pods
+
+    @cached_property
+    def pending(self) -> frozenset[str]:
+        """The names of the pods of the workload that have no node."""
+        return frozenset(pod.name for pod in self.pods if not pod.node)
+
+    @property
     def exposures(self) -> Exposures:
         """The exposure of all workloads of the audit to the loss of one domain."""
         return self.answers.remember(Exposures, lambda: Exposures(self.audit))

@@ -12,7 +12,7 @@ from click.testing import Result
 
 from tests.audits import deployment
 from tests.builders import Json, constraint, node_json, pod_json, requirement, selector
-from tests.cli.test_check import MALFORMED, PENDING, SIBLING, WEB, healthy, run, stale
+from tests.cli.test_check import MALFORMED, REPELLING, SIBLING, WEB, healthy, run, stale
 
 VERSION = ("--server-version", "1.37")
 BASELINE = "base.json"
@@ -304,7 +304,7 @@ def test_a_baseline_may_come_from_standard_input() -> None:
 )
 def test_severity_hides_less_severe_findings(least: str, codes: list[str], silenced: int) -> None:
     unmerged = pod_json("a", labels={**WEB, "rev": "r1"}, constraints=[constraint(match=["rev"])])
-    document = json.loads(check([unmerged, stale("p"), PENDING], "--severity", least, "-o", "json").stdout)
+    document = json.loads(check([unmerged, stale("p"), REPELLING], "--severity", least, "-o", "json").stdout)
     assert [finding["code"] for finding in document["findings"]] == codes
     assert document["summary"]["silenced"] == silenced
     assert sum(document["summary"]["findings"].values()) == len(codes)

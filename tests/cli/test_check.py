@@ -12,16 +12,17 @@ from click.testing import CliRunner, Result
 from kubectl_spread.cli import cli
 from tests import contract
 from tests.audits import deployment
-from tests.builders import Json, constraint, node_json, pod_json, requirement, selector
+from tests.builders import Json, affinity, constraint, node_json, pod_json, requirement, selector, term
 from tests.generated import ROOT, SAMPLE
 
 WEB = {"app": "web"}
 R2 = {"app": "web", "rev": "r2"}
+OLD = selector(WEB, requirement("rev", "In", "r1"))
 JUDGED = "evaluated as Kubernetes 1.37, the newest known (--server-version changes it)\n"
 
 
 def stale(name: str, node: str = "a1", **fields: Any) -> Json:
-    spread_constraint = constraint(match=["rev"], selects=selector(WEB, requirement("rev", "In", "r1")), hard=False)
+    spread_constraint = constraint(match=["rev"], selects=OLD, hard=False)
     return pod_json(name, node=node, labels=R2, constraints=[spread_constraint], **fields)
 
 
@@ -58,6 +59,8 @@ def report(*objects: Json, arguments: tuple[str, ...] = ()) -> Any:
 EMPTY: Json = {"apiVersion": "v1", "kind": "List", "items": []}
 MALFORMED = {**healthy("broken"), "spec": {"topologySpreadConstraints": [{"maxSkew": "1"}]}}
 PENDING = stale("web-9", node="")
+REPELLING = pod_json("web-8", labels=R2, affinity=affinity("podAntiAffinity", term(selects=OLD, match=["rev"])))
+"""A pod with an error: its required term still acts on pods with the old label."""
 SIBLING = {**stale("sibling"), "metadata": {**stale("sibling")["metadata"], "labels": {**WEB, "rev": "r1"}}}
 """A pod whose selector does not count the pods with a stale label."""
 
@@ -73,11 +76,11 @@ SIBLING = {**stale("sibling"), "metadata": {**stale("sibling")["metadata"], "lab
         pytest.param([stale("p"), SIBLING], ("--fail-on", "warning"), 1, id="a warning is 1 where asked for"),
         pytest.param([stale("p"), SIBLING], ("--fail-on", "info"), 1, id="and where less is"),
         pytest.param([stale("p")], ("--fail-on", "warning"), 0, id="without siblings a changed label is info"),
-        pytest.param([PENDING], (), 1, id="an error is 1"),
-        pytest.param([PENDING], ("--fail-on", "never"), 0, id="never is never 1"),
-        pytest.param([PENDING], ("--ignore", "SPR101"), 0, id="a silenced error is 0"),
-        pytest.param([PENDING], ("--select", "SPR3"), 0, id="so is one that is not selected"),
-        pytest.param([PENDING, MALFORMED], (), 2, id="2 beats 1"),
+        pytest.param([REPELLING], (), 1, id="an error is 1"),
+        pytest.param([REPELLING], ("--fail-on", "never"), 0, id="never is never 1"),
+        pytest.param([REPELLING], ("--ignore", "SPR101"), 0, id="a silenced error is 0"),
+        pytest.param([REPELLING], ("--select", "SPR3"), 0, id="so is one that is not selected"),
+        pytest.param([REPELLING, MALFORMED], (), 2, id="2 beats 1"),
         pytest.param([healthy("p"), MALFORMED], ("--fail-on", "never"), 2, id="never does not hide what was not read"),
         pytest.param([healthy("p")], ("gone",), 2, id="NotFound is 2"),
         pytest.param([healthy("p")], ("deploy/web", "--fail-on", "never"), 2, id="also of a workload"),

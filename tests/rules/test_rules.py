@@ -143,8 +143,8 @@ def test_messages_and_fixes_are_sentences_and_a_message_has_one_group(path: Path
     ("case", "options", "expected"),
     [
         ("SPR303/bad-pending", (), {"SPR303": "error"}),
-        ("SPR303/bad-pending", ("--ignore", "SPR303"), {"SPR307": "warning"}),
-        ("SPR303/bad-pending", ("--select", "SPR307"), {"SPR307": "warning"}),
+        ("SPR303/bad-pending", ("--ignore", "SPR303"), {"SPR307": "error"}),
+        ("SPR303/bad-pending", ("--select", "SPR307"), {"SPR307": "error"}),
         ("SPR309/bad-uneven-after-the-rollout", (), {"SPR309": "info"}),
         ("SPR309/bad-uneven-after-the-rollout", ("--ignore", "SPR309"), {"SPR208": "info"}),
     ],

@@ -22,6 +22,7 @@ _NO_REMEDY: Final = (
 )
 _WAIT: Final = "nothing to do until a node of another {noun} can take a pod"
 _WAIT_FOR_NODE: Final = "nothing to do until another node can take a pod"
+_UNPIN: Final = "let {pinned_by} in the pod template match another {noun}, or remove it, and restart the pods"
 _ADD: Final = (
     "add a constraint on {topology_key} to topologySpreadConstraints in the pod template, and restart the pods. "
     "ScheduleAnyway prefers a spread. DoNotSchedule insists on it, and leaves pods pending where there is no room"
@@ -76,8 +77,9 @@ def _evidence(exposure: Exposure, rule_input: RuleInput, covers: tuple[str, ...]
         "running": exposure.running,
         "pods": _all_pods(exposure),
         "elsewhere": _elsewhere(exposure, rule_input),
+        "pinned_by": exposure.pinned_by,
     }
-    severity = Severity.WARNING if exposure.node else Severity.INFO
+    severity = Severity.WARNING if exposure.node or exposure.pinned_by else Severity.INFO
     return Evidence(names(exposure.pods), values, severity, _fix(exposure), covers, exposes=key)
 
 
@@ -99,6 +101,8 @@ def _elsewhere(exposure: Exposure, rule_input: RuleInput) -> str:
         return f" {node} could take one."
     if not exposure.kept_away:
         return f" No other {_noun(key)} has nodes."
+    if exposure.pinned_by:
+        return f" It is the only {_noun(key)} that {exposure.pinned_by} in the pod template allows."
     where = "No other node" if key == HOSTNAME else f"No node of another {_noun(key)}"
     return f" {where} is known to take one ({exposure.kept_away})."
 
@@ -108,6 +112,8 @@ def _noun(key: str) -> str:
 
 
 def _fix(exposure: Exposure) -> str:
+    if exposure.pinned_by:
+        return _UNPIN
     if not exposure.node:
         return _WAIT_FOR_NODE if exposure.topology_key == HOSTNAME else _WAIT
     terms = (term for pod in exposure.pods for term in pod.pod_class.terms if term.spread and not term.default)
@@ -140,7 +146,7 @@ ALL_ON_ONE_NODE: Final = Rule(
     fix=_ADD,
     source=f"{_PLUGIN}/scoring.go",
     cases=(
-        (Severity.WARNING, "Another node could take one of the pods."),
+        (Severity.WARNING, "Another node could take one of the pods, or only the pod template excludes the others."),
         (
             Severity.INFO,
             "No other node is known to take one. Nothing can be done now. A cluster of one node has no finding.",
@@ -165,7 +171,10 @@ ALL_IN_ONE_ZONE: Final = Rule(
     fix=_ADD,
     source=f"{_PLUGIN}/scoring.go",
     cases=(
-        (Severity.WARNING, "A node of another zone could take one of the pods."),
+        (
+            Severity.WARNING,
+            "A node of another zone could take one of the pods, or only the pod template excludes the others.",
+        ),
         (
             Severity.INFO,
             "No node of another zone is known to take one, or no other zone has nodes. Nothing can be done now.",
@@ -212,7 +221,10 @@ ALL_IN_ONE_DOMAIN: Final = Rule(
     fix=_ADD,
     source=f"{_PLUGIN}/scoring.go",
     cases=(
-        (Severity.WARNING, "A node of another domain could take one of the pods."),
+        (
+            Severity.WARNING,
+            "A node of another domain could take one of the pods, or only the pod template excludes the others.",
+        ),
         (
             Severity.INFO,
             "No node of another domain is known to take one, or no other domain has nodes. Nothing can be done now.",

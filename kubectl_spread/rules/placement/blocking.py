@@ -29,7 +29,7 @@ def _blocked(rule_input: RuleInput) -> Iterator[Evidence]:
     for group in _blocked_groups(rule_input, conflict=False):
         cause = _cause(group, rule_input)
         values = {"who": _who(group), "answer": _answer(group), "cause": cause.text}
-        yield Evidence(_affected(group), values, fix=cause.fix, covers=cause.covers)
+        yield Evidence(_affected(group), values, _severity(group), cause.fix, cause.covers)
 
 
 def _answer(group: EvaluatedGroup) -> str:
@@ -81,7 +81,7 @@ def _conflicting(rule_input: RuleInput) -> Iterator[Evidence]:
     for group in _blocked_groups(rule_input, conflict=True):
         constraints = [term for term in group.evaluation.pod_class.terms if term.spread and term.required]
         keys = listed([term.topology_key for term in constraints], len(constraints))
-        yield Evidence(_affected(group), {"who": _who(group), "keys": keys})
+        yield Evidence(_affected(group), {"who": _who(group), "keys": keys}, _severity(group))
 
 
 def _blocked_groups(rule_input: RuleInput, *, conflict: bool) -> list[EvaluatedGroup]:
@@ -101,6 +101,10 @@ def _blockage_of(group: EvaluatedGroup, rule_input: RuleInput) -> _Blockage | No
 
 def _pending(group: EvaluatedGroup) -> list[PodRecord]:
     return [pod for pod in group.pods if not pod.node]
+
+
+def _severity(group: EvaluatedGroup) -> Severity:
+    return Severity.ERROR if _pending(group) else Severity.WARNING
 
 
 def _affected(group: EvaluatedGroup) -> tuple[str, ...]:
@@ -165,6 +169,11 @@ def _lets_in(spread: Spread, node: Node) -> bool:
     return spread.allows(node.metadata.labels.get(spread.constraint.topology_key))
 
 
+_CASES: Final = (
+    (Severity.ERROR, "Pods are pending."),
+    (Severity.WARNING, "The pods run, but one more of them, such as that of a rollout, would be pending."),
+)
+
 BLOCKED: Final = Rule(
     code="SPR303",
     name="blocked",
@@ -182,6 +191,7 @@ BLOCKED: Final = Rule(
         "that the pods do not tolerate no longer count"
     ),
     source=FILTERING,
+    cases=_CASES,
     remedies=("command", "patch"),
     no_remedy=(
         "A label for nodes, room on nodes and the end of a taint are for the operator of the nodes to decide. A patch "
@@ -207,6 +217,7 @@ CONFLICTING: Final = Rule(
         "domains that kubectl spread explain shows at the minimum"
     ),
     source=FILTERING,
+    cases=_CASES,
     no_remedy="Which of the constraints is to give way is for the owner of the workload to decide.",
     needs_nodes=True,
     parts=InputPart.COUNTS,

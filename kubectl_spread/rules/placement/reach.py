@@ -6,7 +6,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from kubectl_spread.audit.evaluation import obstacles
+from kubectl_spread.audit.evaluation.evaluate import Audit
+from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.diagnosis import skew_fix
+from kubectl_spread.kube.scheduler.podtopologyspread.filtering import feasible_nodes
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import capitalized, domains, plural, value
 from kubectl_spread.report.severity import Severity
@@ -73,8 +76,23 @@ def _held_down(rule_input: RuleInput) -> Iterator[Evidence]:
             yield Evidence(names(row.pods), values, Severity.INFO, _NOTHING_NOW)
         else:
             evaluation = next(each for each, _ in row.evaluations if each.spreads[row.index] is spread)
-            yield Evidence(names(row.pods), values, fix=opening(shut, evaluation, rule_input, blocked=False))
+            waiting = names(pod for pod in row.pods if not pod.node and _fits_nowhere(pod, rule_input.audit))
+            if waiting:
+                values["effect"] = f"{values['effect']}, and no node takes {_pending(len(waiting))}"
+            fix = opening(shut, evaluation, rule_input, blocked=bool(waiting))
+            yield Evidence(waiting or names(row.pods), values, Severity.ERROR if waiting else Severity.WARNING, fix)
         return
+
+
+def _fits_nowhere(pod: PodRecord, audit: Audit) -> bool:
+    """Tell whether every node refuses a pod, by its hard constraints or before these decide."""
+    spreads = [spread for spread in audit.evaluator.of(pod.pod_class).spreads if spread and spread.constraint.hard]
+    nodes = (node.metadata.name for node in feasible_nodes(spreads, audit.nodes))
+    return not any(audit.obstacles.of(pod.pod_class, node) is None for node in nodes)
+
+
+def _pending(number: int) -> str:
+    return "the pending pod" if number == 1 else f"the {number} pending pods"
 
 
 def _effect_on_others(spread: Spread) -> str:
@@ -124,6 +142,7 @@ HELD_DOWN: Final = Rule(
     ),
     source="https://github.com/kubernetes/kubernetes/issues/80921",
     cases=(
+        (Severity.ERROR, "Some domains refuse pending pods because of it, and no node takes these pods."),
         (Severity.WARNING, "Some domains refuse the next pod because of it."),
         (Severity.INFO, "Every other domain still allows the next pod, or the constraint is ScheduleAnyway."),
     ),

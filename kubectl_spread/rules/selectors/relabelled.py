@@ -48,7 +48,7 @@ def _effect(members: Sequence[EvaluatedPod], key: KeyVerdict, verdict: Verdict, 
     old = _old(members, verdict)
     pending = [member.pod for member in members if not member.pod.node and member.pod.pod_class.known_scheduler]
     if term.spread and pending:
-        return Severity.ERROR, _effect_on_pending(pending, key, verdict, old, term.topology_key)
+        return Severity.WARNING, _effect_on_pending(pending, key, verdict, old, term.topology_key)
     if term.required and not term.spread:
         return Severity.ERROR, _effect_of_affinity(members, key, old)
     severity = Severity.WARNING if siblings else Severity.INFO
@@ -156,8 +156,8 @@ STALE_LABEL: Final = Rule(
     fix="{restart}",
     source="https://kep.k8s.io/3243",
     cases=(
-        (Severity.ERROR, "The spread constraint of a pending pod, or a required affinity or anti-affinity term."),
-        (Severity.WARNING, "Other pods of the workload still select the old value."),
+        (Severity.ERROR, "A required affinity or anti-affinity term."),
+        (Severity.WARNING, "A pod is pending, or other pods of the workload still select the old value."),
         (Severity.INFO, "The pods run, and no other pod of the workload selects the old value."),
     ),
     remedies=("command",),
@@ -180,8 +180,8 @@ REMOVED_LABEL: Final = Rule(
     fix="{restart}",
     source="https://kep.k8s.io/3243",
     cases=(
-        (Severity.ERROR, "The spread constraint of a pending pod, or a required affinity or anti-affinity term."),
-        (Severity.WARNING, "Other pods of the workload still select the label."),
+        (Severity.ERROR, "A required affinity or anti-affinity term."),
+        (Severity.WARNING, "A pod is pending, or other pods of the workload still select the label."),
         (Severity.INFO, "The pods run, and no other pod of the workload selects the label."),
     ),
     remedies=("command",),

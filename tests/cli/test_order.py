@@ -1,0 +1,63 @@
+"""The order of findings on the screen: causes with pending pods first, and none of them is cut off."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from kubectl_spread.cli import cli
+from tests.audits import deployment
+from tests.builders import Json, constraint, node_json, pod_json, selector
+
+TAINT = {"key": "gpu", "effect": "NoSchedule"}
+NODES = [node_json("a1"), node_json("b1"), node_json("c1", taints=[TAINT])]
+
+
+def blocked(name: str, *, each: int = 1, pending: int = 0) -> list[Json]:
+    """Return a workload with pods in the zones a and b, for whose next pod zone c sets the minimum."""
+    labels = {"app": name}
+    spread_constraint = constraint(selects=selector(labels), max_skew=each)
+    owner = f"ReplicaSet/{name}-1"
+    pods = [
+        pod_json(f"{name}-{number}", node=node, labels=labels, constraints=[spread_constraint], owner=owner)
+        for number, node in enumerate([*("a1", "b1") * each, *[""] * pending])
+    ]
+    return [deployment(f"{name}-1", kind="ReplicaSet", labels=labels), *pods]
+
+
+def checked(*objects: Json, form: str = "table") -> str:
+    text = "\n".join(json.dumps(each) for each in (*NODES, *objects))
+    outcome = CliRunner().invoke(cli, ["check", "-f", "-", "-o", form, "--fail-on", "never"], input=text)
+    assert outcome.exit_code == 0, outcome.output
+    return outcome.stdout
+
+
+RUNNING = [each for number in range(6) for each in blocked(f"running-{number}")]
+WAITING = [each for number in range(1, 6) for each in blocked(f"waiting-{number}", each=number, pending=number)]
+
+
+def test_pods_that_run_are_a_warning_and_pending_pods_an_error() -> None:
+    document = json.loads(checked(*blocked("idle"), *blocked("held", pending=2), form="json"))
+    found = {finding["object"]["name"]: finding for finding in document["findings"] if finding["code"] == "SPR303"}
+    assert {name: finding["severity"] for name, finding in found.items()} == {"idle-1": "warning", "held-1": "error"}
+    assert found["held-1"]["pending"] == len(found["held-1"]["pods"]) == 2
+    assert "pending" not in found["idle-1"]
+
+
+def test_every_cause_with_pending_pods_is_printed_most_pending_pods_first() -> None:
+    text = checked(*RUNNING, *WAITING)
+    error, warning = text.index("error SPR303 blocked"), text.index("warning SPR303 blocked")
+    places = [text.index(f"rs/waiting-{number}-1", error) for number in (5, 4, 3, 2, 1)]
+    assert places == sorted(places)
+    assert places[-1] < warning
+    assert "with other values" not in text
+    assert "more with other fixes" not in text[:warning]
+
+
+@pytest.mark.parametrize("form", ["markdown", "html"])
+def test_other_formats_have_the_same_order(form: str) -> None:
+    text = checked(*RUNNING, *WAITING, form=form)
+    places = [text.index(f"No node takes the {number} pending pods") for number in (5, 4, 3, 2)]
+    assert places == sorted(places)
