@@ -38,11 +38,12 @@ def _changes(members: Sequence[EvaluatedPod]) -> Iterator[str]:
             if key.verdict in RELABELLED and key.stored is not None:
                 pods_by_change.setdefault((key.key, key.stored, key.label), []).append(member.pod.name)
     for (name, stored, label), pods in pods_by_change.items():
-        former = f"Label {name} of {some(sorted(pods))} was {value(stored)} at creation and is"
+        subject = f"Label {name} of {some(sorted(pods))}"
         if label is None:
-            yield f"{former} gone now. The selector requires {name}={value(stored)}, so it does not match the pod."
+            yield f"{subject} is missing. The selector requires {name}={value(stored)}, so it does not match the pod."
         else:
-            yield f"{former} {value(label)} now. The selector requires both values, so it matches no pod."
+            now = f"was {value(stored)} at creation and is {value(label)} now"
+            yield f"{subject} {now}. The selector requires both values, so it matches no pod."
 
 
 def _moved(uneven: UnevenRow) -> tuple[list[PodRecord], list[PodRecord]]:

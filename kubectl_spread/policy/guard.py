@@ -7,9 +7,9 @@ from typing import Final
 from kubectl_spread.audit.merge.verdicts import BINDING_KEYS
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.policy.expressions import Expression
-from kubectl_spread.policy.messages import value
+from kubectl_spread.policy.messages import message, value
 from kubectl_spread.policy.roots import PODS, Root, merged, text
-from kubectl_spread.rules.selectors.relabelled import REMOVED_LABEL, STALE_LABEL
+from kubectl_spread.rules.selectors.relabelled import CHANGED, REMOVED, REMOVED_LABEL, STALE_LABEL
 from kubectl_spread.rules.selectors.verdicts import LATE_LABEL
 
 _NEW: Final = "variables.labels"
@@ -17,6 +17,11 @@ _OLD: Final = "variables.oldLabels"
 OLD_LABELS: Final = "oldObject.metadata.?labels.orValue({})"
 """The labels before the update, the variable ``oldLabels``."""
 _VALUE: Final = value("violation[1]")
+_LABEL: Final = value(f"{_NEW}[violation[0]]")
+_ADDED: Final = "was added with the value {label}, but the selector {requirement}"
+_AT_CREATION: Final = "The selector is merged only when a pod is created"
+_KEEP: Final = "Keep the old value here, and change the label in the pod template, so that new pods are created with it"
+_LEAVE_OUT: Final = "Leave the label out, or give it the value {stored}"
 
 
 def _merged(condition: str) -> str:
@@ -37,6 +42,14 @@ def _merged(condition: str) -> str:
 def _by_operator(matched: str, mismatched: str) -> str:
     """Return the expression of a text about a merged value that the selector requires, or that it excludes."""
     return f'(violation[2] == "In" ? {text(matched)} : {text(mismatched)})'
+
+
+_REQUIREMENT: Final = f'{_by_operator("requires ", "excludes ")} + violation[0] + "=" + {_VALUE}'
+
+
+def _by_history(changed: str, added: str) -> str:
+    """Return the expression of a text about a label that the pod had before the update, or that it did not have."""
+    return f"(violation[0] in {_OLD} ? {changed} : {added})"
 
 
 def _stale(_root: Root, _behaviour: Behaviour) -> str:
@@ -65,23 +78,31 @@ GUARD: Final = (
         _stale,
         {
             "key": "violation[0]",
-            "stored": _VALUE,
-            "label": value(f"{_NEW}[violation[0]]"),
-            "changed": text(""),
-            "effect": _by_operator(
-                "Its selector keeps the old value, and pods that select the old value no longer count it.",
-                "Its selector still excludes the old value, and pods that exclude the old value now select it.",
+            "change": _by_history(
+                message(CHANGED, {"stored": _VALUE, "label": _LABEL}),
+                message(_ADDED, {"label": _LABEL, "requirement": _REQUIREMENT}),
             ),
+            "changed": text(""),
+            "effect": _by_history(
+                _by_operator(
+                    "Its selector keeps the old value, and pods that select the old value no longer count it.",
+                    "Its selector still excludes the old value, and pods that exclude the old value now select it.",
+                ),
+                text(f"{_AT_CREATION}."),
+            ),
+            "advice": _by_history(text(_KEEP), message(_LEAVE_OUT, {"stored": _VALUE})),
         },
         (PODS,),
-        fix="keep the old value here, and change the label in the pod template, so that new pods are created with it",
+        fix="{advice}",
     ),
     Expression(
         REMOVED_LABEL,
         _removed,
         {
             "key": "violation[0]",
-            "requirement": f'{_by_operator("requires ", "excludes ")} + violation[0] + "=" + {_VALUE}',
+            "missing": text(REMOVED),
+            "requirement": f'"still " + {_REQUIREMENT}',
+            "cause": text(""),
             "effect": _by_operator(
                 "Pods that select the label no longer count it.", "Pods that exclude the value now select it."
             ),
@@ -96,7 +117,7 @@ GUARD: Final = (
             "key": "violation[0]",
             "label": _VALUE,
             "changed": text(""),
-            "effect": text("The selector is merged only when a pod is created"),
+            "effect": text(_AT_CREATION),
         },
         (PODS,),
     ),

@@ -235,7 +235,14 @@ LABELLED = {
             "unknown",
             id="not older than --merge-since",
         ),
-        pytest.param(at(managedFields=[CREATION]), (), {}, "pre-upgrade", "likely", id="owned since creation"),
+        pytest.param(
+            at(managedFields=[CREATION]),
+            (),
+            {},
+            "unmerged",
+            "unknown",
+            id="the creator may have labelled the pod in the second of its creation",
+        ),
         pytest.param(at(managedFields=[LABELLED]), (), {}, "unmerged", "unknown", id="owned since later"),
         pytest.param(at(managedFields=[]), (), {}, "unmerged", "unknown", id="managedFields emptied"),
         pytest.param(
@@ -432,9 +439,53 @@ def test_the_verdict_on_a_manifest_is_that_on_the_merged_pod(labels: Mapping[str
     assert judged(spread_pod(labels=labels, stored=False)) == (verdict, "certain")
 
 
-def test_a_manifest_that_would_be_refused_has_the_verdict_on_its_text() -> None:
-    pod = spread_pod(REV_IN_R1, labels=R2, stored=False)
-    assert judged(pod) == ("stale-label", "certain")
+@pytest.mark.parametrize("labels", [R1, R2, WEB], ids=["r1", "r2", "no label"])
+@pytest.mark.parametrize("minor", [33, 37])
+def test_the_author_of_a_manifest_wrote_all_of_its_selector(labels: Mapping[str, str], minor: int) -> None:
+    """A manifest was never merged, so no label of it changed or was removed."""
+    assert judged(spread_pod(REV_IN_R1, labels=labels, stored=False), minor=minor) == ("authored", "certain")
+
+
+@pytest.mark.parametrize(
+    ("labels", "verdict"),
+    [(WEB, "authored"), ({**WEB, "tenant": "b"}, "merged")],
+    ids=["no label", "merged behind the author's"],
+)
+def test_a_mismatch_in_a_manifest_is_its_authors(labels: Mapping[str, str], verdict: str) -> None:
+    pod = term_pod(requirement("tenant", "NotIn", "a"), labels=labels, match=(), mismatch=("tenant",), stored=False)
+    assert judged(pod) == (verdict, "certain")
+
+
+def owned(kind: str, labels: Mapping[str, str], *expressions: Json) -> tuple[Json, Json]:
+    """Return a stored pod without the label that its selector requires, and its owner."""
+    keyed = constraint(match=["rev"], selects=selector(WEB, *expressions))
+    owner = deployment("web-1", kind=kind, labels=labels, constraints=[keyed])
+    return spread_pod(REV_IN_R1, labels=WEB, owner=f"{kind}/web-1"), owner
+
+
+@pytest.mark.parametrize(
+    ("objects", "verdict", "confidence"),
+    [
+        pytest.param(owned("ReplicaSet", R1), "removed-label", "certain", id="the template has the label"),
+        pytest.param(owned("ReplicaSet", WEB, REV_IN_R1), "authored", "certain", id="the template has the requirement"),
+        pytest.param(owned("ReplicaSet", WEB), "removed-label", "likely", id="the template has neither"),
+        pytest.param(owned("StatefulSet", R1), "removed-label", "likely", id="the template may be newer than the pod"),
+        pytest.param(
+            owned("StatefulSet", WEB, REV_IN_R1), "removed-label", "likely", id="so may be the requirement in it"
+        ),
+        pytest.param(owned("ReplicaSet", R1)[:1], "removed-label", "likely", id="the owner was not read"),
+    ],
+)
+def test_the_owner_tells_a_removed_label_from_an_authored_requirement(
+    objects: tuple[Json, ...], verdict: str, confidence: str
+) -> None:
+    assert judged(*objects) == (verdict, confidence)
+
+
+def test_a_label_that_the_controller_sets_was_removed() -> None:
+    key = "controller-revision-hash"
+    pod = spread_pod(requirement(key, "In", "a"), labels=WEB, match=(key,), owner="DaemonSet/web")
+    assert judged(pod, deployment("web", kind="DaemonSet", labels=WEB)) == ("removed-label", "certain")
 
 
 @pytest.mark.parametrize("pod", [spread_pod(stored=False), term_pod(stored=False)])

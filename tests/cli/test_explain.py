@@ -13,7 +13,7 @@ from kubectl_spread import __version__
 from kubectl_spread.rules import RULES
 from kubectl_spread.rules.model import Rule
 from tests.audits import deployment
-from tests.builders import HOSTNAME, Json, affinity, constraint, node_json, pod_json, requirement, selector, term
+from tests.builders import HOSTNAME, ZONE, Json, affinity, constraint, node_json, pod_json, requirement, selector, term
 from tests.cli.test_check import MALFORMED, run
 
 WEB = {"app": "web"}
@@ -186,6 +186,21 @@ LATE: Json = {
 }
 WAITS = pod_json("web-2", labels=WEB, owner="ReplicaSet/web-7")
 TEAM = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default", "labels": {"team": "x"}}}
+
+
+def test_explain_does_not_say_that_the_label_of_a_bare_pod_was_removed() -> None:
+    """Its author may have written the requirement on a label that the pod never had."""
+    authored = selector({"app": "web"}, requirement("rev", "In", "r1"))
+    pending = pod_json(constraints=[constraint(match=["rev"], selects=authored)], nodeSelector={ZONE: "a"})
+    nodes = [
+        node_json("a1"),
+        node_json("b1"),
+        pod_json("other", node="a1", labels={"app": "web", "rev": "r1"}),
+    ]
+    output = explain(pending, *nodes, arguments=("pod/web-1",)).stdout
+    missing = "Label rev of web-1 is missing. The selector requires rev=r1, so it does not match the pod."
+    assert f"Cause (stale-selector): {missing}" in " ".join(output.split())
+    assert "at creation" not in output
 
 
 def test_explain_quotes_captured_events() -> None:

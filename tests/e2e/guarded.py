@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import yaml
 
-from tests.builders import Json, constraint
+from tests.builders import Json, constraint, requirement, selector
 from tests.controlplane.client import ApiError
 from tests.controlplane.cluster import ControlPlane
 from tests.e2e.manifests import pod, pod_spec, workload
@@ -79,7 +79,7 @@ def cron_job(name: str) -> Json:
 
 
 def _store_pods(cluster: ControlPlane) -> None:
-    """Store merged pods, and pods whose label changed after the merge."""
+    """Store merged pods, pods whose label changed after the merge, and pods without the label that is listed."""
     for name in ("merged", "stale", "stale-deleted", "stale-relabelled"):
         finalizers = {"finalizers": [KEPT]} if name == "stale-deleted" else {}
         labels = {"app": "loose", "rev": "r1"}
@@ -97,6 +97,9 @@ def _store_pods(cluster: ControlPlane) -> None:
         label(cluster, EARLY, name, "rev=r2")
     keys = [constraint(match=["statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index"], hard=False)]
     cluster.api.create(pod("adopted-0", keys, labels={"app": "adopted"}, namespace=EARLY))
+    authored = selector({"app": "loose"}, requirement("job-name", "In", "web"))
+    keys = [constraint(match=["job-name"], selects=authored, hard=False)]
+    cluster.api.create(pod("authored", keys, labels={"app": "loose"}, namespace=EARLY))
 
 
 def printed(spread: Spread, *arguments: str) -> list[Json]:

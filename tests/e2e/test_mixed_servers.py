@@ -21,6 +21,7 @@ from tests.e2e.verdicts import (
     PRE_UPGRADE,
     REMOVED,
     STALE,
+    UNMERGED,
     UNMERGED_EDITED,
     PodVerdict,
     edit,
@@ -96,7 +97,7 @@ NEW = {
 
 
 def test_the_newer_server_distinguishes_merged_and_unmerged_siblings(pair: Pair) -> None:
-    """What the older server made is likely pre-upgrade where the label was there at once; else nothing is claimed.
+    """What the older server made is likely pre-upgrade where the owner's template has the label; else none is claimed.
 
     ``new-late`` was merged and ``old-changed`` was not, yet both look the same.
     """
@@ -106,8 +107,8 @@ def test_the_newer_server_distinguishes_merged_and_unmerged_siblings(pair: Pair)
         "old-sibling-0": PRE_UPGRADE,
         "old-sibling-1": PRE_UPGRADE,
         "old-sibling-2": PRE_UPGRADE,
-        "old-kept": PRE_UPGRADE,
-        "old-afterwards": PRE_UPGRADE,
+        "old-kept": UNMERGED,
+        "old-afterwards": UNMERGED,
         "old-changed": UNMERGED_EDITED,
         "old-removed": ABSENT,
         "old-back": UNMERGED_EDITED,
@@ -116,11 +117,13 @@ def test_the_newer_server_distinguishes_merged_and_unmerged_siblings(pair: Pair)
 
 
 def test_the_evidence_is_never_a_sibling_or_a_time(pair: Pair) -> None:
-    """Merged siblings prove nothing; the template or the creator's label does."""
-    words = {name: evidence(pair.by_new, name) for name in ("old-sibling-0", "old-sibling-2", "old-changed")}
+    """Merged siblings and the creator's label prove nothing; the template does."""
+    names = ("old-sibling-0", "old-sibling-2", "old-kept", "old-changed")
+    words = {name: evidence(pair.by_new, name) for name in names}
     assert words == {
-        "old-sibling-0": ["managedFields: rev was set when the pod was created"],
+        "old-sibling-0": ["the owner's pod template has the label rev"],
         "old-sibling-2": ["the owner's pod template has the label rev"],
+        "old-kept": ["the cause cannot be determined from the API"],
         "old-changed": ["the cause cannot be determined from the API"],
     }
 

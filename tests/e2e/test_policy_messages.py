@@ -71,11 +71,11 @@ def test_a_message_says_what_is_wrong_and_what_to_do(
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "message"),
+    ("name", "labels", "message"),
     [
         (
             "merged",
-            "r2",
+            {"rev": "r2"},
             (
                 "SPR101 stale-label: Label rev changed from r1 to r2 after creation. Its selector keeps the old value, "
                 "and pods that select the old value no longer count it. Keep the old value here, and change the label "
@@ -84,17 +84,28 @@ def test_a_message_says_what_is_wrong_and_what_to_do(
         ),
         (
             "stale",
-            None,
+            {"rev": None},
             (
                 "SPR102 removed-label: Label rev was removed after creation, but the selector still requires rev=r1. "
                 "Pods that select the label no longer count it. Keep the label here, and remove it from the pod "
                 "template, so that new pods are created without it."
             ),
         ),
+        (
+            "authored",
+            {"job-name": "api"},
+            (
+                "SPR101 stale-label: Label job-name was added with the value api, but the selector requires "
+                "job-name=web. The selector is merged only when a pod is created. Leave the label out, or give it the "
+                "value web."
+            ),
+        ),
+        ("authored", {"job-name": "web"}, ""),
     ],
+    ids=["changed", "removed", "added", "added with the value of the selector"],
 )
 def test_the_guard_names_the_value_in_the_selector(
-    guarded_cluster: ControlPlane, name: str, value: str | None, message: str
+    guarded_cluster: ControlPlane, name: str, labels: Json, message: str
 ) -> None:
-    """The pod ``stale`` has ``rev=r2``, and its selector requires ``rev=r1``."""
-    assert refusal(partial(try_label, guarded_cluster, name, {"rev": value})) == message
+    """The pod ``stale`` has ``rev=r2``, and its selector requires ``rev=r1``; ``authored`` never had a ``job-name``."""
+    assert refusal(partial(try_label, guarded_cluster, name, labels)) == message

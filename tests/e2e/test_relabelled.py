@@ -225,7 +225,7 @@ def test_running_pods_of_one_owner_after_every_edit(
     assert pod_verdicts(report) == {
         remaining: MERGED,
         changed: STALE,
-        removed: REMOVED,
+        removed: PodVerdict("removed-label"),
         back: MERGED,
         added: PodVerdict("late-label", "certain", ("kubectl-label",)),
         never: ABSENT,

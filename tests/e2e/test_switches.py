@@ -18,8 +18,8 @@ from tests.e2e.verdicts import (
     ABSENT,
     BY_SCHEDULER,
     MERGED,
-    PRE_UPGRADE,
     STALE,
+    UNMERGED,
     UNMERGED_EDITED,
     PodVerdict,
     edit,
@@ -75,7 +75,7 @@ def _make(cluster: ControlPlane, when: str) -> None:
 
 FIRST = {"first-kept": MERGED, "first-changed": STALE, "first-changed-later": MERGED, "first-late": ABSENT}
 MADE_OFF: Mapping[str, PodVerdict] = {
-    "off-kept": PRE_UPGRADE,
+    "off-kept": UNMERGED,
     "off-changed": UNMERGED_EDITED,
     "off-changed-later": UNMERGED_EDITED,
     "off-late": UNMERGED_EDITED,
@@ -90,7 +90,7 @@ def test_pods_made_while_the_merge_is_off_are_merge_off(stops: Stops) -> None:
 
 
 def test_pods_made_while_it_was_off_are_like_those_from_before_an_upgrade(stops: Stops) -> None:
-    """The merge is on again, so their verdict is pre-upgrade."""
+    """The merge is on again. The pods are bare, so nothing shows that they had the label at creation."""
     assert stops.on["cluster"]["gates"][Gate.SELECTOR_MERGE] is True
     assert pod_verdicts(stops.on) == {**FIRST, **MADE_OFF, **MADE_ON}
 

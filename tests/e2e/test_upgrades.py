@@ -158,8 +158,9 @@ def _live_on_1_37(cluster: ControlPlane) -> None:
 
 
 EARLY = {
-    "early-kept": PRE_UPGRADE,
-    # Nothing distinguishes a label changed on 1.33 from a label added there, or from the same edits on 1.34.
+    # Nothing distinguishes a label of the creation from one that the creator added within the same second.
+    "early-kept": UNMERGED,
+    # Nor a label changed on 1.33 from a label added there, or from the same edits on 1.34.
     "early-changed": UNMERGED_EDITED,
     "early-back": UNMERGED_EDITED,
     "early-late": UNMERGED_EDITED,
@@ -167,25 +168,19 @@ EARLY = {
     "early-emptied": UNMERGED,
     "early-emptied-changed": UNMERGED,
 }
-OLD_LABELLED = (
-    "old-kept",
-    "old-changed",
-    "old-removed",
-    "old-back",
-    "old-anti-changed",
-    "old-owned-changed",
-    "old-hashed",
-)
+OLD_LABELLED = ("old-kept", "old-changed", "old-removed", "old-back", "old-emptied", "old-emptied-changed")
+OLD_PROVEN = ("old-anti-changed", "old-owned-changed", "old-hashed")
+"""Pods whose affinity term, owner or label of a controller proves that they were created with the label."""
 OLD_UNTOUCHED: Mapping[str, PodVerdict] = {
     **EARLY,
-    **dict.fromkeys(OLD_LABELLED, PRE_UPGRADE),
-    **dict.fromkeys(("old-emptied", "old-emptied-changed"), PRE_UPGRADE),
+    **dict.fromkeys(OLD_LABELLED, UNMERGED),
+    **dict.fromkeys(OLD_PROVEN, PRE_UPGRADE),
     **dict.fromkeys(("old-late", "old-never", "old-by-creator"), ABSENT),
 }
 ON_1_33 = {name: ABSENT if verdict == ABSENT else BY_SCHEDULER for name, verdict in OLD_UNTOUCHED.items()}
 OLD_EDITED = {
     **EARLY,
-    "old-kept": PRE_UPGRADE,
+    "old-kept": UNMERGED,
     "old-changed": UNMERGED_EDITED,
     "old-removed": ABSENT,
     "old-back": UNMERGED_EDITED,
@@ -195,9 +190,7 @@ OLD_EDITED = {
     "old-never": ABSENT,
     "old-by-creator": PodVerdict("unmerged", "unknown", ("kubectl-client-side-apply",)),
     # Although the label was written later, other evidence proves that the pod was created with it.
-    "old-anti-changed": PRE_UPGRADE,
-    "old-owned-changed": PRE_UPGRADE,
-    "old-hashed": PRE_UPGRADE,
+    **dict.fromkeys(OLD_PROVEN, PRE_UPGRADE),
 }
 MADE_ON_1_34 = {
     "new-kept": MERGED,
@@ -254,11 +247,11 @@ def test_every_pod_has_the_verdict_that_can_be_proven(
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("old-kept", "managedFields: rev was set when the pod was created"),
+        ("old-kept", "the cause cannot be determined from the API"),
         ("old-anti-changed", "rev is merged in an affinity term of this pod"),
         ("old-owned-changed", "the owner's pod template has the label rev"),
         ("early-changed", "the cause cannot be determined from the API"),
-        ("new-removed", "removing a label leaves no trace in managedFields"),
+        ("new-removed", "the API does not record whether a label was removed or never there"),
         ("new-late-proven", "app is merged"),
     ],
 )

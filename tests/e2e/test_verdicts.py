@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
-from tests.builders import HOSTNAME, ZONE, constraint
+from tests.builders import HOSTNAME, ZONE, constraint, requirement, selector
 from tests.controlplane import binaries
 from tests.controlplane.cluster import ControlPlane
 from tests.e2e.manifests import SCHEDULING_GATE, deployment, pod
@@ -134,6 +136,60 @@ def test_a_label_that_is_added_at_once_is_still_late(
     entry = spread.report("-n", namespace).verdict_of("web")
     assert (entry["verdict"], entry["confidence"]) == ("unmerged", "unknown")
     assert entry["keys"][0]["changedBy"]["manager"] == "kubectl-label"
+
+
+def test_a_label_that_the_creator_adds_at_once_has_no_known_cause(
+    control_plane: ControlPlane, namespace: str, spread: Spread
+) -> None:
+    """Within one second managedFields look as if the pods had been created with the label, which proves nothing."""
+    names = [f"web-{number}" for number in range(5)]
+    stored = []
+    for name in names:
+        control_plane.api.create(pod(name, [constraint(match=["rev"])], namespace=namespace))
+        path = f"/api/v1/namespaces/{namespace}/pods/{name}"
+        stored.append(control_plane.api.patch(path, {"metadata": {"labels": {"rev": "r1"}}})["metadata"])
+    assert any(
+        entry["time"] == metadata["creationTimestamp"] and "f:spec" in entry["fieldsV1"]
+        for metadata in stored
+        for entry in metadata["managedFields"]
+        if "f:rev" in entry["fieldsV1"]["f:metadata"]["f:labels"]
+    )
+    report = spread.report("-n", namespace)
+    assert {report.verdict_of(name)["verdict"] for name in names} == {"unmerged"}
+    assert {finding["code"] for finding in report["findings"]} == {"SPR108"}
+
+
+def test_a_removed_label_and_an_authored_requirement_look_the_same_on_a_bare_pod(
+    control_plane: ControlPlane, namespace: str, spread: Spread
+) -> None:
+    """The message names both causes. The owner's template tells them apart, and a manifest was never created."""
+    keys = [constraint(match=["rev"])]
+    authored = [constraint(match=["rev"], selects=selector({"app": "web"}, requirement("rev", "In", "r1")))]
+    written = pod("written", authored, namespace=namespace, **SCHEDULING_GATE)
+    control_plane.api.create(written)
+    labels = {"app": "web", "rev": "r1"}
+    control_plane.api.create(pod("removed", keys, labels=labels, namespace=namespace, **SCHEDULING_GATE))
+    kept, *_ = roll_out(control_plane, deployment("api", keys, labels=labels, namespace=namespace))
+    roll_out(control_plane, deployment("web", authored, labels={"app": "web"}, namespace=namespace))
+    label(control_plane, namespace, "removed", "rev-")
+    label(control_plane, namespace, kept, "rev-")
+    answer = spread("check", "-n", namespace, "-o", "json")
+    assert answer.status == 1, answer.stderr
+    report = answer.report
+    either = (
+        "Label rev is missing, but the selector requires rev=r1. It was removed after creation, or the author wrote "
+    )
+    messages = {
+        finding["object"]["name"]: finding["message"] for finding in report["findings"] if finding["code"] == "SPR102"
+    }
+    assert set(messages) == {"written", "removed", "api"}
+    assert messages["written"].startswith(either)
+    assert messages["removed"].startswith(either)
+    assert messages["api"].startswith("Label rev was removed after creation, but the selector still requires rev=r1.")
+    assert report.verdicts("Deployment/web") == {"authored": 3}
+    assert {"SPR109", "SPR206"} <= set(report.codes("Deployment/web"))
+    manifest = spread("check", "-f", "-", "-o", "json", input=json.dumps(written)).report
+    assert {finding["code"] for finding in manifest["findings"]} == {"SPR109", "SPR206"}
 
 
 def test_a_removed_label_has_its_verdict_and_no_manager(

@@ -14,7 +14,7 @@ from kubectl_spread.audit.merge.admission_check import AdmissionCheck
 from kubectl_spread.audit.merge.verdicts import BINDING_KEYS, KeyVerdict, Provenance, ServerFacts, Verdict, judge
 from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
-from kubectl_spread.audit.snapshot.templates import Template
+from kubectl_spread.audit.snapshot.templates import Template, labels_of_controller
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.objects import ObjectRef
@@ -34,6 +34,7 @@ FIXED_TEMPLATES: Final = frozenset({"ReplicaSet", "Job"})
 """Kinds whose pod template never changes; that of a StatefulSet may get a label after a pod was created."""
 _SETTLED: Final = frozenset(Verdict) - {
     Verdict.STALE_LABEL,
+    Verdict.REMOVED_LABEL,
     Verdict.LATE_LABEL,
     Verdict.UNMERGED,
     Verdict.PRE_UPGRADE,
@@ -108,6 +109,8 @@ class Evaluator:
             # Not the Deployment's: it may have changed since its ReplicaSet was made.
             template_keys=chain[0].template_keys if chain else frozenset(),
             template_fixed=bool(chain) and chain[0].ref.kind in FIXED_TEMPLATES,
+            controller_keys=frozenset(labels_of_controller(chain[0].ref.kind)) if chain else frozenset(),
+            authored_keys=chain[0].authored_keys if chain else frozenset(),
         )
         return judge(
             pod_class.terms,

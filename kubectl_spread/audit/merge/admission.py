@@ -8,6 +8,7 @@ import msgspec
 
 from kubectl_spread.audit.snapshot.podclasses import SharedTerms
 from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
+from kubectl_spread.audit.snapshot.tails import split_manifest
 from kubectl_spread.kube.apiserver import strategy, validation
 from kubectl_spread.kube.features import Behaviour
 
@@ -34,9 +35,10 @@ def _admitted(pod_class: PodClass, shared: SharedTerms, behaviour: Behaviour) ->
     stored = strategy.prepare_for_create(pod_class.written, pod_class.labels, behaviour)
     if validation.pod_errors(stored, behaviour):
         return pod_class
-    terms, splits = shared.of(stored)
+    terms, _ = shared.of(stored)
     # The API server stores no default constraints of the scheduler.
     own = sum(term.default for term in pod_class.terms)
+    splits = split_manifest(pod_class.terms[own:], terms)
     return msgspec.structs.replace(
         pod_class,
         spec=stored,

@@ -21,6 +21,7 @@ from kubectl_spread.kube.features import Behaviour
 MERGE_RELEASED: Final = datetime(2025, 8, 27, tzinfo=UTC)
 """The release of 1.34.0, the first minor whose API server merges spread selectors."""
 NOTHING_ELSE: Final = ExtraChecks()
+_REMOVED_OR_AUTHORED: Final = "the API does not record whether a label was removed or never there"
 BINDING_KEYS: Final = frozenset({"topology.kubernetes.io/zone", "topology.kubernetes.io/region"})
 """The labels that a pod gets from its node when it is bound."""
 REVISION_KEYS: Final = frozenset(
@@ -84,8 +85,9 @@ class ServerFacts(msgspec.Struct, frozen=True):
 class Provenance(msgspec.Struct, frozen=True):
     """The evidence of a pod's metadata and its owner about its creation.
 
-    ``template_keys`` are the label keys of the owner's pod template, which ``template_fixed`` says never changes;
-    ``stored`` is False for a manifest.
+    ``template_keys`` are the label keys of the owner's pod template, which ``template_fixed`` says never changes, and
+    ``authored_keys`` the keys that its matchLabelKeys and its selectors both name. ``controller_keys`` are the labels
+    that the owner's controller sets. ``stored`` is False for a manifest.
     """
 
     stored: bool
@@ -94,6 +96,8 @@ class Provenance(msgspec.Struct, frozen=True):
     owners: tuple[LabelOwner, ...]
     template_keys: frozenset[str]
     template_fixed: bool = True
+    controller_keys: frozenset[str] = frozenset()
+    authored_keys: frozenset[str] = frozenset()
 
 
 class KeyVerdict(msgspec.Struct, frozen=True):
@@ -192,7 +196,7 @@ class _Judge(msgspec.Struct, frozen=True):
         if operator is Operator.IN and mentions > 1:
             return _certain(Verdict.DUPLICATE, f"{name} appears {mentions} times in the selector")
         if key in split.tail:
-            return self._read_tail(name, split.tail[key])
+            return self._read_tail(key, split.tail[key])
         if mentions:
             return _certain(Verdict.AUTHORED, *_authored_evidence(key, split))
         if name not in self.labels:
@@ -205,15 +209,28 @@ class _Judge(msgspec.Struct, frozen=True):
             return _certain(Verdict.SCHEDULER_MERGED, "this server's scheduler applies the key itself")
         return self._missing_in_spread(key, split)
 
-    def _read_tail(self, name: str, stored: str) -> _Reading:
+    def _read_tail(self, key: Key, stored: str) -> _Reading:
+        _, name = key
         if name not in self.labels:
-            evidence = "removing a label leaves no trace in managedFields"
-            return Verdict.REMOVED_LABEL, Confidence.LIKELY, (evidence,)
+            return self._without_label(key)
         if self.labels[name] == stored:
             return _certain(Verdict.MERGED)
         if self.bound and name in BINDING_KEYS and self._changed_by(name) is None:
             return _certain(Verdict.STALE_LABEL, "binding the pod overwrote the label with its node's value")
         return _certain(Verdict.STALE_LABEL)
+
+    def _without_label(self, key: Key) -> _Reading:
+        """Return whether a label was removed, or its requirement written by the author, as far as it can be proven."""
+        operator, name = key
+        provenance = self.provenance
+        if provenance is not None and name in provenance.controller_keys:
+            return _certain(Verdict.REMOVED_LABEL, f"the pod was created with {name}, which its controller sets")
+        if provenance is not None and provenance.template_fixed:
+            if name in provenance.template_keys:
+                return _certain(Verdict.REMOVED_LABEL, f"the owner's pod template has the label {name}")
+            if operator is Operator.IN and name in provenance.authored_keys:
+                return _certain(Verdict.AUTHORED, f"the selector in the owner's pod template names {name}")
+        return Verdict.REMOVED_LABEL, Confidence.LIKELY, (_REMOVED_OR_AUTHORED,)
 
     def _missing_in_spread(self, key: Key, split: SelectorParts) -> _Reading:
         """Return why a spread selector lacks a key whose label exists, as far as it can be proven."""
@@ -233,8 +250,6 @@ class _Judge(msgspec.Struct, frozen=True):
 
     def _present_at_creation(self, key: Key, provenance: Provenance) -> str | None:
         _, name = key
-        if name not in BINDING_KEYS and any(owner.at_creation for owner in self.owners.get(name, ())):
-            return f"managedFields: {name} was set when the pod was created"
         if name in REVISION_KEYS:
             return f"{name} is set by the controller that creates the pod"
         if name in provenance.template_keys and (provenance.template_fixed or self._changed_by(name) is None):

@@ -10,7 +10,7 @@ import msgspec
 from kubectl_spread.audit.snapshot.digests import Digests, digest
 from kubectl_spread.audit.snapshot.ownership import controller
 from kubectl_spread.audit.snapshot.records import PodClass
-from kubectl_spread.audit.snapshot.tails import SelectorParts, split
+from kubectl_spread.audit.snapshot.tails import SelectorParts, split, split_manifest
 from kubectl_spread.audit.snapshot.terms import TopologyTerm, topology_terms
 from kubectl_spread.kube.api.labels import Labels, Operator
 from kubectl_spread.kube.api.types import Affinity, Pod, PodSpec
@@ -88,6 +88,8 @@ class PodClasses:
     def _new_class(self, pod: Pod, affinity: Affinity | None, requests: Amounts | None, *, pinned: bool) -> PodClass:
         spec = pod.spec
         terms, splits = self._terms.of(spec)
+        if not (stored := bool(pod.metadata.uid)):
+            splits = split_manifest(terms, terms)
         return PodClass(
             namespace=pod.metadata.namespace,
             owner=controller(pod.metadata),
@@ -102,7 +104,7 @@ class PodClasses:
             profile=self._schedulers.get(spec.scheduler_name),
             unsettled_keys=_unsettled_keys(terms, splits, pod.metadata.labels),
             bound=bool(spec.node_name),
-            stored=bool(pod.metadata.uid),
+            stored=stored,
             pinned=pinned,
             ignored=pod.metadata.annotations.get(IGNORE_ANNOTATION, ""),
         )

@@ -110,7 +110,8 @@ class OwnerRecord(msgspec.Struct, frozen=True):
     ``created`` is None where the workload was not read; ``revision`` is the number that a Deployment gave its
     ReplicaSet, or 0. ``replicas`` is the desired number of pods, None where the workload has no such number or was not
     read. ``scaled`` is the last owner of ``spec.replicas``, where managedFields name one. ``claims`` are the claims of
-    its pods, None where they are not known.
+    its pods, None where they are not known. ``authored_keys`` are the keys of matchLabelKeys that its template's
+    selectors name as well.
     """
 
     ref: ObjectRef
@@ -122,6 +123,7 @@ class OwnerRecord(msgspec.Struct, frozen=True):
     replicas: int | None = None
     scaled: FieldOwner | None = None
     claims: ClaimNames | None = None
+    authored_keys: frozenset[str] = frozenset()
 
     @property
     def template_keys(self) -> frozenset[str]:

@@ -17,6 +17,7 @@ from kubectl_spread.audit.snapshot.podclasses import IGNORE_ANNOTATION, PodClass
 from kubectl_spread.audit.snapshot.records import Manifest, OwnerRecord, PodClass, PodRecord, Population
 from kubectl_spread.audit.snapshot.scope import Scope, Target
 from kubectl_spread.audit.snapshot.templates import Template, held_template, template_of
+from kubectl_spread.audit.snapshot.terms import authored_keys
 from kubectl_spread.kube.api import managedfields, sparse
 from kubectl_spread.kube.api.detail import DetailedPod, PodWithVolumes
 from kubectl_spread.kube.api.objects import ObjectRef
@@ -138,6 +139,7 @@ class Snapshot:
             replicas=workload.replicas,
             scaled=managedfields.field_owner(metadata, "f:spec", "f:replicas") if self._for_explain else None,
             claims=workload.claims if kind in _TEMPLATE_KINDS else None,
+            authored_keys=authored_keys(workload.template.spec),
         )
         self.ownership.add(record)
         self.default_selectors.add_owner(kind, workload)

@@ -2,7 +2,8 @@
 
 A merged selector ends in ``key In [value]`` for a subsequence of matchLabelKeys, then ``key NotIn [value]`` for a
 subsequence of mismatchLabelKeys. The longest such end is the tail, unless another term of the same pod proves that a
-requirement was written by hand: a creation merges a key into every term that names it, or into none.
+requirement was written by hand: a creation merges a key into every term that names it, or into none. A manifest was
+never merged, so its author wrote all of its selector.
 """
 
 from __future__ import annotations
@@ -56,6 +57,21 @@ def split(terms: Sequence[TopologyTerm]) -> tuple[SelectorParts, ...]:
         )
         for term, tail in zip(terms, tails, strict=True)
     )
+
+
+def split_manifest(written: Sequence[TopologyTerm], merged: Sequence[TopologyTerm]) -> tuple[SelectorParts, ...]:
+    """Split the selectors of all terms of a manifest: the author wrote everything that the merge does not append."""
+    return tuple(
+        SelectorParts(before.selector, _appended(before.selector, after.selector), _NO_KEYS)
+        for before, after in zip(written, merged, strict=True)
+    )
+
+
+def _appended(written: LabelSelector | None, merged: LabelSelector | None) -> Mapping[Key, str]:
+    if written is None or merged is None:
+        return {}
+    requirements = merged.match_expressions[len(written.match_expressions) :]
+    return {(Operator(requirement.operator), requirement.key): requirement.values[0] for requirement in requirements}
 
 
 def _numbered(term: TopologyTerm) -> list[_NumberedKey]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import cached_property
+from typing import Final
 
 import msgspec
 
@@ -11,6 +12,9 @@ from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.affinity import affinity_terms
 from kubectl_spread.kube.api.fieldpath import POD_SPEC, FieldPath
 from kubectl_spread.kube.api.types import LabelSelector, PodAffinityTerm, PodSpec, TopologySpreadConstraint
+
+_NO_KEYS: Final = frozenset[str]()
+"""Used wherever there are none: each new set takes 216 bytes."""
 
 
 class TopologyTerm(msgspec.Struct, frozen=True, dict=True):
@@ -81,6 +85,13 @@ def topology_terms(spec: PodSpec, path: FieldPath = POD_SPEC) -> tuple[TopologyT
         for term_path, term, weight in affinity_terms(spec, path)
     )
     return (*constraints, *affinities)
+
+
+def authored_keys(spec: PodSpec) -> frozenset[str]:
+    """Return the keys of matchLabelKeys that the selector of the same term names as well."""
+    return frozenset(key for term in topology_terms(spec) for key in term.match_label_keys if term.mentions[key]) or (
+        _NO_KEYS
+    )
 
 
 def _constraint_term(path: FieldPath, constraint: TopologySpreadConstraint) -> TopologyTerm:

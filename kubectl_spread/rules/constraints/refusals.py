@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from kubectl_spread.audit.snapshot.records import EventRecord, PodClass, PodRecord
+from kubectl_spread.audit.snapshot.tails import split
 from kubectl_spread.audit.snapshot.templates import PRESUMED, Refusal, Refused
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.fieldpath import FieldPath
@@ -52,8 +53,8 @@ def _classes(rule_input: RuleInput) -> list[PodClass]:
 
 
 def _is_merged(pod_class: PodClass, path: FieldPath) -> bool:
-    """Tell whether all duplicate keys of a pod's term were appended by the merge, so that unmerge removes them."""
-    for term, parts in zip(pod_class.terms, pod_class.splits, strict=True):
+    """Tell whether all duplicate keys of a pod's term look as the merge appends them, so that unmerge removes them."""
+    for term, parts in zip(pod_class.terms, split(pod_class.terms), strict=True):
         if term.path == path:
             authored = frozenset() if parts.authored is None else labelselectors.keys(parts.authored)
             keys = (*term.match_label_keys, *term.mismatch_label_keys)

@@ -8,7 +8,7 @@ from typing import Final
 
 from kubectl_spread import phrases
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedPod
-from kubectl_spread.audit.merge.verdicts import KeyVerdict, Verdict
+from kubectl_spread.audit.merge.verdicts import Confidence, KeyVerdict, Verdict
 from kubectl_spread.audit.snapshot.digests import ENCODER
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.kube.api import labels as labelselectors
@@ -21,6 +21,10 @@ from kubectl_spread.rules.model import Evidence, Rule, Values, names
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
 from kubectl_spread.rules.selectors.verdicts import key_of, values_of
 
+CHANGED: Final = "changed from {stored} to {label} after creation"
+REMOVED: Final = "was removed after creation"
+_MISSING: Final = "is missing"
+_REMOVED_OR_AUTHORED: Final = " It was removed after creation, or the author wrote the requirement."
 _UNHURRIED: Final = "nothing to do: new pods get the label from the pod template and a selector that fits"
 _UNHURRIED_BARE: Final = "nothing to do while the pod runs"
 
@@ -30,16 +34,28 @@ def _relabelled(rule_input: RuleInput, verdict: Verdict) -> Iterator[Evidence]:
         key = key_of(members[0], verdict)
         siblings = _not_counting(members, verdict, rule_input)
         severity, effect = _effect(members, key, verdict, siblings)
+        requires = "excludes" if key.operator is Operator.NOT_IN else "requires"
+        was_there = _was_there(members, verdict)
         values: Values = {
             **values_of(members, verdict),
             "operator": str(key.operator),
-            "requirement": f"{'excludes' if key.operator is Operator.NOT_IN else 'requires'} {_old(members, verdict)}",
+            "missing": REMOVED if was_there else _MISSING,
+            "requirement": f"{'still ' if was_there else ''}{requires} {_old(members, verdict)}",
+            "cause": "" if was_there else _REMOVED_OR_AUTHORED,
             "effect": effect,
             "siblings": siblings,
         }
+        if verdict is Verdict.STALE_LABEL:
+            values["change"] = CHANGED.format(**values)
         unhurried = _UNHURRIED_BARE if rule_input.workload.kind == "Pod" else _UNHURRIED
         fix = unhurried if severity is Severity.INFO else None
         yield Evidence(names(member.pod for member in members), values, severity, fix)
+
+
+def _was_there(members: Sequence[EvaluatedPod], verdict: Verdict) -> bool:
+    """Tell whether all pods are known to have been created with the labels that their selectors name."""
+    keys = (key for member in members for key in member.keys if key.verdict is verdict)
+    return all(key.confidence is Confidence.CERTAIN for key in keys)
 
 
 def _effect(members: Sequence[EvaluatedPod], key: KeyVerdict, verdict: Verdict, siblings: int) -> tuple[Severity, str]:
@@ -53,8 +69,8 @@ def _effect(members: Sequence[EvaluatedPod], key: KeyVerdict, verdict: Verdict, 
         return Severity.ERROR, _effect_of_affinity(members, key, old)
     severity = Severity.WARNING if siblings else Severity.INFO
     if term.spread:
-        return severity, _effect_on_running(members, siblings, old, term.topology_key)
-    siblings_text = f" {_siblings_text(members, siblings, old)}." if siblings else ""
+        return severity, _effect_on_running(members, verdict, siblings, old, term.topology_key)
+    siblings_text = f" {_siblings_text(members, verdict, siblings, old)}." if siblings else ""
     return severity, f"The preferred term still scores by {_selected_pods(key, old)}.{siblings_text}"
 
 
@@ -84,21 +100,24 @@ def _effect_on_pending(
     return f"The constraint has no effect for {pods}: {requires}, so {placement}."
 
 
-def _effect_on_running(members: Sequence[EvaluatedPod], siblings: int, old: str, key: str) -> str:
+def _effect_on_running(members: Sequence[EvaluatedPod], verdict: Verdict, siblings: int, old: str, key: str) -> str:
     single = len(members) == 1
     if not siblings:
         pods = "the running pod" if single else "the running pods"
         return f"Nothing changes for {pods}, and no other pod of the workload selects {old}."
     domain = in_domain(key, "its" if single else "their")
-    return f"{_siblings_text(members, siblings, old)}, so new ones may be placed {domain}."
+    return f"{_siblings_text(members, verdict, siblings, old)}, so new ones may be placed {domain}."
 
 
-def _siblings_text(members: Sequence[EvaluatedPod], siblings: int, old: str) -> str:
-    """Return the number of siblings that no longer count the pods, and their selector."""
+def _siblings_text(members: Sequence[EvaluatedPod], verdict: Verdict, siblings: int, old: str) -> str:
+    """Return the number of siblings that do not count the pods, or no longer, and their selector."""
     whose, which = ("Its", "this pod") if len(members) == 1 else ("Their", "these pods")
-    if siblings == 1:
-        return f"{whose} sibling still selects {old} and no longer counts {which}"
-    return f"{whose} {siblings} siblings still select {old} and no longer count {which}"
+    single = siblings == 1
+    if _was_there(members, verdict):
+        count = f"still {'selects' if single else 'select'} {old} and no longer {'counts' if single else 'count'}"
+    else:
+        count = f"{'selects' if single else 'select'} {old} and {'does' if single else 'do'} not count"
+    return f"{whose} {'sibling' if single else f'{siblings} siblings'} {count} {which}"
 
 
 def _old(members: Sequence[EvaluatedPod], verdict: Verdict) -> str:
@@ -145,7 +164,7 @@ STALE_LABEL: Final = Rule(
     name="stale-label",
     severity=Severity.WARNING,
     summary="A label changed after its old value was merged into the selector",
-    message="Label {key} changed from {stored} to {label} after creation{changed}. {effect}",
+    message="Label {key} {change}{changed}. {effect}",
     why=(
         "kube-apiserver writes the value of a matchLabelKeys label into the selector once, when the pod is created. "
         "If the label changes later, the selector still has the old value. Nothing happens to a running pod, but "
@@ -171,11 +190,12 @@ REMOVED_LABEL: Final = Rule(
     name="removed-label",
     severity=Severity.WARNING,
     summary="A label was removed after its value was merged into the selector",
-    message="Label {key} was removed after creation, but the selector still {requirement}. {effect}",
+    message="Label {key} {missing}, but the selector {requirement}.{cause} {effect}",
     why=(
-        "The selector still names a label that the pod no longer has, so the pod does not count itself, and siblings "
-        "that select the label no longer count it either. A pending pod is placed as if it were not one of the pods "
-        "that it counts. managedFields does not record who removed a label."
+        "The selector names a label that the pod does not have, so the pod does not count itself, and siblings "
+        "that select the label do not count it either. A pending pod is placed as if it were not one of the pods "
+        "that it counts. The API does not record that a label was removed. Without an owner whose pod template has the "
+        "label, the author of the pod may also have written the requirement, as SPR109 reports of manifests."
     ),
     fix="{restart}",
     source="https://kep.k8s.io/3243",

@@ -20,6 +20,8 @@ from kubectl_spread.rules.rule_input import InputPart, RuleInput
 
 _BARE_DUPLICATE: Final = "find out what wrote the pod, and create it again from a manifest that names the key once"
 
+_BARE_UNMERGED: Final = "nothing to do: a new pod of the same manifest is merged"
+
 
 def key_of(member: EvaluatedPod, verdict: Verdict) -> KeyVerdict:
     """Return the first key of a pod that has a verdict."""
@@ -82,6 +84,12 @@ def _label_in_template(members: Sequence[EvaluatedPod], rule_input: RuleInput) -
     return changed("add the label to the pod template, so that new pods are created with it", operations, rule_input)
 
 
+def _unmerged(rule_input: RuleInput, verdict: Verdict) -> Iterator[Evidence]:
+    for evidence in _with_verdict(rule_input, verdict):
+        bare = rule_input.workload.kind == "Pod"
+        yield Evidence(evidence.pods, evidence.values, fix=_BARE_UNMERGED if bare else None)
+
+
 def _duplicate(rule_input: RuleInput) -> Iterator[Evidence]:
     for evidence in _with_verdict(rule_input, Verdict.DUPLICATE):
         bare = rule_input.workload.kind == "Pod"
@@ -106,7 +114,7 @@ PRE_UPGRADE: Final = Rule(
     source="https://kep.k8s.io/3243",
     no_remedy="Nothing is wrong with the pods, and the next rollout replaces them.",
     parts=InputPart.MEMBERS,
-    check=partial(_with_verdict, verdict=Verdict.PRE_UPGRADE),
+    check=partial(_unmerged, verdict=Verdict.PRE_UPGRADE),
 )
 MERGE_OFF: Final = Rule(
     code="SPR104",
@@ -189,5 +197,5 @@ UNMERGED: Final = Rule(
     source="https://kep.k8s.io/3243",
     no_remedy="The scheduler adds the keys itself, and the next rollout replaces the pods.",
     parts=InputPart.MEMBERS,
-    check=partial(_with_verdict, verdict=Verdict.UNMERGED),
+    check=partial(_unmerged, verdict=Verdict.UNMERGED),
 )

@@ -34,10 +34,6 @@ _OTHER_WORDS: Final = frozenset({"SPR202", "SPR206"})
 _IMMUTABLE: Final = frozenset({"Pod", "Job"})
 """Kinds whose objects keep their constraints and affinity."""
 _LATE: Final = "SPR105"
-_REMOVED: Final = "SPR102"
-_AUTHORED: Final = "SPR109"
-"""A bare pod may have a requirement on a listed label that it lacks. ``check`` takes the requirement in its manifest
-for one of a merge, as in a saved pod whose label was removed. A policy knows that nothing was merged yet."""
 _BATCH: Final = 500
 
 
@@ -123,10 +119,7 @@ def _create(server: Server, minor: int, manifests: Sequence[Json], tally: Tally)
         codes = of_object.codes & {REFUSED, *server.carried}
         if _is_controlled(manifest):
             codes = frozenset({REFUSED} if outcome.invalid else ())
-        taken_for_merged = _REMOVED in codes
-        if taken_for_merged:
-            codes = codes - {_REMOVED} | {_AUTHORED}
-        tally.add({"object": manifest}, outcome, codes, None if taken_for_merged else of_object)
+        tally.add({"object": manifest}, outcome, codes, of_object)
 
 
 def _named(manifest: Json, seed: int, index: int) -> Json:
