@@ -39,7 +39,7 @@ imports: $(VENV)/developed
 	$(BIN)/lint-imports --no-logo
 
 unit: $(VENV)/developed
-	$(BIN)/pytest --quiet --numprocesses logical --dist worksteal
+	$(BIN)/pytest --quiet --numprocesses logical --dist worksteal --ignore tests/e2e
 
 mutants: $(VENV)/developed ## put faults into the core, each of which the hermetic tests must find
 	$(BIN)/python -m tests.mutants

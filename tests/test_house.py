@@ -102,6 +102,13 @@ def test_each_directory_of_tests_is_described() -> None:
     assert directories == set(re.findall(r"^\| `tests/(\w+)` ", page, re.MULTILINE))
 
 
+def test_each_module_of_the_end_to_end_tests_has_their_mark() -> None:
+    """``make unit`` leaves them out, because importing them takes half as long as importing all other modules."""
+    modules = (ROOT.parent / "tests" / "e2e").glob("test_*.py")
+    unmarked = [path.name for path in modules if "pytestmark = pytest.mark.e2e" not in path.read_text(encoding="utf-8")]
+    assert unmarked == []
+
+
 def empty_names(tree: ast.Module) -> set[str]:
     """Return the variables and parameters of a module whose names say nothing; fields may be part of a contract."""
     names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
