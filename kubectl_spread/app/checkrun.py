@@ -19,6 +19,7 @@ from kubectl_spread.kube.api.fieldpath import FieldPath
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import Node
 from kubectl_spread.phrases import plural
+from kubectl_spread.render import figures
 from kubectl_spread.report import model, projections
 from kubectl_spread.rules import RULES, engine
 from kubectl_spread.rules.selection import SelectedRules
@@ -113,6 +114,8 @@ class CheckRun(msgspec.Struct):
             return f"nothing to check: {' and '.join(skipped)} skipped"
         if self.without_pods:
             return self.without_pods
+        if unanswered := list(figures.unanswered(self.skipped)):
+            return " ".join([*unanswered, "There are no pods and no pod templates in what was read."])
         namespace = self.scope.namespace
         return "No resources found" if namespace is None else f"No resources found in {namespace} namespace."
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeVar
 
 from msgspec import UnsetType
@@ -98,10 +98,9 @@ def pending(report: Report) -> str:
     return f"{plural(number, 'pod')} {'is' if number == 1 else 'are'} pending" if number else ""
 
 
-def unanswered(summary: Summary) -> Iterator[str]:
-    """Yield a sentence about what was not read, and one about what was not evaluated."""
-    numbers = summary.skipped
-    if unread := [plural(numbers[reason], noun) for reason, noun in _UNREAD.items() if reason in numbers]:
+def unanswered(numbers: Mapping[str, int]) -> Iterator[str]:
+    """Yield a sentence about what was not read, and one about what was not evaluated; ``numbers`` are by reason."""
+    if unread := [plural(numbers[reason], noun) for reason, noun in _UNREAD.items() if numbers.get(reason)]:
         yield f"Not read: {', '.join(unread)}."
     if number := numbers.get("unevaluated"):
         yield f"Not evaluated in full: {plural(number, 'pod template')}."

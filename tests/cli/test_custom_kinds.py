@@ -434,6 +434,29 @@ def test_what_is_not_evaluated_is_never_healthy(manifest: Json, fail_on: str) ->
     assert (status, contract.loaded(stdout)["summary"]["skipped"]) == (2, {"unevaluated": 1})
 
 
+@pytest.mark.parametrize("api_version", ["policy/v1", "v1", "networking.k8s.io/v1"])
+def test_an_unknown_kind_of_kubernetes_with_a_template_is_an_error(api_version: str) -> None:
+    spec = {"template": template(constraint(max_skew=0))}
+    status, stdout, notes = run(custom(api_version, "Foo", spec), arguments=("-o", "json", "--fail-on", "never"))
+    what = f'"Foo" is not a known kind of {api_version}, so its pod template (spec.template.spec) is not evaluated'
+    assert (status, notes) == (2, [f"error: f.json:1: Foo default/web: kind: {what}"])
+    assert contract.loaded(stdout)["summary"]["skipped"] == {"malformed": 1}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        custom("policy/v1", "Foo", {"minAvailable": 1}),
+        {**custom("apps/v1", "ControllerRevision", {}), "data": {"spec": {"template": template(constraint())}}},
+        {**custom("v1", "ConfigMap", {}), "data": {"pod.json": json.dumps(template(constraint()))}},
+    ],
+    ids=lambda other: other["kind"],
+)
+def test_other_kinds_of_kubernetes_without_a_template_in_use_are_counted(other: Json) -> None:
+    status, stdout, _ = run(other, arguments=("-o", "json"))
+    assert (status, contract.loaded(stdout)["summary"]["skipped"]) == (0, {"unknownKind": 1})
+
+
 def test_one_empty_constraint_does_not_hide_the_others() -> None:
     assert found(prometheus({}, constraint(max_skew=0))) == [
         ("SPR202", "Prometheus/main", "spec.topologySpreadConstraints[1]")

@@ -104,8 +104,9 @@ def connect(server: Server, **flags: Any) -> LiveCluster:
     return LiveCluster.connect(ConnectionFlags(server=server.url, **flags))
 
 
-def page(*names: str, token: str = "", remaining: int | None = None) -> Reply:
-    return listed(*({"metadata": {"name": name}} for name in names), token=token, remaining=remaining)
+def page(*names: str, token: str = "", remaining: int | None = None, namespace: str = "") -> Reply:
+    pods = ({"metadata": {"name": name, "namespace": namespace}, "spec": {}} for name in names)
+    return listed(*pods, token=token, remaining=remaining)
 
 
 def listed(

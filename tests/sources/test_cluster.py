@@ -32,7 +32,7 @@ def names(pages: Any) -> list[list[str]]:
 
 
 def test_pages() -> None:
-    with serve(page("a", "b", token="t1"), page("c", token="t2"), page()) as server:
+    with serve(page("a", "b", token="t1", namespace="team"), page("c", token="t2", namespace="team"), page()) as server:
         cluster = connect(server, chunk_size=2)
         names_by_page = names(cluster.pages(PODS, "team", field_selector="status.phase!=Failed"))
     assert names_by_page == [["a", "b"], ["c"], []]

@@ -15,7 +15,7 @@ from kubectl_spread.sources.files.manifests import read
 
 
 def pod(name: str) -> str:
-    return f'{{"apiVersion": "v1", "kind": "Pod", "metadata": {{"name": "{name}"}}}}'
+    return f'{{"apiVersion": "v1", "kind": "Pod", "metadata": {{"name": "{name}"}}, "spec": {{}}}}'
 
 
 def names(paths: list[Path], *, recursive: bool) -> list[str]:

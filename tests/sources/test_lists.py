@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kubectl_spread.errors import SourceError
-from kubectl_spread.sources.apiserver.resources import NODES, PODS, WORKLOADS, Resource
+from kubectl_spread.sources.apiserver.resources import NODES, PODS, SPARSE_PODS, WORKLOADS, Resource
 from kubectl_spread.sources.decode.protobuf.distinct import Distinct
 from kubectl_spread.sources.decode.protobuf.envelope import MAGIC
 from tests.builders import Json
@@ -81,8 +81,39 @@ def test_a_list_without_kind_is_refused() -> None:
 @pytest.mark.parametrize("resource", [NODES, *WORKLOADS], ids=lambda resource: resource.full_name)
 def test_each_resource_has_its_own_list(resource: Resource[Any]) -> None:
     version = f"{resource.group}/v1" if resource.group else "v1"
-    assert folded(listed({"metadata": {"name": "a"}}, kind=f"{resource.kind}List", version=version), resource=resource)
+    assert folded(
+        listed({"metadata": {"name": "a"}, "spec": {}}, kind=f"{resource.kind}List", version=version), resource=resource
+    )
     assert refused(listed(), resource=resource).startswith("PodList (v1) instead of ")
+
+
+@pytest.mark.parametrize("items", ["", '"items": null', '"items": []'])
+def test_a_list_has_items(items: str) -> None:
+    head = '"kind": "PodList", "apiVersion": "v1", "metadata": {"resourceVersion": "7"}'
+    reply = Reply(body=f"{{{head}{', ' if items else ''}{items}}}".encode())
+    if items:
+        assert folded(reply) == []
+    else:
+        assert refused(reply) == "items: is missing"
+
+
+@pytest.mark.parametrize("spec", [{}, {"spec": None}])
+@pytest.mark.parametrize("resource", [PODS, SPARSE_PODS, *WORKLOADS], ids=lambda resource: resource.full_name)
+def test_an_item_without_spec_is_refused(resource: Resource[Any], spec: Json) -> None:
+    version = f"{resource.group}/v1" if resource.group else "v1"
+    reply = listed({"metadata": {"name": "a"}, **spec}, kind=f"{resource.kind}List", version=version)
+    assert refused(reply, resource=resource) == "spec: is missing"
+
+
+@pytest.mark.parametrize("resource", [PODS, SPARSE_PODS])
+def test_an_item_of_another_namespace_is_refused(resource: Resource[Any]) -> None:
+    with serve(listed(pod("a"), pod("b", "other"))) as server, pytest.raises(SourceError) as error:
+        connect(server).fold(resource, list[str], lambda match, objects: match.extend(map(str, objects)), "shop")
+    assert "Pod other/b in a list of namespace shop (the list of pods is not complete)" in str(error.value)
+
+
+def test_items_of_all_namespaces_may_be_in_any() -> None:
+    assert folded(listed(pod("a"), pod("b", "other"))) == ["a", "b"]
 
 
 def test_names_for_completion_are_of_the_kind_that_was_asked_for() -> None:
@@ -96,7 +127,7 @@ def test_names_for_completion_are_of_the_kind_that_was_asked_for() -> None:
 
 
 def pod(name: str, namespace: str = "shop", **labels: str) -> Json:
-    return {"metadata": {"name": name, "namespace": namespace, "labels": labels}}
+    return {"metadata": {"name": name, "namespace": namespace, "labels": labels}, "spec": {}}
 
 
 def test_overlapping_pages_are_counted_once() -> None:

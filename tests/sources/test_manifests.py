@@ -52,7 +52,7 @@ def read_text(text: str | bytes, namespace: str = "default") -> tuple[list[Loade
 
 
 def pod(name: str) -> str:
-    return json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}})
+    return json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {}})
 
 
 def places(objects: list[Loaded]) -> list[str]:
@@ -120,19 +120,68 @@ def test_every_form_gives_the_same_object(text: str | bytes) -> None:
             id="nested List",
         ),
         pytest.param(
-            "# one\napiVersion: v1\nkind: List\nitems:\n- kind: Pod\n  apiVersion: v1\n  metadata: {name: a}\n"
-            "- kind: Pod\n  apiVersion: v1\n  metadata: {name: b}\n---\n" + pod("c"),
-            ["a STDIN:5", "b STDIN:8", "c STDIN:12"],
+            "# one\napiVersion: v1\nkind: List\nitems:\n"
+            "- kind: Pod\n  apiVersion: v1\n  metadata: {name: a}\n  spec: {}\n"
+            "- kind: Pod\n  apiVersion: v1\n  metadata: {name: b}\n  spec: {}\n---\n" + pod("c"),
+            ["a STDIN:5", "b STDIN:9", "c STDIN:14"],
             id="YAML List and a second document",
         ),
         pytest.param('{"kind": "List", "apiVersion": "v1", "items": null}', [], id="a List whose items are null"),
-        pytest.param('{"kind": "List", "apiVersion": "v1"}', [], id="a List without items"),
     ],
 )
 def test_each_object_has_its_file_and_line(text: str, pods: list[str]) -> None:
     objects, reading = read_text(text)
     assert places(objects) == [f"Pod {pod_place}" for pod_place in pods]
     assert not reading.errors
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"kind": "List", "apiVersion": "v1"}', "List: items: is missing"),
+        ('{"kind": "PodList", "apiVersion": "v1", "metadata": {"resourceVersion": "7"}}', "PodList: items: is missing"),
+        ('{"kind": "PodList", "apiVersion": "v1", "items": {"spec": {}}}', "PodList: items: expected array"),
+        ('{"kind": "List", "apiVersion": "v1", "items": 1}', "List: items: expected array"),
+        (
+            '{"kind": "DeploymentList", "apiVersion": "apps/v1", "metadata": {"name": "web"}, "spec": {}}',
+            "DeploymentList default/web: items: is missing",
+        ),
+        (
+            '{"kind": "PodList", "apiVersion": "v1", "items": [{"metadata": {"name": "web"}}]}',
+            "items[0].spec: is missing",
+        ),
+        (
+            '{"kind": "List", "apiVersion": "v1", "items": [{"kind": "Job", "apiVersion": "batch/v1", "spec": null}]}',
+            "Job: items[0].spec: is missing",
+        ),
+        (
+            '{"kind": "List", "apiVersion": "v1", "items": [{"kind": "PodTemplate", "apiVersion": "v1"}]}',
+            "PodTemplate: items[0].template: is missing",
+        ),
+    ],
+)
+@pytest.mark.parametrize("head", ["", "# YAML\n"])
+def test_a_list_without_its_items_or_their_specs_is_malformed(text: str, message: str, head: str) -> None:
+    objects, reading = read_text(head + text)
+    assert (objects, reading.skipped) == ([], {"malformed": 1})
+    assert str(reading.errors[0]) == f"STDIN:{2 if head else 1}: {message}"
+
+
+@pytest.mark.parametrize("text", ['{"kind": "APIResourceList", "apiVersion": "v1", "resources": []}'])
+def test_a_list_of_resources_has_no_items(text: str) -> None:
+    assert read_text(text)[1].skipped == {"unknownKind": 1}
+
+
+@pytest.mark.parametrize("head", ["", "# YAML\n"])
+@pytest.mark.parametrize(("number", "problem"), [(7, "it lacks 7 items"), (1, "it lacks 1 item"), (0, ""), (-1, "")])
+def test_a_list_that_counts_more_items_is_not_complete(head: str, number: int, problem: str) -> None:
+    metadata = f'"metadata": {{"remainingItemCount": {number}}}'
+    text = f'{head}{{"kind": "PodList", "apiVersion": "v1", "items": [{pod("a")}], {metadata}}}'
+    objects, reading = read_text(text)
+    assert len(objects) == 1
+    assert [problem in str(error) and "remainingItemCount" in str(error) for error in reading.errors] == (
+        [True] if problem else []
+    )
 
 
 @pytest.mark.parametrize("items", ["[]", "null"])

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Final, TypeAlias
+from typing import Annotated, ClassVar, Final, TypeAlias
 
 import msgspec
 
@@ -201,8 +201,13 @@ class ObjectMeta(Message, frozen=True):
 
 
 class Object(Message, frozen=True):
-    """The fields that all objects have."""
+    """The fields that all objects have.
 
+    Attributes:
+        required: The JSON name of the field without which an object says nothing about pods, or "".
+    """
+
+    required: ClassVar[str] = ""
     metadata: Annotated[ObjectMeta, 1] = ObjectMeta()
 
     @property
@@ -261,6 +266,7 @@ class PodStatus(Message, frozen=True):
 class Pod(Object, frozen=True):
     """A pod."""
 
+    required: ClassVar[str] = "spec"
     spec: Annotated[PodSpec, 2] = PodSpec()
     status: Annotated[PodStatus, 3] = PodStatus()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated, ClassVar, Final
 
 import msgspec
 
@@ -78,6 +78,8 @@ class _CronJobSpec(Message, frozen=True):
 
 class WorkloadObject(Object, frozen=True):
     """An object with a pod template."""
+
+    required: ClassVar[str] = "spec"
 
     @property
     def template(self) -> PodTemplateSpec:
@@ -217,6 +219,7 @@ class CronJob(WorkloadObject, frozen=True):
 class PodTemplate(WorkloadObject, frozen=True):
     """A PodTemplate object."""
 
+    required: ClassVar[str] = "template"
     pod_template: Annotated[PodTemplateSpec, 2] = msgspec.field(default=EMPTY, name="template")
 
     @property

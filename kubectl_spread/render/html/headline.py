@@ -49,7 +49,7 @@ def headline(report: Report) -> Headline:
     """Return the headline of a report."""
     facts = [*_facts(report), *filter(None, [figures.pending(report)])]
     severity = max((finding.severity for finding in report.findings), default=None)
-    unanswered = tuple(figures.unanswered(report.summary))
+    unanswered = tuple(figures.unanswered(report.summary.skipped))
     unchecked = figures.unchecked_lines(figures.unchecked(report))
     if unanswered and not (severity and severity > Severity.INFO):
         facts.insert(0, "Not everything was checked")

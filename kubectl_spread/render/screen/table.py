@@ -158,7 +158,7 @@ def totals(report: Report, *, notes: bool = True) -> str:
         sentences.append("Placement was not evaluated: no nodes")
     skipped = figures.skipped(summary)
     return " ".join(
-        [*figures.unanswered(summary), *(f"{each}." for each in sentences), *([skipped] if skipped else [])]
+        [*figures.unanswered(summary.skipped), *(f"{each}." for each in sentences), *([skipped] if skipped else [])]
     )
 
 

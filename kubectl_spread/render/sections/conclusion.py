@@ -171,7 +171,7 @@ def _unchecked(explanation: Explanation) -> list[str]:
 
 def _limits(explanation: Explanation) -> Iterator[str]:
     nodes, summary = explanation.cluster.nodes, explanation.summary
-    yield from figures.unanswered(summary)
+    yield from figures.unanswered(summary.skipped)
     if nodes == "none":
         yield "not checked: where pods are and where they can go, because no nodes were read."
     elif nodes == "inferred":

@@ -221,7 +221,7 @@ class LiveCluster:
 
         def prepare() -> Callable[[Response], Page[T]]:
             decoder = responses.list_decoder(resource.type)
-            return lambda response: responses.page(response, decoder, resource)
+            return lambda response: responses.page(response, decoder, resource, namespace)
 
         request = self._request(resource, namespace, field_selector)
         return paging.follow(request, prepare, envelope.continue_token)

@@ -17,7 +17,7 @@ from kubectl_spread.sources.addresses import without_query
 from kubectl_spread.sources.apiserver.resources import Resource
 from kubectl_spread.sources.apiserver.transport import Response
 from kubectl_spread.sources.decode import json_objects
-from kubectl_spread.sources.decode.json_objects import ListPage, MalformedFieldError
+from kubectl_spread.sources.decode.json_objects import ITEMS, ListPage, MalformedFieldError
 from kubectl_spread.sources.decode.page import Page
 from kubectl_spread.sources.decode.protobuf import envelope
 from kubectl_spread.sources.decode.protobuf.decoder import Decoder
@@ -84,28 +84,42 @@ def list_decoder(type_: type[T]) -> ListDecoder[T]:
     return decoder  # type: ignore[no-any-return]
 
 
-def page(response: Response, decoder: ListDecoder[T], resource: Resource[T]) -> Page[T]:
+def page(response: Response, decoder: ListDecoder[T], resource: Resource[T], namespace: str | None = None) -> Page[T]:
     """Return the page of a list in a response.
 
-    Every list of an API server has a type and a revision. A body without these may be the beginning of a list, and
-    would pass for an empty one.
+    Every list of an API server has a type and a revision, and in JSON items. A body without these may be the beginning
+    of a list, and would pass for an empty one.
+
+    Args:
+        response: The response.
+        decoder: Decodes it if it is protobuf.
+        resource: The resource that was listed.
+        namespace: The namespace that was listed; None for all.
 
     Raises:
-        SourceError: It holds no list, or a list of another type.
+        SourceError: It holds no list, or a list of another type. The page raises it for an object that is malformed, or
+            in another namespace.
     """
     try:
         if response.body.startswith(MAGIC):
             check_type(response, envelope.type_meta(response.body), resource.list_type)
             listed = decoder.page(response.body)
         else:
-            undecoded = json_objects.decode(bytes(response.body), ListPage)
+            undecoded = json_objects.list_page(bytes(response.body))
             check_type(response, undecoded, resource.list_type)
             listed = _decoded(undecoded, resource.type)
-    except (*MALFORMED, MalformedFieldError) as error:
+    except MalformedFieldError as error:
+        if error.path == ITEMS:
+            raise SourceError(f"Server returned an unexpected response: {error}") from error
+        raise _unexpected(response) from error
+    except MALFORMED as error:
         raise _unexpected(response) from error
     if not listed.resource_version:
         raise _unexpected(response)
-    return listed.decoded_by(partial(_guarded, response))
+    guarded = listed.decoded_by(partial(_guarded, response))
+    if namespace is None or not resource.namespaced:
+        return guarded
+    return guarded.decoded_by(partial(_within, namespace, resource.kind))
 
 
 def _decoded(listed: ListPage, type_: type[T]) -> Page[T]:
@@ -198,6 +212,20 @@ def _guarded(response: Response, decode: Callable[[Any], T]) -> Callable[[Any], 
             raise _unexpected(response) from error
 
     return guarded
+
+
+def _within(namespace: str, kind: str, decode: Callable[[Any], T]) -> Callable[[Any], T]:
+    """Return a decoder of objects that refuses those of other namespaces, which would be in nobody's scope."""
+
+    def within(record: object) -> T:
+        decoded: Any = decode(record)
+        metadata = decoded.like.metadata if isinstance(decoded, SparsePod) else decoded.metadata
+        if metadata.namespace != namespace:
+            msg = f"Server returned an unexpected response: {kind} {decoded.key} in a list of namespace {namespace}"
+            raise SourceError(msg)
+        return decoded  # type: ignore[no-any-return]
+
+    return within
 
 
 def _redirect(response: Response) -> str:

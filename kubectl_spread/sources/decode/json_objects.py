@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from functools import cache
 from threading import Lock
 from typing import Any, Final, TypeAlias, TypeVar
 
@@ -14,7 +15,7 @@ import msgspec
 
 from kubectl_spread.errors import SpreadError
 from kubectl_spread.kube.api.fieldpath import FieldPath, MapKey
-from kubectl_spread.kube.api.types import IntOrString, ListMeta, Message, Time, TypeMeta
+from kubectl_spread.kube.api.types import IntOrString, ListMeta, Message, Object, Time, TypeMeta
 from kubectl_spread.sources.decode.page import Page
 from kubectl_spread.sources.decode.protobuf.declaration import Cardinality, DeclaredField, fields
 
@@ -23,6 +24,8 @@ Path: TypeAlias = tuple[str | int, ...]
 """Keys and indices that lead from an object to one of its fields."""
 Json: TypeAlias = bytes | memoryview | msgspec.Raw
 
+ITEMS: Final = ("items",)
+"""The path of the objects of a list."""
 MOST_LEVELS: Final = 200
 """The most levels of lists and objects in a value that is followed by recursion."""
 _TYPES: Final[tuple[tuple[type, str], ...]] = (
@@ -33,6 +36,7 @@ _TYPES: Final[tuple[tuple[type, str], ...]] = (
     (list, "array"),
     (dict, "object"),
 )
+_NULL: Final = b"null"
 _ZEROS: Final[dict[type, object]] = {str: "", int: 0, bool: False}
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_]\w*")
 _DECODERS: Final[dict[type[Message], msgspec.json.Decoder[Any]]] = {}
@@ -107,9 +111,52 @@ def _decoder(type_: type[T]) -> msgspec.json.Decoder[T]:
     return decoder
 
 
+def decode_item(body: Json, type_: type[T]) -> T:
+    """Decode an item of a list as ``decode`` does; every item that an API server lists has its spec.
+
+    Raises:
+        MalformedFieldError: It is a pod or workload without one, or as ``decode`` does.
+        msgspec.DecodeError: The body is not JSON.
+        UnicodeDecodeError: A string is not UTF-8.
+    """
+    decoded = decode(body, type_)
+    if isinstance(decoded, Object) and decoded.required:
+        name, default = _required(type(decoded))
+        # Only an empty spec is equal to an absent one.
+        if getattr(decoded, name) == default and _fields(body).get(decoded.required, _NULL) == _NULL:
+            raise MalformedFieldError((decoded.required,), "is missing")
+    return decoded
+
+
+@cache
+def _required(type_: type[Object]) -> tuple[str, object]:
+    """Return the name of the required field in Python, and its default."""
+    return next(
+        (field.name, field.default) for field in msgspec.structs.fields(type_) if field.encode_name == type_.required
+    )
+
+
+def _fields(body: Json) -> dict[str, bytes]:
+    return {name: bytes(raw) for name, raw in msgspec.json.decode(body, type=dict[str, msgspec.Raw]).items()}
+
+
+def list_page(body: bytes) -> ListPage:
+    """Decode one page of a list; its items may be null, as Go writes an empty list.
+
+    Raises:
+        MalformedFieldError: It has no items, or a field has another type.
+        msgspec.DecodeError: The body is not JSON.
+        UnicodeDecodeError: A string is not UTF-8.
+    """
+    listed = decode(body, ListPage)
+    if not listed.items and ITEMS[0] not in _fields(body):
+        raise MalformedFieldError(ITEMS, "is missing")
+    return listed
+
+
 def page(listed: ListPage, type_: type[T]) -> Page[T]:
-    """Return a page whose objects are decoded when they are reached, with the errors of ``decode``."""
-    return Page(listed.metadata, listed.items, lambda record: decode(bytes(record), type_))
+    """Return a page whose objects are decoded when they are reached, with the errors of ``decode_item``."""
+    return Page(listed.metadata, listed.items, lambda record: decode_item(bytes(record), type_))
 
 
 def _untyped(body: Json) -> object:

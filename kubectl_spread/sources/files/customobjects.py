@@ -19,12 +19,14 @@ from kubectl_spread.sources.files.rawobjects import RawObject
 
 _SIGNS: Final = (b'"containers"', b'"topologySpreadConstraints"', b"\\u")
 """Text of which an object with a template has some; a key may be written with escapes."""
+_OLD_TEMPLATES: Final = frozenset({"ControllerRevision"})
+"""The kind of Kubernetes that holds templates of which no pods are made any more."""
 _LONGEST_INTEGER: Final = 19
 
 
 def may_be_read(member: RawObject) -> bool:
     """Tell whether an object of a kind that is not read may describe pods."""
-    if member.type is not None or member.fault is not None or not is_custom(member.api_version):
+    if member.type is not None or member.fault is not None or member.kind in _OLD_TEMPLATES:
         return False
     raw = bytes(member.record.raw)
     return any(sign in raw for sign in _SIGNS)
@@ -41,7 +43,7 @@ def decode(raw: bytes, api_version: str, kind: str, namespace: str) -> CustomObj
 
     Raises:
         MalformedFieldError: It is nested too deeply, or has an invalid value in its metadata, or in a template where
-            its kind is known.
+            its kind is known; or it has a template, and its kind is an unknown one of Kubernetes' own groups.
         msgspec.DecodeError: It is not JSON.
         UnicodeDecodeError: A string is not UTF-8.
     """
@@ -52,6 +54,11 @@ def decode(raw: bytes, api_version: str, kind: str, namespace: str) -> CustomObj
         raise MalformedFieldError((), "nested too deeply") from error
     if not held:
         return None
+    if not is_custom(api_version):
+        problem = (
+            f'"{kind}" is not a known kind of {api_version}, so its pod template ({held[0].path}) is not evaluated'
+        )
+        raise MalformedFieldError(("kind",), problem)
     metadata = json_objects.decode(raw, Object).metadata
     return CustomObject(group, msgspec.structs.replace(metadata, namespace=metadata.namespace or namespace), held)
 

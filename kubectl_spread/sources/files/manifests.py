@@ -251,7 +251,8 @@ def load(member: RawObject, source: str, namespace: str) -> Loaded:
         position = Position(source, record.line_of())
         with memory.RUN.claim(position) as claim:
             claim.grow(len(raw) * _DECODED)
-            decoded = json_objects.decode(raw, member.type)
+            decode = json_objects.decode_item if record.path else json_objects.decode
+            decoded = decode(raw, member.type)
             _confirm_size(raw)
             decoded = _with_namespace(decoded, namespace)
             loaded = Loaded(member.kind, decoded, position, 0)

@@ -9,6 +9,8 @@ import msgspec
 
 from kubectl_spread.errors import SourceError
 from kubectl_spread.kube.api.types import ListMeta
+from kubectl_spread.kube.custom.groups import is_custom
+from kubectl_spread.phrases import plural
 from kubectl_spread.sources import memory
 from kubectl_spread.sources.decode import json_objects
 from kubectl_spread.sources.decode.json_documents import JsonRecord
@@ -24,9 +26,10 @@ NOTED: Final = 1 << 10
 """Bytes of memory for an error, or for an item that waits for the kind of its list, without its text."""
 _LONGEST_PATH: Final = 32
 """How many steps may lead to a list; each list around it is two."""
-_INCOMPLETE: Final = (
-    "the list is not complete: a continue token says that pages follow; save all of it, as kubectl get -o json does"
-)
+_INCOMPLETE: Final = "the list is not complete: {}; save all of it, as kubectl get -o json does"
+
+_WITHOUT_ITEMS: Final = frozenset({"APIGroupList", "APIResourceList"})
+"""Lists of what an API server has, which hold no objects."""
 
 
 class RawObject(msgspec.Struct, frozen=True):
@@ -119,7 +122,7 @@ def _members(
         return
     try:
         api_version, kind = _identity(header, default)
-        items = _items(header, kind)
+        items = _items(header, api_version, kind)
         if items and len(record.path) > _LONGEST_PATH:
             raise MalformedFieldError((), "nested too deeply")
         kinds.confirm_object(api_version, kind, record.raw)
@@ -131,16 +134,24 @@ def _members(
         yield RawObject(record, kind, type_, api_version=api_version)
     for element in record.elements(items) if items else ():
         yield from members(element, item_header(api_version, kind), takes_pages=takes_pages)
-    if kind.endswith(LIST) and not takes_pages and _is_page(header):
-        yield RawObject(record, kind, fault=MalformedFieldError(("metadata", "continue"), _INCOMPLETE))
+    if kind.endswith(LIST) and not takes_pages and (fault := _missing_rest(header)):
+        yield RawObject(record, kind, fault=fault)
 
 
-def _is_page(header: Header) -> bool:
+def _missing_rest(header: Header) -> MalformedFieldError | None:
+    """Return the fault of a list that is one page of a longer list; None where nothing says so."""
     try:
         metadata = msgspec.json.decode(header.metadata, type=ListMeta | None)
     except FAULTS:
-        return False
-    return metadata is not None and bool(metadata.continue_)
+        return None
+    if metadata is not None and metadata.continue_:
+        return MalformedFieldError(
+            ("metadata", "continue"), _INCOMPLETE.format("a continue token says that pages follow")
+        )
+    if metadata is not None and metadata.remaining_item_count > 0:
+        rest = f"it lacks {plural(metadata.remaining_item_count, 'item')}"
+        return MalformedFieldError(("metadata", "remainingItemCount"), _INCOMPLETE.format(rest))
+    return None
 
 
 def _identity(header: Header, default: Header) -> tuple[str, str]:
@@ -157,21 +168,20 @@ def _identity(header: Header, default: Header) -> tuple[str, str]:
     return api_version, kind
 
 
-def _items(header: Header, kind: str) -> list[msgspec.Raw] | None:
+def _items(header: Header, api_version: str, kind: str) -> list[msgspec.Raw] | None:
     """Return the items of a list; None: it is not a list.
 
     Raises:
-        MalformedFieldError: It is a List whose items are not an array.
+        MalformedFieldError: It is a list of Kubernetes whose items are missing, or are not an array.
     """
     if not kind.endswith(LIST):
         return None
     is_array = bytes(memoryview(header.items)[:1]) == b"["
     if is_array:
         return msgspec.json.decode(header.items, type=list[msgspec.Raw])
-    is_null = bytes(header.items) == b"null"
-    if is_null or (kind == LIST and not header.items):
+    if bytes(header.items) == b"null":
         return []
-    if kind != LIST:
-        # A custom resource whose kind happens to end in List.
+    if kind in _WITHOUT_ITEMS or (kind != LIST and is_custom(api_version)):
+        # In a custom group it is a resource whose kind happens to end in List.
         return None
-    raise MalformedFieldError(("items",), "expected array")
+    raise MalformedFieldError((ITEMS,), "expected array" if bytes(header.items) else "is missing")

@@ -1,0 +1,86 @@
+"""Lists of a live server that are forbidden or not what was asked for: nothing of them is an empty list."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kubectl_spread.cli import formats
+from tests.builders import Json, pod_json
+from tests.cli import test_identity
+from tests.cli.test_identity import LISTS, Routed
+from tests.cli.test_requests import check
+from tests.sources.server import Reply, Request, status
+
+
+class WithoutDeployments(Routed):
+    """An API server that forbids listing Deployments."""
+
+    def next(self, request: Request) -> Reply:
+        reply = super().next(request)
+        return status(403, "Forbidden", "no") if request.path.endswith("/deployments") else reply
+
+
+@pytest.fixture
+def no_objects(monkeypatch: pytest.MonkeyPatch) -> None:
+    lists: dict[str, tuple[str, list[Json]]] = {plural: (kind, []) for plural, (kind, _) in LISTS.items()}
+    monkeypatch.setattr(test_identity, "LISTS", lists)
+
+
+@pytest.mark.parametrize("form", ["table", "wide", "markdown"])
+def test_the_last_line_says_first_what_was_not_read(form: str, tmp_path: Path) -> None:
+    outcome = check(WithoutDeployments, tmp_path, "-o", form)
+    (line,) = (line for line in outcome.stdout.splitlines() if "No errors or warnings" in line or "No findings" in line)
+    assert line.strip("*").startswith("Not read: 1 forbidden list. No ")
+
+
+@pytest.mark.usefixtures("no_objects")
+@pytest.mark.parametrize("form", sorted(formats.FOR_PEOPLE))
+def test_an_empty_scope_that_was_not_read_in_full_is_not_called_empty(form: str, tmp_path: Path) -> None:
+    outcome = check(WithoutDeployments, tmp_path, "-o", form)
+    assert "No resources found" not in outcome.stderr
+    assert outcome.stderr.splitlines()[-1] == (
+        "Not read: 1 forbidden list. There are no pods and no pod templates in what was read."
+    )
+
+
+@pytest.mark.usefixtures("no_objects")
+def test_an_empty_scope_is_called_empty(tmp_path: Path) -> None:
+    assert check(Routed, tmp_path).stderr == "No resources found in default namespace.\n"
+
+
+@pytest.mark.parametrize(
+    ("resource", "item", "problem"),
+    [
+        ("pods", {"metadata": {"name": "web", "namespace": "default"}}, "spec: is missing"),
+        ("deployments", {"metadata": {"name": "web", "namespace": "default"}}, "spec: is missing"),
+        ("pods", pod_json("web", namespace="other"), "Pod other/web in a list of namespace default"),
+    ],
+)
+def test_an_item_that_would_vanish_is_an_error(
+    resource: str, item: Json, problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(test_identity, "LISTS", {**LISTS, resource: (LISTS[resource][0], [item])})
+    outcome = check(Routed, tmp_path, "-o", "json")
+    assert (outcome.exit_code, outcome.stdout) == (2, "")
+    assert f"Server returned an unexpected response: {problem} (the list of {resource} " in outcome.stderr
+
+
+class WithoutItems(Routed):
+    """An API server whose list of pods has no items."""
+
+    def next(self, request: Request) -> Reply:
+        reply = super().next(request)
+        if not request.path.endswith("/pods"):
+            return reply
+        body = json.loads(reply.body)
+        del body["items"]
+        return Reply(body=json.dumps(body).encode())
+
+
+def test_a_list_without_items_is_not_an_empty_one(tmp_path: Path) -> None:
+    outcome = check(WithoutItems, tmp_path, "-o", "json")
+    assert (outcome.exit_code, outcome.stdout) == (2, "")
+    assert "Server returned an unexpected response: items: is missing (the list of pods" in outcome.stderr
