@@ -61,3 +61,24 @@ def test_other_formats_have_the_same_order(form: str) -> None:
     text = checked(*RUNNING, *WAITING, form=form)
     places = [text.index(f"No node takes the {number} pending pods") for number in (5, 4, 3, 2)]
     assert places == sorted(places)
+
+
+def test_the_pending_pods_of_two_revisions_are_one_finding() -> None:
+    """Each revision has a group of its own; both wait for the tainted zone."""
+    labels, spread_constraint = {"app": "web"}, constraint()
+    pods = [
+        pod_json(
+            f"web-{revision}-{number}",
+            node=node,
+            labels={**labels, "pod-template-hash": revision},
+            constraints=[spread_constraint],
+            owner=f"ReplicaSet/web-{revision}",
+            tolerations=[{"key": revision}],
+        )
+        for revision, nodes in (("old", ["a1", "b1", ""]), ("new", [""]))
+        for number, node in enumerate(nodes)
+    ]
+    owners = [deployment(f"web-{each}", kind="ReplicaSet", owner="Deployment/web") for each in ("old", "new")]
+    document = json.loads(checked(deployment(), *owners, *pods, form="json"))
+    findings = [finding for finding in document["findings"] if finding["code"] == "SPR303"]
+    assert [(finding["severity"], finding["pods"]) for finding in findings] == [("error", ["web-new-0", "web-old-2"])]

@@ -25,11 +25,18 @@ from kubectl_spread.rules.rule_input import InputPart, RuleInput
 
 
 def _blocked(rule_input: RuleInput) -> Iterator[Evidence]:
-    """Yield a group that no node accepts, at the path of the first constraint that refuses a node."""
+    """Yield the pods that no node accepts, at the path of the first constraint that refuses a node.
+
+    Pods that wait for the same reason are one finding, whatever their revision is.
+    """
+    groups_by_reason: dict[tuple[str, str], list[EvaluatedGroup]] = {}
     for group in _blocked_groups(rule_input, conflict=False):
-        cause = _cause(group, rule_input)
-        values = {"who": _who(group), "answer": _answer(group), "cause": cause.text}
-        yield Evidence(_affected(group), values, _severity(group), cause.fix, cause.covers)
+        reason = (_answer(group), _cause(group, rule_input).text)
+        groups_by_reason.setdefault(reason, []).append(group)
+    for (answer, text), groups in groups_by_reason.items():
+        cause = _cause(groups[0], rule_input)
+        values = {"who": _who(groups), "answer": answer, "cause": text}
+        yield Evidence(_affected(groups), values, _severity(groups), cause.fix, cause.covers)
 
 
 def _answer(group: EvaluatedGroup) -> str:
@@ -77,43 +84,46 @@ def _cause(group: EvaluatedGroup, rule_input: RuleInput) -> _Cause:
 
 
 def _conflicting(rule_input: RuleInput) -> Iterator[Evidence]:
-    """Yield a group whose constraints each allow nodes, but not the same ones."""
+    """Yield the pods whose constraints each allow nodes, but not the same ones."""
+    groups_by_keys: dict[str, list[EvaluatedGroup]] = {}
     for group in _blocked_groups(rule_input, conflict=True):
         constraints = [term for term in group.evaluation.pod_class.terms if term.spread and term.required]
         keys = listed([term.topology_key for term in constraints], len(constraints))
-        yield Evidence(_affected(group), {"who": _who(group), "keys": keys}, _severity(group))
+        groups_by_keys.setdefault(keys, []).append(group)
+    for keys, groups in groups_by_keys.items():
+        yield Evidence(_affected(groups), {"who": _who(groups), "keys": keys}, _severity(groups))
 
 
 def _blocked_groups(rule_input: RuleInput, *, conflict: bool) -> list[EvaluatedGroup]:
-    """Return at most one group that the constraint at the path blocks, preferably a group with pending pods."""
+    """Return the groups with pending pods that the constraint at the path blocks; without any at most one other."""
     blockage = _Blockage(rule_input.path, conflict)
     groups = [
         group
         for group in rule_input.groups
         if (_pending(group) or rule_input.followed(group.pods)) and _blockage_of(group, rule_input) == blockage
     ]
-    return sorted(groups, key=lambda group: not _pending(group))[:1]
+    return [group for group in groups if _pending(group)] or groups[:1]
 
 
 def _blockage_of(group: EvaluatedGroup, rule_input: RuleInput) -> _Blockage | None:
     return rule_input.answers.remember((_blockage, group), lambda: _blockage(group, rule_input.audit))
 
 
-def _pending(group: EvaluatedGroup) -> list[PodRecord]:
-    return [pod for pod in group.pods if not pod.node]
+def _pending(*groups: EvaluatedGroup) -> list[PodRecord]:
+    return [pod for group in groups for pod in group.pods if not pod.node]
 
 
-def _severity(group: EvaluatedGroup) -> Severity:
-    return Severity.ERROR if _pending(group) else Severity.WARNING
+def _severity(groups: Sequence[EvaluatedGroup]) -> Severity:
+    return Severity.ERROR if _pending(*groups) else Severity.WARNING
 
 
-def _affected(group: EvaluatedGroup) -> tuple[str, ...]:
-    return names(_pending(group) or group.pods)
+def _affected(groups: Sequence[EvaluatedGroup]) -> tuple[str, ...]:
+    return names(_pending(*groups) or groups[0].pods)
 
 
-def _who(group: EvaluatedGroup) -> str:
+def _who(groups: Sequence[EvaluatedGroup]) -> str:
     """Return the beginning of the message: which pods no node takes."""
-    pending = _pending(group)
+    pending = _pending(*groups)
     if not pending:
         return "No node would take one more such pod"
     return f"No node takes the {'pending pod' if len(pending) == 1 else f'{len(pending)} pending pods'}"
