@@ -82,3 +82,21 @@ def test_the_pending_pods_of_two_revisions_are_one_finding() -> None:
     document = json.loads(checked(deployment(), *owners, *pods, form="json"))
     findings = [finding for finding in document["findings"] if finding["code"] == "SPR303"]
     assert [(finding["severity"], finding["pods"]) for finding in findings] == [("error", ["web-new-0", "web-old-2"])]
+
+
+def test_explain_names_the_other_constraint_and_never_says_to_run_explain() -> None:
+    """Zone b is at the minimum and its node is free, but the only rack is short of minDomains."""
+    constraints = [constraint(), constraint(key="example.com/rack", minDomains=2)]
+    pods = [
+        pod_json(f"web-{number}", node=node, constraints=constraints, owner="ReplicaSet/web-1")
+        for number, node in enumerate(["a1", ""])
+    ]
+    racked = [node_json(name, labels={"example.com/rack": "r1"}) for name in ("a1", "b1")]
+    text = "\n".join(json.dumps(each) for each in (*racked, deployment("web-1", kind="ReplicaSet"), *pods))
+    outcome = CliRunner().invoke(cli, ["explain", "rs/web-1", "-f", "-"], input=text)
+    words = " ".join(outcome.stdout.split())
+    assert (
+        "The constraint on example.com/rack refuses the free nodes of zone b, where this constraint allows a pod."
+        in words
+    )
+    assert "kubectl spread explain" not in words

@@ -18,7 +18,7 @@ from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import listed, plural
 from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules.model import FILTERING, Evidence, Rule, names
-from kubectl_spread.rules.placement.closed import closed, lowest, opening
+from kubectl_spread.rules.placement.closed import Closed, closed, lowest, opening
 from kubectl_spread.rules.placement.domains import shortage
 from kubectl_spread.rules.remedy import Remedy, literal
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
@@ -77,10 +77,29 @@ def _cause(group: EvaluatedGroup, rule_input: RuleInput) -> _Cause:
         return _Cause(text, "add nodes in another domain, or lower minDomains in the pod template", ("SPR304",))
     refusals = [audit.obstacles.of(evaluation.pod_class, node) for node in lowest(spread)]
     refusing = [obstacle for obstacle in refusals if obstacle is not None]
-    if len(refusing) < len(refusals):
-        return _Cause("", "run kubectl spread explain to see the domains that each constraint allows")
     shut = closed(spread, refusing)
+    if len(refusing) < len(refusals):
+        return _refused_by_others(shut, group, audit)
     return _Cause(f" {shut.sentence}.", opening(shut, evaluation, rule_input, blocked=True), ("SPR307",))
+
+
+def _refused_by_others(lowest_domains: Closed, group: EvaluatedGroup, audit: Audit) -> _Cause:
+    """Return the other constraints that refuse every free node of the domains at the minimum."""
+    evaluation, spread = group.evaluation, lowest_domains.spread
+    free = [node for node in lowest(spread) if audit.obstacles.of(evaluation.pod_class, node) is None]
+    keys = dict.fromkeys(
+        other.constraint.topology_key
+        for other in evaluation.spreads
+        if other is not None and other is not spread and other.constraint.hard
+        for node in free
+        if not _lets_in(other, audit.nodes.by_name[node])
+    )
+    which = f"constraint on {listed(list(keys))}" if len(keys) == 1 else f"constraints on {listed(list(keys))}"
+    verb = "refuses" if len(keys) == 1 else "refuse"
+    return _Cause(
+        f" The {which} {verb} the free nodes of {lowest_domains.names}, where this constraint allows a pod.",
+        literal(f"raise maxSkew in the {which}, or make it ScheduleAnyway, or add nodes to {lowest_domains.names}"),
+    )
 
 
 def _conflicting(rule_input: RuleInput) -> Iterator[Evidence]:
