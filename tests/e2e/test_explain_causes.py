@@ -13,7 +13,7 @@ from tests.controlplane.cluster import ControlPlane
 from tests.e2e.manifests import deployment
 from tests.e2e.spread import Plugin, Report, Spread
 from tests.e2e.users import allow_listing
-from tests.e2e.workloads import label, pods, pods_per_zone, roll_out, scale_down_unevenly
+from tests.e2e.workloads import label, pods, pods_per_zone, roll_out, scale_down_unevenly, wait_for_rollout
 
 pytestmark = pytest.mark.e2e
 
@@ -110,6 +110,38 @@ def test_a_cordoned_zone_is_a_cause(control_plane: ControlPlane, namespace: str,
     ]
     assert waiting["event"]["pod"] == pending
     assert NOT_MATCHED in waiting["event"]["message"]
+
+
+def test_a_half_done_rollout_in_a_closed_zone_is_one_error_until_the_zone_is_open(
+    control_plane: ControlPlane, namespace: str, spread: Spread
+) -> None:
+    """The pending pods of both revisions are in one finding; when the nodes are uncordoned, none is left."""
+    manifest = web(namespace, replicas=3)
+    manifest["spec"]["strategy"] = {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
+    roll_out(control_plane, manifest)
+    (there,) = (pod for pod in pods(control_plane, namespace) if pod["spec"]["nodeName"].startswith("c"))
+    with cordoned(control_plane, "c1", "c2"):
+        control_plane.kubectl("delete", "pod", there["metadata"]["name"], "-n", namespace)
+        the_pending_pod(control_plane, namespace)
+        manifest["spec"]["template"]["spec"]["tolerations"] = [{"key": "new", "operator": "Exists"}]
+        control_plane.apply(manifest)
+
+        def waiting() -> list[str]:
+            return sorted(pod["metadata"]["name"] for pod in pods(control_plane, namespace) if not node_of(pod))
+
+        control_plane.wait_for(lambda: len(waiting()) > 1, what="a pod of each revision is pending")
+        (blocked,) = blocked_findings(spread.report("-n", namespace, status=1))
+        assert (blocked["severity"], blocked["pending"], blocked["pods"]) == ("error", 2, waiting())
+    wait_for_rollout(control_plane, "deploy/web", namespace)
+    assert blocked_findings(spread.report("-n", namespace)) == []
+
+
+def node_of(pod: Json) -> str:
+    return str(pod["spec"].get("nodeName", ""))
+
+
+def blocked_findings(report: Report) -> list[Json]:
+    return [finding for finding in report["findings"] if finding["code"] == "SPR303"]
 
 
 def test_a_changed_label_of_a_pending_pod_is_a_cause(
