@@ -4,10 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 SAMPLE := examples/cluster.json
 N := 2000
+WORKERS := 3
 CORE := tests/kube tests/audit tests/rules tests/render tests/merge
 AXE := tests/browser/node_modules/axe-core/axe.min.js
+# CI asks a part of what the suites have; ALL=1 asks everything (make nightly).
+ALL :=
+PART := $(if $(ALL),, and not nightly)
 
-.PHONY: demo test fast dist test-install lock lint types imports unit mutants workflows browser growth screenshot e2e conformance control-plane cluster docs mixin golden sample clean
+.PHONY: demo test fast dist test-install lock lint types imports unit mutants workflows browser growth screenshot e2e conformance tools nightly cluster docs mixin golden sample clean
 
 demo: $(VENV)/installed ## show check and explain on the sample cluster
 	$(BIN)/kubectl-spread check -f $(SAMPLE) --server-version 1.37 || test $$? -eq 1
@@ -22,7 +26,7 @@ dist: $(VENV)/installed ## wheel, sdist, and the archive for krew on this platfo
 	$(BIN)/python -m release
 
 test-install: $(VENV)/developed ## install what dist built with krew, pip, pipx and uv
-	$(BIN)/pytest -m install
+	$(BIN)/pytest -m "install$(PART)" tests/install
 
 lock: $(VENV)/developed ## pin the newest releases of what development, the archive and its build need
 	$(BIN)/python -m release.locking
@@ -48,23 +52,26 @@ workflows: $(VENV)/developed ## hold the workflows to zizmor and actionlint; wan
 	$(BIN)/pytest --quiet -m "workflows or not workflows" tests/ci/test_workflows.py
 
 browser: $(VENV)/developed $(AXE) ## the HTML page in Chromium
-	$(BIN)/pytest -m browser
+	$(BIN)/pytest -m browser tests/browser
 
 growth: $(VENV)/developed ## hold the growth of cost in each shape of input below its limit
-	$(BIN)/pytest --quiet -m growth
+	$(BIN)/pytest --quiet -m growth tests/growth
 
 screenshot: $(VENV)/developed ## write the pictures of docs/html.md and docs/monitor.md
 	$(BIN)/python -m tests.browser.screenshot
 	$(BIN)/python -m tests.e2e.picture
 
-e2e: $(VENV)/developed ## the suites against a real control plane
-	$(BIN)/pytest -m e2e
+e2e: $(VENV)/developed ## the suites against real control planes
+	$(BIN)/pytest --numprocesses $(WORKERS) -m "e2e$(PART)" tests/e2e tests/controlplane tests/mixin
 
 conformance: $(VENV)/developed ## N random cases a minor and kind against the real Kubernetes code
-	$(BIN)/python -m tests.conformance --cases $(N)
+	$(BIN)/python -m tests.conformance --cases $(N) $(if $(ALL),--minors all --gates all)
 
-control-plane: $(VENV)/developed ## build etcd and Kubernetes from their Go modules
-	$(BIN)/python -m tests.controlplane.binaries
+tools: $(VENV)/developed ## build what tests run, such as etcd and Kubernetes, from Go modules
+	$(BIN)/python -m tests.tools $(if $(ALL),--all)
+
+nightly: ## everything that there is to ask: the stages of CI with ALL=1, and the mutants
+	$(PYTHON) -m tests.stages nightly
 
 cluster: $(VENV)/developed ## leave a real control plane running, to try things
 	$(BIN)/python -m tests.controlplane.serve

@@ -8,7 +8,7 @@ import multiprocessing
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,7 +21,7 @@ from tests.conformance.compare import PARTS, Bench, Disagreement, Tally
 from tests.conformance.descheduler import run as descheduler
 from tests.conformance.descheduler.cases import KIND as DESCHEDULER
 from tests.conformance.descheduler.oracles import VERSION as DESCHEDULER_VERSION
-from tests.conformance.settings import GATES, Setting, settings
+from tests.conformance.settings import CI_GATES, CI_MINORS, GATES, Setting, settings
 from tests.conformance.shrink import shrink
 
 _CHUNK: Final = 250
@@ -103,19 +103,27 @@ def _parse(arguments: Sequence[str]) -> Run:
     parser = argparse.ArgumentParser(prog="python -m tests.conformance", description=__doc__)
     parser.add_argument("--cases", type=int, default=2000, help=_CASES)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--minors", default=",".join(f"1.{minor}" for minor in oracles.VERSIONS))
+    parser.add_argument("--minors", default=_named(CI_MINORS), help=f"of {_named(oracles.VERSIONS)}, or all")
     parser.add_argument("--kinds", default=",".join(_KINDS), help=f"of {', '.join(_KINDS)}")
-    parser.add_argument("--gates", default=",".join(GATES), help=f"of {', '.join(GATES)}")
+    parser.add_argument("--gates", default=",".join(CI_GATES), help=f"of {', '.join(GATES)}, or all")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args(arguments)
     return Run(
         cases=options.cases,
         seed=options.seed,
-        minors=tuple(int(minor.removeprefix("1.")) for minor in options.minors.split(",")),
+        minors=tuple(oracles.VERSIONS) if options.minors == "all" else _minors(options.minors),
         kinds=tuple(options.kinds.split(",")),
-        gates=tuple(options.gates.split(",")),
+        gates=GATES if options.gates == "all" else tuple(options.gates.split(",")),
         workers=options.workers,
     )
+
+
+def _named(minors: Iterable[int]) -> str:
+    return ",".join(f"1.{minor}" for minor in minors)
+
+
+def _minors(names: str) -> tuple[int, ...]:
+    return tuple(int(name.removeprefix("1.")) for name in names.split(","))
 
 
 def _chunks(run: Run, kind: str) -> Iterator[tuple[str, int, int]]:

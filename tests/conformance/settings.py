@@ -12,6 +12,9 @@ from tests.conformance.oracles import VERSIONS
 
 GATES: Final = ("default", "merge-off", "keys-off", "comparison")
 """The names of the sets of gates."""
+CI_MINORS: Final = (33, 37, 38)
+"""The minors that CI compares: the oldest, the newest release, and the next."""
+CI_GATES: Final = ("default",)
 
 
 @dataclass(frozen=True, slots=True)

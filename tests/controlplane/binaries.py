@@ -1,8 +1,4 @@
-"""Build the real Kubernetes binaries from their Go modules, cached by version.
-
-Run as ``python -m tests.controlplane.binaries [VERSION ...]`` to build by hand
-(``make control-plane``).
-"""
+"""Build the real Kubernetes binaries from their Go modules, cached by version; ``make tools`` builds them."""
 
 from __future__ import annotations
 
@@ -139,11 +135,3 @@ def _build(module: str, packages: dict[str, str], directory: Path, *, ldflags: s
             print(f"building {name} ({directory.name})", file=sys.stderr, flush=True)
             _go("build", *flags, "-o", name, package, cwd=work)
             (work / name).replace(directory / name)
-
-
-if __name__ == "__main__":
-    print(etcd())
-    print(kubernetes())
-    for older in sys.argv[1:] or OLDER_APISERVERS:
-        print(kubernetes(older, ("kube-apiserver",)))
-    print(kubectl())

@@ -9,7 +9,7 @@ from typing import Final
 from tests.controlplane import binaries
 
 _TOOLS: Final = Path(__file__).with_name("tools")
-_PACKAGES: Final = {
+PACKAGES: Final = {
     "actionlint": "github.com/rhysd/actionlint/cmd/actionlint",
     "krew": "sigs.k8s.io/krew/cmd/krew",
     "validate-krew-manifest": "sigs.k8s.io/krew/cmd/validate-krew-manifest",
@@ -27,7 +27,7 @@ def program(name: str) -> Path:
     with binaries._missing(directory, (name,)) as missing:
         if missing:
             built = directory / f".{name}"
-            binaries._go("build", "-trimpath", "-o", str(built), _PACKAGES[name], cwd=_TOOLS)
+            binaries._go("build", "-trimpath", "-o", str(built), PACKAGES[name], cwd=_TOOLS)
             # An interrupted build leaves no file of this name.
             built.replace(directory / name)
     return directory / name
