@@ -104,8 +104,8 @@ MUTANTS: Final = (
         "a removed label has the verdict merged",
         "verdicts",
         "audit/merge/verdicts.py",
-        "return Verdict.REMOVED_LABEL, Confidence.LIKELY, (evidence,)",
-        "return Verdict.MERGED, Confidence.LIKELY, (evidence,)",
+        "return Verdict.REMOVED_LABEL, Confidence.LIKELY, (_REMOVED_OR_AUTHORED,)",
+        "return Verdict.MERGED, Confidence.LIKELY, (_REMOVED_OR_AUTHORED,)",
         ("audit/test_verdicts.py",),
     ),
     Mutant(
