@@ -31,7 +31,7 @@ from tests.e2e.verdicts import (
 )
 from tests.e2e.workloads import idle_replica_set
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.nightly]
 
 V1_33, V1_34 = binaries.OLDER_APISERVERS
 SHOP = "shop"

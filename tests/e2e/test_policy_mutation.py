@@ -118,6 +118,7 @@ def test_the_same_manifest_again_changes_nothing(
     assert _revisions(control_plane, name, shop) == 1
 
 
+@pytest.mark.nightly
 def test_the_beta_api_of_134(tmp_path_factory: pytest.TempPathFactory, plugin: Plugin) -> None:
     """kube-apiserver of 1.34 serves it with a feature gate and a flag."""
     require_built(V1_34, ("kube-apiserver",))

@@ -13,7 +13,7 @@ from tests.controlplane.fixtures import require_built
 from tests.e2e import guarded
 from tests.e2e.spread import Plugin
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.nightly]
 
 V1_33, V1_34 = binaries.OLDER_APISERVERS
 API = "/apis/admissionregistration.k8s.io/v1"

@@ -27,7 +27,7 @@ from tests.e2e.verdicts import (
     pod_verdicts,
 )
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.nightly]
 
 _, V1_34 = binaries.OLDER_APISERVERS
 SHOP = "shop"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.controlplane import binaries
 from tests.controlplane.processes import LOOPBACK
-from tests.e2e.spread import Spread
+from tests.e2e.spread import Program
 from tests.install.programs import program
 from tests.loopback import QuietRequests, serving
 
@@ -41,9 +41,9 @@ class Krew:
         assert completed.returncode == 0, completed.stderr
         return completed.stderr
 
-    def spread(self, environment: Mapping[str, str] = os.environ) -> Spread:
+    def spread(self, environment: Mapping[str, str] = os.environ) -> Program:
         """Return ``kubectl spread`` as krew has installed it."""
-        return Spread(self.root / "bin", environment)
+        return Program(self.root / "bin", environment)
 
     @property
     def program(self) -> Path:

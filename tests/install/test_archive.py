@@ -57,6 +57,7 @@ def test_it_searches_no_directory_of_its_builder(krew: Krew) -> None:
         assert all("$ORIGIN" in line for line in searched), (library, searched)
 
 
+@pytest.mark.nightly
 def test_a_second_build_has_the_same_bytes(dist: Path, archive: Path, tmp_path: Path) -> None:
     """The second build runs in another directory and another process."""
     again = ["-m", "release", "--output", str(tmp_path / "dist"), "--work", str(tmp_path / "work")]

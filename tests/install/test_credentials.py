@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from tests.controlplane.cluster import ControlPlane
-from tests.e2e.spread import Spread, install
+from tests.e2e.spread import Program, install
 from tests.install.krew import Krew
 
 pytestmark = pytest.mark.install
@@ -55,7 +55,7 @@ def test_an_exec_plugin_gets_the_environment_of_the_user(
     if libraries:
         environment["LD_LIBRARY_PATH"] = libraries
     answers = []
-    for spread in (krew.spread(environment), Spread(install(tmp_path / "plugins"), environment)):
+    for spread in (krew.spread(environment), Program(install(tmp_path / "plugins"), environment)):
         answers.append((spread.report().row("Deployment/web")["verdicts"], _environment(tmp_path)))
         (tmp_path / "environment").unlink()
     assert answers[0] == answers[1]

@@ -23,7 +23,7 @@ from tests.deploy.objects import BASE, NAME, kustomized, overlay, pod_templates
 from tests.deploy.pods import pod_of, service_account, variables
 from tests.e2e.monitored import running
 
-pytestmark = pytest.mark.install
+pytestmark = [pytest.mark.install, pytest.mark.nightly]
 
 _LARGEST = 75 << 20
 _MOUNTED = ("proc", "tls", "var/run/secrets/kubernetes.io/serviceaccount")

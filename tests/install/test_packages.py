@@ -5,10 +5,12 @@ from __future__ import annotations
 import subprocess
 import tomllib
 import zipfile
+from collections.abc import Iterator
 from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
@@ -17,7 +19,7 @@ from kubectl_spread import __version__
 from release.environments import ROOT
 from tests.commands import BIN
 from tests.controlplane.cluster import ControlPlane
-from tests.e2e.spread import Spread
+from tests.e2e.spread import Program
 from tests.install import routes
 from tests.install.pythons import oldest_and_newest
 
@@ -26,12 +28,22 @@ pytestmark = pytest.mark.install
 _SAMPLE = ("check", "-f", str(ROOT / "examples" / "cluster.json"), "--server-version", "1.37")
 
 
-@pytest.mark.parametrize("python", oldest_and_newest(), ids=str)
-@pytest.mark.parametrize(
-    ("install", "package"),
-    [(routes.pip, "*.whl"), (routes.pip, "kubectl_spread-*.tar.gz"), (routes.pipx, "*.whl"), (routes.uv, "*.whl")],
-    ids=["pip", "pip, sdist", "pipx", "uv"],
-)
+def _routes() -> Iterator[ParameterSet]:
+    """Yield each way to install, with each Python; CI has pip with the newest."""
+    *older, newest = oldest_and_newest()
+    yield pytest.param(routes.pip, "*.whl", newest, id=f"pip-{newest}")
+    nightly = [
+        *((routes.pip, "*.whl", python) for python in older),
+        *((routes.pip, "kubectl_spread-*.tar.gz", python) for python in (*older, newest)),
+        *((route, "*.whl", python) for route in (routes.pipx, routes.uv) for python in (*older, newest)),
+    ]
+    for install, package, python in nightly:
+        yield pytest.param(
+            install, package, python, id=f"{install.__name__}-{package}-{python}", marks=pytest.mark.nightly
+        )
+
+
+@pytest.mark.parametrize(("install", "package", "python"), [*_routes()])
 def test_kubectl_finds_what_is_installed(
     *, install: routes.Route, package: str, python: Path, dist: Path, web: ControlPlane, tmp_path: Path
 ) -> None:
@@ -40,7 +52,7 @@ def test_kubectl_finds_what_is_installed(
     programs = install(python, built, tmp_path)
     declared = distribution("kubectl-spread").entry_points.select(group="console_scripts")
     assert {point.name for point in declared} <= {path.name for path in programs.iterdir()}
-    spread = Spread(programs, web.environment())
+    spread = Program(programs, web.environment())
     assert spread("--version").stdout.startswith(f"kubectl-spread {__version__} ")
     assert "18 pods in 5 workloads" in spread(*_SAMPLE).stdout
     assert spread.report().row("Deployment/web")["verdicts"] == {"merged": 3}
@@ -63,6 +75,7 @@ def test_the_index_would_take_them(dist: Path) -> None:
     assert completed.stdout.count("PASSED") == len(packages) == 2
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("resolution", "python"), [("lowest-direct", oldest_and_newest()[0]), ("highest", oldest_and_newest()[-1])], ids=str
 )
