@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tests.controlplane import binaries, components, nodes
+from tests.controlplane import binaries, components, emptying, nodes
 from tests.controlplane.certificates import WEEK
 from tests.controlplane.client import ApiClient, ApiError, Object
 from tests.controlplane.components import ApiServer, Etcd, Options, Security, T
@@ -231,6 +231,15 @@ class ControlPlane:
         nodes.add(self.api, added, taints)
         return [manifest["metadata"]["name"] for manifest in added]
 
+    def empty(self) -> None:
+        """Delete nodes, namespaces, workloads and everything else that tests have made, and wait until it is gone.
+
+        Raises:
+            TimeoutError: Something was left.
+        """
+        emptying.empty(self.api)
+        self._node_numbers.clear()
+
     def run_pods(self) -> int:
         """Report every pending pod that has a node as running and ready; return how many."""
         return nodes.run_pods(self.api)
@@ -273,7 +282,7 @@ class ControlPlane:
         self._run_apiserver(server, Options(version, feature_gates, extra_flags))
         return server
 
-    def wait_for(self, condition: Callable[[], T], timeout: float = 30, what: str = "condition") -> T:
+    def wait_for(self, condition: Callable[[], T], timeout: float = 30, what: str = "") -> T:
         """Return the first truthy answer of ``condition``.
 
         Raises:

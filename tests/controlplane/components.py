@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -43,8 +44,13 @@ DISABLED_CONTROLLERS = (
 )
 
 
-def wait_for(condition: Callable[[], T], timeout: float, what: str, running: Sequence[Process] = ()) -> T:
-    """Return the first truthy answer of ``condition``.
+def source(condition: Callable[[], object]) -> str:
+    """Return the lines that say what a condition is, for the message of a wait that ended without it."""
+    return inspect.getsource(condition).strip()
+
+
+def wait_for(condition: Callable[[], T], timeout: float, what: str = "", running: Sequence[Process] = ()) -> T:
+    """Return the first truthy answer of ``condition``; a message names it by ``what``, or else by its source.
 
     Raises:
         TimeoutError: There was none in ``timeout`` seconds.
@@ -55,7 +61,7 @@ def wait_for(condition: Callable[[], T], timeout: float, what: str, running: Seq
         for process in running:
             process.check()
         if time.monotonic() > deadline:
-            raise TimeoutError(f"{what}: not within {timeout:g} seconds (last: {answer!r})")
+            raise TimeoutError(f"{what or source(condition)}: not within {timeout:g} seconds (last: {answer!r})")
         time.sleep(0.05)
     return answer
 

@@ -16,7 +16,7 @@ def require_built(version: str = binaries.KUBERNETES_VERSION, names: tuple[str, 
     missing = binaries.not_built(version, names)
     if missing:
         programs = ", ".join(f"{path.name} ({path.parent.name})" for path in missing)
-        reason = f"not built: {programs}; `make control-plane` builds the default version, with Go"
+        reason = f"not built: {programs}; `make tools` builds them, with Go"
         if os.environ.get("CI"):
             pytest.fail(reason)
         pytest.skip(reason)
@@ -38,6 +38,15 @@ def control_plane(built_control_plane: None, tmp_path_factory: pytest.TempPathFa
     with ControlPlane.start(directory, kubelet=True, tokens={"token-user": ["token-users"]}) as cluster:
         cluster.add_nodes()
         yield cluster
+
+
+@pytest.fixture(scope="module")
+def own_control_plane(control_plane: ControlPlane) -> Iterator[ControlPlane]:
+    """Return the control plane of all tests without nodes, for the tests of one module; then make it as it was."""
+    control_plane.empty()
+    yield control_plane
+    control_plane.empty()
+    control_plane.add_nodes()
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from typing import Any
 from tests.builders import Json
 from tests.controlplane import binaries
 from tests.e2e.recorder import Recorder, Request
-from tests.e2e.spread import Answer, Plugin, Spread
+from tests.e2e.spread import Answer, Plugin, Program
 
 _AMBIENT = ("KUBECONFIG", "KUBERNETES_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "REQUEST_METHOD")
 ASK = ("get", "--raw", "/version")
@@ -57,7 +57,7 @@ class Both:
             "PATH": self.path,
             "KUBECONFIG": str(directory / "config"),
         }
-        self.spread = Spread(plugin.directory, self._environment)
+        self.spread = Program(plugin.directory, self._environment)
 
     def write(self, content: Json | str, name: str = "config") -> Path:
         """Write a kubeconfig."""

@@ -4,22 +4,52 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
+from kubectl_spread import __version__
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.fixtures import require_built
-from tests.e2e import faulty, guarded, varied
+from tests.e2e import audit, faulty, guarded, varied
 from tests.e2e.both import Both
 from tests.e2e.faulty import Faulty
 from tests.e2e.recorder import Recorder, record
 from tests.e2e.spread import Plugin, Spread
 from tests.faults.proxy import Proxy
+from tests.generated import ROOT
+
+_SHARED: Final = ("varied_cluster", "guarded_cluster", "faulty_cluster", "behind", "without_controllers")
+"""Fixtures of control planes that several modules use; ``behind`` is one of ``faulty_cluster``."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the module that checks all requests after every module that sends some."""
-    items.sort(key=lambda item: item.path.name == "test_read_only.py")
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
+    """Give each worker whole modules, and all that use one of the shared control planes to one worker.
+
+    The markers of ``--dist loadgroup`` would say the same, but have no effect with pytest 9.2 and pytest-xdist 3.8.
+    """
+    scheduler = LoadScopeScheduling(config, log)
+    scheduler._split_scope = _group
+    return scheduler
+
+
+def _group(test: str) -> str:
+    """Return the first shared fixture that the module of a test uses, or else the module."""
+    path = test.partition("::")[0]
+    text = (ROOT / path).read_text(encoding="utf-8")
+    used = [name for name in _SHARED if f"{name}: " in text]
+    return used[0].replace("behind", "faulty_cluster") if used else path
+
+
+@pytest.fixture(scope="session", autouse=True)
+def read_only(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Check at the end that docs/rbac/cluster.yaml allows every request of the plugin, and who says to have sent it."""
+    yield
+    session = list(audit.requests(tmp_path_factory.getbasetemp()))
+    assert audit.not_allowed(session) == set()
+    assert {event["userAgent"] for event in session} <= {f"kubectl-spread/{__version__}"}
 
 
 @pytest.fixture(scope="session")
@@ -57,6 +87,14 @@ def guarded_cluster(tmp_path_factory: pytest.TempPathFactory, plugin: Plugin) ->
     require_built()
     with guarded.start(tmp_path_factory.mktemp("guarded")) as cluster:
         guarded.install(cluster, guarded.printed(plugin.on(cluster), *guarded.ALL_RULES))
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def without_controllers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """Return a control plane with a scheduler, whose pods nothing else changes."""
+    require_built()
+    with ControlPlane.start(tmp_path_factory.mktemp("without-controllers"), controllers=False) as cluster:
         yield cluster
 
 

@@ -96,7 +96,7 @@ class Prometheus:
 
     def wait_until(self, condition: Callable[[], T], patience: float = _PATIENCE) -> T:
         """Return the first truthy answer of a condition."""
-        return components.wait_for(condition, patience, "Prometheus", [self._process])
+        return components.wait_for(condition, patience, running=[self._process])
 
     def _get(self, path: str, **fields: str) -> Any:
         answer = urllib3.request("GET", f"http://{self._address}/api/v1/{path}", fields=fields)

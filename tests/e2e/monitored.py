@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import urllib3
 
 from tests.commands import INTERRUPTIBLE
+from tests.controlplane.components import source
 from tests.controlplane.processes import LOOPBACK, free_port
 
 PATIENCE = 60.0
@@ -73,7 +74,9 @@ class RunningMonitor:
         deadline = time.monotonic() + patience
         while not condition():
             if self.process.poll() is not None or time.monotonic() > deadline:
-                raise TimeoutError(f"exit status {self.process.poll()}\n{self.printed}\n{self.metrics()}")
+                raise TimeoutError(
+                    f"{source(condition)}\nexit status {self.process.poll()}\n{self.printed}\n{self.metrics()}"
+                )
             time.sleep(0.1)
 
     def ready(self) -> bool:

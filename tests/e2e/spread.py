@@ -1,4 +1,4 @@
-"""``kubectl spread`` as users run it: the real kubectl finds the plugin on PATH."""
+"""``kubectl spread`` on a cluster: in the process of the tests, or as users run it, with the real kubectl."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from click.testing import CliRunner
+
+from kubectl_spread.cli import cli
 from tests import contract
 from tests.commands import SPREAD
 from tests.controlplane import binaries
@@ -48,11 +51,30 @@ class Answer:
 
 
 class Spread:
-    """``kubectl spread``, run by one user of one cluster."""
+    """The commands, run by one user of one cluster in the process of the tests; a start of Python would take longer."""
 
     def __init__(self, plugins: Path, environment: Mapping[str, str]) -> None:
         """Find the plugin in ``plugins``; the environment says which cluster and user."""
         self.environment = {**environment, "PATH": f"{plugins}{os.pathsep}{environment['PATH']}"}
+
+    def __call__(self, *arguments: str, input: str | None = None) -> Answer:  # noqa: A002 - as subprocess.run calls it
+        """Run a command with these arguments."""
+        removed = dict.fromkeys(os.environ.keys() - self.environment.keys())
+        runner = CliRunner(env={**self.environment, **removed})
+        result = runner.invoke(cli, arguments, input=input, prog_name="kubectl spread")
+        if result.exception and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        return Answer(result.exit_code, result.stdout, result.stderr)
+
+    def report(self, *arguments: str, status: int = 0) -> Report:
+        """Return the report of ``kubectl spread check``, which ends with this exit status."""
+        answer = self("check", *arguments, "-o", "json")
+        assert answer.status == status, answer.stderr
+        return answer.report
+
+
+class Program(Spread):
+    """``kubectl spread`` as a process."""
 
     def __call__(self, *arguments: str, input: str | None = None) -> Answer:  # noqa: A002 - as subprocess.run calls it
         """Run ``kubectl spread`` with these arguments."""
@@ -67,12 +89,6 @@ class Spread:
         )
         return Answer(completed.returncode, completed.stdout, completed.stderr)
 
-    def report(self, *arguments: str, status: int = 0) -> Report:
-        """Return the report of ``kubectl spread check``, which ends with this exit status."""
-        answer = self("check", *arguments, "-o", "json")
-        assert answer.status == status, answer.stderr
-        return answer.report
-
 
 class Plugin:
     """The installed plugin, for any cluster and user."""
@@ -82,8 +98,12 @@ class Plugin:
         self.directory = install(directory)
 
     def on(self, cluster: ControlPlane, kubeconfig: Path | None = None) -> Spread:
-        """Return ``kubectl spread`` on a cluster, as the user with all rights unless given a kubeconfig."""
+        """Return the commands on a cluster, as the user with all rights unless given a kubeconfig."""
         return Spread(self.directory, cluster.environment(kubeconfig))
+
+    def program(self, cluster: ControlPlane) -> Program:
+        """Return ``kubectl spread`` on a cluster, as the user with all rights."""
+        return Program(self.directory, cluster.environment())
 
 
 class Report:

@@ -17,7 +17,6 @@ import pytest
 from tests.builders import Json
 from tests.commands import SPREAD
 from tests.controlplane.cluster import ControlPlane
-from tests.controlplane.fixtures import require_built
 from tests.e2e import alarming, consumers
 from tests.e2e.consumers import Page, Prometheus
 from tests.e2e.faulty import Faulty
@@ -78,21 +77,19 @@ def _firing(prometheus: Prometheus) -> set[Alert]:
 
 
 @pytest.fixture(scope="module")
-def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
+def watched(own_control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
     """Return a healthy cluster under observation."""
-    require_built()
-    directory = tmp_path_factory.mktemp("alerts")
+    cluster, directory = own_control_plane, tmp_path_factory.mktemp("alerts")
     pages: dict[str, Page] = {_FILE: ("text/plain", "")}
-    with ControlPlane.start(tmp_path_factory.mktemp("alarming"), kubelet=True) as cluster:
-        cluster.add_nodes()
-        alarming.make_healthy(cluster)
-        environment = Plugin(directory / "plugins").on(cluster).environment
-        with (
-            monitoring(environment, "-A", "--interval=200ms", f"--max-age={_MAX_AGE}s") as monitor,
-            consumers.serving_pages(pages) as file,
-            consumers.prometheus(directory, _jobs(monitor, file), interval="1s", rules=_rules(directory)) as running,
-        ):
-            yield Watched(cluster, monitor, running, pages)
+    cluster.add_nodes()
+    alarming.make_healthy(cluster)
+    environment = Plugin(directory / "plugins").on(cluster).environment
+    with (
+        monitoring(environment, "-A", "--interval=200ms", f"--max-age={_MAX_AGE}s") as monitor,
+        consumers.serving_pages(pages) as file,
+        consumers.prometheus(directory, _jobs(monitor, file), interval="1s", rules=_rules(directory)) as running,
+    ):
+        yield Watched(cluster, monitor, running, pages)
 
 
 def _rules(directory: Path) -> Path:
@@ -170,10 +167,14 @@ def test_an_annotation_ends_an_alert(faulty: Watched) -> None:
 
 def test_a_monitor_without_its_api_server_fires_alerts_and_ends_the_others(faulty: Watched) -> None:
     """Alerts about workloads must not last when nobody knows whether they are still true."""
-    faulty.cluster._server.stop()
     away = {("KubeSpreadReportMissing", "east"), ("KubeSpreadStateOld", "east")}
     of_the_file = {alert for alert in FAULTS if "west" in alert}
-    faulty.prometheus.wait_until(lambda: faulty.firing() == away | of_the_file, patience=_MAX_AGE + 30)
+    faulty.cluster._server.stop()
+    try:
+        faulty.prometheus.wait_until(lambda: faulty.firing() == away | of_the_file, patience=_MAX_AGE + 30)
+    finally:
+        # Later modules use the same cluster.
+        faulty.cluster.restart_apiserver()
 
 
 def test_lists_that_fail_are_named(behind: Faulty, tmp_path: Path) -> None:

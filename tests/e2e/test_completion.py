@@ -89,7 +89,7 @@ class Shell:
     def press(self, text: str, expected: Sequence[str]) -> str:
         """Type a text, press TAB repeatedly, and return the output once it has all expected words."""
         self._child.send(f"{text}\t")
-        screen, end = "", time.monotonic() + 20
+        screen, end = "", time.monotonic() + 60
         again = time.monotonic() + 3
         while time.monotonic() < end and not all(words in screen for words in expected):
             with suppress(pexpect.TIMEOUT):

@@ -15,7 +15,6 @@ from tests.builders import Json, constraint, selector
 from tests.commands import SPREAD
 from tests.controlplane import binaries
 from tests.controlplane.cluster import ControlPlane
-from tests.controlplane.fixtures import require_built
 from tests.deploy.objects import BASE, CHART, DEPLOY, NAME, VALUES, Objects, chart, helm, kustomized, overlay
 from tests.deploy.pods import pod_of, service_account, variables
 from tests.e2e import audit, peers
@@ -58,18 +57,17 @@ SERVICE_MONITORS: Json = {
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """Return a control plane of its own, with a template whose evaluation depends on feature gates."""
-    require_built()
-    with ControlPlane.start(tmp_path_factory.mktemp("deployed"), kubelet=True) as cluster:
-        cluster.add_nodes()
-        for namespace in ("shop", "web", "monitoring", "observability"):
-            cluster.kubectl("create", "namespace", namespace)
-        cluster.apply(SERVICE_MONITORS)
-        cluster.kubectl("wait", "--for=condition=Established", "crd/servicemonitors.monitoring.coreos.com")
-        twice = constraint(match=["rev"], selects=selector({"rev": "r1"}))
-        cluster.apply(deployment("web", [twice], labels={"app": "web", "rev": "r1"}, namespace="shop"))
-        yield cluster
+def cluster(own_control_plane: ControlPlane) -> ControlPlane:
+    """Return a cluster with a template whose evaluation depends on feature gates."""
+    cluster = own_control_plane
+    cluster.add_nodes()
+    for namespace in ("shop", "web", "monitoring", "observability"):
+        cluster.kubectl("create", "namespace", namespace)
+    cluster.apply(SERVICE_MONITORS)
+    cluster.kubectl("wait", "--for=condition=Established", "crd/servicemonitors.monitoring.coreos.com")
+    twice = constraint(match=["rev"], selects=selector({"rev": "r1"}))
+    cluster.apply(deployment("web", [twice], labels={"app": "web", "rev": "r1"}, namespace="shop"))
+    return cluster
 
 
 def apply(cluster: ControlPlane, objects: Objects, *flags: str) -> None:

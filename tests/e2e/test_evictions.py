@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from tests.controlplane.cluster import ControlPlane
-from tests.controlplane.fixtures import require_built
 from tests.e2e.spread import Plugin
 from tests.e2e.uneven import Outcome, Play
 from tests.e2e.uneven_cases import Way, random_case
@@ -18,16 +15,14 @@ SEEDS = range(20)
 
 
 @pytest.fixture(scope="module")
-def outcomes(tmp_path_factory: pytest.TempPathFactory, plugin: Plugin) -> Iterator[list[Outcome]]:
+def outcomes(own_control_plane: ControlPlane, plugin: Plugin) -> list[Outcome]:
     """Return the outcome of each case."""
-    require_built()
-    with ControlPlane.start(tmp_path_factory.mktemp("evictions"), kubelet=True) as cluster:
-        spread = plugin.on(cluster)
-        played = []
-        for seed in SEEDS:
-            with cluster.namespace() as namespace:
-                played.append(Play(cluster, spread, random_case(seed), namespace).outcome())
-        yield played
+    spread = plugin.on(own_control_plane)
+    played = []
+    for seed in SEEDS:
+        with own_control_plane.namespace() as namespace:
+            played.append(Play(own_control_plane, spread, random_case(seed), namespace).outcome())
+    return played
 
 
 def test_every_case_is_uneven_at_first(outcomes: list[Outcome]) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import pytest
 
 from tests.builders import HOSTNAME, ZONE, Json
 from tests.controlplane.cluster import ControlPlane
-from tests.controlplane.fixtures import require_built
 from tests.e2e import region
 from tests.e2e.healthy_directory import DESERVED, DIRECTORY, Place, by_chance, place, serious
 from tests.e2e.spread import Plugin, Report, Spread
@@ -18,16 +17,15 @@ pytestmark = pytest.mark.e2e
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+def cluster(own_control_plane: ControlPlane) -> ControlPlane:
     """Return a control plane with every workload of the directory placed and running."""
-    require_built()
-    with ControlPlane.start(tmp_path_factory.mktemp("healthy"), kubelet=True) as started:
-        region.build(started)
-        started.kubectl("apply", "-f", str(DIRECTORY / "namespaces.yaml"))
-        started.kubectl("apply", "-f", str(DIRECTORY))
-        started.kubectl("create", "job", "nightly-report-1", "--from=cronjob/nightly-report", "-n", "batch")
-        started.wait_for(lambda: _complete(started), timeout=180, what="every pod that is asked for runs")
-        yield started
+    cluster = own_control_plane
+    region.build(cluster)
+    cluster.kubectl("apply", "-f", str(DIRECTORY / "namespaces.yaml"))
+    cluster.kubectl("apply", "-f", str(DIRECTORY))
+    cluster.kubectl("create", "job", "nightly-report-1", "--from=cronjob/nightly-report", "-n", "batch")
+    cluster.wait_for(lambda: _complete(cluster), timeout=180, what="every pod that is asked for runs")
+    return cluster
 
 
 @pytest.fixture(scope="module")

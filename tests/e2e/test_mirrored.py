@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
 
@@ -24,7 +23,6 @@ from kubectl_spread.sources.apiserver.watch import WatchedCluster
 from kubectl_spread.sources.auth.connection import ConnectionFlags
 from tests.builders import Json, constraint, selector
 from tests.controlplane.cluster import ControlPlane
-from tests.controlplane.fixtures import require_built
 from tests.e2e.manifests import deployment
 from tests.e2e.workloads import label, pod_names, wait_for_rollout
 
@@ -35,11 +33,9 @@ OPTIONS = CheckOptions(all_namespaces=True, server_version="1.37")
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    require_built()
-    with ControlPlane.start(tmp_path_factory.mktemp("mirrored"), kubelet=True) as cluster:
-        cluster.add_nodes(("a", "b", "c"), per_zone=2)
-        yield cluster
+def cluster(own_control_plane: ControlPlane) -> ControlPlane:
+    own_control_plane.add_nodes(("a", "b", "c"), per_zone=2)
+    return own_control_plane
 
 
 class Monitored:

@@ -14,7 +14,6 @@ from prometheus_client.parser import text_string_to_metric_families as parse
 from kubectl_spread.kube.features import PRE_RELEASES
 from tests.builders import Json, constraint, selector
 from tests.controlplane.cluster import ControlPlane
-from tests.controlplane.fixtures import require_built
 from tests.e2e.manifests import deployment
 from tests.e2e.monitored import MONITOR, PATIENCE, RunningMonitor, monitoring
 from tests.e2e.spread import Plugin, Spread
@@ -29,13 +28,11 @@ NAMESPACED = ["pods", "persistentvolumeclaims", "replicationcontrollers"]
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    require_built()
-    with ControlPlane.start(tmp_path_factory.mktemp("monitor"), kubelet=True) as cluster:
-        cluster.add_nodes(("a", "b", "c"), per_zone=2)
-        cluster.apply(web(4))
-        wait_for_rollout(cluster, "deployment/web", "default")
-        yield cluster
+def cluster(own_control_plane: ControlPlane) -> ControlPlane:
+    own_control_plane.add_nodes(("a", "b", "c"), per_zone=2)
+    own_control_plane.apply(web(4))
+    wait_for_rollout(own_control_plane, "deployment/web", "default")
+    return own_control_plane
 
 
 @pytest.fixture(scope="module")

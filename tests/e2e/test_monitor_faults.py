@@ -44,13 +44,14 @@ from tests.kubeconfigs import config
 
 pytestmark = pytest.mark.e2e
 
-COMPARISONS: Final = int(os.environ.get("KUBECTL_SPREAD_MONITOR_COMPARISONS", "300"))
+_DEFAULT: Final = "300" if os.environ.get("ALL") else "60"
+COMPARISONS: Final = int(os.environ.get("KUBECTL_SPREAD_MONITOR_COMPARISONS", _DEFAULT))
 """The states to compare, a third of them with each of the options."""
 SEED: Final = int(os.environ.get("KUBECTL_SPREAD_MONITOR_FIRST_SEED", "1"))
 OPTIONS: Final = CheckOptions(all_namespaces=True)
 FURTHER: Final = CheckOptions(all_namespaces=True, defaults=True, recreate=True, to_version="1.38")
 FIELDS: Final = CheckOptions(all_namespaces=True, field_selector="spec.nodeName!=")
-RESTART_EVERY: Final = max(40, COMPARISONS // 60)
+RESTART_EVERY: Final = max(min(40, COMPARISONS // 3), COMPARISONS // 60)
 """Comparisons between two restarts of the API server."""
 SILENCE: Final = 3.0
 """Seconds without a byte after which the monitor gives up a connection."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,6 @@ import urllib3
 
 from tests.builders import Json, constraint, selector
 from tests.controlplane.cluster import ControlPlane
-from tests.controlplane.fixtures import require_built
 from tests.e2e.manifests import deployment
 from tests.e2e.monitored import monitoring
 from tests.e2e.users import allow_account
@@ -32,13 +30,11 @@ IN_A_POD = ("unshare", "--map-root-user", "--mount", "sh", "-c", MOUNT, "sh")
 SHOWN = 'kube_spread_workload_pods{{namespace="default",workload="web",workload_type="deployment"}} {}\n'
 
 
-@pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[ControlPlane]:
-    require_built()
-    with ControlPlane.start(tmp_path / "cluster", kubelet=True) as cluster:
-        cluster.add_nodes(("a", "b", "c"), per_zone=1)
-        scale(cluster, 3)
-        yield cluster
+@pytest.fixture(scope="module")
+def cluster(own_control_plane: ControlPlane) -> ControlPlane:
+    own_control_plane.add_nodes(("a", "b", "c"), per_zone=1)
+    scale(own_control_plane, 3)
+    return own_control_plane
 
 
 def scale(cluster: ControlPlane, replicas: int) -> None:

@@ -12,7 +12,6 @@ import pytest
 
 from tests.builders import Json, constraint
 from tests.controlplane.cluster import ControlPlane
-from tests.controlplane.fixtures import require_built
 from tests.e2e.manifests import deployment
 from tests.e2e.shell import paste
 from tests.e2e.spread import Plugin, Spread
@@ -31,12 +30,10 @@ _RELEASED: Final = {"spec": {"minReadySeconds": 0}}
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+def cluster(own_control_plane: ControlPlane) -> ControlPlane:
     """Return a cluster of three zones with one node each."""
-    require_built()
-    with ControlPlane.start(tmp_path_factory.mktemp("old-revisions"), kubelet=True) as started:
-        assert started.add_nodes(per_zone=1) == _NODES
-        yield started
+    assert own_control_plane.add_nodes(per_zone=1) == _NODES
+    return own_control_plane
 
 
 class Rollout:

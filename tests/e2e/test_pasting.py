@@ -12,7 +12,6 @@ import pytest
 
 from tests.builders import Json, constraint
 from tests.controlplane.cluster import ControlPlane
-from tests.controlplane.fixtures import require_built
 from tests.e2e.manifests import pod
 from tests.e2e.shell import paste
 from tests.e2e.spread import Plugin, Spread
@@ -50,12 +49,13 @@ class Clusters(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def second(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+def second(without_controllers: ControlPlane) -> Iterator[ControlPlane]:
     """Return another cluster."""
-    require_built()
-    with ControlPlane.start(tmp_path_factory.mktemp("second"), kubelet=True, controllers=False) as cluster:
-        cluster.add_nodes()
-        yield cluster
+    without_controllers.kubectl("delete", "nodes", "--all")
+    without_controllers.add_nodes()
+    without_controllers.kubelet.start()
+    yield without_controllers
+    without_controllers.kubelet.stop()
 
 
 @pytest.fixture

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from tests.controlplane.cluster import ControlPlane
-from tests.controlplane.fixtures import require_built
 from tests.e2e.placements import APPS, Placement, World
 from tests.e2e.spread import Plugin
 
@@ -18,17 +15,15 @@ ROUNDS = 4
 
 
 @pytest.fixture(scope="module")
-def placements(tmp_path_factory: pytest.TempPathFactory, plugin: Plugin) -> Iterator[list[Placement]]:
+def placements(without_controllers: ControlPlane, plugin: Plugin) -> list[Placement]:
     """Let the scheduler place all pods of all rounds in three random clusters, one after the other."""
-    require_built()
-    with ControlPlane.start(tmp_path_factory.mktemp("placements"), controllers=False) as cluster:
-        spread = plugin.on(cluster)
-        placed = []
-        for seed in SEEDS:
-            world = World(cluster, spread, seed)
-            for number in range(ROUNDS):
-                placed += world.round(number)
-        yield placed
+    spread = plugin.on(without_controllers)
+    placed = []
+    for seed in SEEDS:
+        world = World(without_controllers, spread, seed)
+        for number in range(ROUNDS):
+            placed += world.round(number)
+    return placed
 
 
 def test_the_scheduler_does_what_explain_says(placements: list[Placement]) -> None:

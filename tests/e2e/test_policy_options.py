@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 
 import msgspec
@@ -11,7 +10,6 @@ import pytest
 from tests.builders import constraint, selector
 from tests.controlplane.client import ApiClient, ApiError
 from tests.controlplane.cluster import ControlPlane
-from tests.controlplane.fixtures import require_built
 from tests.e2e.guarded import ABSENT, printed, refusal
 from tests.e2e.manifests import pod, workload
 from tests.e2e.spread import Plugin, Spread
@@ -23,20 +21,17 @@ VIOLATION = "validation.policy.admission.k8s.io/validation_failure"
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """Return etcd and an API server with two namespaces and two pods whose label ``rev`` is merged."""
-    require_built()
-    with ControlPlane.start(tmp_path_factory.mktemp("options"), scheduler=False, controllers=False) as started:
-        for name in ("chosen", "other"):
-            namespace = {"name": name, "labels": {"policies": name}}
-            started.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": namespace})
-        for name, annotations in (("plain", {}), ("silenced", {"kubectl-spread/ignore": "SPR101"})):
-            metadata = {"annotations": annotations}
-            labels = {"app": "web", "rev": "r1"}
-            started.api.create(
-                pod(name, [constraint(match=["rev"])], labels=labels, namespace="chosen", metadata=metadata)
-            )
-        yield started
+def cluster(own_control_plane: ControlPlane) -> ControlPlane:
+    """Return a cluster with two namespaces and two pods whose label ``rev`` is merged."""
+    api = own_control_plane.api
+    for name in ("chosen", "other"):
+        namespace = {"name": name, "labels": {"policies": name}}
+        api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": namespace})
+    for name, silencing in (("plain", {}), ("silenced", {"kubectl-spread/ignore": "SPR101"})):
+        metadata = {"annotations": silencing}
+        labels = {"app": "web", "rev": "r1"}
+        api.create(pod(name, [constraint(match=["rev"])], labels=labels, namespace="chosen", metadata=metadata))
+    return own_control_plane
 
 
 @pytest.fixture(scope="module")

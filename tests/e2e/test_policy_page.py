@@ -6,14 +6,13 @@ import json
 import os
 import re
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import pytest
 
 from tests.builders import constraint
 from tests.controlplane import binaries
 from tests.controlplane.cluster import ControlPlane
-from tests.controlplane.fixtures import require_built
 from tests.e2e.manifests import pod
 from tests.e2e.shell import paste
 from tests.e2e.spread import Plugin
@@ -28,11 +27,8 @@ PROBE = f"{APPLY} --dry-run=server"
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """Return etcd and an API server."""
-    require_built()
-    with ControlPlane.start(tmp_path_factory.mktemp("policies"), scheduler=False, controllers=False) as started:
-        yield started
+def cluster(own_control_plane: ControlPlane) -> ControlPlane:
+    return own_control_plane
 
 
 @pytest.fixture(scope="module")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import Any
 
 import pytest
 
 from tests.builders import Json, constraint
 from tests.controlplane.cluster import ControlPlane
+from tests.controlplane.components import wait_for
 from tests.e2e.manifests import deployment
 from tests.e2e.spread import Spread
 
@@ -30,12 +30,12 @@ def replica_set_of_a_rollout(namespace: str) -> Json:
 
 def finding_on(spread: Spread, namespace: str, name: str) -> Any:
     """Return the only finding on a workload, once the controller has reported the refused pods."""
-    for _ in range(50):
+
+    def reported() -> Any:
         (finding,) = spread.report("-n", namespace, name, status=1)["findings"]
-        if "FailedCreate" in finding["message"]:
-            break
-        time.sleep(0.2)
-    return finding
+        return finding if "FailedCreate" in finding["message"] else None
+
+    return wait_for(reported, timeout=30)
 
 
 @pytest.mark.parametrize("name", ["rollout/web", "rs/web-1"])

@@ -20,6 +20,7 @@ import pyte
 
 from tests.builders import Json
 from tests.commands import INTERRUPTIBLE
+from tests.controlplane.components import source
 
 PATIENCE = 60.0
 COMMAND = [*INTERRUPTIBLE, "check", "--watch"]
@@ -57,7 +58,8 @@ class Piped:
         deadline = time.monotonic() + patience
         while not condition():
             if self.process.poll() is not None or time.monotonic() > deadline:
-                raise TimeoutError(f"{self.process.returncode}\n{''.join(self.lines[-40:])}\n{''.join(self.errors)}")
+                printed = f"{self.process.returncode}\n{''.join(self.lines[-40:])}\n{''.join(self.errors)}"
+                raise TimeoutError(f"{source(condition)}\n{printed}")
             time.sleep(0.05)
 
     @property
@@ -159,7 +161,7 @@ class OnTerminal:
         deadline = time.monotonic() + patience
         while not condition():
             if time.monotonic() > deadline:
-                raise TimeoutError(self.text)
+                raise TimeoutError(f"{source(condition)}\n{self.text}")
             time.sleep(0.05)
 
     def interrupt(self) -> int:
@@ -173,7 +175,7 @@ class OnTerminal:
                 self._read()
                 return status
             if time.monotonic() > deadline:
-                raise TimeoutError(self.text)
+                raise TimeoutError(f"the end after Ctrl-C\n{self.text}")
             time.sleep(0.05)
 
     def close(self) -> None:

@@ -1,0 +1,94 @@
+"""Make a used control plane like a new one: without nodes, workloads, policies, kinds and roles of tests."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Final
+
+from tests.controlplane import nodes
+from tests.controlplane.client import NOT_FOUND, ApiClient, ApiError
+from tests.controlplane.components import wait_for
+
+_STANDARD: Final = frozenset({"default", "kube-node-lease", "kube-public", "kube-system"})
+_NAMESPACED: Final = (
+    "apis/apps/v1 deployments statefulsets daemonsets replicasets controllerrevisions",
+    "apis/batch/v1 cronjobs jobs",
+    "apis/policy/v1 poddisruptionbudgets",
+    "apis/rbac.authorization.k8s.io/v1 rolebindings roles",
+    "api/v1 replicationcontrollers pods persistentvolumeclaims podtemplates secrets",
+)
+"""What tests put into the namespace ``default``."""
+_CLUSTER: Final = (
+    # The first ones might refuse the deletion of others.
+    "apis/admissionregistration.k8s.io/v1 validatingadmissionpolicybindings validatingadmissionpolicies",
+    "apis/admissionregistration.k8s.io/v1 mutatingadmissionpolicybindings mutatingadmissionpolicies",
+    "apis/apiextensions.k8s.io/v1 customresourcedefinitions",
+    "apis/rbac.authorization.k8s.io/v1 clusterrolebindings clusterroles",
+    "apis/storage.k8s.io/v1 storageclasses csinodes",
+    "api/v1 persistentvolumes nodes",
+)
+_OF_TESTS: Final = "!kubernetes.io/bootstrapping"
+"""The API server's own roles have this label."""
+_IN_BACKGROUND: Final = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"}
+_PATIENCE: Final = 120.0
+"""Seconds; controllers wait up to 30 before they watch a restarted API server again."""
+
+
+def empty(client: ApiClient) -> None:
+    """Delete what tests have made, and wait until it is gone.
+
+    Raises:
+        TimeoutError: Something was left.
+    """
+    paths = [*_paths(_CLUSTER, ""), *_paths(_NAMESPACED, "namespaces/default/")]
+
+    left: list[str] = []
+
+    def emptied() -> bool:
+        # Controllers replace a pod until they know that its owner was deleted.
+        left[:] = [path for path in paths if _clear(client, path)] + _delete_namespaces(client)
+        _release_pods(client)
+        nodes.finish_deletions(client)
+        return not left
+
+    try:
+        wait_for(emptied, _PATIENCE, "an empty control plane")
+    except TimeoutError as error:
+        raise TimeoutError(f"not deleted: {', '.join(left)}") from error
+
+
+def _paths(groups: tuple[str, ...], scope: str) -> list[str]:
+    split = [group.split() for group in groups]
+    return [f"/{root}/{scope}{resource}" for root, *resources in split for resource in resources]
+
+
+def _clear(client: ApiClient, path: str) -> bool:
+    """Delete what a path lists; tell whether there was anything."""
+    try:
+        listed = client.get(path, labelSelector=_OF_TESTS)["items"]
+    except ApiError as error:
+        if error.status == NOT_FOUND:
+            return False
+        raise
+    if listed:
+        client.request("DELETE", f"{path}?labelSelector={_OF_TESTS}", _IN_BACKGROUND)
+    return bool(listed)
+
+
+def _release_pods(client: ApiClient) -> None:
+    """Remove the finalizers of deleted pods: the controller of Jobs waits for Jobs that are deleted too."""
+    for pod in client.get("/api/v1/pods")["items"]:
+        metadata = pod["metadata"]
+        if "deletionTimestamp" in metadata and "finalizers" in metadata:
+            path = f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}"
+            with suppress(ApiError):
+                client.patch(path, {"metadata": {"finalizers": None}})
+
+
+def _delete_namespaces(client: ApiClient) -> list[str]:
+    listed = client.get("/api/v1/namespaces")["items"]
+    names = [item["metadata"]["name"] for item in listed if item["metadata"]["name"] not in _STANDARD]
+    for item in listed:
+        if item["metadata"]["name"] in names and item["status"]["phase"] == "Active":
+            client.request("DELETE", f"/api/v1/namespaces/{item['metadata']['name']}")
+    return names
