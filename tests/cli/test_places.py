@@ -67,7 +67,8 @@ def test_standard_input_is_not_replaced(directory: Path) -> None:
 def test_no_file_that_an_option_reads_is_replaced(directory: Path, option: str) -> None:
     """The error comes before the file is read."""
     (directory / "file").write_text("kept", encoding="utf-8")
-    outcome = check(directory, "-f", "in", f"--{option}", "file", "-o", "json=./file")
+    files = ["-f", "in"] if option in {"baseline", "scheduler-config"} else []
+    outcome = check(directory, *files, f"--{option}", "file", "-o", "json=./file")
     assert outcome == (
         2,
         f"error: -o would replace ./file, which is file, and --{option} reads that file: name another file",
