@@ -46,6 +46,6 @@ def test_a_function_keeps_its_name_arguments_and_result() -> None:
 
 
 def test_a_run_and_its_requests_have_room() -> None:
-    """The frame of the command line, and the first frame of each thread that receives a response."""
+    """The frame of the command line, and that of the work of each thread that receives a response."""
     plain = faults_of_calls.__code__.co_stacksize
-    assert min(main.__code__.co_stacksize, paging._settle.__code__.co_stacksize) > 1000 * plain
+    assert min(main.__code__.co_stacksize, paging._result.__code__.co_stacksize) > 1000 * plain
