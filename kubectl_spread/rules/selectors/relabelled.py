@@ -39,14 +39,15 @@ def _relabelled(rule_input: RuleInput, verdict: Verdict) -> Iterator[Evidence]:
         values: Values = {
             **values_of(members, verdict),
             "operator": str(key.operator),
-            "missing": REMOVED if was_there else _MISSING,
             "requirement": f"{'still ' if was_there else ''}{requires} {_old(members, verdict)}",
-            "cause": "" if was_there else _REMOVED_OR_AUTHORED,
             "effect": effect,
             "siblings": siblings,
         }
         if verdict is Verdict.STALE_LABEL:
             values["change"] = CHANGED.format(**values)
+        else:
+            values["missing"] = REMOVED if was_there else _MISSING
+            values["cause"] = "" if was_there else _REMOVED_OR_AUTHORED
         unhurried = _UNHURRIED_BARE if rule_input.workload.kind == "Pod" else _UNHURRIED
         fix = unhurried if severity is Severity.INFO else None
         yield Evidence(names(member.pod for member in members), values, severity, fix)
