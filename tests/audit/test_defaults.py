@@ -363,7 +363,7 @@ TAINTED = [node_json("a1"), *(node_json(name, taints=[{"key": "x", "effect": "No
     ("hard", "nodes", "expected"),
     [
         pytest.param(True, ZONES, {"SPR301": "warning"}, id="a hard skew is a warning"),
-        pytest.param(True, TAINTED, {"SPR301": "info", "SPR303": "error"}, id="blocked is an error"),
+        pytest.param(True, TAINTED, {"SPR301": "info", "SPR303": "warning"}, id="blocked is a warning"),
         pytest.param(False, ZONES, {"SPR302": "info"}, id="a soft skew is worth knowing"),
         pytest.param(False, TAINTED, {"SPR302": "info", "SPR307": "info"}, id="soft defaults never block"),
         pytest.param(
