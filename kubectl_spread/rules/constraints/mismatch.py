@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+import msgspec
+
 from kubectl_spread.audit.evaluation.evaluators import FIXED_TEMPLATES
 from kubectl_spread.audit.snapshot.records import OwnerRecord
 from kubectl_spread.kube.api import labels as labelselectors
+from kubectl_spread.kube.api.fieldpath import POD_SPEC
 from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.phrases import listed, named, value
 from kubectl_spread.report.severity import Severity
+from kubectl_spread.rules import patches
 from kubectl_spread.rules.model import Evidence, Rule, Values, together
+from kubectl_spread.rules.remedy import Remedy, changed
 from kubectl_spread.rules.rule_input import RuleInput
 from kubectl_spread.rules.variants import TermVariant
 
@@ -35,8 +40,29 @@ def _self_mismatch(rule_input: RuleInput) -> Iterator[Evidence]:
         else:
             changed.append((variant, _mismatch(variant, owner)))
             fixes.append(_FIND_THE_WRITER if owner.ref.kind in FIXED_TEMPLATES else _RESTART_OR_FIND)
-    yield from together(authored, fix=_OF_A_POD if rule_input.workload.kind == "Pod" else None)
+    yield from together(authored, fix=_OF_A_POD if rule_input.workload.kind == "Pod" else _own_selector(rule_input))
     yield from together(changed, fix=fixes[0] if fixes else None)
+
+
+def _own_selector(rule_input: RuleInput) -> Remedy | None:
+    """Return the patch that makes the workload's selector that of the constraint.
+
+    None where the template was not read, or does not have this constraint any more.
+    """
+    templates = [each for each in rule_input.audit.templates if each.holder == rule_input.workload and not each.custom]
+    if len(templates) != 1:
+        return None
+    (template,) = templates
+    path = rule_input.pod_path.moved(POD_SPEC, template.path)
+    terms = template.terms_by_path.get(path, ())
+    if len(terms) != 1 or labelselectors.matches(terms[0].selector, template.labels):
+        return None
+    own = template.selector
+    if own is None or labelselectors.is_empty(own) or not labelselectors.matches(own, template.labels):
+        return None
+    selectors = msgspec.to_builtins(terms[0].selector), msgspec.to_builtins(own)
+    operations = (patches.same_topology(terms[0], rule_input), *patches.replaced(path / "labelSelector", *selectors))
+    return changed("set labelSelector to the selector of the workload, which selects its pods", operations, rule_input)
 
 
 def _owner(variant: TermVariant, rule_input: RuleInput) -> OwnerRecord | None:
@@ -85,8 +111,8 @@ SELF_MISMATCH: Final = Rule(
     ),
     fix="make labelSelector and the labels of the pod template agree",
     source="https://kep.k8s.io/895",
-    remedies=("command",),
-    no_remedy="Only the author knows whether the selector or the label is wrong.",
+    remedies=("command", "patch"),
+    no_remedy="A patch needs a workload whose selector and pod template were read, and that selects its own pods.",
     removes_pods=True,
     check=_self_mismatch,
 )

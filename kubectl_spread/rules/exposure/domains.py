@@ -9,13 +9,19 @@ from kubectl_spread.diagnosis.exposure import Exposure
 from kubectl_spread.kube.api.labels import HOSTNAME, ZONE
 from kubectl_spread.phrases import domains, value
 from kubectl_spread.report.severity import Severity
+from kubectl_spread.rules.exposure.no_spread import is_unspread, soft_constraints
 from kubectl_spread.rules.model import KUBERNETES, Evidence, Rule, Values, names
+from kubectl_spread.rules.remedy import Remedy
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
 
 _BOTH: Final = 2
 _PLUGIN: Final = f"{KUBERNETES}/pkg/scheduler/framework/plugins/podtopologyspread"
 _IN_ZONES: Final = ("SPR503", "SPR504")
 """The rules that say less than that all pods are in one domain."""
+_OTHERS: Final = (
+    "A patch is given for a workload without constraints and anti-affinity whose pod template and selector were read. "
+    "In other cases the owner of the workload decides whether a constraint is a preference or insists."
+)
 _NO_REMEDY: Final = (
     "ScheduleAnyway is a preference, so that a patch with it might change nothing, and with DoNotSchedule pods stay "
     "pending where no node is left. Which of them is meant is for the owner of the workload to decide."
@@ -80,7 +86,7 @@ def _evidence(exposure: Exposure, rule_input: RuleInput, covers: tuple[str, ...]
         "pinned_by": exposure.pinned_by,
     }
     severity = Severity.WARNING if exposure.node or exposure.pinned_by else Severity.INFO
-    return Evidence(names(exposure.pods), values, severity, _fix(exposure), covers, exposes=key)
+    return Evidence(names(exposure.pods), values, severity, _soft_or_text(exposure, rule_input), covers, exposes=key)
 
 
 def _all_pods(exposure: Exposure) -> str:
@@ -109,6 +115,16 @@ def _elsewhere(exposure: Exposure, rule_input: RuleInput) -> str:
 
 def _noun(key: str) -> str:
     return domains(key, [""]).partition(" ")[0]
+
+
+def _soft_or_text(exposure: Exposure, rule_input: RuleInput) -> Remedy | str:
+    """Return the patch that adds soft constraints to a workload without any, or else what to do in words."""
+    text = _fix(exposure)
+    replicas = rule_input.replicas
+    if text is not _ADD or exposure.topology_key not in (HOSTNAME, ZONE) or replicas is None:
+        return text
+    remedy = soft_constraints(rule_input) if is_unspread(replicas, rule_input) else Remedy(text)
+    return remedy if remedy.patch else text
 
 
 def _fix(exposure: Exposure) -> str:
@@ -152,7 +168,8 @@ ALL_ON_ONE_NODE: Final = Rule(
             "No other node is known to take one. Nothing can be done now. A cluster of one node has no finding.",
         ),
     ),
-    no_remedy=_NO_REMEDY,
+    remedies=("command", "patch"),
+    no_remedy=_OTHERS,
     needs_nodes=True,
     parts=InputPart.WORKLOAD,
     check=_on_one_node,
@@ -180,7 +197,8 @@ ALL_IN_ONE_ZONE: Final = Rule(
             "No node of another zone is known to take one, or no other zone has nodes. Nothing can be done now.",
         ),
     ),
-    no_remedy=_NO_REMEDY,
+    remedies=("command", "patch"),
+    no_remedy=_OTHERS,
     needs_nodes=True,
     parts=InputPart.WORKLOAD,
     check=_in_one_zone,

@@ -34,13 +34,13 @@ _NONE: Final = " The scheduler has no default constraints either."
 
 def _no_spread(rule_input: RuleInput) -> Iterator[Evidence]:
     replicas = rule_input.replicas
-    if replicas is not None and _is_unspread(replicas, rule_input):
+    if replicas is not None and is_unspread(replicas, rule_input):
         is_known = rule_input.audit.snapshot.schedulers is not configuration.WITHOUT_DEFAULTS
         values = {"defaults": _NONE if is_known else UNKNOWN_DEFAULTS}
-        yield Evidence(names(replicas.pods), values, fix=_constrained(rule_input))
+        yield Evidence(names(replicas.pods), values, fix=soft_constraints(rule_input))
 
 
-def _is_unspread(replicas: Replicas, rule_input: RuleInput) -> bool:
+def is_unspread(replicas: Replicas, rule_input: RuleInput) -> bool:
     """Tell whether nothing known spreads several replicas; templates decide, or pods where no template was read."""
     if _has_misplaced_field(rule_input):
         return False
@@ -70,7 +70,7 @@ def _spreads(spec: PodSpec) -> bool:
     return bool(spec.topology_spread_constraints) or (anti_affinity is not None and anti_affinity != PodAffinity())
 
 
-def _constrained(rule_input: RuleInput) -> Remedy:
+def soft_constraints(rule_input: RuleInput) -> Remedy:
     """Return the patch that adds soft constraints, with the selector of the workload itself."""
     path = patches.pod_spec(rule_input) / "topologySpreadConstraints"
     templates = () if rule_input.replicas is None else rule_input.replicas.templates

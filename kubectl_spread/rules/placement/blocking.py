@@ -19,7 +19,7 @@ from kubectl_spread.phrases import listed, plural
 from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules.model import FILTERING, Evidence, Rule, names
 from kubectl_spread.rules.placement.closed import Closed, closed, lowest, opening
-from kubectl_spread.rules.placement.domains import shortage
+from kubectl_spread.rules.placement.domains import fewer_domains, shortage
 from kubectl_spread.rules.remedy import Remedy, literal
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
 
@@ -74,7 +74,7 @@ def _cause(group: EvaluatedGroup, rule_input: RuleInput) -> _Cause:
         return _Cause(text, f"label the nodes with {literal(key)}, or use a topology key that they have")
     if spread.short_of_domains:
         text = f" {shortage(spread, evaluation, audit)}"
-        return _Cause(text, "add nodes in another domain, or lower minDomains in the pod template", ("SPR304",))
+        return _Cause(text, fewer_domains(spread, rule_input), ("SPR304",))
     refusals = [audit.obstacles.of(evaluation.pod_class, node) for node in lowest(spread)]
     refusing = [obstacle for obstacle in refusals if obstacle is not None]
     shut = closed(spread, refusing)

@@ -12,6 +12,7 @@ from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.evaluation.evaluators import ClassEvaluation
 from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
+from kubectl_spread.kube.api.content import is_object_name
 from kubectl_spread.kube.api.fieldpath import POD_SPEC
 from kubectl_spread.kube.api.types import NodeInclusionPolicy
 from kubectl_spread.kube.scheduler.podtopologyspread.filtering import feasible_nodes
@@ -82,7 +83,8 @@ def opening(shut: Closed, evaluation: ClassEvaluation, rule_input: RuleInput, *,
     terms = _terms_to_change(shut, fields, evaluation, rule_input, blocked=blocked)
     by_hand = " and ".join(text for cause, text in _TAINTS.items() if cause in causes)
     if not terms:
-        return Remedy(f"open {names}: {by_hand or 'let node affinity or nodeSelector match its nodes'}")
+        text = f"open {names}: {by_hand or 'let node affinity or nodeSelector match its nodes'}"
+        return Remedy(text, _uncordoning(shut) if causes == {ObstacleKind.CORDONED} else ())
     settings = " and ".join(f"{field}: Honor" for field in fields)
     where = "the constraint" if len(terms) == 1 else "each constraint"
     text = f"set {settings} in {where} of the pod template, so that {names} no longer counts"
@@ -91,6 +93,12 @@ def opening(shut: Closed, evaluation: ClassEvaluation, rule_input: RuleInput, *,
     if by_hand:
         text += f", or {by_hand}"
     return changed(text, _operations(terms, fields, rule_input), rule_input)
+
+
+def _uncordoning(shut: Closed) -> tuple[tuple[str, ...], ...]:
+    """Return the command that opens domains whose nodes are cordoned; none for names that no API server accepts."""
+    nodes = sorted(lowest(shut.spread))
+    return (("kubectl", "uncordon", *nodes),) if all(map(is_object_name, nodes)) else ()
 
 
 def _terms_to_change(

@@ -14,7 +14,9 @@ from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import capitalized, plural, value
 from kubectl_spread.phrases import domains as domains_in_words
 from kubectl_spread.report.severity import Severity
+from kubectl_spread.rules import patches
 from kubectl_spread.rules.model import Evidence, Rule, Values, names
+from kubectl_spread.rules.remedy import Remedy, changed
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
 
 _NOT_BOUND: Final = ", and minDomains does not ask for the others"
@@ -31,8 +33,22 @@ def _too_few_domains(rule_input: RuleInput) -> Iterator[Evidence]:
                 "topology_key": spread.constraint.topology_key,
                 "max_skew": spread.constraint.max_skew,
             }
-            yield Evidence(names(row.pods), values, Severity.INFO if spread.allows_all else Severity.WARNING)
+            if spread.allows_all:
+                yield Evidence(names(row.pods), values, Severity.INFO)
+            else:
+                yield Evidence(names(row.pods), values, fix=fewer_domains(spread, rule_input))
             return
+
+
+def fewer_domains(spread: Spread, rule_input: RuleInput) -> Remedy:
+    """Return the two ways to have enough domains: more nodes, or the patch that lowers minDomains to what there is."""
+    number, minimum = len(spread.match_num), spread.constraint.min_domains
+    text = f"add nodes in {plural(minimum - number, 'more domain')}, or lower minDomains in the pod template"
+    if not number or any(row.term.default for row in rule_input.rows):
+        return Remedy(text)
+    field = patches.term_path(rule_input) / "minDomains"
+    test = patches.test(patches.term_path(rule_input) / "topologyKey", spread.constraint.topology_key)
+    return changed(f"{text} to {number}", (test, *patches.replaced(field, minimum, number)), rule_input)
 
 
 def shortage(spread: Spread, evaluation: ClassEvaluation, audit: Audit) -> str:
@@ -145,9 +161,9 @@ TOO_FEW_DOMAINS: Final = Rule(
         (Severity.WARNING, "Some domain refuses the next pod because of it."),
         (Severity.INFO, "Every domain still allows the next pod."),
     ),
+    remedies=("command", "patch"),
     no_remedy=(
-        "minDomains asks for pods to wait until there are more domains. Nodes cannot be added by a patch, and a lower "
-        "minDomains gives up what the spec asks for."
+        "Every domain still allows the next pod, the pod template cannot change, or an object of another kind owns it."
     ),
     needs_nodes=True,
     parts=InputPart.COUNTS,

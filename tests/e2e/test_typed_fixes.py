@@ -1,0 +1,110 @@
+"""What ``check`` prints to type is pasted on a real cluster, and the finding is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.builders import Json, constraint, selector
+from tests.controlplane.cluster import ControlPlane
+from tests.controlplane.fixtures import require_built
+from tests.e2e.manifests import deployment
+from tests.e2e.shell import paste
+from tests.e2e.spread import Plugin, Spread
+from tests.e2e.workloads import pods, roll_out, wait_for_rollout
+
+pytestmark = pytest.mark.e2e
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """Return a cluster with one node in each of three zones, which the tests cordon."""
+    require_built()
+    with ControlPlane.start(tmp_path_factory.mktemp("typed"), kubelet=True) as control_plane:
+        control_plane.add_nodes(("a", "b", "c"), per_zone=1)
+        yield control_plane
+
+
+@pytest.fixture(scope="module")
+def spread(cluster: ControlPlane, plugin: Plugin) -> Spread:
+    return plugin.on(cluster)
+
+
+@pytest.fixture
+def namespace(cluster: ControlPlane) -> Iterator[str]:
+    with cluster.namespace() as name:
+        yield name
+
+
+def findings(spread: Spread, namespace: str, *codes: str) -> list[Json]:
+    answer = spread("check", "-n", namespace, "--fail-on", "never", "-o", "json")
+    assert answer.status == 0, answer.stderr
+    return [finding for finding in answer.report["findings"] if finding["code"] in codes]
+
+
+def web(namespace: str, replicas: int, constraints: Sequence[Json] = ()) -> Json:
+    return deployment(constraints=constraints, replicas=replicas, labels={"app": "web"}, namespace=namespace)
+
+
+def follow(cluster: ControlPlane, spread: Spread, namespace: str, code: str, directory: Path) -> str:
+    """Paste the commands of the only finding of a rule, and wait until all pods run; return the commands."""
+    (finding,) = findings(spread, namespace, code)
+    commands = "\n".join(finding["commands"])
+    pasted = paste(commands, directory, spread.environment)
+    assert pasted.returncode == 0, pasted.stderr
+    wait_for_rollout(cluster, "deployment/web", namespace)
+    return commands
+
+
+def wait_for_refusal(cluster: ControlPlane, namespace: str, running: int) -> None:
+    """Wait until so many pods run and the scheduler has refused the others."""
+
+    def refused() -> bool:
+        listed = pods(cluster, namespace)
+        conditions = [each for pod in listed for each in pod["status"].get("conditions", ())]
+        unscheduled = [each for each in conditions if each["type"] == "PodScheduled" and each["status"] == "False"]
+        return sum("nodeName" in pod["spec"] for pod in listed) == running and len(unscheduled) == len(listed) - running
+
+    cluster.wait_for(refused, what=f"{running} pods run and the others are refused")
+
+
+def test_soft_constraints_separate_pods_that_share_a_node(
+    cluster: ControlPlane, spread: Spread, namespace: str, tmp_path: Path
+) -> None:
+    names = sorted(node["metadata"]["name"] for node in cluster.api.get("/api/v1/nodes")["items"])
+    cluster.kubectl("cordon", *names[1:])
+    roll_out(cluster, web(namespace, 2))
+    cluster.kubectl("uncordon", *names[1:])
+    follow(cluster, spread, namespace, "SPR501", tmp_path)
+    assert findings(spread, namespace, "SPR501", "SPR502") == []
+
+
+def test_the_selector_of_the_workload_selects_its_pods(
+    cluster: ControlPlane, spread: Spread, namespace: str, tmp_path: Path
+) -> None:
+    roll_out(cluster, web(namespace, 3, [constraint(selects=selector({"app": "wbe"}))]))
+    follow(cluster, spread, namespace, "SPR206", tmp_path)
+    assert findings(spread, namespace, "SPR206", "SPR301", "SPR303") == []
+
+
+def test_fewer_domains_let_the_pending_pod_run(
+    cluster: ControlPlane, spread: Spread, namespace: str, tmp_path: Path
+) -> None:
+    cluster.apply(web(namespace, 4, [constraint(minDomains=4)]))
+    wait_for_refusal(cluster, namespace, 3)
+    follow(cluster, spread, namespace, "SPR303", tmp_path)
+    assert findings(spread, namespace, "SPR303", "SPR304") == []
+
+
+def test_a_cordoned_domain_that_has_pods_is_opened(
+    cluster: ControlPlane, spread: Spread, namespace: str, tmp_path: Path
+) -> None:
+    roll_out(cluster, web(namespace, 3, [constraint()]))
+    (held,) = (node["metadata"]["name"] for node in cluster.api.get("/api/v1/nodes")["items"][-1:])
+    cluster.kubectl("cordon", held)
+    cluster.kubectl("scale", "deploy/web", "-n", namespace, "--replicas=6")
+    wait_for_refusal(cluster, namespace, 5)
+    assert follow(cluster, spread, namespace, "SPR303", tmp_path) == f"kubectl uncordon {held}"
+    assert findings(spread, namespace, "SPR303", "SPR307") == []
