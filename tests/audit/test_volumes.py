@@ -40,6 +40,10 @@ def db(ordinal: int, node: str = "a1") -> Json:
     return pod_json(f"db-{ordinal}", node=node, owner="StatefulSet/db", constraints=[constraint()], volumes=[claim])
 
 
+def without_volumes(pod: Json) -> Json:
+    return {**pod, "spec": {**pod["spec"], "volumes": []}}
+
+
 def check(*objects: Json) -> Audit:
     """Return an audit of pods that were not read in detail."""
     return audit(*NODES, *objects, detailed=False)
@@ -132,13 +136,13 @@ def test_objects_that_do_not_exist() -> None:
     }
 
 
-def test_the_claims_of_pods_without_a_known_template_are_unknown() -> None:
-    """Pods that are read in detail have their own; one more pod may have others."""
-    only_pods = check(db(0), *bound(0, "a"))
-    assert only_pods.volumes.of(record(only_pods, "db-0")).unknown == volumes.UNKNOWN_CLAIMS
-    evaluation = audit(*NODES, db(0), *bound(0, "a"))
+@pytest.mark.parametrize("detailed", [False, True])
+def test_pods_without_a_known_template_have_their_own_claims(detailed: bool) -> None:
+    """One more pod may have others, unless these pods use none."""
+    evaluation = audit(*NODES, db(0), *bound(0, "a"), pod_json("bare", node="a1"), detailed=detailed)
     assert obstacles(evaluation, "db-0") == [None, NODE_AFFINITY, NODE_AFFINITY]
     assert evaluation.volumes.of_next(record(evaluation, "db-0")).unknown == volumes.UNKNOWN_CLAIMS
+    assert evaluation.volumes.of_next(record(evaluation, "bare")).unknown == ""
 
 
 def test_several_pods_are_kept_from_the_nodes_that_refuse_them_all() -> None:
@@ -233,9 +237,18 @@ def test_pods_whose_volumes_keep_them_on_a_node_are_a_note() -> None:
 def test_volumes_that_were_not_read_are_a_note() -> None:
     unknown = f"No other node is known to take one (2 nodes: {volumes.UNREAD})."
     assert exposed(*unconstrained()) == [("SPR501", "info", unknown)]
-    only_pods = [each for each in unconstrained() if each["kind"] == "Pod"]
-    unknown_owner = f"No other node is known to take one (2 nodes: {volumes.UNKNOWN_CLAIMS})."
-    assert exposed(*only_pods) == [("SPR501", "info", unknown_owner)]
+
+
+@pytest.mark.parametrize("owner", ["StatefulSet/gone", "Broker/db"])
+def test_pods_whose_template_is_not_known_are_kept_by_their_own_claims(owner: str) -> None:
+    """The owner is of a custom kind, or it is gone."""
+    pods = [
+        pod_json(f"db-{n}", node="a1", owner=owner, labels={"app": "db"}, volumes=[using_claim(f"data-db-{n}")])
+        for n in range(2)
+    ]
+    kept = "No other node is known to take one (2 nodes: the node affinity of a PersistentVolume does not match)."
+    assert exposed(*pods, *bound(0, "a"), *bound(1, "a")) == [("SPR501", "info", kept)]
+    assert [found[:2] for found in exposed(*map(without_volumes, pods))] == [("SPR501", "warning")]
 
 
 def test_one_pod_whose_volume_allows_another_node_is_enough_for_a_warning() -> None:
@@ -310,9 +323,11 @@ def test_explain_names_volumes_as_the_cause_of_a_skew() -> None:
     ("objects", "in_question"),
     [
         pytest.param([stateful_set(), db(0), db(1)], True, id="an uneven StatefulSet with claims"),
-        pytest.param([stateful_set(volumeClaimTemplates=[]), db(0), db(1)], False, id="it has no claims"),
+        pytest.param(
+            [stateful_set(volumeClaimTemplates=[]), *map(without_volumes, (db(0), db(1)))], False, id="it has no claims"
+        ),
         pytest.param([stateful_set(), db(0), db(1, "b1"), db(2, "c1")], False, id="it is even"),
-        pytest.param([db(0), db(1)], False, id="pods whose claims are not known"),
+        pytest.param([db(0), db(1)], True, id="pods without a known template"),
         pytest.param(unconstrained(), True, id="a StatefulSet on one node"),
         pytest.param([*unconstrained(), *on_deleted_nodes()], True, id="its other pods are on nodes that are gone"),
         pytest.param([*unconstrained(), *completing()], True, id="its other pods run to completion"),

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
-from tests.builders import Json, constraint
+from tests.builders import HOSTNAME, ZONE, Json, constraint, requirement, using_claim
 from tests.controlplane.cluster import ControlPlane
+from tests.controlplane.fixtures import require_built
 from tests.e2e import audit
-from tests.e2e.manifests import workload
+from tests.e2e.manifests import pod, workload
+from tests.e2e.monitored import monitoring
 from tests.e2e.spread import Plugin, Spread
 from tests.e2e.users import bind
-from tests.e2e.volumes import claim_templates, zonal_claim
+from tests.e2e.volumes import bound_claim, claim_templates, zonal_claim
 from tests.e2e.workloads import pod_names, pods, scheduled, wait_for_rollout
 from tests.rbac import permissions
 
@@ -145,3 +148,62 @@ def test_claims_are_not_read_where_no_answer_depends_on_them(
     ]
     assert listed.count("persistentvolumeclaims") == listed.count("persistentvolumes") == 1
     assert pod_names(control_plane, shop)
+
+
+@pytest.fixture(scope="module")
+def uncontrolled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """Return a control plane without controllers, which would delete pods of an owner that is gone."""
+    require_built()
+    directory = tmp_path_factory.mktemp("uncontrolled")
+    with ControlPlane.start(directory, scheduler=False, controllers=False) as cluster:
+        cluster.add_nodes()
+        yield cluster
+
+
+OWNERS = {"StatefulSet": "apps/v1", "Broker": "example.com/v1"}
+"""Kinds of owners that do not exist, with their API versions; the second is a custom kind."""
+
+
+def test_pods_without_a_known_template_are_the_same_live_in_the_monitor_and_from_a_file(
+    uncontrolled: ControlPlane, plugin: Plugin, tmp_path: Path
+) -> None:
+    """What keeps them where they are is known from their own volumes alone."""
+    namespace = "default"
+    for kind in OWNERS:
+        for name, nodes, bound in (
+            ("free", ("a1", "a1"), None),
+            ("node", ("a1", "a1"), requirement(HOSTNAME, "In", "a1")),
+            ("zone", ("a1", "a2"), requirement(ZONE, "In", "a")),
+        ):
+            owned(uncontrolled, kind, f"{name}-{kind.lower()}", nodes, bound)
+    assert uncontrolled.run_pods() == 12
+    options = ("-n", namespace, "--select=SPR501,SPR502", "--severity=info")
+    spread = plugin.on(uncontrolled)
+    live = spread("check", *options, "-o", "json").report["findings"]
+    path = tmp_path / "cluster.json"
+    listing = uncontrolled.kubectl("get", KINDS, "-n", namespace, "-o", "json", "--show-managed-fields")
+    path.write_text(listing.stdout, encoding="utf-8")
+    from_file = spread("check", "-f", str(path), *options, *EVALUATED_AS, "-o", "json").report["findings"]
+    with monitoring(uncontrolled.environment(), *options) as monitor:
+        monitored = json.loads(monitor.get("/report.json").text)["findings"]
+    expected = {"free": ("SPR501", "warning"), "node": ("SPR501", "info"), "zone": ("SPR502", "info")}
+    for findings in (live, from_file, monitored):
+        found = {finding["object"]["name"]: (finding["code"], finding["severity"]) for finding in findings}
+        assert found == {f"{name}-{kind.lower()}": answer for kind in OWNERS for name, answer in expected.items()}
+    messages = {finding["object"]["name"]: finding["message"] for finding in live}
+    for findings in (from_file, monitored):
+        assert {finding["object"]["name"]: finding["message"] for finding in findings} == messages
+
+
+def owned(cluster: ControlPlane, kind: str, name: str, nodes: Sequence[str], bound: Json | None) -> None:
+    """Create a pod on each node, with an owner that does not exist, and with a claim that is bound to a volume."""
+    owner = {"apiVersion": OWNERS[kind], "kind": kind, "name": name, "uid": f"uid-{name}", "controller": True}
+    for ordinal, node in enumerate(nodes):
+        more: Json = {}
+        if bound is not None:
+            claim = f"data-{name}-{ordinal}"
+            cluster.apply(list(bound_claim(claim, "default", bound)))
+            more["volumes"] = [using_claim(claim)]
+        manifest = pod(f"{name}-{ordinal}", labels={"app": name}, nodeName=node, **more)
+        manifest["metadata"]["ownerReferences"] = [owner]
+        cluster.api.create(manifest)

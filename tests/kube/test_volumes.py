@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kubectl_spread.kube.api.detail import DetailedPod
 from kubectl_spread.kube.api.labelindex import numbers
+from kubectl_spread.kube.api.sparse import alone
 from kubectl_spread.kube.api.types import NodeSelector
 from kubectl_spread.kube.api.workloads import Deployment, StatefulSet
 from kubectl_spread.kube.scheduler import volumebinding, volumezone
@@ -22,6 +22,7 @@ from tests.builders import (
     claim_json,
     decode,
     decode_node,
+    decode_pod,
     node_json,
     pod_json,
     requirement,
@@ -151,11 +152,7 @@ def test_the_pods_of_a_deployment_share_claims() -> None:
         pytest.param("a1", ("assets",), id="bound: its replacement gets another ephemeral volume"),
     ],
 )
-def test_the_claims_of_a_pod_that_was_read_in_detail(node: str, claims: tuple[str, ...]) -> None:
-    volumes = ClaimedVolumes()
-    assert volumes.claims_of("default", "web-1") is None
+def test_the_claims_of_a_pod(node: str, claims: tuple[str, ...]) -> None:
     ephemeral: Json = {"name": "scratch", "ephemeral": {}}
-    pod = pod_json(node=node, volumes=[using_claim("assets"), ephemeral, {"name": "tmp", "emptyDir": {}}])
-    volumes.add_pod(decode(pod, DetailedPod))
-    assert volumes.claims_of("default", "web-1") == claims
-    assert volumes.claims_of("default", "web-2") == ()
+    volumes = [using_claim("assets"), ephemeral, {"name": "tmp", "emptyDir": {}}]
+    assert alone(decode_pod(pod_json(node=node, volumes=volumes))).claims == claims

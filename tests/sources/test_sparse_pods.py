@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from kubectl_spread.errors import SourceError
-from kubectl_spread.kube.api.sparse import SparsePod
+from kubectl_spread.kube.api.sparse import SparsePod, alone
 from kubectl_spread.kube.api.types import Pod
 from kubectl_spread.sources.apiserver.resources import PODS
 from kubectl_spread.sources.decode.protobuf.decoder import Decoder
@@ -79,7 +79,7 @@ def as_decoded(pod: Pod) -> Pod:
     return replace(
         pod,
         metadata=replace(metadata, annotations={}, managed_fields=(), deletion_timestamp=None, uid="?"),
-        spec=replace(spec, service_account_name="", host_network=False),
+        spec=replace(spec, volumes=(), service_account_name="", host_network=False),
         status=replace(status, pod_ip="", nominated_node_name=""),
     )
 
@@ -89,6 +89,7 @@ def test_sparse_pods_represent_the_decoded_pods() -> None:
     pods = list(SparsePods().page(PAGE))
     assert [as_read(read_pod) for read_pod in pods] == [as_decoded(read_pod) for read_pod in full]
     assert [read_pod.decode() for read_pod in pods] == full
+    assert [read_pod.claims for read_pod in pods] == [read_pod.claims for read_pod in map(alone, full)]
     assert [read_pod.key for read_pod in pods] == [read_pod.key for read_pod in full]
     assert all(read_pod.has_managed_fields and not read_pod.terminating for read_pod in pods)
 
@@ -174,6 +175,34 @@ def test_an_annotation_that_decides_the_evaluation_is_kept(name: str) -> None:
     )
     assert first.like.metadata.annotations == {name: "SPR301"}
     assert second.like.metadata.annotations == {}
+
+
+def volume(name: str, *source: Field) -> Field:
+    return message(1, text(1, name), message(2, *source))
+
+
+def test_each_pod_has_its_own_claims() -> None:
+    """A replica has a volume with a name of its own, for its token; pods with claims share the other fields too."""
+    token = Field(26, BYTES, [message(1, message(1))])
+    pods = sparse(
+        pod("a", spec=(volume("api-x1", token), volume("tmp", message(2)))),
+        pod("b", spec=(volume("api-x2", token), volume("tmp", message(2)))),
+        pod("c", spec=(volume("data", message(10, text(1, "data-c"))), volume("www", message(10, text(1, "www"))))),
+        pod("d", spec=(volume("tmp", message(29)),)),
+        pod("e", spec=(volume("tmp", message(29)), text(10, "n1"))),
+    )
+    assert [read_pod.claims for read_pod in pods] == [(), (), ("data-c", "www"), ("d-tmp",), ()]
+    assert len({id(read_pod.like) for read_pod in pods[:4]}) == 1
+    first, other = sparse(*(pod("a", spec=(volume("v", message(10, text(1, name))),)) for name in ("x", "y")))
+    assert first.content != other.content
+
+
+def test_a_wrong_wire_type_in_a_volume_is_refused() -> None:
+    """The pod would seem to use no claim."""
+    right = [pod(f"p{index:02}", spec=(volume("tmp", message(2)),)) for index in range(40)]
+    wrong = pod("x", spec=(volume("data", message(10, Field(1, 0, 1))),))
+    with pytest.raises(SourceError, match="the field claim_name of ClaimSource has wire type 0"):
+        sparse(*right, wrong)
 
 
 def test_a_pod_with_a_deletion_timestamp_is_terminating() -> None:

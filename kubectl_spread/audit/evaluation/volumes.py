@@ -1,7 +1,7 @@
 """Volumes: which nodes do the PersistentVolumes of a pod refuse?
 
-The claims of a pod are those of its template, or its own where it was read in detail. What could not be read refuses no
-node, and the answer says that it is unknown.
+The claims of a pod are its own, and those of its template, which the pod that replaces it has. What could not be read
+refuses no node, and the answer says that it is unknown.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from kubectl_spread.kube.scheduler.volumebinding import PersistentVolume, Unreso
 _NODE_AFFINITY: Final = "the node affinity of a PersistentVolume does not match"
 _ZONE: Final = "the zone of a PersistentVolume does not match"
 _NO_VOLUME: Final = "a claim is bound to a PersistentVolume that does not exist"
-UNKNOWN_CLAIMS: Final = "volumes: the pods' claims were not read"
+UNKNOWN_CLAIMS: Final = "volumes: the claims of a further pod are not known, because its template was not read"
 UNREAD: Final = "volumes: the pods' PersistentVolumeClaims and PersistentVolumes were not read"
 UNBOUND: Final = "volumes: a PersistentVolumeClaim is not bound yet, so its StorageClass decides too"
 
@@ -72,20 +72,16 @@ class Volumes:
         self._refused_by: dict[str, tuple[int, int]] = {}
         self._refused_by_content: dict[bytes, tuple[int, int]] = {}
         self._ordinals: dict[ObjectRef, int] = {}
-        self._class_answers: dict[PodClass, VolumeNodes] = {}
+        self._class_answers: dict[tuple[PodClass, tuple[str, ...]], VolumeNodes] = {}
 
-    def claims(self, pod: PodRecord) -> Sequence[str] | None:
-        """Return the names of the claims of a pod and of the pod that replaces it; None if they are not known."""
-        own = self._snapshot.volumes.claims_of(pod.namespace, pod.name)
+    def claims(self, pod: PodRecord) -> Sequence[str]:
+        """Return the names of the claims of a pod and of the pod that replaces it."""
         names = self.claim_names(pod.pod_class)
-        if names is None:
-            return own
-        return tuple(dict.fromkeys((*(own or ()), *names.of(pod.name))))
+        return pod.claims if names is None else tuple(dict.fromkeys((*pod.claims, *names.of(pod.name))))
 
     def uses_claims(self, pod: PodRecord) -> bool:
         """Tell whether a pod is known to use claims."""
-        own = self._snapshot.volumes.claims_of(pod.namespace, pod.name)
-        return bool(own or self.claim_names(pod.pod_class))
+        return bool(pod.claims or self.claim_names(pod.pod_class))
 
     def claim_names(self, pod_class: PodClass) -> ClaimNames | None:
         """Return the claims in the template of a class; None if they are not known."""
@@ -96,16 +92,15 @@ class Volumes:
 
     def of(self, pod: PodRecord) -> VolumeNodes:
         """Return the nodes that the volumes of a pod refuse, to the pod and to the pod that replaces it."""
-        answer = self._class_answers.get(pod.pod_class)
+        key = (pod.pod_class, pod.claims)
+        answer = self._class_answers.get(key)
         if answer is not None:
             return answer
-        own = self._snapshot.volumes.claims_of(pod.namespace, pod.name)
         names = self.claim_names(pod.pod_class)
         created = () if names is None else tuple(f"{template}-{pod.name}" for template in names.templates)
         answer = self._of_claims(pod.namespace, self.claims(pod), created)
-        if own is None and not created:
-            # All pods of the class use the same claims.
-            self._class_answers[pod.pod_class] = answer
+        if not created:
+            self._class_answers[key] = answer
         return answer
 
     def of_any(self, pods: Iterable[PodRecord]) -> VolumeNodes:
@@ -131,8 +126,7 @@ class Volumes:
         """
         names = self.claim_names(pod.pod_class)
         if names is None:
-            own = self._snapshot.volumes.claims_of(pod.namespace, pod.name)
-            return self._of_claims(pod.namespace, None if own else own)
+            return self._of_claims(pod.namespace, None if pod.claims else ())
         if not names.templates:
             return self._of_claims(pod.namespace, names.shared)
         name = self._next_name(pod, names)

@@ -76,9 +76,10 @@ class Manifest(msgspec.Struct, frozen=True):
 class PodRecord(msgspec.Struct, frozen=True, gc=False):
     """The record of one evaluated pod; ``node`` is "" while it is pending.
 
-    ``owners`` are the managers of unsettled labels. ``held`` tells whether it has finalizers, which delay its deletion;
-    ``gates`` are the names of its scheduling gates. ``unscheduled`` is the condition that says why it has no
-    node, where it was read in detail. ``copy`` distinguishes manifests of one name.
+    ``owners`` are the managers of unsettled labels. ``claims`` are the names of its PersistentVolumeClaims. ``held``
+    tells whether it has finalizers, which delay its deletion; ``gates`` are the names of its scheduling gates.
+    ``unscheduled`` is the condition that says why it has no node, where it was read in detail. ``copy`` distinguishes
+    manifests of one name.
     """
 
     name: str
@@ -88,6 +89,7 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
     created: datetime | None
     owners: tuple[LabelOwner, ...]
     terminating: bool
+    claims: tuple[str, ...] = ()
     held: bool = False
     gates: tuple[str, ...] = ()
     unscheduled: PodCondition | None = None

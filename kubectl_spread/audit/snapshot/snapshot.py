@@ -19,7 +19,7 @@ from kubectl_spread.audit.snapshot.scope import Scope, Target
 from kubectl_spread.audit.snapshot.templates import Template, held_template, template_of
 from kubectl_spread.audit.snapshot.terms import authored_keys
 from kubectl_spread.kube.api import managedfields, sparse
-from kubectl_spread.kube.api.detail import DetailedPod, PodWithVolumes
+from kubectl_spread.kube.api.detail import DetailedPod
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.sparse import SparsePod
 from kubectl_spread.kube.api.types import READY, Node, ObjectMeta, OwnerReference, Pod
@@ -343,8 +343,6 @@ class Snapshot:
         like, pod_class = intake.like, intake.pod_class
         if pod_class is None:
             pod_class = intake.pod_class = self._classes.of(like, intake.requests)
-        if isinstance(like, PodWithVolumes):
-            self.volumes.add_pod(like)
         self.with_managed_fields += pod.has_managed_fields
         self.pods.append(pod_record(pod, pod_class, copy))
 
@@ -361,6 +359,7 @@ def pod_record(pod: SparsePod, pod_class: PodClass, copy: int = 0) -> PodRecord:
         pod.created,
         managedfields.label_owners(pod.decode().metadata, keys) if keys else (),
         pod.terminating,
+        pod.claims,
         bool(like.metadata.finalizers),
         tuple(gate.name for gate in like.spec.scheduling_gates),
         like.unscheduled if isinstance(like, DetailedPod) else None,

@@ -5,70 +5,13 @@ Source: kubernetes v1.37.1, generated.proto of k8s.io/api/core/v1.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Annotated
 
 import msgspec
 
-from kubectl_spread.kube.api.types import Int32, Message, Pod, PodSpec, PodStatus
-
-
-class Present(Message, frozen=True):
-    """A message of which only the presence matters."""
-
-
-class ClaimSource(Message, frozen=True):
-    """A volume that is a PersistentVolumeClaim in the namespace of the pod."""
-
-    claim_name: Annotated[str, 1] = ""
-
-
-class VolumeSource(Message, frozen=True):
-    """The source of a volume, on the protobuf wire."""
-
-    host_path: Annotated[Present | None, 1] = None
-    empty_dir: Annotated[Present | None, 2] = None
-    persistent_volume_claim: Annotated[ClaimSource | None, 10] = None
-    ephemeral: Annotated[Present | None, 29] = None
-
-
-class Volume(Message, frozen=True):
-    """A volume of a pod; in JSON the fields of its source are in the volume itself."""
-
-    name: Annotated[str, 1] = ""
-    volume_source: Annotated[VolumeSource, 2] = VolumeSource()
-    host_path: Present | None = None
-    empty_dir: Present | None = None
-    persistent_volume_claim: ClaimSource | None = None
-    ephemeral: Present | None = None
-
-    @property
-    def kind(self) -> str:
-        """``hostPath`` or ``emptyDir``; "" for a volume that stores nothing on the node."""
-        for source in (self, self.volume_source):
-            if source.host_path is not None:
-                return "hostPath"
-            if source.empty_dir is not None:
-                return "emptyDir"
-        return ""
-
-    @property
-    def claim(self) -> str:
-        """The name of its PersistentVolumeClaim; "" for a volume of another kind."""
-        source = self.persistent_volume_claim or self.volume_source.persistent_volume_claim
-        return "" if source is None else source.claim_name
-
-    @property
-    def is_ephemeral(self) -> bool:
-        """Whether its claim is created, and deleted, with each pod."""
-        return self.ephemeral is not None or self.volume_source.ephemeral is not None
-
-
-class PodSpecWithVolumes(PodSpec, frozen=True):
-    """A pod's spec with its volumes."""
-
-    volumes: Annotated[tuple[Volume, ...], 1] = ()
+from kubectl_spread.kube.api.types import Int32, Message, Pod, PodSpec, PodStatus, Volume
 
 
 class ClaimNames(msgspec.Struct, frozen=True):
@@ -107,8 +50,19 @@ def shared_claims(volumes: Iterable[Volume], templates: Iterable[str] = ()) -> t
     return tuple(dict.fromkeys(volume.claim for volume in volumes if volume.claim and volume.name not in replaced))
 
 
-class DetailedPodSpec(PodSpecWithVolumes, frozen=True):
-    """A pod's spec with its volumes and its priority, which is None where the API server has not resolved it."""
+def claims_of(pod: str, node: str, volumes: Sequence[Volume]) -> tuple[str, ...]:
+    """Return the names of the claims of the pod with a name, which may be on a node.
+
+    The claim of an ephemeral volume counts while the pod is pending: a pod that replaces it gets another claim.
+
+    Source: kubernetes v1.37.1 staging/src/k8s.io/component-helpers/storage/ephemeral/ephemeral.go, VolumeClaimName.
+    """
+    ephemeral = () if node else (volume.name for volume in volumes if volume.is_ephemeral)
+    return (*shared_claims(volumes), *(f"{pod}-{name}" for name in ephemeral))
+
+
+class DetailedPodSpec(PodSpec, frozen=True):
+    """A pod's spec with its priority, which is None where the API server has not resolved it."""
 
     priority: Annotated[Int32 | None, 25] = None
 
@@ -129,13 +83,7 @@ class DetailedPodStatus(PodStatus, frozen=True):
     conditions: Annotated[tuple[PodCondition, ...], 2] = ()
 
 
-class PodWithVolumes(Pod, frozen=True):
-    """A pod with its volumes, as it is read from files."""
-
-    spec: Annotated[PodSpecWithVolumes, 2] = PodSpecWithVolumes()
-
-
-class DetailedPod(PodWithVolumes, frozen=True):
+class DetailedPod(Pod, frozen=True):
     """A pod in detail."""
 
     spec: Annotated[DetailedPodSpec, 2] = DetailedPodSpec()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
+from kubectl_spread.kube.api.detail import claims_of
 from kubectl_spread.kube.api.types import Message, Pod
 
 
@@ -19,6 +20,7 @@ class SparsePod(Message, frozen=True, gc=False, kw_only=False):
         created: The time of creation.
         terminating: Whether the pod has a deletion timestamp.
         has_managed_fields: Whether the pod has any managed fields.
+        claims: The names of its PersistentVolumeClaims.
         content: A number that is equal for pods with equal fields.
         decode: Decodes the whole pod, for the few pods whose managed fields are read.
     """
@@ -30,6 +32,7 @@ class SparsePod(Message, frozen=True, gc=False, kw_only=False):
     created: datetime | None
     terminating: bool
     has_managed_fields: bool
+    claims: tuple[str, ...]
     content: int
     decode: Callable[[], Pod]
 
@@ -50,6 +53,7 @@ def alone(pod: Pod) -> SparsePod:
         metadata.creation_timestamp,
         metadata.deletion_timestamp is not None,
         bool(metadata.managed_fields),
+        claims_of(metadata.name, pod.spec.node_name, pod.spec.volumes),
         0,
         lambda: pod,
     )

@@ -236,9 +236,61 @@ class PodSchedulingGate(Message, frozen=True):
     name: Annotated[str, 1] = ""
 
 
+class Present(Message, frozen=True):
+    """A message of which only the presence matters."""
+
+
+class ClaimSource(Message, frozen=True):
+    """A volume that is a PersistentVolumeClaim in the namespace of the pod."""
+
+    claim_name: Annotated[str, 1] = ""
+
+
+class VolumeSource(Message, frozen=True):
+    """The source of a volume, on the protobuf wire."""
+
+    host_path: Annotated[Present | None, 1] = None
+    empty_dir: Annotated[Present | None, 2] = None
+    persistent_volume_claim: Annotated[ClaimSource | None, 10] = None
+    ephemeral: Annotated[Present | None, 29] = None
+
+
+class Volume(Message, frozen=True):
+    """A volume of a pod; in JSON the fields of its source are in the volume itself."""
+
+    name: Annotated[str, 1] = ""
+    volume_source: Annotated[VolumeSource, 2] = VolumeSource()
+    host_path: Present | None = None
+    empty_dir: Present | None = None
+    persistent_volume_claim: ClaimSource | None = None
+    ephemeral: Present | None = None
+
+    @property
+    def kind(self) -> str:
+        """``hostPath`` or ``emptyDir``; "" for a volume that stores nothing on the node."""
+        for source in (self, self.volume_source):
+            if source.host_path is not None:
+                return "hostPath"
+            if source.empty_dir is not None:
+                return "emptyDir"
+        return ""
+
+    @property
+    def claim(self) -> str:
+        """The name of its PersistentVolumeClaim; "" for a volume of another kind."""
+        source = self.persistent_volume_claim or self.volume_source.persistent_volume_claim
+        return "" if source is None else source.claim_name
+
+    @property
+    def is_ephemeral(self) -> bool:
+        """Whether its claim is created, and deleted, with each pod."""
+        return self.ephemeral is not None or self.volume_source.ephemeral is not None
+
+
 class PodSpec(Message, frozen=True):
     """The fields of a pod's spec that decide its placement."""
 
+    volumes: Annotated[tuple[Volume, ...], 1] = ()
     containers: Annotated[tuple[Container, ...], 2] = ()
     restart_policy: Annotated[str, 3] = ""
     node_selector: Annotated[dict[str, str], 7, SHARED] = {}

@@ -6,9 +6,9 @@ from typing import Annotated, ClassVar, Final
 
 import msgspec
 
-from kubectl_spread.kube.api.detail import ClaimNames, PodSpecWithVolumes, shared_claims
+from kubectl_spread.kube.api.detail import ClaimNames, shared_claims
 from kubectl_spread.kube.api.fieldpath import FieldPath
-from kubectl_spread.kube.api.types import Int32, LabelSelector, Message, Object, ObjectMeta
+from kubectl_spread.kube.api.types import Int32, LabelSelector, Message, Object, ObjectMeta, PodSpec
 
 _DEFAULT_REPLICAS: Final = 1
 _INDEXED: Final = "Indexed"
@@ -18,7 +18,7 @@ class PodTemplateSpec(Message, frozen=True):
     """A pod template, inside a workload."""
 
     metadata: Annotated[ObjectMeta, 1] = ObjectMeta()
-    spec: Annotated[PodSpecWithVolumes, 2] = PodSpecWithVolumes()
+    spec: Annotated[PodSpec, 2] = PodSpec()
 
 
 EMPTY: Final = PodTemplateSpec()

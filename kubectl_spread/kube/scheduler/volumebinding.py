@@ -16,7 +16,6 @@ from typing import Annotated
 
 import msgspec
 
-from kubectl_spread.kube.api.detail import PodWithVolumes, shared_claims
 from kubectl_spread.kube.api.types import Message, NodeSelector, Object, ObjectMeta
 from kubectl_spread.kube.scheduler.nodeindex import NodeLabels
 
@@ -61,7 +60,7 @@ class Unresolved(Enum):
 
 
 class ClaimedVolumes:
-    """The claims and volumes that were read, and the claims of the pods that were read with their volumes.
+    """The claims and volumes that were read.
 
     Attributes:
         complete: Whether all claims of the pods' namespaces, and all volumes, were read.
@@ -73,26 +72,6 @@ class ClaimedVolumes:
         self._claims: dict[tuple[str, str], str] = {}
         self._namespaces: set[str] = set()
         self._volumes: dict[str, PersistentVolume] = {}
-        self._reads_pods = False
-        self._claims_of: dict[tuple[str, str], tuple[str, ...]] = {}
-
-    def add_pod(self, pod: PodWithVolumes) -> None:
-        """Store the names of a pod's claims.
-
-        The claim of an ephemeral volume counts while the pod is pending: a pod that replaces it gets another claim.
-
-        Source: kubernetes v1.37.1 staging/src/k8s.io/component-helpers/storage/ephemeral/ephemeral.go, VolumeClaimName.
-        """
-        metadata, volumes = pod.metadata, pod.spec.volumes
-        ephemeral = () if pod.spec.node_name else (volume.name for volume in volumes if volume.is_ephemeral)
-        claims = (*shared_claims(volumes), *(f"{metadata.name}-{name}" for name in ephemeral))
-        self._reads_pods = True
-        if claims:
-            self._claims_of[metadata.namespace, metadata.name] = claims
-
-    def claims_of(self, namespace: str, pod: str) -> tuple[str, ...] | None:
-        """Return the names of the claims of a pod; None if pods were read without their volumes."""
-        return self._claims_of.get((namespace, pod), ()) if self._reads_pods else None
 
     def add_claim(self, claim: PersistentVolumeClaim) -> None:
         """Store the name of the volume that a claim is bound to."""

@@ -12,7 +12,7 @@ import msgspec
 
 from kubectl_spread import errors
 from kubectl_spread.errors import DecodeError, Position, SourceError
-from kubectl_spread.kube.api.detail import DetailedPod, PodWithVolumes
+from kubectl_spread.kube.api.detail import DetailedPod
 from kubectl_spread.kube.api.fieldpath import POD_SPEC
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import Namespace, Node, Pod
@@ -124,7 +124,7 @@ def read(
             ``ManifestReading.errors``.
     """
     ignored = () if services else (Service,)
-    reader = _Reader(stdin, namespace, DetailedPod if detailed else PodWithVolumes, ignored)
+    reader = _Reader(stdin, namespace, DetailedPod if detailed else Pod, ignored)
     expanded = inputs.expand(paths, recursive=recursive, stdin_name=stdin_name)
     return ManifestReading(
         reader.objects(expanded, paths),

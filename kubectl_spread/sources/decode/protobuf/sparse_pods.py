@@ -8,18 +8,19 @@ parts, the parser treats a field with a wrong wire type as an unknown field.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from google.protobuf.unknown_fields import UnknownFieldSet
 from msgspec.structs import replace
 
+from kubectl_spread.kube.api.detail import claims_of
 from kubectl_spread.kube.api.sparse import SparsePod
-from kubectl_spread.kube.api.types import ObjectMeta, Pod, PodSpec, PodStatus
+from kubectl_spread.kube.api.types import Message, ObjectMeta, Pod, PodSpec, PodStatus, Volume, VolumeSource
 from kubectl_spread.kube.scheduler import nodeaffinity
 from kubectl_spread.sources.decode.page import Page
 from kubectl_spread.sources.decode.protobuf import descriptors, envelope, wiretypes
 from kubectl_spread.sources.decode.protobuf.decoder import Decoder, moment
-from kubectl_spread.sources.decode.protobuf.descriptors import Skipped
+from kubectl_spread.sources.decode.protobuf.descriptors import Skipped, protobuf_fields
 
 READ_ANNOTATIONS: Final = ("kubectl-spread/ignore", "kubernetes.io/config.mirror")
 """The annotations that decide how a pod is evaluated; a pod that has one of them is decoded in full."""
@@ -35,11 +36,24 @@ _OWN: Final = {
         "annotations",
         "managed_fields",
     ),
-    "PodSpec": ("service_account_name", "node_name", "host_network"),
+    "PodSpec": ("volumes", "service_account_name", "node_name", "host_network"),
     "PodStatus": ("pod_ip", "nominated_node_name"),
 }
 """The fields of each message that alike pods need not share. Some of them are read only by field selectors."""
 _PIECES: Final = 2
+_SOURCES: Final = tuple(field.name for field in protobuf_fields(VolumeSource))
+
+
+class SpecVolumes(Message, frozen=True):
+    """The volumes of a pod's spec."""
+
+    volumes: Annotated[tuple[Volume, ...], 1] = ()
+
+
+class PodVolumes(Message, frozen=True):
+    """The volumes of a pod, without its other fields."""
+
+    spec: Annotated[SpecVolumes, 2] = SpecVolumes()
 
 
 class SparsePods:
@@ -48,6 +62,7 @@ class SparsePods:
     def __init__(self) -> None:
         """Start without any pod."""
         self._pods = Decoder(Pod)
+        self._volumes = Decoder(PodVolumes)
         self._wire_types = wiretypes.of(Pod)
         self._remembered: dict[object, Pod] = {}
         self._parse_shared = descriptors.partial_classes(Pod, _OWN)[Pod.__name__].FromString
@@ -94,8 +109,16 @@ class SparsePods:
             None if seconds is None else moment(seconds),
             metadata.HasField("deletion_timestamp") and metadata.deletion_timestamp.HasField("seconds"),
             metadata.HasField("managed_fields"),
+            self._claims(record, metadata.name, spec),
         )
         return SparsePod(like, *own, hash((own, shared)), partial(self._pods.decode, record))
+
+    def _claims(self, record: bytes, name: str, spec: Any) -> tuple[str, ...]:
+        """Return the names of the claims of a pod; the parser has merged all its volumes into one."""
+        source = spec.volumes.volume_source
+        if not (source.HasField("persistent_volume_claim") or source.HasField("ephemeral")):
+            return ()
+        return claims_of(name, spec.node_name, self._volumes.decode(record).spec.volumes)
 
     def _like(self, record: bytes, own: Any, node: str) -> tuple[Pod, object]:
         """Return the pod that represents all pods with the same parts, and the key of these parts."""
@@ -135,6 +158,10 @@ def _has_unknown_fields(pod: Any, metadata: Any, spec: Any) -> bool:
         parts.append(metadata.deletion_timestamp)
     if spec.HasField("init_containers"):
         parts.append(spec.init_containers)
+    if spec.HasField("volumes"):
+        source = spec.volumes.volume_source
+        parts += (spec.volumes, source)
+        parts += (getattr(source, name) for name in _SOURCES if source.HasField(name))
     if spec.HasField("scheduling_gates"):
         parts.append(spec.scheduling_gates)
     return any(map(len, map(UnknownFieldSet, parts)))
