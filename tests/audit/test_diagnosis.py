@@ -48,6 +48,7 @@ def shared(name: str, owner: str, node: str, **fields: Any) -> Json:
     return pod_json(name, node=node, owner=owner, labels={"tier": "front"}, **fields)
 
 
+UNREAD_BUDGETS = "Disruption budgets were not read, and kubectl delete ignores them."
 FRONT = constraint(selects=selector({"tier": "front"}))
 ABC = [node_json("a1"), node_json("b1"), node_json("c1")]
 
@@ -83,7 +84,7 @@ def test_explain_and_check_name_the_same_pods(name: str) -> None:
     (evictions,) = explained(audit(*two_deployments(), scope=scope))["evictions"]
     assert evictions["pods"] == ["web-1"]
     assert whole["commands"] == ["kubectl delete pod -n default web-1"]
-    assert whole["fix"] == "Delete this pod; its replacement can only go to zone c."
+    assert whole["fix"] == f"Delete this pod; its replacement can only go to zone c. {UNREAD_BUDGETS}"
 
 
 def test_pods_of_all_workloads_suffice_where_those_of_one_do_not() -> None:
@@ -94,7 +95,7 @@ def test_pods_of_all_workloads_suffice_where_those_of_one_do_not() -> None:
     }
     fix = (
         "Delete these 2 pods (of sts/shard-1, sts/shard-2); their replacements can only go where the skew ends within "
-        "maxSkew."
+        f"maxSkew. {UNREAD_BUDGETS}"
     )
     for finding in findings_by_workload.values():
         assert finding["fix"] == fix

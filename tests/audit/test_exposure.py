@@ -58,11 +58,6 @@ OBSTACLES: dict[str, tuple[list[Json], list[Json], str]] = {
         [node_json("a1"), node_json("b1", taints=[{"key": "gpu", "effect": "NoSchedule"}])],
         "1 node: untolerated taint gpu:NoSchedule",
     ),
-    "node selector": (
-        web("a1", "a1", nodeSelector={HOSTNAME: "a1"}),
-        [node_json("a1"), node_json("b1")],
-        "1 node: node affinity or nodeSelector does not match",
-    ),
     "resources": (
         web("a1", "a1", containers=containers("1")),
         [full_node("a1", "4"), full_node("b1", "0.5")],
@@ -102,6 +97,13 @@ def test_each_obstacle_makes_a_note_that_names_it(obstacle: str) -> None:
     pods, nodes, reason = OBSTACLES[obstacle]
     text = f"No other node is known to take one ({reason})."
     assert answers(*pods, *nodes) == [("SPR501", "info", text)]
+
+
+def test_a_template_that_pins_its_pods_is_a_warning() -> None:
+    """Only the author of the template can change it, so there is something to do."""
+    pods, nodes = web("a1", "a1", nodeSelector={HOSTNAME: "a1"}), [node_json("a1"), node_json("b1")]
+    text = "It is the only node that nodeSelector or node affinity in the pod template allows."
+    assert answers(*pods, *nodes) == [("SPR501", "warning", text)]
 
 
 def test_a_pod_that_moves_makes_room_in_its_own_counts() -> None:

@@ -22,7 +22,9 @@ def watch(*arguments: str) -> tuple[int, str, str]:
 
 def test_files_cannot_be_watched(tmp_path: Path) -> None:
     (tmp_path / "pod.yaml").write_text("kind: Pod")
-    assert watch("-f", str(tmp_path)) == (2, "", "error: --watch: only a cluster can be watched, not files (-f, -k)\n")
+    outcome = CliRunner().invoke(cli, ["check", "--watch", "-f", str(tmp_path)])
+    error = "error: --watch: only a cluster can be watched, not files (-f, -k)\n"
+    assert (outcome.exit_code, outcome.stdout, outcome.stderr) == (2, "", error)
 
 
 @pytest.mark.parametrize("form", sorted(set(NAMES) - WATCHED))

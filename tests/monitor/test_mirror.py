@@ -140,6 +140,7 @@ def _target(kind: str, world: World) -> StoredObjects[Json]:
 @pytest.mark.parametrize("seed", range(12))
 def test_each_state_is_that_of_the_versions_that_the_mirrors_have(seed: int) -> None:
     random, history, world = Random(seed), History(seed), World(Scope(), SYSTEM)
+    world.budgets.read = True
     current = CurrentReport(world, CONTEXT, SelectedRules(RULES, Selection()))
     followers = [Follower(kind, world, history, random) for kind in _KINDS]
     compared = 0

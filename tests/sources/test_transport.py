@@ -62,14 +62,21 @@ DEPLOYMENTS = (Path(__file__).parent / "recorded" / "deployments.pb").read_bytes
 
 @pytest.mark.parametrize(
     "body",
-    [b"{}", b"[]", b"k8s\x00", NOT_UTF_8, page("a").body[:-1]],
-    ids=["empty", "array", "nothing in protobuf", "not UTF-8", "cut off"],
+    [b"[]", b"k8s\x00", NOT_UTF_8, page("a").body[:-1]],
+    ids=["array", "nothing in protobuf", "not UTF-8", "cut off"],
 )
 def test_what_is_no_list(body: bytes) -> None:
     with serve(Reply(body=body)) as server, pytest.raises(SourceError) as refused:
         connect(server).fold(PODS, list[str], lambda match, pods: match.extend(map(str, pods)))
     expected = "Server returned an unexpected response: not a Kubernetes object (application/json)"
     assert str(refused.value) == f"{expected} (the list of pods is not complete)"
+
+
+def test_an_object_without_items_is_no_list() -> None:
+    with serve(Reply(body=b"{}")) as server, pytest.raises(SourceError) as refused:
+        connect(server).fold(PODS, list[str], lambda match, pods: match.extend(map(str, pods)))
+    expected = "Server returned an unexpected response: items: is missing (the list of pods is not complete)"
+    assert str(refused.value) == expected
 
 
 @pytest.mark.parametrize("at", range(0, len(DEPLOYMENTS), 3))
