@@ -23,6 +23,7 @@ from typing import IO, Final
 ROOT: Final = Path(__file__).parents[1]
 PAGE: Final = ROOT / "docs" / "development.md"
 AT_ONCE: Final = 2
+_TERMINATED: Final = 143
 _SLOW: Final = 2
 """A stage that takes this many times its entry in the page is reported."""
 
@@ -184,6 +185,8 @@ def main(arguments: Sequence[str]) -> int:
     if name not in _SETS:
         print(f"error: unknown set of stages {name!r}; there are {', '.join(_SETS)}", file=sys.stderr)
         return 2
+    # The stages run in sessions of their own: who ends this program ends them too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))
     return run(_SETS[name], PAGE.read_text(encoding="utf-8"))
 
 

@@ -282,7 +282,7 @@ class ControlPlane:
         self._run_apiserver(server, Options(version, feature_gates, extra_flags))
         return server
 
-    def wait_for(self, condition: Callable[[], T], timeout: float = 30, what: str = "") -> T:
+    def wait_for(self, condition: Callable[[], T], timeout: float = 60, what: str = "") -> T:
         """Return the first truthy answer of ``condition``.
 
         Raises:

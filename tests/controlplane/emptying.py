@@ -46,7 +46,7 @@ def empty(client: ApiClient) -> None:
 
     def emptied() -> bool:
         # Controllers replace a pod until they know that its owner was deleted.
-        left[:] = [path for path in paths if _clear(client, path)] + _delete_namespaces(client)
+        left[:] = [path for path in paths if _clear(client, path)] + _delete_namespaces(client) + _stale_groups(client)
         _release_pods(client)
         nodes.finish_deletions(client)
         return not left
@@ -73,6 +73,20 @@ def _clear(client: ApiClient, path: str) -> bool:
     if listed:
         client.request("DELETE", f"{path}?labelSelector={_OF_TESTS}", _IN_BACKGROUND)
     return bool(listed)
+
+
+def _stale_groups(client: ApiClient) -> list[str]:
+    """Return the groups of deleted kinds that the API server still names."""
+    versions = [group["preferredVersion"]["groupVersion"] for group in client.get("/apis")["groups"]]
+    return [version for version in versions if not _served(client, version)]
+
+
+def _served(client: ApiClient, version: str) -> bool:
+    try:
+        client.get(f"/apis/{version}")
+    except ApiError:
+        return False
+    return True
 
 
 def _release_pods(client: ApiClient) -> None:

@@ -204,10 +204,10 @@ class Situation:
 
 
 def _node(node: Json) -> Json:
-    """Return a node with room for many pods unless it states its room."""
+    """Return a node with room for many pods unless it states its room; without a UID, none could be patched."""
     name = node["metadata"]["name"]
     usual = nodes.node(name, name[0], {})
-    metadata = {**usual["metadata"], **node["metadata"]}
+    metadata = {**usual["metadata"], "uid": f"uid-{name}", **node["metadata"]}
     status = {**usual["status"], **node.get("status", {})}
     room = {**usual["status"]["allocatable"], **node.get("status", {}).get("allocatable", {})}
     return {**usual, **node, "metadata": metadata, "status": {**status, "allocatable": room, "capacity": room}}

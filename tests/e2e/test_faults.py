@@ -143,7 +143,7 @@ FINAL = {
     ),
     "nothing but the first four bytes": (steps.shortened(4), f"{UNEXPECTED}not a Kubernetes object"),
     "an empty body": (steps.shortened(0), f"{UNEXPECTED}not a Kubernetes object"),
-    "JSON that is not a list": (steps.answer(200, b"{}", "application/json"), f"{UNEXPECTED}not a Kubernetes object"),
+    "JSON that is not a list": (steps.answer(200, b"{}", "application/json"), f"{UNEXPECTED}items: is missing"),
     "a redirect": (
         steps.answer(302, Location="https://bob:word@login.example/?token=secret"),
         f"{UNEXPECTED}HTTP status 302, a redirect to https://login.example/ ",

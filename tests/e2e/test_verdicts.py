@@ -173,9 +173,7 @@ def test_a_removed_label_and_an_authored_requirement_look_the_same_on_a_bare_pod
     roll_out(control_plane, deployment("web", authored, labels={"app": "web"}, namespace=namespace))
     label(control_plane, namespace, "removed", "rev-")
     label(control_plane, namespace, kept, "rev-")
-    answer = spread("check", "-n", namespace, "-o", "json")
-    assert answer.status == 1, answer.stderr
-    report = answer.report
+    report = spread.report("-n", namespace)
     either = (
         "Label rev is missing, but the selector requires rev=r1. It was removed after creation, or the author wrote "
     )
@@ -222,16 +220,16 @@ def test_a_zone_label_from_binding_is_no_fault(control_plane: ControlPlane, name
     assert {(finding["code"], finding["severity"]) for finding in report["findings"]} == {("SPR110", "warning")}
 
 
-def test_a_relabelled_pending_pod_is_an_error(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
-    """A pending pod whose stored and current values exclude each other counts nothing: exit status 1."""
+def test_a_relabelled_pending_pod_is_a_warning(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
+    """A pending pod whose stored and current values exclude each other counts nothing, and it may still be placed."""
     labels = {"app": "web", "rev": "r1"}
     control_plane.apply(pod("web", [constraint(match=["rev"])], labels=labels, namespace=namespace, **SCHEDULING_GATE))
     label(control_plane, namespace, "web", "rev=r2")
-    report = spread.report("-n", namespace, status=1)
+    report = spread.report("-n", namespace)
     row = report.row("Pod/web")
     assert (row["pending"], row["verdicts"]) == (1, {"stale-label": 1})
     assert (counts(row), row["selfMatchNum"]) == ({"a": 0, "b": 0, "c": 0}, 0)
-    assert [finding["severity"] for finding in report["findings"]] == ["error"]
+    assert [finding["severity"] for finding in report["findings"]] == ["warning"]
 
 
 def test_a_stale_anti_affinity_is_an_error(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:

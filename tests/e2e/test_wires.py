@@ -16,7 +16,7 @@ from tests.e2e.workloads import label, pod_names, roll_out
 pytestmark = pytest.mark.e2e
 
 PARTS = ("constraints", "groups", "pods", "findings")
-KINDS = "pods,nodes,deployments,replicasets,statefulsets,daemonsets,jobs"
+KINDS = "pods,nodes,deployments,replicasets,statefulsets,daemonsets,jobs,poddisruptionbudgets"
 EVALUATED_AS = (
     "--server-version=1.37",
     "--feature-gates=MatchLabelKeysInPodTopologySpreadSelectorMerge=true",

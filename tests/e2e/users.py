@@ -11,7 +11,7 @@ _GROUP = "rbac.authorization.k8s.io"
 
 
 def bind(cluster: ControlPlane, role: Json, user: str, namespace: str = "") -> None:
-    """Bind a role to a user, in one namespace or in the whole cluster."""
+    """Bind a role to a user, in one namespace or in the whole cluster, and wait until the API server knows of it."""
     kind, name = role["kind"], role["metadata"]["name"]
     cluster.api.create(
         {
@@ -22,6 +22,30 @@ def bind(cluster: ControlPlane, role: Json, user: str, namespace: str = "") -> N
             "roleRef": {"apiGroup": _GROUP, "kind": kind, "name": name},
         }
     )
+    rule = next(rule for rule in role["rules"] if "resources" in rule)
+    cluster.wait_for(lambda: _allowed(cluster, rule, user, namespace), what=f"user {user} has the role {name}")
+
+
+def _allowed(cluster: ControlPlane, rule: Json, user: str, namespace: str) -> bool:
+    """Tell whether the API server allows the first request of a rule; it learns of new roles a moment later."""
+    resource, _, subresource = rule["resources"][0].partition("/")
+    request = {
+        "group": rule["apiGroups"][0],
+        "resource": resource,
+        "subresource": subresource,
+        "verb": rule["verbs"][0],
+        "name": rule.get("resourceNames", [""])[0],
+        "namespace": namespace,
+    }
+    review = cluster.api.create(
+        {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SubjectAccessReview",
+            "spec": {"user": user, "resourceAttributes": request},
+        }
+    )
+    allowed: bool = review["status"]["allowed"]
+    return allowed
 
 
 def allow(cluster: ControlPlane, user: str, rules: Sequence[Json], namespace: str = "") -> None:

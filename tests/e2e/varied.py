@@ -25,6 +25,12 @@ def build(cluster: ControlPlane) -> None:
         cluster.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     cluster.apply(list(_workloads()))
     cluster.wait_for(lambda: _settled(cluster), timeout=60, what="every pod is running, or refused by the scheduler")
+    # Otherwise a capture would not tell that budgets were read.
+    budget = {
+        "metadata": {"name": "web", "namespace": NAMESPACES[0]},
+        "spec": {"selector": {"matchLabels": {"no": "pod"}}},
+    }
+    cluster.apply({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", **budget})
     _edit_labels(cluster)
     _end_pods(cluster)
 
