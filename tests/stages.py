@@ -47,14 +47,14 @@ CI: Final = (
     Stage("demo", goals=(".venv/developed",)),
     Stage("tools", after=("demo",)),
     Stage("test", after=("demo",)),
-    # The longest one begins as soon as its programs are built.
-    Stage("e2e", after=("tools",)),
-    Stage("dist", after=("test",)),
-    Stage("browser", after=("test",)),
-    Stage("growth", after=("test",)),
-    Stage("conformance", after=("tools", "test")),
-    Stage("workflows", after=("tools", "test")),
-    Stage("test-install", after=("tools", "dist")),
+    # Its workers need both cores, and its programs time out where others take them.
+    Stage("e2e", after=("tools", "test")),
+    Stage("dist", after=("e2e",)),
+    Stage("browser", after=("e2e",)),
+    Stage("growth", after=("e2e",)),
+    Stage("conformance", after=("e2e",)),
+    Stage("workflows", after=("e2e",)),
+    Stage("test-install", after=("dist",)),
 )
 NIGHTLY: Final = tuple(
     Stage(stage.name, stage.after, (*stage.goals, "ALL=1")) for stage in (*CI, Stage("mutants", after=("test",)))
