@@ -193,7 +193,11 @@ class Play:
                 return False
             return all(pod["status"]["phase"] == "Running" or (not hopeful and _refused(pod)) for pod in pods)
 
-        self._cluster.wait_for(settled, timeout=40, what=f"the pods of {self._case} are placed")
+        try:
+            self._cluster.wait_for(settled, timeout=120, what=f"the pods of {self._case} are placed")
+        except TimeoutError as error:
+            error.add_note("\n".join(f"{pod['metadata']['name']}: {scheduled(pod)}" for pod in self._pods()))
+            raise
 
     def _stay(self) -> None:
         """Wait until nothing changes any more, because the scheduler retries refused pods after others were deleted."""
