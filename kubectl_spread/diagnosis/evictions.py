@@ -17,6 +17,7 @@ from kubectl_spread.diagnosis.eviction_plan import EvictionGame, fewest, fullest
 from kubectl_spread.diagnosis.replacements import FreeCells, Replacement, replacement_of
 from kubectl_spread.diagnosis.skew import why_wait
 from kubectl_spread.kube.custom.groups import base_kind
+from kubectl_spread.kube.scheduler.podtopologyspread.filtering import place
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import named
 from kubectl_spread.report import model
@@ -248,9 +249,26 @@ def _with_all_constraints(
     """
     order = fullest_first(game)
     spreads = [each for each in row.evaluations[0][0].spreads if each is not None and each.constraint.hard]
-    free = FreeCells(row, spreads, spread.constraint.topology_key, len(order), audit)
+    uneven = [each.constraint.topology_key for each in spreads].index(spread.constraint.topology_key)
+    replacement = replacement_of(row.evaluations[0][0].pod_class, audit)
+    free = FreeCells(replacement, spreads, uneven, len(order), audit)
     for size in range(1, len(order) + 1):
         numbers = dict(sorted(Counter(order[:size]).items()))
-        if free.end_within_max_skew(list(_chosen(candidates, numbers))):
+        after = _replaced(list(_chosen(candidates, numbers)), spreads, free)
+        if after is not None and not after[uneven].exceeds_max_skew:
             return numbers
     return None
+
+
+def _replaced(evicted: Sequence[PodRecord], spreads: Sequence[Spread], free: FreeCells) -> Sequence[Spread] | None:
+    """Return the counts after evicted pods are replaced where that is worst; None: not all replacements have a node."""
+    for pod in evicted:
+        spreads = place(spreads, [each.domains.value_of.get(pod.node) for each in spreads], -1)
+    left = free.left_by(evicted)
+    for _ in evicted:
+        worst = free.fullest(spreads, left)
+        if worst is None:
+            return None
+        left[worst] -= 1
+        spreads = place(spreads, worst)
+    return spreads

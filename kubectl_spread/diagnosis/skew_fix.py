@@ -195,14 +195,14 @@ def _departures(
     hard = _without(kind.hard, without)
     leavers: dict[object, list[PodRecord]] = {}
     for pod in left:
-        lost = tuple(_domain_of(pod, spread) for spread in hard)
+        lost = tuple(domain_of(pod, spread) for spread in hard)
         leavers.setdefault((lost, (pod.pod_class, pod.node) if kind.concerned else None), []).append(pod)
     for pods in islice(leavers.values(), _LEAVERS if kind.concerned else None):
-        lost = tuple(_domain_of(pods[0], spread) for spread in hard)
+        lost = tuple(domain_of(pods[0], spread) for spread in hard)
         yield Departure(kind, pods[0], hard, lost, audit.volumes.of_any(pods), audit)
 
 
-def _domain_of(pod: PodRecord, spread: Spread) -> str | None:
+def domain_of(pod: PodRecord, spread: Spread) -> str | None:
     """Return the domain in which a constraint counts a bound pod of its namespace; None: it does not."""
     counts = spread.constraint.counts and labelselectors.matches(spread.constraint.selector, pod.pod_class.labels)
     return spread.domains.value_of.get(pod.node) if counts else None

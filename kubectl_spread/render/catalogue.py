@@ -79,7 +79,11 @@ def rules(catalogue: Sequence[Rule], terminal: Terminal) -> str:
 
 def page(catalogue: Sequence[Rule], examples: Mapping[str, Example]) -> str:
     """Return the catalogue as Markdown: docs/rules.md."""
-    head = "# Rules\n\nCodes never change and are never reused. `kubectl spread explain CODE` prints the same.\n\n"
+    head = (
+        "# Rules\n\nCodes never change and are never reused. `kubectl spread explain CODE` prints the same. Where new "
+        "pods of a\ndeletion, a restart or a patch would find no node, the finding says so instead "
+        "([tried before printed](explain.md#tried-before-printed)).\n\n"
+    )
     lines = ["| code | name | severity | summary |", "|---|---|---|---|"]
     lines += [
         f"| [{rule.code}](#{rule.code.lower()}) | {rule.name} | {rule.severity} | {rule.summary} |"

@@ -125,7 +125,7 @@ def _everything_is_evaluated(scope: Scope, skipped: Mapping[str, int]) -> bool:
 def _findings(audit: Audit, selected: SelectedRules, flags: Sequence[str]) -> Iterator[tuple[model.Finding, bool]]:
     """Yield the findings of the rules, and whether each is silenced."""
     reported: dict[tuple[object, ...], ObjectRef | None] = {}
-    exposed: dict[tuple[ObjectRef, str], Severity] = {}
+    earlier = _Earlier({}, {})
     for rule_input in rule_inputs(audit):
         evidences = [
             (rule, evidence)
@@ -134,7 +134,19 @@ def _findings(audit: Audit, selected: SelectedRules, flags: Sequence[str]) -> It
             for evidence in evidences_of_rule
         ]
         if evidences:
-            yield from _uncovered(evidences, rule_input, selected.selection, flags, exposed)
+            yield from _uncovered(evidences, rule_input, selected.selection, flags, earlier)
+
+
+class _Earlier(NamedTuple):
+    """What the findings of earlier inputs say.
+
+    Attributes:
+        exposed: The workloads that are lost with a domain of a topology key, with the severities.
+        removed: The pods of each workload that a command removes, by name, each with the finding in words.
+    """
+
+    exposed: dict[tuple[ObjectRef, str], Severity]
+    removed: dict[ObjectRef, dict[str, str]]
 
 
 def _uncovered(
@@ -142,13 +154,13 @@ def _uncovered(
     rule_input: RuleInput,
     selection: Selection,
     flags: Sequence[str],
-    exposed: dict[tuple[ObjectRef, str], Severity],
+    earlier: _Earlier,
 ) -> Iterator[tuple[model.Finding, bool]]:
     """Yield the findings of one input that no other finding covers, and whether each is silenced.
 
-    ``exposed`` has the workloads whose loss with a domain of a topology key an earlier input has reported, with the
-    severities. It gets those of this input.
+    ``earlier`` gets what these findings say.
     """
+    exposed = earlier.exposed
     ignored = (*selection.ignore, *_annotated(rule_input))
     findings = [(_finding(rule, rule_input, evidence, flags), rule, evidence) for rule, evidence in evidences]
     silenced = [named(rule, ignored) or finding.severity < selection.least for finding, rule, _ in findings]
@@ -161,7 +173,22 @@ def _uncovered(
             continue
         if evidence.exposes and not silent:
             exposed[exposure] = max(exposed.get(exposure, finding.severity), finding.severity)
-        yield finding, silent
+        yield (finding if silent else _without_overlap(finding, rule, rule_input, evidence, earlier)), silent
+
+
+def _without_overlap(
+    finding: model.Finding, rule: Rule, rule_input: RuleInput, evidence: Evidence, earlier: _Earlier
+) -> model.Finding:
+    """Return a finding without commands if one of them removes a pod that an earlier finding removes."""
+    commands = () if finding.commands is UNSET else _remedy(rule, rule_input, evidence).commands
+    removed = [pod for command in commands for pod in deleted_pods(command)]
+    findings_by_pod = earlier.removed.setdefault(rule_input.workload, {})
+    other = next((findings_by_pod[pod] for pod in removed if pod in findings_by_pod), "")
+    if other:
+        fix = f"First do what {other} says, which removes some of the same pods, and look again."
+        return msgspec.structs.replace(finding, fix=fix, commands=UNSET)
+    findings_by_pod.update(dict.fromkeys(removed, f"{finding.code} ({finding.path})"))
+    return finding
 
 
 def _is_reported(rule: Rule, rule_input: RuleInput, reported: dict[tuple[object, ...], ObjectRef | None]) -> bool:

@@ -12,6 +12,7 @@ import msgspec
 from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.merge.verdicts import Verdict
 from kubectl_spread.audit.snapshot.records import PodRecord
+from kubectl_spread.diagnosis.trials import Removable, Shortfall
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.custom.groups import base_kind
 from kubectl_spread.kube.disruption import PodDisruptionBudget
@@ -107,8 +108,17 @@ def changed(text: str, operations: Sequence[Operation], rule_input: RuleInput) -
         return Remedy(f"{text}. Change it in the object that owns {whose}, which was not read and would undo a patch")
     if not operations:
         return Remedy(text)
+    shortfall = rule_input.trials.rollout(workload, operations)
+    if shortfall is not None:
+        return Remedy(f"{text}. Wait with the patch: {_stuck(shortfall)}")
     text, after = f"{text}. {_COSTS[workload.kind]}", _waiting_pods(rule_input)
     return Remedy(f"{text}. {_WAITS}" if after else text, patch=tuple(operations), after=after)
+
+
+def _stuck(shortfall: Shortfall) -> str:
+    """Return what a rollout would do that leaves new pods pending, as a part of a template."""
+    pods = plural(shortfall.pods, "new pod")
+    return literal(f"{pods} would find no node ({shortfall.why}), so the rollout could not end")
 
 
 def _has_known_path(rule_input: RuleInput) -> bool:
@@ -219,6 +229,16 @@ def _allowance(budget: PodDisruptionBudget, *, unmet: bool) -> str:
     return f"{needs} and has {plural(status.expected_pods, 'pod')}. Only {change} lets it allow one"
 
 
+def unreplaced(these: str, removable: Removable) -> str:
+    """Return that pods have to stay because no node takes a replacement."""
+    return f"keep {these} for now: no node would take a replacement ({removable.why})"
+
+
+def one_by_one(removable: Removable) -> str:
+    """Return why only one of several pods is to be removed at a time."""
+    return literal(f"not all replacements are sure to find nodes at once ({removable.why})")
+
+
 def deleted_pods(command: Sequence[str]) -> tuple[str, ...]:
     """Return the pods that a command deletes or evicts; none for any other command."""
     if len(command) > _RAW and command[_RAW].startswith(_PODS) and command[_RAW].endswith(_EVICTION):
@@ -250,16 +270,32 @@ def replacement(pods: Sequence[str], rule_input: RuleInput) -> Remedy:
     restart_all = _restart(rule_input, staying, len(staying) + others)
     if workload.kind == "Pod" or not (others and 0 < len(staying) <= _FEW):
         return restart_all
-    these, whose = (
-        ("the pod", "its owner replaces it") if len(staying) == 1 else ("the pods", "their owner replaces them")
-    )
-    chosen = removal([pods_by_name[name] for name in staying], rule_input.audit)
-    if not chosen.pods and workload.kind in _RESTARTABLE:
+    return _of_some([pods_by_name[name] for name in staying], restart_all, rule_input)
+
+
+def _of_some(pods: Sequence[PodRecord], restart_all: Remedy, rule_input: RuleInput) -> Remedy:
+    """Return how to replace a few pods of a workload with others, as far as nodes and disruption budgets allow it.
+
+    ``restart_all`` is the way to replace all of its pods; it has no commands where there is none.
+    """
+    these, whose = ("the pod", "its owner replaces it") if len(pods) == 1 else ("the pods", "their owner replaces them")
+    removable = rule_input.trials.removable(pods)
+    if not removable.pods:
+        if not restart_all.commands:
+            return Remedy(literal(unreplaced(these, removable)))
+        why = f"because no node would take a replacement of {these} alone ({removable.why})"
+        return msgspec.structs.replace(restart_all, text=literal(f"{restart_all.text}, {why}"))
+    chosen = removal(removable.pods, rule_input.audit)
+    if not chosen.pods and restart_all.commands:
         return msgspec.structs.replace(restart_all, text=f"{restart_all.text}. {literal(chosen.note)}")
     if not chosen.pods:
         return Remedy(f"{these} cannot be evicted now. {literal(chosen.note)}")
     text = f"{chosen.verb} {these} ({whose})"
-    if workload.kind in _RESTARTABLE:
+    if removable.why:
+        text = (
+            f"{chosen.verb} {literal(chosen.pods[0])} (its owner replaces it) and look again: {one_by_one(removable)}"
+        )
+    if restart_all.commands:
         text += f", or {restart_all.text}"
     return Remedy(f"{text}. {literal(chosen.note)}" if chosen.note else text, chosen.commands)
 
@@ -268,6 +304,9 @@ def _restart(rule_input: RuleInput, pods: Sequence[str], number: int) -> Remedy:
     """Return the safe way to replace pods: by their workload, by eviction, or by hand for a bare pod."""
     workload = rule_input.workload
     if workload.kind in _RESTARTABLE:
+        shortfall = rule_input.trials.rollout(workload, ())
+        if shortfall is not None:
+            return Remedy(f"wait with the restart: {_stuck(shortfall)}")
         whom = f"all {number} pods of the workload" if number > 1 else "the pod"
         command = ("kubectl", "rollout", "restart", named(workload.kind, workload.name), "-n", workload.namespace)
         waiting = _waiting_pods(rule_input)
@@ -283,8 +322,11 @@ def _restart(rule_input: RuleInput, pods: Sequence[str], number: int) -> Remedy:
     )
     if not pods:
         return Remedy(text)
-    records = [pod for pod in rule_input.pods if pod.name in pods]
-    chosen = removal(records[:1], rule_input.audit)
+    records = [pod for pod in rule_input.pods if pod.name in pods][:1]
+    removable = rule_input.trials.removable(records)
+    if not removable.pods:
+        return Remedy(literal(unreplaced("the pod", removable)))
+    chosen = removal(records, rule_input.audit)
     if not chosen.pods:
         return Remedy(f"the pod cannot be replaced now. {literal(chosen.note)}")
     guarded = f". {literal(chosen.note)}, and kubectl replace ignores it" if chosen.verb == "evict" else ""

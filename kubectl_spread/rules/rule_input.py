@@ -16,6 +16,7 @@ from kubectl_spread.audit.snapshot.records import Manifest, PodClass, PodRecord
 from kubectl_spread.audit.snapshot.templates import Refusal, Template
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.diagnosis.exposure import Exposures, Replicas
+from kubectl_spread.diagnosis.trials import Trials
 from kubectl_spread.kube.api.fieldpath import POD_SPEC, FieldPath
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.unknownfields import UnknownField
@@ -131,6 +132,11 @@ class RuleInput(msgspec.Struct, frozen=True, eq=False, dict=True):
     def exposures(self) -> Exposures:
         """The exposure of all workloads of the audit to the loss of one domain."""
         return self.answers.remember(Exposures, lambda: Exposures(self.audit))
+
+    @property
+    def trials(self) -> Trials:
+        """The trials of fixes for all workloads of the audit."""
+        return self.answers.remember(Trials, lambda: Trials(self.audit))
 
     @property
     def behaviour(self) -> Behaviour:

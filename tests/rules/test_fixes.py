@@ -157,6 +157,8 @@ def test_deleting_relabelled_pods_ends_the_finding() -> None:
     for path, manifests, evaluated, finding in findings_with(RELABELLED):
         if not (names := deletion(finding)):
             continue
+        if "look again" in finding["fix"]:
+            continue
         assert "restart all" in finding["fix"] or finding["object"]["kind"] not in ("Deployment", "StatefulSet"), path
         left, _ = delete(manifests, finding["namespace"], names)
         before, after = ranks(as_json(evaluated)["findings"]), ranks(as_json(audit(*left))["findings"])

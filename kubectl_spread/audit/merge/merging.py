@@ -106,7 +106,7 @@ def unmerge_pod(pod: Pod, behaviour: Behaviour) -> Outcome:
     verdicts = judge(terms, selectors, labels, bound=bool(pod.spec.node_name), context=context)
     unmerged_terms = [_UnmergedTerm(*parts) for parts in zip(terms, selectors, verdicts, strict=True)]
     changes = tuple(change for unmerged in unmerged_terms if (change := unmerged.change))
-    spec = _without(pod.spec, changes)
+    spec = without(pod.spec, changes)
     recreated = strategy.prepare_for_create(spec, labels, behaviour)
     was_created = bool(pod.metadata.uid or changes)
     notes = dict.fromkeys(
@@ -222,7 +222,8 @@ def _fields(term: TopologyTerm) -> Mapping[str, object]:
     return {name: value for name, value in keys.items() if value}
 
 
-def _without(spec: PodSpec, changes: Sequence[Change]) -> PodSpec:
+def without(spec: PodSpec, changes: Sequence[Change]) -> PodSpec:
+    """Return the spec of a pod after changes that remove requirements."""
     document = applied({"spec": msgspec.to_builtins(spec)}, changes)
     return msgspec.convert(document["spec"], PodSpec)
 

@@ -15,7 +15,7 @@ from kubectl_spread.kube.api.fieldpath import POD_SPEC, FieldPath
 from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import LabelSelector, OwnerReference, PodSpec
-from kubectl_spread.kube.api.workloads import Job, WorkloadObject, template_path
+from kubectl_spread.kube.api.workloads import ONE_BY_ONE, Job, Pace, WorkloadObject, template_path
 from kubectl_spread.kube.apiserver import strategy, validation
 from kubectl_spread.kube.custom import controllers
 from kubectl_spread.kube.custom.controllers import AddedLabels
@@ -76,7 +76,7 @@ class Template(msgspec.Struct, frozen=True, dict=True, eq=False):
     ``holder`` is the object that holds it, which ``workload`` may own. ``terms`` have the template's paths and
     ``path`` is the path of its pod spec; ``labels`` are the labels that its pods will have, and ``selector`` is the
     holder's selector of its pods. ``replicas`` is None where the object has no such number; ``rolls`` tells
-    whether old and new pods run together during a rollout.
+    whether old and new pods run together during a rollout, and ``pace`` how fast that goes.
 
     A template in an object of a kind that Kubernetes does not define is ``custom``. Its pods may have further labels
     that begin with one of ``label_prefixes``; "" stands for every label. ``complete`` is False for spread constraints
@@ -95,6 +95,7 @@ class Template(msgspec.Struct, frozen=True, dict=True, eq=False):
     replicas: int | None
     rolls: bool
     ignored: str
+    pace: Pace = ONE_BY_ONE
     custom: bool = False
     label_prefixes: tuple[str, ...] = ()
     complete: bool = True
@@ -152,6 +153,7 @@ def template_of(ref: ObjectRef, workload: WorkloadObject, owner: OwnerReference 
         replicas=workload.replicas,
         rolls=workload.rolls,
         ignored=ignored,
+        pace=workload.pace,
     )
 
 

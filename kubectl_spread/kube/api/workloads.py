@@ -11,6 +11,8 @@ from kubectl_spread.kube.api.fieldpath import FieldPath
 from kubectl_spread.kube.api.types import Int32, LabelSelector, Message, Object, ObjectMeta, PodSpec
 
 _DEFAULT_REPLICAS: Final = 1
+_QUARTER: Final = 25
+_HUNDRED: Final = 100
 _INDEXED: Final = "Indexed"
 
 
@@ -24,8 +26,29 @@ class PodTemplateSpec(Message, frozen=True):
 EMPTY: Final = PodTemplateSpec()
 
 
+class Pace(msgspec.Struct, frozen=True):
+    """How fast a rollout replaces pods.
+
+    Attributes:
+        surge: The pods that there may be above the desired number.
+        unavailable: The pods that may be missing from the desired number.
+    """
+
+    surge: int
+    unavailable: int
+
+
+ONE_BY_ONE: Final = Pace(surge=0, unavailable=1)
+
+
+class _RollingUpdate(Message, frozen=True):
+    max_unavailable: Annotated[Int32 | str | None, 1] = None
+    max_surge: Annotated[Int32 | str | None, 2] = None
+
+
 class _Strategy(Message, frozen=True):
     type: Annotated[str, 1] = "RollingUpdate"
+    rolling_update: Annotated[_RollingUpdate, 2] = _RollingUpdate()
 
 
 class _ReplicatedSpec(Message, frozen=True):
@@ -107,6 +130,11 @@ class WorkloadObject(Object, frozen=True):
         return False
 
     @property
+    def pace(self) -> Pace:
+        """How fast a rollout replaces its pods."""
+        return ONE_BY_ONE
+
+    @property
     def indexed(self) -> bool:
         """Whether each of its pods has an index among the completions of a Job."""
         return False
@@ -160,6 +188,27 @@ class Deployment(ReplicatedWorkload, frozen=True):
     def rolls(self) -> bool:
         """Whether it replaces pods gradually, and not all at once."""
         return self.spec.strategy.type != "Recreate"
+
+    @property
+    def pace(self) -> Pace:
+        """How fast a rollout replaces its pods.
+
+        Source: kubernetes v1.37.1 pkg/controller/deployment/util/deployment_util.go, ResolveFenceposts.
+        """
+        if not self.rolls:
+            return Pace(surge=0, unavailable=self.replicas)
+        limits = self.spec.strategy.rolling_update
+        surge = _scaled(limits.max_surge, self.replicas, up=True)
+        unavailable = min(_scaled(limits.max_unavailable, self.replicas, up=False), self.replicas)
+        return Pace(surge, unavailable) if surge or unavailable else ONE_BY_ONE
+
+
+def _scaled(amount: int | str | None, replicas: int, *, up: bool) -> int:
+    """Return a number of pods, or a percentage of the replicas, rounded up or down; the default is a quarter."""
+    if isinstance(amount, int):
+        return amount
+    percent = int(amount[:-1]) if amount and amount[:-1].isdecimal() else _QUARTER
+    return -(-percent * replicas // _HUNDRED) if up else percent * replicas // _HUNDRED
 
 
 class ReplicationController(_Replicated, frozen=True):

@@ -17,6 +17,7 @@ from kubectl_spread.kube.scheduler.podtopologyspread.filtering import FilterAnsw
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import listed, plural
 from kubectl_spread.report.severity import Severity
+from kubectl_spread.rules.constraints.workload import CURRENT_KEYS
 from kubectl_spread.rules.model import FILTERING, Evidence, Rule, names
 from kubectl_spread.rules.placement.closed import Closed, closed, lowest, opening
 from kubectl_spread.rules.placement.domains import fewer_domains, shortage
@@ -71,6 +72,8 @@ def _cause(group: EvaluatedGroup, rule_input: RuleInput) -> _Cause:
     if not spread.match_num:
         key = constraint.topology_key
         text = f" No node has the label {key}." if len(audit.nodes.lacking(key)) == len(audit.nodes.nodes) else ""
+        if key in CURRENT_KEYS:
+            return _Cause(text, literal(f"use {CURRENT_KEYS[key][1]} in the pod template: {key} is deprecated"))
         return _Cause(text, f"label the nodes with {literal(key)}, or use a topology key that they have")
     if spread.short_of_domains:
         text = f" {shortage(spread, evaluation, audit)}"

@@ -87,9 +87,11 @@ def opening(shut: Closed, evaluation: ClassEvaluation, rule_input: RuleInput, *,
         return Remedy(text, _uncordoning(shut) if causes == {ObstacleKind.CORDONED} else ())
     settings = " and ".join(f"{field}: Honor" for field in fields)
     where = "the constraint" if len(terms) == 1 else "each constraint"
-    text = f"set {settings} in {where} of the pod template, so that {names} no longer counts"
-    if len(shut.values) > 1:
-        text = text.removesuffix("s")
+    single = len(shut.values) == 1
+    effect = f"{names} no longer {'counts' if single else 'count'}"
+    if by_hand:
+        effect = f"{names} {'counts' if single else 'count'} only when {'it is' if single else 'they are'} open again"
+    text = f"set {settings} in {where} of the pod template, so that {effect}"
     if by_hand:
         text += f", or {by_hand}"
     return changed(text, _operations(terms, fields, rule_input), rule_input)

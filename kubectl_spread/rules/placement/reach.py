@@ -13,8 +13,10 @@ from kubectl_spread.kube.scheduler.podtopologyspread.filtering import feasible_n
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import capitalized, domains, plural, value
 from kubectl_spread.report.severity import Severity
+from kubectl_spread.rules.constraints.workload import CURRENT_KEYS
 from kubectl_spread.rules.model import FILTERING, Evidence, Rule, Values, names
 from kubectl_spread.rules.placement.closed import closed, lowest, opening
+from kubectl_spread.rules.remedy import literal
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
 
 _HOSTNAME: Final = "kubernetes.io/hostname"
@@ -36,7 +38,10 @@ def _keyless_nodes(rule_input: RuleInput) -> Iterator[Evidence]:
                 "topology_key": constraint.topology_key,
                 "effect": _effect(hard=constraint.hard, single=len(keyless) == 1),
             }
-            yield Evidence(names(row.pods), values, Severity.WARNING if constraint.hard else Severity.INFO)
+            _, current = CURRENT_KEYS.get(constraint.topology_key, ("", ""))
+            fix = literal(f"use {current} in the pod template: {constraint.topology_key} is deprecated")
+            severity = Severity.WARNING if constraint.hard else Severity.INFO
+            yield Evidence(names(row.pods), values, severity, fix if current else None)
             return
 
 
