@@ -12,7 +12,7 @@ from kubectl_spread import __version__
 from kubectl_spread.cli import cli, help, options, output, unknown_command  # noqa: A004 - the help of click has that name
 from kubectl_spread.cli.options import connection
 from kubectl_spread.errors import NotFoundError
-from kubectl_spread.kube.features import NEWEST_RELEASED_MINOR, OLDEST_MINOR
+from kubectl_spread.kube.features import NEWEST_MINOR, OLDEST_MINOR, PRE_RELEASES
 from kubectl_spread.phrases import listed
 from kubectl_spread.suggestions import did_you_mean
 
@@ -83,8 +83,9 @@ def version(form: str | None) -> None:
     No cluster is contacted.
     """
     if form is None:
-        released = f"1.{OLDEST_MINOR} to 1.{NEWEST_RELEASED_MINOR}"
-        output.data(f"Client Version: v{__version__}\nKubernetes Versions: {released}\n")
+        known = f"1.{OLDEST_MINOR} to 1.{NEWEST_MINOR}"
+        early = "".join(f" (1.{unreleased} as {version})" for unreleased, version in PRE_RELEASES.items())
+        output.data(f"Client Version: v{__version__}\nKubernetes Versions: {known}{early}\n")
         return
     from kubectl_spread.render import structured  # noqa: PLC0415 - text does not need it
 
@@ -97,7 +98,7 @@ def version(form: str | None) -> None:
             "gitVersion": f"v{__version__}",
             "platform": f"{platform.system().lower()}/{_MACHINES.get(machine, machine)}",
         },
-        "kubernetesVersions": [f"1.{number}" for number in range(OLDEST_MINOR, NEWEST_RELEASED_MINOR + 1)],
+        "kubernetesVersions": [f"1.{number}" for number in range(OLDEST_MINOR, NEWEST_MINOR + 1)],
     }
     output.data(structured.document(document, form))
 

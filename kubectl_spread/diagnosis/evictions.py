@@ -191,7 +191,7 @@ def _other_target(row: EvaluatedConstraint, audit: Audit) -> str:
         return ""
     part = "one pod" if len(requested) == 1 else "a part of the pods"
     workload = named(row.workload.kind, row.workload.name)
-    return f"see kubectl spread explain {workload}: {part} alone is not what decides"
+    return f"{part} alone is not what decides: name {workload} instead"
 
 
 def _candidates(

@@ -282,6 +282,6 @@ def test_no_pod_is_named_for_a_part_of_a_workload(targets: tuple[Target, ...], r
     leaving["metadata"]["deletionTimestamp"] = "2026-09-01T11:00:00Z"
     pods = [web(name, "a1") for name in ("w1", "w2", "w3")]
     evictions = explained(audit(deployment(), *pods, leaving, A, B, C, scope=Scope(targets=targets)))["evictions"]
-    expected = f"see kubectl spread explain deploy/web: {reason} is not what decides" if reason else None
+    expected = f"{reason} is not what decides: name deploy/web instead" if reason else None
     assert [eviction.get("reason") for eviction in evictions] == [expected]
     assert ("pods" in evictions[0]) is (reason is None)

@@ -151,7 +151,15 @@ def test_version_prints_the_supported_minors_without_a_cluster(monkeypatch: pyte
     monkeypatch.setenv("KUBECONFIG", "/no/where")
     outcome = run("version")
     assert (outcome.exit_code, outcome.stderr) == (0, "")
-    assert outcome.stdout == f"Client Version: v{__version__}\nKubernetes Versions: 1.27 to 1.37\n"
+    known = "1.27 to 1.38 (1.38 as v1.38.0-alpha.2)"
+    assert outcome.stdout == f"Client Version: v{__version__}\nKubernetes Versions: {known}\n"
+
+
+def test_version_and_the_error_about_an_unknown_version_name_the_same_versions() -> None:
+    outcome = run("check", "-f", "-", "--server-version", "1.99")
+    assert outcome.exit_code == 2
+    (known,) = re.findall(r"\((1\.\d+ to 1\.\d+) are known\)", outcome.stderr)
+    assert f"Kubernetes Versions: {known} " in run("version").stdout
 
 
 def test_version_has_the_fields_of_kubectl() -> None:
@@ -159,7 +167,7 @@ def test_version_has_the_fields_of_kubectl() -> None:
     assert document == yaml.safe_load(run("version", "-o", "yaml").stdout)
     assert document["clientVersion"].keys() == {"major", "minor", "gitVersion", "platform"}
     assert document["clientVersion"]["gitVersion"] == f"v{__version__}"
-    assert document["kubernetesVersions"] == [f"1.{minor}" for minor in range(27, 38)]
+    assert document["kubernetesVersions"] == [f"1.{minor}" for minor in range(27, 39)]
 
 
 @pytest.mark.parametrize(

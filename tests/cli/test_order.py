@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 
 import pytest
 from click.testing import CliRunner
@@ -100,3 +101,23 @@ def test_explain_names_the_other_constraint_and_never_says_to_run_explain() -> N
         in words
     )
     assert "kubectl spread explain" not in words
+
+
+def test_a_blocked_pod_has_the_numbers_of_the_scheduler_and_of_explain() -> None:
+    """A node that is cordoned and full of pods counts once, as cordoned, which the scheduler looks at first."""
+    cordoned = node_json("a2")
+    cordoned["spec"]["unschedulable"] = True
+    objects = (*NODES, cordoned, *blocked("web", pending=1))
+    text = "\n".join(json.dumps(each) for each in objects)
+    outcome = CliRunner().invoke(cli, ["explain", "rs/web-1", "-f", "-", "-o", "json"], input=text)
+    explanation = json.loads(outcome.stdout)
+    (finding,) = (finding for finding in explanation["findings"] if finding["code"] == "SPR303")
+    assert finding["message"].startswith(
+        "No node takes the pending pod: 2 nodes do not match the spread constraints, 1 node is cordoned and "
+        "1 node has a taint that is not tolerated."
+    )
+    (waiting,) = explanation["waiting"]
+    numbers = Counter[str]()
+    for refusal in waiting["refused"]:
+        numbers[refusal["filter"]] += len(refusal["nodes"])
+    assert numbers == {"spread": 2, "cordon": 1, "taints": 1}

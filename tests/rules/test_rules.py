@@ -68,6 +68,11 @@ def test_bad_cases_fire_their_rule_and_no_other_error(path: Path, golden: Golden
     golden(path.with_suffix(".txt"), "".join(text(finding) for finding in case_findings))
 
 
+@pytest.mark.parametrize("path", BAD, ids=name)
+def test_no_fix_sends_the_reader_of_explain_to_explain(path: Path) -> None:
+    assert not [finding for finding in findings(path) if "kubectl spread explain" in finding["fix"]]
+
+
 @pytest.mark.parametrize("path", GOOD, ids=name)
 def test_good_cases_do_not_fire_their_rule(path: Path) -> None:
     case_findings = findings(path)

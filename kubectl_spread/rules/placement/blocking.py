@@ -9,20 +9,35 @@ from typing import Final
 import msgspec
 
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedGroup
-from kubectl_spread.audit.evaluation.obstacles import ObstacleKind
+from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind
 from kubectl_spread.audit.snapshot.records import PodRecord
+from kubectl_spread.diagnosis.node_filters import NodeFilters
 from kubectl_spread.kube.api.fieldpath import FieldPath
 from kubectl_spread.kube.api.types import Node
-from kubectl_spread.kube.scheduler.podtopologyspread.filtering import FilterAnswer, feasible_nodes
+from kubectl_spread.kube.scheduler.podtopologyspread.filtering import feasible_nodes
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
-from kubectl_spread.phrases import listed, plural
+from kubectl_spread.phrases import domains, listed, plural
 from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules.constraints.workload import CURRENT_KEYS
-from kubectl_spread.rules.model import FILTERING, Evidence, Rule, names
+from kubectl_spread.rules.model import FILTERING, Evidence, Rule, Values, names
 from kubectl_spread.rules.placement.closed import Closed, closed, lowest, opening
 from kubectl_spread.rules.placement.domains import fewer_domains, shortage
 from kubectl_spread.rules.remedy import Remedy, literal
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
+
+_SPREAD: Final = "spread"
+_LABEL: Final = "label"
+_REFUSES: Final = {
+    _SPREAD: ("does not match the spread constraints", "do not match the spread constraints"),
+    _LABEL: ("lacks a topology key", "lack a topology key"),
+    ObstacleKind.CORDONED: ("is cordoned", "are cordoned"),
+    ObstacleKind.TAINTED: ("has a taint that is not tolerated", "have taints that are not tolerated"),
+    ObstacleKind.UNHEALTHY: ("is unhealthy", "are unhealthy"),
+    ObstacleKind.EXCLUDED: ("does not match nodeSelector or affinity", "do not match nodeSelector or affinity"),
+    ObstacleKind.FULL: ("has no room", "have no room"),
+    ObstacleKind.VOLUME: ("is out of reach of a volume", "are out of reach of a volume"),
+}
+"""Maps the first reason why a node refuses a pod to verbs: for one node, and for several."""
 
 
 def _blocked(rule_input: RuleInput) -> Iterator[Evidence]:
@@ -32,7 +47,7 @@ def _blocked(rule_input: RuleInput) -> Iterator[Evidence]:
     """
     groups_by_reason: dict[tuple[str, str], list[EvaluatedGroup]] = {}
     for group in _blocked_groups(rule_input, conflict=False):
-        reason = (_answer(group), _cause(group, rule_input).text)
+        reason = (_answer(group, rule_input.audit), _cause(group, rule_input).text)
         groups_by_reason.setdefault(reason, []).append(group)
     for (answer, text), groups in groups_by_reason.items():
         cause = _cause(groups[0], rule_input)
@@ -40,16 +55,25 @@ def _blocked(rule_input: RuleInput) -> Iterator[Evidence]:
         yield Evidence(_affected(groups), values, _severity(groups), cause.fix, cause.covers)
 
 
-def _answer(group: EvaluatedGroup) -> str:
-    """Return the number of nodes that refuse the pods of a group, with the reasons."""
-    answers = group.evaluation.node_answers or Counter[FilterAnswer]()
-    texts = {
-        FilterAnswer.NOT_MATCHING: ("would exceed maxSkew", "would exceed maxSkew"),
-        FilterAnswer.MISSING_LABEL: ("lacks a topology key", "lack a topology key"),
-        FilterAnswer.FEASIBLE: ("cannot be used for another reason", "cannot be used for other reasons"),
-    }
-    numbers = [(answers[answer], text) for answer, text in texts.items() if answers[answer]]
-    return listed([f"{plural(number, 'node')} {text[number > 1]}" for number, text in numbers])
+def _answer(group: EvaluatedGroup, audit: Audit) -> str:
+    """Return the number of nodes that refuse the pods of a group, with the reasons.
+
+    Each node counts once, by the first filter that refuses it, as in the scheduler's own message.
+    """
+    evaluation = group.evaluation
+    hard = [spread for spread in evaluation.spreads if spread is not None and spread.constraint.hard]
+    first = next(iter(_pending(group)), group.pods[0])
+    # The filter of pod affinity comes after that of constraints, which refuses all nodes that are left.
+    filters = NodeFilters(evaluation.pod_class, hard, {}, audit, audit.volumes.of(first))
+    numbers: Counter[str] = Counter()
+    for node in audit.nodes.nodes:
+        refusal = filters.first_refusal(node.metadata.name)
+        if isinstance(refusal, Spread):
+            numbers[_SPREAD if refusal.constraint.topology_key in node.metadata.labels else _LABEL] += 1
+        elif isinstance(refusal, Obstacle):
+            numbers[refusal.cause] += 1
+    refusing = [(numbers[kind], verbs) for kind, verbs in _REFUSES.items() if numbers[kind]]
+    return listed([f"{plural(number, 'node')} {verbs[number > 1]}" for number, verbs in refusing], len(refusing))
 
 
 class _Cause(msgspec.Struct, frozen=True):
@@ -107,13 +131,22 @@ def _refused_by_others(lowest_domains: Closed, group: EvaluatedGroup, audit: Aud
 
 def _conflicting(rule_input: RuleInput) -> Iterator[Evidence]:
     """Yield the pods whose constraints each allow nodes, but not the same ones."""
-    groups_by_keys: dict[str, list[EvaluatedGroup]] = {}
+    groups_by_keys: dict[tuple[str, str], list[EvaluatedGroup]] = {}
     for group in _blocked_groups(rule_input, conflict=True):
         constraints = [term for term in group.evaluation.pod_class.terms if term.spread and term.required]
         keys = listed([term.topology_key for term in constraints], len(constraints))
-        groups_by_keys.setdefault(keys, []).append(group)
-    for keys, groups in groups_by_keys.items():
-        yield Evidence(_affected(groups), {"who": _who(groups), "keys": keys}, _severity(groups))
+        groups_by_keys.setdefault((keys, _allowed(group)), []).append(group)
+    for (keys, allowed), groups in groups_by_keys.items():
+        values: Values = {"who": _who(groups), "keys": keys, "allowed": allowed}
+        yield Evidence(_affected(groups), values, _severity(groups))
+
+
+def _allowed(group: EvaluatedGroup) -> str:
+    """Return the domains that the constraint with the fewest domains allows, in words; a new node there would do."""
+    hard = [spread for spread in group.evaluation.spreads if spread is not None and spread.constraint.hard]
+    coarsest = min(hard, key=lambda spread: len(spread.match_num))
+    allowed = sorted(domain for domain in coarsest.match_num if coarsest.allows(domain))
+    return domains(coarsest.constraint.topology_key, allowed)
 
 
 def _blocked_groups(rule_input: RuleInput, *, conflict: bool) -> list[EvaluatedGroup]:
@@ -245,8 +278,7 @@ CONFLICTING: Final = Rule(
         "must get the next pod may have no node that the other constraint allows."
     ),
     fix=(
-        "make one of the constraints ScheduleAnyway or raise its maxSkew in the pod template, or add nodes to the "
-        "domains that kubectl spread explain shows at the minimum"
+        "make one of the constraints ScheduleAnyway or raise its maxSkew in the pod template, or add nodes to {allowed}"
     ),
     source=FILTERING,
     cases=_CASES,

@@ -219,7 +219,7 @@ TERMINATING: Final = Rule(
         "because its nodes are gone, the domain keeps the global minimum down until their replacements are placed "
         "there."
     ),
-    fix="wait until the deletion ends; if a node is dead, see kubectl spread explain for where replacements may go",
+    fix="wait until the deletion ends; on a dead node it ends when the node returns or is deleted",
     source="https://github.com/kubernetes/kubernetes/issues/116629",
     no_remedy="The pods are already being deleted, and their owner replaces them.",
     needs_nodes=True,

@@ -165,7 +165,7 @@ def _deletion(
         chosen = removal(pods, rule_input.audit)
         workload = named(rule_input.workload.kind, rule_input.workload.name)
         hard = skew.spread.constraint.hard
-        which = f"the {len(pods)} pods that kubectl spread explain names" if hard else f"{len(pods)} of these pods"
+        which = f"the {len(pods)} pods that explain lists below the domains" if hard else f"{len(pods)} of these pods"
         return Remedy(
             f"{chosen.verb} {which}{outcome}{_noted(chosen)}",
             (("kubectl", "spread", "explain", workload, "-n", rule_input.namespace),),
