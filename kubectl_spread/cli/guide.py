@@ -83,9 +83,9 @@ def version(form: str | None) -> None:
     No cluster is contacted.
     """
     if form is None:
-        known = f"1.{OLDEST_MINOR} to 1.{NEWEST_MINOR}"
+        minors = f"1.{OLDEST_MINOR} to 1.{NEWEST_MINOR}"
         early = "".join(f" (1.{unreleased} as {version})" for unreleased, version in PRE_RELEASES.items())
-        output.data(f"Client Version: v{__version__}\nKubernetes Versions: {known}{early}\n")
+        output.data(f"Client Version: v{__version__}\nKubernetes Versions: {minors}{early}\n")
         return
     from kubectl_spread.render import structured  # noqa: PLC0415 - text does not need it
 

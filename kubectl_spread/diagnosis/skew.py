@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
-from kubectl_spread.audit.evaluation.obstacles import Obstacle
+from kubectl_spread.audit.evaluation.obstacles import Obstacle, only_pinned
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.diagnosis.skew_fix import PlacementCheck, why_not
 from kubectl_spread.kube.custom.groups import base_kind
@@ -42,6 +42,7 @@ class Skew(msgspec.Struct, frozen=True):
         pods: The workload's counted pods in these domains, by name.
         must_go: The least number of counted pods that have to be placed again.
         kept_away: Why no node of a lower domain takes a pod; None: some node would.
+        pinned: Whether only nodeSelector or node affinity of the pods keeps them away.
         passing: Why the skew will pass; None: it will not.
     """
 
@@ -51,6 +52,7 @@ class Skew(msgspec.Struct, frozen=True):
     pods: tuple[PodRecord, ...]
     must_go: int
     kept_away: str | None
+    pinned: bool
     passing: Passing | None
 
 
@@ -71,6 +73,7 @@ def skew_of(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> Skew | No
         pods=pods,
         must_go=ending.must_go,
         kept_away=ending.kept_away,
+        pinned=ending.pinned,
         passing=_passing(row, spread, audit),
     )
 
@@ -87,10 +90,11 @@ def in_the_fullest(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> tu
 
 
 class Ending(msgspec.Struct, frozen=True):
-    """How a skew may end: ``must_go`` and ``kept_away`` of a ``Skew``."""
+    """How a skew may end: ``must_go``, ``kept_away`` and ``pinned`` of a ``Skew``."""
 
     must_go: int
     kept_away: str | None
+    pinned: bool
 
 
 def _ending(check: PlacementCheck, spread: Spread) -> Ending:
@@ -121,6 +125,7 @@ def _ending(check: PlacementCheck, spread: Spread) -> Ending:
     return Ending(
         must_go=fewest_moves(counts, max_skew=spread.constraint.max_skew, highest=highest),
         kept_away=None if some_open else why_not(refusing),
+        pinned=not some_open and only_pinned(refusing),
     )
 
 

@@ -315,6 +315,7 @@ def _summary(summaries: Sequence[model.Summary], skipped: Mapping[str, int]) -> 
         pods=sum(summary.pods for summary in summaries),
         pending=sum(summary.pending or 0 for summary in summaries) or UNSET,
         workloads=sum(summary.workloads for summary in summaries),
+        without_pods=sum(summary.without_pods or 0 for summary in summaries) or UNSET,
         templates=templates or UNSET,
         template_constraints=sum(summary.template_constraints or 0 for summary in summaries) if templates else UNSET,
         constraints=sum(summary.constraints for summary in summaries),

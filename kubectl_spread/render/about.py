@@ -101,7 +101,8 @@ def _scope(cluster: Cluster) -> str:
 def _pods(summary: Summary, *, workloads: bool) -> str:
     """Return the number of pods and workloads, or of pod templates where there are no pods."""
     if summary.pods:
-        of = f" in {plural(summary.workloads, 'workload')}" if workloads else ""
+        without = f", {plural(summary.without_pods, 'workload')} without pods" if summary.without_pods else ""
+        of = f" in {plural(summary.workloads, 'workload')}{without}" if workloads else ""
         return f"{plural(summary.pods, 'pod')}{of}"
     return plural(summary.templates, "pod template") if isinstance(summary.templates, int) else "0 pods"
 

@@ -6,6 +6,7 @@ import re
 from typing import Any, Final
 
 import msgspec
+from msgspec import UnsetType
 
 from kubectl_spread.render import figures
 from kubectl_spread.render.words import is_unsafe, safe, workload
@@ -57,13 +58,15 @@ def document(part: msgspec.Struct | dict[str, Any], form: str) -> str:
 def names(report: Report) -> str:
     """Return the workloads with findings and the objects that could not be checked, one per line: ``deploy/web``.
 
-    If there are several namespaces, a line is ``namespace/deploy/web``.
+    A line is ``namespace/deploy/web`` for all namespaces of a cluster, and for files with several namespaces.
     """
     workloads = [(finding.namespace, workload(finding.object)) for finding in report.findings]
     workloads += [(ref.namespace, workload(ref)) for each in figures.unchecked(report) if (ref := each.ref)]
-    with_namespace = (
-        len({*(row.namespace for row in report.constraints), *(place for place, _ in workloads)} - {""}) > 1
-    )
+    if isinstance(report.cluster.server_version, UnsetType):
+        namespaces = {*(row.namespace for row in report.constraints), *(place for place, _ in workloads)} - {""}
+        with_namespace = len(namespaces) > 1
+    else:
+        with_namespace = isinstance(report.cluster.namespace, UnsetType)
     lines = dict.fromkeys(
         f"{safe(namespace)}/{name}" if with_namespace and namespace else name for namespace, name in workloads
     )

@@ -308,8 +308,9 @@ class FindingCounts(Part, frozen=True, kw_only=True):
 
 
 class Summary(Part, frozen=True, kw_only=True):
-    """Totals; ``templates`` are pod templates, and ``template_constraints`` are in them. ``pending`` pods have no node.
+    """Totals; ``workloads`` have pods, and ``without_pods`` only templates.
 
+    ``templates`` are pod templates, and ``template_constraints`` are in them. ``pending`` pods have no node.
     ``skipped`` maps a reason to a number of objects or lists. ``known`` findings are in the baseline and left out;
     ``gone`` findings are in the baseline and no longer occur. ``selected`` are the rules of ``--select``, as
     written there.
@@ -318,6 +319,7 @@ class Summary(Part, frozen=True, kw_only=True):
     pods: int
     pending: int | UnsetType = UNSET
     workloads: int
+    without_pods: int | UnsetType = UNSET
     templates: int | UnsetType = UNSET
     template_constraints: int | UnsetType = UNSET
     constraints: int

@@ -104,6 +104,7 @@ def complete(
             pods=len(audit.pods),
             pending=sum(not pod.node for pod in audit.pods) or UNSET,
             workloads=audit.workloads,
+            without_pods=audit.without_pods or UNSET,
             templates=len(audit.templates) or UNSET,
             template_constraints=sum(len(template.terms) for template in audit.templates) if audit.templates else UNSET,
             constraints=len(rows),
@@ -258,7 +259,9 @@ def _finding(rule: Rule, rule_input: RuleInput, evidence: Evidence, flags: Seque
     severity = rule.severity if evidence.severity is None else evidence.severity
     message = rule.message.format_map(values)
     remedy = _remedy(rule, rule_input, evidence)
-    fix = sentence(remedy.text.format_map(values) + _default_hint(rule_input))
+    number = len(evidence.pods)
+    these = "this pod" if number == 1 else f"these {number} pods"
+    fix = sentence(remedy.text.format_map({**values, "these": these}) + _default_hint(rule_input))
     return model.Finding(
         code=rule.code,
         name=rule.name,

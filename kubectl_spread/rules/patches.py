@@ -5,9 +5,12 @@ Each patch starts with ``test`` operations, so that the API server refuses it if
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+import msgspec
+
+from kubectl_spread.audit.snapshot.templates import Template
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.kube.api.fieldpath import POD_SPEC, FieldPath
 from kubectl_spread.kube.api.workloads import template_path
@@ -71,3 +74,48 @@ def without_keys(keys: set[str], term: TopologyTerm, rule_input: RuleInput) -> t
         if indices := {index for index, key in enumerate(entries(term)) if key in keys}:
             operations += without_entries(field, indices, term, rule_input)
     return (same_topology(term, rule_input), *operations) if operations else ()
+
+
+def is_done(operations: Sequence[Operation], template: Template) -> bool:
+    """Tell whether a pod template has everything that a patch of it would change."""
+    fields = _fields(template)
+    tested = {operation.path: operation.value for operation in operations if operation.op == "test"}
+    return all(_is_done(operation, tested, fields) for operation in operations if operation.op != "test")
+
+
+def is_refused(operations: Sequence[Operation], template: Template) -> bool:
+    """Tell whether the API server would refuse a patch, because the pod template has other values than it tests."""
+    fields = _fields(template)
+    return any(_value(operation.path, fields) != operation.value for operation in operations if operation.op == "test")
+
+
+def _is_done(operation: Operation, tested: Mapping[str, Any], fields: Any) -> bool:
+    value, (parent, _, last) = _value(operation.path, fields), operation.path.rpartition("/")
+    if operation.op != "remove":
+        return bool(value == operation.value)
+    return tested.get(operation.path) not in (_value(parent, fields) or ()) if last.isdecimal() else not value
+
+
+def _fields(template: Template) -> Any:
+    """Return the object that holds a pod template, with the fields of the template that are read."""
+    spec = msgspec.to_builtins(template.spec)
+    for read, each in zip(
+        spec.get("topologySpreadConstraints", ()), template.spec.topology_spread_constraints, strict=True
+    ):
+        # A policy with its default is left out.
+        read["nodeAffinityPolicy"] = each.node_affinity_policy
+    fields: Any = {"metadata": {"labels": template.labels}, "spec": spec}
+    for step in reversed(template.path[:-1]):
+        fields = {step: fields}
+    return fields
+
+
+def _value(pointer: str, fields: Any) -> Any:
+    """Return the value at a JSON pointer; None where a step of it is absent."""
+    for escaped in pointer.split("/")[1:]:
+        step = escaped.replace("~1", "/").replace("~0", "~")
+        if isinstance(fields, dict):
+            fields = fields.get(step)
+        else:
+            fields = fields[int(step)] if isinstance(fields, list | tuple) and int(step) < len(fields) else None
+    return fields

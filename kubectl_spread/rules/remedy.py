@@ -18,6 +18,7 @@ from kubectl_spread.kube.custom.groups import base_kind
 from kubectl_spread.kube.disruption import PodDisruptionBudget
 from kubectl_spread.phrases import capitalized, listed, named, plural
 from kubectl_spread.report.model import Operation
+from kubectl_spread.rules import patches
 from kubectl_spread.rules.rule_input import RuleInput
 
 PIPES: Final = (">", "|", "&&")
@@ -48,6 +49,15 @@ _WAITS: Final = (
     "A StatefulSet waits for pending pods instead of replacing them, unless its podManagementPolicy is Parallel, so "
     "delete them after the patch"
 )
+_DIFFERS: Final = "The template is not like these pods at this place, so that a patch of it would be refused"
+CORRECTED: Final = "corrected in the template; the rollout replaces {these}"
+"""The fix for pods of an older revision, of which the engine gives the number."""
+_CORRECTED: Final = {
+    "CronJob": "corrected in the template, which the next Job has",
+    "ReplicaSet": "corrected in the template, which only new pods have. To have such pods now, {restart}",
+    "ReplicationController": "corrected in the template, which only new pods have. To have such pods now, {restart}",
+}
+"""Maps each kind without a rollout to the fix for pods of a template that is corrected."""
 _UNREAD_BUDGETS: Final = "Disruption budgets were not read, and kubectl delete ignores them"
 _FEW: Final = 3
 """The most pods that a command names to replace only them."""
@@ -108,6 +118,11 @@ def changed(text: str, operations: Sequence[Operation], rule_input: RuleInput) -
         return Remedy(f"{text}. Change it in the object that owns {whose}, which was not read and would undo a patch")
     if not operations:
         return Remedy(text)
+    template = rule_input.stored_template
+    if template is not None and patches.is_done(operations, template):
+        return corrected(rule_input)
+    if template is not None and patches.is_refused(operations, template):
+        return Remedy(f"{text}. {_DIFFERS}")
     shortfall = rule_input.trials.rollout(workload, operations)
     if shortfall is not None:
         return Remedy(f"{text}. Wait with the patch: {_stuck(shortfall)}")
@@ -119,6 +134,13 @@ def _stuck(shortfall: Shortfall) -> str:
     """Return what a rollout would do that leaves new pods pending, as a part of a template."""
     pods = plural(shortfall.pods, "new pod")
     return literal(f"{pods} would find no node ({shortfall.why}), so the rollout could not end")
+
+
+def corrected(rule_input: RuleInput) -> Remedy:
+    """Return what happens to pods whose template is corrected already."""
+    after = _waiting_pods(rule_input)
+    text = _CORRECTED.get(rule_input.workload.kind, CORRECTED)
+    return Remedy(f"{text}. {_WAITS}".replace(" after the patch", "") if after else text, after)
 
 
 def _has_known_path(rule_input: RuleInput) -> bool:

@@ -139,6 +139,16 @@ class RuleInput(msgspec.Struct, frozen=True, eq=False, dict=True):
         return self.answers.remember(Trials, lambda: Trials(self.audit))
 
     @property
+    def stored_template(self) -> Template | None:
+        """The pod template of the workload as it is now, where these are its pods and it was read; else None."""
+        if self.template is not None:
+            return None
+        templates = self.answers.remember(
+            Template, lambda: {template.holder: template for template in self.audit.snapshot.templates}
+        )
+        return templates.get(self.workload)
+
+    @property
     def behaviour(self) -> Behaviour:
         """The behaviour by which the pods were evaluated."""
         return self.audit.context.behaviour

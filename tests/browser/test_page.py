@@ -73,17 +73,17 @@ def test_findings_are_filtered(open_page: Open, large: Report) -> None:
     with open_page(large) as view:
         page = view.page
         loud = large.summary.findings.error + large.summary.findings.warning
-        expect(page.locator("#found")).to_have_text(f"{loud} findings, 400 workloads")
+        expect(page.locator("#found")).to_have_text(f"{loud} findings, 400 workloads with constraints")
         page.locator("input[value=info]").check()
-        expect(page.locator("#found")).to_have_text("100 findings, 400 workloads")
+        expect(page.locator("#found")).to_have_text("100 findings, 400 workloads with constraints")
         page.fill("#text", "SERVICE-00004 warning-is-nowhere")
-        expect(page.locator("#found")).to_have_text("0 findings, 0 workloads")
+        expect(page.locator("#found")).to_have_text("0 findings, 0 workloads with constraints")
         expect(page.locator("#findings .empty")).to_be_visible()
         page.fill("#text", "service-00004 team-04")
-        expect(page.locator("#found")).to_have_text("1 finding, 1 workload")
+        expect(page.locator("#found")).to_have_text("1 finding, 1 workload with constraints")
         assert texts(page, f"{WORKLOAD} h3") == ["deploy/checkout-service-00004"]
         page.press("#text", "Escape")
-        expect(page.locator("#found")).to_have_text(f"{loud} findings, 400 workloads")
+        expect(page.locator("#found")).to_have_text(f"{loud} findings, 400 workloads with constraints")
         page.select_option("#namespace", "team-08")
         assert set(texts(page, f"{FINDING} .namespace")) == {"team-08"}
         page.select_option("#namespace", "")
@@ -99,7 +99,7 @@ def test_notes_are_shown_on_demand(open_page: Open, large: Report) -> None:
         page.get_by_role("button", name="Show the notes").click()
         assert set(texts(page, f"{BLOCK} .severity")) == {"error", "warning", "info"}
         expect(page.locator("#notes")).to_be_hidden()
-        expect(page.locator("#found")).to_have_text("100 findings, 400 workloads")
+        expect(page.locator("#found")).to_have_text("100 findings, 400 workloads with constraints")
 
 
 def test_an_empty_list_says_why_it_is_empty(open_page: Open) -> None:

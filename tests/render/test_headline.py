@@ -166,7 +166,7 @@ def test_errors_come_first_and_the_other_facts_follow() -> None:
 
 
 def test_without_findings_the_page_says_what_was_checked() -> None:
-    title = headline(report([], [], templates=34))
+    title = headline(report([], [], templates=34, without_pods=1))
     assert (title.text, title.severity) == ("No findings in 34 workloads", None)
     assert title.further == ("Checked: 43 pods, 34 pod templates and 45 constraints.",)
 

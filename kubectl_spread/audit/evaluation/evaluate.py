@@ -103,8 +103,9 @@ class EvaluatedGroup(msgspec.Struct, eq=False):
 class Audit(msgspec.Struct, frozen=True, eq=False):
     """The facts about the evaluated pods: rows and groups in the report's order, and the objects behind them.
 
-    ``pods`` are the requested pods and ``workloads`` is the number of their workloads; ``everyone`` has all pods in
-    scope. Manifests are as they would be stored. ``comparison`` is with another Kubernetes, if the user requested that.
+    ``pods`` are the requested pods and ``workloads`` is the number of their workloads; ``without_pods`` is the number
+    of further workloads, which have templates only. ``everyone`` has all pods in scope. Manifests are as they would be
+    stored. ``comparison`` is with another Kubernetes, if the user requested that.
     """
 
     rows: tuple[EvaluatedConstraint, ...]
@@ -112,6 +113,7 @@ class Audit(msgspec.Struct, frozen=True, eq=False):
     templates: tuple[Template, ...]
     pods: tuple[PodRecord, ...]
     workloads: int
+    without_pods: int
     everyone: Sequence[PodRecord]
     nodes: NodeSets
     obstacles: Obstacles
@@ -172,6 +174,7 @@ def evaluate(snapshot: Snapshot, context: ServerFacts, *, nodes: str, admission:
         templates=templates,
         pods=tuple(requested),
         workloads=len(workloads),
+        without_pods=len({template.workload for template in templates} - workloads),
         everyone=everyone,
         nodes=evaluator.node_sets,
         obstacles=Obstacles(evaluator.node_sets, snapshot.capacity(), context.behaviour),

@@ -105,6 +105,12 @@ class Obstacles:
         return None
 
 
+def only_pinned(obstacles: Iterable[Obstacle]) -> bool:
+    """Tell whether nothing but the nodeSelector or node affinity of the pod excludes nodes, of which there are some."""
+    causes = {obstacle.cause for obstacle in obstacles}
+    return causes == {ObstacleKind.EXCLUDED}
+
+
 def summary(obstacles: Iterable[Obstacle | None]) -> str:
     """Return obstacles in words, the most frequent first: ``2 nodes: cordoned; 1 node: Insufficient cpu``."""
     return counted(Counter(obstacle.text for obstacle in obstacles if obstacle is not None))

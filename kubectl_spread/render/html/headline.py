@@ -64,7 +64,7 @@ def _sentence(text: str) -> str:
 
 def _facts(report: Report) -> Iterator[str]:
     """Yield at least one fact, the worst first: errors, then lost pods, then other warnings; else what was checked."""
-    total = _total(report.summary)
+    total = figures.workloads(report.summary)
     refused = _objects(report.findings, Severity.ERROR)
     warned = _objects(report.findings, Severity.WARNING)
     if refused:
@@ -86,12 +86,6 @@ def _facts(report: Report) -> Iterator[str]:
 
 def _objects(findings: Iterable[Finding], severity: Severity) -> set[ObjectRef]:
     return {finding.ref for finding in findings if finding.severity is severity}
-
-
-def _total(summary: Summary) -> int:
-    """Return the number of workloads, or of pod templates where there are more of them."""
-    templates = summary.templates if isinstance(summary.templates, int) else 0
-    return max(summary.workloads, templates)
 
 
 def _of(number: int, total: int) -> str:
@@ -181,7 +175,7 @@ def _has_several_domains(row: Row) -> bool:
 def _nothing(report: Report) -> str:
     """Return the headline of a report without errors and warnings; it names the objects that were checked."""
     summary = report.summary
-    total = _total(summary)
+    total = figures.workloads(summary)
     if not total:
         return "Nothing was checked: no pods and no pod templates"
     has_terms = summary.constraints or "unevaluated" in summary.skipped

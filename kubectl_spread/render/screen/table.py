@@ -140,7 +140,7 @@ def totals(report: Report, *, notes: bool = True) -> str:
     in_baseline = summary.known if isinstance(summary.known, int) else None
     concerned = len({finding.ref for finding in printed})
     sentences = [
-        f"{counts} in {concerned} of {_workloads(summary)}"
+        f"{counts} in {concerned} of {plural(figures.workloads(summary), 'workload')}"
         if counts
         else _nothing(report, notes=notes, baseline=in_baseline is not None)
     ]
@@ -168,7 +168,7 @@ def _nothing(report: Report, *, notes: bool, baseline: bool) -> str:
     objects = _objects(summary)
     if not objects:
         return "Nothing was checked: no pods and no pod templates"
-    workloads = f"{_workloads(summary)} ({objects})"
+    workloads = f"{plural(figures.workloads(summary), 'workload')} ({objects})"
     if not (_has_constraints(summary) or summary.findings.info or figures.is_exposure_checked(report)):
         return f"Nothing to check: {workloads} {_UNCONSTRAINED}"
     what = "findings" if notes or not summary.findings.info else "errors or warnings"
@@ -185,12 +185,6 @@ def _constraints(summary: Summary) -> int:
 def _has_constraints(summary: Summary) -> bool:
     """Tell whether there are constraints, even if they were not evaluated."""
     return bool(_constraints(summary)) or "unevaluated" in summary.skipped
-
-
-def _workloads(summary: Summary) -> str:
-    if isinstance(summary.templates, int) and summary.templates > summary.workloads:
-        return plural(summary.templates, "workload")
-    return plural(summary.workloads, "workload")
 
 
 def _objects(summary: Summary) -> str:
@@ -265,7 +259,7 @@ def _cells(row: Row, findings: Sequence[Finding], layout: Layout, terminal: Term
 
 
 def _status(row: Row, findings: Sequence[Finding]) -> Cell:
-    """Return the name of the row's worst finding; without one its worst verdict, ``uneven``, ``pending`` or ``ok``.
+    """Return the name of the row's worst finding, or its worst verdict, or in words what was evaluated.
 
     Pods are pending only where nodes were read: the pods of a manifest are not created yet.
     """
@@ -279,7 +273,7 @@ def _status(row: Row, findings: Sequence[Finding]) -> Cell:
     if row.pending and not isinstance(row.domains, UnsetType):
         text = "pending" if row.pending == row.pod_count else f"pending {row.pending}/{row.pod_count}"
         return Cell(text, "yellow")
-    return Cell("ok")
+    return Cell("unknown" if figures.is_unevaluated(row) else "ok")
 
 
 def _of_pods(name: str, row: Row) -> str:

@@ -17,7 +17,7 @@ from kubectl_spread.phrases import listed, named, value
 from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules import patches
 from kubectl_spread.rules.model import Evidence, Rule, Values, together
-from kubectl_spread.rules.remedy import Remedy, changed
+from kubectl_spread.rules.remedy import Remedy, changed, corrected
 from kubectl_spread.rules.rule_input import RuleInput
 from kubectl_spread.rules.variants import TermVariant
 
@@ -55,8 +55,10 @@ def _own_selector(rule_input: RuleInput) -> Remedy | None:
     (template,) = templates
     path = rule_input.pod_path.moved(POD_SPEC, template.path)
     terms = template.terms_by_path.get(path, ())
-    if len(terms) != 1 or labelselectors.matches(terms[0].selector, template.labels):
+    if len(terms) != 1:
         return None
+    if labelselectors.matches(terms[0].selector, template.labels):
+        return None if rule_input.template is not None else corrected(rule_input)
     own = template.selector
     if own is None or labelselectors.is_empty(own) or not labelselectors.matches(own, template.labels):
         return None

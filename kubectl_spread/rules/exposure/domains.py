@@ -11,7 +11,7 @@ from kubectl_spread.phrases import domains, value
 from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules.exposure.no_spread import is_unspread, soft_constraints
 from kubectl_spread.rules.model import KUBERNETES, Evidence, Rule, Values, names
-from kubectl_spread.rules.remedy import Remedy
+from kubectl_spread.rules.remedy import Remedy, corrected
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
 
 _BOTH: Final = 2
@@ -119,9 +119,15 @@ def _noun(key: str) -> str:
 
 def _soft_or_text(exposure: Exposure, rule_input: RuleInput) -> Remedy | str:
     """Return the patch that adds soft constraints to a workload without any, or else what to do in words."""
-    text = _fix(exposure)
     replicas = rule_input.replicas
-    if text is not _ADD or exposure.topology_key not in (HOSTNAME, ZONE) or replicas is None:
+    if replicas is None:
+        return _fix(exposure)
+    text = _fix(exposure)
+    templates = (template for template in replicas.templates if template.holder == replicas.workload)
+    added = (term for template in templates for term in template.terms if term.spread)
+    if text is _ADD and any(term.topology_key == exposure.topology_key for term in added):
+        return corrected(rule_input)
+    if text is not _ADD or exposure.topology_key not in (HOSTNAME, ZONE):
         return text
     remedy = soft_constraints(rule_input) if is_unspread(replicas, rule_input) else Remedy(text)
     return remedy if remedy.patch else text

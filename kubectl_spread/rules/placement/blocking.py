@@ -12,17 +12,17 @@ from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedGroup
 from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.diagnosis.node_filters import NodeFilters
-from kubectl_spread.kube.api.fieldpath import FieldPath
-from kubectl_spread.kube.api.types import Node
+from kubectl_spread.kube.api.fieldpath import POD_SPEC, FieldPath
+from kubectl_spread.kube.api.types import LabelSelector, Node, TopologySpreadConstraint
 from kubectl_spread.kube.scheduler.podtopologyspread.filtering import feasible_nodes
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import domains, listed, plural
 from kubectl_spread.report.severity import Severity
-from kubectl_spread.rules.constraints.workload import CURRENT_KEYS
+from kubectl_spread.rules.labelling import labelled
 from kubectl_spread.rules.model import FILTERING, Evidence, Rule, Values, names
 from kubectl_spread.rules.placement.closed import Closed, closed, lowest, opening
 from kubectl_spread.rules.placement.domains import fewer_domains, shortage
-from kubectl_spread.rules.remedy import Remedy, literal
+from kubectl_spread.rules.remedy import Remedy, corrected, literal
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
 
 _SPREAD: Final = "spread"
@@ -50,7 +50,8 @@ def _blocked(rule_input: RuleInput) -> Iterator[Evidence]:
         reason = (_answer(group, rule_input.audit), _cause(group, rule_input).text)
         groups_by_reason.setdefault(reason, []).append(group)
     for (answer, text), groups in groups_by_reason.items():
-        cause = _cause(groups[0], rule_input)
+        # What the newest revision needs is advised first.
+        cause = _cause(min(groups, key=lambda group: _is_replaced(group, rule_input)), rule_input)
         values = {"who": _who(groups), "answer": answer, "cause": text}
         yield Evidence(_affected(groups), values, _severity(groups), cause.fix, cause.covers)
 
@@ -86,6 +87,30 @@ class _Cause(msgspec.Struct, frozen=True):
 
 def _cause(group: EvaluatedGroup, rule_input: RuleInput) -> _Cause:
     """Return why the constraint at the path refuses nodes."""
+    cause = _cause_now(group, rule_input)
+    return msgspec.structs.replace(cause, fix=corrected(rule_input)) if _is_replaced(group, rule_input) else cause
+
+
+def _is_replaced(group: EvaluatedGroup, rule_input: RuleInput) -> bool:
+    """Tell whether pods are of an older revision, and the template has another constraint at the path than they."""
+    template = rule_input.stored_template
+    if template is None or not rule_input.audit.revisions.superseded(rule_input.workload, group.pods):
+        return False
+    pod_class = group.evaluation.pod_class
+    index = next(index for index, term in enumerate(pod_class.terms) if term.path == rule_input.path)
+    path = rule_input.pod_path.moved(POD_SPEC, template.path)
+    own = _with_selector(pod_class.terms[index].constraint, pod_class.splits[index].authored)
+    return all(now.constraint != own for now in template.terms_by_path.get(path, ()))
+
+
+def _with_selector(
+    constraint: TopologySpreadConstraint | None, selector: LabelSelector | None
+) -> TopologySpreadConstraint | None:
+    return None if constraint is None else msgspec.structs.replace(constraint, label_selector=selector)
+
+
+def _cause_now(group: EvaluatedGroup, rule_input: RuleInput) -> _Cause:
+    """Return why the constraint at the path refuses nodes, and what the pod template needs as the pods have it."""
     evaluation, audit = group.evaluation, rule_input.audit
     spread = next(
         spread
@@ -95,13 +120,12 @@ def _cause(group: EvaluatedGroup, rule_input: RuleInput) -> _Cause:
     constraint = spread.constraint
     if not spread.match_num:
         key = constraint.topology_key
-        text = f" No node has the label {key}." if len(audit.nodes.lacking(key)) == len(audit.nodes.nodes) else ""
-        if key in CURRENT_KEYS:
-            return _Cause(text, literal(f"use {CURRENT_KEYS[key][1]} in the pod template: {key} is deprecated"))
-        return _Cause(text, f"label the nodes with {literal(key)}, or use a topology key that they have")
+        lacking, usable = audit.nodes.lacking(key), audit.nodes.usable(evaluation.pod_class.placement)
+        text = f" No node has the label {key}." if len(lacking) == len(audit.nodes.nodes) else ""
+        return _Cause(text, labelled([node for node in lacking if usable[node].schedulable], key, rule_input))
     if spread.short_of_domains:
         text = f" {shortage(spread, evaluation, audit)}"
-        return _Cause(text, fewer_domains(spread, rule_input), ("SPR304",))
+        return _Cause(text, fewer_domains(spread, evaluation.pod_class, rule_input), ("SPR304",))
     refusals = [audit.obstacles.of(evaluation.pod_class, node) for node in lowest(spread)]
     refusing = [obstacle for obstacle in refusals if obstacle is not None]
     shut = closed(spread, refusing)

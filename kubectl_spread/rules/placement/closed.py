@@ -33,6 +33,9 @@ _TAINTS: Final = {
 """Maps each cause that ends with a taint to the way to end it."""
 
 
+UNPIN: Final = "let nodeSelector or node affinity in the pod template match nodes of more domains, or remove it"
+
+
 class Closed(msgspec.Struct, frozen=True, eq=False):
     """Domains at the global minimum, and the obstacles of a pod on each of their nodes."""
 

@@ -8,7 +8,7 @@ from typing import Final
 from kubectl_spread.audit.evaluation import obstacles
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
 from kubectl_spread.audit.evaluation.evaluators import ClassEvaluation
-from kubectl_spread.audit.evaluation.obstacles import Obstacle
+from kubectl_spread.audit.evaluation.obstacles import Obstacle, only_pinned
 from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import capitalized, plural, value
@@ -16,6 +16,7 @@ from kubectl_spread.phrases import domains as domains_in_words
 from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules import patches
 from kubectl_spread.rules.model import Evidence, Rule, Values, names
+from kubectl_spread.rules.placement.closed import UNPIN
 from kubectl_spread.rules.remedy import Remedy, changed
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
 
@@ -36,14 +37,18 @@ def _too_few_domains(rule_input: RuleInput) -> Iterator[Evidence]:
             if spread.allows_all:
                 yield Evidence(names(row.pods), values, Severity.INFO)
             else:
-                yield Evidence(names(row.pods), values, fix=fewer_domains(spread, rule_input))
+                fix = fewer_domains(spread, row.evaluations[0][0].pod_class, rule_input)
+                yield Evidence(names(row.pods), values, fix=fix)
             return
 
 
-def fewer_domains(spread: Spread, rule_input: RuleInput) -> Remedy:
+def fewer_domains(spread: Spread, pod_class: PodClass, rule_input: RuleInput) -> Remedy:
     """Return the two ways to have enough domains: more nodes, or the patch that lowers minDomains to what there is."""
     number, minimum = len(spread.match_num), spread.constraint.min_domains
-    text = f"add nodes in {plural(minimum - number, 'more domain')}, or lower minDomains in the pod template"
+    pinned = sum(map(only_pinned, _obstacles_outside(pod_class, spread, rule_input.audit).values()))
+    more = plural(minimum - number, "more domain")
+    ways = f"let nodeSelector or node affinity match {more}" if pinned >= minimum - number else f"add nodes in {more}"
+    text = f"{ways}, or lower minDomains in the pod template"
     if not number or any(row.term.default for row in rule_input.rows):
         return Remedy(text)
     field = patches.term_path(rule_input) / "minDomains"
@@ -65,6 +70,15 @@ def shortage(spread: Spread, evaluation: ClassEvaluation, audit: Audit) -> str:
 
 def _left_out(pod_class: PodClass, spread: Spread, audit: Audit) -> str:
     """Return the domains whose nodes the constraint's policies leave out, each with the reasons."""
+    obstacles_by_domain = _obstacles_outside(pod_class, spread, audit)
+    texts = [
+        f"{value(domain)} ({obstacles.summary(obstacles_by_domain[domain])})" for domain in sorted(obstacles_by_domain)
+    ]
+    return ", ".join(texts)
+
+
+def _obstacles_outside(pod_class: PodClass, spread: Spread, audit: Audit) -> dict[str, list[Obstacle]]:
+    """Return the obstacles on the nodes of each domain that does not count."""
     key = spread.constraint.topology_key
     obstacles_by_domain: dict[str, list[Obstacle]] = {}
     for node in audit.nodes.nodes:
@@ -73,10 +87,7 @@ def _left_out(pod_class: PodClass, spread: Spread, audit: Audit) -> str:
             obstacle = audit.obstacles.of(pod_class, node.metadata.name)
             if obstacle is not None:
                 obstacles_by_domain.setdefault(domain, []).append(obstacle)
-    texts = [
-        f"{value(domain)} ({obstacles.summary(obstacles_by_domain[domain])})" for domain in sorted(obstacles_by_domain)
-    ]
-    return ", ".join(texts)
+    return obstacles_by_domain
 
 
 def _empty_value(rule_input: RuleInput) -> Iterator[Evidence]:
@@ -134,7 +145,9 @@ def _single_domain(rule_input: RuleInput) -> Iterator[Evidence]:
                 "topology_key": constraint.topology_key,
                 "only": _with_nodes(spread, domain),
             }
-            yield Evidence(names(row.pods), values, exposes=constraint.topology_key)
+            outside = _obstacles_outside(row.evaluations[0][0].pod_class, spread, rule_input.audit)
+            fix = UNPIN if any(map(only_pinned, outside.values())) else None
+            yield Evidence(names(row.pods), values, fix=fix, exposes=constraint.topology_key)
             return
 
 
@@ -180,7 +193,10 @@ EMPTY_VALUE: Final = Rule(
         "The empty string is a value like any other. Some cloud integrations write it where they do not know the zone, "
         "and pods are then spread over a domain that does not exist."
     ),
-    fix="set the right value on these nodes, or remove the label",
+    fix=(
+        "set the right value (kubectl label --overwrite node NODE {topology_key}=VALUE) on the nodes that "
+        "kubectl get nodes -l {topology_key}= lists, or remove the label"
+    ),
     source="https://github.com/Azure/karpenter-provider-azure/issues/1384",
     cases=(
         (Severity.WARNING, "The constraint is in the pod template."),

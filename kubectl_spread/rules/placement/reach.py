@@ -7,16 +7,16 @@ from typing import Final
 
 from kubectl_spread.audit.evaluation import obstacles
 from kubectl_spread.audit.evaluation.evaluate import Audit
+from kubectl_spread.audit.evaluation.obstacles import only_pinned
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.diagnosis import skew_fix
 from kubectl_spread.kube.scheduler.podtopologyspread.filtering import feasible_nodes
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import capitalized, domains, plural, value
 from kubectl_spread.report.severity import Severity
-from kubectl_spread.rules.constraints.workload import CURRENT_KEYS
+from kubectl_spread.rules.labelling import labelled
 from kubectl_spread.rules.model import FILTERING, Evidence, Rule, Values, names
-from kubectl_spread.rules.placement.closed import closed, lowest, opening
-from kubectl_spread.rules.remedy import literal
+from kubectl_spread.rules.placement.closed import UNPIN, closed, lowest, opening
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
 
 _HOSTNAME: Final = "kubernetes.io/hostname"
@@ -38,10 +38,9 @@ def _keyless_nodes(rule_input: RuleInput) -> Iterator[Evidence]:
                 "topology_key": constraint.topology_key,
                 "effect": _effect(hard=constraint.hard, single=len(keyless) == 1),
             }
-            _, current = CURRENT_KEYS.get(constraint.topology_key, ("", ""))
-            fix = literal(f"use {current} in the pod template: {constraint.topology_key} is deprecated")
             severity = Severity.WARNING if constraint.hard else Severity.INFO
-            yield Evidence(names(row.pods), values, severity, fix if current else None)
+            fix = labelled(keyless, constraint.topology_key, rule_input)
+            yield Evidence(names(row.pods), values, severity, fix)
             return
 
 
@@ -78,7 +77,7 @@ def _held_down(rule_input: RuleInput) -> Iterator[Evidence]:
             "effect": _effect_on_others(spread),
         }
         if spread.allows_all:
-            yield Evidence(names(row.pods), values, Severity.INFO, _NOTHING_NOW)
+            yield Evidence(names(row.pods), values, Severity.INFO, UNPIN if only_pinned(refusals) else _NOTHING_NOW)
         else:
             evaluation = next(each for each, _ in row.evaluations if each.spreads[row.index] is spread)
             waiting = names(pod for pod in row.pods if not pod.node and _fits_nowhere(pod, rule_input.audit))
@@ -118,13 +117,17 @@ KEYLESS_NODES: Final = Rule(
         "DoNotSchedule constraints refuse a node that lacks the topology key of one of them, and pods on such a node "
         "count for none of them. With ScheduleAnyway constraints the node gets the lowest score."
     ),
-    fix="label the nodes, or use a topology key that every node has",
+    fix="label the nodes, or use a topology key that they have",
     source=FILTERING,
     cases=(
         (Severity.WARNING, "A DoNotSchedule constraint refuses the nodes."),
         (Severity.INFO, "The constraint is ScheduleAnyway, so the pods may still use the nodes."),
     ),
-    no_remedy="The domain of a node, which is the value of the label, is known only to the operator of the node.",
+    remedies=("command",),
+    no_remedy=(
+        "The value of the label is known only to the operator of the node, unless it is the name of the node or the "
+        "value of the label that the key replaced."
+    ),
     needs_nodes=True,
     parts=InputPart.COUNTS,
     check=_keyless_nodes,

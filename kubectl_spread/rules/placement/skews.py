@@ -13,6 +13,7 @@ from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import capitalized, domains, named, plural, some, value
 from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules.model import FILTERING, Evidence, Rule, Values, names
+from kubectl_spread.rules.placement.closed import UNPIN
 from kubectl_spread.rules.remedy import Remedy, Removal, literal, one_by_one, removal, unreplaced
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
 
@@ -146,7 +147,7 @@ def _other_fix(skew: Skew, rule_input: RuleInput) -> str:
     if "" in skew.spread.match_num:
         return 'first label the nodes whose value is "", which counts as a domain, with their own domain'
     if skew.kept_away is not None:
-        return "nothing to do until a node of a lower domain can take a pod"
+        return UNPIN if skew.pinned else "nothing to do until a node of a lower domain can take a pod"
     if rule_input.workload.kind != "Pod":
         return why_wait(skew.row)
     pods = skew.spread.match_num.most
