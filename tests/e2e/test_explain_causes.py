@@ -112,6 +112,25 @@ def test_a_cordoned_zone_is_a_cause(control_plane: ControlPlane, namespace: str,
     assert NOT_MATCHED in waiting["event"]["message"]
 
 
+def test_a_blocked_pod_has_the_numbers_of_the_schedulers_message(
+    control_plane: ControlPlane, namespace: str, spread: Spread
+) -> None:
+    """Node a2 is cordoned in a zone that the constraint refuses too, and counts as cordoned."""
+    roll_out(control_plane, web(namespace, replicas=3))
+    (there,) = (pod for pod in pods(control_plane, namespace) if pod["spec"]["nodeName"].startswith("c"))
+    with cordoned(control_plane, "a2", "c1", "c2"):
+        control_plane.kubectl("delete", "pod", there["metadata"]["name"], "-n", namespace)
+        the_pending_pod(control_plane, namespace)
+        explanation = explained(spread, namespace)
+    (finding,) = blocked_findings(explanation)
+    assert finding["message"].startswith(
+        "No node takes the pending pod: 3 nodes do not match the spread constraints and 3 nodes are cordoned."
+    )
+    (waiting,) = explanation["waiting"]
+    assert "3 node(s) didn't match pod topology spread constraints" in waiting["event"]["message"]
+    assert "3 node(s) were unschedulable" in waiting["event"]["message"]
+
+
 def test_a_half_done_rollout_in_a_closed_zone_is_one_error_until_the_zone_is_open(
     control_plane: ControlPlane, namespace: str, spread: Spread
 ) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.builders import Json, constraint, selector
+from tests.builders import ZONE, Json, constraint, selector
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.fixtures import require_built
 from tests.e2e.manifests import deployment
@@ -108,3 +108,71 @@ def test_a_cordoned_domain_that_has_pods_is_opened(
     wait_for_refusal(cluster, namespace, 5)
     assert follow(cluster, spread, namespace, "SPR303", tmp_path) == f"kubectl uncordon {held}"
     assert findings(spread, namespace, "SPR303", "SPR307") == []
+
+
+def test_a_patch_that_was_applied_is_not_printed_again_during_the_rollout(
+    cluster: ControlPlane, spread: Spread, namespace: str, tmp_path: Path
+) -> None:
+    """The rollout waits with a new pod that is not available yet, next to the pending pod of the old revision."""
+    manifest = web(namespace, 3, [constraint()])
+    manifest["spec"] |= {
+        "strategy": {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}},
+        "progressDeadlineSeconds": 7200,
+    }
+    roll_out(cluster, manifest)
+    (node,) = (node["metadata"]["name"] for node in cluster.api.get("/api/v1/nodes")["items"][-1:])
+    (there,) = (pod["metadata"]["name"] for pod in pods(cluster, namespace) if pod["spec"]["nodeName"] == node)
+    cluster.kubectl("taint", "node", node, "gpu=yes:NoSchedule")
+    try:
+        cluster.kubectl("delete", "pod", there, "-n", namespace)
+        wait_for_refusal(cluster, namespace, 2)
+        (blocked,) = findings(spread, namespace, "SPR303")
+        hold = '{"spec":{"minReadySeconds":3600}}'
+        cluster.kubectl("patch", "deploy/web", "-n", namespace, "-p", hold)
+        pasted = paste("\n".join(blocked["commands"]), tmp_path, spread.environment)
+        assert pasted.returncode == 0, pasted.stderr
+
+        def placed() -> bool:
+            return sum("nodeName" in pod["spec"] for pod in pods(cluster, namespace)) == 3
+
+        cluster.wait_for(placed, what="a new pod runs")
+        (left,) = findings(spread, namespace, "SPR303")
+        assert (left["fix"], left["pods"]) == (
+            "Corrected in the template; the rollout replaces this pod.",
+            blocked["pods"],
+        )
+        assert not left.keys() & {"patch", "commands"}
+        cluster.kubectl("patch", "deploy/web", "-n", namespace, "-p", hold.replace("3600", "0"))
+        wait_for_rollout(cluster, "deployment/web", namespace)
+        assert findings(spread, namespace, "SPR303") == []
+    finally:
+        cluster.kubectl("taint", "node", node, "gpu-")
+
+
+def test_a_node_gets_the_label_that_replaces_its_deprecated_one(
+    cluster: ControlPlane, spread: Spread, namespace: str, tmp_path: Path
+) -> None:
+    (node,) = (node["metadata"] for node in cluster.api.get("/api/v1/nodes")["items"][-1:])
+    deprecated = "failure-domain.beta.kubernetes.io/zone"
+    cluster.kubectl("label", "node", node["name"], f"{ZONE}-", f"{deprecated}={node['labels'][ZONE]}")
+    try:
+        roll_out(cluster, web(namespace, 2, [constraint()]))
+        command = follow(cluster, spread, namespace, "SPR305", tmp_path)
+        assert command == f"kubectl label node {node['name']} {ZONE}={node['labels'][ZONE]}"
+        assert findings(spread, namespace, "SPR305") == []
+    finally:
+        cluster.kubectl("label", "node", node["name"], "--overwrite", f"{ZONE}={node['labels'][ZONE]}")
+        cluster.kubectl("label", "node", node["name"], f"{deprecated}-")
+
+
+def test_pods_that_their_template_pins_spread_when_the_node_selector_is_gone(
+    cluster: ControlPlane, spread: Spread, namespace: str
+) -> None:
+    pinned = web(namespace, 2, [constraint()])
+    pinned["spec"]["template"]["spec"]["nodeSelector"] = {ZONE: "a"}
+    roll_out(cluster, pinned)
+    exposed, single = findings(spread, namespace, "SPR501", "SPR313")
+    assert "the only node that nodeSelector or node affinity in the pod template allows" in exposed["message"]
+    assert single["fix"].startswith("Let nodeSelector or node affinity in the pod template match nodes of more domains")
+    roll_out(cluster, web(namespace, 2, [constraint()]))
+    assert findings(spread, namespace, "SPR501", "SPR502", "SPR313") == []
