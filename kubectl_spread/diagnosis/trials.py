@@ -73,6 +73,7 @@ class Trials:
         self._classes: dict[bytes, PodClass] = {}
         self._removable: dict[tuple[PodRecord, ...], Removable] = {}
         self._rollouts: dict[tuple[ObjectRef, bytes], Shortfall | None] = {}
+        self._reasons: dict[object, str] = {}
 
     def removable(self, pods: Sequence[PodRecord]) -> Removable:
         """Return which of some pods of one workload can be removed at once; all where nodes were not read."""
@@ -101,7 +102,7 @@ class Trials:
             return Shortfall(len(pods), "each one changes where the next one can go")
 
         def removed(*, fullest: bool) -> Shortfall | None:
-            placement = _Placement(pod_class, len(pods), audit, alone, fullest=fullest)
+            placement = _Placement(pod_class, len(pods), audit, self._reasons, alone, fullest=fullest)
             for pod in pods:
                 placement.remove(pod)
             for number, pod in enumerate(pods):
@@ -137,7 +138,7 @@ class Trials:
         replicas = len(pods) if templates[0].replicas is None else templates[0].replicas
 
         def rolled(*, fullest: bool) -> Shortfall | None:
-            placement = _Placement(pod_class, replicas + len(pods), audit, fullest=fullest)
+            placement = _Placement(pod_class, replicas + len(pods), audit, self._reasons, fullest=fullest)
             return roll(bound, replicas, templates[0].pace, placement, audit)
 
         return _worst(rolled, len(pods) - len(bound))
@@ -195,9 +196,20 @@ class _Placement:
     """The domains and nodes for pods of one class, while other pods are removed and these are created."""
 
     def __init__(
-        self, pod_class: PodClass, enough: int, audit: Audit, gone: PodRecord | None = None, *, fullest: bool
+        self,
+        pod_class: PodClass,
+        enough: int,
+        audit: Audit,
+        reasons: dict[object, str],
+        gone: PodRecord | None = None,
+        *,
+        fullest: bool,
     ) -> None:
-        """Start with the pods that run now; ``gone`` is a pod whose anti-affinity no longer acts."""
+        """Start with the pods that run now; ``gone`` is a pod whose anti-affinity no longer acts.
+
+        ``reasons`` remembers why pods find no node: in a closed zone thousands of workloads have the same reason.
+        """
+        self._reasons = reasons
         self._pod_class = pod_class
         self._fullest = fullest
         self._audit = audit
@@ -230,6 +242,16 @@ class _Placement:
 
     def why(self, volumes: VolumeNodes) -> str:
         """Return why no node takes one more pod, in words."""
+        kind = self._audit.obstacles.kind(self._pod_class)
+        refusing = [(each.constraint.topology_key, each.short_of_domains, *each.blocked) for each in self._spreads]
+        if self._repelled:
+            return self._why(volumes)
+        question = (kind, volumes, tuple(refusing))
+        if question not in self._reasons:
+            self._reasons[question] = self._why(volumes)
+        return self._reasons[question]
+
+    def _why(self, volumes: VolumeNodes) -> str:
         filters = NodeFilters(self._pod_class, self._spreads, self._repelled or {}, self._audit, volumes)
         refusals = (filters.first_refusal(node.metadata.name) for node in self._audit.nodes.nodes)
         return obstacles.summary(_TAKEN if refusal is None else as_obstacle(refusal) for refusal in refusals)
