@@ -9,6 +9,7 @@ import argparse
 import json
 import random
 import shlex
+import subprocess
 import sys
 import tempfile
 import time
@@ -19,6 +20,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Final
+
+from urllib3.exceptions import HTTPError
 
 from tests.builders import HOSTNAME, ZONE, Json, constraint, selector
 from tests.controlplane import nodes
@@ -33,7 +36,7 @@ _QUIET: Final = 3.0
 """The seconds without a change after which nothing changes; the first backoff of the scheduler is one second."""
 _FIXES: Final = 4
 """The most fixes that are carried out in one case."""
-_TOGETHER: Final = 6
+_TOGETHER: Final = 4
 """The cases that run at the same time, on nodes of their own."""
 _TAINT: Final[Json] = {"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}
 
@@ -175,6 +178,12 @@ class Fix:
         """Whether more pods are pending than before."""
         return self.pending[1] > self.pending[0]
 
+    @property
+    def summary(self) -> str:
+        """What became of it, in one line."""
+        outcome = "HARMFUL" if self.harmful else "refused" if self.refused else "stays" if self.stays else "ends"
+        return f"{outcome}: {self.code} of case {self.case.seed}, pending pods {self.pending[0]} to {self.pending[1]}"
+
 
 class Play:
     """One case on a real cluster, on nodes of its own."""
@@ -197,7 +206,9 @@ class Play:
                 return
             commands = "\n".join(finding["commands"])
             done.add(commands)
-            yield self._carried_out(finding, commands)
+            fix = self._carried_out(finding, commands)
+            print(fix.summary, file=sys.stderr, flush=True)
+            yield fix
 
     def clean(self) -> None:
         """Delete the nodes; the namespace is deleted by who made it."""
@@ -380,7 +391,7 @@ def _play(cluster: ControlPlane, spread: Program, seed: int, directory: Path) ->
         case = Play(cluster, spread, random_case(seed), namespace, own)
         try:
             return list(case.fixes())
-        except (TimeoutError, ApiError, KubectlError, AssertionError) as error:
+        except (TimeoutError, subprocess.TimeoutExpired, HTTPError, ApiError, KubectlError) as error:
             print(f"case {seed} was not played: {error}", file=sys.stderr)
             return []
         finally:
@@ -402,10 +413,9 @@ def main() -> int:
             fixes = play(cluster, spread, range(options.first, options.first + options.cases), directory)
     bad = [fix for fix in fixes if fix.harmful or fix.refused or fix.stays]
     for number, fix in enumerate(bad):
-        what = "HARMFUL" if fix.harmful else "refused" if fix.refused else "stays"
-        print(f"{what} {fix.code} pending {fix.pending} of {fix.case}\n  {fix.commands}\n  {fix.refused}")
+        print(f"{fix.summary}: {fix.case}\n  {fix.commands}\n  {fix.refused}")
         if options.keep:
-            path = options.keep / f"{what}-{fix.code}-{fix.case.seed}-{number}.json"
+            path = options.keep / f"{fix.code}-{fix.case.seed}-{number}.json"
             path.write_text(fix.capture, encoding="utf-8")
     codes = Counter(fix.code for fix in fixes)
     print(f"{options.cases} cases, {len(fixes)} fixes ({dict(sorted(codes.items()))})")
