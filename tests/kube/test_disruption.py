@@ -92,7 +92,7 @@ def test_a_whole_number_with_a_point_is_that_number() -> None:
 )
 def test_protobuf_has_a_message_with_both(encoded: bytes, decoded: int | str) -> None:
     spec = b"\x0a" + bytes([len(encoded)]) + encoded
-    message = Decoder(PodDisruptionBudget).decode_message(b"\x12" + bytes([len(spec)]) + spec)
+    message = Decoder(PodDisruptionBudget).decode(b"\x12" + bytes([len(spec)]) + spec)
     assert message.spec.min_available == decoded
     assert message.spec.max_unavailable is None
 

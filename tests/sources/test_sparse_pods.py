@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from kubectl_spread.errors import SourceError
 from kubectl_spread.kube.api.sparse import SparsePod, alone
 from kubectl_spread.kube.api.types import Pod
 from kubectl_spread.sources.apiserver.resources import PODS
@@ -193,37 +192,12 @@ def test_each_pod_has_its_own_claims() -> None:
     )
     assert [read_pod.claims for read_pod in pods] == [(), (), ("data-c", "www"), ("d-tmp",), ()]
     assert len({id(read_pod.like) for read_pod in pods[:4]}) == 1
-    first, other = sparse(*(pod("a", spec=(volume("v", message(10, text(1, name))),)) for name in ("x", "y")))
-    assert first.content != other.content
-
-
-def test_a_wrong_wire_type_in_a_volume_is_refused() -> None:
-    """The pod would seem to use no claim."""
-    right = [pod(f"p{index:02}", spec=(volume("tmp", message(2)),)) for index in range(40)]
-    wrong = pod("x", spec=(volume("data", message(10, Field(1, 0, 1))),))
-    with pytest.raises(SourceError, match="the field claim_name of ClaimSource has wire type 0"):
-        sparse(*right, wrong)
 
 
 def test_a_pod_with_a_deletion_timestamp_is_terminating() -> None:
     first, second = sparse(pod("a", message(9, Field(1, 0, 60))), pod("b"))
     assert [read_pod.terminating for read_pod in (first, second)] == [True, False]
     assert first.like is second.like
-
-
-def test_only_equal_pods_have_the_same_content_hash() -> None:
-    first, equal, different = sparse(pod("a"), pod("a"), pod("a", Field(7, 0, 2)))
-    assert first.content == equal.content
-    assert first.content != different.content
-
-
-@pytest.mark.parametrize("pods", [2, 40])
-def test_a_wrong_wire_type_in_a_shared_part_is_refused(pods: int) -> None:
-    """The field would seem absent, and the pod would share the object of other pods."""
-    right = [pod(f"p{index:02}", label("app", "web")) for index in range(pods)]
-    wrong = encode([message(1, text(1, "x"), text(3, "shop"), label("app", "web"), Field(11, 0, 1)), message(2)])
-    with pytest.raises(SourceError, match="the field labels of ObjectMeta has wire type 0"):
-        sparse(*right, wrong)
 
 
 @pytest.mark.parametrize(

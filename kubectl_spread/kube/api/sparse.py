@@ -21,7 +21,6 @@ class SparsePod(Message, frozen=True, gc=False, kw_only=False):
         terminating: Whether the pod has a deletion timestamp.
         has_managed_fields: Whether the pod has any managed fields.
         claims: The names of its PersistentVolumeClaims.
-        content: A number that is equal for pods with equal fields.
         decode: Decodes the whole pod, for the few pods whose managed fields are read.
     """
 
@@ -33,7 +32,6 @@ class SparsePod(Message, frozen=True, gc=False, kw_only=False):
     terminating: bool
     has_managed_fields: bool
     claims: tuple[str, ...]
-    content: int
     decode: Callable[[], Pod]
 
     @property
@@ -54,6 +52,5 @@ def alone(pod: Pod) -> SparsePod:
         metadata.deletion_timestamp is not None,
         bool(metadata.managed_fields),
         claims_of(metadata.name, pod.spec.node_name, pod.spec.volumes),
-        0,
         lambda: pod,
     )

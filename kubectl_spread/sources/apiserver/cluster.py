@@ -21,7 +21,6 @@ from kubectl_spread.sources.auth import connection, credentials, durations
 from kubectl_spread.sources.auth.connection import ConnectionFlags, Settings
 from kubectl_spread.sources.decode.page import Page
 from kubectl_spread.sources.decode.protobuf import envelope
-from kubectl_spread.sources.decode.protobuf.distinct import Distinct
 
 T = TypeVar("T", bound=Message)
 F = TypeVar("F")
@@ -276,17 +275,18 @@ class LiveCluster:
         field_selector: str,
     ) -> F:
         folded = begin()
-        distinct, promised = Distinct(), 0
+        number = promised = 0
         try:
             for page in self.pages(resource, namespace, field_selector=field_selector):
-                add(folded, page.without_repeated(distinct))
-                promised = max(promised, distinct.number + page.metadata.remaining_item_count)
+                add(folded, page)
+                number += len(page)
+                promised = max(promised, number + page.metadata.remaining_item_count)
                 if page.metadata.continue_:
-                    total = "" if page.remaining is None else f" of {distinct.number + page.remaining:,}"
-                    self._progress(f"{resource.plural}: {distinct.number:,}{total}")
+                    total = "" if page.remaining is None else f" of {number + page.remaining:,}"
+                    self._progress(f"{resource.plural}: {number:,}{total}")
                 # Its memory is used again for another page.
                 del page
-            _check_length(distinct.number, promised)
+            _check_length(number, promised)
         except (ExpiredError, ForbiddenError):
             raise
         except SourceError as error:

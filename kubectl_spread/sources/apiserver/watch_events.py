@@ -78,7 +78,7 @@ class EventReader(Generic[T]):
             SourceError: The response is not a watch.
         """
         binary = "protobuf" in head.content_type
-        decode = self._events.decode_message if binary else partial(json_objects.decode, type_=_Event)
+        decode = self._events.decode if binary else partial(json_objects.decode, type_=_Event)
         for body in (_frames if binary else _lines)(parts):
             yield self._event(head, body, decode)
 

@@ -6,14 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 from kubectl_spread.kube.api.types import ListMeta, Message
-from kubectl_spread.sources.decode.protobuf.distinct import Distinct
 
 T = TypeVar("T", bound=Message)
 U = TypeVar("U", bound=Message)
-
-
-def _hash(record: Any, _: object) -> int:
-    return hash(bytes(record))
 
 
 class Page(Generic[T]):
@@ -23,26 +18,17 @@ class Page(Generic[T]):
         metadata: The revision of the list, and how to continue; see ``ListMeta``.
     """
 
-    def __init__(
-        self,
-        metadata: ListMeta,
-        records: Sequence[Any],
-        decode: Callable[[Any], T],
-        content: Callable[[Any, T], int] = _hash,
-    ) -> None:
+    def __init__(self, metadata: ListMeta, records: Sequence[Any], decode: Callable[[Any], T]) -> None:
         """Hold the undecoded ``records``.
 
         Args:
             metadata: The metadata of the list.
             records: The objects as they came.
             decode: Decodes a record.
-            content: Returns a hash for a record and its object, which only equal objects share.
         """
         self.metadata = metadata
         self._records = records
         self._decode = decode
-        self._content = content
-        self._distinct: Distinct | None = None
 
     def __len__(self) -> int:
         """Return the number of objects."""
@@ -50,24 +36,11 @@ class Page(Generic[T]):
 
     def __iter__(self) -> Iterator[T]:
         """Decode one object after the other, in the order of the API server."""
-        return map(self._decode, self._records) if self._distinct is None else self._distinct_objects(self._distinct)
-
-    def without_repeated(self, distinct: Distinct) -> Page[T]:
-        """Return the same page without objects of earlier pages. It can be iterated over only once."""
-        page = Page(self.metadata, self._records, self._decode, self._content)
-        page._distinct = distinct
-        return page
-
-    def _distinct_objects(self, distinct: Distinct) -> Iterator[T]:
-        decode, content, is_new = self._decode, self._content, distinct.is_new
-        for record in self._records:
-            decoded: Any = decode(record)
-            if is_new(decoded.key, content(record, decoded)):
-                yield decoded
+        return map(self._decode, self._records)
 
     def decoded_by(self, wrap: Callable[[Callable[[Any], T]], Callable[[Any], T]]) -> Page[T]:
         """Return the same page with another decoder, which ``wrap`` makes of its decoder."""
-        return Page(self.metadata, self._records, wrap(self._decode), self._content)
+        return Page(self.metadata, self._records, wrap(self._decode))
 
     def map(self, convert: Callable[[T], U]) -> Page[U]:
         """Return a page of this page's objects, each converted by ``convert``."""

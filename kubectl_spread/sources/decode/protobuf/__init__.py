@@ -1,1 +1,1 @@
-"""Typed objects from protobuf: messages declared by types, wire types, lists of similar pods."""
+"""Typed objects from protobuf: messages declared by types, lists of similar pods."""

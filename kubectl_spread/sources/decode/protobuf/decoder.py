@@ -16,19 +16,17 @@ import msgspec
 from google.protobuf.message import DecodeError as ProtobufError
 
 from kubectl_spread.errors import SourceError
-from kubectl_spread.kube.api.types import IntOrString, ListMeta, Message
+from kubectl_spread.kube.api.types import IntOrString, Message
 from kubectl_spread.sources.decode.page import Page
-from kubectl_spread.sources.decode.protobuf import descriptors, envelope, wiretypes
+from kubectl_spread.sources.decode.protobuf import descriptors, envelope
 from kubectl_spread.sources.decode.protobuf.declaration import Cardinality, DeclaredField
 from kubectl_spread.sources.decode.protobuf.descriptors import (
-    LIST_ENVELOPE,
     OBJECT_ENVELOPE,
     SCALARS,
     Classes,
     class_name,
     protobuf_fields,
 )
-from kubectl_spread.sources.decode.protobuf.wiretypes import WireTypes
 
 T = TypeVar("T", bound=Message)
 M = TypeVar("M", bound=Message)
@@ -55,16 +53,12 @@ class Decoder(Generic[T]):
         return descriptors.classes(self._type)
 
     @cached_property
-    def _wire_types(self) -> WireTypes:
-        return wiretypes.of(self._type)
-
-    @cached_property
     def _convert(self) -> Callable[[Any], T]:
         return _converter(self._type, self._classes)
 
     @cached_property
     def decode(self) -> Callable[[bytes], T]:
-        """The function that decodes a message without an envelope, whose wire types were checked before.
+        """The function that decodes a message without an envelope.
 
         It raises a google.protobuf.message.DecodeError if the bytes are not such a message.
         """
@@ -77,12 +71,7 @@ class Decoder(Generic[T]):
         Raises:
             ValueError: The response is not a list in protobuf.
         """
-        body = envelope.unwrapped(body)
-        page = envelope.parsed_list(body).raw
-        if page.items:
-            self._wire_types.check_list(body, page.items)
-        else:
-            wiretypes.of(ListMeta).check(LIST_ENVELOPE, body)
+        page = envelope.parsed_list(envelope.unwrapped(body)).raw
         return Page(envelope.list_meta(page.metadata), page.items, self.decode)
 
     def decode_response(self, body: bytes | bytearray) -> T:
@@ -91,37 +80,15 @@ class Decoder(Generic[T]):
         Raises:
             ValueError: The response is not an object in protobuf.
         """
-        body = envelope.unwrapped(bytes(body))
         try:
-            message = self._classes[OBJECT_ENVELOPE].FromString(body).raw
+            return self._convert(self._classes[OBJECT_ENVELOPE].FromString(envelope.unwrapped(bytes(body))).raw)
         except ProtobufError as error:
             raise ValueError(envelope.MALFORMED) from error
-        self._wire_types.check(OBJECT_ENVELOPE, body)
-        return self._convert(message)
-
-    def decode_message(self, body: bytes) -> T:
-        """Decode a message without an envelope.
-
-        Raises:
-            google.protobuf.message.DecodeError: The bytes are not such a message.
-        """
-        decoded = self.decode(body)
-        self._wire_types.check(self._type.__name__, body)
-        return decoded
 
     def part(self, type_: type[M]) -> Callable[[bytes], M]:
-        """Return a function that decodes parts of an object, messages of one type, and remembers each distinct one.
-
-        The function raises a SourceError for a field with a wrong wire type.
-        """
+        """Return a function that decodes parts of an object, messages of one type, and remembers each distinct one."""
         parse, convert = self._classes[type_.__name__].FromString, _converter(type_, self._classes)
-
-        def decode(body: bytes) -> M:
-            self._wire_types.check(type_.__name__, body)
-            decoded: M = convert(parse(body))
-            return decoded
-
-        return _remembering(decode, bytes)
+        return _remembering(lambda body: convert(parse(body)), bytes)
 
 
 def _converter(type_: type[Message], classes: Classes, *, shared: bool = False) -> _Convert:

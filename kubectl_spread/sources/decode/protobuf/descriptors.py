@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from functools import cache
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import msgspec
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
@@ -26,21 +26,6 @@ SCALARS: Final = {
     bool: _FieldProto.TYPE_BOOL,
 }
 _INT32: Final = (-(2**31), 2**31 - 1)
-WIRES: Final = {
-    0: _FieldProto.TYPE_INT64,
-    1: _FieldProto.TYPE_FIXED64,
-    2: _FieldProto.TYPE_BYTES,
-    5: _FieldProto.TYPE_FIXED32,
-}
-"""Maps a wire type to a field type with this wire type. Groups, which nobody sends, are left out."""
-
-
-class Skipped(NamedTuple):
-    """A field that no type declares."""
-
-    message: str
-    number: int
-    wire: int
 
 
 @cache
@@ -52,24 +37,13 @@ def classes(root: type[Message]) -> Classes:
     return _message_classes(_description(root, merged=False))
 
 
-def merged_classes(root: type[Message], skipped: Iterable[Skipped] = ()) -> Classes:
-    """Return classes whose messages merge all values of a field, however many objects a list has.
-
-    No part stays bytes, and the fields ``skipped`` are declared too. So the unknown fields of such a message were not
-    seen before.
-    """
-    file = _description(root, merged=True)
-    _skip(_messages_by_name(file), skipped)
-    return _message_classes(file)
-
-
-def shallow_classes(root: type[Message], skipped: Iterable[Skipped]) -> Classes:
-    """Return classes as ``merged_classes`` does, but the parts that pods of one template share are not parsed.
+def shallow_classes(root: type[Message]) -> Classes:
+    """Return classes whose messages merge all values of a field; the parts that pods of one template share stay bytes.
 
     Annotations are a map, so that one of them can be read without decoding the others.
     """
     file = _description(root, merged=True)
-    by_name = _messages_by_name(file)
+    by_name = {message.name: message for message in file.message_type}
     for type_ in _reachable(root, {root: None}):
         for field in protobuf_fields(type_):
             if field.shared:
@@ -77,7 +51,6 @@ def shallow_classes(root: type[Message], skipped: Iterable[Skipped]) -> Classes:
                 _remove_field(message, field.name)
                 _add_field(message, field.name, field.number, _FieldProto.TYPE_BYTES)
     _map_of_texts(by_name[ObjectMeta.__name__], "annotations")
-    _skip(by_name, skipped)
     return _message_classes(file)
 
 
@@ -146,15 +119,6 @@ def _reachable(message: type[Message], messages: dict[type[Message], None]) -> I
             messages[field.type] = None
             _reachable(field.type, messages)
     return messages
-
-
-def _messages_by_name(file: descriptor_pb2.FileDescriptorProto) -> dict[str, descriptor_pb2.DescriptorProto]:
-    return {message.name: message for message in file.message_type}
-
-
-def _skip(by_name: Mapping[str, descriptor_pb2.DescriptorProto], skipped: Iterable[Skipped]) -> None:
-    for field in skipped:
-        _add_field(by_name[field.message], f"skipped_{field.number}", field.number, WIRES[field.wire])
 
 
 def _declared_message(name: str, **declared_fields: tuple[int, Any]) -> descriptor_pb2.DescriptorProto:

@@ -1,8 +1,7 @@
 """Sparse pods from the protobuf wire: of each pod only the fields are decoded that its siblings do not share.
 
 The bytes of the parts that decide how a pod is evaluated are the key under which a pod with these parts is remembered.
-The parts are decoded, and the wire types in them are checked, once for each distinct key. In the messages around these
-parts, the parser treats a field with a wrong wire type as an unknown field.
+The parts are decoded once for each distinct key.
 """
 
 from __future__ import annotations
@@ -10,17 +9,15 @@ from __future__ import annotations
 from functools import partial
 from typing import Annotated, Any, Final
 
-from google.protobuf.unknown_fields import UnknownFieldSet
 from msgspec.structs import replace
 
 from kubectl_spread.kube.api.detail import claims_of
 from kubectl_spread.kube.api.sparse import SparsePod
-from kubectl_spread.kube.api.types import Message, ObjectMeta, Pod, PodSpec, PodStatus, Volume, VolumeSource
+from kubectl_spread.kube.api.types import Message, ObjectMeta, Pod, PodSpec, PodStatus, Volume
 from kubectl_spread.kube.scheduler import nodeaffinity
 from kubectl_spread.sources.decode.page import Page
-from kubectl_spread.sources.decode.protobuf import descriptors, envelope, wiretypes
+from kubectl_spread.sources.decode.protobuf import descriptors, envelope
 from kubectl_spread.sources.decode.protobuf.decoder import Decoder, moment
-from kubectl_spread.sources.decode.protobuf.descriptors import Skipped, protobuf_fields
 
 READ_ANNOTATIONS: Final = ("kubectl-spread/ignore", "kubernetes.io/config.mirror")
 """The annotations that decide how a pod is evaluated; a pod that has one of them is decoded in full."""
@@ -41,7 +38,6 @@ _OWN: Final = {
 }
 """The fields of each message that alike pods need not share. Some of them are read only by field selectors."""
 _PIECES: Final = 2
-_SOURCES: Final = tuple(field.name for field in protobuf_fields(VolumeSource))
 
 
 class SpecVolumes(Message, frozen=True):
@@ -63,46 +59,33 @@ class SparsePods:
         """Start without any pod."""
         self._pods = Decoder(Pod)
         self._volumes = Decoder(PodVolumes)
-        self._wire_types = wiretypes.of(Pod)
         self._remembered: dict[object, Pod] = {}
+        self._parse = descriptors.shallow_classes(Pod)[Pod.__name__].FromString
         self._parse_shared = descriptors.partial_classes(Pod, _OWN)[Pod.__name__].FromString
         self._metadata = self._pods.part(ObjectMeta)
         self._spec = self._pods.part(PodSpec)
-        self._skipped: frozenset[Skipped] | None = None
-
-    def _prepare(self) -> None:
-        """Make the parser that skips all undeclared fields that were learned so far."""
-        self._skipped = self._wire_types.skipped
-        self._parse = descriptors.shallow_classes(Pod, self._skipped)[Pod.__name__].FromString
 
     def page(self, body: bytes | bytearray) -> Page[SparsePod]:
         """Return one page of a list; its pods are decoded when they are reached. A bytearray is consumed.
 
         Raises:
-            SourceError: A field has a wrong wire type.
             ValueError: The response is not a list in protobuf.
         """
         if body.startswith(envelope.MAGIC) and (split := envelope.split_list(body)):
             metadata, records = split
-            self._wire_types.check_parsed(metadata)
         else:
-            message = envelope.parsed_list(envelope.unwrapped(body))
-            self._wire_types.check_parsed(message)
-            metadata, records = message.raw.metadata, message.raw.items
-        self._wire_types.learn(records)
-        return Page(envelope.list_meta(metadata), records, self._decode, lambda _, pod: pod.content)
+            message = envelope.parsed_list(envelope.unwrapped(body)).raw
+            metadata, records = message.metadata, message.items
+        return Page(envelope.list_meta(metadata), records, self._decode)
 
     def _decode(self, record: bytes) -> SparsePod:
-        if self._skipped is not self._wire_types.skipped:
-            self._prepare()
         pod = self._parse(record)
         metadata, spec = pod.metadata, pod.spec
-        if _has_unknown_fields(pod, metadata, spec):
-            self._wire_types.learn_from([record])
-        like, shared = self._like(record, metadata, spec.node_name)
+        like = self._like(record, metadata, spec.node_name)
         created = metadata.creation_timestamp
         seconds = created.seconds if created.HasField("seconds") else None
-        own = (
+        return SparsePod(
+            like,
             metadata.name,
             spec.node_name,
             metadata.generation,
@@ -110,8 +93,8 @@ class SparsePods:
             metadata.HasField("deletion_timestamp") and metadata.deletion_timestamp.HasField("seconds"),
             metadata.HasField("managed_fields"),
             self._claims(record, metadata.name, spec),
+            partial(self._pods.decode, record),
         )
-        return SparsePod(like, *own, hash((own, shared)), partial(self._pods.decode, record))
 
     def _claims(self, record: bytes, name: str, spec: Any) -> tuple[str, ...]:
         """Return the names of the claims of a pod; the parser has merged all its volumes into one."""
@@ -120,8 +103,8 @@ class SparsePods:
             return ()
         return claims_of(name, spec.node_name, self._volumes.decode(record).spec.volumes)
 
-    def _like(self, record: bytes, own: Any, node: str) -> tuple[Pod, object]:
-        """Return the pod that represents all pods with the same parts, and the key of these parts."""
+    def _like(self, record: bytes, own: Any, node: str) -> Pod:
+        """Return the pod that represents all pods with the same parts."""
         shared = self._parse_shared(record)
         shared.DiscardUnknownFields()
         metadata, spec = shared.metadata.SerializeToString(), shared.spec.SerializeToString()
@@ -141,27 +124,9 @@ class SparsePods:
             if len(self._remembered) >= _REMEMBERED:
                 self._remembered.clear()
             self._remembered[key] = pod
-        return pod, key
+        return pod
 
 
 def _is_pinned(pod: Pod, pieces: list[bytes]) -> bool:
     """Tell whether ``pieces`` are split at the node affinity of a pod that can only run on its node."""
     return len(pieces) == _PIECES and nodeaffinity.pinned_node(pod.spec.affinity) == pod.spec.node_name
-
-
-def _has_unknown_fields(pod: Any, metadata: Any, spec: Any) -> bool:
-    parts = [pod, metadata, metadata.creation_timestamp, spec, spec.containers, pod.status]
-    if metadata.HasField("managed_fields"):
-        managed = metadata.managed_fields
-        parts += (managed, managed.time, managed.fields_v1)
-    if metadata.HasField("deletion_timestamp"):
-        parts.append(metadata.deletion_timestamp)
-    if spec.HasField("init_containers"):
-        parts.append(spec.init_containers)
-    if spec.HasField("volumes"):
-        source = spec.volumes.volume_source
-        parts += (spec.volumes, source)
-        parts += (getattr(source, name) for name in _SOURCES if source.HasField(name))
-    if spec.HasField("scheduling_gates"):
-        parts.append(spec.scheduling_gates)
-    return any(map(len, map(UnknownFieldSet, parts)))
