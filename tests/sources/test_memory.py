@@ -22,7 +22,7 @@ from kubectl_spread.errors import SourceError, UsageError
 from kubectl_spread.sources import memory
 from kubectl_spread.sources.apiserver.resources import NODES, PODS, WORKLOADS
 from kubectl_spread.sources.memory import Budget, TooLargeError
-from tests.sources.raw import Script, sends, talking
+from tests.sources.raw import Script, talking
 from tests.sources.server import Reply, serve, serving
 from tests.sources.test_oidc import jwt
 
@@ -157,28 +157,6 @@ def answers(*parts: bytes, times: int = 1) -> Script:
 
 
 HEAD: Final = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
-
-
-@pytest.mark.parametrize("encoding", ["gzip", "gzip, gzip"])
-def test_a_bomb_of_the_apiserver(encoding: str) -> None:
-    body = BOMB if encoding == "gzip" else gzip.compress(MEMBER * 10)
-    head = HEAD + f"Content-Encoding: {encoding}\r\nContent-Length: {len(body)}\r\n\r\n".encode()
-    with talking(sends(head, body)) as port:
-        line = refused("check", "--server", f"http://127.0.0.1:{port}", KUBECONFIG=os.devnull)
-    assert line.startswith("error: /version: ")
-    assert "MiB when unpacked, more than 200 times as much (--disable-compression asks for it as it is)" in line
-
-
-def test_an_answer_of_the_apiserver_without_an_end() -> None:
-    with talking(answers(HEAD + b"\r\n", b" " * (1 << 20), times=4 << 10)) as port:
-        address = f"http://127.0.0.1:{port}"
-        line = refused("check", "--server", address, "--max-memory", "64Mi", KUBECONFIG=os.devnull)
-    # The lists, which are requested at the same time, take some of the memory.
-    assert line.startswith("error: /version: needs ")
-    assert line.endswith(
-        "all input together may take 64 MiB at once "
-        "(--max-memory allows more; a smaller --chunk-size asks for smaller pages)"
-    )
 
 
 def test_a_bomb_of_an_issuer(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 from kubectl_spread.errors import SourceError
 from kubectl_spread.kube.api.types import ListMeta, Pod
 from kubectl_spread.sources.apiserver import paging
+from kubectl_spread.sources.apiserver.paging import Bodies
 from kubectl_spread.sources.apiserver.responses import ExpiredError
 from kubectl_spread.sources.apiserver.transport import Response
 from kubectl_spread.sources.decode.page import Page
@@ -166,3 +167,18 @@ def test_nothing_is_asked_for_once_nobody_listens() -> None:
     pages.close()
     eventually(lambda: threading.active_count() < before)
     assert server.tokens == ["", "1", "2"]
+
+
+def test_the_memory_of_a_page_is_used_again() -> None:
+    bodies, body = Bodies(), bytearray(b"page")
+    bodies.give(body)
+    assert bodies.take() is body
+    assert bodies.take() == b""
+
+
+def test_the_memory_of_a_page_is_not_used_again_while_there_is_a_view_of_it() -> None:
+    bodies, body = Bodies(), bytearray(b"page")
+    view = memoryview(body)
+    bodies.give(body)
+    assert bodies.take() is not body
+    assert bytes(view) == b"page"

@@ -177,3 +177,13 @@ def test_failure(error: Exception, again: Again, message: str) -> None:
 )
 def test_without_query(address: str, shortened: str) -> None:
     assert without_query(address) == shortened
+
+
+def test_a_closed_connection_sends_no_more_requests() -> None:
+    with serve(Reply(body=b'{"major": "1", "minor": "37"}')) as server:
+        cluster = connect(server)
+        cluster.version()
+        cluster.close()
+        with pytest.raises(SourceError, match="the run has ended"):
+            cluster.version()
+    assert len(server.requests) == 1

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Final, TypeAlias, TypeVar
 
 import msgspec
@@ -12,8 +14,6 @@ import msgspec
 from kubectl_spread.errors import SourceError
 from kubectl_spread.frames import in_one_chunk
 from kubectl_spread.kube.api.types import Message
-from kubectl_spread.sources.apiserver import buffers
-from kubectl_spread.sources.apiserver.buffers import Bodies
 from kubectl_spread.sources.apiserver.responses import ExpiredError
 from kubectl_spread.sources.apiserver.transport import Response
 from kubectl_spread.sources.decode.page import Page
@@ -62,13 +62,37 @@ def follow(
             if not token:
                 yield page
                 return
-            buffers.keep_apart()
             pending = reader.after(pending, token)
             yield page
             del page
             reader.bodies.give(response.body)
     finally:
         reader.stop()
+
+
+class Bodies:
+    """The memory of the pages of one list, used again after a page was processed; may be used from several threads.
+
+    Used again because the system clears new memory, which takes longer than to receive a page into it.
+    """
+
+    def __init__(self) -> None:
+        """Start without any."""
+        self._free: deque[bytearray] = deque()
+
+    def take(self) -> bytearray:
+        """Return memory for a page, with any content."""
+        with suppress(IndexError):
+            return self._free.popleft()
+        return bytearray()
+
+    def give(self, body: bytes | bytearray) -> None:
+        """Take the memory of a processed page, unless there is still a view of it."""
+        if isinstance(body, bytearray):
+            with suppress(BufferError):
+                # A bytearray cannot be resized while there are views of it.
+                body.append(0)
+                self._free.append(body)
 
 
 class _Room:

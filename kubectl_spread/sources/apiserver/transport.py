@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from http import HTTPStatus
 from threading import Event, Lock
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
 
 import msgspec
@@ -14,22 +14,17 @@ import urllib3
 from urllib3.exceptions import InsecureRequestWarning
 
 from kubectl_spread import __version__
-from kubectl_spread.sources import exchange, memory
+from kubectl_spread.sources import exchange
 from kubectl_spread.sources.apiserver import retries
 from kubectl_spread.sources.apiserver.clock import ServerClock
 from kubectl_spread.sources.apiserver.retries import Patience
 from kubectl_spread.sources.auth.credentials import Login
-from kubectl_spread.sources.exchange import Deadline, Sockets
-from kubectl_spread.sources.failures import CONNECT_TIMEOUT, UNANSWERED, Again, ConnectionFailedError, failure
-from kubectl_spread.sources.memory import Claim
+from kubectl_spread.sources.exchange import Deadline
+from kubectl_spread.sources.failures import UNANSWERED, Again, ConnectionFailedError, failure
 
 _USER_AGENT: Final = f"kubectl-spread/{__version__}"
-_SMALLER_PAGES: Final = "a smaller --chunk-size asks for smaller pages"
-_PLAIN: Final = "--disable-compression asks for it as it is"
 _WORTH_SAYING: Final = 2.0
 """Pauses of so many seconds are reported to the user."""
-_Read: TypeAlias = "Callable[[Any], tuple[bytearray, Claim]]"
-"""Reads the body of a response."""
 _LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
@@ -41,7 +36,6 @@ class Response(msgspec.Struct, frozen=True):
         content_type: The type of ``body``, or "".
         retry_after: The seconds of its Retry-After header, or None.
         location: The address of a redirect, or "".
-        claim: The share of the memory for input that ``body`` uses while the response exists.
     """
 
     status: int
@@ -49,7 +43,6 @@ class Response(msgspec.Struct, frozen=True):
     body: bytes | bytearray
     retry_after: float | None = None
     location: str = ""
-    claim: Claim | None = None
 
     @property
     def is_passing(self) -> bool:
@@ -100,7 +93,6 @@ class Transport:
         self._has_responded = False
         self._reported: set[str] = set()
         self._closed = Event()
-        self._sockets = Sockets()
         if not login.verifies:
             # The user asked for insecure connections, so a warning for each request is noise.
             urllib3.disable_warnings(InsecureRequestWarning)
@@ -130,21 +122,16 @@ class Transport:
             SourceError: There are no new credentials.
         """
         url = self._host + path + (f"?{urlencode(query)}" if query else "")
-        patience = Patience(self._timeout)
+        patience, memory = Patience(self._timeout), bytearray() if body is None else body
         login = self._current()
-
-        def read(head: Any) -> tuple[bytearray, Claim]:
-            return _body(head, urlsplit(url).path, begun, bytearray() if body is None else body)
-
-        response = self._patiently(url, accept, patience, read)
+        response = self._patiently(url, accept, patience, begun, memory)
         if response.status == HTTPStatus.UNAUTHORIZED and self._renewed(login):
-            response = self._patiently(url, accept, patience, read)
+            response = self._patiently(url, accept, patience, begun, memory)
         return response
 
     def close(self) -> None:
-        """Send no more requests, and end the requests in flight: nobody waits for their responses."""
+        """Send no more requests, and repeat none: nobody waits for their responses."""
         self._closed.set()
-        self._sockets.shut_down()
         self._login.pool.clear()
 
     @contextmanager
@@ -162,33 +149,31 @@ class Transport:
             SourceError: There are no new credentials.
         """
         url, login = f"{self._host}{path}?{urlencode(query)}", self._current()
-        deadline = Deadline(self._timeout or silence, silence, self._sockets)
+        deadline = Deadline(self._timeout or silence, silence)
         try:
-            with exchange.until(deadline):
-                head = self._opened(url, accept)
-                if head.status == HTTPStatus.UNAUTHORIZED and self._renewed(login):
-                    head.close()
-                    head = self._opened(url, accept)
+            head = self._opened(url, accept, deadline)
+            if head.status == HTTPStatus.UNAUTHORIZED and self._renewed(login):
+                head.close()
+                head = self._opened(url, accept, deadline)
             with closing(head):
                 if head.status != HTTPStatus.OK:
-                    yield _response(head, *_body(head, path, lambda _: None, bytearray())), iter(())
+                    yield _response(head, _body(head, deadline, lambda _: None, bytearray())), iter(())
                     return
-                deadline.restart(longest)
-                yield _response(head, bytearray(), None), exchange.parts(head, path, _PLAIN)
+                yield _response(head, b""), exchange.parts(head, Deadline(longest, silence))
         except UNANSWERED as error:
             raise self._failure(error) from error
 
     def _failure(self, error: BaseException) -> ConnectionFailedError:
         return _ended() if self._closed.is_set() else failure(error, self._host, self._timeout)
 
-    def _opened(self, url: str, accept: str) -> Any:
+    def _opened(self, url: str, accept: str, deadline: Deadline) -> Any:
         """Send a request and return the head of its response, within the time that is left."""
         if self._closed.is_set():
             raise _ended()
-        login, left = self._login, exchange.left()
-        timeout = urllib3.Timeout(connect=CONNECT_TIMEOUT, read=None) if left is None else urllib3.Timeout(left)
-        headers = self._headers(login, accept)
-        head = login.pool.request("GET", url, headers=headers, timeout=timeout, preload_content=False)
+        login = self._login
+        head = login.pool.request(
+            "GET", url, headers=self._headers(login, accept), timeout=deadline.timeout(), preload_content=False
+        )
         self.clock.hear(head.headers.get("Date"))
         return head
 
@@ -207,12 +192,14 @@ class Transport:
                 self._login = self._renew()
         return True
 
-    def _patiently(self, url: str, accept: str, patience: Patience, read: _Read) -> Response:
+    def _patiently(
+        self, url: str, accept: str, patience: Patience, begun: Callable[[bytes], None], body: bytearray
+    ) -> Response:
         earlier: ConnectionFailedError | None = None
         reported = False
         while True:
             try:
-                response = self._once(url, accept, patience, read)
+                response = self._once(url, accept, Deadline(patience.left, self.silence), begun, body)
             except ConnectionFailedError as error:
                 if earlier and patience.is_over:
                     # A timeout says less than the failures of the earlier attempts.
@@ -244,18 +231,14 @@ class Transport:
             return None
         return patience.pause(None, retries.RETRIES if self._has_responded else retries.RETRIES_BEFORE_CONTACT)
 
-    def _once(self, url: str, accept: str, patience: Patience, read: _Read) -> Response:
+    def _once(
+        self, url: str, accept: str, deadline: Deadline, begun: Callable[[bytes], None], body: bytearray
+    ) -> Response:
         try:
-            with (
-                exchange.until(Deadline(patience.left, self.silence, self._sockets)),
-                closing(self._opened(url, accept)) as head,
-            ):
-                response = _response(head, *read(head))
+            with closing(self._opened(url, accept, deadline)) as head:
+                response = _response(head, _body(head, deadline, begun, body))
         except UNANSWERED as error:
             raise self._failure(error) from error
-        if self._closed.is_set():
-            # A body without a length seems to be complete when its socket is shut down.
-            raise _ended()
         self._has_responded = True
         return response
 
@@ -275,30 +258,23 @@ def _ended() -> ConnectionFailedError:
     return ConnectionFailedError("the run has ended", Again.NEVER)
 
 
-def _response(head: Any, body: bytes | bytearray, claim: Claim | None) -> Response:
+def _response(head: Any, body: bytes | bytearray) -> Response:
     return Response(
         status=head.status,
         content_type=head.headers.get("Content-Type", ""),
         body=body,
         retry_after=retries.retry_after(head.headers.get("Retry-After")),
         location=head.headers.get("Location", ""),
-        claim=claim,
     )
 
 
-def _body(head: Any, path: str, begun: Callable[[bytes], None], body: bytearray) -> tuple[bytearray, Claim]:
-    """Read the body to its end, over the content of ``body``; return it with its claim of memory."""
-    claim, size = memory.RUN.claim(path, _SMALLER_PAGES), 0
-    try:
-        for part in exchange.parts(head, path, _PLAIN, large=True):
-            if not size and head.status == HTTPStatus.OK:
-                begun(part)
-            claim.grow(len(part))
-            body[size : size + len(part)] = part
-            size += len(part)
-    except BaseException:
-        # The error may live for long, and its traceback would keep the claim alive.
-        claim.resize(0)
-        raise
+def _body(head: Any, deadline: Deadline, begun: Callable[[bytes], None], body: bytearray) -> bytearray:
+    """Read the body to its end, over the content of ``body``, and return it."""
+    size = 0
+    for part in exchange.parts(head, deadline, large=True):
+        if not size and head.status == HTTPStatus.OK:
+            begun(part)
+        body[size : size + len(part)] = part
+        size += len(part)
     del body[size:]
-    return body, claim
+    return body

@@ -10,7 +10,6 @@ import msgspec
 
 from kubectl_spread.errors import SourceError
 from kubectl_spread.kube.api.types import Message, Object
-from kubectl_spread.sources import memory
 from kubectl_spread.sources.apiserver import responses
 from kubectl_spread.sources.apiserver.responses import ExpiredError
 from kubectl_spread.sources.apiserver.transport import Response
@@ -28,7 +27,6 @@ _LENGTH: Final = 4
 """The number of bytes before each event in protobuf, which hold its length."""
 _LARGEST: Final = 64 << 20
 """The most bytes of an event; etcd accepts objects of one or two million."""
-_AN_EVENT: Final = "an event of a watch"
 
 
 class _Event(Message, frozen=True):
@@ -100,9 +98,8 @@ class EventReader(Generic[T]):
 
 def _frames(parts: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the event after each length."""
-    buffer, claim = bytearray(), memory.RUN.claim(_AN_EVENT)
+    buffer = bytearray()
     for part in parts:
-        claim.resize(len(buffer) + len(part))
         buffer += part
         while len(buffer) >= _LENGTH:
             end = _LENGTH + int.from_bytes(buffer[:_LENGTH], "big")
@@ -115,9 +112,8 @@ def _frames(parts: Iterable[bytes]) -> Iterator[bytes]:
 
 def _lines(parts: Iterable[bytes]) -> Iterator[bytes]:
     """Yield lines."""
-    rest, claim = bytearray(), memory.RUN.claim(_AN_EVENT)
+    rest = bytearray()
     for part in parts:
-        claim.resize(len(rest) + len(part))
         rest += part
         if b"\n" in part:
             *lines, last = rest.split(b"\n")

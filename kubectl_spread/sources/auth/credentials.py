@@ -15,7 +15,7 @@ from urllib.parse import quote
 import urllib3
 
 from kubectl_spread.errors import SourceError
-from kubectl_spread.sources import exchange, memory
+from kubectl_spread.sources import memory
 from kubectl_spread.sources.auth import execplugin, oidc, proxies, tls
 from kubectl_spread.sources.auth.connection import Settings
 from kubectl_spread.sources.auth.kubeconfig import Secretive, Section
@@ -78,7 +78,6 @@ def login(settings: Settings, say: Callable[[str], None] = lambda _: None) -> Lo
     # Transport repeats requests itself, because it knows what the API server asks for.
     arguments = _certificates(server, settings.cluster, identity.user)
     pool = proxies.pool(proxy, retries=False, maxsize=_MOST_CONNECTIONS, **arguments)
-    exchange.respect_deadlines(pool)
     verifies = not settings.cluster.get("insecure-skip-tls-verify")
     return Login(server, verifies, pool, identity.authorization, identity.expires)
 

@@ -101,7 +101,6 @@ def _refreshed(config: Mapping[str, str], environment: Mapping[str, str]) -> dic
     """
     issuer = _secure(config["idp-issuer-url"], "issuer").removesuffix("/")
     issuer_pool = pool(find(issuer, "", environment), ssl_context=_context(config), retries=False)
-    exchange.respect_deadlines(issuer_pool)
     metadata = _ask(issuer_pool, "GET", f"{issuer}/.well-known/openid-configuration")
     if metadata is None:
         raise SourceError(f"{_FAILED}oidc: failed to query metadata endpoint")
@@ -143,36 +142,32 @@ def _ask(
     """Return the issuer's response; None if it refuses, or the response is not JSON."""
     body = urlencode(form).encode() if form else None
     kind = {"Content-Type": "application/x-www-form-urlencoded"} if form else {}
-    sent_headers = {**kind, **(headers or {})}
+    deadline, sent_headers = Deadline(_TIMEOUT), {**kind, **(headers or {})}
     try:
-        with (
-            exchange.until(Deadline(_TIMEOUT)),
-            closing(
-                issuer_pool.request(
-                    method,
-                    url,
-                    body=body,
-                    headers=sent_headers,
-                    redirect=False,
-                    timeout=_TIMEOUT,
-                    preload_content=False,
-                )
-            ) as response,
-        ):
-            content = _json(_body(response, url)) if response.status == HTTPStatus.OK else None
+        response = issuer_pool.request(
+            method,
+            url,
+            body=body,
+            headers=sent_headers,
+            redirect=False,
+            timeout=deadline.timeout(),
+            preload_content=False,
+        )
+        with closing(response):
+            content = _json(_body(response, url, deadline)) if response.status == HTTPStatus.OK else None
     except UNANSWERED as error:
         raise failure(error, url, _TIMEOUT) from error
     return content if isinstance(content, dict) else None
 
 
-def _body(response: urllib3.BaseHTTPResponse, url: str) -> bytes:
+def _body(response: urllib3.BaseHTTPResponse, url: str, deadline: Deadline) -> bytes:
     """Return the body of a response.
 
     Raises:
         SourceError: It is larger than any real response.
     """
     body = bytearray()
-    for part in exchange.parts(response, url, "it cannot be meant so"):
+    for part in exchange.parts(response, deadline):
         body += part
         if len(body) > _LARGEST:
             problem = f"oidc: {without_query(url)} answers with more than {memory.in_units(_LARGEST)}"
