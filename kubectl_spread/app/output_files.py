@@ -7,7 +7,6 @@ import re
 import stat
 import sys
 import tempfile
-import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -197,18 +196,14 @@ def _standard_output() -> _FileIdentity:
 
 
 def _identity(path: str) -> _FileIdentity:
-    """Return the identity of the file that a path leads to.
-
-    Names of new files that differ only in case, or in how Unicode writes an accent, are equal: some file systems keep
-    only one of them.
-    """
+    """Return the identity of the file that a path leads to, which may not exist yet."""
     with suppress(OSError, ValueError):
         return _inode(Path(path).stat())
     resolved = os.path.normpath(path)
     # Without a current directory there is no path without links.
     with suppress(OSError):
         resolved = os.path.realpath(path)
-    return ("new", unicodedata.normalize("NFC", resolved).casefold())
+    return ("new", resolved)
 
 
 def _inode(status: os.stat_result) -> _FileIdentity:

@@ -103,7 +103,6 @@ def test_a_report_in_the_directory_is_replaced_by_the_next_one(directory: Path, 
     [
         ("new", "./new"),
         ("new", "dangling"),
-        ("new", "NEW"),
         ("in/x", "other/x"),
         ("here", "here-link"),
         ("here", "here-hard"),

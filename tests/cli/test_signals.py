@@ -37,29 +37,6 @@ urllib3.util.ssl_.SSLContext = Slow
 {MAIN}
 """
 """The key is in a file while OpenSSL reads it, on platforms without files in memory."""
-IN_A_FINALIZER: Final = """
-import os, signal, sys, time
-from kubectl_spread.cli import fast_exit
-class Freed:
-    def __del__(self):
-        os.kill(os.getpid(), int(sys.argv[1]))
-        time.sleep(0.1)
-fast_exit.exit_on_signals()
-Freed()
-time.sleep(60)
-"""
-"""The signal arrives while an object is freed, where Python drops the exception."""
-BEFORE_A_WAIT: Final = """
-import signal, sys, threading, time
-from kubectl_spread.cli import fast_exit
-fast_exit.exit_on_signals()
-threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
-signal.pthread_sigmask(signal.SIG_BLOCK, {int(sys.argv[1])})
-print("waiting", flush=True)
-threading.Event().wait()
-"""
-"""Another thread receives the signal, so that it does not end the wait of the main thread: the same as a signal that
-arrives just before the wait, where no test can send it."""
 SIGNALS: Final = [
     signal.Signals[name]
     for name in ("SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGALRM", "SIGUSR1", "SIGUSR2", "SIGXCPU", "SIGVTALRM")
@@ -204,32 +181,9 @@ def test_files_on_other_platforms_end_before_the_first_request(watched: Watched)
         process.send_signal(signal.SIGKILL)
 
 
-@pytest.mark.parametrize("number", SIGNALS, ids=lambda number: signal.Signals(number).name)
-def test_a_signal_ends_a_wait_that_it_does_not_interrupt(number: signal.Signals) -> None:
-    command = [sys.executable, "-c", BEFORE_A_WAIT, str(int(number))]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout
-            assert process.stdout.readline() == "waiting\n"
-            until_it_waits = 0.3
-            time.sleep(until_it_waits)
-            process.send_signal(number)
-            process.communicate(timeout=10)
-        finally:
-            process.kill()
-    assert process.returncode in (128 + number, -number)
-
-
 def test_a_signal_that_is_ignored_stays_ignored(watched: Watched) -> None:
     with watched.running("nohup", str(SCRIPT)) as process:
         wait(lambda: watched.is_watching or process.poll() is not None)
         process.send_signal(signal.SIGHUP)
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(1)
-
-
-@pytest.mark.parametrize("number", SIGNALS, ids=lambda number: signal.Signals(number).name)
-def test_a_signal_while_an_object_is_freed_ends_the_program(number: signal.Signals) -> None:
-    command = [sys.executable, "-c", IN_A_FINALIZER, str(int(number))]
-    completed = subprocess.run(command, check=False, capture_output=True, text=True, timeout=30)
-    assert (completed.returncode, completed.stderr) == (128 + number, "")
