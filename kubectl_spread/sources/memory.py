@@ -8,10 +8,7 @@ into the budget.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import BinaryIO, Final, Self
 
 from kubectl_spread.errors import SourceError
@@ -23,8 +20,6 @@ FREE: Final = 64 << 20
 """The bytes that compressed input may become at any ratio."""
 RATIO: Final = 200
 """The largest ratio of larger input. Equal pods compress to a fortieth."""
-_SMALL: Final = 16 << 20
-"""The most bytes of a file with credentials; a kubeconfig of a thousand clusters has 8 MiB."""
 _BLOCK: Final = 1 << 20
 _MEBI: Final = 20
 _KIBI: Final = 10
@@ -137,22 +132,6 @@ def check_ratio(what: str, packed: int, unpacked: int, advice: str) -> None:
     if unpacked > FREE and unpacked > packed * RATIO:
         growth = f"{in_units(packed)} became {in_units(unpacked)} when unpacked, more than {RATIO} times as much"
         raise TooLargeError(f"{what}: {growth} ({advice})")
-
-
-@contextmanager
-def reading(path: Path) -> Iterator[bytes]:
-    """Yield the content of a small file, such as one with credentials; it may be an endless device.
-
-    Raises:
-        OSError: It cannot be read.
-        TooLargeError: It is larger than a file with credentials can be, or does not fit into memory.
-    """
-    with RUN.claim(str(path)) as claim, path.open("rb") as file:
-        body = file.read(_SMALL + 1)
-        if len(body) > _SMALL:
-            raise TooLargeError(f"{path}: larger than {in_units(_SMALL)}, the most for a file with credentials")
-        claim.grow(len(body))
-        yield body
 
 
 def whole(file: BinaryIO, claim: Claim) -> bytes:

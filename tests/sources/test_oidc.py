@@ -124,3 +124,12 @@ def test_an_authority_that_cannot_be_read(tmp_path: Path) -> None:
         value = config(server, tmp_path, **{"idp-certificate-authority": str(tmp_path / "gone")})
         with pytest.raises(SourceError, match="authority of the OIDC issuer cannot be read"):
             oidc.id_token(value, {}, never)
+
+
+def test_a_redirect_of_the_token_endpoint_does_not_get_the_secrets(tmp_path: Path) -> None:
+    redirect = Reply(307, headers={"Location": "/elsewhere"})
+    with serve(says(), redirect, redirect, says(id_token=jwt(60)), tls=serving(tmp_path)) as server:
+        server.replies[0] = says(token_endpoint=f"{server.url}/token")
+        with pytest.raises(SourceError, match="the issuer refuses the refresh token"):
+            oidc.id_token(config(server, tmp_path), {}, never)
+    assert [request.path for request in server.requests[1:]] == ["/token", "/token"]

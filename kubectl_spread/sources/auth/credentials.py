@@ -15,8 +15,7 @@ from urllib.parse import quote
 import urllib3
 
 from kubectl_spread.errors import SourceError
-from kubectl_spread.sources import memory
-from kubectl_spread.sources.auth import execplugin, oidc, proxies, tls
+from kubectl_spread.sources.auth import execplugin, kubeconfig, oidc, proxies, tls
 from kubectl_spread.sources.auth.connection import Settings
 from kubectl_spread.sources.auth.kubeconfig import Secretive, Section
 from kubectl_spread.sources.failures import failure
@@ -174,8 +173,7 @@ def _token_in_file(user: Section) -> str:
     """Return the token in the file, or the token in the kubeconfig if the file has none."""
     otherwise: str = user.get("token", "")
     try:
-        with memory.reading(Path(user["tokenFile"])) as body:
-            return body.decode().strip() or otherwise
+        return kubeconfig.content(Path(user["tokenFile"])).decode().strip() or otherwise
     except (OSError, UnicodeDecodeError) as error:
         if otherwise:
             return otherwise

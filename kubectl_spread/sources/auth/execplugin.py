@@ -1,8 +1,7 @@
 """Credentials from a program that the kubeconfig names.
 
 Source: kubernetes v1.37.1 client-go/plugin/pkg/client/auth/exec/exec.go. The kubernetes package runs such programs too,
-but without modes and with other cluster information than kubectl, tests standard output where standard input matters,
-and uses a certificate only without a token.
+but not as kubectl does: docs/decisions/10-requests.md.
 """
 
 from __future__ import annotations
@@ -14,18 +13,16 @@ import shutil
 import subprocess
 import sys
 from base64 import b64decode, b64encode
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import BinaryIO, Final, cast
+from typing import Final
 
 import msgspec
 
 from kubectl_spread.errors import SourceError
-from kubectl_spread.sources import memory
+from kubectl_spread.sources.auth import kubeconfig
 from kubectl_spread.sources.auth.kubeconfig import Secretive, Section
 from kubectl_spread.sources.decode import yaml_values
-from kubectl_spread.sources.memory import TooLargeError
 
 FAILED: Final = "Unable to connect to the server: getting credentials: "
 _GROUP: Final = "client.authentication.k8s.io"
@@ -104,8 +101,7 @@ def _cluster_info(cluster: Section) -> Section:
             # Encoded again, because the kubeconfig may have it on several lines.
             authority = b64encode(b64decode(authority)).decode()
         elif cluster.get("certificate-authority"):
-            with memory.reading(Path(cluster["certificate-authority"])) as body:
-                authority = b64encode(body).decode()
+            authority = b64encode(kubeconfig.content(Path(cluster["certificate-authority"]))).decode()
     except (OSError, ValueError) as error:
         raise SourceError(f"failed to load CA bundle for execProvider: {error}") from error
     if authority:
@@ -125,35 +121,19 @@ def _run(plugin: Section, info: str, *, interactive: bool) -> bytes:
     variables = {variable["name"]: variable.get("value", "") for variable in plugin.get("env") or ()}
     environment = {**os.environ, **variables, "KUBERNETES_EXEC_INFO": info}
     try:
-        status, output = _ran([program, *(plugin.get("args") or ())], environment, interactive=interactive)
+        completed = subprocess.run(  # noqa: S603 - the kubeconfig names the program to run
+            [program, *(plugin.get("args") or ())],
+            check=False,
+            stdin=None if interactive else subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            env=environment,
+        )
     except (OSError, ValueError) as error:
         reason = (getattr(error, "strerror", None) or str(error)).lower()
         raise SourceError(f"{FAILED}exec: fork/exec {program}: {reason}") from None
-    if status:
-        raise SourceError(f"{FAILED}exec: executable {command} failed with exit code {status}")
-    return output
-
-
-def _ran(command: list[str], environment: Mapping[str, str], *, interactive: bool) -> tuple[int, bytes]:
-    """Run a program to its end; return its exit status and what it printed.
-
-    Raises:
-        OSError: The program cannot be run.
-        TooLargeError: The program prints more than fits into memory.
-    """
-    stdin = None if interactive else subprocess.DEVNULL
-    with (
-        memory.RUN.claim(f"what {command[0]} prints") as claim,
-        subprocess.Popen(  # noqa: S603 - the kubeconfig names the program to run
-            command, stdin=stdin, stdout=subprocess.PIPE, env=environment
-        ) as process,
-    ):
-        try:
-            output = memory.whole(cast("BinaryIO", process.stdout), claim)
-        except BaseException:
-            process.kill()
-            raise
-    return process.returncode, output
+    if completed.returncode:
+        raise SourceError(f"{FAILED}exec: executable {command} failed with exit code {completed.returncode}")
+    return completed.stdout
 
 
 def _decoded(output: bytes, version: str) -> Credentials:
@@ -165,8 +145,6 @@ def _decoded(output: bytes, version: str) -> Credentials:
     try:
         document = next(iter(yaml_values.read_all(output, "stdout")), None)
         credential = msgspec.json.decode(msgspec.json.encode(document), type=_ExecCredential)
-    except TooLargeError as error:
-        raise SourceError(f"{FAILED}decoding {error}") from None
     except (SourceError, msgspec.DecodeError, UnicodeEncodeError):
         # The reason would quote text that may be secret.
         raise SourceError(f"{FAILED}decoding stdout: it is not an ExecCredential") from None

@@ -14,13 +14,14 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from kubectl_spread.errors import SourceError
-from kubectl_spread.sources import memory
 from kubectl_spread.sources.decode import yaml_values
 from kubectl_spread.sources.paths import absolute
 
 Section: TypeAlias = dict[str, Any]
 """The ``cluster`` or ``user`` of a kubeconfig, without fields that are null or empty."""
 
+_LARGEST: Final = 16 << 20
+"""The most bytes of a file with credentials; a kubeconfig of a thousand clusters has 8 MiB."""
 _CLUSTER_FILES: Final = ("certificate-authority",)
 _USER_FILES: Final = ("client-certificate", "client-key", "tokenFile")
 
@@ -159,6 +160,20 @@ def load(explicit: str, environment: Mapping[str, str]) -> Kubeconfig:
     return merged
 
 
+def content(path: Path) -> bytes:
+    """Return the content of a file with credentials; it may be an endless device.
+
+    Raises:
+        OSError: It cannot be read.
+        SourceError: It is larger than such a file can be.
+    """
+    with path.open("rb") as file:
+        body = file.read(_LARGEST + 1)
+    if len(body) > _LARGEST:
+        raise SourceError(f"{path}: larger than {_LARGEST >> 20} MiB, the most for a file with credentials")
+    return body
+
+
 def paths(explicit: str, environment: Mapping[str, str]) -> list[Path]:
     """Return the files to read; a file from a flag must exist, others may be missing."""
     if explicit:
@@ -177,8 +192,7 @@ def paths(explicit: str, environment: Mapping[str, str]) -> list[Path]:
 def _read(path: Path, *, required: bool) -> _File | None:
     """Return a decoded file; None if it does not exist and is not ``required``."""
     try:
-        with memory.reading(path) as body:
-            documents = yaml_values.read_all(body, str(path))
+        documents = yaml_values.read_all(content(path), str(path))
         file = msgspec.convert(documents[0], _File) if documents and documents[0] is not None else _File()
         _check(file, path)
     except OSError as error:

@@ -1,8 +1,7 @@
 """The ID token of an OpenID Connect issuer, refreshed when it has expired.
 
-Source: kubernetes v1.37.1 client-go/plugin/pkg/client/auth/oidc/oidc.go. The kubernetes package does this too, but
-trusts any issuer without an authority in the kubeconfig, and continues with the expired token if the issuer returns no
-other.
+Source: kubernetes v1.37.1 client-go/plugin/pkg/client/auth/oidc/oidc.go. The kubernetes package does this too, but not
+as kubectl does: docs/decisions/10-requests.md.
 Differs: an issuer and its token endpoint must be https, which the API server requires of an issuer too. New tokens are
 not written to the kubeconfig.
 """
@@ -24,7 +23,7 @@ import certifi
 import urllib3
 
 from kubectl_spread.errors import SourceError
-from kubectl_spread.sources import exchange, memory
+from kubectl_spread.sources import exchange
 from kubectl_spread.sources.addresses import without_query
 from kubectl_spread.sources.auth.proxies import find, pool
 from kubectl_spread.sources.exchange import Deadline
@@ -170,8 +169,7 @@ def _body(response: urllib3.BaseHTTPResponse, url: str, deadline: Deadline) -> b
     for part in exchange.parts(response, deadline):
         body += part
         if len(body) > _LARGEST:
-            problem = f"oidc: {without_query(url)} answers with more than {memory.in_units(_LARGEST)}"
-            raise SourceError(f"{_FAILED}{problem}")
+            raise SourceError(f"{_FAILED}oidc: {without_query(url)} answers with more than {_LARGEST >> 20} MiB")
     return bytes(body)
 
 
