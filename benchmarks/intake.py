@@ -25,7 +25,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from benchmarks.clones import Clones, empty
 from benchmarks.sidebyside import medians, table
-from kubectl_spread.sources.apiserver.resources import NODES, PODS, WORKLOADS
+from kubectl_spread.sources.apiserver.resources import BUDGETS, NODES, PODS, WORKLOADS
 
 NOW: Final = "this commit"
 _PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
@@ -79,8 +79,8 @@ class _Server(ThreadingHTTPServer):
 @contextmanager
 def serving(clones: Clones, directory: Path) -> Iterator[Path]:
     """Serve a cluster as long as the block lasts; yield a kubeconfig that leads to it."""
-    pages = {resource.plural: [empty(resource)] for resource in (PODS, NODES, *WORKLOADS)} | clones.pages
-    served = {resource.path(): pages[resource.plural] for resource in (PODS, NODES, *WORKLOADS)}
+    pages = {resource.plural: [empty(resource)] for resource in (PODS, NODES, BUDGETS, *WORKLOADS)} | clones.pages
+    served = {resource.path(): pages[resource.plural] for resource in (PODS, NODES, BUDGETS, *WORKLOADS)}
     server = _Server(("127.0.0.1", 0), type("Handler", (_Handler,), {"served": served}))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     kubeconfig = directory / "kubeconfig"
