@@ -8,7 +8,8 @@ from typing import Final
 from msgspec import UnsetType
 
 from kubectl_spread.audit.merge.verdicts import GATED
-from kubectl_spread.phrases import plural
+from kubectl_spread.kube.api.labels import ZONE
+from kubectl_spread.phrases import domains, plural
 from kubectl_spread.render.words import safe
 from kubectl_spread.report.model import Cluster, Finding, Summary
 
@@ -116,4 +117,19 @@ def _nodes(cluster: Cluster) -> str:
     nodes = plural(cluster.node_count if isinstance(cluster.node_count, int) else 0, "node")
     if isinstance(cluster.zone_count, UnsetType) or not cluster.zone_count:
         return nodes
-    return f"{nodes} in {plural(cluster.zone_count, 'zone')}"
+    closed = f" ({text})" if (text := closed_zones(cluster)) else ""
+    return f"{nodes} in {plural(cluster.zone_count, 'zone')}{closed}"
+
+
+def closed_zones(cluster: Cluster) -> str:
+    """Return the zones whose nodes all keep pods away: ``zone b is cordoned, zones c and d are tainted``; or ""."""
+    states: dict[str, list[str]] = {}
+    for zone in [] if isinstance(cluster.zones, UnsetType) else cluster.zones:
+        if not isinstance(zone.closed, UnsetType):
+            states.setdefault(zone.closed, []).append(zone.zone)
+    return safe(
+        ", ".join(
+            f"{domains(ZONE, states[state])} {'is' if len(states[state]) == 1 else 'are'} {state}"
+            for state in sorted(states)
+        )
+    )

@@ -9,9 +9,9 @@ import msgspec
 from msgspec import UnsetType
 
 from kubectl_spread.phrases import plural
-from kubectl_spread.render import words
+from kubectl_spread.render import closed, words
 from kubectl_spread.render.terminal import Terminal, hanging, paragraph
-from kubectl_spread.report.model import Finding
+from kubectl_spread.report.model import ClosedDomains, Finding
 from kubectl_spread.report.severity import Severity
 
 STYLES: Final = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
@@ -32,7 +32,7 @@ _WIDE: Final = "(-o wide lists all)"
 
 
 class Cause(msgspec.Struct, frozen=True):
-    """Findings with the same message."""
+    """Findings with the same message, or whose pods wait for the same closed domains; the worst first."""
 
     findings: list[Finding]
 
@@ -48,7 +48,10 @@ class Cause(msgspec.Struct, frozen=True):
 
 
 class Block(msgspec.Struct, frozen=True):
-    """The causes of one rule's findings of one severity, those with the most pending pods first."""
+    """The causes of one rule's findings of one severity, those with the most pending pods first.
+
+    Findings whose pods wait for the same closed domains are a block, too.
+    """
 
     causes: list[Cause]
 
@@ -58,14 +61,28 @@ class Block(msgspec.Struct, frozen=True):
         return [finding for cause in self.causes for finding in cause.findings]
 
 
+def rules(findings: Iterable[Finding]) -> str:
+    """Return the codes of the rules of findings with their names."""
+    return ", ".join(dict.fromkeys(f"{finding.code} {finding.name}" for finding in findings))
+
+
 def blocks(findings: Iterable[Finding]) -> list[Block]:
     """Return the findings in blocks, the worst first: by severity, pending pods, placement, and the number of pods."""
-    grouped: dict[tuple[Severity, str], dict[str, list[Finding]]] = {}
+    grouped: dict[tuple[str, ...], dict[str, list[Finding]]] = {}
     for finding in findings:
-        causes = grouped.setdefault((finding.severity, finding.code), {})
+        is_closed = not isinstance(finding.closed, UnsetType)
+        key = (finding.group,) if is_closed else (str(finding.severity), finding.code)
+        causes = grouped.setdefault(key, {})
         causes.setdefault(finding.group, []).append(finding)
+    for causes in grouped.values():
+        for of_cause in causes.values():
+            of_cause.sort(key=_worst, reverse=True)
     unsorted = [Block(sorted(map(Cause, causes.values()), key=_size, reverse=True)) for causes in grouped.values()]
     return sorted(unsorted, key=_importance, reverse=True)
+
+
+def _worst(finding: Finding) -> tuple[Severity, int]:
+    return finding.severity, finding.pending_pods
 
 
 def _size(cause: Cause) -> tuple[int, int, int]:
@@ -98,7 +115,7 @@ def text(block: Block, terminal: Terminal, *, namespaces: bool, wide: bool) -> s
     if left := block.causes[len(printed_causes) :]:
         objects = _objects([finding for cause in left for finding in cause.findings])
         paragraphs.append(f"{_INDENT}and {objects} with other values {_WIDE}\n")
-    return _title(findings, terminal, namespaces=namespaces) + "".join(paragraphs)
+    return _title(block, terminal, namespaces=namespaces) + "".join(paragraphs)
 
 
 def _waiting(block: Block) -> int:
@@ -106,11 +123,11 @@ def _waiting(block: Block) -> int:
     return sum(bool(cause.pending) for cause in block.causes if cause.findings[0].severity is Severity.ERROR)
 
 
-def _title(findings: Sequence[Finding], terminal: Terminal, *, namespaces: bool) -> str:
+def _title(block: Block, terminal: Terminal, *, namespaces: bool) -> str:
     """Return the severity, the rule and the objects, in bold; the severity has its colour."""
-    first = findings[0]
+    first = block.findings[0]
     severity = str(first.severity)
-    title = f"{severity} {first.code} {first.name}: {_subject(findings, namespaces=namespaces)}"
+    title = f"{severity} {rules(block.findings)}: {_subject(block.findings, namespaces=namespaces)}"
     lines = hanging(title, _INDENT, terminal).removeprefix(severity).splitlines()
     styled = "\n".join(terminal.styled(line, "bold") for line in lines)
     return f"{terminal.styled(severity, STYLES[first.severity])}{styled}\n"
@@ -155,7 +172,7 @@ def _written(finding: Finding) -> str:
 def _cause(cause: Cause, terminal: Terminal, *, alone: bool, namespaces: bool, wide: bool) -> str:
     """Return the message, the objects unless there is only one in the block, the fixes and the commands."""
     findings = cause.findings
-    printed = paragraph(words.safe(findings[0].message), _INDENT, terminal)
+    printed = paragraph(words.safe(closed.message(findings)), _INDENT, terminal)
     if wide:
         objects = [_with_pods(finding, namespaces=namespaces) for finding in findings]
     else:
@@ -194,20 +211,47 @@ def _urgency(finding: Finding) -> tuple[bool, bool]:
 def _advice(fix: str, findings: list[Finding], *, everything: bool) -> Advice:
     each = [finding.commands for finding in findings if not isinstance(finding.commands, UnsetType)]
     printed = each if everything or len(each) <= _COMMANDS else each[:1]
-    commands = dict.fromkeys(words.safe(command) for commands in printed for command in commands)
+    commands = dict.fromkeys(command for commands in printed for command in commands)
     return Advice(fix, findings, list(commands), len(each) - len(printed))
 
 
 def _fixes(findings: Sequence[Finding], terminal: Terminal, *, namespaces: bool, wide: bool) -> str:
     """Return each different fix with its commands, and with its objects where there are several fixes."""
+    domains = closed.closed_domains(findings)
+    if domains is not None:
+        return _opening(domains, findings, terminal, namespaces=namespaces, wide=wide)
+    return _each_fix("Fix", findings, terminal, namespaces=namespaces, wide=wide)
+
+
+def _opening(
+    domains: ClosedDomains, findings: Sequence[Finding], terminal: Terminal, *, namespaces: bool, wide: bool
+) -> str:
+    """Return how to open closed domains, and what to do if they stay closed."""
+    others = closed.alternatives(findings)
+    opening = _typed(domains.opening)
+    if domains.lasting and others:
+        own = _each_fix("Fix", others, terminal, namespaces=namespaces, wide=wide)
+        return own + paragraph(f"{domains.condition}: {words.safe(domains.fix)}", _INDENT, terminal) + opening
+    printed = paragraph(f"Fix: {words.safe(domains.fix)}", _INDENT, terminal) + opening
+    if others and (wide or len(findings) == 1):
+        return printed + _each_fix(domains.condition, others, terminal, namespaces=namespaces, wide=wide)
+    text = f"{domains.condition}: {words.safe(closed.alternative(findings))}"
+    return printed + (paragraph(text, _INDENT, terminal) if others else "")
+
+
+def _typed(commands: Iterable[str]) -> str:
+    """Return commands, each in one line of any length, so that it can be copied."""
+    return "".join(f"{_DETAIL}$ {words.safe(command)}\n" for command in commands)
+
+
+def _each_fix(label: str, findings: Sequence[Finding], terminal: Terminal, *, namespaces: bool, wide: bool) -> str:
     all_advice = advice(findings, everything=wide)
     left = len(findings) - sum(len(each.findings) for each in all_advice)
     printed = ""
     for each in all_advice:
         whose = f" for {_listed(each.findings, namespaces=namespaces, most=1)}" if len(all_advice) > 1 else ""
-        printed += paragraph(f"Fix{whose}: {words.safe(each.fix)}", _INDENT, terminal)
-        # A command is one line of any length, so that it can be copied.
-        printed += "".join(f"{_DETAIL}$ {command}\n" for command in each.commands)
+        printed += paragraph(f"{label}{whose}: {words.safe(each.fix)}", _INDENT, terminal)
+        printed += _typed(each.commands)
         printed += f"{_DETAIL}and for {each.left} more {_WIDE}\n" if each.left else ""
     return printed + (f"{_INDENT}and {left} more with other fixes {_WIDE}\n" if left else "")
 

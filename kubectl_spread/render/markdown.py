@@ -10,7 +10,7 @@ from msgspec import UnsetType
 
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.phrases import plural, some
-from kubectl_spread.render import about, figures, words
+from kubectl_spread.render import about, closed, figures, words
 from kubectl_spread.render import findings as grouped
 from kubectl_spread.render.screen.table import totals
 from kubectl_spread.report.model import Finding, Report, Row
@@ -80,32 +80,39 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def _cause(findings: Sequence[Finding], *, with_namespace: bool) -> tuple[str, ...]:
-    """Return the cells about findings with the same message."""
+    """Return the cells about findings with the same cause."""
     first = findings[0]
     workloads = dict.fromkeys(_workload(finding.ref, with_namespace=with_namespace) for finding in findings)
     paths = dict.fromkeys(_escaped(words.short_path(finding.path)) for finding in findings)
     return (
         f"**{first.severity}**" if first.severity is Severity.ERROR else str(first.severity),
-        f"{first.code} {first.name}",
+        grouped.rules(findings),
         some(list(workloads), _LISTED_OBJECTS),
         some(list(paths), _LISTED_OBJECTS),
         str(sum(finding.pod_count for finding in findings)),
-        _escaped(first.message),
+        _escaped(closed.message(findings)),
         _fixes(findings, with_namespace=with_namespace),
     )
 
 
 def _fixes(findings: Sequence[Finding], *, with_namespace: bool) -> str:
     """Return the fixes, with their first workload where there are several, each above its commands."""
+    domains, lines = closed.closed_domains(findings), list[str]()
+    others = closed.alternatives(findings)
+    if domains is not None and not (domains.lasting and others):
+        lines += [_escaped(domains.fix), *map(_code, map(words.safe, domains.opening))]
+        lines += [_escaped(f"{domains.condition}: {closed.alternative(findings)}")] if others else []
+        return "<br>".join([*lines, *(map(_code, others[0].own_commands) if len(findings) == len(others) == 1 else ())])
+    findings = findings if domains is None else others
     all_advice = grouped.advice(findings)
-    lines: list[str] = []
     for each in all_advice:
         workload = _workload(each.findings[0].ref, with_namespace=with_namespace)
         lines.append((f"{workload}: " if len(all_advice) > 1 else "") + _escaped(each.fix))
-        lines += map(_code, each.commands)
+        lines += map(_code, map(words.safe, each.commands))
         lines += [f"and for {each.left} more"] if each.left else []
     left = len(findings) - sum(len(each.findings) for each in all_advice)
-    return "<br>".join([*lines, *([f"and {left} more with other fixes"] if left else [])])
+    lines += [f"and {left} more with other fixes"] if left else []
+    return "<br>".join([*lines, *([] if domains is None else [_escaped(f"{domains.condition}: {domains.fix}")])])
 
 
 def _row(row: Row, *, with_namespace: bool) -> tuple[str, ...]:

@@ -130,6 +130,8 @@ def _finding_cells(findings: Sequence[Finding]) -> Cells:
     if not findings:
         return {"findings": 0}
     worst = max(findings, key=lambda finding: finding.severity)
+    commands = [*worst.opening, *worst.own_commands]
+    fixes = [line for line in worst.advice if line not in commands]
     return {
         "findings": len(findings),
         "codes": " ".join(sorted({finding.code for finding in findings})),
@@ -137,7 +139,7 @@ def _finding_cells(findings: Sequence[Finding]) -> Cells:
         "code": worst.code,
         "name": worst.name,
         "message": worst.message,
-        "fix": worst.fix,
-        "commands": "\n".join(worst.advice[1:]),
+        "fix": " ".join(fixes).removeprefix("Fix: "),
+        "commands": "\n".join(commands),
         "patch": common.patch(worst),
     }

@@ -10,7 +10,7 @@ from msgspec import UNSET, UnsetType
 from kubectl_spread.audit.evaluation.domain_counts import CountedDomain, CountedDomains, DomainUse, ResourceUse
 from kubectl_spread.audit.evaluation.domain_losses import BudgetLoss, WorkloadLoss
 from kubectl_spread.report import projections
-from kubectl_spread.report.model import API_VERSION, Part, Workload, unset_none
+from kubectl_spread.report.model import API_VERSION, CORDONED, Closed, Part, Workload, unset_none
 
 KIND = "SpreadDomains"
 _TENTHS = 1000
@@ -45,7 +45,10 @@ class DomainRequests(Part, frozen=True, kw_only=True):
 
 
 class DomainRow(Part, frozen=True, kw_only=True):
-    """The nodes of a domain, and the running pods in scope on them; ``value`` is None for nodes without the key."""
+    """The nodes of a domain, and the running pods in scope on them; ``value`` is None for nodes without the key.
+
+    ``closed`` is set where every node is cordoned or has a taint that keeps pods away; ``commands`` end the cordon.
+    """
 
     value: str | None
     nodes: int
@@ -57,6 +60,8 @@ class DomainRow(Part, frozen=True, kw_only=True):
     workloads: int
     only_here: int
     half_here: int
+    closed: Closed | UnsetType = UNSET
+    commands: list[str] | UnsetType = UNSET
     requests: DomainRequests | UnsetType = UNSET
 
 
@@ -158,6 +163,11 @@ def _row(count: CountedDomain, total: int, *, with_requests: bool) -> DomainRow:
         workloads=count.workloads,
         only_here=count.only_here,
         half_here=count.half_here,
+        closed=CORDONED
+        if count.cordoned == len(count.nodes)
+        else "tainted"
+        if count.closed == len(count.nodes)
+        else UNSET,
         requests=_requests(count.use) if with_requests else UNSET,
     )
 

@@ -19,6 +19,9 @@ API_VERSION: Final = "kubectl-spread/v1"
 KIND: Final = "SpreadReport"
 NodesKnown = Literal["listed", "inferred", "none"]
 GatesSource = Literal["metrics", "version", "flag"]
+CORDONED: Final = "cordoned"
+Closed = Literal["cordoned", "tainted"]
+"""How all nodes of a domain keep pods away: all by a cordon, or some by taints."""
 _T = TypeVar("_T")
 
 
@@ -27,11 +30,15 @@ class Part(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Zone(Part, frozen=True, kw_only=True):
-    """A zone of the listed nodes, with the number of its nodes and of the evaluated pods on them."""
+    """A zone of the listed nodes, with the number of its nodes and of the evaluated pods on them.
+
+    ``closed`` is set where every node is cordoned or has a taint that keeps pods away.
+    """
 
     zone: str
     nodes: int
     pods: int
+    closed: Closed | UnsetType = UNSET
 
 
 class Cluster(Part, frozen=True, kw_only=True):
@@ -225,13 +232,42 @@ class Patch(Part, frozen=True, kw_only=True):
     operations: list[Operation]
 
 
+class ClosedDomains(Part, frozen=True, kw_only=True):
+    """Domains that take no pod, because their nodes are cordoned or tainted, and how to open them.
+
+    ``state`` continues a sentence about the domains. ``commands`` are absent where taints have to be removed.
+    ``lasting`` tells whether a taint that is usually meant to stay closes any of the nodes.
+    """
+
+    topology_key: str
+    domains: list[str]
+    nodes: list[str]
+    state: str
+    lasting: bool
+    fix: str
+    commands: list[str] | UnsetType = UNSET
+
+    @property
+    def opening(self) -> list[str]:
+        """The commands that open the domains, if there are any."""
+        return [] if isinstance(self.commands, UnsetType) else self.commands
+
+    @property
+    def condition(self) -> str:
+        """The beginning of the second fix: to open domains that are meant to stay closed, or not to open others."""
+        if self.lasting:
+            return "Or"
+        return "If it stays closed" if len(self.domains) == 1 else "If they stay closed"
+
+
 class Finding(Part, frozen=True, kw_only=True):
     """A finding of one rule for one workload and path, with its pods; ``source`` is set if these come from a manifest.
 
     ``pending`` of the pods have no node.
-    ``group`` is equal for findings with the same cause: one rule, severity and message. ``commands`` are lines for a
-    shell; unless the object is in a file, one of them applies the ``patch``. ``rows`` are the indices of the
-    constraints that have any of these pods.
+    ``group`` is equal for findings with the same cause: the same ``closed`` domains, or one rule, severity and message.
+    ``commands`` are lines for a shell; unless the object is in a file, one of them applies the ``patch``. If pods wait
+    for ``closed`` domains, ``fix``, ``commands`` and ``patch`` are for the case that these stay closed. ``rows`` are
+    the indices of the constraints that have any of these pods.
     """
 
     code: str
@@ -249,6 +285,7 @@ class Finding(Part, frozen=True, kw_only=True):
     commands: list[str] | UnsetType = UNSET
     patch: Patch | UnsetType = UNSET
     group: str
+    closed: ClosedDomains | UnsetType = UNSET
     rows: list[int] | UnsetType = UNSET
     source: Source | UnsetType = UNSET
 
@@ -258,9 +295,31 @@ class Finding(Part, frozen=True, kw_only=True):
         return 0 if isinstance(self.pending, UnsetType) else self.pending
 
     @property
+    def own_commands(self) -> list[str]:
+        """The commands, if there are any."""
+        return [] if isinstance(self.commands, UnsetType) else self.commands
+
+    @property
+    def opening(self) -> list[str]:
+        """The commands that open the domains that the pods wait for."""
+        return [] if isinstance(self.closed, UnsetType) else self.closed.opening
+
+    @property
     def advice(self) -> list[str]:
-        """The fix, then the commands, each a line of its own."""
-        return [f"Fix: {self.fix}", *([] if isinstance(self.commands, UnsetType) else self.commands)]
+        """The fix, then the commands, each a line of its own; for closed domains there may be two fixes."""
+        own = [self.fix, *self.own_commands]
+        if isinstance(self.closed, UnsetType):
+            return [f"Fix: {own[0]}", *own[1:]]
+        opening = [self.closed.fix, *self.closed.opening]
+        if not self.has_alternative:
+            return [f"Fix: {opening[0]}", *opening[1:]]
+        first, second = (own, opening) if self.closed.lasting else (opening, own)
+        return [f"Fix: {first[0]}", *first[1:], f"{self.closed.condition}: {second[0]}", *second[1:]]
+
+    @property
+    def has_alternative(self) -> bool:
+        """Whether there is something to do if the closed domains stay closed."""
+        return not isinstance(self.closed, UnsetType) and self.fix != self.closed.fix
 
     @property
     def ref(self) -> ObjectRef:

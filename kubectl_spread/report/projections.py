@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Final
@@ -18,6 +17,7 @@ from kubectl_spread.audit.merge.verdicts import SEVEREST, Confidence, KeyVerdict
 from kubectl_spread.kube.api.labels import ZONE
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import Node
+from kubectl_spread.kube.scheduler import taints
 from kubectl_spread.kube.scheduler.podtopologyspread.filtering import FilterAnswer
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.report import model
@@ -35,12 +35,26 @@ def timestamp(moment: datetime) -> str:
 
 def zones(nodes: Iterable[Node], pods_on: Callable[[str], int]) -> list[model.Zone]:
     """Return the zones of nodes, by name; ``pods_on`` returns the number of evaluated pods on a node."""
-    zone_of = {node.metadata.name: node.metadata.labels[ZONE] for node in nodes if ZONE in node.metadata.labels}
-    number_of_nodes = Counter(zone_of.values())
-    pods: Counter[str] = Counter()
-    for node, zone in zone_of.items():
-        pods[zone] += pods_on(node)
-    return [model.Zone(zone=zone, nodes=number_of_nodes[zone], pods=pods[zone]) for zone in sorted(number_of_nodes)]
+    nodes_of: dict[str, list[Node]] = {}
+    for node in nodes:
+        if ZONE in node.metadata.labels:
+            nodes_of.setdefault(node.metadata.labels[ZONE], []).append(node)
+    return [
+        model.Zone(
+            zone=zone,
+            nodes=len(nodes_of[zone]),
+            pods=sum(pods_on(node.metadata.name) for node in nodes_of[zone]),
+            closed=closed(nodes_of[zone]),
+        )
+        for zone in sorted(nodes_of)
+    ]
+
+
+def closed(nodes: Collection[Node]) -> model.Closed | UnsetType:
+    """Return how all nodes of a domain keep pods away that tolerate nothing; UNSET if some node takes them."""
+    if all(node.spec.unschedulable for node in nodes):
+        return "cordoned"
+    return "tainted" if all(map(taints.keep_pods_away, nodes)) else UNSET
 
 
 @lru_cache(maxsize=_ALIKE)

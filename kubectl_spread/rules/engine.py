@@ -17,16 +17,18 @@ from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.diagnosis.exposure import Replicas
 from kubectl_spread.kube.api.content import is_object_name
 from kubectl_spread.kube.api.fieldpath import FieldPath
+from kubectl_spread.kube.api.labels import ZONE
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.phrases import sentence
 from kubectl_spread.report import model, projections
 from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules.inputs import rule_inputs
 from kubectl_spread.rules.model import RESTART, Evidence, Rule
-from kubectl_spread.rules.remedy import Remedy, deleted_pods, in_file, line, literal, patched, replacement
+from kubectl_spread.rules.remedy import Remedy, deleted_pods, in_file, line, literal, patched, replacement, uncordon
 from kubectl_spread.rules.rule_input import RuleInput
 from kubectl_spread.rules.selection import SelectedRules, Selection, named
 
+_HOSTNAME: Final = "kubernetes.io/hostname"
 _UNREAD: Final = ("conflicting", "malformed", "unevaluated", "unreadable")
 """Reasons for skipping objects that may have findings."""
 
@@ -172,7 +174,8 @@ def _uncovered(
         is_told = exposure in exposed and exposed[exposure] >= finding.severity
         if rule.code in covered or (rule_input.replicas is not None and is_told):
             continue
-        if evidence.exposes and not silent:
+        for key in () if silent else _exposed_keys(rule, rule_input, evidence):
+            exposure = (rule_input.workload, key)
             exposed[exposure] = max(exposed.get(exposure, finding.severity), finding.severity)
         yield (finding if silent else _without_overlap(finding, rule, rule_input, evidence, earlier)), silent
 
@@ -190,6 +193,17 @@ def _without_overlap(
         return msgspec.structs.replace(finding, fix=fix, commands=UNSET)
     findings_by_pod.update(dict.fromkeys(removed, f"{finding.code} ({finding.path})"))
     return finding
+
+
+def _exposed_keys(rule: Rule, rule_input: RuleInput, evidence: Evidence) -> Iterator[str]:
+    """Yield the topology keys of the domains with which a finding says that, or why, the workload is lost."""
+    if evidence.exposes:
+        yield evidence.exposes
+    for term in rule_input.terms if rule.explains_exposure else ():
+        yield term.topology_key
+        if term.spread and term.topology_key == ZONE:
+            # Pods that are spread over zones are not on one node.
+            yield _HOSTNAME
 
 
 def _is_reported(rule: Rule, rule_input: RuleInput, reported: dict[tuple[object, ...], ObjectRef | None]) -> bool:
@@ -277,10 +291,25 @@ def _finding(rule: Rule, rule_input: RuleInput, evidence: Evidence, flags: Seque
         fix=fix,
         commands=_commands(remedy, rule_input, evidence, flags) or UNSET,
         patch=model.Patch(operations=list(remedy.patch)) if remedy.patch else UNSET,
-        group=f"{rule.code}-{hashlib.sha256(f'{severity} {message}'.encode()).hexdigest()[:8]}",
+        group=_group(rule, severity, message, evidence.closed),
+        closed=_closed(evidence.closed, flags),
         source=_source(rule_input),
         rows=_rows_of(rule_input, evidence) or UNSET,
     )
+
+
+def _group(rule: Rule, severity: Severity, message: str, closed: model.ClosedDomains | None) -> str:
+    """Return the group of a finding: that of all that wait for the same domains, or of one rule's with its message."""
+    name, text = (rule.code, f"{severity} {message}") if closed is None else ("closed", repr(closed))
+    return f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+
+def _closed(closed: model.ClosedDomains | None, flags: Sequence[str]) -> model.ClosedDomains | UnsetType:
+    """Return closed domains with the command that opens them, where a cordon is all that closes them."""
+    if closed is None:
+        return UNSET
+    commands = [line(command, flags) for command in (uncordon(closed.nodes) if closed.state == model.CORDONED else ())]
+    return msgspec.structs.replace(closed, commands=commands or UNSET)
 
 
 def _remedy(rule: Rule, rule_input: RuleInput, evidence: Evidence) -> Remedy:

@@ -8,6 +8,7 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 
 from kubectl_spread.audit.snapshot.records import PodRecord
+from kubectl_spread.report.model import ClosedDomains
 from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules.remedy import Remedy
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
@@ -26,6 +27,7 @@ class Evidence(msgspec.Struct, frozen=True):
     """The names of pods and the values for the message; ``severity`` and ``fix`` are None if they are the rule's.
 
     A ``fix`` that is a text has nothing to type. ``covers`` are the codes of rules that would repeat this finding.
+    ``closed`` are domains that the pods wait for; ``fix`` is then for the case that they stay closed.
     ``exposes`` is the topology key of the domain with which it says that the workload is lost; "" where it does not.
     """
 
@@ -34,6 +36,7 @@ class Evidence(msgspec.Struct, frozen=True):
     severity: Severity | None = None
     fix: Remedy | str | None = None
     covers: tuple[str, ...] = ()
+    closed: ClosedDomains | None = None
     exposes: str = ""
 
 
@@ -51,6 +54,7 @@ class Rule(msgspec.Struct, frozen=True):
         no_remedy: Why some findings, or all, have no command and no patch; "" where each has one.
         needs_nodes: Whether the check reads the nodes of the pods, or the nodes that they may use.
         removes_pods: Whether a fix may delete or evict pods, which depends on disruption budgets.
+        explains_exposure: Whether a finding says why the pods are in one domain of the topology key.
         parts: The engine runs the check on inputs with at least one of these parts.
     """
 
@@ -68,6 +72,7 @@ class Rule(msgspec.Struct, frozen=True):
     no_remedy: str = ""
     needs_nodes: bool = False
     removes_pods: bool = False
+    explains_exposure: bool = False
     parts: InputPart = InputPart.TEMPLATE | InputPart.PODS
 
     @property

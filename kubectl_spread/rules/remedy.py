@@ -13,6 +13,7 @@ from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.merge.verdicts import Verdict
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.diagnosis.trials import Removable, Shortfall
+from kubectl_spread.kube.api.content import is_object_name
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.custom.groups import base_kind
 from kubectl_spread.kube.disruption import PodDisruptionBudget
@@ -259,6 +260,11 @@ def unreplaced(these: str, removable: Removable) -> str:
 def one_by_one(removable: Removable) -> str:
     """Return why only one of several pods is to be removed at a time."""
     return literal(f"not all replacements are sure to find nodes at once ({removable.why})")
+
+
+def uncordon(nodes: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    """Return the command that lets nodes take pods again; none for names that no API server accepts."""
+    return (("kubectl", "uncordon", *nodes),) if all(map(is_object_name, nodes)) else ()
 
 
 def deleted_pods(command: Sequence[str]) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 
 import pytest
 from click.testing import CliRunner
@@ -13,23 +14,27 @@ from tests.audits import deployment
 from tests.builders import Json, constraint, node_json, pod_json, selector
 
 TAINT = {"key": "gpu", "effect": "NoSchedule"}
-NODES = [node_json("a1"), node_json("b1"), node_json("c1", taints=[TAINT])]
+SSD = {"disk": "ssd"}
+NODES = [node_json("a1", labels=SSD), node_json("b1", labels=SSD), node_json("c1")]
+TAINTED = [node_json("a1", labels=SSD), node_json("b1", labels=SSD), node_json("c1", taints=[TAINT])]
 
 
 def blocked(name: str, *, each: int = 1, pending: int = 0) -> list[Json]:
-    """Return a workload with pods in the zones a and b, for whose next pod zone c sets the minimum."""
+    """Return a workload with pods in the zones a and b, for whose next pod the excluded zone c sets the minimum."""
     labels = {"app": name}
-    spread_constraint = constraint(selects=selector(labels), max_skew=each)
+    spread_constraint = constraint(selects=selector(labels), max_skew=each, nodeAffinityPolicy="Ignore")
     owner = f"ReplicaSet/{name}-1"
     pods = [
-        pod_json(f"{name}-{number}", node=node, labels=labels, constraints=[spread_constraint], owner=owner)
+        pod_json(
+            f"{name}-{number}", node=node, labels=labels, constraints=[spread_constraint], owner=owner, nodeSelector=SSD
+        )
         for number, node in enumerate([*("a1", "b1") * each, *[""] * pending])
     ]
     return [deployment(f"{name}-1", kind="ReplicaSet", labels=labels), *pods]
 
 
-def checked(*objects: Json, form: str = "table") -> str:
-    text = "\n".join(json.dumps(each) for each in (*NODES, *objects))
+def checked(*objects: Json, form: str = "table", nodes: Sequence[Json] = NODES) -> str:
+    text = "\n".join(json.dumps(each) for each in (*nodes, *objects))
     outcome = CliRunner().invoke(cli, ["check", "-f", "-", "-o", form, "--fail-on", "never"], input=text)
     assert outcome.exit_code == 0, outcome.output
     return outcome.stdout
@@ -80,7 +85,7 @@ def test_the_pending_pods_of_two_revisions_are_one_finding() -> None:
         for number, node in enumerate(nodes)
     ]
     owners = [deployment(f"web-{each}", kind="ReplicaSet", owner="Deployment/web") for each in ("old", "new")]
-    document = json.loads(checked(deployment(), *owners, *pods, form="json"))
+    document = json.loads(checked(deployment(), *owners, *pods, form="json", nodes=TAINTED))
     findings = [finding for finding in document["findings"] if finding["code"] == "SPR303"]
     assert [(finding["severity"], finding["pods"]) for finding in findings] == [("error", ["web-new-0", "web-old-2"])]
 
@@ -105,9 +110,9 @@ def test_explain_names_the_other_constraint_and_never_says_to_run_explain() -> N
 
 def test_a_blocked_pod_has_the_numbers_of_the_scheduler_and_of_explain() -> None:
     """A node that is cordoned and full of pods counts once, as cordoned, which the scheduler looks at first."""
-    cordoned = node_json("a2")
+    cordoned = node_json("a2", labels=SSD)
     cordoned["spec"]["unschedulable"] = True
-    objects = (*NODES, cordoned, *blocked("web", pending=1))
+    objects = (*TAINTED, cordoned, *blocked("web", pending=1))
     text = "\n".join(json.dumps(each) for each in objects)
     outcome = CliRunner().invoke(cli, ["explain", "rs/web-1", "-f", "-", "-o", "json"], input=text)
     explanation = json.loads(outcome.stdout)

@@ -60,7 +60,8 @@ def test_explain_gives_the_commands_of_check(name: str, monkeypatch: pytest.Monk
     commands: dict[tuple[str, str], set[str]] = {}
     for finding in findings(command):
         workload = named(finding["object"]["kind"], finding["object"]["name"])
-        given = [line for line in finding.get("commands", []) if not line.startswith("kubectl spread explain ")]
+        commands_of = (*finding.get("closed", {}).get("commands", ()), *finding.get("commands", ()))
+        given = [line for line in commands_of if not line.startswith("kubectl spread explain ")]
         commands.setdefault((finding["namespace"], workload), set()).update(given)
     flags = command.removeprefix("check")
     for (namespace, workload), expected in commands.items():

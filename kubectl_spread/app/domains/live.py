@@ -50,6 +50,7 @@ def read(options: CheckOptions, cluster: LiveCluster, *, with_budgets: bool) -> 
         skipped=skipped,
         problems=list(filter(None, [hints.unknown_nodes(snapshot)])) if snapshot.nodes else [],
         notes=notes,
+        flags=options.kubectl_flags,
     )
 
 

@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from kubectl_spread.app.checkrun import ClusterIdentity
 from kubectl_spread.app.collect import add_objects, check_options
@@ -23,7 +24,8 @@ from kubectl_spread.kube.api.types import LabelSelectorRequirement, Node
 from kubectl_spread.phrases import some, value
 from kubectl_spread.report import domains, projections
 from kubectl_spread.report.domains import ReadCluster, SpreadDomains
-from kubectl_spread.report.model import unset_none
+from kubectl_spread.report.model import CORDONED, unset_none
+from kubectl_spread.rules.remedy import line, uncordon
 from kubectl_spread.sources.addresses import without_secrets
 from kubectl_spread.suggestions import did_you_mean
 
@@ -47,6 +49,7 @@ class DomainsRun(msgspec.Struct):
         skipped: The number of objects that were left out, by reason.
         problems: Errors that make the exit status 2.
         notes: Messages that do not change the exit status.
+        flags: kubectl's flags for the cluster, where it is not the current one.
     """
 
     snapshot: Snapshot
@@ -56,6 +59,7 @@ class DomainsRun(msgspec.Struct):
     skipped: Counter[str] = msgspec.field(default_factory=Counter)
     problems: list[str] = msgspec.field(default_factory=list)
     notes: list[str] = msgspec.field(default_factory=list)
+    flags: tuple[str, ...] = ()
 
     def report(self, key: str, wanted_value: str | None) -> SpreadDomains:
         """Return the report on all domains of a topology key, or on the one with a value.
@@ -66,11 +70,23 @@ class DomainsRun(msgspec.Struct):
         topology_key = TOPOLOGY_KEYS.get(key, key)
         self._confirm_key(topology_key)
         counts = domain_counts.count(self.snapshot, topology_key, self.labels)
-        report = domains.domains(self.cluster, topology_key, counts, self.skipped, with_requests=self.everywhere)
+        report = self._with_commands(
+            domains.domains(self.cluster, topology_key, counts, self.skipped, with_requests=self.everywhere), counts
+        )
         if wanted_value is None:
             return report
         place = _place(counts, topology_key, wanted_value)
         return domains.domain(report, place, domain_losses.losses(counts, place, self.snapshot))
+
+    def _with_commands(self, report: SpreadDomains, counts: CountedDomains) -> SpreadDomains:
+        """Return a report with the commands that uncordon the nodes of its cordoned domains."""
+        rows = [
+            replace(row, commands=[line(each, self.flags) for each in uncordon(count.nodes)] or UNSET)
+            if row.closed == CORDONED
+            else row
+            for row, count in zip(report.domains, counts.domains, strict=True)
+        ]
+        return replace(report, domains=rows)
 
     def _confirm_key(self, key: str) -> None:
         """Raise where no node has a label with this key.
@@ -142,7 +158,7 @@ def _from_files(options: CheckOptions, *, with_budgets: bool) -> DomainsRun:
     from kubectl_spread.sources.files import inputs, manifests  # noqa: PLC0415 - a live run does not need files
 
     scope = options.scope(None)
-    snapshot = Snapshot(msgspec.structs.replace(scope, labels=()))
+    snapshot = Snapshot(replace(scope, labels=()))
     reading = manifests.read(
         options.filename,
         recursive=options.recursive,

@@ -20,6 +20,7 @@ from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import READY, LabelSelectorRequirement, Node
+from kubectl_spread.kube.scheduler import taints
 
 _TRUE: Final = "True"
 _ELSEWHERE: Final = -1
@@ -49,6 +50,7 @@ class CountedDomain(msgspec.Struct):
         nodes: The names of the nodes.
         ready: The number of nodes whose condition Ready is True.
         cordoned: The number of nodes that are unschedulable.
+        closed: The number of nodes that are cordoned, or have a taint that keeps pods away.
         pods: The number of running pods.
         terminating: The number of terminating pods, which do not count as running.
         workloads: The number of workloads with running pods here.
@@ -61,6 +63,7 @@ class CountedDomain(msgspec.Struct):
     nodes: list[str]
     ready: int
     cordoned: int
+    closed: int
     use: DomainUse
     pods: int = 0
     terminating: int = 0
@@ -153,6 +156,7 @@ def _domain(value: str | None, nodes: Sequence[Node], capacity: NodeCapacity) ->
         names,
         ready=sum(map(_is_ready, nodes)),
         cordoned=sum(node.spec.unschedulable for node in nodes),
+        closed=sum(map(taints.keep_pods_away, nodes)),
         use=DomainUse(
             _use("cpu", names, capacity),
             _use("memory", names, capacity),

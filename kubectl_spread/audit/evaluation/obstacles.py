@@ -17,6 +17,8 @@ from kubectl_spread.kube.scheduler import taints
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeSets
 from kubectl_spread.phrases import plural
 
+TAINT: Final = "untolerated taint "
+"""The beginning of the text of an obstacle that is a taint."""
 _CONDITIONS: Final = frozenset(
     f"node.kubernetes.io/{condition}"
     for condition in (
@@ -96,7 +98,7 @@ class Obstacles:
             unhealthy = taint is not None and taint.key in _CONDITIONS
             return Obstacle(
                 ObstacleKind.UNHEALTHY if unhealthy else ObstacleKind.TAINTED,
-                f"untolerated taint {taint.key}{value}:{taint.effect}" if taint else "",
+                f"{TAINT}{taint.key}{value}:{taint.effect}" if taint else "",
             )
         if not usable.fits:
             return Obstacle(ObstacleKind.EXCLUDED, "node affinity or nodeSelector does not match")

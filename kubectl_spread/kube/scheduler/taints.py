@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from kubectl_spread.kube.api.types import Taint, Toleration
+from kubectl_spread.kube.api.types import Node, Taint, Toleration
 from kubectl_spread.kube.scheduler.nodeaffinity import parse_int
 
 FILTERING_EFFECTS: Final = frozenset({"NoSchedule", "NoExecute"})
@@ -31,6 +31,11 @@ def find_untolerated(
         ):
             return taint
     return None
+
+
+def keep_pods_away(node: Node) -> bool:
+    """Tell whether a node is cordoned, or has a NoSchedule or NoExecute taint, which pods tolerate only on purpose."""
+    return node.spec.unschedulable or any(taint.effect in FILTERING_EFFECTS for taint in node.spec.taints)
 
 
 def tolerates(toleration: Toleration, taint: Taint, *, comparison_operators: bool) -> bool:

@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec import UnsetType
 
-from kubectl_spread.phrases import plural, some
+from kubectl_spread.phrases import capitalized, domains, plural, some
 from kubectl_spread.render import words
 from kubectl_spread.report.domains import Amount, DomainRequests, DomainRow, LostBudget, LostWorkload, SpreadDomains
 
@@ -26,6 +26,9 @@ LEGEND: Final = (
     "Only here: workloads without a running pod anywhere else. Half here: workloads with at least half of their "
     "running pods here."
 )
+_UNLESS: Final = {"cordoned": "", "tainted": " without a toleration"}
+_OPENED: Final = 3
+"""The most domains for which the command that opens them is printed."""
 LEFT: Final = "Left: running pods elsewhere, ready or not."
 _REQUESTS_UNKNOWN: Final = "Requests are not shown, because the pods of other namespaces were not read (-A reads them)."
 
@@ -129,6 +132,21 @@ def _budget(budget: LostBudget, workload: LostWorkload) -> str:
 def is_below(workload: LostWorkload) -> bool:
     """Tell whether the rest is too small for a budget."""
     return not isinstance(workload.budgets, UnsetType) and any(each.below is True for each in workload.budgets)
+
+
+def closed(report: SpreadDomains) -> tuple[str, list[str]]:
+    """Return a sentence about the domains that take no new pods, and commands that open the first of them."""
+    of_state: dict[str, list[DomainRow]] = {}
+    for domain in report.domains:
+        if domain.value is not None and not isinstance(domain.closed, UnsetType):
+            of_state.setdefault(domain.closed, []).append(domain)
+    sentences = [
+        f"{capitalized(domains(report.topology_key, [name(row) for row in rows]))} "
+        f"{'is' if len(rows) == 1 else 'are'} {state}, so no pod{_UNLESS[state]} goes there."
+        for state, rows in sorted(of_state.items())
+    ]
+    commands = [row.commands for rows in of_state.values() for row in rows if not isinstance(row.commands, UnsetType)]
+    return " ".join(sentences), [words.safe(command) for each in commands[:_OPENED] for command in each]
 
 
 def remarks(report: SpreadDomains) -> list[str]:

@@ -35,8 +35,12 @@ def domains(report: SpreadDomains, terminal: Terminal, *, wide: bool, headers: b
         header += hanging(f"{figures.subject(report)}: {figures.summary(report)}", _INDENT, terminal)
     if not headers:
         return body
-    below = "".join(hanging(sentence, _INDENT, terminal) for sentence in (legend, *figures.remarks(report)))
-    return f"{header}\n{body}\n{below}"
+    closed, commands = figures.closed(report)
+    sentences = (*([closed] if closed else []), legend, *figures.remarks(report))
+    below = [hanging(sentence, _INDENT, terminal) for sentence in sentences]
+    # A command is one line of any length, so that it can be copied.
+    below[bool(closed) : bool(closed)] = [f"{_INDENT}$ {command}\n" for command in commands]
+    return f"{header}\n{body}\n{''.join(below)}"
 
 
 def _domains(report: SpreadDomains, terminal: Terminal, *, wide: bool, headers: bool) -> str:

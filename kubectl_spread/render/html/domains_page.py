@@ -68,6 +68,7 @@ def page(report: SpreadDomains) -> str:
         caption=caption,
         columns=columns,
         lines=lines,
+        closed=figures.closed(report),
         remarks=[legend, *figures.remarks(report)],
     )
 

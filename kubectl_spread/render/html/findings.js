@@ -38,9 +38,12 @@ function blocksOf(items) {
 
 function drawBlock(block) {
   const [first] = block.findings;
-  const rule = element("a", { class: "rule", href: `#${first.code}` }, element("span", { class: "code" }, first.code), ` ${first.name}`);
+  const rules = [...grouped(block.findings, ({ code }) => code).values()].flatMap(([{ code, name }], index) => [
+    index ? ", " : "",
+    element("a", { class: "rule", href: `#${code}` }, element("span", { class: "code" }, code), ` ${name}`),
+  ]);
   const severity = element("span", { class: "severity" }, first.severity);
-  const title = element("h3", { tabindex: "-1" }, icon(first.severity), " ", severity, " ", rule);
+  const title = element("h3", { tabindex: "-1" }, icon(first.severity), " ", severity, " ", ...rules);
   if (block.findings.length > 1) title.append(" ", element("span", { class: "subject" }, subjectOf(block.findings)));
   const list = element("div", {});
   const more = moreButton();
@@ -63,9 +66,20 @@ function drawCause(cause) {
   const common = cause.findings.length > 1 && paths.size === 1;
   cause.listing = new Listing({ list, more }, (finding) => drawObject(finding, common), { step: STEP, first: OBJECTS, noun: "objects" });
   cause.listing.show(cause.findings);
-  const message = element("p", { class: "message" }, cause.findings[0].message);
+  const [first] = cause.findings;
+  const message = element("p", { class: "message" }, first.about ?? first.message);
   const where = common ? [element("p", { class: "path where" }, ...paths)] : [];
-  return element("div", { class: "cause", tabindex: "-1" }, message, ...where, list, more, ...drawAdvice(cause.findings));
+  return element("div", { class: "cause", tabindex: "-1" }, message, ...where, list, more, ...drawAllAdvice(cause.findings));
+}
+
+/** The fixes, and the way to open the closed domains for which pods wait: second if these are meant to stay closed. */
+function drawAllAdvice(items) {
+  const [{ opening, opened, lasting, condition }] = items;
+  const own = drawAdvice(items);
+  if (!opening) return own;
+  const label = element("b", {}, lasting ? condition : "Fix");
+  const drawn = [element("p", { class: "fix" }, label, " ", opening), ...opened.map((command) => copyBox(command, "command"))];
+  return lasting ? [...own, ...drawn] : [...drawn, ...own];
 }
 
 /** An object of a cause; a path that all objects of the cause have in common is not repeated. */
@@ -89,7 +103,8 @@ function drawPods(finding) {
 
 /** The different fixes of a cause, each with what to type; many fixes are drawn on demand. */
 function drawAdvice(items) {
-  const fixes = [...grouped(items, ({ fix, patch }) => `${fix}\n${patch}`).values()];
+  const own = items.filter(({ fix }) => fix);
+  const fixes = [...grouped(own, ({ fix, patch }) => `${fix}\n${patch}`).values()];
   const shown = fixes.length <= ADVISED ? fixes : fixes.slice(0, 1);
   const made = shown.flatMap((findings) => drawFix(findings, fixes.length > 1));
   const left = fixes.slice(shown.length);
@@ -101,7 +116,8 @@ function drawAdvice(items) {
 function drawFix(items, isOneOfSeveral) {
   const [first] = items;
   const more = items.length > 1 ? ` and ${(items.length - 1).toLocaleString("en")} more` : "";
-  const label = isOneOfSeveral ? `Fix for ${first.namespace}/${first.object}${more}` : "Fix";
+  const start = first.condition && !first.lasting ? first.condition : "Fix";
+  const label = isOneOfSeveral ? `${start} for ${first.namespace}/${first.object}${more}` : start;
   const made = [element("p", { class: "fix" }, element("b", {}, label), " ", first.fix), ...drawCommands(items)];
   if (first.patch) made.push(drawPatch(first.patch, first));
   return made;
@@ -136,18 +152,6 @@ function folded(summary, items, draw, noun) {
 function drawPatch(patch, { commands }) {
   const box = copyBox(patch, "patch");
   return commands.length ? element("details", { class: "patched" }, element("summary", {}, "The patch in lines"), box) : box;
-}
-
-function drawOthers(left, advised) {
-  const what = left.some(({ fix }) => fix) ? "Fixes" : "Commands";
-  const root = element("details", { class: "others" }, element("summary", {}, `${what} for ${left.length.toLocaleString("en")} more`));
-  const list = element("div", {});
-  const more = moreButton();
-  const draw = (advice) => element("div", { class: "remedy", tabindex: "-1" }, ...drawRemedy(advice, advised));
-  const listing = new Listing({ list, more }, draw, { step: STEP, noun: what.toLowerCase() });
-  root.append(list, more);
-  root.addEventListener("toggle", () => root.open && !listing.items.length && listing.show(left));
-  return root;
 }
 
 const blockList = new Listing(partsOf("findings", "finding-list"), drawBlock, { step: 50, noun: "rules" });

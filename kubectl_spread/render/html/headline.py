@@ -11,7 +11,7 @@ from msgspec import UnsetType
 from kubectl_spread.kube.api.labels import ZONE
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.phrases import capitalized, domains, listed, plural
-from kubectl_spread.render import figures, words
+from kubectl_spread.render import about, closed, figures, words
 from kubectl_spread.report.model import FieldRef, Finding, Report, Row, Summary
 from kubectl_spread.report.severity import Severity
 
@@ -47,7 +47,9 @@ class Loss(msgspec.Struct, frozen=True):
 
 def headline(report: Report) -> Headline:
     """Return the headline of a report."""
-    facts = [*_facts(report), *filter(None, [figures.pending(report)])]
+    waiting = list(_closed(report))
+    zones = "" if waiting else capitalized(about.closed_zones(report.cluster))
+    facts = [*waiting, *_facts(report), *filter(None, [figures.pending(report), zones])]
     severity = max((finding.severity for finding in report.findings), default=None)
     unanswered = tuple(figures.unanswered(report.summary.skipped))
     unchecked = figures.unchecked_lines(figures.unchecked(report))
@@ -82,6 +84,17 @@ def _facts(report: Report) -> Iterator[str]:
         yield f"{_of(len(others), total)} {what}"
     if not (refused or warned):
         yield _nothing(report)
+
+
+def _closed(report: Report) -> Iterator[str]:
+    """Yield a sentence about closed domains for which pods wait, those with the most such pods first."""
+    causes: dict[str, list[Finding]] = {}
+    for finding in report.findings:
+        if finding.severity is Severity.ERROR and closed.closed_domains([finding]):
+            causes.setdefault(finding.group, []).append(finding)
+    for findings in sorted(causes.values(), key=closed.waiting, reverse=True):
+        if domains_of_all := closed.closed_domains(findings):
+            yield words.safe(closed.summary(domains_of_all, findings))
 
 
 def _objects(findings: Iterable[Finding], severity: Severity) -> set[ObjectRef]:

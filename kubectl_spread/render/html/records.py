@@ -13,7 +13,7 @@ from kubectl_spread.kube.api import labels
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.phrases import plural
-from kubectl_spread.render import about, figures, words
+from kubectl_spread.render import about, closed, figures, words
 from kubectl_spread.render import findings as grouped
 from kubectl_spread.render.html.compact import Value
 from kubectl_spread.report.model import Cluster, Domain, Finding, Report, Row, Summary
@@ -74,16 +74,31 @@ def findings(report: Report) -> list[Record]:
     """Return the findings in the order of their blocks and causes, with the numbers of both."""
     pods = figures.pods_by_place(report)
     return [
-        {"block": number, "cause": index, **_finding(finding, pods[finding.place])}
+        {"block": number, "cause": index, **about_all, **_finding(finding, pods[finding.place])}
         for number, block in enumerate(grouped.blocks(report.findings))
         for index, cause in enumerate(block.causes)
+        for about_all in [_closed(cause.findings)]
         for finding in cause.findings
     ]
 
 
+def _closed(findings: Sequence[Finding]) -> Record:
+    """Return a message about all findings of a cause, how to open the closed domains, and when else to do more."""
+    domains = closed.closed_domains(findings)
+    if domains is None:
+        return {"about": None, "opening": None, "opened": [], "condition": None, "lasting": False}
+    return {
+        "about": words.safe(closed.message(findings)),
+        "opening": words.safe(domains.fix),
+        "opened": [words.safe(command) for command in domains.opening],
+        "condition": domains.condition,
+        "lasting": domains.lasting and bool(closed.alternatives(findings)),
+    }
+
+
 def _finding(finding: Finding, pods: int) -> Record:
     """Return a finding; ``pods`` is the number of pods with the constraint or term."""
-    commands = () if isinstance(finding.commands, UnsetType) else finding.commands
+    is_own = isinstance(finding.closed, UnsetType) or finding.has_alternative
     return {
         "code": finding.code,
         "name": finding.name,
@@ -95,8 +110,8 @@ def _finding(finding: Finding, pods: int) -> Record:
         "podCount": finding.pod_count,
         "pods": [words.safe(name) for name in finding.pods[:_NAMED]],
         "message": words.safe(finding.message),
-        "fix": words.safe(finding.fix),
-        "commands": [words.safe(command) for command in commands],
+        "fix": words.safe(finding.fix) if is_own else "",
+        "commands": [words.safe(command) for command in finding.own_commands] if is_own else [],
         "patch": _patch(finding),
         "written": _written(finding),
     }

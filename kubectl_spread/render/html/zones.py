@@ -37,6 +37,7 @@ class Line(msgspec.Struct, frozen=True):
         squares: The number of nodes that are drawn.
         pods: The evaluated pods.
         matching: The pods that the worst constraint counts; None where the zone is not eligible.
+        closed: How all nodes of the zone keep pods away; "" if some node takes them.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Line(msgspec.Struct, frozen=True):
     squares: int
     pods: Count
     matching: Count | None
+    closed: str
 
 
 class ZonePicture(msgspec.Struct, frozen=True):
@@ -84,6 +86,7 @@ def picture(report: Report) -> ZonePicture | None:
             squares=min(zone.nodes, _SQUARES),
             pods=Count(zone.pods, _share(zone.pods, most)),
             matching=_matching(zone, matching, limit),
+            closed=zone.closed or "",
         )
         for zone in drawn
     ]

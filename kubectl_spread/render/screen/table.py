@@ -11,7 +11,7 @@ from msgspec import UnsetType
 
 from kubectl_spread.kube.api import labels
 from kubectl_spread.phrases import capitalized, plural
-from kubectl_spread.render import about, bars, figures, words
+from kubectl_spread.render import about, bars, closed, figures, words
 from kubectl_spread.render import findings as grouped
 from kubectl_spread.render.screen.changes import Changes
 from kubectl_spread.render.screen.folding import folded
@@ -22,8 +22,13 @@ from kubectl_spread.report.severity import SEVEREST_FIRST, Severity
 _LISTED_DOMAINS: Final = 5
 _PAGE: Final = 20
 """The most rows that a pipe gets where neither -o wide nor --show all asks for all."""
+_ABOVE_FINDINGS: Final = 6
+"""The most rows above findings where not all fit, so that the first command is on the first screen."""
 _LEAST_ROWS: Final = 5
 """The least number of rows that a terminal shows, however low it is."""
+_LONG: Final = 24
+"""With more lines of findings than this, the last lines repeat the commands that end most."""
+_FIRST: Final = 3
 _GUTTER: Final = 2
 """The width of a mark and the space after it."""
 _FURTHER: Final = "  "
@@ -50,9 +55,24 @@ def check(report: Report, layout: Layout, terminal: Terminal) -> str:
     findings = [finding for finding in report.findings if layout.notes or finding.severity > Severity.INFO]
     header = about.header(report.cluster, report.summary, findings)
     above = [between_phrases(header, _FURTHER, terminal)] if layout.headers else []
-    below = [_block(block, layout, terminal) for block in grouped.blocks(findings)]
-    below.append(hanging(totals(report, notes=layout.notes), _FURTHER, terminal))
+    blocks = grouped.blocks(findings)
+    below = [_block(block, layout, terminal) for block in blocks]
+    first = _first_commands(blocks) if _lines(below) > _LONG else ""
+    below.append(hanging(totals(report, notes=layout.notes), _FURTHER, terminal) + first)
     return "\n".join([*above, *_table(report, findings, layout, terminal, _lines([*above, *below])), *below])
+
+
+def _first_commands(blocks: Sequence[grouped.Block]) -> str:
+    """Return the single commands that end most: pending pods of errors, or else several findings."""
+    ended: dict[str, list[Finding]] = {}
+    for finding in (finding for block in blocks for finding in block.findings):
+        commands = finding.own_commands if isinstance(finding.closed, UnsetType) else finding.opening
+        if len(commands) == 1:
+            ended.setdefault(commands[0], []).append(finding)
+    sizes = {command: (closed.waiting(findings)[0], len(findings)) for command, findings in ended.items()}
+    most = sorted((command for command in ended if sizes[command] > (0, 1)), key=lambda each: sizes[each], reverse=True)
+    lines = [f"{_FURTHER * 2}$ {words.safe(command)}\n" for command in most[:_FIRST]]
+    return "".join(["Do this first:\n", *lines]) if lines else ""
 
 
 def _lines(parts: Sequence[str]) -> int:
@@ -107,11 +127,11 @@ def _visible(rows: int, problems: int, layout: Layout, terminal: Terminal, other
     if layout.show == "all" or layout.wide:
         return rows
     if terminal.height is None:
-        fitting = most = _PAGE
+        fitting, most = _PAGE, _ABOVE_FINDINGS if problems else _PAGE
     else:
         # The heading, the line about hidden rows and the prompt need a line each.
         fitting = terminal.height - other_lines - 3
-        most = max(fitting, terminal.height // 2 if problems else 0, _LEAST_ROWS)
+        most = max(fitting, _ABOVE_FINDINGS if problems else 0, _LEAST_ROWS)
     if rows <= fitting or not problems:
         return min(rows, most)
     return min(problems, most)

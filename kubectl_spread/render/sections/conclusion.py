@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
-
-from msgspec import UnsetType
 
 from kubectl_spread.explain.explanation import Explanation
 from kubectl_spread.phrases import capitalized, listed, plural
-from kubectl_spread.render import about, figures, findings, words
+from kubectl_spread.render import about, closed, figures, findings, words
 from kubectl_spread.render.findings import Block, Cause
 from kubectl_spread.render.terminal import Terminal, between_phrases, hanging, heading, paragraph
 from kubectl_spread.report.model import Finding
@@ -73,7 +71,7 @@ def _block(block: Block, explanation: Explanation, terminal: Terminal, before: s
     finding = block.findings[0]
     place = f", {_paths(block)}" if _has_several_paths(explanation) else ""
     of_pods = f", {_pods(block.findings, explanation)}"
-    title = f"{finding.severity} {finding.code} {finding.name}{place}{of_pods}"
+    title = f"{finding.severity} {findings.rules(block.findings)}{place}{of_pods}"
     severity = terminal.styled(str(finding.severity), findings.STYLES[finding.severity])
     line = hanging(f"{before}{title}{after}", _INDENT, terminal)
     line = line.replace(f"{finding.severity} {finding.code}", f"{severity} {finding.code}", 1)
@@ -117,14 +115,32 @@ def _causes(fixes: Sequence[str], causes: Sequence[Cause], explanation: Explanat
     of_causes = [finding for cause in causes for finding in cause.findings]
     commands = dict.fromkeys(command for finding in of_causes for command in _commands(finding))
     pods = list(dict.fromkeys(name for finding in of_causes for name in finding.pods))
-    text = "".join(paragraph(words.safe(cause.findings[0].message), _INDENT, terminal) for cause in causes)
-    text += "".join(paragraph(f"Fix: {words.safe(fix)}", _INDENT, terminal) for fix in fixes)
-    # A command is one line of any length, so that it can be copied.
-    text += "".join(f"{_INDENT * 2}$ {words.safe(command)}\n" for command in commands)
+    messages = dict.fromkeys(finding.message for cause in causes for finding in _with_messages(cause))
+    text = "".join(paragraph(words.safe(message), _INDENT, terminal) for message in messages)
+    domains, own = closed.closed_domains(of_causes), closed.alternatives(of_causes)
+    if domains is None:
+        text += _fix("Fix", fixes, commands, terminal)
+    else:
+        fixes, commands = _fixes(own), dict.fromkeys(command for finding in own for command in _commands(finding))
+        advice: list[tuple[Sequence[str], Iterable[str]]] = [([domains.fix], domains.opening), (fixes, commands)]
+        labels = ("Fix", domains.condition)
+        in_order = reversed(advice) if own and domains.lasting else advice
+        text += "".join(_fix(label, *each, terminal) for label, each in zip(labels, in_order, strict=True))
     named = {word for command in commands for word in command.split()}
     if len(pods) >= explanation.summary.pods or named.issuperset(pods):
         return text
     return text + paragraph(f"Affected: {words.names(pods)}", _INDENT, terminal)
+
+
+def _with_messages(cause: Cause) -> list[Finding]:
+    """Return the findings whose messages are printed: one for all, but each where pods wait for closed domains."""
+    return cause.findings if closed.closed_domains(cause.findings) else cause.findings[:1]
+
+
+def _fix(label: str, fixes: Iterable[str], commands: Iterable[str], terminal: Terminal) -> str:
+    """Return fixes with their commands, each in one line of any length, so that it can be copied."""
+    text = "".join(paragraph(f"{label}: {words.safe(fix)}", _INDENT, terminal) for fix in fixes)
+    return text + "".join(f"{_INDENT * 2}$ {words.safe(command)}\n" for command in commands)
 
 
 def _fixes(of_cause: Sequence[Finding]) -> tuple[str, ...]:
@@ -133,8 +149,7 @@ def _fixes(of_cause: Sequence[Finding]) -> tuple[str, ...]:
 
 def _commands(finding: Finding) -> list[str]:
     """Return the commands of a finding, without those that lead here."""
-    commands = [] if isinstance(finding.commands, UnsetType) else finding.commands
-    return [command for command in commands if not command.startswith(_EXPLAIN)]
+    return [command for command in finding.own_commands if not command.startswith(_EXPLAIN)]
 
 
 def _checked(explanation: Explanation) -> str:

@@ -116,5 +116,6 @@ SELF_MISMATCH: Final = Rule(
     remedies=("command", "patch"),
     no_remedy="A patch needs a workload whose selector and pod template were read, and that selects its own pods.",
     removes_pods=True,
+    explains_exposure=True,
     check=_self_mismatch,
 )

@@ -215,6 +215,7 @@ NULL_SELECTOR: Final = Rule(
         (Severity.WARNING, "A spread constraint, or a term that no longer or never keeps pods pending: no effect."),
     ),
     no_remedy="Only the author knows which pods are meant.",
+    explains_exposure=True,
     check=_null_selector,
 )
 EMPTY_SELECTOR: Final = Rule(
@@ -232,6 +233,7 @@ EMPTY_SELECTOR: Final = Rule(
     fix="set labelSelector to the labels of the pods to spread",
     source="https://github.com/kubernetes/kubernetes/pull/141340",
     no_remedy="Only the author knows which pods are meant.",
+    explains_exposure=True,
     check=_empty_selector,
 )
 UNPARSEABLE_SELECTOR: Final = Rule(

@@ -17,10 +17,11 @@ from kubectl_spread.kube.api.types import LabelSelector, Node, TopologySpreadCon
 from kubectl_spread.kube.scheduler.podtopologyspread.filtering import feasible_nodes
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import domains, listed, plural
+from kubectl_spread.report.model import ClosedDomains
 from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules.labelling import labelled
 from kubectl_spread.rules.model import FILTERING, Evidence, Rule, Values, names
-from kubectl_spread.rules.placement.closed import Closed, closed, lowest, opening
+from kubectl_spread.rules.placement.closed import Closed, closed, closed_domains, lowest, opening
 from kubectl_spread.rules.placement.domains import fewer_domains, shortage
 from kubectl_spread.rules.remedy import Remedy, corrected, literal
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
@@ -53,7 +54,7 @@ def _blocked(rule_input: RuleInput) -> Iterator[Evidence]:
         # What the newest revision needs is advised first.
         cause = _cause(min(groups, key=lambda group: _is_replaced(group, rule_input)), rule_input)
         values = {"who": _who(groups), "answer": answer, "cause": text}
-        yield Evidence(_affected(groups), values, _severity(groups), cause.fix, cause.covers)
+        yield Evidence(_affected(groups), values, _severity(groups), cause.fix, cause.covers, cause.closed)
 
 
 def _answer(group: EvaluatedGroup, audit: Audit) -> str:
@@ -78,11 +79,15 @@ def _answer(group: EvaluatedGroup, audit: Audit) -> str:
 
 
 class _Cause(msgspec.Struct, frozen=True):
-    """Why the constraint at the path refuses nodes: a sentence or "", the fix, and the rules that would repeat it."""
+    """Why the constraint at the path refuses nodes: a sentence or "", the fix, and the rules that would repeat it.
+
+    ``closed`` are the domains that the pods wait for, if only cordons or taints close these.
+    """
 
     text: str
     fix: Remedy | str | None
     covers: tuple[str, ...] = ()
+    closed: ClosedDomains | None = None
 
 
 def _cause(group: EvaluatedGroup, rule_input: RuleInput) -> _Cause:
@@ -131,7 +136,8 @@ def _cause_now(group: EvaluatedGroup, rule_input: RuleInput) -> _Cause:
     shut = closed(spread, refusing)
     if len(refusing) < len(refusals):
         return _refused_by_others(shut, group, audit)
-    return _Cause(f" {shut.sentence}.", opening(shut, evaluation, rule_input, blocked=True), ("SPR307",))
+    fix = opening(shut, evaluation, rule_input, blocked=True)
+    return _Cause(f" {shut.sentence}.", fix, ("SPR307",), closed_domains(shut, evaluation, rule_input))
 
 
 def _refused_by_others(lowest_domains: Closed, group: EvaluatedGroup, audit: Audit) -> _Cause:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 import msgspec
@@ -10,17 +10,18 @@ import msgspec
 from kubectl_spread.audit.evaluation import obstacles
 from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.evaluation.evaluators import ClassEvaluation
-from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind
+from kubectl_spread.audit.evaluation.obstacles import TAINT, Obstacle, ObstacleKind
+from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
-from kubectl_spread.kube.api.content import is_object_name
 from kubectl_spread.kube.api.fieldpath import POD_SPEC
+from kubectl_spread.kube.api.labels import ZONE
 from kubectl_spread.kube.api.types import NodeInclusionPolicy
 from kubectl_spread.kube.scheduler.podtopologyspread.filtering import feasible_nodes
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
-from kubectl_spread.phrases import capitalized, domains
-from kubectl_spread.report.model import Operation
+from kubectl_spread.phrases import capitalized, domains, listed, sentence
+from kubectl_spread.report.model import CORDONED, ClosedDomains, Operation
 from kubectl_spread.rules import patches
-from kubectl_spread.rules.remedy import Remedy, changed, literal
+from kubectl_spread.rules.remedy import Remedy, changed, literal, uncordon
 from kubectl_spread.rules.rule_input import RuleInput
 
 _POLICIES: Final = {"nodeAffinityPolicy": "node_affinity_policy", "nodeTaintsPolicy": "node_taints_policy"}
@@ -42,6 +43,11 @@ class Closed(msgspec.Struct, frozen=True, eq=False):
     spread: Spread
     values: tuple[str, ...]
     refusals: tuple[Obstacle, ...]
+
+    @property
+    def causes(self) -> frozenset[ObstacleKind]:
+        """The kinds of the obstacles."""
+        return frozenset(obstacle.cause for obstacle in self.refusals)
 
     @property
     def names(self) -> str:
@@ -78,16 +84,17 @@ def opening(shut: Closed, evaluation: ClassEvaluation, rule_input: RuleInput, *,
         rule_input: The workload and the path of the constraint.
         blocked: Whether no node takes the pods now, so that a policy has to change that.
     """
-    names, causes = literal(shut.names), {obstacle.cause for obstacle in shut.refusals}
+    names, causes, for_all = literal(shut.names), shut.causes, closed_domains(shut, evaluation, rule_input)
     if ObstacleKind.FULL in causes:
         return Remedy(f"make room in {names}, or lower the resource requests in the pod template")
     needed = (ObstacleKind.EXCLUDED in causes, not causes.isdisjoint(_TAINTS))
     fields = [name for name, is_wanted in zip(_POLICIES, needed, strict=True) if is_wanted]
     terms = _terms_to_change(shut, fields, evaluation, rule_input, blocked=blocked)
-    by_hand = " and ".join(text for cause, text in _TAINTS.items() if cause in causes)
+    if not terms and for_all is not None:
+        return Remedy(literal(for_all.fix), uncordon(for_all.nodes) if for_all.state == CORDONED else ())
+    by_hand = _by_hand(causes)
     if not terms:
-        text = f"open {names}: {by_hand or 'let node affinity or nodeSelector match its nodes'}"
-        return Remedy(text, _uncordoning(shut) if causes == {ObstacleKind.CORDONED} else ())
+        return Remedy(f"open {names}: {by_hand or 'let node affinity or nodeSelector match its nodes'}")
     settings = " and ".join(f"{field}: Honor" for field in fields)
     where = "the constraint" if len(terms) == 1 else "each constraint"
     single = len(shut.values) == 1
@@ -95,15 +102,62 @@ def opening(shut: Closed, evaluation: ClassEvaluation, rule_input: RuleInput, *,
     if by_hand:
         effect = f"{names} {'counts' if single else 'count'} only when {'it is' if single else 'they are'} open again"
     text = f"set {settings} in {where} of the pod template, so that {effect}"
-    if by_hand:
+    if by_hand and for_all is None:
         text += f", or {by_hand}"
     return changed(text, _operations(terms, fields, rule_input), rule_input)
 
 
-def _uncordoning(shut: Closed) -> tuple[tuple[str, ...], ...]:
-    """Return the command that opens domains whose nodes are cordoned; none for names that no API server accepts."""
-    nodes = sorted(lowest(shut.spread))
-    return (("kubectl", "uncordon", *nodes),) if all(map(is_object_name, nodes)) else ()
+def _by_hand(causes: Collection[ObstacleKind]) -> str:
+    """Return what ends the taints of nodes, or ""."""
+    return " and ".join(text for cause, text in _TAINTS.items() if cause in causes)
+
+
+def closed_domains(shut: Closed, evaluation: ClassEvaluation, rule_input: RuleInput) -> ClosedDomains | None:
+    """Return domains that are closed by cordons and taints alone, which may be the same for many workloads.
+
+    Nodes that are whole zones stand for these, whatever the topology key is. None where anything else closes a domain.
+    """
+    if not shut.causes <= _TAINTS.keys():
+        return None
+    key, nodes = shut.spread.constraint.topology_key, sorted(lowest(shut.spread))
+    return _by_zones(nodes, evaluation.pod_class, rule_input) or _in_words(key, shut.values, nodes, shut.refusals)
+
+
+def _by_zones(nodes: Sequence[str], pod_class: PodClass, rule_input: RuleInput) -> ClosedDomains | None:
+    """Return the zones of nodes if cordons and taints keep the pods of a class from all nodes of these zones."""
+    audit = rule_input.audit
+    zones = {audit.nodes.by_name[node].metadata.labels.get(ZONE) for node in nodes}
+    values = tuple(sorted(zone for zone in zones if zone is not None))
+    if None in zones:
+        return None
+
+    def whole() -> ClosedDomains | None:
+        of_zones = sorted(node.metadata.name for node in audit.nodes.nodes if node.metadata.labels.get(ZONE) in zones)
+        refusals = [audit.obstacles.of(pod_class, node) for node in of_zones]
+        closing = [refusal for refusal in refusals if refusal is not None and refusal.cause in _TAINTS]
+        return _in_words(ZONE, values, of_zones, closing) if len(closing) == len(refusals) else None
+
+    return rule_input.answers.remember((_by_zones, values, audit.obstacles.kind(pod_class)), whole)
+
+
+def _in_words(key: str, values: Sequence[str], nodes: Sequence[str], refusals: Collection[Obstacle]) -> ClosedDomains:
+    causes = {refusal.cause for refusal in refusals}
+    untolerated = {
+        refusal.text.removeprefix(TAINT) for refusal in refusals if refusal.cause is not ObstacleKind.CORDONED
+    }
+    states = [f"tainted with {listed(sorted(untolerated))}"] if untolerated else []
+    if ObstacleKind.CORDONED in causes:
+        states.insert(0, CORDONED)
+    state = " and ".join(f"partly {each}" for each in states) if len(states) > 1 else states[0]
+    fix = sentence(f"open {domains(key, values)}: {_by_hand(causes)}")
+    return ClosedDomains(
+        topology_key=key,
+        domains=list(values),
+        nodes=list(nodes),
+        state=state,
+        lasting=ObstacleKind.TAINTED in causes,
+        fix=fix,
+    )
 
 
 def _terms_to_change(

@@ -16,7 +16,7 @@ from kubectl_spread.phrases import capitalized, domains, plural, value
 from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules.labelling import labelled
 from kubectl_spread.rules.model import FILTERING, Evidence, Rule, Values, names
-from kubectl_spread.rules.placement.closed import UNPIN, closed, lowest, opening
+from kubectl_spread.rules.placement.closed import UNPIN, closed, closed_domains, lowest, opening
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
 
 _HOSTNAME: Final = "kubernetes.io/hostname"
@@ -84,7 +84,9 @@ def _held_down(rule_input: RuleInput) -> Iterator[Evidence]:
             if waiting:
                 values["effect"] = f"{values['effect']}, and no node takes {_pending(len(waiting))}"
             fix = opening(shut, evaluation, rule_input, blocked=bool(waiting))
-            yield Evidence(waiting or names(row.pods), values, Severity.ERROR if waiting else Severity.WARNING, fix)
+            severity = Severity.ERROR if waiting else Severity.WARNING
+            for_all = closed_domains(shut, evaluation, rule_input)
+            yield Evidence(waiting or names(row.pods), values, severity, fix, closed=for_all)
         return
 
 

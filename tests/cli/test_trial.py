@@ -1,0 +1,83 @@
+"""What ``check`` prints about the cluster of ``tests.trial``: short, the cause once, and a command near the top."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests import trial
+from tests.builders import Json
+from tests.cli.test_check import run
+from tests.terminals import printed
+
+
+@pytest.fixture(scope="module")
+def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("trial") / "cluster.json"
+    path.write_text(json.dumps(trial.capture()))
+    return path
+
+
+@pytest.fixture(scope="module")
+def report(capture: Path) -> Json:
+    loaded: Json = json.loads(run("check", "-f", str(capture), "-A", "-o", "json").stdout)
+    return loaded
+
+
+def test_the_cluster_is_that_of_the_trial(report: Json) -> None:
+    assert {row["namespace"] for row in report["groups"]} <= {f"team-{index:02}" for index in range(1, 63)}
+    assert (report["summary"]["pods"], report["summary"]["workloads"]) == (653, 203)
+    assert trial.objects() == trial.objects()
+
+
+def test_all_that_wait_for_the_closed_zone_are_one_group(report: Json) -> None:
+    """There is one finding for each workload, and each names the nodes and the command."""
+    waiting = [finding for finding in report["findings"] if "closed" in finding]
+    assert len(waiting) == len({(finding["namespace"], finding["object"]["name"]) for finding in waiting}) == 114
+    assert {finding["group"] for finding in waiting} == {waiting[0]["group"]}
+    assert waiting[0]["closed"] == {
+        "topologyKey": "topology.kubernetes.io/zone",
+        "domains": ["b"],
+        "nodes": ["b1", "b2", "b3"],
+        "state": "cordoned",
+        "lasting": False,
+        "fix": "Open zone b: uncordon its nodes.",
+        "commands": ["kubectl uncordon b1 b2 b3"],
+    }
+    assert [zone.get("closed") for zone in report["cluster"]["zones"]] == [None, "cordoned", None]
+
+
+@pytest.mark.parametrize("width", [80, 120, None])
+def test_the_answer_is_short_and_begins_with_the_command(width: int | None, capture: Path) -> None:
+    command = ("check", "-A", "-f", str(capture), "--color", "never")
+    text = run(*command).stdout if width is None else printed(width, *command, lines=24)
+    lines = text.splitlines()
+    assert len(lines) <= (80 if width is None else 110)
+    first = next(index for index, line in enumerate(lines) if line.lstrip().startswith("$ "))
+    assert (first < 20, lines[first]) == (True, "    $ kubectl uncordon b1 b2 b3")
+    assert "zone b is cordoned" in lines[0] + lines[1]
+    words = " ".join(text.split())
+    assert words.count("Zone b is cordoned (b1, b2, b3): 118 pods of 106 workloads wait for it.") == 1
+    assert text.count("kubectl patch deploy/web-") == 0
+    end = lines.index("Do this first:")
+    assert lines[end + 1] == lines[first]
+    assert len(lines) - end <= 4
+
+
+def test_a_wrong_selector_is_the_only_finding_about_pods_on_one_node(report: Json) -> None:
+    codes = {each["code"] for each in report["findings"] if each["object"]["name"].startswith("mail-")}
+    assert codes == {"SPR204", "SPR205", "SPR206"}
+
+
+@pytest.mark.parametrize("form", ["html", "markdown"])
+def test_other_formats_say_the_cause_once(form: str, capture: Path) -> None:
+    text = run("check", "-A", "-f", str(capture), "-o", form).stdout.replace("\\", "")
+    assert "Zone b is cordoned (b1, b2, b3): 118 pods of 106 workloads wait for it" in text
+    assert "kubectl uncordon b1 b2 b3" in text
+
+
+def test_domains_say_which_zone_is_closed(capture: Path) -> None:
+    text = run("domains", "-A", "-f", str(capture)).stdout
+    assert "Zone b is cordoned, so no pod goes there.\n  $ kubectl uncordon b1 b2 b3\n" in text
