@@ -6,7 +6,8 @@ takes neither the current directory nor PYTHONPATH nor the user's own packages, 
 nothing more is imported from there.
 """
 
-# The interpreter has already imported these modules; any other could come from the current directory.
+# These modules are built in or already imported; any other could come from the current directory.
+import _signal  # type: ignore[import-not-found] # in the milliseconds that signal takes Ctrl-C prints a traceback
 import os
 import sys
 
@@ -32,13 +33,11 @@ def _import_from_own_parent() -> None:
 
 def main() -> None:
     """Run the command line; Ctrl-C and a lack of memory also end its imports without a traceback."""
-    import signal  # noqa: PLC0415 - the current directory is no longer on the import path
-
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
         # An exception would be printed where an import cannot pass it on. Nothing has to be cleaned up yet.
-        signal.signal(signal.SIGINT, lambda *_: os._exit(_INTERRUPTED))
+        _signal.signal(_signal.SIGINT, lambda *_: os._exit(_INTERRUPTED))
     try:
-        from kubectl_spread.cli import main as run  # noqa: PLC0415 - likewise
+        from kubectl_spread.cli import main as run  # noqa: PLC0415 - the current directory is no longer searched
 
         run()
     except Exception as error:  # noqa: BLE001 - exit status 1 means findings

@@ -121,6 +121,11 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
         return any(rule.needs_nodes for rule in self.selection.selected(RULES))
 
     @property
+    def needs_workloads(self) -> bool:
+        """Whether any selected rule needs to know pod templates or whole workloads."""
+        return any(rule.needs_workloads for rule in self.selection.selected(RULES))
+
+    @property
     def needs_budgets(self) -> bool:
         """Whether a fix of any selected rule may remove pods."""
         return any(rule.removes_pods for rule in self.selection.selected(RULES))

@@ -76,6 +76,15 @@ class Rule(msgspec.Struct, frozen=True):
     parts: InputPart = InputPart.TEMPLATE | InputPart.PODS
 
     @property
+    def needs_workloads(self) -> bool:
+        """Whether the check has an answer about pod templates or whole workloads, and not only about pods.
+
+        Rules on stored selectors and on placement read templates as well, but what they are about is pods.
+        """
+        of_workloads, of_pods = InputPart.TEMPLATE | InputPart.WORKLOAD, InputPart.MEMBERS | InputPart.COUNTS
+        return bool(self.parts & of_workloads) and not self.parts & of_pods
+
+    @property
     def general_fix(self) -> str:
         """The fix for any workload."""
         return self.fix.replace(RESTART, "restart the workload")

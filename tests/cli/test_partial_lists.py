@@ -36,10 +36,30 @@ def test_the_last_line_says_first_what_was_not_read(form: str, tmp_path: Path) -
     assert line.strip("*").startswith("Not read: 1 forbidden list. No ")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        pytest.param((), 2, id="all rules"),
+        pytest.param(("--fail-on", "never"), 2, id="--fail-on never"),
+        pytest.param(("--ignore", "SPR5"), 2, id="rules on templates"),
+        pytest.param(("--select", "SPR5"), 2, id="rules on whole workloads"),
+        pytest.param(("--select", "SPR1"), 0, id="rules on selectors"),
+        pytest.param(("--select", "SPR1,SPR3"), 0, id="rules on pods"),
+    ],
+)
+def test_a_kind_that_may_not_be_listed_is_an_error_where_a_rule_asks_about_its_objects(
+    arguments: tuple[str, ...], expected: int, tmp_path: Path
+) -> None:
+    outcome = check(WithoutDeployments, tmp_path, *arguments)
+    line = "this user may not list deployments.apps: templates and pods that are refused are missed"
+    error = f"error: {line} (--select SPR1,SPR3 asks about pods alone)"
+    assert (outcome.exit_code, outcome.stderr.splitlines()) == (expected, [error if expected else line])
+
+
 @pytest.mark.usefixtures("no_objects")
 @pytest.mark.parametrize("form", sorted(formats.FOR_PEOPLE))
 def test_an_empty_scope_that_was_not_read_in_full_is_not_called_empty(form: str, tmp_path: Path) -> None:
-    outcome = check(WithoutDeployments, tmp_path, "-o", form)
+    outcome = check(WithoutDeployments, tmp_path, "-o", form, "--select", "SPR1")
     assert "No resources found" not in outcome.stderr
     assert outcome.stderr.splitlines()[-1] == (
         "Not read: 1 forbidden list. There are no pods and no pod templates in what was read."

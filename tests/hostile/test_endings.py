@@ -296,13 +296,13 @@ def test_every_command_has_verbose() -> None:
 
 
 _INTERRUPTING: Final = """
-import os, signal, sys
+import _signal, os, sys
 module = sys.argv.pop(1)
 class Interrupting:
     def find_spec(self, name, path=None, target=None):
         if name == module:
-            os.kill(os.getpid(), signal.SIGINT)
-signal.signal(signal.SIGINT, signal.default_int_handler)
+            os.kill(os.getpid(), _signal.SIGINT)
+_signal.signal(_signal.SIGINT, _signal.default_int_handler)
 sys.meta_path.insert(0, Interrupting())
 from kubectl_spread.__main__ import main
 main()
@@ -312,7 +312,8 @@ main()
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
 @pytest.mark.parametrize(
-    "module", ["kubectl_spread.cli", "click", "threading", "kubectl_spread.cli.check", "kubectl_spread.app.collect"]
+    "module",
+    ["enum", "kubectl_spread.cli", "click", "threading", "kubectl_spread.cli.check", "kubectl_spread.app.collect"],
 )
 def test_ctrl_c_during_an_import_prints_nothing(directory: Path, module: str) -> None:
     command = [sys.executable, "-c", _INTERRUPTING, module, "check", "-f", "pod.yaml"]

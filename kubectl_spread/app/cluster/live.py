@@ -169,10 +169,11 @@ class LiveRun:
     def _owners(self, snapshot: Snapshot) -> set[str]:
         """Read every workload: the owners of the pods, and the templates whose pods may be missing.
 
-        A Deployment's annotations are also in its ReplicaSets, which carry them. Returns the kinds that may not be
-        read.
+        A Deployment's annotations are also in its ReplicaSets, which carry them. A kind that may not be read is an
+        error where a selected rule, or a target, asks about its objects. Returns the kinds that may not be read.
         """
         forbidden = set()
+        asked = self._options.needs_workloads and not self._options.explaining
         owning = {pod.pod_class.owner.kind for pod in snapshot.pods if pod.pod_class.owner}
         unread = []
         for resource in WORKLOADS:
@@ -184,13 +185,14 @@ class LiveRun:
                 self._forbidden += 1
                 leads_to_target = any(_may_own(resource.kind, target, snapshot) for target in self._scope.targets)
                 if leads_to_target or resource.kind in owning:
-                    messages = self._problems if leads_to_target else self._notes
+                    messages = self._problems if leads_to_target or asked else self._notes
                     messages.append(f"{error}: pods are shown under their direct owner")
                 else:
                     unread.append(resource.full_name)
         if unread:
-            self._notes.append(
+            (self._problems if asked else self._notes).append(
                 f"this user may not list {', '.join(unread)}: templates and pods that are refused are missed"
+                + (" (--select SPR1,SPR3 asks about pods alone)" if asked else "")
             )
         return forbidden
 
