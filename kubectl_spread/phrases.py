@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 _NAMED: Final = 3
@@ -57,6 +57,14 @@ def listed(names: Sequence[str], most: int = _NAMED) -> str:
     if len(names) > most:
         return f"{', '.join(names[:most])} and {len(names) - most} more"
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+def versions(minors: Iterable[int]) -> str:
+    """Return Kubernetes minors in ascending order: ``1.34``, ``1.34 and 1.35``, ``1.34 to 1.36``."""
+    first, *more = sorted(minors)
+    if more[1:] and more[-1] - first == len(more):
+        return f"1.{first} to 1.{more[-1]}"
+    return listed([f"1.{minor}" for minor in (first, *more)], len(more) + 1)
 
 
 def capitalized(text: str) -> str:

@@ -205,7 +205,7 @@ def cluster_header(
         read_at=UNSET if identity.read_at is None else projections.timestamp(identity.read_at),
         server_version=identity.server_version or UNSET,
         judged_as=f"1.{target_version.minor}",
-        compared_with=UNSET if upgrade is None else f"1.{upgrade.minor}",
+        compared_with=f"1.{upgrade[-1].minor}" if upgrade else UNSET,
         version_source=target_version.version_source,
         gates=dict(target_version.gates),
         gates_source=target_version.gates_source,

@@ -21,17 +21,17 @@ _KNOWN: Final = f"1.{OLDEST_MINOR} to 1.{NEWEST_MINOR} are known"
 
 
 class TargetVersion(msgspec.Struct, frozen=True):
-    """A Kubernetes minor with its feature gates, where both come from, and the version to compare with, if any.
+    """A Kubernetes minor with its feature gates, where both come from, and the minors up to the one to compare with.
 
-    ``problems`` say that the server is not known, and ``warnings`` why the report may not hold for one of the two
-    versions.
+    ``upgrade`` is empty without such a version. ``problems`` say that the server is not known, and ``warnings`` why the
+    report may not hold for one of the two versions.
     """
 
     minor: int
     version_source: VersionSource
     gates: Mapping[str, bool]
     gates_source: model.GatesSource
-    upgrade: Behaviour | None = None
+    upgrade: tuple[Behaviour, ...] = ()
     problems: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -93,7 +93,7 @@ def target_for(
         version_source=source,
         gates=gates,
         gates_source="flag" if overrides else gates_source,
-        upgrade=None if upgrade is None else _upgrade(upgrade, minor, gates, overrides),
+        upgrade=() if upgrade is None else _upgrade(upgrade, minor, gates, overrides),
         problems=problems,
         warnings=pre_release_warnings([minor, upgrade]),
     )
@@ -170,8 +170,25 @@ def _gates(minor: int, overrides: Mapping[str, bool], upgrade: int | None) -> di
         raise UsageError(str(error)) from None
 
 
-def _upgrade(minor: int, evaluated: int, gates: Mapping[str, bool], overrides: Mapping[str, bool]) -> Behaviour:
-    """Return the behaviour of the minor to compare with, under the same gates where it takes them.
+def _upgrade(
+    minor: int, evaluated: int, gates: Mapping[str, bool], overrides: Mapping[str, bool]
+) -> tuple[Behaviour, ...]:
+    """Return the behaviours from the evaluated minor to ``minor``, under the same gates where a minor takes them.
+
+    A control plane goes through each minor on its way.
+
+    Raises:
+        UsageError: No server of one of these minors would start with these gates.
+    """
+    step = 1 if minor >= evaluated else -1
+    # An error names the minor that the user gave, if it is one about that minor.
+    last = _behaviour_then(minor, evaluated, gates, overrides)
+    on_the_way = range(evaluated + step, minor, step)
+    return (*(_behaviour_then(each, evaluated, gates, overrides) for each in on_the_way), last)
+
+
+def _behaviour_then(minor: int, evaluated: int, gates: Mapping[str, bool], overrides: Mapping[str, bool]) -> Behaviour:
+    """Return the behaviour of another minor under the same gates where it takes them.
 
     Gates at their default in the evaluated minor are left out, because the other minor may have another default.
 

@@ -11,7 +11,7 @@ from msgspec import UnsetType
 from kubectl_spread.audit.merge.verdicts import Verdict
 from kubectl_spread.phrases import plural
 from kubectl_spread.render import words
-from kubectl_spread.report.model import FieldRef, Finding, Report, Row, Summary, Unchecked
+from kubectl_spread.report.model import Cluster, FieldRef, Finding, Report, Row, Summary, Unchecked
 
 _QUIET: Final = frozenset({Verdict.MERGED, Verdict.BIND_LABEL, Verdict.SCHEDULER_MERGED, Verdict.AUTHORED})
 _Part = TypeVar("_Part", Row, Finding)
@@ -100,6 +100,25 @@ def selected(summary: Summary) -> str:
     if isinstance(summary.selected, UnsetType):
         return ""
     return f"only these rules ran: {words.safe(', '.join(summary.selected))}"
+
+
+def upgrade(cluster: Cluster, summary: Summary) -> str:
+    """Return what the change to another Kubernetes changes, as a sentence without a full stop; "" without one."""
+    change = summary.upgrade
+    if isinstance(change, UnsetType):
+        return ""
+    now, then = cluster.judged_as, change.minors[-1]
+    is_lower = _minor(then) < _minor(now)
+    subject = f"the {'downgrade' if is_lower else 'upgrade'} from {now} to {then}"
+    if change.codes:
+        return f"{subject} changes {plural(change.workloads, 'workload')} ({', '.join(change.codes)})"
+    silenced = f" but {plural(change.silenced, 'silenced finding')}" if change.silenced else ""
+    unread = " in what was read and evaluated" if any(unanswered(summary.skipped)) else ""
+    return f"{subject} changes nothing{unread}{silenced}"
+
+
+def _minor(version: str) -> int:
+    return int(version.rpartition(".")[2])
 
 
 def pending(report: Report) -> str:

@@ -366,6 +366,19 @@ class FindingCounts(Part, frozen=True, kw_only=True):
         return number
 
 
+class Upgrade(Part, frozen=True, kw_only=True):
+    """The changes that a change to another Kubernetes makes; absent if not all rules about that ran.
+
+    ``minors`` are all on the way, without the first. ``codes`` are the rules with findings about them, on ``workloads``
+    workloads. Findings that the baseline has are counted, and ``silenced`` ones are not.
+    """
+
+    minors: list[str]
+    workloads: int
+    codes: list[str]
+    silenced: int
+
+
 class Summary(Part, frozen=True, kw_only=True):
     """Totals; ``workloads`` have pods, and ``without_pods`` only templates.
 
@@ -387,6 +400,7 @@ class Summary(Part, frozen=True, kw_only=True):
     silenced: int
     known: int | UnsetType = UNSET
     gone: int | UnsetType = UNSET
+    upgrade: Upgrade | UnsetType = UNSET
     skipped: dict[str, int]
 
 

@@ -115,8 +115,31 @@ def complete(
             silenced=len(findings) - len(loud),
             known=UNSET if baseline is None else len(loud) - len(new),
             gone=model.unset_none(gone),
+            upgrade=_upgrade(audit, selected, findings),
             skipped={reason: number for reason, number in sorted(skipped.items()) if number},
         ),
+    )
+
+
+def _upgrade(
+    audit: Audit, selected: SelectedRules, findings: Iterable[tuple[model.Finding, bool]]
+) -> model.Upgrade | UnsetType:
+    """Return the changes that another Kubernetes makes, if all rules about them ran."""
+    minors = [behaviour.minor for behaviour in audit.context.extra_checks.upgrade]
+    if minors in ([], [audit.context.behaviour.minor]) or not selected.compare:
+        return UNSET
+    comparing = {rule.code for rule in selected.rules if rule.compares}
+    of_upgrade = [
+        (finding, silenced)
+        for finding, silenced in findings
+        if finding.code in comparing and "compared" in finding.values
+    ]
+    loud = [finding for finding, silenced in of_upgrade if not silenced]
+    return model.Upgrade(
+        minors=[f"1.{minor}" for minor in minors],
+        workloads=len({finding.ref for finding in loud}),
+        codes=sorted({finding.code for finding in loud}),
+        silenced=len(of_upgrade) - len(loud),
     )
 
 

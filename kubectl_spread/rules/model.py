@@ -53,6 +53,7 @@ class Rule(msgspec.Struct, frozen=True):
         remedies: The kinds of remedies that findings of this rule may have.
         no_remedy: Why some findings, or all, have no command and no patch; "" where each has one.
         needs_nodes: Whether the check reads the nodes of the pods, or the nodes that they may use.
+        compares: Whether the rule is about what another Kubernetes does differently (``--to``).
         removes_pods: Whether a fix may delete or evict pods, which depends on disruption budgets.
         explains_exposure: Whether a finding says why the pods are in one domain of the topology key.
         parts: The engine runs the check on inputs with at least one of these parts.
@@ -71,6 +72,7 @@ class Rule(msgspec.Struct, frozen=True):
     remedies: tuple[Literal["command", "patch"], ...] = ()
     no_remedy: str = ""
     needs_nodes: bool = False
+    compares: bool = False
     removes_pods: bool = False
     explains_exposure: bool = False
     parts: InputPart = InputPart.TEMPLATE | InputPart.PODS

@@ -33,12 +33,15 @@ class SelectedRules:
     Attributes:
         selection: The selection.
         rules: Its rules.
+        compare: Whether all rules about another Kubernetes are among them.
     """
 
     def __init__(self, rules: Iterable[Rule], selection: Selection) -> None:
         """Select from ``rules``."""
         self.selection = selection
+        rules = tuple(rules)
         self.rules = selection.selected(rules)
+        self.compare = all(rule in self.rules for rule in rules if rule.compares)
         self._by_parts: dict[InputPart, tuple[Rule, ...]] = {}
 
     def reading(self, parts: InputPart) -> tuple[Rule, ...]:

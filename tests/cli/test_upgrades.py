@@ -178,7 +178,7 @@ def test_where_new_pods_can_go_is_not_claimed_without_nodes() -> None:
         ),
     ]
     now = audit(*pods)
-    extra_checks = ExtraChecks(upgrade=behaviour(38, gates(38, {})))
+    extra_checks = ExtraChecks(upgrade=(behaviour(38, gates(38, {})),))
     compared = evaluate(now.snapshot, msgspec.structs.replace(now.context, extra_checks=extra_checks), nodes="inferred")
     (message,) = (finding.message for finding in reported(compared).findings if finding.code == "SPR406")
     assert message.endswith("1.38 counts a=3 b=1 (minimum 1, skew 2).")
@@ -249,8 +249,8 @@ def test_a_gate_that_the_other_minor_has_locked_is_left_to_this_one() -> None:
 )
 def test_gates_that_were_read_apply_where_they_can(minor: int, to: str, served: dict[str, bool], enabled: bool) -> None:
     target_version = target_for(CheckOptions(to_version=to), (1, minor), served)
-    assert target_version.upgrade is not None
-    assert target_version.upgrade.node_inclusion_policies is enabled
+    (upgrade,) = target_version.upgrade
+    assert upgrade.node_inclusion_policies is enabled
     assert target_version.warnings == ()
 
 
@@ -258,13 +258,128 @@ def test_a_default_that_was_read_is_not_carried_over() -> None:
     """The metrics of 1.34 report the gate as off, which is its default; in 1.35 it is on by default."""
     target_version = target_for(CheckOptions(to_version="1.35"), (1, 34), {Gate.TOPOLOGY_LABELS: False})
     assert not target_version.behaviour.binding_writes_topology_labels
-    assert target_version.upgrade is not None
-    assert target_version.upgrade.binding_writes_topology_labels
+    (upgrade,) = target_version.upgrade
+    assert upgrade.binding_writes_topology_labels
 
 
 def test_gates_that_were_read_may_keep_the_other_server_from_starting() -> None:
     with pytest.raises(UsageError, match=r"no server of 1\.35 would start"):
         target_for(CheckOptions(to_version="1.35"), (1, 34), {Gate.MATCH_LABEL_KEYS: False})
+
+
+SELECTOR = {"matchExpressions": [{"key": "team", "operator": "DoesNotExist"}]}
+EVERYWHERE = deployment(
+    labels=R1, affinity=affinity("podAntiAffinity", {**term(selects=selector(R1)), "namespaceSelector": SELECTOR})
+)
+"""Its term acts on every namespace from 1.34 to 1.36."""
+
+
+def upgraded(*objects: Json, arguments: tuple[str, ...]) -> tuple[Any, str]:
+    """Return the upgrade in the summary, and the last line of the table."""
+    table = check(*objects, arguments=arguments).stdout
+    return report(*objects, arguments=arguments)["summary"].get("upgrade"), table.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("versions", "minors"),
+    [
+        pytest.param(("1.33", "1.37"), "1.34 to 1.36", id="only on the way"),
+        pytest.param(("1.37", "1.33"), "1.34 to 1.36", id="on the way back"),
+        pytest.param(("1.33", "1.35"), "1.34 and 1.35", id="at the end too"),
+        pytest.param(("1.33", "1.34"), "1.34", id="in one step"),
+        pytest.param(("1.35", "1.37"), "1.35 and 1.36", id="at the beginning too"),
+        pytest.param(("1.37", "1.38"), "", id="not on this way"),
+    ],
+)
+def test_each_minor_on_the_way_is_evaluated(versions: tuple[str, str], minors: str) -> None:
+    arguments = ("--server-version", versions[0], "--to", versions[1], "--select", "SPR407")
+    messages = [finding["message"] for finding in report(EVERYWHERE, arguments=arguments)["findings"]]
+    expected = [f"kube-scheduler {minors}"] if minors else []
+    assert [message.partition(" applies ")[0] for message in messages] == expected
+
+
+def test_minors_with_the_same_answer_are_one_finding() -> None:
+    arguments = ("--server-version", "1.33", "--to", "1.38", "--select", "SPR404")
+    (finding,) = report(TWICE, arguments=arguments)["findings"]
+    assert finding["message"].startswith("Kubernetes 1.34 to 1.38 refuses every pod of this template, and Kubernetes")
+    assert finding["values"]["compared"] == "1.34 to 1.38"
+
+
+def test_minors_that_count_differently_for_different_reasons_are_two_findings() -> None:
+    """1.33 honours taints, and 1.38 counts pods for the empty selector."""
+    taint = {"key": "dedicated", "value": "db", "effect": "NoSchedule"}
+    constraints = [constraint(selects={}, nodeTaintsPolicy="Honor")]
+    pods = [pod_json(f"web-{node}", node=node, constraints=constraints) for node in ("a1", "b1")]
+    nodes = [node_json("a1"), node_json("b1"), node_json("c1", taints=[taint])]
+    flags = ("--server-version", "1.32", "--to", "1.38", "--feature-gates", f"{POLICY}=false", "--select", "SPR406")
+    findings = report(*pods, *nodes, arguments=flags)["findings"]
+    assert {finding["values"]["compared"] for finding in findings} == {"1.33 to 1.37", "1.38"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "change", "sentence"),
+    [
+        pytest.param(
+            ("--server-version", "1.33", "--to", "1.37"),
+            {"minors": ["1.34", "1.35", "1.36", "1.37"], "workloads": 1, "codes": ["SPR407"], "silenced": 0},
+            "The upgrade from 1.33 to 1.37 changes 1 workload (SPR407).",
+            id="changed",
+        ),
+        pytest.param(
+            ("--server-version", "1.35", "--to", "1.36"),
+            {"minors": ["1.36"], "workloads": 0, "codes": [], "silenced": 0},
+            "The upgrade from 1.35 to 1.36 changes nothing.",
+            id="as before",
+        ),
+        pytest.param(
+            ("--server-version", "1.37", "--to", "1.36"),
+            {"minors": ["1.36"], "workloads": 1, "codes": ["SPR407"], "silenced": 0},
+            "The downgrade from 1.37 to 1.36 changes 1 workload (SPR407).",
+            id="downgrade",
+        ),
+        pytest.param(
+            ("--server-version", "1.33", "--to", "1.37", "--ignore", "SPR407"),
+            {"minors": ["1.34", "1.35", "1.36", "1.37"], "workloads": 0, "codes": [], "silenced": 1},
+            "The upgrade from 1.33 to 1.37 changes nothing but 1 silenced finding.",
+            id="silenced",
+        ),
+        pytest.param(("--server-version", "1.33", "--to", "1.37", "--select", "SPR404"), None, "", id="not all rules"),
+        pytest.param(("--server-version", "1.36", "--to", "1.36"), None, "", id="the same version"),
+        pytest.param(("--server-version", "1.36"), None, "", id="no comparison"),
+    ],
+)
+def test_the_changes_of_the_upgrade_itself_are_summed_up(
+    arguments: tuple[str, ...], change: Any, sentence: str
+) -> None:
+    summary, line = upgraded(EVERYWHERE, arguments=arguments)
+    assert summary == change
+    assert (sentence in line) if sentence else ("grade from" not in line)
+
+
+def test_an_empty_selector_without_nodes_is_a_change() -> None:
+    empty = deployment(labels=R1, constraints=[constraint(selects={})])
+    for versions, codes_of_change in ((("1.37", "1.38"), ["SPR205"]), (("1.36", "1.37"), [])):
+        summary, _ = upgraded(empty, arguments=("--server-version", versions[0], "--to", versions[1]))
+        assert summary["codes"] == codes_of_change
+
+
+def test_what_was_not_evaluated_may_change() -> None:
+    arguments = ("--server-version", "1.36", "--to", "1.37")
+    rollout = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout", "metadata": {"name": "web"}}
+    template = {
+        "metadata": {"labels": R1},
+        "spec": {"containers": [{"name": "web", "image": "web"}], "nodeName": "{{ node }}"},
+    }
+    _, line = upgraded({**rollout, "spec": {"template": template}}, arguments=arguments)
+    assert "The upgrade from 1.36 to 1.37 changes nothing in what was read and evaluated." in line
+
+
+def test_explain_and_the_page_say_what_the_upgrade_changes() -> None:
+    arguments = ("--server-version", "1.33", "--to", "1.37")
+    explained = check(STORED, arguments=("web-1", *arguments), command="explain").stdout
+    page = check(STORED, arguments=("-o", "html", *arguments)).stdout
+    for text in (explained, page):
+        assert "The upgrade from 1.33 to 1.37 changes 1 workload (SPR405)." in text
 
 
 def test_a_bare_pod_that_is_refused_again_is_an_error() -> None:

@@ -280,7 +280,7 @@ class LiveRun:
         if self._options.minor is not None:
             return False
         decide_counts = gates.decide_counts(target_version.minor)
-        return target_version.upgrade is not None or decide_counts or gates.decide(audit)
+        return bool(target_version.upgrade) or decide_counts or gates.decide(audit)
 
     def _gates(self, minor: int) -> dict[str, bool] | None:
         """Return the API server's feature gates; None where its metrics may not be read or do not name them."""

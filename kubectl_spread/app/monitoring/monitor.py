@@ -255,7 +255,7 @@ class Monitor:
             return False
         target_version = self._target_version()
         decide_counts = gates.decide_counts(target_version.minor)
-        return target_version.upgrade is not None or decide_counts or self._current.needs_gates
+        return bool(target_version.upgrade) or decide_counts or self._current.needs_gates
 
     def _look(self, *, wants_gates: bool) -> _Server:
         """Read what was not read since the connection was lost."""

@@ -10,7 +10,7 @@ import msgspec
 
 from kubectl_spread.audit.evaluation.affinity import AffinityFilter
 from kubectl_spread.audit.evaluation.counted import CountedPods
-from kubectl_spread.audit.evaluation.evaluators import ClassEvaluation, Comparison, Evaluator, KeyVerdicts
+from kubectl_spread.audit.evaluation.evaluators import ClassEvaluation, Comparison, Evaluator, KeyVerdicts, comparisons
 from kubectl_spread.audit.evaluation.obstacles import Obstacles
 from kubectl_spread.audit.evaluation.volumes import Volumes
 from kubectl_spread.audit.merge.admission import admitted
@@ -105,7 +105,7 @@ class Audit(msgspec.Struct, frozen=True, eq=False):
 
     ``pods`` are the requested pods and ``workloads`` is the number of their workloads; ``without_pods`` is the number
     of further workloads, which have templates only. ``everyone`` has all pods in scope. Manifests are as they would be
-    stored. ``comparison`` is with another Kubernetes, if the user requested that.
+    stored. ``comparisons`` are with the minors on the way to another Kubernetes, if the user requested that.
     """
 
     rows: tuple[EvaluatedConstraint, ...]
@@ -125,7 +125,7 @@ class Audit(msgspec.Struct, frozen=True, eq=False):
     evaluator: Evaluator
     admission: AdmissionCheck
     counted: CountedPods
-    comparison: Comparison | None
+    comparisons: tuple[Comparison, ...]
 
 
 def evaluate(snapshot: Snapshot, context: ServerFacts, *, nodes: str, admission: AdmissionCheck | None = None) -> Audit:
@@ -167,7 +167,6 @@ def evaluate(snapshot: Snapshot, context: ServerFacts, *, nodes: str, admission:
     for pods in (*(row.pods for row in rows.values()), *(group.pods for group in groups.values())):
         pods.sort(key=attrgetter("name"))
     templates = _requested_templates(snapshot)
-    upgrade = context.extra_checks.upgrade
     return Audit(
         rows=tuple(sorted(rows.values(), key=_row_order)),
         groups=tuple(sorted(groups.values(), key=_group_order)),
@@ -186,7 +185,7 @@ def evaluate(snapshot: Snapshot, context: ServerFacts, *, nodes: str, admission:
         evaluator=evaluator,
         admission=admission or AdmissionCheck(context.behaviour),
         counted=CountedPods(snapshot, context.behaviour, evaluator),
-        comparison=None if upgrade is None else Comparison(upgrade, evaluator, templates),
+        comparisons=comparisons(context, evaluator, templates),
     )
 
 

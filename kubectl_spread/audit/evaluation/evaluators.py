@@ -196,20 +196,47 @@ class Evaluator:
 
 
 class Comparison:
-    """The same snapshot by another behaviour; every answer is computed once, at first use."""
+    """The same snapshot by another behaviour; every answer is computed once, at first use.
 
-    def __init__(self, behaviour: Behaviour, evaluator: Evaluator, templates: Iterable[Template]) -> None:
+    Attributes:
+        behaviour: The behaviour.
+        minors: The minors that have it.
+        admission: The API server's answers.
+    """
+
+    def __init__(
+        self, behaviour: Behaviour, minors: Sequence[int], evaluator: Evaluator, templates: Iterable[Template]
+    ) -> None:
         """Compare ``behaviour`` with that of ``evaluator``."""
         self.behaviour = behaviour
-        self.evaluator = evaluator.with_behaviour(behaviour)
+        self.minors = minors
+        self._compared = evaluator
         self.admission = AdmissionCheck(behaviour)
         self._templates: dict[ObjectRef, list[Template]] = {}
         for template in templates:
             self._templates.setdefault(template.workload, []).append(template)
 
+    @cached_property
+    def evaluator(self) -> Evaluator:
+        """The scheduler's answers."""
+        return self._compared.with_behaviour(self.behaviour)
+
     def templates(self, workload: ObjectRef) -> list[Template]:
         """Return the templates of a workload."""
         return self._templates.get(workload, [])
+
+
+def comparisons(context: ServerFacts, evaluator: Evaluator, templates: Iterable[Template]) -> tuple[Comparison, ...]:
+    """Return a comparison for each other behaviour on the way to another Kubernetes, in the order of the way."""
+    own = msgspec.structs.replace(context.behaviour, minor=0)
+    on_the_way: dict[Behaviour, list[Behaviour]] = {}
+    for behaviour in context.extra_checks.upgrade:
+        on_the_way.setdefault(msgspec.structs.replace(behaviour, minor=0), []).append(behaviour)
+    return tuple(
+        Comparison(alike[0], [each.minor for each in alike], evaluator, templates)
+        for behaviour, alike in on_the_way.items()
+        if behaviour != own
+    )
 
 
 def _named(terms: Iterable[TopologyTerm]) -> tuple[str, ...]:

@@ -15,12 +15,13 @@ class ExtraChecks(msgspec.Struct, frozen=True):
 
     Attributes:
         recreate: Whether the API would accept the stored pods if they were created again.
-        upgrade: The behaviour to compare with; None for no comparison.
+        upgrade: The behaviours of the minors from this Kubernetes to the one to compare with, in their order; () for no
+            comparison.
         expected_domains: Maps a topology key to the number of domains that there should be.
         exposing_keys: The topology keys by whose domains the exposure of workloads is checked.
     """
 
     recreate: bool = False
-    upgrade: Behaviour | None = None
+    upgrade: tuple[Behaviour, ...] = ()
     expected_domains: Mapping[str, int] = msgspec.field(default_factory=dict)
     exposing_keys: tuple[str, ...] = (HOSTNAME, ZONE)

@@ -214,6 +214,8 @@ def _left_out(report: Report) -> Iterator[str]:
         yield "Not checked: where pods run, because no nodes were read."
     elif cluster.nodes == "inferred":
         yield "Zones are known from pods only, so zones without pods are missing."
+    if upgrade := figures.upgrade(cluster, summary):
+        yield f"{capitalized(upgrade)}."
     if skipped := figures.skipped(summary):
         yield skipped
     yield from _withheld(summary)

@@ -164,6 +164,8 @@ def totals(report: Report, *, notes: bool = True) -> str:
         if counts
         else _nothing(report, notes=notes, baseline=in_baseline is not None)
     ]
+    if upgrade := figures.upgrade(report.cluster, summary):
+        sentences.append(capitalized(upgrade))
     if not notes and summary.findings.info:
         sentences.append(f"{plural(summary.findings.info, 'note')} hidden (--severity info)")
     if summary.silenced:

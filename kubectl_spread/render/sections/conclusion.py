@@ -198,6 +198,8 @@ def _limits(explanation: Explanation) -> Iterator[str]:
             f"not checked: the scheduler's default constraints, which apply to {pods} without constraints "
             "(--defaults or --scheduler-config)."
         )
+    if upgrade := figures.upgrade(explanation.cluster, summary):
+        yield f"{upgrade}."
     if selected := figures.selected(summary):
         yield f"{selected}."
     if summary.silenced:

@@ -9,7 +9,7 @@ from typing import Final
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.features import COUNTS_EMPTY_SELECTORS
-from kubectl_spread.phrases import listed
+from kubectl_spread.phrases import listed, versions
 from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules import patches
 from kubectl_spread.rules.model import KUBERNETES, Evidence, Rule, Values, together
@@ -97,7 +97,7 @@ def _empty_selector(rule_input: RuleInput) -> Iterator[Evidence]:
     if not rule_input.behaviour.empty_selector_counts_nothing:
         return
     yield from together(
-        (variant, {"then": _count_of_empty(rule_input, hard=variant.term.required)})
+        (variant, _count_of_empty(rule_input, hard=variant.term.required))
         for variant in rule_input.variants
         if variant.term.spread and variant.effective is not None and labelselectors.is_empty(variant.effective)
         if not (_is_extended(variant) or _may_get_keys(variant))
@@ -117,13 +117,15 @@ def _may_get_keys(variant: TermVariant) -> bool:
     return variant.template is not None and any(map(variant.template.may_get, variant.term.match_label_keys))
 
 
-def _count_of_empty(rule_input: RuleInput, *, hard: bool) -> str:
-    """Return how a scheduler that counts pods for an empty selector would count them."""
+def _count_of_empty(rule_input: RuleInput, *, hard: bool) -> Values:
+    """Return how a scheduler that counts pods for an empty selector would count them, and its minors on the way."""
     upgrade = rule_input.audit.context.extra_checks.upgrade
-    if upgrade is None or upgrade.empty_selector_counts_nothing:
-        return COUNTED_LATER
+    counting = [behaviour for behaviour in upgrade if not behaviour.empty_selector_counts_nothing]
+    if not counting:
+        return {"then": COUNTED_LATER}
     effect = "may keep new pods from nodes that take them today" if hard else "prefers nodes by their number"
-    return f"The scheduler of 1.{upgrade.minor} counts all pods of the namespace and {effect}"
+    minors = versions(behaviour.minor for behaviour in counting)
+    return {"then": f"The scheduler of {minors} counts all pods of the namespace and {effect}", "compared": minors}
 
 
 def _unparseable(rule_input: RuleInput) -> Iterator[Evidence]:
@@ -234,6 +236,7 @@ EMPTY_SELECTOR: Final = Rule(
     source="https://github.com/kubernetes/kubernetes/pull/141340",
     no_remedy="Only the author knows which pods are meant.",
     explains_exposure=True,
+    compares=True,
     check=_empty_selector,
 )
 UNPARSEABLE_SELECTOR: Final = Rule(

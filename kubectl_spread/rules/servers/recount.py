@@ -19,7 +19,7 @@ from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules.model import Evidence, Rule
 from kubectl_spread.rules.rule_input import RuleInput
-from kubectl_spread.rules.servers.upgrade import minors
+from kubectl_spread.rules.servers.upgrade import evaluated, on_the_way
 
 _LISTED_DOMAINS: Final = 6
 _GATED_FIELDS: Final = ("matchLabelKeys", "minDomains", "nodeAffinityPolicy", "nodeTaintsPolicy")
@@ -27,11 +27,12 @@ _GATED_FIELDS: Final = ("matchLabelKeys", "minDomains", "nodeAffinityPolicy", "n
 
 
 def _counted_differently(rule_input: RuleInput) -> Iterator[Evidence]:
-    """Yield the rows that the other scheduler counts differently; without any, the fields that differ in new pods."""
-    comparison = rule_input.audit.comparison
-    if comparison is None:
-        return
-    values = minors(rule_input, comparison)
+    """Yield the rows that another scheduler counts differently; without any, the fields that differ in new pods."""
+    yield from on_the_way(rule_input, _counted_differently_then)
+
+
+def _counted_differently_then(rule_input: RuleInput, comparison: Comparison) -> Iterator[Evidence]:
+    values = evaluated(rule_input)
     differences = [difference for row in rule_input.rows for difference in _differences(rule_input, row, comparison)]
     if differences:
         worst = max(differences, key=_gravity)
@@ -179,6 +180,7 @@ COUNTED_DIFFERENTLY: Final = Rule(
         (Severity.INFO, "A ScheduleAnyway constraint counts differently."),
     ),
     no_remedy="Which of the two counts is meant is for the owner of the workload to say.",
+    compares=True,
     needs_nodes=True,
     check=_counted_differently,
 )

@@ -14,7 +14,7 @@ from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.kube.custom.groups import base_kind
-from kubectl_spread.phrases import plural
+from kubectl_spread.phrases import plural, versions
 from kubectl_spread.report.projections import timestamp
 from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules import patches
@@ -136,7 +136,8 @@ def _age(pod: PodRecord) -> tuple[datetime, str]:
 
 def _namespace_selector_twice(rule_input: RuleInput) -> Iterator[Evidence]:
     """Yield new pods with a term that would act on every namespace."""
-    minor = _minor_that_matches_twice(rule_input)
+    behaviours = (rule_input.behaviour, *rule_input.audit.context.extra_checks.upgrade)
+    minors = {behaviour.minor for behaviour in behaviours if behaviour.matches_namespace_selectors_twice}
     terms = [term for term in rule_input.terms if not term.spread and term.selector is not None]
     selectors = [term.namespace_selector for term in terms if term.namespace_selector is not None]
     unlabelled = [
@@ -144,10 +145,12 @@ def _namespace_selector_twice(rule_input: RuleInput) -> Iterator[Evidence]:
         for selector in selectors
         if not labelselectors.is_empty(selector) and labelselectors.matches(selector, {})
     ]
-    if minor and unlabelled:
+    if minors and unlabelled:
         pods = _incoming(rule_input)
         if pods or rule_input.template is not None:
-            values: Values = {"minor": minor, "selector": labelselectors.describe(unlabelled[0])}
+            values: Values = {"minor": versions(minors), "selector": labelselectors.describe(unlabelled[0])}
+            if not rule_input.behaviour.matches_namespace_selectors_twice:
+                values["compared"] = values["minor"]
             yield Evidence(pods, values, fix=_with_requirement(unlabelled[0], rule_input))
 
 
@@ -159,14 +162,6 @@ def _with_requirement(selector: LabelSelector, rule_input: RuleInput) -> Remedy:
     operations = (*patches.replaced(path, expressions, [*expressions, requirement]),)
     text = "require the label kubernetes.io/metadata.name, which every namespace has, in namespaceSelector"
     return changed(text, operations, rule_input)
-
-
-def _minor_that_matches_twice(rule_input: RuleInput) -> str:
-    """Return the evaluated minor, or the minor to compare with, whose scheduler matches twice; "" if neither does."""
-    for behaviour in (rule_input.behaviour, rule_input.audit.context.extra_checks.upgrade):
-        if behaviour is not None and behaviour.matches_namespace_selectors_twice:
-            return f"1.{behaviour.minor}"
-    return ""
 
 
 def _incoming(rule_input: RuleInput) -> tuple[str, ...]:
@@ -247,5 +242,6 @@ NAMESPACE_SELECTOR_TWICE: Final = Rule(
     source=f"{KUBERNETES}/pkg/scheduler/framework/plugins/interpodaffinity/plugin.go",
     remedies=("command", "patch"),
     no_remedy="The template of the pods is changed in the object that owns them, and the spec of a pod cannot change.",
+    compares=True,
     check=_namespace_selector_twice,
 )

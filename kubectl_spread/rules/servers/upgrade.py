@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, NamedTuple
+
+import msgspec
 
 from kubectl_spread.audit.evaluation.evaluators import Comparison
 from kubectl_spread.audit.merge.admission_check import AdmissionCheck, Refusals
@@ -11,6 +13,7 @@ from kubectl_spread.audit.merge.verdicts import Verdict
 from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.audit.snapshot.templates import Refused, Template
 from kubectl_spread.kube.api.fieldpath import POD_SPEC
+from kubectl_spread.phrases import versions
 from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules.model import VALIDATION, Evidence, Rule, Values, names
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
@@ -21,16 +24,41 @@ _REPLACE: Final = "replace the pods after the change; until then they can be del
 _WANTED: Final = "nothing to do if that is wanted, else correct the field that the error names before the change"
 
 
-def minors(rule_input: RuleInput, comparison: Comparison) -> Values:
-    """Return the values of a message about both minors."""
+_OF_MINORS: Final = frozenset({"compared", "errors"})
+"""The values that may differ between minors that do the same."""
+
+
+def on_the_way(
+    rule_input: RuleInput, check: Callable[[RuleInput, Comparison], Iterator[Evidence]]
+) -> Iterator[Evidence]:
+    """Yield what a check of one comparison yields for the minors on the way to the other Kubernetes.
+
+    Minors that do the same share one piece of evidence, whose value ``compared`` names them. Its other values are of
+    the first of them.
+    """
+    minors: dict[object, list[int]] = {}
+    first: dict[object, Evidence] = {}
+    for comparison in rule_input.audit.comparisons:
+        for evidence in check(rule_input, comparison):
+            values = frozenset((name, value) for name, value in evidence.values.items() if name not in _OF_MINORS)
+            key = (evidence.pods, evidence.severity, values)
+            first.setdefault(key, evidence)
+            minors.setdefault(key, []).extend(comparison.minors)
+    for alike, evidence in first.items():
+        yield msgspec.structs.replace(evidence, values={**evidence.values, "compared": versions(minors[alike])})
+
+
+def evaluated(rule_input: RuleInput) -> Values:
+    """Return the values of a message about the minor whose rules decide."""
     judged = f"1.{rule_input.behaviour.minor}"
-    return {"judged": judged, "compared": f"1.{comparison.behaviour.minor}", "but": f"and Kubernetes {judged} does not"}
+    return {"judged": judged, "but": f"and Kubernetes {judged} does not"}
 
 
 def _scheduler_skip(rule_input: RuleInput) -> Iterator[Evidence]:
     """Yield pending pods with keys that only the scheduler adds, for an upgrade that skips 1.33."""
     upgrade = rule_input.audit.context.extra_checks.upgrade
-    if upgrade is None or rule_input.behaviour.minor > _LAST_WITHOUT_CARE or upgrade.minor < _FIRST_MERGING:
+    last = upgrade[-1].minor if upgrade else 0
+    if rule_input.behaviour.minor > _LAST_WITHOUT_CARE or last < _FIRST_MERGING:
         return
     keys_by_pod: dict[str, list[str]] = {}
     for member in rule_input.taken:
@@ -40,7 +68,7 @@ def _scheduler_skip(rule_input: RuleInput) -> Iterator[Evidence]:
                     keys_by_pod.setdefault(member.pod.name, []).append(key.key)
     if keys_by_pod:
         keys = sorted({key for keys in keys_by_pod.values() for key in keys})
-        yield Evidence(tuple(sorted(keys_by_pod)), {"keys": ", ".join(keys), "compared": f"1.{upgrade.minor}"})
+        yield Evidence(tuple(sorted(keys_by_pod)), {"keys": ", ".join(keys), "compared": f"1.{last}"})
 
 
 class _OnlyFirst(NamedTuple):
@@ -64,17 +92,23 @@ class _OnlyFirst(NamedTuple):
 
 def _stops_working(rule_input: RuleInput) -> Iterator[Evidence]:
     """Yield templates and pods that the API accepts now and would refuse then; edits have a lower severity."""
-    if comparison := rule_input.audit.comparison:
-        only_then = _OnlyFirst(comparison.admission, rule_input.audit.admission)
-        yield from _accepted_without_pods(rule_input, comparison)
-        yield from _newly_refused(rule_input, comparison, only_then, Severity.ERROR, Severity.WARNING)
+    yield from on_the_way(rule_input, _stops_working_then)
+
+
+def _stops_working_then(rule_input: RuleInput, comparison: Comparison) -> Iterator[Evidence]:
+    only_then = _OnlyFirst(comparison.admission, rule_input.audit.admission)
+    yield from _accepted_without_pods(rule_input, comparison)
+    yield from _newly_refused(rule_input, comparison, only_then, Severity.ERROR, Severity.WARNING)
 
 
 def _starts_working(rule_input: RuleInput) -> Iterator[Evidence]:
     """Yield templates and pods that the API refuses now and would accept then."""
-    if comparison := rule_input.audit.comparison:
-        only_now = _OnlyFirst(rule_input.audit.admission, comparison.admission)
-        yield from _newly_refused(rule_input, comparison, only_now, Severity.INFO, Severity.INFO)
+    yield from on_the_way(rule_input, _starts_working_then)
+
+
+def _starts_working_then(rule_input: RuleInput, comparison: Comparison) -> Iterator[Evidence]:
+    only_now = _OnlyFirst(rule_input.audit.admission, comparison.admission)
+    yield from _newly_refused(rule_input, comparison, only_now, Severity.INFO, Severity.INFO)
 
 
 def _accepted_without_pods(rule_input: RuleInput, comparison: Comparison) -> Iterator[Evidence]:
@@ -87,13 +121,13 @@ def _accepted_without_pods(rule_input: RuleInput, comparison: Comparison) -> Ite
         return
     for refusal in comparison.admission.template(template):
         if refusal.refused is Refused.PODS and refusal.path == rule_input.path:
-            values = _values(rule_input, comparison, Refused.PODS, refusal.messages)
+            values = _values(rule_input, Refused.PODS, refusal.messages)
             but = f"although it accepts the template, which Kubernetes {values['judged']} refuses"
             yield Evidence((), {**values, "but": but}, Severity.WARNING)
 
 
-def _values(rule_input: RuleInput, comparison: Comparison, refused: Refused, messages: Iterable[str]) -> Values:
-    return {**minors(rule_input, comparison), "refused": str(refused), "errors": "; ".join(messages)}
+def _values(rule_input: RuleInput, refused: Refused, messages: Iterable[str]) -> Values:
+    return {**evaluated(rule_input), "refused": str(refused), "errors": "; ".join(messages)}
 
 
 def _newly_refused(
@@ -105,18 +139,18 @@ def _newly_refused(
     """
     if rule_input.template is not None:
         for refusal in _refusals_at_path(rule_input, rule_input.template, only_first):
-            yield Evidence((), _values(rule_input, comparison, refusal.refused, refusal.messages), creation)
+            yield Evidence((), _values(rule_input, refusal.refused, refusal.messages), creation)
         return
     pods, messages = rule_input.refused_pods(only_first.creations, stored=False)
     if pods:
-        yield Evidence(names(pods), _values(rule_input, comparison, Refused.POD, messages), creation)
+        yield Evidence(names(pods), _values(rule_input, Refused.POD, messages), creation)
     templates = comparison.templates(rule_input.workload)
     if any(_refusals_at_path(rule_input, template, only_first) for template in templates):
         return
     pods, messages = rule_input.refused_pods(only_first.edits)
     if pods:
         fix = _REPLACE if edit is Severity.WARNING else None
-        yield Evidence(names(pods), _values(rule_input, comparison, Refused.EDIT, messages), edit, fix)
+        yield Evidence(names(pods), _values(rule_input, Refused.EDIT, messages), edit, fix)
 
 
 def _refusals_at_path(rule_input: RuleInput, template: Template, only_first: _OnlyFirst) -> Refusals:
@@ -172,6 +206,7 @@ STOPS_WORKING: Final = Rule(
     no_remedy=(
         "The right value of the field is for the owner of the workload to say, and pods are replaced after the change."
     ),
+    compares=True,
     check=_stops_working,
 )
 STARTS_WORKING: Final = Rule(
@@ -187,5 +222,6 @@ STARTS_WORKING: Final = Rule(
     fix=_WANTED,
     source=VALIDATION,
     no_remedy="The other Kubernetes accepts the objects as they are.",
+    compares=True,
     check=_starts_working,
 )
