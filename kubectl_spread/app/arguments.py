@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 from kubectl_spread.audit.snapshot.scope import Target
@@ -21,6 +22,8 @@ KINDS: Final = {
 }
 """Maps a kind to the words that name it: singular, plural (the resource), short."""
 
+_MANIFESTS: Final = (".yaml", ".yml", ".json")
+"""The ends of the names of manifests."""
 _KIND_OF: Final = {word: kind for kind, words in KINDS.items() for word in words}
 
 
@@ -31,10 +34,12 @@ def parse(arguments: Sequence[str]) -> tuple[Target, ...]:
     pods and workloads have been read.
 
     Raises:
-        UsageError: A name is missing, or both forms are mixed.
+        UsageError: A name is missing, both forms are mixed, or an argument is a file.
     """
     if not arguments:
         return ()
+    for argument in arguments:
+        _refuse_file(argument)
     if any("/" in argument for argument in arguments):
         return tuple(_slashed(argument) for argument in arguments)
     types = [_kind(word) for word in arguments[0].split(",")]
@@ -48,6 +53,28 @@ def parse(arguments: Sequence[str]) -> tuple[Target, ...]:
 def resource(kind: str) -> str:
     """Return the resource of a kind, as the API server's messages name it."""
     return KINDS[kind][1] if kind in KINDS else f"{kind.lower()}s"
+
+
+def as_file(path: str) -> str:
+    """Return the end of an error about an object whose name is the path of a file or directory, else ""."""
+    return f"; did you mean -f {path}?" if Path(path).exists() else ""
+
+
+def _refuse_file(argument: str) -> None:
+    """Refuse an argument that can only be a path, before a cluster is contacted.
+
+    Raises:
+        UsageError: The argument is such a path.
+    """
+    word, slash, name = argument.partition("/")
+    is_manifest = argument.endswith(_MANIFESTS)
+    if slash and _kind(word):
+        return
+    if is_manifest or (slash and (not name or "/" in name or not word.strip("."))):
+        question = f"; did you mean -f {argument}?" if is_manifest and slash else as_file(argument)
+        if question:
+            pod = "" if slash else f" (a pod of that name: pod/{argument})"
+            raise UsageError(f'"{argument}" is not the name of an object{question}{pod}')
 
 
 def _kind(word: str) -> str | None:

@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from kubectl_spread.app import arguments
 from kubectl_spread.app.arguments import KINDS, resource
 from kubectl_spread.audit.snapshot.scope import Target
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
@@ -48,7 +49,8 @@ def resolve(snapshot: Snapshot) -> list[str]:
 def missing(target: Target, where: str, snapshot: Snapshot) -> str:
     """Return the error about a target that does not exist ``where`` it was sought, with the nearest name there."""
     kind = resource(target.kind) if target.kind else "pod or workload"
-    return f'{kind} "{target.name}" not found {where}{suggestion(target, snapshot)}'
+    question = suggestion(target, snapshot) or ("" if target.kind else arguments.as_file(target.name))
+    return f'{kind} "{target.name}" not found {where}{question}'
 
 
 def suggestion(target: Target, snapshot: Snapshot) -> str:
@@ -108,7 +110,7 @@ def _resolved(target: Target, kinds: Iterable[str]) -> Target:
     types = ", ".join(words[0] for words in KINDS.values())
     type_words = [*(word for words in KINDS.values() for word in words), *(kind.lower() for kind in kinds)]
     near = nearest(word, type_words)
-    question = f'; did you mean "{near}/{target.name}"?' if near else ""
+    question = f'; did you mean "{near}/{target.name}"?' if near else arguments.as_file(f"{target.kind}/{target.name}")
     raise UsageError(
         f'the server doesn\'t have a resource type "{target.kind}" with pods (known: {types}, and the kinds that own '
         f"the pods that were read){question}"

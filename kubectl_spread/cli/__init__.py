@@ -169,9 +169,19 @@ class SpreadGroup(click.Group):
         return formatter.getvalue()
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the options before the command."""
+        """Read the options before the command; the options of a command come after it."""
+        words = list(args)
         with _ending(ctx):
-            return super().parse_args(ctx, args)
+            try:
+                return super().parse_args(ctx, args)
+            except click.NoSuchOption as error:
+                name = next((word for word in words if word in _COMMANDS), "check")
+                command = self.get_command(ctx, name)
+                if command is None or not any(error.option_name in option.opts for option in command.get_params(ctx)):
+                    raise
+                raise click.UsageError(
+                    f"{error.option_name} comes after the command: {ctx.command_path} {name} {error.option_name} …", ctx
+                ) from None
 
     def invoke(self, ctx: click.Context) -> object:
         """Run a command; an error ends it with its lines, a signal and a closed pipe with none."""

@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from kubectl_spread.app.cluster import live
 from kubectl_spread.cli import cli
 from tests.builders import Json, constraint, node_json, pod_json
-from tests.sources.server import Reply, Request, Server, serve, status
+from tests.sources.server import Reply, Request, Server, listed, serve, status
 
 READ_AT: Final = "2026-11-21T10:00:0"
 LISTS: Final[Mapping[str, tuple[str, list[Json]]]] = {
@@ -49,6 +49,8 @@ class Routed(Server):
             return json_reply(self.version)
         if resource == "kube-system":
             return self.kube_system
+        if resource == "namespaces":
+            return listed(*({"metadata": {"name": name}} for name in ("default", "shop")), kind="NamespaceList")
         kind, objects = LISTS[resource]
         group = request.path.split("/")[2:-1]
         version = "/".join(group[:2]) if request.path.startswith("/apis/") else "v1"

@@ -24,6 +24,13 @@ def test_a_namespace_without_pods_is_not_an_error(control_plane: ControlPlane, n
     assert answer.stderr == f"No resources found in {namespace} namespace.\n"
 
 
+def test_a_misspelt_namespace_is_an_error_with_the_nearest_name(namespace: str, spread: Spread) -> None:
+    for command in ("check", "domains"):
+        answer = spread(command, "-n", f"{namespace}x")
+        assert (answer.status, answer.stdout) == (2, "")
+        assert answer.error == f'error: namespace "{namespace}x" not found; did you mean "{namespace}"?'
+
+
 def test_an_empty_report_is_still_a_report(namespace: str, spread: Spread) -> None:
     """With ``-o json`` the output is JSON."""
     report = spread.report("-n", namespace)
@@ -41,6 +48,8 @@ MISTAKES: Mapping[str, str] = {
     "check --server-version latest": "latest",
     "check gizmo/web": "gizmo",
     "check deploy/missing": '"missing" not found',
+    "check m/good.yaml": "did you mean -f m/good.yaml?",
+    "--context foo check": "--context comes after the command",
     "explain pod/missing": '"missing" not found',
 }
 

@@ -70,6 +70,39 @@ def test_rules_that_need_no_nodes_are_complete(control_plane: ControlPlane, name
     assert [row["verdicts"] for row in report["constraints"]] == [{"merged": 3}]
 
 
+def test_a_deployment_is_known_from_the_names_of_its_replica_sets(
+    control_plane: ControlPlane, namespace: str, reader: Spread, spread: Spread
+) -> None:
+    """For a user who may not list workloads, its pods are those that a user with all rights sees."""
+    roll_out(control_plane, deployment(constraints=[constraint(match=[HASH])], replicas=4, namespace=namespace))
+    names = [
+        sorted(pod for group in view.report("-n", namespace, status=status)["groups"] for pod in group["pods"])
+        for view, status in ((spread, 0), (reader, 2))
+    ]
+    assert names[0] == names[1] != []
+    answer = reader("explain", "deploy/web", "-n", namespace)
+    assert answer.status == 2
+    assert answer.stdout.startswith(f"deploy/web in {namespace}: ")
+    assert "Deployments are known from the names of their ReplicaSets" in answer.stderr
+    missing = reader("explain", "webs", "-n", namespace)
+    assert (missing.status, missing.stdout) == (2, "")
+    assert missing.stderr.endswith("did you mean deploy/web?\n")
+
+
+def test_workloads_that_may_not_be_listed_are_an_error(
+    control_plane: ControlPlane, namespace: str, plugin: Plugin
+) -> None:
+    """With pods and nodes alone the rules on pods are complete."""
+    user = f"placer-of-{namespace}"
+    allow_listing(control_plane, user, "pods", namespace=namespace)
+    allow_listing(control_plane, user, "nodes")
+    placer = plugin.on(control_plane, control_plane.kubeconfig_for(user))
+    roll_out(control_plane, deployment(constraints=[constraint(match=[HASH])], replicas=3, namespace=namespace))
+    assert placer("check", "-n", namespace, "--fail-on", "never").status == 2
+    report = placer.report("-n", namespace, "--select", "SPR1,SPR3", "--fail-on", "never")
+    assert {row["workload"]["kind"] for row in report["constraints"]} == {"Deployment"}
+
+
 def test_all_namespaces_are_forbidden_in_one_line(reader: Spread) -> None:
     """``-A`` for such a user is one line that names verb and resource."""
     answer = reader("check", "-A")

@@ -75,9 +75,9 @@ _SERVERS: Final = (
         ServerFacts(behaviour(minor, gates(minor, {})), gates_known=True, extra_checks=checks)
         for minor, checks in (
             (37, ExtraChecks(recreate=True)),
-            (33, ExtraChecks(upgrade=behaviour(34, gates(34, {})))),
-            (33, ExtraChecks(recreate=True, upgrade=behaviour(38, gates(38, {})))),
-            (37, ExtraChecks(upgrade=behaviour(31, gates(31, {})))),
+            (33, ExtraChecks(upgrade=(behaviour(34, gates(34, {})),))),
+            (33, ExtraChecks(recreate=True, upgrade=(behaviour(38, gates(38, {})),))),
+            (37, ExtraChecks(upgrade=(behaviour(31, gates(31, {})),))),
         )
     ),
 )

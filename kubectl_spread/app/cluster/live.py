@@ -22,8 +22,9 @@ from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.audit.snapshot.templates import Refused
 from kubectl_spread.diagnosis import gates, volumes
 from kubectl_spread.diagnosis.evictions import depend_on_budgets
-from kubectl_spread.errors import ForbiddenError, NotFoundError, UsageError
+from kubectl_spread.errors import ForbiddenError, NotFoundError, SourceError, UsageError
 from kubectl_spread.kube import features
+from kubectl_spread.kube.api.workloads import WorkloadObject
 from kubectl_spread.report import model
 from kubectl_spread.sources.apiserver.cluster import LiveCluster
 from kubectl_spread.sources.apiserver.resources import (
@@ -34,11 +35,15 @@ from kubectl_spread.sources.apiserver.resources import (
     SERVICES,
     VOLUMES,
     WORKLOADS,
+    Resource,
 )
 from kubectl_spread.sources.auth.connection import ConnectionFlags
+from kubectl_spread.suggestions import did_you_mean
 
 _BETWEEN: Final = {"Deployment": "ReplicaSet", "CronJob": "Job"}
 """Maps a kind to that of the workloads between it and its pods."""
+_MOST_NAMESPACES: Final = 10_000
+"""The largest number of names to request when one of them may be misspelt."""
 UID_TIMEOUT: Final = 2.0
 """Seconds to wait, when everything else has been read, for the UID that identifies the cluster."""
 
@@ -56,6 +61,13 @@ def _may_own(kind: str, target: Target, snapshot: Snapshot) -> bool:
     return target.kind not in arguments.KINDS or _BETWEEN.get(target.kind) == kind
 
 
+def shown_without(resource: Resource[WorkloadObject]) -> str:
+    """Return how the pods of workloads are shown that may not be listed."""
+    if resource.kind == "ReplicaSet":
+        return "Deployments are known from the names of their ReplicaSets"
+    return "pods are shown under their direct owner"
+
+
 def pods_of(requests: Requests, scope: Scope) -> Snapshot:
     """Return the pods in scope, and the counts of the others.
 
@@ -68,6 +80,22 @@ def pods_of(requests: Requests, scope: Scope) -> Snapshot:
     except ForbiddenError as error:
         hint = " (name one that you may list with -n)" if scope.namespace is None else ""
         raise ForbiddenError(f"{error}{hint}") from None
+
+
+def confirm_namespace(cluster: LiveCluster, namespace: str | None) -> None:
+    """Raise where a namespace in which nothing was found does not exist, as far as the user may list namespaces.
+
+    Raises:
+        NotFoundError: There is no such namespace; the message has the nearest name.
+    """
+    if namespace is None:
+        return
+    try:
+        names = cluster.names(NAMESPACES, None, _MOST_NAMESPACES)
+    except SourceError:
+        return
+    if names and namespace not in names and len(names) < _MOST_NAMESPACES:
+        raise NotFoundError(f'namespace "{namespace}" not found{did_you_mean(namespace, names)}')
 
 
 class LiveRun:
@@ -117,6 +145,8 @@ class LiveRun:
             audit = evaluate(snapshot, target_version.facts(options), nodes=nodes)
         audit = self._with_volumes(audit)
         self._budgets(audit)
+        if not (self._again or snapshot.objects()):
+            confirm_namespace(self._cluster, self._scope.namespace)
         try:
             self._check_targets(snapshot, unread)
         except NotFoundError as error:
@@ -173,7 +203,7 @@ class LiveRun:
         error where a selected rule, or a target, asks about its objects. Returns the kinds that may not be read.
         """
         forbidden = set()
-        asked = self._options.needs_workloads and not self._options.explaining
+        needed = self._options.needs_workloads and not self._options.explaining
         owning = {pod.pod_class.owner.kind for pod in snapshot.pods if pod.pod_class.owner}
         unread = []
         for resource in WORKLOADS:
@@ -185,14 +215,16 @@ class LiveRun:
                 self._forbidden += 1
                 leads_to_target = any(_may_own(resource.kind, target, snapshot) for target in self._scope.targets)
                 if leads_to_target or resource.kind in owning:
-                    messages = self._problems if leads_to_target or asked else self._notes
-                    messages.append(f"{error}: pods are shown under their direct owner")
+                    messages = self._problems if leads_to_target or needed else self._notes
+                    messages.append(f"{error}: {shown_without(resource)}")
                 else:
                     unread.append(resource.full_name)
+        if "ReplicaSet" in forbidden:
+            snapshot.infer_deployments()
         if unread:
-            (self._problems if asked else self._notes).append(
+            (self._problems if needed else self._notes).append(
                 f"this user may not list {', '.join(unread)}: templates and pods that are refused are missed"
-                + (" (--select SPR1,SPR3 asks about pods alone)" if asked else "")
+                + (" (--select SPR1,SPR3 asks about pods alone)" if needed else "")
             )
         return forbidden
 
@@ -312,6 +344,8 @@ class LiveRun:
                 if not target.kind:
                     raise NotFoundError(names.missing(target, f"in namespace {namespace}", snapshot)) from None
                 raise NotFoundError(f"{error}{nearest}") from None
+            except ForbiddenError as error:
+                raise ForbiddenError(f"{error}{nearest}") from None
             if target.kind in unread:
                 what = f'{resource.full_name} "{target.name}"'
                 self._problems.append(

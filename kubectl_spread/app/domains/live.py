@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from kubectl_spread.app import hints
 from kubectl_spread.app.checkrun import ClusterIdentity
-from kubectl_spread.app.cluster.live import UID_TIMEOUT, pods_of
+from kubectl_spread.app.cluster.live import UID_TIMEOUT, confirm_namespace, pods_of, shown_without
 from kubectl_spread.app.cluster.requests import Requests
 from kubectl_spread.app.domains.run import DomainsRun, read_cluster
 from kubectl_spread.app.options import CheckOptions
@@ -39,6 +39,8 @@ def read(options: CheckOptions, cluster: LiveCluster, *, with_budgets: bool) -> 
             requests.add_budgets(snapshot)
         except ForbiddenError as error:
             notes.append(f"{error}: the minimum of the budgets is unknown")
+    if not snapshot.objects():
+        confirm_namespace(cluster, scope.namespace)
     skipped = snapshot.skipped
     skipped["forbidden"] = len(notes)
     identity = ClusterIdentity(cluster.context, cluster.name, _uid(requests), requests.read_at, version.text)
@@ -64,7 +66,9 @@ def _add_workloads(requests: Requests, namespace: str | None, snapshot: Snapshot
                 snapshot.add_workload(resource.kind, workload)
         except ForbiddenError as error:
             if resource.kind in owning:
-                notes.append(f"{error}: pods are shown under their direct owner")
+                notes.append(f"{error}: {shown_without(resource)}")
+            if resource.kind == "ReplicaSet":
+                snapshot.infer_deployments()
     return notes
 
 

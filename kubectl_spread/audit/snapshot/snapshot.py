@@ -38,6 +38,7 @@ from kubectl_spread.kube.scheduler.volumebinding import ClaimedVolumes
 _LONGEST_NUMBER: Final = 19
 _MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
 _REVISION_ANNOTATION: Final = "deployment.kubernetes.io/revision"
+_REVISION_LABEL: Final = "pod-template-hash"
 _TEMPLATE_KINDS: Final = frozenset(kind for _, kind in KINDS)
 _MOST_INTAKES: Final = 2_000
 """The number of distinct pods whose shared facts are remembered."""
@@ -147,6 +148,20 @@ class Snapshot:
             metadata.namespace, workload.template.metadata.labels
         ):
             self.templates.append(template_of(ref, workload, owner, ignored))
+
+    def infer_deployments(self) -> None:
+        """Take the Deployments of ReplicaSets that were not read from their names, which end with the hash of the pods.
+
+        Source: kubernetes v1.37.1 pkg/controller/deployment/sync.go, getNewReplicaSet.
+        """
+        for pod_class in {pod.pod_class for pod in self.pods}:
+            owner, revision = pod_class.owner, pod_class.labels.get(_REVISION_LABEL)
+            if owner is None or owner.kind != "ReplicaSet" or not revision:
+                continue
+            ref, name = ObjectRef(pod_class.namespace, owner.kind, owner.name), owner.name.removesuffix(f"-{revision}")
+            if name != owner.name and self.ownership.record(ref) is None:
+                above = OwnerReference(api_version="apps/v1", kind="Deployment", name=name, controller=True)
+                self.ownership.add(OwnerRecord(ref, above, {}, ""))
 
     def add_custom(self, kind: str, custom: CustomObject, manifest: Manifest | None = None) -> None:
         """Store the record of an object of a kind that Kubernetes does not define, and its templates in scope."""
