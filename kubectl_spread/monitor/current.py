@@ -116,11 +116,16 @@ class CurrentReport:
 
     def report(self, cluster: model.Cluster) -> model.Report:
         """Return the complete report as of the last ``refresh``."""
-        return merged(self.parts(), cluster, self._world.skipped)
+        return merged(self.parts(), cluster, self._world.skipped, self._unchanged)
 
     def summary(self) -> model.Summary:
         """Return the totals of the report as of the last ``refresh``."""
-        return _summary([part.summary for part in self.parts()], self._world.skipped)
+        return _summary([part.summary for part in self.parts()], self._world.skipped, self._unchanged)
+
+    @property
+    def _unchanged(self) -> model.Upgrade | UnsetType:
+        """What another Kubernetes changes where there are no findings."""
+        return engine.upgrade(self._context, self._selected, ())
 
     @property
     def needs_gates(self) -> bool:
@@ -276,8 +281,13 @@ class GroupSnapshot(Snapshot):
         return self._counters[key]
 
 
-def merged(parts: Sequence[model.Report], cluster: model.Cluster, skipped: Mapping[str, int]) -> model.Report:
-    """Return the report that has the parts of all groups."""
+def merged(
+    parts: Sequence[model.Report],
+    cluster: model.Cluster,
+    skipped: Mapping[str, int],
+    unchanged: model.Upgrade | UnsetType = UNSET,
+) -> model.Report:
+    """Return the report that has the parts of all groups; ``unchanged`` is its upgrade without any part."""
     rows = sorted(
         ((row, number, index) for number, part in enumerate(parts) for index, row in enumerate(part.constraints)),
         key=lambda entry: _key(entry[0].namespace, entry[0].workload),
@@ -292,7 +302,7 @@ def merged(parts: Sequence[model.Report], cluster: model.Cluster, skipped: Mappi
         ),
         pods=sorted((pod for part in parts for pod in part.pods), key=lambda pod: (pod.namespace, pod.name)),
         findings=sorted(findings, key=lambda finding: _key(finding.namespace, finding.object)),
-        summary=_summary([part.summary for part in parts], skipped),
+        summary=_summary([part.summary for part in parts], skipped, unchanged),
     )
 
 
@@ -307,7 +317,9 @@ def _moved(finding: model.Finding, part: int, indices: Mapping[tuple[int, int], 
     return msgspec.structs.replace(finding, rows=[indices[part, index] for index in finding.rows])
 
 
-def _summary(summaries: Sequence[model.Summary], skipped: Mapping[str, int]) -> model.Summary:
+def _summary(
+    summaries: Sequence[model.Summary], skipped: Mapping[str, int], unchanged: model.Upgrade | UnsetType
+) -> model.Summary:
     """Return the sums; the numbers of templates are left out where there are none."""
     templates = sum(summary.templates or 0 for summary in summaries)
     selected = next((summary.selected for summary in summaries), UNSET)
@@ -324,5 +336,19 @@ def _summary(summaries: Sequence[model.Summary], skipped: Mapping[str, int]) -> 
         ),
         selected=selected,
         silenced=sum(summary.silenced for summary in summaries),
+        upgrade=_upgrade([unchanged, *(summary.upgrade for summary in summaries)]),
         skipped={reason: number for reason, number in sorted(skipped.items()) if number},
+    )
+
+
+def _upgrade(parts: Sequence[model.Upgrade | UnsetType]) -> model.Upgrade | UnsetType:
+    """Return the changes of another Kubernetes in all parts."""
+    changes = [change for change in parts if not isinstance(change, UnsetType)]
+    if not changes:
+        return UNSET
+    return model.Upgrade(
+        minors=changes[0].minors,
+        workloads=sum(change.workloads for change in changes),
+        codes=sorted({code for change in changes for code in change.codes}),
+        silenced=sum(change.silenced for change in changes),
     )

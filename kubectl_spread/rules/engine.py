@@ -11,6 +11,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from kubectl_spread.audit.evaluation.evaluate import Audit
+from kubectl_spread.audit.merge.verdicts import ServerFacts
 from kubectl_spread.audit.snapshot.records import OwnerRecord, PodClass
 from kubectl_spread.audit.snapshot.scope import Scope
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
@@ -115,18 +116,21 @@ def complete(
             silenced=len(findings) - len(loud),
             known=UNSET if baseline is None else len(loud) - len(new),
             gone=model.unset_none(gone),
-            upgrade=_upgrade(audit, selected, findings),
+            upgrade=upgrade(audit.context, selected, findings),
             skipped={reason: number for reason, number in sorted(skipped.items()) if number},
         ),
     )
 
 
-def _upgrade(
-    audit: Audit, selected: SelectedRules, findings: Iterable[tuple[model.Finding, bool]]
+def upgrade(
+    context: ServerFacts, selected: SelectedRules, findings: Iterable[tuple[model.Finding, bool]]
 ) -> model.Upgrade | UnsetType:
-    """Return the changes that another Kubernetes makes, if all rules about them ran."""
-    minors = [behaviour.minor for behaviour in audit.context.extra_checks.upgrade]
-    if minors in ([], [audit.context.behaviour.minor]) or not selected.compare:
+    """Return the changes that another Kubernetes makes, if all rules about them ran.
+
+    ``findings`` are those of these rules, each with whether it is silenced.
+    """
+    minors = [behaviour.minor for behaviour in context.extra_checks.upgrade]
+    if minors in ([], [context.behaviour.minor]) or not selected.compare:
         return UNSET
     comparing = {rule.code for rule in selected.rules if rule.compares}
     of_upgrade = [
