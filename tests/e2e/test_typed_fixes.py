@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.builders import ZONE, Json, constraint, selector
+from tests.builders import HOSTNAME, ZONE, Json, constraint, selector
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.fixtures import require_built
 from tests.e2e.manifests import deployment
@@ -108,6 +108,35 @@ def test_a_cordoned_domain_that_has_pods_is_opened(
     wait_for_refusal(cluster, namespace, 5)
     assert follow(cluster, spread, namespace, "SPR303", tmp_path) == f"kubectl uncordon {held}"
     assert findings(spread, namespace, "SPR303", "SPR307") == []
+
+
+def test_all_that_wait_for_a_cordoned_zone_run_after_one_command(
+    cluster: ControlPlane, spread: Spread, namespace: str, tmp_path: Path
+) -> None:
+    """A constraint by zone and one by node wait for the same zone; the header and ``domains`` say that it is closed."""
+    (held,) = (node["metadata"]["name"] for node in cluster.api.get("/api/v1/nodes")["items"][-1:])
+    cluster.kubectl("cordon", held)
+    for name, key in (("by-zone", ZONE), ("by-node", HOSTNAME)):
+        own = {"app": name}
+        constraints = [constraint(key=key, selects=selector(own))]
+        cluster.apply(deployment(name, constraints, replicas=3, labels=own, namespace=namespace))
+    wait_for_refusal(cluster, namespace, 4)
+    waiting = findings(spread, namespace, "SPR303")
+    assert sorted(finding["object"]["name"] for finding in waiting) == ["by-node", "by-zone"]
+    assert len({finding["group"] for finding in waiting}) == 1
+    text = spread("check", "-n", namespace, "--fail-on", "never").stdout
+    (zone,) = waiting[0]["closed"]["domains"]
+    assert f"Zone {zone} is cordoned ({held}): 2 pods of 2 workloads wait for it." in " ".join(text.split())
+    assert f"zone {zone} is cordoned" in text.splitlines()[0]
+    (command,) = waiting[0]["closed"]["commands"]
+    assert text.count(f"$ {command}\n") == 1
+    assert f"$ {command}\n" in spread("domains", "-n", namespace).stdout
+    pasted = paste(command, tmp_path, spread.environment)
+    assert pasted.returncode == 0, pasted.stderr
+    for name in ("by-zone", "by-node"):
+        wait_for_rollout(cluster, f"deployment/{name}", namespace)
+    assert findings(spread, namespace, "SPR303", "SPR307") == []
+    assert "is cordoned" not in spread("check", "-n", namespace).stdout
 
 
 def test_a_patch_that_was_applied_is_not_printed_again_during_the_rollout(
