@@ -80,7 +80,8 @@ class Command(click.Command):
         statuses: Mapping[int, str] | None = None,
         **settings: Any,
     ) -> None:
-        super().__init__(*arguments, **settings)
+        # A command keeps the first help option that it makes, also one made in a context without a parent.
+        super().__init__(*arguments, context_settings=SETTINGS, **settings)
         self.examples = examples or {}
         self.statuses = statuses or {}
 
