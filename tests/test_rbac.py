@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kubectl_spread.follow.store import NEEDED
 from kubectl_spread.sources.apiserver.resources import (
     BUDGETS,
     BY_KIND,
@@ -12,7 +13,6 @@ from kubectl_spread.sources.apiserver.resources import (
     SERVICES,
     VOLUMES,
 )
-from kubectl_spread.sources.apiserver.watch import WATCHED
 from tests.rbac import Permission, permissions
 
 METRICS = Permission("get", "", "/metrics")
@@ -23,9 +23,7 @@ def test_the_cluster_role_allows_each_read_and_nothing_else() -> None:
     listed = {*BY_KIND.values(), BUDGETS, CLAIMS, EVENTS, NAMESPACES, NODES, SERVICES, VOLUMES}
     expected = {Permission("list", resource.group, resource.plural) for resource in listed}
     expected |= {Permission("get", resource.group, resource.plural) for resource in BY_KIND.values()}
-    expected |= {
-        Permission("watch", resource.group, resource.plural) for resource in (*WATCHED, BUDGETS, CLAIMS, VOLUMES)
-    }
+    expected |= {Permission("watch", resource.group, resource.plural) for resource in (*NEEDED, BUDGETS, SERVICES)}
     assert set(permissions("cluster")) == {*expected, METRICS, IDENTITY}
 
 

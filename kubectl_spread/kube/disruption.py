@@ -12,7 +12,7 @@ from typing import Annotated, Final
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.quantity import divide_up
-from kubectl_spread.kube.api.types import Int32, Int64, LabelSelector, Message, Object, ObjectMeta, OwnerReference
+from kubectl_spread.kube.api.types import Int32, Int64, LabelSelector, Message, Object, OwnerReference
 
 _PERCENT: Final = re.compile(r"([+-]?[0-9]{1,9})%", re.ASCII)
 _HUNDRED: Final = 100
@@ -91,19 +91,9 @@ class Budgets:
         self.read = False
         self._of_namespace: dict[str, dict[str, PodDisruptionBudget]] = {}
 
-    def put(self, budget: PodDisruptionBudget) -> bool:
-        """Store a budget in its present state; tell whether it differs from the stored one."""
-        metadata = budget.metadata
-        reduced = ObjectMeta(name=metadata.name, namespace=metadata.namespace, generation=metadata.generation)
-        stored = PodDisruptionBudget(metadata=reduced, spec=budget.spec, status=budget.status)
-        of_namespace = self._of_namespace.setdefault(metadata.namespace, {})
-        differs = of_namespace.get(metadata.name) != stored
-        of_namespace[metadata.name] = stored
-        return differs
-
-    def remove(self, namespace: str, name: str) -> None:
-        """Remove a budget that no longer exists."""
-        self._of_namespace.get(namespace, {}).pop(name, None)
+    def put(self, budget: PodDisruptionBudget) -> None:
+        """Store a budget."""
+        self._of_namespace.setdefault(budget.metadata.namespace, {})[budget.metadata.name] = budget
 
     def __iter__(self) -> Iterator[PodDisruptionBudget]:
         """Yield all budgets."""

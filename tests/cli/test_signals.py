@@ -18,7 +18,7 @@ from typing import Final
 
 import pytest
 
-from kubectl_spread.sources.apiserver.watch import WATCHED
+from kubectl_spread.sources.apiserver.resources import NODES, PODS, WORKLOADS
 from tests.controlplane.certificates import Authority
 from tests.sources.server import Reply, Request, Server, listed, serve
 
@@ -52,7 +52,7 @@ def answer(request: Request) -> Reply:
     if "watch" in request.query:
         return Reply(delay=60)
     *_, group, version, plural = request.path.split("/")
-    resource = {resource.plural: resource for resource in WATCHED}.get(plural)
+    resource = {resource.plural: resource for resource in (PODS, NODES, *WORKLOADS)}.get(plural)
     if resource is None:
         return Reply(404)
     return listed(kind=f"{resource.kind}List", version=version if group == "api" else f"{group}/{version}")

@@ -131,7 +131,14 @@ def test_the_proxy_alone_reaches_the_report(tmp_path: Path) -> None:
     objects = kustomized(overlay(tmp_path / "overlay", "service-monitor", "default-constraints", "kube-rbac-proxy"))
     (pod,) = pod_templates(objects)
     monitor, proxy = pod["spec"]["containers"]
-    assert monitor["args"] == ["monitor", "-A", "--defaults", "--listen=127.0.0.1:8080"]
+    assert monitor["args"] == [
+        "monitor",
+        "-A",
+        "--listen=:8080",
+        "--telemetry=:8081",
+        "--defaults",
+        "--listen=127.0.0.1:8080",
+    ]
     assert [port["name"] for port in (*monitor["ports"], *proxy["ports"])] == ["telemetry", "http"]
     report, telemetry = objects[f"ServiceMonitor/{NAME}"]["spec"]["endpoints"]
     assert report["bearerTokenFile"].endswith("/token")

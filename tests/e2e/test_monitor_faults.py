@@ -17,16 +17,16 @@ import msgspec
 import pytest
 import urllib3
 
-from kubectl_spread.app.monitoring import monitor as monitoring
-from kubectl_spread.app.monitoring import pages
-from kubectl_spread.app.monitoring.monitor import Monitor, Published
-from kubectl_spread.app.monitoring.server import Port, Servers, listen
-from kubectl_spread.app.monitoring.telemetry import Telemetry
 from kubectl_spread.app.options import CheckOptions
+from kubectl_spread.follow import following, pages
+from kubectl_spread.follow.monitor import Monitor, Published
+from kubectl_spread.follow.server import Port, Servers, listen
+from kubectl_spread.follow.telemetry import Telemetry
 from kubectl_spread.render import structured
 from kubectl_spread.render.openmetrics import exposition
 from kubectl_spread.report import model
 from kubectl_spread.sources.apiserver import retries, watch
+from kubectl_spread.sources.apiserver.clock import elapsed
 from kubectl_spread.sources.apiserver.paging import background
 from kubectl_spread.sources.apiserver.watch import WatchedCluster
 from kubectl_spread.sources.auth.connection import ConnectionFlags
@@ -37,7 +37,6 @@ from tests.controlplane.nodes import FakeKubelet
 from tests.controlplane.processes import LOOPBACK
 from tests.e2e.churn import Churn
 from tests.e2e.exact import ExactCluster
-from tests.e2e.manifests import pod
 from tests.faults.disorder import Disorder
 from tests.faults.proxy import Exchange, Proxy, Request, Step, passed
 from tests.kubeconfigs import config
@@ -56,8 +55,6 @@ RESTART_EVERY: Final = max(min(40, COMPARISONS // 3), COMPARISONS // 60)
 SILENCE: Final = 3.0
 """Seconds without a byte after which the monitor gives up a connection."""
 MAX_AGE: Final = 20.0
-RESTS: Final = 12.0
-"""Seconds for which changes of nodes wait."""
 PATIENCE: Final = 60.0
 """Seconds to wait for a state. Whether the scheduler still runs plays no part: after an API server has restarted, that
 of v1.37.1 takes a pod that was made again on another node for the old one, and ends (UpdatePod in
@@ -86,6 +83,8 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retries, "_FIRST_BACKOFF", 0.05)
     monkeypatch.setattr(retries, "LONGEST_BACKOFF", 0.5)
     monkeypatch.setattr(watch, "_SILENCE", SILENCE)
+    monkeypatch.setattr(following, "_LOOK", SILENCE)
+    monkeypatch.setattr(following, "_LOOK_AGAIN", 0.1)
 
 
 @contextmanager
@@ -118,13 +117,13 @@ class Comparing(Monitor):
     restarts: list[Future[None]]
     _versions: Mapping[str, str] | None = None
 
-    def refresh(self) -> None:
+    def refresh(self) -> bool:
         """Publish a state, and compare it unless its versions are those of the last one."""
-        super().refresh()
+        evaluated = super().refresh()
         published = self._published
-        if published is None or published.cluster.resource_versions == self._versions:
-            return
-        self._versions = published.cluster.resource_versions
+        if published is None or published.report.cluster.resource_versions == self._versions:
+            return evaluated
+        self._versions = published.report.cluster.resource_versions
         compare(published, self.exact, self._options)
         self.compared += 1
         if self.compared % 100 == 0:
@@ -133,17 +132,19 @@ class Comparing(Monitor):
             self.restarts.append(background(self.restart))
         if self.compared >= COMPARISONS // 3:
             self.stop.set()
+        return evaluated
 
 
 def compare(published: Published, exact: ExactCluster, options: CheckOptions) -> None:
     """Compare a state, and its metrics, with a fresh check at its versions."""
-    run = exact.check(published.cluster.resource_versions, options)
-    fresh, report = run.report(options), published.report()
+    report = published.report
+    run = exact.check(report.cluster.resource_versions, options)
+    fresh = run.report(options)
     if options.to_version:
         assert report.cluster.gates_source == fresh.cluster.gates_source == "metrics"
     fresh = msgspec.structs.replace(fresh, cluster=about(report.cluster, fresh.cluster))
     text = exposition.text(fresh, run.running_pods())
-    served = b"".join(published.metrics.plain(openmetrics=True)).decode()
+    served = published.metrics.decode()
     differences = [
         *compared(structured.json(fresh).splitlines(), structured.json(report).splitlines()),
         *compared(sorted(text.splitlines()), sorted(served.splitlines())),
@@ -173,14 +174,14 @@ def test_each_published_state_is_that_of_a_fresh_check(
         closing(ExactCluster.connect(ConnectionFlags(kubeconfig=str(cluster.kubeconfig), chunk_size=0))) as exact,
         closing(WatchedCluster.connect(ConnectionFlags(kubeconfig=str(kubeconfig), chunk_size=7))) as watched,
     ):
-        monitor = Comparing(options, watched, Telemetry(), max_age=3600, say=print)
+        monitor = Comparing(options, watched, Telemetry(), interval=0.01, max_age=3600, say=print)
         monitor.exact, monitor.restart, monitor.stop = exact, cluster.restart_apiserver, threading.Event()
         monitor.restarts = []
         # An error at the start would end the monitor.
         disorder.spares_lists.set()
         monitor.start()
         disorder.spares_lists.clear()
-        monitor.run(monitor.stop, interval=0.01)
+        monitor.run(monitor.stop)
         for restart in monitor.restarts:
             restart.result()
         print(monitor.compared, "states compared,", churn.changes, "changes,", len(proxy.requests), "requests")
@@ -200,14 +201,11 @@ def serving(monitor: Monitor, telemetry: Telemetry) -> Iterator[tuple[str, str]]
     """Run a monitor with its servers; yield the addresses of both ports."""
     stop = threading.Event()
     sockets = [listen("--listen", f"{LOOPBACK}:0") for _ in range(2)]
-    applications = (
-        pages.main_pages(monitor.state, monitor.answers),
-        pages.telemetry_pages(monitor.state, telemetry, monitor.answers),
-    )
+    applications = (pages.main_pages(monitor.state), pages.telemetry_pages(monitor.state, telemetry))
     servers = Servers(
         [Port(*each, None) for each in zip(sockets, applications, strict=True)], ended=stop.set, say=print
     )
-    running = background(lambda: monitor.run(stop, interval=0.1))
+    running = background(lambda: monitor.run(stop))
     servers.start()
     main, own = (f"http://{LOOPBACK}:{listening.getsockname()[1]}" for listening in sockets)
     try:
@@ -229,7 +227,7 @@ def test_a_state_that_may_be_old_is_not_served(cluster: ControlPlane, impatient:
         proxied(cluster, prompt) as (proxy, kubeconfig),
         closing(WatchedCluster.connect(ConnectionFlags(kubeconfig=str(kubeconfig)))) as watched,
     ):
-        monitor = Monitor(OPTIONS, watched, telemetry, max_age=MAX_AGE, say=print)
+        monitor = Monitor(OPTIONS, watched, telemetry, interval=0.1, max_age=MAX_AGE, say=print)
         monitor.start()
         with serving(monitor, telemetry) as (main, own):
             assert {status(f"{main}{path}") for path in PATHS} == {200}
@@ -243,43 +241,18 @@ def test_a_state_that_may_be_old_is_not_served(cluster: ControlPlane, impatient:
             assert {status(f"{main}{path}") for path in PATHS} == {200}
 
 
-def test_changes_of_nodes_wait_while_pods_go_on(cluster: ControlPlane, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After nodes have changed the next ones wait, here for a quarter of the greatest age; a pod does not."""
-    monkeypatch.setattr(monitoring, "_NODES_REST", 1e6)
-    with closing(WatchedCluster.connect(ConnectionFlags(kubeconfig=str(cluster.kubeconfig)))) as watched:
-        monitor = Monitor(OPTIONS, watched, Telemetry(), max_age=4 * RESTS, say=print)
-        monitor.start()
-
-        def version(resource: str) -> str:
-            monitor.refresh()
-            state = monitor.state()
-            assert state
-            return state.cluster.resource_versions[resource]
-
-        first = version("nodes")
-        cluster.add_nodes(("w",), per_zone=1)
-        wait_for(lambda: version("nodes") != first, PATIENCE, what="the first change is taken")
-        began = time.monotonic()
-        taken, pods = version("nodes"), version("pods")
-        cluster.add_nodes(("w",), per_zone=1)
-        cluster.apply(pod("during-the-rest", [], namespace="default"))
-        wait_for(lambda: version("pods") != pods, RESTS / 2, what="a pod is taken during the rest")
-        assert version("nodes") == taken
-        wait_for(lambda: version("nodes") != taken, RESTS + PATIENCE, what="the second change is taken after the rest")
-        assert time.monotonic() - began > RESTS / 2
-
-
 def test_connections_that_are_dropped_silently_are_made_again(cluster: ControlPlane, impatient: None) -> None:
     with (
         proxied(cluster, prompt) as (proxy, kubeconfig),
         closing(WatchedCluster.connect(ConnectionFlags(kubeconfig=str(kubeconfig)))) as watched,
     ):
-        monitor = Monitor(OPTIONS, watched, Telemetry(), max_age=MAX_AGE, say=print)
+        monitor = Monitor(OPTIONS, watched, Telemetry(), interval=0.1, max_age=MAX_AGE, say=print)
         monitor.start()
         proxy.drop_connections()
-        dropped = time.monotonic()
+        dropped = elapsed()
 
         def told_again() -> bool:
+            monitor._following.wait(0.1)
             monitor.refresh()
             state = monitor.state()
             return state is not None and state.expires_at > dropped + SILENCE + MAX_AGE

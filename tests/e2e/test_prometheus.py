@@ -1,10 +1,11 @@
-"""Metrics of a check, and a page of parts in gzip, are read by promtool, Prometheus and node_exporter themselves.
+"""Metrics of a check, plain and in gzip, are read by promtool, Prometheus and node_exporter themselves.
 
 None of these tests needs a control plane.
 """
 
 from __future__ import annotations
 
+import gzip
 import re
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -14,14 +15,10 @@ from typing import Final
 import pytest
 from prometheus_client.parser import text_string_to_metric_families as parse
 
-from kubectl_spread.render.openmetrics.exposition import Exposition, MetricsPage
-from tests.audits import reported
 from tests.commands import SPREAD
 from tests.e2e import consumers
 from tests.e2e.consumers import Page, Prometheus
 from tests.generated import ROOT
-from tests.render.test_exposition import part
-from tests.render.test_render import hostile
 
 pytestmark = pytest.mark.e2e
 
@@ -52,33 +49,17 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture(scope="module")
-def parts() -> MetricsPage:
-    """Return the page of a hostile cluster and of 99 other parts."""
-    metrics = Exposition()
-    metrics.put("hostile", reported(hostile()), ())
-    for number in range(99):
-        metrics.put(number, *part(f"web-{number}", number, findings=number == 1))
-    cluster = reported(hostile())
-    return metrics.publish(cluster.cluster, cluster.summary)
-
-
-@pytest.fixture(scope="module")
-def texts(sample: str, parts: MetricsPage) -> dict[str, str]:
+def texts(sample: str) -> dict[str, str]:
     """Return the metrics that Prometheus scrapes, by name."""
     golden = (GOLDEN / "hostile.prom").read_text(encoding="utf-8")
-    return {"sample": sample, "hostile": golden, "parts": b"".join(parts.plain(openmetrics=True)).decode()}
+    return {"sample": sample, "hostile": golden, "compressed": golden}
 
 
 @pytest.fixture(scope="module")
-def scraped(
-    texts: Mapping[str, str], parts: MetricsPage, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Prometheus]:
-    """Return a Prometheus that scrapes each text in both formats; the parts are in gzip."""
+def scraped(texts: Mapping[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
+    """Return a Prometheus that scrapes each text in both formats, one of them in gzip."""
     pages: dict[str, Page] = {
-        f"/{name}/{form}": (
-            content_type,
-            b"".join(parts.compressed(openmetrics=form == "openmetrics")) if name == "parts" else text,
-        )
+        f"/{name}/{form}": (content_type, gzip.compress(text.encode()) if name == "compressed" else text)
         for name, text in texts.items()
         for form, content_type in TYPES.items()
     }
@@ -94,7 +75,7 @@ def test_promtool_has_no_complaint(path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", TYPES)
-@pytest.mark.parametrize("cluster", ["sample", "hostile", "parts"])
+@pytest.mark.parametrize("cluster", ["sample", "hostile", "compressed"])
 def test_prometheus_scrapes_it(scraped: Prometheus, texts: Mapping[str, str], cluster: str, form: str) -> None:
     """Both of its parsers store every series with labels and value."""
     job = f"/{cluster}/{form}"

@@ -41,7 +41,7 @@ class _Objects:
 
 def main(kubeconfig: str, namespace: str) -> None:
     """Watch until the process is ended, without garbage collection but the one of each round, as ``main`` does."""
-    for name, replacement in {"_PAUSE": 0.0, "_TICK": 0.01, "Pipe": _Objects()}.items():
+    for name, replacement in {"_INTERVAL": 0.0, "_TICK": 0.01, "Pipe": _Objects()}.items():
         setattr(loop, name, replacement)
     gc.disable()
     view = loop.View([Output("json")], lambda *_: None, "never", None)

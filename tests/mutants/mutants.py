@@ -336,8 +336,8 @@ MUTANTS: Final = (
         "deleted objects stay in a watched list",
         "watch",
         "sources/apiserver/watch_list.py",
-        "self.objects.pop(identity, None) if event.type == DELETED else self.objects.get(identity)",
-        "self.objects.get(identity)",
+        "self.records.pop(key, None) if event.type == DELETED else self.records.get(key)",
+        "self.records.get(key)",
         ("sources/test_watch_list.py",),
     ),
     Mutant(
@@ -361,7 +361,7 @@ MUTANTS: Final = (
         "watch",
         "sources/apiserver/watch.py",
         "if self._signals.failure is not None:",
-        "if self._signals.failure is not None and not changed:",
+        "if self._signals.failure is not None and not self._signals.failure:",
         ("sources/test_watched_cluster.py",),
     ),
     Mutant(

@@ -117,8 +117,9 @@ def test_a_slow_answer_that_comes_in_time_is_read() -> None:
 
 def wait_for_failure(cluster: WatchedCluster) -> None:
     """Wait past changes; after a silence the list is read again."""
-    while cluster.wait(30):
-        pass
+    while True:
+        cluster.wait(30)
+        cluster.take_changes()
 
 
 def test_a_watch_ends_with_its_window(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,7 +144,7 @@ def test_a_watch_ends_with_its_window(monkeypatch: pytest.MonkeyPatch) -> None:
 
     with talking(script) as port:
         cluster = WatchedCluster.connect(ConnectionFlags(server=f"http://127.0.0.1:{port}"))
-        cluster.fold(PODS, list[str], lambda _names, _page: None)
+        cluster.follow(PODS, lambda pod: pod)
         with pytest.raises(UnauthorizedError):
             wait_for_failure(cluster)
     assert sum(b"watch=true" in request for request in requests) == 2
@@ -163,7 +164,7 @@ def test_a_list_on_a_silent_connection_is_requested_again(monkeypatch: pytest.Mo
     with talking(script) as port, in_time():
         cluster = WatchedCluster.connect(ConnectionFlags(server=f"http://127.0.0.1:{port}"))
         assert cluster.version().minor == 37
-        cluster.forget_version()
+        cluster._version = None
         assert cluster.version().minor == 37
     assert len(attempts) == 3
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import pytest
 
 from kubectl_spread.errors import SourceError
 from kubectl_spread.kube.api.types import ListMeta, Object, ObjectMeta
-from kubectl_spread.sources.apiserver import retries
+from kubectl_spread.sources.apiserver import clock, retries
+from kubectl_spread.sources.apiserver.clock import elapsed
+from kubectl_spread.sources.apiserver.responses import ExpiredError
 from kubectl_spread.sources.apiserver.watch_events import WatchEvent
-from kubectl_spread.sources.apiserver.watch_list import Listed, Signals, WatchedList, is_newer
+from kubectl_spread.sources.apiserver.watch_list import FollowedList, Listed, Signals, detached, is_newer
 from kubectl_spread.sources.decode.page import Page
 from kubectl_spread.sources.failures import Again, ConnectionFailedError
 
@@ -24,7 +28,7 @@ def labelled(name: str, uid: str = "", namespace: str = "shop", **labels: str) -
 
 
 def listed(*objects: Object) -> Listed[Object]:
-    pods: Listed[Object] = Listed()
+    pods: Listed[Object] = Listed(detached)
     pods.add(Page(ListMeta(resource_version="1"), objects, lambda pod: pod))
     return pods
 
@@ -44,23 +48,23 @@ def after(start: list[Object], *events: tuple[str, Object]) -> list[tuple[str, s
 
         yield stream()
 
-    watched = WatchedList(lambda: listed(*start), follow, Signals())
+    watched = FollowedList(lambda: listed(*start), follow, Signals())
     assert reported.wait(PATIENCE)
-    return [(pod.metadata.name, pod.metadata.labels.get("rev", "")) for pod in watched.page()]
+    return [(pod.metadata.name, pod.metadata.labels.get("rev", "")) for pod in watched.state().records]
 
 
 @pytest.mark.parametrize("uid", ["", "1"], ids=["no uid", "one uid for all"])
 def test_objects_are_told_apart_by_name(uid: str) -> None:
     """Issue 13, section 8: six pods became one, with no findings."""
     pods = [labelled(f"web-{number}", uid) for number in range(6)]
-    assert len(listed(*pods).objects) == 6
+    assert len(listed(*pods).records) == 6
     added, gone = ("ADDED", labelled("web-6", uid)), ("DELETED", labelled("web-0", uid))
     assert [name for name, _ in after(pods, added, gone)] == [f"web-{number}" for number in range(1, 7)]
 
 
 def test_one_name_in_two_namespaces() -> None:
     pods = [labelled("web", namespace="one"), labelled("web", namespace="two")]
-    assert len(listed(*pods).objects) == 2
+    assert len(listed(*pods).records) == 2
 
 
 def test_an_object_that_is_made_again_takes_the_place_of_the_old_one() -> None:
@@ -97,7 +101,7 @@ def test_a_watch_that_was_regained_waits_as_after_the_first_end(monkeypatch: pyt
         yield iter(())
 
     monkeypatch.setattr(retries, "backoff", backoff)
-    WatchedList(listed, follow, Signals())
+    FollowedList(listed, follow, Signals())
     assert ended.wait(PATIENCE)
     assert retries_before == [0, 1, 2, 3, 4, 0, 1, 2]
 
@@ -121,7 +125,7 @@ def test_a_watch_that_fails_is_lost_until_the_next_one_begins(monkeypatch: pytes
         yield stream()
 
     monkeypatch.setattr(retries, "backoff", lambda *_: 0.0)
-    WatchedList(listed, follow, signals)
+    FollowedList(listed, follow, signals)
     assert begun.wait(PATIENCE)
     assert (lost, signals.lost) == (["no such revision"], "")
 
@@ -142,7 +146,7 @@ def versions_followed(*streams: list[tuple[str, str]], monkeypatch: pytest.Monke
 
     monkeypatch.setattr(retries, "backoff", lambda *_: 0.0)
     lists = iter("1" * (len(streams) + 1))
-    WatchedList(lambda: listed(labelled(f"web-{next(lists)}")), follow, Signals())
+    FollowedList(lambda: listed(labelled(f"web-{next(lists)}")), follow, Signals())
     assert ended.wait(PATIENCE)
     return versions
 
@@ -156,6 +160,139 @@ def test_a_bookmark_that_an_event_has_overtaken_changes_nothing(monkeypatch: pyt
 def test_events_out_of_order_make_the_list_be_read_again(again: str, monkeypatch: pytest.MonkeyPatch) -> None:
     out_of_order = [("MODIFIED", "10"), ("DELETED", again), ("ADDED", "11")]
     assert versions_followed(out_of_order, monkeypatch=monkeypatch) == ["1", "1"]
+
+
+@pytest.mark.parametrize("empty", ["", "0"])
+@pytest.mark.parametrize("kind", ["MODIFIED", "BOOKMARK"])
+def test_an_event_without_a_version_makes_the_list_be_read_again(
+    kind: str, empty: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = [("MODIFIED", "10"), (kind, empty), ("ADDED", "11")]
+    assert versions_followed(broken, monkeypatch=monkeypatch) == ["1", "1"]
+
+
+@pytest.mark.parametrize("empty", ["", "0"])
+def test_a_list_without_a_version_is_an_error(empty: str) -> None:
+    def read() -> Listed[Object]:
+        pods = listed(labelled("web-0"))
+        pods.version = empty
+        return pods
+
+    with pytest.raises(SourceError, match="a list without a resourceVersion"):
+        FollowedList(read, lambda _: nullcontext(iter(())), Signals())
+
+
+def test_one_event_and_then_410_waits_as_410_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two API servers of different age behind a balancer; 30 lists in 12 seconds were seen."""
+    retries_before: list[int] = []
+    ended = threading.Event()
+
+    def backoff(number: int, _: float) -> float:
+        retries_before.append(number)
+        if len(retries_before) == 5:
+            ended.set()
+            threading.Event().wait(PATIENCE)
+        return 0.0
+
+    @contextmanager
+    def follow(version: str) -> Iterator[Iterator[WatchEvent[Object]]]:
+        def stream() -> Iterator[WatchEvent[Object]]:
+            yield WatchEvent("MODIFIED", labelled("web-0"), str(int(version) + 1))
+            raise ExpiredError("too old resource version")
+
+        yield stream()
+
+    monkeypatch.setattr(retries, "backoff", backoff)
+    FollowedList(lambda: listed(labelled("web-0")), follow, Signals())
+    assert ended.wait(PATIENCE)
+    assert retries_before == [0, 1, 2, 3, 4]
+
+
+def followed_after(*events: tuple[str, str]) -> FollowedList[Object]:
+    """Return a list of version 1 after events with these types and versions, long after it was read."""
+    reported = threading.Event()
+
+    @contextmanager
+    def follow(_: str) -> Iterator[Iterator[WatchEvent[Object]]]:
+        def stream() -> Iterator[WatchEvent[Object]]:
+            followed_lists[0]._known_at = followed_lists[0]._heard_at = 0.0
+            yield from (WatchEvent(kind, labelled("web-0"), version) for kind, version in events)
+            reported.set()
+            threading.Event().wait(PATIENCE)
+
+        yield stream()
+
+    followed_lists: list[FollowedList[Object]] = []
+    begin = threading.Event()
+
+    @contextmanager
+    def late(version: str) -> Iterator[Iterator[WatchEvent[Object]]]:
+        begin.wait(PATIENCE)
+        with follow(version) as stream:
+            yield stream
+
+    followed_lists.append(FollowedList(lambda: listed(labelled("web-0")), late, Signals()))
+    begin.set()
+    assert reported.wait(PATIENCE)
+    return followed_lists[0]
+
+
+def test_a_repeated_bookmark_confirms_only_what_the_server_read_from_etcd() -> None:
+    """An API server that is cut off from etcd continues to send them."""
+    followed = followed_after(("BOOKMARK", "1"))
+    now = elapsed()
+    assert followed.known_at(0.0) == 0.0
+    assert followed.known_at(5.0) == 5.0
+    assert now - PATIENCE < followed.known_at(now + 60) <= now
+
+
+@pytest.mark.parametrize("kind", ["BOOKMARK", "MODIFIED"])
+def test_a_newer_version_confirms_the_state(kind: str) -> None:
+    assert followed_after((kind, "2")).known_at(0.0) > elapsed() - PATIENCE
+
+
+def test_a_silent_watch_is_not_confirmed_by_other_answers() -> None:
+    assert followed_after().known_at(elapsed()) == 0.0
+
+
+def test_a_list_of_another_cluster_is_not_known_until_it_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    lists, ended = iter("ab"), threading.Event()
+    goes_on = threading.Event()
+
+    @contextmanager
+    def follow(_: str) -> Iterator[Iterator[WatchEvent[Object]]]:
+        def stream() -> Iterator[WatchEvent[Object]]:
+            goes_on.wait(PATIENCE)
+            goes_on.clear()
+            yield WatchEvent("MODIFIED", labelled("stranger"), "9")
+
+        yield stream()
+
+    def read() -> Listed[Object]:
+        name = next(lists, None)
+        if name is None:
+            ended.set()
+            threading.Event().wait(PATIENCE)
+        return listed(labelled(f"web-{name}"))
+
+    monkeypatch.setattr(retries, "backoff", lambda *_: 0.0)
+    followed = FollowedList(read, follow, Signals())
+    followed.distrust()
+    assert followed.known_at(elapsed()) == -math.inf
+    goes_on.set()
+    deadline = elapsed() + PATIENCE
+    while followed.known_at(0.0) == -math.inf and elapsed() < deadline:
+        threading.Event().wait(0.01)
+    assert [pod.metadata.name for pod in followed.state().records] == ["web-b"]
+
+
+def test_sleep_of_the_machine_makes_a_state_older(monkeypatch: pytest.MonkeyPatch) -> None:
+    if clock._CLOCK is None:
+        pytest.skip("this system has one clock")
+    monkeypatch.setattr(time, "monotonic", lambda: 0.0)
+    first = elapsed()
+    threading.Event().wait(0.01)
+    assert elapsed() > first
 
 
 @pytest.mark.parametrize(
@@ -190,5 +327,5 @@ def test_after_a_long_silence_the_list_is_read_again(monkeypatch: pytest.MonkeyP
         yield iter(())
 
     monkeypatch.setattr(retries, "backoff", lambda *_: 0.0)
-    WatchedList(read, follow, Signals(), silence=0.1)
+    FollowedList(read, follow, Signals(), silence=0.1)
     assert read_again.wait(PATIENCE)

@@ -99,24 +99,44 @@ def confirm_namespace(cluster: LiveCluster, namespace: str | None) -> None:
 
 
 class LiveRun:
-    """One reading of one cluster."""
+    """One reading of one cluster.
 
-    def __init__(self, options: CheckOptions, cluster: LiveCluster, *, again: bool = False) -> None:
+    Attributes:
+        needed_gates: Whether an answer depended on feature gates that the version does not decide.
+    """
+
+    def __init__(
+        self,
+        options: CheckOptions,
+        cluster: LiveCluster,
+        requests: Requests | None = None,
+        *,
+        again: bool = False,
+        events: bool = True,
+        expects_gates: bool = False,
+    ) -> None:
         """Prepare to read.
 
         Args:
             options: The options of the command.
             cluster: The connection.
+            requests: The requests; None for those that the cluster answers.
             again: Whether the targets existed in an earlier reading; one that is gone is then no error.
+            events: Whether to read events.
+            expects_gates: Whether an earlier reading needed the feature gates; they are then read first.
         """
+        self.needed_gates = False
         self._options = options
-        self._profiles = schedulers.profiles(options)
         self._cluster = cluster
         self._again = again
-        self._scope = options.scope(self._cluster.namespace)
+        self._reads_events = events
+        self._expects_gates = expects_gates
+        self._requests = requests or Requests(
+            cluster, options, options.scope(cluster.namespace), schedulers.profiles(options)
+        )
+        self._scope = self._requests.scope
         if self._scope.namespace is None and any(target.name for target in self._scope.targets):
             raise UsageError("a resource cannot be retrieved by name across all namespaces")
-        self._requests = Requests(cluster, options, self._scope, self._profiles)
         self._problems: list[str] = []
         self._notes: list[str] = []
         self._forbidden = 0
@@ -137,10 +157,7 @@ class LiveRun:
         unread = self._owners(snapshot)
         self._defaults(snapshot, unread)
         self._notes += names.resolve(snapshot)
-        audit = evaluate(snapshot, target_version.facts(options), nodes=nodes)
-        if self._needs_gates(audit, target_version):
-            target_version = target_for(options, server, self._gates(target_version.minor))
-            audit = evaluate(snapshot, target_version.facts(options), nodes=nodes)
+        target_version, audit = self._by_gates(snapshot, server, nodes)
         if options.explaining and self._read_to_explain(audit):
             audit = evaluate(snapshot, target_version.facts(options), nodes=nodes)
         audit = self._with_volumes(audit)
@@ -243,6 +260,8 @@ class LiveRun:
 
     def _events(self, audit: Audit) -> None:
         """Read the events about pods and owners: to explain them, or where a template cannot have pods."""
+        if not self._reads_events:
+            return
         refused = any(
             refusal.refused is Refused.PODS
             for template in audit.templates
@@ -308,26 +327,44 @@ class LiveRun:
             self._forbidden += 1
             self._notes.append(f"{error}: not everything that decides where pods may go is known")
 
+    def _by_gates(
+        self, snapshot: Snapshot, server: tuple[int, int], nodes: model.NodesKnown
+    ) -> tuple[TargetVersion, Audit]:
+        """Evaluate by the gates of the version, or by those of the API server where an answer depends on them."""
+        options, with_gates = self._options, self._expects_gates
+        while True:
+            target_version, note, forbidden = target_for(options, server), "", False
+            if with_gates:
+                served, note, forbidden = self._gates(target_version.minor)
+                target_version = target_for(options, server, served)
+            audit = evaluate(snapshot, target_version.facts(options), nodes=nodes)
+            # Whether gates matter is the same by all gates.
+            self.needed_gates = self._needs_gates(audit, target_version)
+            if with_gates == self.needed_gates:
+                self._notes += filter(None, [note])
+                self._forbidden += forbidden
+                return target_version, audit
+            with_gates = self.needed_gates
+
     def _needs_gates(self, audit: Audit, target_version: TargetVersion) -> bool:
         if self._options.minor is not None:
             return False
         decide_counts = gates.decide_counts(target_version.minor)
         return bool(target_version.upgrade) or decide_counts or gates.decide(audit)
 
-    def _gates(self, minor: int) -> dict[str, bool] | None:
-        """Return the API server's feature gates; None where its metrics may not be read or do not name them."""
+    def _gates(self, minor: int) -> tuple[dict[str, bool] | None, str, bool]:
+        """Return the API server's feature gates, a note, and whether its metrics are forbidden.
+
+        The gates are None where the metrics may not be read or do not name them.
+        """
+        assumed = "feature gates are assumed from the version"
         served = self._cluster.feature_gates()
         if served is None:
-            self._forbidden += 1
-            self._notes.append("feature gates are assumed from the version: this user may not get /metrics")
-            return None
+            return None, f"{assumed}: this user may not get /metrics", True
         missing = [gate for gate in features.merge_gates(minor) if gate not in served]
         if missing:
-            self._notes.append(
-                f"feature gates are assumed from the version: /metrics of the API server does not name {missing[0]}"
-            )
-            return None
-        return served
+            return None, f"{assumed}: /metrics of the API server does not name {missing[0]}", False
+        return served, "", False
 
     def _check_targets(self, snapshot: Snapshot, unread: set[str]) -> None:
         """Get each target that no pod led to, so that the API server itself reports a missing one."""

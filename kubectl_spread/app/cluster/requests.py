@@ -41,6 +41,7 @@ class Requests:
     The first error that is reported is that of the response which is waited for first, whichever request fails first.
 
     Attributes:
+        scope: The pods that are evaluated.
         version: The version of the API server.
         uid: The UID that identifies the cluster; "" if it cannot be read.
         pods: The pods in scope, and the counts of the others.
@@ -61,7 +62,7 @@ class Requests:
         self._cluster = cluster
         self._explaining = options.explaining
         self._needs_nodes = options.needs_nodes
-        self._scope = scope
+        self.scope = scope
         self._profiles = profiles
         self._expected: dict[str, Future[list[Any]]] = {}
 
@@ -73,7 +74,7 @@ class Requests:
         if self._needs_nodes:
             self._expected[NODES.plural] = background(lambda: self._read(NODES, None))
         for resource in WORKLOADS:
-            self._expected[resource.plural] = background(partial(self._read, resource, self._scope.namespace))
+            self._expected[resource.plural] = background(partial(self._read, resource, self.scope.namespace))
 
     def objects(self, resource: Resource[Kind], namespace: str | None) -> list[Kind]:
         """Return all objects of a list, which is requested now unless it was before.
@@ -92,7 +93,7 @@ class Requests:
             ForbiddenError: The user may not list them.
             SourceError: They cannot be read for another reason.
         """
-        for budget in self.objects(BUDGETS, self._scope.namespace):
+        for budget in self.objects(BUDGETS, self.scope.namespace):
             snapshot.budgets.put(budget)
         snapshot.budgets.read = True
 
@@ -109,12 +110,12 @@ class Requests:
 
         def begin() -> Snapshot:
             self.read_at = None
-            return Snapshot(self._scope, for_explain=self._explaining, schedulers=self._profiles)
+            return Snapshot(self.scope, for_explain=self._explaining, schedulers=self._profiles)
 
-        if self._explaining or self._scope.fields:
+        if self._explaining or self.scope.fields:
             resource: Resource[Pod] = DETAILED_PODS if self._explaining else PODS
-            return self._cluster.fold(resource, begin, add_full, self._scope.namespace, field_selector=UNFINISHED)
-        return self._cluster.fold(SPARSE_PODS, begin, add, self._scope.namespace, field_selector=UNFINISHED)
+            return self._cluster.fold(resource, begin, add_full, self.scope.namespace, field_selector=UNFINISHED)
+        return self._cluster.fold(SPARSE_PODS, begin, add, self.scope.namespace, field_selector=UNFINISHED)
 
     def _read(self, resource: Resource[Kind], namespace: str | None) -> list[Kind]:
         def begin() -> list[Kind]:

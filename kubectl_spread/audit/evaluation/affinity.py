@@ -93,8 +93,7 @@ class AffinityFilter:
 
     @cached_property
     def _others_select(self) -> bool:
-        anti_affinity = self._snapshot.anti_affinity
-        return anti_affinity.selects_namespaces or _selects(_terms_of_others(self._snapshot))
+        return _selects(_terms_of_others(self._snapshot))
 
     def _compute(self, pod_class: PodClass, gone: PodRecord | None) -> AffinityRefusals | None:
         anti_affinity = self._snapshot.anti_affinity

@@ -37,12 +37,6 @@ class AdmissionCheck:
         self._creations = _Answers[PodClass]()
         self._templates = _Answers[Template]()
 
-    def forget_unasked(self) -> None:
-        """Forget the answers that nobody has asked for since the last call."""
-        self._edits.forget_unasked()
-        self._creations.forget_unasked()
-        self._templates.forget_unasked()
-
     def edits(self, pod_class: PodClass) -> Refusals:
         """Return why stored pods of a class cannot be updated, not even without a change."""
         if not pod_class.stored:
@@ -74,22 +68,16 @@ class AdmissionCheck:
 
 
 class _Answers(Generic[_Key]):
-    """Refusals by object: those that were asked for lately, and those from before."""
+    """Refusals by object."""
 
     def __init__(self) -> None:
-        self._asked: dict[_Key, Refusals] = {}
-        self._before: dict[_Key, Refusals] = {}
+        self._refusals: dict[_Key, Refusals] = {}
 
     def of(self, key: _Key, find: Callable[[], Refusals]) -> Refusals:
         """Return the refusals of an object, which are found if they are not known."""
-        if key not in self._asked:
-            refusals = self._before.get(key)
-            self._asked[key] = find() if refusals is None else refusals
-        return self._asked[key]
-
-    def forget_unasked(self) -> None:
-        """Forget the refusals that nobody has asked for since the last call."""
-        self._asked, self._before = {}, self._asked
+        if key not in self._refusals:
+            self._refusals[key] = find()
+        return self._refusals[key]
 
 
 class _SameTerms(msgspec.Struct, frozen=True, eq=False):

@@ -64,13 +64,11 @@ class AntiAffinity:
     Attributes:
         namespaces: Maps the name of each namespace that was read to its labels.
         everywhere: Whether the pods of all namespaces were read.
-        selects_namespaces: Whether pods that are in no count here select namespaces by labels that these may not have.
     """
 
     def __init__(self) -> None:
         """Start empty."""
         self.everywhere = True
-        self.selects_namespaces = False
         self.namespaces: dict[str, Labels] = {}
         self._repelling: dict[bytes, _Repelling] = {}
         self._by_namespace: dict[str, _Repellers] = {}

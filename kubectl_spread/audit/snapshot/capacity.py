@@ -31,11 +31,6 @@ class NodeCapacity:
         self._requests = requests
         self._allocatable: dict[str, Amounts | None] = {}
 
-    def set_node(self, node: Node) -> None:
-        """Take the resources of a node in its present state."""
-        self._nodes[node.metadata.name] = node
-        self._allocatable.pop(node.metadata.name, None)
-
     def allocatable(self, node: str) -> Amounts | None:
         """Return the amounts that the pods of a node may request together; None where they are unknown."""
         if node not in self._allocatable:

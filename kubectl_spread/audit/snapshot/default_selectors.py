@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from kubectl_spread.audit.snapshot.records import PodClass
@@ -53,54 +53,22 @@ class DefaultSelectors:
         """Start empty; selectors are deduced if any of the schedulers has default constraints."""
         self.enabled = any(profile.defaults for profile in schedulers.values())
         self.services = 0
-        self._services: dict[str, dict[str | int, Labels]] = {}
+        self._services: dict[str, list[Labels]] = {}
         self._indices: dict[str, ServiceSelectors] = {}
         self._owners: dict[ObjectRef, LabelSelector] = {}
 
     def add_service(self, service: Service) -> None:
         """Store the selector of a Service; several may have one name, in manifests."""
         self.services += 1
-        self._put(service, self.services)
+        if self.enabled:
+            self._services.setdefault(service.metadata.namespace, []).append(service.spec.selector)
+            self._indices.pop(service.metadata.namespace, None)
 
-    def put_service(self, service: Service) -> bool:
-        """Store the selector of a Service instead of an earlier one of its name; tell whether it differs."""
-        return self._put(service, service.metadata.name)
-
-    def remove_service(self, namespace: str, name: str) -> bool:
-        """Remove the selector of a Service; tell whether it was there."""
-        selectors = self._services.get(namespace, {})
-        if selectors.pop(name, None) is None:
-            return False
-        self._indices.pop(namespace, None)
-        if not selectors:
-            del self._services[namespace]
-        return True
-
-    def service_names(self) -> Iterator[tuple[str, str]]:
-        """Yield the namespace and the name of each Service that was put."""
-        for namespace, selectors in self._services.items():
-            yield from ((namespace, name) for name in selectors if isinstance(name, str))
-
-    def _put(self, service: Service, key: str | int) -> bool:
-        namespace, selector = service.metadata.namespace, service.spec.selector
-        if not self.enabled or self._services.get(namespace, {}).get(key) == selector:
-            return False
-        self._services.setdefault(namespace, {})[key] = selector
-        self._indices.pop(namespace, None)
-        return True
-
-    def add_owner(self, kind: str, workload: WorkloadObject) -> bool:
-        """Store the selector of a workload, if its kind counts; tell whether it is another one than before."""
-        if not self.enabled or kind not in API_VERSIONS:
-            return False
-        ref = ObjectRef(workload.metadata.namespace, kind, workload.metadata.name)
-        before, selector = self._owners.get(ref), workload.selector or LabelSelector()
-        self._owners[ref] = selector
-        return selector != before
-
-    def remove_owner(self, ref: ObjectRef) -> None:
-        """Remove the selector of a workload, if it is stored."""
-        self._owners.pop(ref, None)
+    def add_owner(self, kind: str, workload: WorkloadObject) -> None:
+        """Store the selector of a workload, if its kind counts."""
+        if self.enabled and kind in API_VERSIONS:
+            ref = ObjectRef(workload.metadata.namespace, kind, workload.metadata.name)
+            self._owners[ref] = workload.selector or LabelSelector()
 
     def knows(self, pod_class: PodClass) -> bool:
         """Tell whether the selector of the pods' owner was read, or no owner counts."""
@@ -118,7 +86,7 @@ class DefaultSelectors:
         if namespace not in self._services:
             return _NO_SERVICES
         if namespace not in self._indices:
-            self._indices[namespace] = ServiceSelectors(self._services[namespace].values())
+            self._indices[namespace] = ServiceSelectors(self._services[namespace])
         return self._indices[namespace]
 
     def _of_owner(self, pod_class: PodClass) -> LabelSelector | None:

@@ -32,11 +32,6 @@ class Ownership:
         self._owners[record.ref] = record
         self._chains.clear()
 
-    def remove(self, ref: ObjectRef) -> None:
-        """Forget a workload."""
-        if self._owners.pop(ref, None) is not None:
-            self._chains.clear()
-
     def add_event(self, event: Event) -> None:
         """Store an event if its reason is one of ``REASONS``."""
         if event.reason not in REASONS:
@@ -98,11 +93,6 @@ class Ownership:
             if record.owner is not None and ObjectRef(ref.namespace, record.owner.kind, record.owner.name) == owner
         ]
         return sorted(records, key=lambda record: record.ref.name)
-
-    @property
-    def read(self) -> Iterable[ObjectRef]:
-        """The workloads that were read."""
-        return self._owners.keys()
 
     @property
     def objects(self) -> set[ObjectRef]:

@@ -29,7 +29,7 @@ from kubectl_spread.kube.scheduler.resources import Amounts
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 
 
-class PodClass(msgspec.Struct, frozen=True, eq=False):
+class PodClass(msgspec.Struct, frozen=True, eq=False, weakref=True):
     """The common fields of pods of one template; compared by identity.
 
     ``terms`` hold the selectors of ``spec``, and ``splits`` their parts. ``unsettled_keys`` are the keys whose

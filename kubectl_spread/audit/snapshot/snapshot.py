@@ -13,7 +13,14 @@ from kubectl_spread.audit.snapshot.antiaffinity import AntiAffinity
 from kubectl_spread.audit.snapshot.capacity import NodeCapacity, Requests, requests_of
 from kubectl_spread.audit.snapshot.default_selectors import DefaultSelectors
 from kubectl_spread.audit.snapshot.ownership import Ownership, controller
-from kubectl_spread.audit.snapshot.podclasses import IGNORE_ANNOTATION, PodClasses
+from kubectl_spread.audit.snapshot.podclasses import (
+    FINISHED,
+    IGNORE_ANNOTATION,
+    PodClasses,
+    StoredPod,
+    pod_record,
+    why_unevaluated,
+)
 from kubectl_spread.audit.snapshot.records import Manifest, OwnerRecord, PodClass, PodRecord, Population
 from kubectl_spread.audit.snapshot.scope import Scope, Target
 from kubectl_spread.audit.snapshot.templates import Template, held_template, template_of
@@ -36,15 +43,11 @@ from kubectl_spread.kube.scheduler.resources import Amounts
 from kubectl_spread.kube.scheduler.volumebinding import ClaimedVolumes
 
 _LONGEST_NUMBER: Final = 19
-_MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
 _REVISION_ANNOTATION: Final = "deployment.kubernetes.io/revision"
 _REVISION_LABEL: Final = "pod-template-hash"
 _TEMPLATE_KINDS: Final = frozenset(kind for _, kind in KINDS)
 _MOST_INTAKES: Final = 2_000
 """The number of distinct pods whose shared facts are remembered."""
-_FINISHED: Final = frozenset({"Succeeded", "Failed"})
-FINISHED: Final = "finished"
-"""The reason why a finished pod is not evaluated; such a pod is not counted either."""
 
 
 class _Intake(msgspec.Struct, eq=False):
@@ -191,6 +194,22 @@ class Snapshot:
             # The intake holds the pod, so that no other object gets its identity.
             intake = self._intakes[id(pod.like)] = self._intake(pod.like)
         self._add(pod, intake, 0)
+
+    def add_stored(self, pod: StoredPod) -> None:
+        """Count and store a pod as ``add_pod`` does; its kind was read before."""
+        record, kind = pod.record, pod.kind
+        intake = self._intakes.get(id(kind))
+        if intake is None:
+            intake = self._intakes[id(kind)] = _Intake(
+                kind.like, kind.reason, kind.in_scope, kind.pod_class.requests, kind.pod_class
+            )
+        if record.node and kind.reason != FINISHED:
+            self._bind(intake, record.node, terminating=record.terminating)
+        if kind.in_scope and kind.reason:
+            self._unevaluated.append((kind.reason, record.ref, kind.pod_class.owner))
+        elif kind.in_scope:
+            self.with_managed_fields += pod.has_managed_fields
+            self.pods.append(record)
 
     def _intake(self, like: Pod) -> _Intake:
         reason = why_unevaluated(like)
@@ -360,33 +379,6 @@ class Snapshot:
             pod_class = intake.pod_class = self._classes.of(like, intake.requests)
         self.with_managed_fields += pod.has_managed_fields
         self.pods.append(pod_record(pod, pod_class, copy))
-
-
-def pod_record(pod: SparsePod, pod_class: PodClass, copy: int = 0) -> PodRecord:
-    """Return the record of a pod of a class."""
-    like, keys = pod.like, pod_class.unsettled_keys
-    return PodRecord(
-        pod.name,
-        # A node has many pods, each of which was decoded with a name of its own.
-        sys.intern(pod.node_name),
-        pod_class,
-        pod.generation,
-        pod.created,
-        managedfields.label_owners(pod.decode().metadata, keys) if keys else (),
-        pod.terminating,
-        pod.claims,
-        bool(like.metadata.finalizers),
-        tuple(gate.name for gate in like.spec.scheduling_gates),
-        like.unscheduled if isinstance(like, DetailedPod) else None,
-        copy,
-    )
-
-
-def why_unevaluated(pod: Pod) -> str:
-    """Return why a pod is not evaluated: ``finished`` or ``mirror``; "" if it is."""
-    if pod.status.phase in _FINISHED:
-        return FINISHED
-    return "mirror" if _MIRROR_ANNOTATION in pod.metadata.annotations else ""
 
 
 def _number(text: str) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from datetime import datetime
@@ -13,7 +12,7 @@ from typing import Final, NoReturn
 import msgspec
 
 from kubectl_spread.app.checkrun import CheckRun
-from kubectl_spread.app.cluster.live import LiveRun, flags
+from kubectl_spread.app.cluster.live import flags
 from kubectl_spread.app.collect import check_options
 from kubectl_spread.app.hints import gone, hints, unknown_keys
 from kubectl_spread.app.options import CheckOptions
@@ -21,6 +20,7 @@ from kubectl_spread.app.output_files import Output
 from kubectl_spread.cli import formats, output
 from kubectl_spread.cli.watch.displays import Picture, Pipe, Screen, is_screen
 from kubectl_spread.errors import SourceError, UsageError
+from kubectl_spread.follow.following import Following
 from kubectl_spread.render import structured
 from kubectl_spread.render.screen import table
 from kubectl_spread.render.screen.changes import Changes, lasting
@@ -31,8 +31,8 @@ from kubectl_spread.rules.engine import Baseline
 from kubectl_spread.sources.apiserver.watch import WatchedCluster
 
 _FORMS: Final = ("json", "name", formats.TABLE, formats.WIDE)
-_PAUSE: Final = 1.0
-"""The least number of seconds between two reports; on a large cluster it is the time that a report takes."""
+_INTERVAL: Final = 1.0
+"""The least number of seconds between two evaluations."""
 _TICK: Final = 0.25
 """Seconds between two looks at the size of the window and the state of the connection."""
 
@@ -97,7 +97,7 @@ class _Watch:
         self._display = display
         self._last: Report | None = None
         self._last_text: tuple[str, Sequence[str]] = "", ()
-        self._took = 0.0
+        self._following = Following(options, cluster, interval=_INTERVAL, events=True)
         self._trouble = self._reported_trouble = ""
         self._look()
 
@@ -116,10 +116,12 @@ class _Watch:
                 self._trouble = ""
 
     def _look(self) -> None:
-        began = time.monotonic()
-        run = LiveRun(self._options, self._cluster, again=self._last is not None).collect()
-        run.notes += hints(self._options, run.audit)
-        run.problems += unknown_keys(self._options, run.audit.snapshot.nodes, listed=run.nodes == "listed")
+        with self._following.evaluation() as run:
+            run.notes += hints(self._options, run.audit)
+            run.problems += unknown_keys(self._options, run.audit.snapshot.nodes, listed=run.nodes == "listed")
+            self._show(run)
+
+    def _show(self, run: CheckRun) -> None:
         report = run.report(self._options, self._view.baseline)
         form, layout = self._view.form, self._view.layout(run, self._view.form)
         silent = run.empty and form in formats.FOR_PEOPLE
@@ -137,17 +139,11 @@ class _Watch:
                 )
             )
             self._last, self._last_text = report, text
-        self._took = time.monotonic() - began
 
     def _rest(self) -> None:
         """Wait until the report may have changed."""
-        earliest = time.monotonic() + max(_PAUSE, self._took)
-        changed = False
-        while not changed:
-            if time.monotonic() < earliest:
-                time.sleep(_TICK)
-            else:
-                changed = self._cluster.wait(_TICK) or bool(self._trouble)
+        while not self._following.due:
+            self._following.wait(_TICK)
             self._report_connection(self._cluster.lost or self._trouble)
             self._display.fit()
 

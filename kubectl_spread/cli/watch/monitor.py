@@ -14,13 +14,13 @@ from kubectl_spread.cli.options import connection
 from kubectl_spread.errors import UsageError
 
 if TYPE_CHECKING:
-    from kubectl_spread.app.monitoring.server import TlsFiles
+    from kubectl_spread.follow.server import TlsFiles
 
 
 @options.command(
     examples={
-        "kubectl spread monitor -A": "Serve the metrics of all namespaces at port 8080",
-        "kubectl spread monitor -n shop --listen 127.0.0.1:8080": "Serve those of one namespace to this machine only",
+        "kubectl spread monitor -A": "Serve the metrics of all namespaces to this machine, at port 8080",
+        "kubectl spread monitor -n shop --listen :8080": "Serve those of one namespace to other machines too",
         "kubectl spread monitor -A --tls-cert-file tls.crt --tls-private-key-file tls.key": "Serve with TLS",
     },
     statuses={
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 )
 @options.option(
     "--listen",
-    default=":8080",
+    default="127.0.0.1:8080",
     show_default=True,
     metavar="[HOST]:PORT",
     help="Serve the report here: /metrics, / and /report.json, /livez, /readyz.",
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 )
 @options.option(
     "--telemetry",
-    default=":8081",
+    default="127.0.0.1:8081",
     show_default=True,
     metavar="[HOST]:PORT",
     help="Serve metrics about the monitor itself here: /metrics, /livez, /readyz.",
@@ -53,10 +53,10 @@ if TYPE_CHECKING:
 )
 @options.option(
     "--interval",
-    default="2s",
+    default="15s",
     show_default=True,
     metavar="TIME",
-    help="Evaluate what has changed after each interval.",
+    help="Evaluate changes at most once in this time; a large cluster takes longer.",
     group=SERVE,
 )
 @options.option(
@@ -97,13 +97,13 @@ def monitor(
 ) -> None:
     """Serve the current skew and findings of a cluster as metrics and as a page.
 
-    The cluster is followed by watches, and only what a change affects is evaluated again. Nothing is written to it.
+    The cluster is followed by watches, and evaluated again after changes. Nothing is written to it.
     """
     from kubectl_spread.app.cluster.live import flags  # noqa: PLC0415 - completion of flags does not need it
     from kubectl_spread.app.collect import check_options  # noqa: PLC0415 - likewise
-    from kubectl_spread.app.monitoring import pages, server  # noqa: PLC0415 - likewise
-    from kubectl_spread.app.monitoring.monitor import Monitor  # noqa: PLC0415 - likewise
-    from kubectl_spread.app.monitoring.telemetry import Telemetry  # noqa: PLC0415 - likewise
+    from kubectl_spread.follow import pages, server  # noqa: PLC0415 - likewise
+    from kubectl_spread.follow.monitor import Monitor  # noqa: PLC0415 - likewise
+    from kubectl_spread.follow.telemetry import Telemetry  # noqa: PLC0415 - likewise
     from kubectl_spread.sources.apiserver.watch import WatchedCluster  # noqa: PLC0415 - likewise
 
     pause, oldest = _seconds("--interval", interval), _seconds("--max-age", max_age)
@@ -114,18 +114,16 @@ def monitor(
     with ExitStack() as stack:
         cluster = WatchedCluster.connect(flags(parameters), output.note, output.progress)
         stack.enter_context(closing(cluster))
-        monitored = Monitor(check_options(parameters), cluster, own, max_age=oldest, say=output.note)
+        monitored = Monitor(check_options(parameters), cluster, own, interval=pause, max_age=oldest, say=output.note)
         main, side = (
             stack.enter_context(closing(server.listen(option, address)))
             for option, address in (("--listen", listen), ("--telemetry", telemetry))
         )
         servers = server.Servers(
             [
-                server.Port(main, pages.main_pages(monitored.state, monitored.answers), tls),
+                server.Port(main, pages.main_pages(monitored.state), tls),
                 # The kubelet, which probes this port, has no certificate.
-                server.Port(
-                    side, pages.telemetry_pages(monitored.state, own, monitored.answers), tls and tls.without_clients
-                ),
+                server.Port(side, pages.telemetry_pages(monitored.state, own), tls and tls.without_clients),
             ],
             ended=stop.set,
             say=output.note,
@@ -135,7 +133,7 @@ def monitor(
         stack.callback(servers.stop)
         output.note(f"reading the cluster; metrics at {listen}, the monitor's own at {telemetry}")
         monitored.start()
-        monitored.run(stop, pause)
+        monitored.run(stop)
 
 
 def _end_by(stop: threading.Event) -> None:
@@ -173,7 +171,7 @@ def _tls(certificate: str, key: str, client_authority: str) -> TlsFiles | None:
     Raises:
         UsageError: Some of the options are missing.
     """
-    from kubectl_spread.app.monitoring.server import TlsFiles  # noqa: PLC0415 - likewise
+    from kubectl_spread.follow.server import TlsFiles  # noqa: PLC0415 - likewise
 
     if not (certificate or key or client_authority):
         return None

@@ -10,7 +10,6 @@ staging/src/k8s.io/component-helpers/storage/volume/helpers.go, CheckNodeAffinit
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from enum import Enum, auto
 from typing import Annotated
 
@@ -78,27 +77,11 @@ class ClaimedVolumes:
         self._claims[claim.metadata.namespace, claim.metadata.name] = claim.spec.volume_name
         self._namespaces.add(claim.metadata.namespace)
 
-    def remove_claim(self, namespace: str, name: str) -> None:
-        """Remove a claim that no longer exists."""
-        self._claims.pop((namespace, name), None)
-
     def add_volume(self, volume: PersistentVolume) -> None:
         """Store a volume, with only its labels."""
         self._volumes[volume.metadata.name] = msgspec.structs.replace(
             volume, metadata=ObjectMeta(name=volume.metadata.name, labels=volume.metadata.labels)
         )
-
-    def remove_volume(self, name: str) -> None:
-        """Remove a volume that no longer exists."""
-        self._volumes.pop(name, None)
-
-    def claim_names(self) -> Collection[tuple[str, str]]:
-        """Return the namespace and name of each claim that was read."""
-        return self._claims.keys()
-
-    def volume_names(self) -> Collection[str]:
-        """Return the names of the volumes that were read."""
-        return self._volumes.keys()
 
     def volume_of(self, namespace: str, claim: str, *, created: bool = False) -> PersistentVolume | Unresolved:
         """Return the volume that a claim is bound to, or why there is none.

@@ -1,4 +1,4 @@
-"""The API server's clock, by the Date headers of its responses."""
+"""Clocks: that of the API server, by the Date headers of its responses, and one that sleep does not stop."""
 
 from __future__ import annotations
 
@@ -6,6 +6,15 @@ import time
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from threading import Lock
+from typing import Final
+
+_CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", None)
+"""Linux stops ``time.monotonic`` while the machine sleeps. macOS and Windows do not need another clock."""
+
+
+def elapsed() -> float:
+    """Return seconds since some moment; they continue while the machine sleeps."""
+    return time.monotonic() if _CLOCK is None else time.clock_gettime(_CLOCK)
 
 
 class ServerClock:
@@ -22,7 +31,7 @@ class ServerClock:
         moment = _parsed(date)
         if moment is not None:
             with self._lock:
-                self._date, self._received = moment, time.monotonic()
+                self._date, self._received = moment, elapsed()
 
     def now(self) -> datetime | None:
         """Return the time in UTC, to the second; None where no response had a date."""
@@ -30,7 +39,7 @@ class ServerClock:
             if self._date is None:
                 return None
             try:
-                return self._date + timedelta(seconds=int(time.monotonic() - self._received))
+                return self._date + timedelta(seconds=int(elapsed() - self._received))
             except OverflowError:
                 return self._date
 

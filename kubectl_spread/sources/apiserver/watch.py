@@ -1,26 +1,21 @@
-"""A live cluster whose lists are read once and then watched, so that they can be read again and again."""
+"""A live cluster whose lists can be followed: they are read once and then watched."""
 
 from __future__ import annotations
 
-import time
+import math
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any, Final, Literal, Protocol, TypeVar
 
-from kubectl_spread.errors import ForbiddenError
-from kubectl_spread.kube.api import sparse
-from kubectl_spread.kube.api.types import Message, Object
+from kubectl_spread.errors import SourceError
 from kubectl_spread.sources.apiserver import responses, retries
+from kubectl_spread.sources.apiserver.clock import elapsed
 from kubectl_spread.sources.apiserver.cluster import LiveCluster, ServerVersion
-from kubectl_spread.sources.apiserver.resources import NODES, PODS, SERVICES, SPARSE_PODS, WORKLOADS, Resource
+from kubectl_spread.sources.apiserver.resources import Resource
 from kubectl_spread.sources.apiserver.watch_events import ACCEPT, EventReader, WatchEvent
-from kubectl_spread.sources.apiserver.watch_list import FollowedList, Listed, Signals, Store, WatchedList
-from kubectl_spread.sources.decode.page import Page
+from kubectl_spread.sources.apiserver.watch_list import FollowedList, Listed, Signals
 
-T = TypeVar("T", bound=Message)
-F = TypeVar("F")
-
-WATCHED: Final[tuple[Resource[Any], ...]] = (PODS, NODES, SERVICES, *WORKLOADS)
+R = TypeVar("R")
 _LONGEST: Final = 480
 """The longest time that a watch is requested for, in seconds; the shortest is half of it."""
 _SILENCE: Final = 150.0
@@ -36,16 +31,6 @@ Behind a load balancer, API servers are restarted one after the other without a 
 """
 
 
-class FedStore(Store, Protocol[T]):
-    """A store that takes the pages of a list."""
-
-    def add(self, page: Page[T]) -> None:
-        """Take a page."""
-
-    def end(self) -> None:
-        """Take the list, of which all pages have come, as complete."""
-
-
 class Observe(Protocol):
     """Receives the result of each list and watch that was requested."""
 
@@ -58,10 +43,11 @@ def _observe_nothing(verb: Literal["list", "watch"], resource: str, *, success: 
 
 
 class WatchedCluster(LiveCluster):
-    """A cluster that is read as any other, with lists that are watched; ``wait`` tells when they change.
+    """A cluster whose lists can be followed; what it tells about itself is remembered until ``look``.
 
     Attributes:
-        observe: Receives the result of each list of ``keep``, and of each watch.
+        observe: Receives the result of each list that is followed, and of each watch.
+        reached_etcd_at: The last ``elapsed`` at which the API server certainly had a connection to etcd.
     """
 
     observe: Observe
@@ -72,12 +58,11 @@ class WatchedCluster(LiveCluster):
         # A request for a list on a connection that was silently dropped would never end.
         self._transport.silence = _SILENCE
         self.observe = _observe_nothing
+        self.reached_etcd_at = -math.inf
         self._signals = Signals()
-        self._lists: dict[tuple[str, str], WatchedList[Any]] = {}
-        self._forbidden: dict[tuple[str, str], ForbiddenError] = {}
+        self._lists: list[FollowedList[Any]] = []
         self._version: ServerVersion | None = None
         self._gates: list[dict[str, bool] | None] = []
-        self._gates_of: ServerVersion | None = None
         self._gates_until = 0.0
         self._uid: str | None = None
 
@@ -86,130 +71,115 @@ class WatchedCluster(LiveCluster):
         """The reason why the connection is lost, or ""."""
         return self._signals.lost
 
-    def wait(self, seconds: float) -> bool:
-        """Wait until a list changes; tell whether one has.
+    @property
+    def changed(self) -> bool:
+        """Whether anything has changed since ``take_changes``."""
+        return self._signals.changed.is_set()
+
+    @property
+    def suspect(self) -> bool:
+        """Whether another cluster may answer now, so that ``look`` has to find out."""
+        return self._signals.suspect
+
+    def take_changes(self) -> None:
+        """Take all changes so far; whoever reads the lists after this has them."""
+        self._signals.changed.clear()
+
+    def wait(self, seconds: float) -> None:
+        """Wait until something changes, for some seconds at most.
 
         Raises:
             ForbiddenError: The user may list but not watch a resource.
             SourceError: A watch failed for a reason that does not pass.
         """
-        changed = self._signals.changed.wait(seconds)
-        self._signals.changed.clear()
+        self._signals.changed.wait(seconds)
         if self._signals.failure is not None:
             raise self._signals.failure
-        if self._signals.regained:
-            # The API server may be another one than before.
-            self._signals.regained = False
-            self._version = self._uid = None
-            self._gates.clear()
-        return changed
 
-    def forget_version(self) -> None:
-        """Request the version of the API server again, which another one may have replaced."""
-        self._version = None
+    def look(self) -> None:
+        """Look which cluster answers, and what it is now; another one is read again from the beginning.
+
+        The UID comes from etcd, because a GET is never answered from the API server's cache.
+
+        Raises:
+            SourceError: The API server does not answer.
+        """
+        began, self._signals.suspect = elapsed(), False
+        try:
+            uid, version = super().uid(), super().version()
+            expired = bool(self._gates) and (began > self._gates_until or version != self._version)
+            gates = [super().feature_gates()] if expired else self._gates
+        except SourceError:
+            self._signals.suspect = True
+            raise
+        before = self._uid, self._version, self._gates
+        if expired:
+            self._gates_until = began + _GATES_LAST
+        if uid and self._uid and uid != self._uid:
+            for followed in self._lists:
+                followed.distrust()
+        if uid:
+            self.reached_etcd_at = began
+        self._uid, self._version, self._gates = uid or self._uid, version, gates
+        if before != (self._uid, self._version, self._gates):
+            self._signals.change()
 
     def version(self) -> ServerVersion:
-        """Return the API server's version, requested once; see ``LiveCluster``."""
+        """Return the API server's version as of the last ``look``; see ``LiveCluster``."""
         version = self._version
         if version is None:
             version = self._version = super().version()
-            if version != self._gates_of:
-                self._gates.clear()
-                self._gates_of = version
         return version
 
     def uid(self) -> str:
-        """Return the UID of the namespace ``kube-system``, requested once; see ``LiveCluster``."""
+        """Return the UID of the namespace ``kube-system`` as of the last ``look``; see ``LiveCluster``."""
         uid = self._uid
         if uid is None:
             uid = self._uid = super().uid()
         return uid
 
     def feature_gates(self) -> dict[str, bool] | None:
-        """Return the API server's feature gates, requested again after some minutes; see ``LiveCluster``."""
-        remembered, now = [*self._gates], time.monotonic()
-        if remembered and now < self._gates_until:
-            return remembered[0]
-        gates = super().feature_gates()
-        self._gates, self._gates_until = [gates], now + _GATES_LAST
-        return gates
+        """Return the API server's feature gates as of the last ``look``; see ``LiveCluster``."""
+        if not self._gates:
+            self._gates, self._gates_until = [super().feature_gates()], elapsed() + _GATES_LAST
+        return self._gates[0]
 
-    def fold(
+    def follow(
         self,
-        resource: Resource[T],
-        begin: Callable[[], F],
-        add: Callable[[F, Page[T]], object],
-        namespace: str | None = None,
-        *,
-        field_selector: str = "",
-    ) -> F:
-        """Return the value of ``begin`` after ``add`` was called on it with the current list; see ``LiveCluster``.
-
-        The first call reads the list and starts a watch. A list that may not be read is requested once.
-        """
-        if resource is SPARSE_PODS:
-            # A pod that may change is kept in full.
-            alone: Any = sparse.alone
-            return self.fold(
-                PODS,
-                begin,
-                lambda folded, page: add(folded, page.map(alone)),
-                namespace,
-                field_selector=field_selector,
-            )
-        if resource not in WATCHED:
-            return super().fold(resource, begin, add, namespace, field_selector=field_selector)
-        key = (resource.path(namespace), field_selector)
-        if key in self._forbidden:
-            raise self._forbidden[key]
-        if key not in self._lists:
-            try:
-                self._lists[key] = self._begin(resource, namespace, field_selector)
-            except ForbiddenError as error:
-                self._forbidden[key] = error
-                raise
-        folded = begin()
-        add(folded, self._lists[key].page())
-        return folded
-
-    def keep(
-        self,
-        resource: Resource[T],
-        begin: Callable[[], FedStore[T]],
+        resource: Resource[Any],
+        record: Callable[[Any], R],
         namespace: str | None = None,
         *,
         watched: Resource[Any] | None = None,
         field_selector: str = "",
-    ) -> FollowedList[FedStore[T]]:
-        """Read a list into a store, and keep the store current until the process ends.
+    ) -> FollowedList[R]:
+        """Read a list, and keep it current until the process ends.
 
         Args:
             resource: The resource.
-            begin: Returns the store, ready for the first page of a list; it is called for each list.
+            record: Returns what is stored of an object.
             namespace: The namespace; None for all.
             watched: The resource whose type events are decoded to; None for the same.
             field_selector: Selects the objects.
+
+        Raises:
+            ForbiddenError: The user may not list it.
+            SourceError: It cannot be read for another reason.
         """
 
-        def read() -> FedStore[T]:
+        def begin() -> Listed[R]:
+            return Listed(record)
+
+        def read() -> Listed[R]:
             with self._observed("list", resource):
-                store = super(WatchedCluster, self).fold(
-                    resource, begin, lambda fed, page: fed.add(page), namespace, field_selector=field_selector
-                )
-            store.end()
-            return store
+                return self.fold(resource, begin, Listed.add, namespace, field_selector=field_selector)
 
-        return FollowedList(read, self._follow(watched or resource, namespace, field_selector), self._signals, _SILENCE)
+        watch = self._watch(watched or resource, namespace, field_selector)
+        followed = FollowedList(read, watch, self._signals, _SILENCE)
+        self._lists.append(followed)
+        return followed
 
-    def _begin(self, resource: Resource[Any], namespace: str | None, field_selector: str) -> WatchedList[Any]:
-        def read() -> Listed[Object]:
-            return super(WatchedCluster, self).fold(
-                resource, Listed[Object], Listed.add, namespace, field_selector=field_selector
-            )
-
-        return WatchedList(read, self._follow(resource, namespace, field_selector), self._signals, _SILENCE)
-
-    def _follow(
+    def _watch(
         self, resource: Resource[Any], namespace: str | None, field_selector: str
     ) -> Callable[[str], AbstractContextManager[Iterator[WatchEvent[Any]]]]:
         """Return the function that starts a watch from a revision on."""

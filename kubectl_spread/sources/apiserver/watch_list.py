@@ -9,77 +9,74 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from functools import lru_cache
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
 from kubectl_spread.errors import ForbiddenError, SourceError
-from kubectl_spread.kube.api.types import ListMeta, ManagedFieldsEntry, Object
+from kubectl_spread.kube.api.types import ManagedFieldsEntry, Object
 from kubectl_spread.sources.apiserver import retries
+from kubectl_spread.sources.apiserver.clock import elapsed
 from kubectl_spread.sources.apiserver.responses import ExpiredError, UnauthorizedError
 from kubectl_spread.sources.apiserver.watch_events import BOOKMARK, DELETED, WatchEvent
 from kubectl_spread.sources.decode.page import Page
 from kubectl_spread.sources.failures import Again, ConnectionFailedError
 
 T = TypeVar("T", bound=Object)
+R = TypeVar("R")
+"""What is stored of an object."""
 
 _NUMBER: Final = re.compile(r"[1-9][0-9]*")
+_NO_VERSIONS: Final = ("", "0")
 _LABELS: Final = b'"f:labels"'
 
 
-class Listed(msgspec.Struct, Generic[T]):
-    """The objects of a list by namespace and name, and the revision of the list."""
+class Listed(msgspec.Struct, Generic[R]):
+    """The records of a list by the keys of their objects, and the revision of the list.
 
-    objects: dict[tuple[str, str], T] = msgspec.field(default_factory=dict)
+    Attributes:
+        record: Returns the record of an object, of a page or of an event.
+        records: The records.
+        version: The revision.
+    """
+
+    record: Callable[[Any], R]
+    records: dict[str, R] = msgspec.field(default_factory=dict)
     version: str = ""
 
-    def add(self, page: Page[T]) -> None:
+    def add(self, page: Page[Any]) -> None:
         """Store the objects of one page."""
         self.version = page.resource_version
         for listed_object in page:
-            self.objects[_identity(listed_object)] = detached(listed_object)
+            self.records[listed_object.key] = self.record(listed_object)
 
-    def apply(self, event: WatchEvent[T]) -> bool:
-        """Apply an event; tell whether an object has changed in a field that is read."""
+    def apply(self, event: WatchEvent[Any]) -> bool:
+        """Apply an event; tell whether a record has changed."""
         self.version = event.version
         if event.type == BOOKMARK:
             return False
-        identity = _identity(event.object)
-        before = self.objects.pop(identity, None) if event.type == DELETED else self.objects.get(identity)
+        key = event.object.key
+        before = self.records.pop(key, None) if event.type == DELETED else self.records.get(key)
         after = None
         if event.type != DELETED:
-            after = self.objects[identity] = detached(event.object)
+            after = self.records[key] = self.record(event.object)
         return before != after
-
-
-class Store(Protocol):
-    """The objects of a list, in any form, which events keep current."""
-
-    @property
-    def version(self) -> str:
-        """The revision of the list, or of the last event."""
-
-    def apply(self, event: WatchEvent[Any]) -> bool:
-        """Apply an event; tell whether anything has changed."""
-
-
-S = TypeVar("S", bound=Store)
 
 
 class Signals:
     """The signals from the threads of several watches to the thread that waits for them.
 
     Attributes:
-        changed: Is set when a list has changed, or the client reconnected.
-        regained: Whether the client reconnected.
+        changed: Is set when a list has changed.
+        suspect: Whether another cluster may answer now: the client has reconnected, or has read a list again.
         failure: The error that ends watching, or None.
     """
 
     def __init__(self) -> None:
         """Start without signals."""
         self.changed = threading.Event()
-        self.regained = False
+        self.suspect = False
         self.failure: BaseException | None = None
         self._lost: dict[int, str] = {}
 
@@ -98,9 +95,13 @@ class Signals:
 
     def regain(self, watch: object) -> None:
         """Remember that a watch has a connection."""
-        if self._lost.pop(id(watch), None) is not None and not self._lost:
-            self.regained = True
-            self.changed.set()
+        if self._lost.pop(id(watch), None) is not None:
+            self.suspect = True
+
+    def change(self, *, listed_again: bool = False) -> None:
+        """Signal that a list has changed."""
+        self.suspect |= listed_again
+        self.changed.set()
 
     def fail(self, failure: BaseException) -> None:
         """End the waiting."""
@@ -108,12 +109,19 @@ class Signals:
         self.changed.set()
 
 
-class FollowedList(Generic[S]):
-    """A list that a thread keeps current."""
+class State(NamedTuple, Generic[R]):
+    """The records of a list at one revision."""
+
+    records: list[R]
+    version: str
+
+
+class FollowedList(Generic[R]):
+    """A list that a thread keeps current: read once, then followed by watches."""
 
     def __init__(
         self,
-        read: Callable[[], S],
+        read: Callable[[], Listed[R]],
         follow: Callable[[str], AbstractContextManager[Iterator[WatchEvent[Any]]]],
         signals: Signals,
         silence: float = math.inf,
@@ -135,10 +143,37 @@ class FollowedList(Generic[S]):
         self._signals = signals
         self._silence = silence
         self._lock = threading.Lock()
-        self._told_at = time.monotonic()
-        self._store = read()
+        self._known_at = self._heard_at = elapsed()
+        self._listed = _versioned(read())
         self._expired = self._allowed = False
+        self._distrusts = 0
         threading.Thread(target=self._run, daemon=True).start()
+
+    def state(self) -> State[R]:
+        """Return the current records."""
+        with self._lock:
+            return State([*self._listed.records.values()], self._listed.version)
+
+    @property
+    def version(self) -> str:
+        """The revision of the current records; all changes up to it have been signalled."""
+        with self._lock:
+            return self._listed.version
+
+    def known_at(self, reached_etcd_at: float) -> float:
+        """Return the last ``elapsed`` at which the records were certainly those of the API server.
+
+        A list, an event or a bookmark with a newer revision proves it. A bookmark with the same revision only proves
+        that the watch is open: an API server that has lost etcd sends them too. So it counts up to ``reached_etcd_at``,
+        when the API server last answered from etcd.
+        """
+        return max(self._known_at, min(self._heard_at, reached_etcd_at))
+
+    def distrust(self) -> None:
+        """Take the records as those of another cluster: they have to be read again, and are not known until then."""
+        with self._lock:
+            self._distrusts += 1
+            self._expired, self._known_at, self._heard_at = True, -math.inf, -math.inf
 
     def _run(self) -> None:
         nothing_came = 0
@@ -155,7 +190,7 @@ class FollowedList(Generic[S]):
             self._signals.fail(error)
 
     def _watch(self) -> bool:
-        """Watch until the connection ends; tell whether there was an event.
+        """Watch until the connection ends; tell whether there was an event, and the next watch needs no list.
 
         Raises:
             ForbiddenError: The user may not watch it.
@@ -165,7 +200,7 @@ class FollowedList(Generic[S]):
         came = begun = False
         try:
             self._list_again()
-            with self._follow(self._store.version) as events:
+            with self._follow(self._listed.version) as events:
                 begun = self._allowed = True
                 self._signals.regain(self)
                 for event in events:
@@ -189,49 +224,58 @@ class FollowedList(Generic[S]):
             # The API server may not know the revision, for example after a restore from a backup.
             self._expired = True
             self._signals.lose(self, str(error))
-        return came
+        return came and not self._expired
 
     def _list_again(self) -> None:
         """Read the whole list if the API server no longer has the changes since its revision, or has long been silent.
 
         An API server that has restarted sends no bookmark before the first change of a resource, or before a list.
         """
-        began = time.monotonic()
-        if not self._expired and began - self._told_at < self._silence:
+        began, distrusts = elapsed(), self._distrusts
+        if not self._expired and began - self._heard_at < self._silence:
             return
-        store = self._read()
+        listed = _versioned(self._read())
         with self._lock:
-            self._store, self._expired, self._told_at = store, False, began
-        self._signals.changed.set()
+            if distrusts != self._distrusts:
+                raise ExpiredError("another cluster answers since the list began")
+            self._listed, self._expired = listed, False
+            self._known_at = self._heard_at = began
+            self._signals.change(listed_again=True)
 
     def _apply(self, event: WatchEvent[Any]) -> None:
         """Apply an event.
 
         Raises:
-            ExpiredError: It is about a change that came before, so that the list has to be read again.
+            ExpiredError: The list has to be read again: it is of another cluster, or the event has no revision, or is
+                about a change that came before.
         """
-        before = self._store.version
-        # A bookmark with the same version says that nothing has changed.
-        if not (is_newer(event.version, before) or (event.type == BOOKMARK and event.version == before)):
-            if event.type == BOOKMARK:
+        before, version = self._listed.version, event.version
+        if self._expired or version in _NO_VERSIONS:
+            raise ExpiredError(f"an event of version {version!r} cannot be applied")
+        newer = is_newer(version, before)
+        if not newer and event.type != BOOKMARK:
+            raise ExpiredError(f"an event has version {version}, and version {before} came before")
+        with self._lock:
+            if self._expired or not (newer or version == before):
                 return
-            raise ExpiredError(f"an event has version {event.version}, and version {before} came before")
-        with self._lock:
-            changed = self._store.apply(event)
-        self._told_at = time.monotonic()
-        # Most events change only fields that are not read, such as a status.
-        if changed:
-            self._signals.changed.set()
+            self._heard_at = elapsed()
+            if newer:
+                self._known_at = self._heard_at
+                # Most events change only fields that are not read, such as a status. Whoever sees the new revision
+                # has the signal already.
+                if self._listed.apply(event):
+                    self._signals.change()
 
 
-class WatchedList(FollowedList[Listed[T]]):
-    """A list that is stored, and that a thread keeps current."""
+def _versioned(listed: Listed[R]) -> Listed[R]:
+    """Return a list that has a revision; a watch from none would begin anywhere.
 
-    def page(self) -> Page[T]:
-        """Return the current list as one page."""
-        with self._lock:
-            objects, version = list(self._store.objects.values()), self._store.version
-        return Page(ListMeta(resource_version=version), objects, lambda listed_object: listed_object)
+    Raises:
+        SourceError: It has none.
+    """
+    if listed.version in _NO_VERSIONS:
+        raise SourceError("Server returned an unexpected response: a list without a resourceVersion")
+    return listed
 
 
 def is_newer(version: str, than: str) -> bool:
@@ -243,11 +287,6 @@ def is_newer(version: str, than: str) -> bool:
     if not (_NUMBER.fullmatch(version) and _NUMBER.fullmatch(than)):
         return True
     return (len(version), version) > (len(than), than)
-
-
-def _identity(listed_object: Object) -> tuple[str, str]:
-    """Return the namespace and name of an object."""
-    return listed_object.metadata.namespace, listed_object.metadata.name
 
 
 def detached(listed_object: T) -> T:

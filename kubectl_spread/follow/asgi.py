@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeAlias
-
-from kubectl_spread.app.monitoring.answers import Answers
 
 _PLAIN: Final = "text/plain; charset=utf-8"
 _METHODS: Final = ("GET", "HEAD")
@@ -24,11 +22,11 @@ class Request(NamedTuple):
 
 
 class ServedPage(NamedTuple):
-    """An answer: a status, the content type, the body in parts, and further headers."""
+    """An answer: a status, the content type, the body, and further headers."""
 
     status: int
     content_type: str
-    body: Iterable[bytes]
+    body: bytes
     headers: Mapping[str, str] = MappingProxyType({})
 
 
@@ -41,33 +39,30 @@ Send: TypeAlias = Callable[[dict[str, Any]], Awaitable[None]]
 class Pages:
     """An ASGI application that only reads: GET and HEAD of some paths."""
 
-    def __init__(self, handlers: Mapping[str, Handler], slow: Mapping[str, Handler], answers: Answers) -> None:
+    def __init__(self, handlers: Mapping[str, Handler], slow: Mapping[str, Handler] = MappingProxyType({})) -> None:
         """Answer by the handler of a path; ``slow`` ones run in a thread, one after the other."""
         self._handlers = handlers
         self._slow = slow
-        self._answers = answers
         self._thread = ThreadPoolExecutor(1)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - ASGI's form
         """Answer one request."""
         page = await self._page(scope)
-        body = list(page.body)
         headers = {
             "content-type": page.content_type,
-            "content-length": str(sum(map(len, body))),
+            "content-length": str(len(page.body)),
             "cache-control": "no-store",
             "x-content-type-options": "nosniff",
             "x-frame-options": "DENY",
             **page.headers,
         }
         raw = [(name.encode(), text.encode()) for name, text in headers.items()]
-        with self._answers.sending():
-            await send({"type": "http.response.start", "status": page.status, "headers": raw})
-            if scope["method"] != "HEAD":
-                # A connection that reads slowly has only one of the pieces in its buffer.
-                for piece in _pieces(body):
-                    await send({"type": "http.response.body", "body": piece, "more_body": True})
-            await send({"type": "http.response.body"})
+        await send({"type": "http.response.start", "status": page.status, "headers": raw})
+        # A connection that reads slowly has only one of the pieces in its buffer.
+        for start in range(0, len(page.body) if scope["method"] != "HEAD" else 0, _PIECE):
+            piece = page.body[start : start + _PIECE]
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body"})
 
     async def _page(self, scope: Scope) -> ServedPage:
         path = scope["path"]
@@ -82,19 +77,6 @@ class Pages:
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._slow[path], request)
 
 
-def _pieces(body: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the bytes of a body in larger or smaller pieces; the whole body is never copied."""
-    collected = bytearray()
-    for part in body:
-        for start in range(0, len(part), _PIECE):
-            piece = part[start : start + _PIECE]
-            if len(collected) + len(piece) > _PIECE:
-                yield bytes(collected)
-                collected.clear()
-            collected += piece
-    yield bytes(collected)
-
-
 def message(status: int, text: str, headers: Mapping[str, str] | None = None) -> ServedPage:
     """Return a line of text as an answer."""
-    return ServedPage(status, _PLAIN, [f"{text}\n".encode()], headers or {})
+    return ServedPage(status, _PLAIN, f"{text}\n".encode(), headers or {})

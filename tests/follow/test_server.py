@@ -14,36 +14,32 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives import serialization
 
-from kubectl_spread.app.monitoring import server
-from kubectl_spread.app.monitoring.answers import Answers
-from kubectl_spread.app.monitoring.asgi import Pages, Request, ServedPage
-from kubectl_spread.app.monitoring.server import Port, Servers, TlsFiles, listen
 from kubectl_spread.errors import SourceError, UsageError
-from kubectl_spread.sources.apiserver.paging import background
+from kubectl_spread.follow import server
+from kubectl_spread.follow.asgi import Pages, Request, ServedPage
+from kubectl_spread.follow.server import Port, Servers, TlsFiles, listen
 from tests.controlplane.certificates import Authority
 from tests.controlplane.processes import LOOPBACK
 
 PATIENCE = 10.0
-LONG = 60.0
 LARGE = b"x" * (64 << 20)
 """More than the buffers of a connection hold."""
 
 
 def hello(request: Request) -> ServedPage:
-    return ServedPage(200, "text/plain", [b"hello ", request.accept.encode()])
+    return ServedPage(200, "text/plain", b"hello " + request.accept.encode())
 
 
 def large(_request: Request) -> ServedPage:
-    return ServedPage(200, "text/plain", [LARGE[: 1 << 20]] * 64)
+    return ServedPage(200, "text/plain", LARGE)
 
 
 def request(path: str) -> bytes:
     return f"GET {path} HTTP/1.1\r\nHost: a\r\n\r\n".encode()
 
 
-ANSWERS = Answers()
 UNUSABLE = "the certificate cannot be used"
-PAGES = Pages({"/hello": hello, "/large": large}, {"/slow": hello}, ANSWERS)
+PAGES = Pages({"/hello": hello, "/large": large}, {"/slow": hello})
 
 
 def ignored(_message: str) -> None:
@@ -88,15 +84,6 @@ def received(connection: socket.socket) -> bytes:
         while part := connection.recv(1 << 20):
             parts.append(part)
     return b"".join(parts)
-
-
-def test_an_evaluation_waits_until_an_answer_is_sent_or_its_reader_has_gone(port: int) -> None:
-    with connected(port, request("/large")) as connection:
-        assert connection.recv(1)
-        evaluating = background(ANSWERS.let_pass(LONG))
-        with pytest.raises(TimeoutError):
-            evaluating.result(0.2)
-    evaluating.result(PATIENCE)
 
 
 @pytest.mark.parametrize("path", ["/hello", "/slow"])

@@ -12,12 +12,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from kubectl_spread.app.monitoring.answers import Answers
-from kubectl_spread.app.monitoring.asgi import Pages
-from kubectl_spread.app.monitoring.monitor import Published
-from kubectl_spread.app.monitoring.pages import main_pages, telemetry_pages
-from kubectl_spread.app.monitoring.telemetry import Telemetry
-from kubectl_spread.render.openmetrics.exposition import Exposition
+from kubectl_spread.follow.asgi import Pages
+from kubectl_spread.follow.monitor import Published
+from kubectl_spread.follow.pages import main_pages, telemetry_pages
+from kubectl_spread.follow.telemetry import Telemetry
+from kubectl_spread.render import structured
+from kubectl_spread.render.openmetrics import exposition
+from kubectl_spread.report.model import Report
+from kubectl_spread.sources.apiserver.clock import elapsed
 from tests.audits import audit, reported
 from tests.builders import constraint, pod_json
 
@@ -37,14 +39,15 @@ class Cluster:
 
     def __init__(self) -> None:
         self.published: Published | None = None
-        self.pages = main_pages(lambda: self.published, Answers())
+        self.pages = main_pages(self.current)
 
     def publish(self, *names: str, lasts: float = LONG) -> None:
-        part = reported(audit(*(pod_json(name, constraints=[constraint()]) for name in names)))
-        exposition = Exposition()
-        exposition.put("part", part, ())
-        metrics = exposition.publish(part.cluster, part.summary)
-        self.published = Published(metrics, [part], part.cluster, {}, time.monotonic() + lasts)
+        report = reported(audit(*(pod_json(name, constraints=[constraint()]) for name in names)))
+        metrics = exposition.text(report, ()).encode()
+        self.published = Published(report, metrics, gzip.compress(metrics), elapsed() + lasts)
+
+    def current(self) -> Published | None:
+        return self.published if self.published and elapsed() < self.published.expires_at else None
 
     def get(self, path: str, **headers: str) -> Answered:
         return get(self.pages, path, **headers)
@@ -79,7 +82,7 @@ def test_without_a_state_nothing_is_said(path: str) -> None:
 
 def test_it_lives_without_a_state() -> None:
     assert Cluster().get("/livez").status == 200
-    assert get(telemetry_pages(lambda: None, Telemetry(), Answers()), "/livez").status == 200
+    assert get(telemetry_pages(lambda: None, Telemetry()), "/livez").status == 200
 
 
 @pytest.mark.parametrize(
@@ -100,7 +103,7 @@ def test_a_scraper_chooses_the_format(accept: str, content_type: str) -> None:
     )
     assert plain.headers["content-type"] == compressed.headers["content-type"] == content_type
     assert gzip.decompress(compressed.body) == plain.body
-    assert plain.body.endswith(b"# EOF\n") == ("openmetrics" in content_type)
+    assert plain.body.endswith(b"# EOF\n")
     assert b"kube_spread_evaluated_pods 1\n" in plain.body
 
 
@@ -112,13 +115,21 @@ def test_a_document_is_that_of_the_current_state() -> None:
     assert "p1" in cluster.get("/").body.decode()
 
 
-def test_a_document_is_not_served_after_its_state_has_expired(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Otherwise it is rendered again after some time only."""
-    monkeypatch.setattr("kubectl_spread.app.monitoring.pages._REST", 1e9)
+def test_a_document_is_rendered_once_for_each_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    rendered: list[int] = []
+    render = structured.json_line
+
+    def counted(report: Report) -> str:
+        rendered.append(report.summary.pods)
+        return render(report)
+
+    monkeypatch.setattr(structured, "json_line", counted)
     cluster = Cluster()
     cluster.publish("p1", lasts=0.3)
-    assert json.loads(cluster.get("/report.json").body)["summary"]["pods"] == 1
-    cluster.publish("p1", "p2")
-    assert json.loads(cluster.get("/report.json").body)["summary"]["pods"] == 1
+    for _ in range(2):
+        assert json.loads(cluster.get("/report.json").body)["summary"]["pods"] == 1
     time.sleep(0.4)
+    assert cluster.get("/report.json").status == 503
+    cluster.publish("p1", "p2")
     assert json.loads(cluster.get("/report.json").body)["summary"]["pods"] == 2
+    assert rendered == [1, 2]

@@ -17,8 +17,8 @@ import msgspec
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from kubectl_spread.app.monitoring.asgi import Pages
 from kubectl_spread.errors import SourceError, UsageError
+from kubectl_spread.follow.asgi import Pages
 
 MOST_CONNECTIONS: Final = 64
 """The connections of one port; more are closed at once."""

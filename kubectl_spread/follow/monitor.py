@@ -1,0 +1,221 @@
+"""The monitor: publishes the report of a cluster that is followed, for as long as it is certainly true."""
+
+from __future__ import annotations
+
+import gc
+import gzip
+import itertools
+import math
+import threading
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from kubectl_spread.app.checkrun import CheckRun
+from kubectl_spread.app.hints import unknown_keys
+from kubectl_spread.app.options import CheckOptions
+from kubectl_spread.app.target_version import target_for
+from kubectl_spread.errors import SourceError
+from kubectl_spread.follow.following import Following
+from kubectl_spread.follow.telemetry import Telemetry
+from kubectl_spread.phrases import plural
+from kubectl_spread.render.openmetrics import exposition, series
+from kubectl_spread.report import model, projections
+from kubectl_spread.rules import RULES
+from kubectl_spread.rules.selection import SelectedRules
+from kubectl_spread.sources.apiserver.clock import elapsed
+from kubectl_spread.sources.apiserver.watch import WatchedCluster
+
+_TICK: Final = 1.0
+"""The most seconds until a state is withdrawn, and a lost connection is reported."""
+_COLLECTED: Final = 100
+"""Evaluations between two collections of garbage among all objects."""
+
+
+class Published(msgspec.Struct, frozen=True, eq=False):
+    """One published state.
+
+    Attributes:
+        report: Its report.
+        metrics: Its metrics, for readers of both text formats.
+        compressed: The same in gzip.
+        expires_at: The ``elapsed`` after which it may no longer be true.
+    """
+
+    report: model.Report
+    metrics: bytes
+    compressed: bytes
+    expires_at: float
+
+
+class Monitor:
+    """One cluster and the current state of its report."""
+
+    def __init__(
+        self,
+        options: CheckOptions,
+        cluster: WatchedCluster,
+        telemetry: Telemetry,
+        *,
+        interval: float,
+        max_age: float,
+        say: Callable[[str], None],
+    ) -> None:
+        """Prepare to read.
+
+        Args:
+            options: The options for scope and rules.
+            cluster: The connection.
+            telemetry: Receives the metrics about the monitor itself.
+            interval: The least number of seconds between the beginnings of two evaluations.
+            max_age: Seconds after which a state that is no longer known to be true is withdrawn.
+            say: Receives notes.
+
+        Raises:
+            UsageError: An option is not valid.
+            CombinedError: The scheduler's configuration has errors.
+        """
+        _refuse(options)
+        self._options = options
+        self._cluster = cluster
+        self._telemetry = telemetry
+        self._interval = interval
+        self._max_age = max_age
+        self._say = say
+        self._following = Following(options, cluster, interval=interval, events=False)
+        self._published: Published | None = None
+        self._published_at = -math.inf
+        self._report: model.Report | None = None
+        self._lines = b""
+        self._messages: list[str] = []
+        self._lost = ""
+        self._was_ready = False
+        cluster.observe = telemetry.count
+        telemetry.show_readiness(lambda: self.state() is not None)
+
+    def state(self) -> Published | None:
+        """Return the last published state; None if there is none yet, or it may no longer be true."""
+        published = self._published
+        return None if published is None or elapsed() > published.expires_at else published
+
+    def start(self) -> None:
+        """Read the cluster, and publish the first state.
+
+        Raises:
+            UsageError: The version of the API server is not supported.
+            ForbiddenError: The user may not list something that is needed.
+            SourceError: Something cannot be read for another reason.
+        """
+        self._cluster.version()
+        self._following.store.follow_all(self._telemetry.expect)
+        self._evaluate()
+        self._tell_readiness()
+
+    def run(self, stop: threading.Event) -> None:
+        """Publish the states of the cluster until ``stop`` is set.
+
+        Raises:
+            SourceError: Watching failed for a reason that does not pass.
+        """
+        for number in itertools.count(1):
+            self._following.wait(min(_TICK, self._interval))
+            if stop.is_set():
+                return
+            self._tell_connection()
+            if self.refresh():
+                _collect(everything=number % _COLLECTED == 0)
+
+    def refresh(self) -> bool:
+        """Bring the published state up to date, as far as that is due; tell whether it was evaluated."""
+        following = self._following
+        # Read before the question whether there are changes, so that they are those of the last evaluation.
+        known_at, versions = following.store.known_at(), following.store.versions()
+        evaluates = following.due
+        if evaluates:
+            try:
+                self._evaluate()
+            except SourceError:
+                # The API server is away, and its watches say so.
+                evaluates = False
+        elif known_at == -math.inf:
+            self._published = None
+        elif self._report is not None and following.unchanged and elapsed() >= self._published_at + self._interval:
+            self._publish(self._report, known_at, versions)
+        self._tell_readiness()
+        return evaluates
+
+    def _evaluate(self) -> None:
+        known_at = self._following.store.known_at()
+        with self._telemetry.evaluation(), self._following.evaluation() as run:
+            # A list that the run did not need is as new as the others.
+            versions = {**self._following.store.versions(), **run.resource_versions}
+            self._tell(run)
+            self._report = run.report(self._options)
+            self._lines = exposition.lines(series.of_report(self._report, run.running_pods()))
+            self._publish(self._report, known_at, versions)
+
+    def _publish(self, report: model.Report, known_at: float, versions: Mapping[str, str]) -> None:
+        """Publish a report as one of these resourceVersions; only its header depends on them."""
+        now, age = self._cluster.now(), timedelta(seconds=elapsed() - known_at)
+        read_at = report.cluster.read_at if now is None else projections.timestamp(now - age)
+        cluster = replace(report.cluster, read_at=read_at, resource_versions=dict(versions))
+        totals = exposition.lines(series.of_totals(cluster, report.summary))
+        metrics = totals + self._lines + exposition.END
+        self._published = Published(
+            replace(report, cluster=cluster), metrics, gzip.compress(metrics, compresslevel=1), known_at + self._max_age
+        )
+        self._published_at = elapsed()
+
+    def _tell(self, run: CheckRun) -> None:
+        """Print the messages of a run that the last one did not have."""
+        listed = run.nodes == "listed"
+        keys = unknown_keys(self._options, run.audit.snapshot.nodes, listed=listed)
+        before, self._messages = self._messages, [*run.problems, *run.notes, *keys]
+        for text in self._messages:
+            if text not in before:
+                self._say(text)
+
+    def _tell_readiness(self) -> None:
+        """Print when the state is served, and when it is not any more."""
+        state = self.state()
+        if state and not self._was_ready:
+            self._say(f"ready: {plural(state.report.summary.pods, 'pod')} evaluated")
+        elif self._was_ready and not state:
+            self._say("not ready: the API server has not confirmed the state for longer than --max-age")
+        self._was_ready = state is not None
+
+    def _tell_connection(self) -> None:
+        """Print once that the connection is lost, and once that it is back."""
+        lost = self._cluster.lost
+        if lost and not self._lost:
+            self._say(f"the connection is lost, and tried again: {lost}")
+        if self._lost and not lost:
+            self._say("reconnected")
+        self._lost = lost
+
+
+def _refuse(options: CheckOptions) -> None:
+    """Refuse options before anything is sent; which feature gates there are depends on the version of the server.
+
+    Raises:
+        UsageError: An option is not valid.
+    """
+    SelectedRules(RULES, options.selection)
+    if options.gate_overrides and options.minor is None:
+        options = replace(options, feature_gates="")
+    target_for(options, None).facts(options)
+
+
+def _collect(*, everything: bool) -> None:
+    """Collect the garbage of an evaluation; the objects that are left are not looked at again by the next collections.
+
+    While garbage is collected no scrape is answered. With 150,000 pods a collection among all objects takes a second,
+    and Python's own would come every few seconds, so the command line leaves that off.
+    """
+    if everything:
+        gc.unfreeze()
+    gc.collect()
+    gc.freeze()
