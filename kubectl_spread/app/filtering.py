@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import BinaryIO, TypeAlias
 
 import msgspec
+from msgspec import UNSET
 
 from kubectl_spread.app.console import Console
 from kubectl_spread.app.options import CheckOptions
@@ -21,7 +22,7 @@ from kubectl_spread.render import structured
 from kubectl_spread.report import mergereport
 from kubectl_spread.sources.decode.json_objects import Path
 from kubectl_spread.sources.edit import chunks
-from kubectl_spread.sources.edit.chunks import GONE, Chunk
+from kubectl_spread.sources.edit.chunks import Chunk
 from kubectl_spread.sources.files import inputs, manifests, rawobjects
 from kubectl_spread.sources.files.inputs import File
 from kubectl_spread.sources.files.manifests import Loaded
@@ -109,14 +110,19 @@ class FilterRun(msgspec.Struct):
         except SourceError as error:
             self._fail(SourceError(f"{Position(source, members[0].record.line_of())}: {error}"))
             return
-        if self.form or (members and all(changes.get(member.record.path) is GONE for member in members)):
+        if self.form or (members and all(changes.get(member.record.path) is UNSET for member in members)):
             return
-        text = chunk.edited(changes) if changes else chunk.text
-        if text is None:
-            position = Position(source, members[0].record.line_of())
-            self.console.note(f"{position}: rewritten as JSON, as this YAML cannot be edited in place")
-            text = chunk.rewritten(changes)
+        text = self._edited(chunk, changes, source, members[0]) if changes else chunk.text
         self.console.data(chunks.encoded(self._stream.add(chunk, text)))
+
+    def _edited(self, chunk: Chunk, changes: dict[Path, object], source: str, first: RawObject) -> str:
+        edited = chunk.edited(changes)
+        position = Position(source, first.record.line_of())
+        if edited.rewritten:
+            self.console.note(f"{position}: rewritten as JSON, as this YAML cannot be edited in place")
+        if edited.lost:
+            self.console.note(f"{position}: {plural(edited.lost, 'comment')} in brackets over several lines left out")
+        return edited.text
 
     def _changes(
         self, members: list[RawObject], chunk: Chunk, source: str, behaviour: Behaviour
@@ -131,7 +137,7 @@ class FilterRun(msgspec.Struct):
                 self.repeats.copy_of(loaded)
             except (DecodeError, SourceError) as error:
                 self._fail(error)
-                yield path, GONE
+                yield path, UNSET
                 continue
             outcome = self._treated(loaded, behaviour)
             document = chunk.at(path)
@@ -139,7 +145,7 @@ class FilterRun(msgspec.Struct):
                 metadata = loaded.object.metadata
                 self.items.append(mergereport.item(loaded.kind, metadata.namespace, metadata.name, document, outcome))
             if outcome.errors and self.leaves_out:
-                yield path, GONE
+                yield path, UNSET
             elif outcome.changes:
                 yield path, merging.applied(document, outcome.changes)
 

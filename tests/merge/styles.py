@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from kubectl_spread.sources.edit.layout import is_plain
+from kubectl_spread.sources.edit.roundtrip import is_plain
 
 
 @dataclass(slots=True)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+import textwrap
 
-from tests.merge.running import constrained, out, pod, run
+import pytest
+import yaml
+
+from kubectl_spread.sources.decode import yaml_values
+from tests.merge.running import HEAD, constrained, out, pod, run
 
 BOTH_WAYS = [
     pytest.param(
@@ -53,28 +57,28 @@ BOTH_WAYS = [
         """\
         labelSelector:
           matchExpressions:
-            -   key: x
-                operator: In
-                values:
-                  - 'y'  # quoted
-                # the last word on x
+          - key: x
+            operator: In
+            values:
+            - 'y'  # quoted
+            # the last word on x
         matchLabelKeys: [rev]
         """,
         """\
         labelSelector:
           matchExpressions:
-            -   key: x
-                operator: In
-                values:
-                  - 'y'  # quoted
-                # the last word on x
-            -   key: rev
-                operator: In
-                values:
-                  - r1
+          - key: x
+            operator: In
+            values:
+            - 'y'  # quoted
+            # the last word on x
+          - key: rev
+            operator: In
+            values:
+            - r1
         matchLabelKeys: [rev]
         """,
-        id="an item is indented like those before it",
+        id="a comment on the last item stays above the new one",
     ),
     pytest.param(
         """\
@@ -123,49 +127,26 @@ BOTH_WAYS = [
     ),
     pytest.param(
         """\
-        labelSelector: {}  # everything
+        labelSelector: {} # everything
         matchLabelKeys: [rev]
         """,
         """\
-        labelSelector: {matchExpressions: [{key: rev, operator: In, values: [r1]}]}  # everything
+        labelSelector: {matchExpressions: [{key: rev, operator: In, values: [r1]}]} # everything
         matchLabelKeys: [rev]
         """,
         id="an empty selector is written in brackets",
     ),
     pytest.param(
         """\
-        labelSelector: {"matchLabels":{"app":"web"}}
+        labelSelector: {"matchLabels": {"app": "web"}}
         matchLabelKeys: [rev]
         """,
         """\
-        labelSelector: {"matchLabels":{"app":"web"},"matchExpressions":[{"key":"rev","operator":"In","values":["r1"]}]}
+        labelSelector: {"matchLabels": {"app": "web"}, "matchExpressions": [{"key": "rev", "operator": "In", \
+"values": ["r1"]}]}
         matchLabelKeys: [rev]
         """,
-        id="JSON inside YAML stays JSON, as dense as it is",
-    ),
-    pytest.param(
-        """\
-        labelSelector: {
-          matchLabels: {app: web},  # ours
-        }
-        matchLabelKeys: [rev]
-        """,
-        """\
-        labelSelector: {
-          matchLabels: {app: web},
-          matchExpressions: [
-            {
-              key: rev,
-              operator: In,
-              values: [
-                r1
-              ]
-            }
-          ],  # ours
-        }
-        matchLabelKeys: [rev]
-        """,
-        id="brackets over several lines, with a comma at the end",
+        id="JSON inside YAML stays JSON",
     ),
     pytest.param(
         """\
@@ -184,20 +165,20 @@ matchLabels: {app: web}}
         matchLabelKeys: [rev]
         labelSelector:
           "matchLabels":
-              'app': "web"
+            'app': "web"
         """,
         """\
         matchLabelKeys: [rev]
         labelSelector:
           "matchLabels":
-              'app': "web"
+            'app': "web"
           matchExpressions:
           - key: rev
             operator: In
             values:
             - r1
         """,
-        id="quotes and odd indentation stay",
+        id="quotes stay",
     ),
     pytest.param(
         """\
@@ -241,14 +222,14 @@ MERGE_ONLY = [
         labelSelector:
           matchLabels:
             app: web
-          matchExpressions: []  # none yet
+          matchExpressions: [] # none yet
         matchLabelKeys: [rev]
         """,
         """\
         labelSelector:
           matchLabels:
             app: web
-          matchExpressions: [{key: rev, operator: In, values: [r1]}]  # none yet
+          matchExpressions: [{key: rev, operator: In, values: [r1]}] # none yet
         matchLabelKeys: [rev]
         """,
         id="an empty list is filled",
@@ -261,7 +242,7 @@ MERGE_ONLY = [
         """,
         """\
         labelSelector:
-          matchExpressions: [{key: rev, operator: In, values: [r1]}]  # none yet
+          matchExpressions: [{key: rev, operator: In, values: [r1]}] # none yet
         matchLabelKeys: [rev]
         """,
         id="a key without a value is filled",
@@ -315,12 +296,12 @@ MERGE_ONLY = [
         """,
         """\
         labelSelector:
-          ? matchExpressions
-          : - {key: x, operator: Exists}
-            - {key: rev, operator: In, values: [r1]}
+          matchExpressions:
+          - {key: x, operator: Exists}
+          - {key: rev, operator: In, values: [r1]}
         matchLabelKeys: [rev]
         """,
-        id="keys that are marked as such",
+        id="a key that is marked as such is written without the mark",
     ),
 ]
 
@@ -344,7 +325,7 @@ UNMERGE_ONLY = [
         matchLabelKeys: [rev]
         """,
         """\
-        labelSelector: {}  # ours
+        labelSelector: {} # ours
           # the apiserver wrote this
           # the end
         matchLabelKeys: [rev]
@@ -353,7 +334,7 @@ UNMERGE_ONLY = [
     ),
     pytest.param(
         """\
-        labelSelector: !!map &web  # ours
+        labelSelector: &web
           matchExpressions:
           - key: rev
             operator: In
@@ -361,10 +342,10 @@ UNMERGE_ONLY = [
         matchLabelKeys: [rev]
         """,
         """\
-        labelSelector: !!map &web {}  # ours
+        labelSelector: &web {}
         matchLabelKeys: [rev]
         """,
-        id="the anchor and tag of an empty selector stay",
+        id="the anchor of an empty selector stay",
     ),
     pytest.param(
         """\
@@ -404,9 +385,7 @@ UNMERGE_ONLY = [
         """,
         """\
         labelSelector:
-          matchExpressions: [
-            {key: x, operator: Exists}
-          ]
+          matchExpressions: [{key: x, operator: Exists}]
         matchLabelKeys: [rev, tenant]
         """,
         id="several items in brackets over several lines",
@@ -491,10 +470,10 @@ def test_merge_leaves_copies_alone(key: str, value: tuple[str, str], expected: t
 
 
 def test_unmerge_leaves_copies_alone() -> None:
-    """When an anchor is removed, its alias is replaced by the value."""
+    """When a node with an anchor is removed, its alias becomes the node."""
     item = "{key: rev, operator: In, values: [r1]}"
     before = TWO.format(key="", first=f"{{matchExpressions: [&r {item}]}}", second="{matchExpressions: [*r]}")
-    after = TWO.format(key="", first="{}", second=f"{{matchExpressions: [{item}]}}")
+    after = TWO.format(key="", first="{}", second=f"{{matchExpressions: [&r {item}]}}")
     assert out("unmerge", pod(before)) == pod(after)
 
 
@@ -585,8 +564,8 @@ def test_fields_of_disabled_gates_are_removed() -> None:
 
 def test_the_dash_stays_when_the_first_field_of_an_item_is_removed() -> None:
     before = pod(
-        "affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [\n"
-        "  {matchLabelKeys: [rev], topologyKey: zone, labelSelector: {}}]}}\n"
+        "affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: ["
+        "{matchLabelKeys: [rev], topologyKey: zone, labelSelector: {}}]}}\n"
     )
     result = run("merge", before, "--server-version=1.30")
     assert result.stdout == before.replace("matchLabelKeys: [rev], ", "")
@@ -596,3 +575,94 @@ def test_the_dash_stays_when_the_first_field_of_an_item_is_removed() -> None:
     )
     result = run("merge", block, "--server-version=1.30")
     assert result.stdout == block.replace("matchLabelKeys: [rev]\n        ", "")
+
+
+def test_the_indentation_is_that_of_the_document() -> None:
+    before = """\
+topologySpreadConstraints:
+    -   maxSkew: 1
+        topologyKey: zone
+        whenUnsatisfiable: DoNotSchedule
+        labelSelector:
+            matchLabels:
+                app: web
+        matchLabelKeys:
+            -   rev
+"""
+    head = HEAD.replace("  ", "    ")
+    text = head + textwrap.indent(before, "    ")
+    requirement = """\
+matchExpressions:
+    -   key: rev
+        operator: In
+        values:
+            -   r1
+"""
+    added = textwrap.indent(requirement, " " * 16)
+    merged = text.replace("app: web\n" + " " * 12, f"app: web\n{added}" + " " * 12)
+    assert out("merge", text) == merged
+    assert out("unmerge", merged) == text
+
+
+def test_comments_within_brackets_over_several_lines_are_left_out() -> None:
+    """ruamel.yaml writes brackets on one line."""
+    text = constrained("labelSelector: {\n  matchLabels: {app: web},  # ours\n}\nmatchLabelKeys: [rev]\n")
+    result = run("merge", text)
+    assert result.stdout == constrained(f"labelSelector: {MERGED}\nmatchLabelKeys: [rev]\n")
+    assert result.stderr == "STDIN:1: 1 comment in brackets over several lines left out\n"
+
+
+VALUES = (
+    """\
+x-values:
+  yaml-1.1: [yes, no, on, off, y, n, ~, 010, 0o10, 0x1F, 0b1, 1_000, 1e3, 1., .5, 1:30, 190:20:30, 2024-01-01]
+  quoted: ['yes', "no", '010', "1e3", "\\tz", '', "é"]
+  long: """
+    + "word " * 60
+    + """end
+  longer: "%s"
+  literal: |+
+    first
+
+      # not a comment
+    last
+
+  folded: >-
+    one
+    two
+
+    three
+      four
+    five
+  stripped: |-
+    x
+  indented: |2
+      two more
+    none more
+  ? long key
+  : value
+  tagged: !!str 1
+  custom: !Ref x
+  empty:
+  'quoted key': 1
+  "10": 10
+"""
+    % ("w" * 200)
+)
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_other_values_stay_the_same_for_every_reader(newline: str) -> None:
+    text = VALUES + constrained("labelSelector: {}\nmatchLabelKeys: [rev]\n")
+    written = out("merge", text.replace("\n", newline))
+    assert written.count(newline) == written.count("\n")
+    selector = "labelSelector: {matchExpressions: [{key: rev, operator: In, values: [r1]}]}"
+    expected = text.replace("labelSelector: {}", selector).replace("!!str 1", "'1'")
+    for read in (yaml_values.read_all, _scalars):
+        assert read(written.encode(), "") == read(expected.encode(), "")
+
+
+def _scalars(body: bytes, _: str) -> list[tuple[object, ...]]:
+    """Return the text of each scalar, and whether it is quoted."""
+    events = yaml.parse(body.decode(), Loader=yaml.SafeLoader)
+    return [(event.value, event.implicit) for event in events if isinstance(event, yaml.ScalarEvent)]

@@ -1,1 +1,1 @@
-"""Changes to the text of a manifest that keep every other byte. It may import `sources.files` and `sources.decode`."""
+"""Changes to the values of a manifest that keep comments, order, quotes and anchors; it may import `sources.decode`."""

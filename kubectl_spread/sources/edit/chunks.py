@@ -1,28 +1,26 @@
-"""Chunks: the documents of a file with the text around them, to be written again as they are or with edits.
+"""Chunks: the documents of a file with the text around them, to be written again as they are or with other values.
 
-This module is the interface of the editor; the other modules of this package are its parts.
+This module is the interface of the editor.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Generator, Iterator, Mapping
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import msgspec
+from msgspec import UNSET
 
 from kubectl_spread.errors import SourceError
 from kubectl_spread.sources.decode import json_documents
 from kubectl_spread.sources.decode.json_objects import Path, is_too_deep
 from kubectl_spread.sources.decode.listing import Record
 from kubectl_spread.sources.decode.window import Window
-from kubectl_spread.sources.edit import outline
-from kubectl_spread.sources.edit.edits import GONE, Editor, splice, without_gone
-
-if TYPE_CHECKING:
-    from ruamel.yaml.nodes import Node
+from kubectl_spread.sources.decode.yaml_records import YamlRecord
 
 _MARKER: Final = re.compile(r"(?:(?<=[\r\n])|(?<!.))(?:(?P<begins>---)|\.\.\.)(?=\s|\Z)", re.DOTALL)
 _BLANKS: Final = re.compile(rb"[ \t\r\n]*")
@@ -33,9 +31,23 @@ _LINE_END: Final = re.compile(r"\r\n|\r|\n")
 _BLANK: Final = re.compile(r"(?:\s|#[^\r\n]*+|---(?=\s|\Z)|\.\.\.(?=\s|\Z))*+")
 _BEGINS: Final = re.compile(r"(?:\s|#[^\r\n]*+)*+(?P<marker>---(?=\s|\Z)|%)?")
 _ENCODING: Final = ("utf-8", "surrogateescape")
+_JSON: Final = re.compile(r'[{\[](?:\r?\n(?P<indent>[ \t]*))?\s*(?:"(?:[^"\\]|\\.)*"\s*:(?P<blank> )?)?', re.DOTALL)
+"""The beginning of a JSON document, whose blanks are those of the rest."""
+_LAST_OF_FOUR_DIGITS: Final = 0xFFFF
 
 
-__all__ = ["GONE", "Chunk", "Stream", "encoded", "read"]
+class Edited(msgspec.Struct, frozen=True):
+    """The text of a document with another value.
+
+    Attributes:
+        text: The text.
+        lost: The number of comments that are missing in it, besides those of removed fields.
+        rewritten: Whether YAML became JSON, because it cannot be edited.
+    """
+
+    text: str
+    lost: int = 0
+    rewritten: bool = False
 
 
 class Chunk(msgspec.Struct, frozen=True, dict=True):
@@ -45,14 +57,14 @@ class Chunk(msgspec.Struct, frozen=True, dict=True):
         text: The text.
         place: The name of the file, and the number of the chunk in it.
         record: Its document; None where there is none.
-        root: The node of a YAML document.
+        is_json: Whether it is a JSON document.
         fault: The reason why it cannot be read.
     """
 
     text: str
     place: tuple[str, int]
     record: Record | None = None
-    root: Node | None = None
+    is_json: bool = False
     fault: SourceError | None = None
 
     @property
@@ -82,43 +94,20 @@ class Chunk(msgspec.Struct, frozen=True, dict=True):
             value = value[step]
         return value
 
-    def edited(self, changes: Mapping[Path, object]) -> str | None:
-        """Return the text with the values at some paths replaced, or removed where they are GONE.
-
-        Returns:
-            The text; None where it cannot be edited in place.
-        """
-        target = self._with(changes)
-        if self.root is None:
-            part = outline.of_json(self.text, self.value, target)
-        else:
-            part = outline.of_yaml(self.root, self.text)
-        editor = Editor(self.text, json=self.root is None)
-        editor.sync(part, self.value, target)
-        text = splice(self.text, editor.edits)
-        return text if text is not None and self._has_value(text, without_gone(target)) else None
-
-    def rewritten(self, changes: Mapping[Path, object]) -> str:
-        """Return the document with the same changes, rewritten as JSON, which is YAML too."""
-        body = msgspec.json.format(msgspec.json.encode(without_gone(self._with(changes))), indent=2).decode()
-        return f"{body}\n" if self.root is None else f"---\n{body}\n"
-
-    def _with(self, changes: Mapping[Path, object]) -> Any:
+    def edited(self, changes: Mapping[Path, object]) -> Edited:
+        """Return the text with the values at some paths replaced; an item of a list that becomes UNSET is removed."""
         target = self.value
         for path, value in changes.items():
             target = _replaced(target, path, value)
-        return target
+        expected = _without_unset(target)
+        if self.is_json:
+            return Edited(_json_text(expected, self.text))
+        from kubectl_spread.sources.edit import roundtrip  # noqa: PLC0415 - JSON does not wait for it
 
-    def _has_value(self, text: str, value: object) -> bool:
-        if self.root is None:
-            return bool(msgspec.json.decode(text) == value)
-        from kubectl_spread.sources.decode import yaml_documents  # noqa: PLC0415 - JSON does not wait for it
-
-        try:
-            values = [document.value() for document in yaml_documents.documents(text.encode(), "")]
-        except SourceError:
-            return False
-        return values == [value]
+        edited = roundtrip.edited(self.text, self.value, target)
+        if edited and _has_value(edited[0], expected):
+            return Edited(*edited)
+        return Edited(_json_in_yaml(expected), rewritten=True)
 
 
 def read(body: bytes, source: str) -> Iterator[Chunk]:
@@ -147,7 +136,7 @@ class Stream:
     def add(self, chunk: Chunk, text: str) -> str:
         """Return the output for a chunk whose text, with its edits, is ``text``."""
         before = self._last_text
-        is_yaml = chunk.record is None or chunk.root is not None
+        is_yaml = not chunk.is_json
         separator = self._separator(chunk, text, is_yaml=is_yaml)
         self._last, self._last_text = chunk.place, text
         self._yaml = self._yaml or (is_yaml and bool(text.strip()))
@@ -176,10 +165,10 @@ def _json(body: bytes, window: Window, source: str) -> Generator[Chunk, None, tu
         for record in json_documents.records(window, source):
             blanks = _BLANKS.match(body, record.offset + len(memoryview(record.raw)))
             start, end = end, blanks.end() if blanks else len(body)
-            yield Chunk(body[start:end].decode(*_ENCODING), (source, number), record)
+            yield Chunk(body[start:end].decode(*_ENCODING), (source, number), record, is_json=True)
             number += 1
     except SourceError as error:
-        yield Chunk(body[end:].decode(*_ENCODING), (source, number), fault=error)
+        yield Chunk(body[end:].decode(*_ENCODING), (source, number), is_json=True, fault=error)
         return number, len(body)
     return number, end
 
@@ -196,16 +185,19 @@ def _yaml(text: str, place: tuple[str, int], line: int) -> Iterator[Chunk]:
 
 def _with_document(chunk: Chunk, line: int) -> Chunk:
     """Return a chunk with its YAML document or its fault; ``line`` is the line of the file where the chunk begins."""
-    from kubectl_spread.sources.decode import yaml_documents  # noqa: PLC0415 - JSON does not wait for it
+    from kubectl_spread.sources.decode import yaml_documents, yaml_values  # noqa: PLC0415 - JSON does not wait for it
 
+    body, source = encoded(chunk.text), chunk.place[0]
     try:
-        documents = list(yaml_documents.documents(encoded(chunk.text), chunk.place[0], line))
-        if not documents:
-            return chunk
-        (document,) = documents
-        return msgspec.structs.replace(chunk, record=yaml_documents.record(document), root=document.root)
-    except SourceError as error:
-        return msgspec.structs.replace(chunk, fault=error)
+        plain = yaml_values.read(body, source, line)
+        record = YamlRecord(msgspec.json.encode(plain.value), plain) if plain.value is not None else None
+    except yaml_values.NotPlainError:
+        try:
+            documents = list(yaml_documents.documents(body, source, line))
+            record = yaml_documents.record(documents[0]) if documents else None
+        except SourceError as error:
+            return msgspec.structs.replace(chunk, fault=error)
+    return msgspec.structs.replace(chunk, record=record)
 
 
 def _starts(text: str) -> list[int]:
@@ -236,3 +228,45 @@ def _replaced(value: Any, path: Path, new: object) -> Any:
     if isinstance(value, dict):
         return {**value, step: _replaced(value[step], tuple(rest), new)}
     return [_replaced(item, tuple(rest), new) if index == step else item for index, item in enumerate(value)]
+
+
+def _without_unset(value: Any) -> Any:
+    match value:
+        case dict():
+            return {key: _without_unset(field) for key, field in value.items()}
+        case list():
+            return [_without_unset(item) for item in value if item is not UNSET]
+    return value
+
+
+def _json_text(value: object, like: str) -> str:
+    """Return a value as JSON with the indentation, the line ends and the blanks around it of the document ``like``."""
+    content = like.strip(" \t\r\n")
+    before, _, after = like.partition(content)
+    style = _JSON.match(content)
+    indent, blank = style.group("indent", "blank") if style else (None, " ")
+    separators = (", " if blank and indent is None else ",", ": " if blank else ":")
+    text = json.dumps(value, indent=indent, separators=separators, ensure_ascii=like.isascii())
+    return f"{before}{text}{after}".replace("\n", "\r\n" if "\r\n" in like else "\n")
+
+
+def _json_in_yaml(value: object) -> str:
+    """Return a YAML document in JSON; characters that YAML has no place for are escaped."""
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    return "".join(char if char == "\n" or char.isprintable() else _escaped(char) for char in f"---\n{text}\n")
+
+
+def _escaped(char: str) -> str:
+    code = ord(char)
+    return f"\\u{code:04x}" if code <= _LAST_OF_FOUR_DIGITS else f"\\U{code:08x}"
+
+
+def _has_value(text: str, value: object) -> bool:
+    """Tell whether a text of YAML has one document, and it has this value."""
+    from kubectl_spread.sources.decode import yaml_values  # noqa: PLC0415 - likewise
+
+    try:
+        values = yaml_values.read_all(encoded(text), "")
+    except SourceError:
+        return False
+    return msgspec.json.encode(values, order="sorted") == msgspec.json.encode([value], order="sorted")
