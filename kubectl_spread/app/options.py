@@ -30,7 +30,6 @@ TOPOLOGY_KEYS: Final = {
 _PATHS: Final = frozenset(
     {
         "baseline",
-        "cache_dir",
         "certificate_authority",
         "client_certificate",
         "client_key",
@@ -63,7 +62,6 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
     feature_gates: str = ""
     merge_since: str = ""
     recreate: bool = False
-    from_version: str = ""
     to_version: str = ""
     defaults: bool = False
     scheduler_config: str = ""
@@ -182,16 +180,9 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
         """The Kubernetes minor whose rules decide, if the user names one.
 
         Raises:
-            UsageError: The version is not of the form 1.N, or the user names two versions.
+            UsageError: The version is not of the form 1.N.
         """
-        server = minor_of("--server-version", self.server_version)
-        start = minor_of("--from", self.from_version)
-        if start is not None and server not in (None, start):
-            raise UsageError(
-                f"--from {self.from_version} and --server-version {self.server_version} both name the version to "
-                "evaluate as: give one"
-            )
-        return server if start is None else start
+        return minor_of("--server-version", self.server_version)
 
     @property
     def other_minor(self) -> int | None:

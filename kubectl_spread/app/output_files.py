@@ -48,28 +48,24 @@ class Output(msgspec.Struct, frozen=True):
     file: str | None = None
 
 
-def outputs(chosen: Sequence[Output], default_form: str, output_file: str) -> list[Output]:
+def outputs(chosen: Sequence[Output], default_form: str) -> list[Output]:
     """Return the outputs in the order of writing: standard output last.
 
     Args:
         chosen: The values of ``-o``.
         default_form: The format where there are none.
-        output_file: The value of ``--output-file``, which replaces standard output; "" for standard output.
 
     Raises:
-        UsageError: Two outputs have one destination, no output is left for that file, or a file is named ``-``.
+        UsageError: Two outputs have one destination, or a file is named ``-``.
     """
     chosen = chosen or [Output(default_form)]
-    chosen = [Output(output.form, output.file or output_file or None) for output in chosen]
     files = [output.file for output in chosen]
-    if _DASH in (*files, output_file):
+    if _DASH in files:
         raise UsageError(
             f"{_DASH} is not the name of an output file: without a file the report goes to standard output "
             f"(write ./{_DASH} for a file of that name)"
         )
     _refuse_shared(files)
-    if output_file and output_file not in files:
-        raise UsageError("--output-file: every -o names a file of its own")
     return sorted(chosen, key=lambda output: output.file is None)
 
 

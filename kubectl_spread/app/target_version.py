@@ -117,7 +117,7 @@ def _evaluated_minor(options: CheckOptions, server: tuple[int, int] | None) -> t
             major.
     """
     if options.minor is not None:
-        confirm_supported("--from" if options.from_version else "--server-version", options.minor)
+        confirm_supported("--server-version", options.minor)
         return options.minor, ()
     if server is None:
         return NEWEST_RELEASED_MINOR, ()

@@ -77,6 +77,13 @@ _SECTIONS: Final = {
 
 The module of a command is imported when the command runs.
 """
+_GONE: Final = {
+    "--cache-dir": "nothing is cached, leave it out",
+    "--from": "use --server-version",
+    "--max-memory": "files have fixed limits, leave it out",
+    "--output-file": "use -o FORMAT=FILE (-o table=FILE for the table)",
+}
+"""Maps an option that earlier versions had to what to write instead."""
 _COMMANDS: Final = {name: command for commands in _SECTIONS.values() for name, command in commands.items()}
 
 
@@ -216,6 +223,8 @@ def _ending(ctx: click.Context) -> Iterator[None]:
 
 def _unknown_option(error: click.NoSuchOption) -> str:
     """Return the error about an option that a command does not have."""
+    if instead := _GONE.get(error.option_name):
+        return f"{error.option_name} no longer exists: {instead}"
     parameters = error.ctx.command.get_params(error.ctx) if error.ctx else []
     names = [name for parameter in parameters for name in parameter.opts if name.startswith("--")]
     return f'unknown option "{error.option_name}"{did_you_mean(error.option_name, names)}'

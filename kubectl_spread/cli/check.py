@@ -57,11 +57,6 @@ _NEVER: Final = "never"
     "[default: table]",
     group=OUTPUT,
 )
-@options.file(
-    "--output-file",
-    about="Write to this file instead of standard output.",
-    group=OUTPUT,
-)
 @options.option(
     "--severity",
     type=options.Choice(options.SEVERITIES),
@@ -100,7 +95,6 @@ def check(
     filename: tuple[str, ...],
     manifests: bool,
     forms: list[Output],
-    output_file: str,
     fail_on: str,
     baseline: str,
     show: Literal["problems", "all"] | None,
@@ -113,7 +107,7 @@ def check(
     from kubectl_spread.app.collect import collect  # noqa: PLC0415 - completion of flags does not need the rules
     from kubectl_spread.app.hints import gone  # noqa: PLC0415 - likewise
 
-    outputs = output_files.outputs(forms, formats.TABLE, output_file)
+    outputs = output_files.outputs(forms, formats.TABLE)
     if manifests:
         filename, arguments = _files(filename, arguments), ()
     parameters |= {"arguments": arguments, "filename": filename}

@@ -44,11 +44,6 @@ _TABLES: Final = (formats.TABLE, formats.WIDE)
     f"{', '.join(formats.NAMES_FOR_DOMAINS)}. [default: table]",
     group=OUTPUT,
 )
-@options.file(
-    "--output-file",
-    about="Write to this file instead of standard output.",
-    group=OUTPUT,
-)
 @options.flag("--no-headers", about="Print the table without headers.", group=OUTPUT)
 @options.color
 @connection.flags
@@ -60,7 +55,6 @@ def domains(
     key: str,
     value: str | None,
     forms: list[Output],
-    output_file: str,
     no_headers: bool,
     color: str,
     **parameters: object,
@@ -72,7 +66,7 @@ def domains(
     """
     from kubectl_spread.app.domains.run import collect  # noqa: PLC0415 - completion of flags does not need it
 
-    outputs = output_files.outputs(forms, formats.TABLE, output_file)
+    outputs = output_files.outputs(forms, formats.TABLE)
     output_files.refuse_inputs((destination.file for destination in outputs), parameters)
     run = collect({**parameters, "key": key, "value": value}, output, with_budgets=value is not None)
     report = run.report(key, value)

@@ -15,7 +15,7 @@ from kubectl_spread.errors import SourceError
 from kubectl_spread.phrases import plural
 
 LIMIT: Final = 1 << 30
-"""The bytes of input that may be in memory at once, without ``--max-memory``."""
+"""The bytes of input that may be in memory at once."""
 FREE: Final = 64 << 20
 """The bytes that compressed input may become at any ratio."""
 RATIO: Final = 200
@@ -48,7 +48,7 @@ class Budget:
 
         Args:
             what: The input, as errors name it.
-            advice: Advice to the user besides a larger budget.
+            advice: Advice to the user.
         """
         return Claim(self, what, advice)
 
@@ -106,10 +106,10 @@ class Claim:
     def _refused(self, size: int) -> str:
         others = self._budget.held - self._size
         elsewhere = f", next to {in_units(others)} for other input" if others >> _MEBI else ""
-        limit, advice = in_units(self._budget.limit), f"; {self._advice}" if self._advice else ""
+        limit, advice = in_units(self._budget.limit), f" ({self._advice})" if self._advice else ""
         return (
             f"{self._what}: needs {in_units(size)} of memory{elsewhere}, "
-            f"and all input together may take {limit} at once (--max-memory allows more{advice})"
+            f"and all input together may take {limit} at once{advice}"
         )
 
 

@@ -36,9 +36,9 @@ def test_each_format_goes_to_its_file(manifest: Path, tmp_path: Path) -> None:
     assert outcome.stdout == check(manifest, "-o", "wide").stdout
 
 
-def test_output_file_takes_what_would_go_to_stdout(manifest: Path, tmp_path: Path) -> None:
+def test_a_table_in_a_file_is_that_of_stdout(manifest: Path, tmp_path: Path) -> None:
     target = tmp_path / "table"
-    outcome = check(manifest, "--output-file", str(target))
+    outcome = check(manifest, "-o", f"table={target}")
     assert (outcome.exit_code, outcome.stdout) == (0, "")
     assert target.read_text(encoding="utf-8") == check(manifest).stdout
 
@@ -48,10 +48,8 @@ def test_output_file_takes_what_would_go_to_stdout(manifest: Path, tmp_path: Pat
     [
         (("-o", "json", "-o", "yaml"), "several -o go to standard output: write -o FORMAT=FILE"),
         (("-o", "json=x", "-o", "yaml=x"), "several -o go to x: write -o FORMAT=FILE"),
-        (("-o", "json=x", "--output-file", "y"), "--output-file: every -o names a file of its own"),
         (("-o", "json="), '"json=" names no file'),
         (("-o", "json=-"), "- is not the name of an output file: without a file the report goes to standard output"),
-        (("--output-file", "-"), "- is not the name of an output file: without a file the report goes to standard out"),
         (("-o", "xml"), 'unable to match a printer suitable for the output format "xml", allowed formats are: '),
         (("-o", "json=missing/x"), "cannot write missing/x: No such file or directory"),
         (("-o", "json=."), "cannot write .: Is a directory"),

@@ -43,7 +43,7 @@ def test_healthy_manifests_have_few_infos(minor: str) -> None:
 
 @pytest.mark.parametrize(("before", "after"), [("1.33", "1.34"), ("1.33", "1.37"), ("1.34", "1.37")])
 def test_upgrades_add_no_findings(before: str, after: str) -> None:
-    assert serious(report("--from", before, "--to", after)["findings"]) == DESERVED.keys()
+    assert serious(report("--server-version", before, "--to", after)["findings"]) == DESERVED.keys()
 
 
 @pytest.mark.parametrize("path", sorted(DIRECTORY.glob("*.yaml")), ids=lambda path: path.stem)

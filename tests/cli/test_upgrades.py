@@ -1,4 +1,4 @@
-"""``check --from``, ``--to`` and ``--recreate``: versions, gates, notes and exit status."""
+"""``check --server-version``, ``--to`` and ``--recreate``: versions, gates, notes and exit status."""
 
 from __future__ import annotations
 
@@ -53,34 +53,29 @@ def codes(*objects: Json, arguments: tuple[str, ...] = ()) -> set[str]:
 @pytest.mark.parametrize(
     ("arguments", "output"),
     [
-        pytest.param(("--from", "1.x"), '--from: "1.x" is not a Kubernetes version (write 1.37)', id="--from"),
+        pytest.param(("--server-version", "1.x"), '--server-version: "1.x" is not a Kubernetes version', id="1.x"),
         pytest.param(("--to", "2.0"), '--to: "2.0" is not a Kubernetes version (write 1.37)', id="--to"),
         *(
             pytest.param(
                 (option, version), f"{option}: Kubernetes {version} is not known ({KNOWN})", id=f"{option} {word}"
             )
-            for option in ("--server-version", "--from", "--to")
+            for option in ("--server-version", "--to")
             for version, word in (("1.26", "too old"), ("1.45", "too new"))
         ),
         pytest.param(
-            ("--from", "1.33", "--server-version", "1.34"),
-            "--from 1.33 and --server-version 1.34 both name the version to evaluate as: give one",
-            id="two versions to evaluate as",
-        ),
-        pytest.param(
-            ("--from", "1.34", "--to", "1.37", "--feature-gates", "MatchLabelKeysInPodTopologySpread=false"),
+            ("--server-version", "1.34", "--to", "1.37", "--feature-gates", "MatchLabelKeysInPodTopologySpread=false"),
             "--to: no server of 1.37 would start with these feature gates: "
             "MatchLabelKeysInPodTopologySpreadSelectorMerge is enabled, but depends on features that are disabled: "
             "[MatchLabelKeysInPodTopologySpread]",
             id="gates of which the other server would not start",
         ),
         pytest.param(
-            ("--from", "1.32", "--feature-gates", "MatchLabelKeysInPodTopologySpreadSelectorMerge=false"),
+            ("--server-version", "1.32", "--feature-gates", "MatchLabelKeysInPodTopologySpreadSelectorMerge=false"),
             "unrecognized feature gate: MatchLabelKeysInPodTopologySpreadSelectorMerge",
             id="a gate of nobody",
         ),
         pytest.param(
-            ("--from", "1.33", "--to", "1.34", "--feature-gates", f"{POLICY}=false"),
+            ("--server-version", "1.33", "--to", "1.34", "--feature-gates", f"{POLICY}=false"),
             f"cannot set feature gate {POLICY} to false, feature is locked to true",
             id="a gate that both have locked",
         ),
@@ -97,8 +92,8 @@ def test_contradictory_versions_are_usage_errors(arguments: tuple[str, ...], out
 @pytest.mark.parametrize(
     ("arguments", "notes"),
     [
-        pytest.param(("--from", "1.33", "--to", "1.34"), [], id="both"),
-        pytest.param(("--from", "1.33", "--server-version", "v1.33.4"), [], id="the same twice"),
+        pytest.param(("--server-version", "1.33", "--to", "1.34"), [], id="both"),
+        pytest.param(("--server-version", "v1.33.4"), [], id="a patch release"),
         pytest.param(
             ("--to", "1.33"),
             ["evaluated as Kubernetes 1.37, the newest known (--server-version changes it)"],
@@ -118,8 +113,8 @@ UNRELEASED = f"Kubernetes 1.38 is evaluated as its pre-release {PRE_RELEASES[38]
     [
         pytest.param(("--server-version", "1.37"), None, id="a release"),
         pytest.param(("--server-version", "1.38"), [UNRELEASED], id="a pre-release"),
-        pytest.param(("--from", "1.37", "--to", "1.38"), [UNRELEASED], id="compared with a pre-release"),
-        pytest.param(("--from", "1.38", "--to", "1.38"), [UNRELEASED], id="said once"),
+        pytest.param(("--server-version", "1.37", "--to", "1.38"), [UNRELEASED], id="compared with a pre-release"),
+        pytest.param(("--server-version", "1.38", "--to", "1.38"), [UNRELEASED], id="said once"),
     ],
 )
 def test_the_report_warns_of_a_version_that_is_not_released(
@@ -156,7 +151,7 @@ def test_an_empty_selector_counts_from_1_38_on() -> None:
     assert [domain["matchNum"] for domain in after["domains"]] == [4, 1, 0]
     assert (before["next"]["allowed"], after["next"]["allowed"]) == (["a", "b", "c"], ["c"])
     assert after["selfMatchNum"] == 1
-    findings = report(*EMPTY, arguments=("--from", "1.37", "--to", "1.38", "--select", "SPR406"))["findings"]
+    findings = report(*EMPTY, arguments=("--server-version", "1.37", "--to", "1.38", "--select", "SPR406"))["findings"]
     assert len(findings) == 2
     for finding in findings:
         assert "1.38 counts a=4 b=1 c=0" in finding["message"]
@@ -191,26 +186,26 @@ def test_a_gate_that_the_other_minor_has_removed_is_left_to_this_one(value: str)
     assert (refused.exit_code, refused.stdout) == (2, "")
     removed = "error: unrecognized feature gate: MatchLabelKeysInPodAffinity (removed in 1.38: always on)"
     assert removed in refused.stderr.splitlines()
-    assert check(STORED, arguments=("--from", "1.32", "--to", "1.38", "--feature-gates", gate)).exit_code != 2
+    assert check(STORED, arguments=("--server-version", "1.32", "--to", "1.38", "--feature-gates", gate)).exit_code != 2
 
 
 def test_the_report_says_what_was_compared() -> None:
-    cluster = report(STORED, arguments=("--from", "1.33", "--to", "1.34"))["cluster"]
+    cluster = report(STORED, arguments=("--server-version", "1.33", "--to", "1.34"))["cluster"]
     assert (cluster["judgedAs"], cluster["comparedWith"], cluster["versionSource"]) == ("1.33", "1.34", "flag")
     assert "comparedWith" not in report(STORED)["cluster"]
-    table = check(STORED, arguments=("--from", "1.33", "--to", "1.34")).stdout
+    table = check(STORED, arguments=("--server-version", "1.33", "--to", "1.34")).stdout
     assert table.startswith(
         "evaluated as Kubernetes 1.33, compared with 1.34, default feature gates  1 pod in 1 workload, "
     )
 
 
 def test_a_template_that_stops_working_is_an_error() -> None:
-    arguments = ("--from", "1.33", "--to", "1.34", "--select", "SPR404")
+    arguments = ("--server-version", "1.33", "--to", "1.34", "--select", "SPR404")
     outcome = check(TWICE, arguments=arguments)
     assert outcome.exit_code == 1
     assert "Kubernetes 1.34 refuses every pod of this template, and Kubernetes 1.33 does not." in outcome.stdout
     assert "Error: spec.topologySpreadConstraints[0][1]" in outcome.stdout
-    assert check(TWICE, arguments=("--from", "1.33", "--select", "SPR404")).exit_code == 0
+    assert check(TWICE, arguments=("--server-version", "1.33", "--select", "SPR404")).exit_code == 0
 
 
 @pytest.mark.parametrize(
@@ -222,7 +217,7 @@ def test_a_template_that_stops_working_is_an_error() -> None:
 )
 def test_gates_apply_to_the_other_minor(gates: str, expected_codes: set[str]) -> None:
     flags = ("--feature-gates", gates) if gates else ()
-    assert codes(TWICE, arguments=("--from", "1.33", "--to", "1.34", *flags)) == expected_codes
+    assert codes(TWICE, arguments=("--server-version", "1.33", "--to", "1.34", *flags)) == expected_codes
 
 
 def test_a_gate_that_the_other_minor_has_locked_is_left_to_this_one() -> None:
@@ -231,12 +226,12 @@ def test_a_gate_that_the_other_minor_has_locked_is_left_to_this_one() -> None:
     ]
     taint = {"key": "dedicated", "value": "db", "effect": "NoSchedule"}
     nodes = [node_json("a1"), node_json("b1"), node_json("c1", taints=[taint])]
-    flags = ("--from", "1.32", "--to", "1.33", "--feature-gates", f"{POLICY}=false")
+    flags = ("--server-version", "1.32", "--to", "1.33", "--feature-gates", f"{POLICY}=false")
     assert codes(*pods, *nodes, arguments=flags) == {"SPR406"}
     # And the other way round.
-    flags = ("--from", "1.33", "--to", "1.32", "--feature-gates", f"{POLICY}=false")
+    flags = ("--server-version", "1.33", "--to", "1.32", "--feature-gates", f"{POLICY}=false")
     assert codes(*pods, *nodes, arguments=flags) == {"SPR406"}
-    assert codes(*pods, *nodes, arguments=("--from", "1.32", "--to", "1.33")) == set()
+    assert codes(*pods, *nodes, arguments=("--server-version", "1.32", "--to", "1.33")) == set()
 
 
 @pytest.mark.parametrize(
@@ -411,7 +406,9 @@ def test_the_annotation_of_a_pod_silences_a_finding_on_a_term_without_keys() -> 
 
 
 def test_explain_takes_the_same_options() -> None:
-    outcome = check(STORED, arguments=("web-1", "--from", "1.34", "--to", "1.33", "--recreate"), command="explain")
+    outcome = check(
+        STORED, arguments=("web-1", "--server-version", "1.34", "--to", "1.33", "--recreate"), command="explain"
+    )
     assert outcome.exit_code == 0, outcome.output
     assert {"SPR207", "SPR404"} <= {word for word in outcome.stdout.split() if word.startswith("SPR")}
 

@@ -33,9 +33,7 @@ def test_other_formats_cannot_be_watched(form: str) -> None:
     assert watch("-o", form) == (2, "", output)
 
 
-@pytest.mark.parametrize(
-    "arguments", [("-o", "json=a.json"), ("-o", "wide", "--output-file", "a"), ("--output-file", "a")]
-)
+@pytest.mark.parametrize("arguments", [("-o", "json=a.json"), ("-o", "wide", "-o", "json=a"), ("-o", "table=a")])
 def test_no_files_are_written(arguments: tuple[str, ...]) -> None:
     assert watch(*arguments) == (2, "", ONE_FORMAT)
 

@@ -194,7 +194,7 @@ def _placed(pod: Json) -> bool:
 def _options(case: Example, *, changed: bool) -> list[str]:
     """Return the options of an example, without those that are true of the cluster."""
     options = list(case.options)
-    gone = ["--from", "--to"] if changed else []
+    gone = ["--to"] if changed else []
     for option in ("--server-version", *gone):
         if option in options and (changed or case.minor in _BUILT):
             index = options.index(option)

@@ -38,7 +38,7 @@ def written(directory: Path) -> Path:
     """Return the file that the plugin writes about the sample cluster, as a cron job on a node would have it."""
     target = directory / "kubectl_spread.prom"
     command = [str(SPREAD), "check", "-f", str(ROOT / "examples/cluster.json"), "--server-version", "1.37"]
-    subprocess.run([*command, "-o", "openmetrics", "--output-file", str(target)], check=True)
+    subprocess.run([*command, "-o", f"openmetrics={target}"], check=True)
     return target
 
 

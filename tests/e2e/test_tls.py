@@ -109,12 +109,3 @@ def test_both_give_up_on_a_silent_server_after_the_timeout(both: Both) -> None:
         theirs, ours = both.ask(config(address, None, TOKEN), "--request-timeout=300ms").complaints
     assert "Unable to connect to the server: " in theirs
     assert ours == "Unable to connect to the server: no answer within 0.3s"
-
-
-def test_a_cache_directory_stays_unused(both: Both, recorder: Recorder) -> None:
-    """``--cache-dir`` is accepted; the plugin writes nothing into it."""
-    directory = both.directory / "cache"
-    content = config(recorder.url, recorder.authority.certificate, TOKEN)
-    both.ask(content, "--cache-dir", str(directory))
-    matching_request(recorder)
-    assert not list(directory.rglob("*spread*"))

@@ -96,7 +96,6 @@ CASES: Final = {
     "an endless kubeconfig": Case(["check"], "/dev/zero: larger than 16 MiB", {"KUBECONFIG": "/dev/zero"}),
     "an endless quote": Case(["check", "-f", "quote.yaml"], "quote.yaml:2: the quote that opens here is never closed"),
     "--server-version": Case(["check", "-f", "pod.yaml", "--server-version", f"1.{DIGITS}"], "--server-version: "),
-    "--from": Case(["check", "-f", "pod.yaml", "--from", f"1.{DIGITS}"], "--from: "),
     "--to": Case(["check", "-f", "pod.yaml", "--to", f"1.{DIGITS}"], "--to: "),
     "--expect-domains": Case(["check", "-f", "pod.yaml", "--expect-domains", f"zone={DIGITS}"], "--expect-domains: "),
     "--by": Case(["check", "-f", "pod.yaml", "--by", DIGITS], "--by: "),

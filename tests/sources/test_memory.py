@@ -17,8 +17,7 @@ from typing import Any, BinaryIO, Final, cast
 
 import pytest
 
-from kubectl_spread.cli.options import limit_memory
-from kubectl_spread.errors import SourceError, UsageError
+from kubectl_spread.errors import SourceError
 from kubectl_spread.sources import memory
 from kubectl_spread.sources.apiserver.resources import NODES, PODS, WORKLOADS
 from kubectl_spread.sources.memory import Budget, TooLargeError
@@ -26,6 +25,12 @@ from tests.sources.raw import Script, talking
 from tests.sources.server import Reply, serve, serving
 from tests.sources.test_oidc import jwt
 
+PROGRAM: Final = """\
+from kubectl_spread.__main__ import main
+from kubectl_spread.sources import memory
+memory.RUN.limit = {}
+main()
+"""
 SPACE: Final = 1536 << 20
 """Bytes of addresses that a run may use: its code and threads, and what it may hold with room for copies."""
 MEMBER: Final = gzip.compress(b" " * (16 << 20))
@@ -39,9 +44,11 @@ POD: Final = {
 }
 
 
-def run(*arguments: str, stdin: Iterable[bytes] = (), space: int = SPACE, **environment: str) -> tuple[int, str]:
-    """Run the program under a limit of its memory; return its exit status and what it says."""
-    program = ("-P", "-m", "kubectl_spread")
+def run(
+    *arguments: str, stdin: Iterable[bytes] = (), space: int = SPACE, limit: int = memory.LIMIT, **environment: str
+) -> tuple[int, str]:
+    """Run the program with a budget and a limit of its memory; return its exit status and what it says."""
+    program = ("-P", "-c", PROGRAM.format(limit))
     with subprocess.Popen(
         ["sh", "-c", f'ulimit -v {space >> 10}; exec "$@"', "-", sys.executable, *program, *arguments],
         stdin=subprocess.PIPE,
@@ -96,14 +103,14 @@ def test_a_gzipped_bomb_in_a_file(tmp_path: Path, start: str, command: str) -> N
 @pytest.mark.parametrize("start", [b"a: '", b'{"items": "', b"---\n# "], ids=repr)
 def test_standard_input_without_an_end(command: str, start: bytes) -> None:
     endless = (start if index == 0 else b"x" * (1 << 20) for index in range(4 << 10))
-    line = refused(command, "-f", "-", "--max-memory", "64Mi", stdin=endless)
-    assert "all input together may take 64 MiB at once (--max-memory allows more" in line
+    line = refused(command, "-f", "-", limit=64 << 20, stdin=endless)
+    assert "all input together may take 64 MiB at once" in line
 
 
 @pytest.mark.parametrize("node", [b"[],", b"a,", b"&a [],"], ids=repr)
 def test_yaml_of_many_nodes(node: bytes) -> None:
-    line = refused("check", "-f", "-", "--max-memory", "64Mi", stdin=[b"a: [" + node * (8 << 20) + b"]"])
-    assert "all input together may take 64 MiB at once (--max-memory allows more" in line
+    line = refused("check", "-f", "-", limit=64 << 20, stdin=[b"a: [" + node * (8 << 20) + b"]"])
+    assert "all input together may take 64 MiB at once" in line
 
 
 @pytest.mark.parametrize(
@@ -113,13 +120,13 @@ def test_yaml_of_many_nodes(node: bytes) -> None:
 )
 def test_many_errors(start: bytes, again: bytes) -> None:
     """Each takes a thousand times the bytes that it is about."""
-    line = refused("check", "-f", "-", "--max-memory", "16Mi", stdin=[start, again * 100_000], space=512 << 20)
-    assert "all input together may take 16 MiB at once (--max-memory allows more" in line
+    line = refused("check", "-f", "-", limit=16 << 20, stdin=[start, again * 100_000], space=512 << 20)
+    assert "all input together may take 16 MiB at once" in line
 
 
 def test_an_object_of_many_containers() -> None:
     item = json.dumps(POD).replace('"containers": [', '"containers": [' + "{}," * (2 << 20))
-    line = refused("check", "-f", "-", "--max-memory", "64Mi", stdin=pods(1, item))
+    line = refused("check", "-f", "-", limit=64 << 20, stdin=pods(1, item))
     assert line.startswith("error: STDIN:1: needs 120 MiB of memory")
 
 
@@ -140,7 +147,7 @@ def test_a_size_has_a_unit_in_which_it_is_not_0(size: int, text: str) -> None:
 
 
 def test_a_small_budget_is_named_as_it_is() -> None:
-    line = refused("check", "-f", "examples/cluster.json", "--max-memory", "100k")
+    line = refused("check", "-f", "examples/cluster.json", limit=100_000)
     assert re.search(r": needs \d+ KiB of memory, and all input together may take 97 KiB at once", line)
 
 
@@ -191,7 +198,7 @@ def kubeconfig(directory: Path, user: object) -> str:
 
 def test_a_kubeconfig_without_an_end(tmp_path: Path) -> None:
     larger = "/dev/zero: larger than 16 MiB, the most for a file with credentials"
-    line = refused("check", "--kubeconfig", "/dev/zero", "--max-memory", "64Mi")
+    line = refused("check", "--kubeconfig", "/dev/zero", limit=64 << 20)
     assert line.startswith(f"error: error loading config file {larger}")
     user = {"tokenFile": "/dev/zero"}
     assert larger in refused("check", "--kubeconfig", kubeconfig(tmp_path, user), "--max-memory", "64Mi")
@@ -207,8 +214,8 @@ def test_a_large_capture_is_no_bomb(packed: bool) -> None:
     body: Iterable[bytes] = pods(LARGE, json.dumps(POD))
     if packed:
         body = [gzip.compress(b"".join(body), 6)]
-    arguments = ("check", "-f", "-", "--max-memory", "16Mi", "--server-version", "1.37")
-    status, output = run(*arguments, stdin=body, space=700 << 20)
+    arguments = ("check", "-f", "-", "--server-version", "1.37")
+    status, output = run(*arguments, stdin=body, space=700 << 20, limit=16 << 20)
     assert status == 0, output
 
 
@@ -232,8 +239,8 @@ def test_a_large_list_is_no_bomb() -> None:
             client.sendall(HEAD + b"Content-Length: %d\r\n\r\n" % len(sent) + sent)
 
     with talking(script) as port:
-        arguments = ("check", "-A", "--server", f"http://127.0.0.1:{port}", "--max-memory", "16Mi")
-        status, output = run(*arguments, KUBECONFIG=os.devnull)
+        arguments = ("check", "-A", "--server", f"http://127.0.0.1:{port}")
+        status, output = run(*arguments, limit=16 << 20, KUBECONFIG=os.devnull)
     assert status == 0, output
 
 
@@ -248,7 +255,7 @@ def test_all_readers_share_the_budget() -> None:
         second.grow(50 << 20)
     assert str(too_large.value) == (
         "nodes: needs 41 MiB of memory, next to 60 MiB for other input, and all input together may take 100 MiB "
-        "at once (--max-memory allows more; do less)"
+        "at once (do less)"
     )
     assert budget.held == 0
 
@@ -259,19 +266,6 @@ def test_a_claim_ends_with_whoever_holds_it() -> None:
     claim.grow(10)
     del claim
     assert budget.held == 0
-
-
-@pytest.mark.parametrize(("size", "limit"), [("1Gi", 1 << 30), ("512Mi", 512 << 20), ("1e9", 10**9), ("100", 100)])
-def test_sizes(monkeypatch: pytest.MonkeyPatch, size: str, limit: int) -> None:
-    monkeypatch.setattr(memory.RUN, "limit", 0)
-    limit_memory(size)
-    assert memory.RUN.limit == limit
-
-
-@pytest.mark.parametrize("size", ["", "0", "-1Gi", "1GiB", "much", "1" * 5000])
-def test_sizes_that_are_none(size: str) -> None:
-    with pytest.raises(UsageError, match="of --max-memory: write a number of bytes such as 512Mi or 2Gi"):
-        limit_memory(size)
 
 
 @pytest.mark.parametrize(("packed", "unpacked"), [(1, memory.FREE), (1 << 20, 200 << 20)])

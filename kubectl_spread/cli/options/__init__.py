@@ -10,10 +10,7 @@ import click
 
 from kubectl_spread.cli import values
 from kubectl_spread.cli.help import EVALUATE, OUTPUT, READ, Command, Option
-from kubectl_spread.errors import UsageError
-from kubectl_spread.kube.api.quantity import thousandths
 from kubectl_spread.report.severity import SEVEREST_FIRST
-from kubectl_spread.sources import memory
 from kubectl_spread.suggestions import did_you_mean
 
 Function = TypeVar("Function", bound=Callable[..., object])
@@ -89,21 +86,6 @@ def rules(*, select: str, ignore: str) -> Decorator:
     return together(words("--select", select), words("--ignore", ignore))
 
 
-def limit_memory(size: str) -> None:
-    """Set how much memory input may take, a quantity of bytes such as ``512Mi``.
-
-    Raises:
-        UsageError: The text is not a size.
-    """
-    try:
-        limit = thousandths(size) // 1000
-    except ValueError:
-        limit = 0
-    if limit <= 0:
-        raise UsageError(f'invalid size "{size}" of --max-memory: write a number of bytes such as 512Mi or 2Gi')
-    memory.RUN.limit = limit
-
-
 _KUSTOMIZE: Final = text(
     "-k",
     "--kustomize",
@@ -132,16 +114,6 @@ def _version(default: str) -> tuple[Decorator, ...]:
         ),
     )
 
-
-_MEMORY: Final = option(
-    "--max-memory",
-    default="1Gi",
-    show_default=True,
-    metavar="SIZE",
-    expose_value=False,
-    callback=lambda _context, _parameter, size: limit_memory(size),
-    help="Stop with an error when input takes more memory than this while it is read.",
-)
 
 _NAMESPACE: Final = text(
     "-n", "--namespace", metavar="NAME", complete=values.namespaces, about="Read the pods of this namespace."
@@ -176,14 +148,6 @@ _EVALUATION: Final = (
     flag(
         "--recreate",
         about="Report pods that the API server would refuse if they were created again.",
-        group=EVALUATE,
-    ),
-    text(
-        "--from",
-        "from_version",
-        metavar="1.N",
-        complete=values.minors,
-        about="Evaluate as this Kubernetes minor, like --server-version.",
         group=EVALUATE,
     ),
     text(
@@ -240,7 +204,6 @@ reading: Final = together(
     *_version("the API server's; with -f the newest known release"),
     _MERGE_SINCE,
     *_EVALUATION,
-    _MEMORY,
 )
 """Adds the flags that choose the input and the Kubernetes to evaluate it as."""
 
@@ -255,7 +218,6 @@ manifests: Final = together(
     _KUSTOMIZE,
     _RECURSIVE,
     *_version("the newest known release"),
-    _MEMORY,
 )
 """Adds the flags of a filter, which choose manifests and the Kubernetes to evaluate them as."""
 
@@ -266,7 +228,6 @@ counting: Final = together(
     _FILENAME,
     _RECURSIVE,
     _CLUSTER_NAME,
-    _MEMORY,
 )
 """Adds the flags that choose the pods to count."""
 

@@ -53,12 +53,6 @@ flags: Final = options.together(
     _connecting("--tls-server-name", metavar="NAME", about="Expect this name in the API server's certificate."),
     _connecting("--proxy-url", metavar="URL", about="Connect through this proxy."),
     options.flag("--disable-compression", about="Request responses without compression.", group=CONNECTION),
-    _connecting(
-        "--cache-dir",
-        metavar="DIRECTORY",
-        complete=values.directories,
-        about="Accept kubectl's option of this name without effect, because nothing is cached.",
-    ),
     options.option(
         "--request-timeout",
         default="0",
