@@ -201,7 +201,7 @@ def test_a_kubeconfig_without_an_end(tmp_path: Path) -> None:
     line = refused("check", "--kubeconfig", "/dev/zero", limit=64 << 20)
     assert line.startswith(f"error: error loading config file {larger}")
     user = {"tokenFile": "/dev/zero"}
-    assert larger in refused("check", "--kubeconfig", kubeconfig(tmp_path, user), "--max-memory", "64Mi")
+    assert larger in refused("check", "--kubeconfig", kubeconfig(tmp_path, user), limit=64 << 20)
 
 
 LARGE: Final = 40_000
