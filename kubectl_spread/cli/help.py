@@ -81,7 +81,7 @@ class Command(click.Command):
         **settings: Any,
     ) -> None:
         # A command keeps the first help option that it makes, also one made in a context without a parent.
-        super().__init__(*arguments, context_settings=SETTINGS, **settings)
+        super().__init__(*arguments, **{"context_settings": SETTINGS} | settings)
         self.examples = examples or {}
         self.statuses = statuses or {}
 
