@@ -77,6 +77,10 @@ class SimulatedCluster:
         self._decoding = threading.Lock()
         self._lists: dict[str, SimulatedList] = {}
 
+    def names(self, *_: object) -> list[str]:
+        """Return the names of all namespaces."""
+        return sorted({self.namespace, *(namespace for _kind, namespace, _name in self.objects if namespace)})
+
     def following(self, options: CheckOptions) -> Following:
         """Return what follows this cluster."""
         return Following(options, cast(WatchedCluster, self), interval=0.0, events=False)
