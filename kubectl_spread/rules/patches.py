@@ -79,26 +79,27 @@ def without_keys(keys: set[str], term: TopologyTerm, rule_input: RuleInput) -> t
 def is_done(operations: Sequence[Operation], template: Template) -> bool:
     """Tell whether a pod template has everything that a patch of it would change."""
     fields = _fields(template)
-    tested = {operation.path: operation.value for operation in operations if operation.op == "test"}
+    tested = {operation.path: _as_json(operation.value) for operation in operations if operation.op == "test"}
     return all(_is_done(operation, tested, fields) for operation in operations if operation.op != "test")
 
 
 def is_refused(operations: Sequence[Operation], template: Template) -> bool:
     """Tell whether the API server would refuse a patch, because the pod template has other values than it tests."""
     fields = _fields(template)
-    return any(_value(operation.path, fields) != operation.value for operation in operations if operation.op == "test")
+    tests = (operation for operation in operations if operation.op == "test")
+    return any(_value(test.path, fields) != _as_json(test.value) for test in tests)
 
 
 def _is_done(operation: Operation, tested: Mapping[str, Any], fields: Any) -> bool:
     value, (parent, _, last) = _value(operation.path, fields), operation.path.rpartition("/")
     if operation.op != "remove":
-        return bool(value == operation.value)
+        return bool(value == _as_json(operation.value))
     return tested.get(operation.path) not in (_value(parent, fields) or ()) if last.isdecimal() else not value
 
 
 def _fields(template: Template) -> Any:
     """Return the object that holds a pod template, with the fields of the template that are read."""
-    spec = msgspec.to_builtins(template.spec)
+    spec = _as_json(template.spec)
     for read, each in zip(
         spec.get("topologySpreadConstraints", ()), template.spec.topology_spread_constraints, strict=True
     ):
@@ -110,6 +111,11 @@ def _fields(template: Template) -> Any:
     return fields
 
 
+def _as_json(value: object) -> Any:
+    """Return a value as JSON has it, with lists for tuples."""
+    return msgspec.json.decode(msgspec.json.encode(value))
+
+
 def _value(pointer: str, fields: Any) -> Any:
     """Return the value at a JSON pointer; None where a step of it is absent."""
     for escaped in pointer.split("/")[1:]:
@@ -117,5 +123,5 @@ def _value(pointer: str, fields: Any) -> Any:
         if isinstance(fields, dict):
             fields = fields.get(step)
         else:
-            fields = fields[int(step)] if isinstance(fields, list | tuple) and int(step) < len(fields) else None
+            fields = fields[int(step)] if isinstance(fields, list) and int(step) < len(fields) else None
     return fields

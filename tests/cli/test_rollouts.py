@@ -115,3 +115,9 @@ def test_the_pods_of_a_replica_set_are_not_replaced_by_a_rollout() -> None:
     blocked = finding("SPR303", *CLOSED, only, *pods)
     assert blocked["fix"].startswith("Corrected in the template, which only new pods have.")
     assert blocked["commands"] == ["kubectl delete pod -n default web-1-2"]
+
+
+def test_a_patch_that_tests_a_list_is_printed_for_stored_pods() -> None:
+    twice = constraint(match=["rev", "rev"])
+    repeated = finding("SPR203", *CLOSED, web(twice), *revision(1, ["a1", "b1"], constraints=[twice]))
+    assert repeated["patch"]["operations"][-1]["value"] == ["rev"]

@@ -170,7 +170,8 @@ def test_each_listed_namespace_has_a_monitor_and_a_role() -> None:
     """Nothing in other namespaces may be read, except nodes and volumes, which are in none."""
     objects = chart(*NAMESPACES)
     arguments = [pod["spec"]["containers"][0]["args"] for pod in pod_templates(objects)]
-    assert arguments == [["monitor", "--namespace=shop"], ["monitor", "--namespace=web"]]
+    ports = ["--listen=:8080", "--telemetry=:8081"]
+    assert arguments == [["monitor", f"--namespace={namespace}", *ports] for namespace in ("shop", "web")]
     assert {name for name in objects if name.startswith("Role")} == {
         f"{kind}/{NAME} in {namespace}" for kind in ("Role", "RoleBinding") for namespace in ("shop", "web")
     }

@@ -161,9 +161,9 @@ def _versions(cluster: ControlPlane, offset: int) -> list[Json]:
 def test_the_namespace_of_the_context_is_read(faulty_cluster: ControlPlane, both: Both) -> None:
     """With ``-n`` both read the namespace of the flag."""
     content = json.loads(faulty_cluster.kubeconfig.read_text(encoding="utf-8"))
-    content["contexts"][0]["context"]["namespace"] = "nothing-here"
+    content["contexts"][0]["context"]["namespace"] = "kube-node-lease"
     both.write(content)
-    for flags, where in (([], "nothing-here"), (["-n", "nor-here"], "nor-here")):
+    for flags, where in (([], "kube-node-lease"), (["-n", "kube-public"], "kube-public")):
         pair = both.run(*flags, asking=("get", "pods"))
         assert pair.kubectl.stderr == pair.spread.stderr == f"No resources found in {where} namespace.\n"
 

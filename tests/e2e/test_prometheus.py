@@ -6,6 +6,7 @@ None of these tests needs a control plane.
 from __future__ import annotations
 
 import gzip
+import json
 import re
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -15,6 +16,7 @@ from typing import Final
 import pytest
 from prometheus_client.parser import text_string_to_metric_families as parse
 
+from tests import trial
 from tests.commands import SPREAD
 from tests.e2e import consumers
 from tests.e2e.consumers import Page, Prometheus
@@ -42,6 +44,14 @@ def written(directory: Path) -> Path:
     return target
 
 
+def of_trial(directory: Path) -> str:
+    """Return the metrics of a cluster with a closed zone, waiting pods, and workloads in one zone."""
+    captured = directory / "trial.json"
+    captured.write_text(json.dumps(trial.capture()), encoding="utf-8")
+    command = [str(SPREAD), "check", "-A", "-f", str(captured), "--server-version", "1.37", "--fail-on", "never"]
+    return subprocess.run([*command, "-o", "openmetrics"], check=True, capture_output=True, text=True).stdout
+
+
 @pytest.fixture(scope="module")
 def sample(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Return the metrics of the sample cluster."""
@@ -49,10 +59,11 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture(scope="module")
-def texts(sample: str) -> dict[str, str]:
+def texts(sample: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Return the metrics that Prometheus scrapes, by name."""
     golden = (GOLDEN / "hostile.prom").read_text(encoding="utf-8")
-    return {"sample": sample, "hostile": golden, "compressed": golden}
+    waiting = of_trial(tmp_path_factory.mktemp("trial"))
+    return {"sample": sample, "hostile": golden, "compressed": golden, "trial": waiting}
 
 
 @pytest.fixture(scope="module")
