@@ -64,12 +64,12 @@ def load(path: str, filename: tuple[str, ...]) -> Baseline:
 
 def _findings(path: str) -> tuple[_Finding, ...]:
     source = inputs.source_name(path)
-    records = list(documents.records(inputs.blocks(path, inputs.standard_input()), source))
+    records = list(documents.records(inputs.content(path, inputs.standard_input()), source))
     if len(records) != 1:
         raise SourceError(f"{source}: expected one report, found {len(records) or 'none'}")
     (record,) = records
     try:
-        return _checked(json_objects.decode(record.raw, _Report))
+        return _checked(json_objects.decode(record.content, _Report))
     except MalformedFieldError as error:
         position = Position(source, record.line_of(error.path))
         raise DecodeError(position, "", json_objects.format_path(error.path), error.problem) from error

@@ -140,7 +140,7 @@ class CheckRun(msgspec.Struct):
         return positions if len(positions) > 1 else []
 
     def located(self, report: model.Report) -> model.Report:
-        """Return the report with the line and column of each finding on a manifest; the files are read again."""
+        """Return the report with the line and column of each finding on a manifest."""
         manifests = self.audit.snapshot.manifests
         if not (manifests and report.findings):
             return report

@@ -129,7 +129,9 @@ def from_files(options: CheckOptions) -> CheckRun:
 def add_objects(reading: ManifestReading, snapshot: Snapshot) -> None:
     """Add the objects of a reading to a snapshot; of objects that are equal or in conflict, only the first is added."""
     for loaded, copy in _distinct(reading):
-        manifest = Manifest(loaded.position, loaded.unknown_fields, copy) if loaded.is_manifest else None
+        manifest = (
+            Manifest(loaded.position, loaded.position_of, loaded.unknown_fields, copy) if loaded.is_manifest else None
+        )
         match loaded.object:
             case Pod():
                 snapshot.add_pod(loaded.object, manifest)

@@ -89,7 +89,7 @@ class FilterRun(msgspec.Struct):
             self.console.data(structured.document(report, self.form))
 
     def _file(self, file: File, stdin: BinaryIO, behaviour: Behaviour) -> None:
-        body = inputs.content(file.path, stdin)
+        body = bytes(inputs.content(file.path, stdin))
         if file.named and not body.strip():
             raise manifests.empty(file)
         for chunk in chunks.read(body, file.source):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -13,8 +13,6 @@ from kubectl_spread.kube.api.fieldpath import POD_SPEC, FieldPath
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.workloads import template_path
 from kubectl_spread.report.model import Finding, Report, Source, unset_none
-from kubectl_spread.sources.files import positions
-from kubectl_spread.sources.files.positions import Field
 
 
 def located(report: Report, manifests: Mapping[ObjectRef, Manifest]) -> Report:
@@ -24,34 +22,37 @@ def located(report: Report, manifests: Mapping[ObjectRef, Manifest]) -> Report:
         report: The report.
         manifests: The manifests that were read.
     """
-    refs: dict[Position, list[ObjectRef]] = {}
-    positions_by_ref: dict[ObjectRef, Position] = {}
+    by_position: dict[Position, dict[ObjectRef, Manifest]] = {}
+    first_copies: dict[ObjectRef, Manifest] = {}
     for copy, manifest in manifests.items():
-        ref = copy.first_copy
-        refs.setdefault(manifest.position, []).append(ref)
-        positions_by_ref.setdefault(ref, manifest.position)
-    fields = [_field(finding, refs, positions_by_ref) for finding in report.findings]
-    sources = positions.fields(field for field in fields if field)
-    findings = [
-        msgspec.structs.replace(finding, source=_source(sources[field])) if field else finding
-        for finding, field in zip(report.findings, fields, strict=True)
-    ]
+        by_position.setdefault(manifest.position, {})[copy.first_copy] = manifest
+        first_copies.setdefault(copy.first_copy, manifest)
+    findings = [_located(finding, by_position, first_copies) for finding in report.findings]
     return msgspec.structs.replace(report, findings=findings)
 
 
-def _field(
-    finding: Finding, refs: Mapping[Position, Sequence[ObjectRef]], positions_by_ref: Mapping[ObjectRef, Position]
-) -> Field | None:
-    """Return the field of a manifest that a finding is about; None for a finding on no manifest.
+def _located(
+    finding: Finding,
+    by_position: Mapping[Position, Mapping[ObjectRef, Manifest]],
+    first_copies: Mapping[ObjectRef, Manifest],
+) -> Finding:
+    """Return a finding with the position of its field in a manifest; a finding on no manifest has none.
 
     A line of JSON may hold several objects. The object of a finding may be the owner of the object with the template.
     """
     if isinstance(finding.source, Source):
-        position = Position(finding.source.file, finding.source.line)
-        line_refs = refs[position]
-        if finding.ref in line_refs or len(line_refs) == 1:
-            return finding.ref if finding.ref in line_refs else line_refs[0], position, FieldPath.parse(finding.path)
-    return next(((ref, positions_by_ref[ref], path) for ref, path in _fields(finding) if ref in positions_by_ref), None)
+        on_line = by_position[Position(finding.source.file, finding.source.line)]
+        manifest = on_line.get(finding.ref) or (next(iter(on_line.values())) if len(on_line) == 1 else None)
+        if manifest:
+            return _with_source(finding, manifest, FieldPath.parse(finding.path))
+    for ref, path in _fields(finding):
+        if ref in first_copies:
+            return _with_source(finding, first_copies[ref], path)
+    return finding
+
+
+def _with_source(finding: Finding, manifest: Manifest, path: FieldPath) -> Finding:
+    return msgspec.structs.replace(finding, source=_source(manifest.position_of(path)))
 
 
 def _fields(finding: Finding) -> Iterator[tuple[ObjectRef, FieldPath]]:

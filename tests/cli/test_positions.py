@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,9 @@ from ruamel.yaml import YAML
 
 from kubectl_spread.errors import Position
 from kubectl_spread.kube.api.fieldpath import FieldPath
-from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.sources.files import positions
+from kubectl_spread.sources.decode import documents, yaml_values
+from kubectl_spread.sources.files import inputs, rawobjects
+from kubectl_spread.sources.files.rawobjects import RawObject
 from tests.cli.manifests import BLOCK, CLAUSE, CONFIG, SHAPES, WEB, place, sources
 from tests.cli.test_startup import imported
 
@@ -65,51 +67,44 @@ def test_files_in_directories_have_positions(directory: Path) -> None:
     assert sources("-f", absolute) == [{"file": absolute, "line": 9, "column": 9}]
 
 
-def test_standard_input_has_lines_without_columns() -> None:
-    text, _ = place(SHAPES["the second document"])
-    assert sources("-f", "-", stdin=text) == [{"file": "STDIN", "line": 8}]
+def test_standard_input_has_positions() -> None:
+    text, (line, column) = place(SHAPES["the second document"])
+    assert sources("-f", "-", stdin=text) == [{"file": "STDIN", "line": line, "column": column}]
 
 
-def test_a_pipe_has_lines_without_columns() -> None:
-    text, _ = place(SHAPES["the second document"])
+def test_a_pipe_has_positions() -> None:
+    text, (line, column) = place(SHAPES["the second document"])
     reader, writer = os.pipe()
     os.write(writer, text.encode())
     os.close(writer)
     try:
-        assert sources("-f", f"/dev/fd/{reader}") == [{"file": f"/dev/fd/{reader}", "line": 8}]
+        source = {"file": f"/dev/fd/{reader}", "line": line, "column": column}
+        assert sources("-f", f"/dev/fd/{reader}") == [source]
     finally:
         os.close(reader)
 
 
-def test_large_files_have_lines_without_columns(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_documents_have_lines_without_columns(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text, _ = place(SHAPES["the second document"])
     (directory / "f").write_text(text, encoding="utf-8")
-    monkeypatch.setattr(positions, "MOST_BYTES", len(text) - 1)
+    monkeypatch.setattr(yaml_values, "MOST_BYTES", 100)
     assert sources("-f", "f") == [{"file": "f", "line": 8}]
 
 
-WEB_REF = ObjectRef("default", "Deployment", "web")
 PATH = FieldPath.parse("spec.template.spec.topologySpreadConstraints[0]")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        pytest.param("", id="empty"),
-        pytest.param("a: [", id="YAML that breaks off"),
-        pytest.param('{"a": ', id="JSON that breaks off"),
-        pytest.param(f"# one line more\n{CONFIG}---\n{WEB}", id="moved"),
-        pytest.param(f"{CONFIG}---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: 7}}\n", id="malformed"),
-        pytest.param(None, id="gone"),
-    ],
-)
-def test_a_changed_file_has_lines_without_columns(text: str | None, directory: Path) -> None:
-    """The line of the first reading is kept; a column of the new text would be wrong."""
-    if text is not None:
-        (directory / "f").write_text(text, encoding="utf-8")
-    was = Position("f", 6)
-    field = (WEB_REF, was, PATH)
-    assert positions.fields([field]) == {field: was}
+def position(text: str) -> Position:
+    """Return the position of the first constraint of the only object in a text."""
+    name = "f"
+    Path(name).write_text(text, encoding="utf-8")
+    (member,) = (
+        member
+        for document in documents.read(inputs.content(name, BytesIO()), name)
+        for member in rawobjects.contents(document)
+        if isinstance(member, RawObject)
+    )
+    return member.record.position_of(name, PATH)
 
 
 @pytest.mark.parametrize(
@@ -125,18 +120,15 @@ def test_a_changed_file_has_lines_without_columns(text: str | None, directory: P
     ],
 )
 def test_a_field_or_the_innermost_field_around_it_has_a_position(
-    field_text: str, place: tuple[int, int], begins: str, directory: Path
+    field_text: str, place: tuple[int, int], begins: str
 ) -> None:
     """The position of a surrounding field is that of its key, in JSON and YAML."""
-    field = (WEB_REF, Position("f", 1), PATH)
-    (directory / "f").write_text(field_text, encoding="utf-8")
-    assert positions.fields([field]) == {field: Position("f", *place)}
+    assert position(field_text) == Position("f", *place)
     text = json.dumps(YAML(typ="safe").load(field_text), indent=2)
-    (directory / "f").write_text(text, encoding="utf-8")
-    position = positions.fields([field])[field]
-    assert position.line
-    assert position.column
-    assert text.splitlines()[position.line - 1][position.column - 1 :].startswith(begins)
+    in_json = position(text)
+    assert in_json.line
+    assert in_json.column
+    assert text.splitlines()[in_json.line - 1][in_json.column - 1 :].startswith(begins)
 
 
 def test_a_file_name_that_is_not_text_has_a_position(directory: Path) -> None:
@@ -145,8 +137,8 @@ def test_a_file_name_that_is_not_text_has_a_position(directory: Path) -> None:
     assert sources("-f", ".") == [{"file": "\\xff.yaml", "line": 9, "column": 9}]
 
 
-def test_tables_do_not_read_files_again(directory: Path) -> None:
+def test_tables_do_not_search_positions(directory: Path) -> None:
     text, _ = place(SHAPES["one document"])
     (directory / "f").write_text(text, encoding="utf-8")
     for form, located in (("table", False), ("name", False), ("json", True)):
-        assert ("kubectl_spread.sources.files.positions" in imported("check", "-f", "f", "-o", form)) == located
+        assert ("kubectl_spread.app.located" in imported("check", "-f", "f", "-o", form)) == located

@@ -12,13 +12,11 @@ from typing import Final
 import pytest
 import yaml
 
-from tests.builders import pod_json
 from tests.cli.test_identity import Routed, configure
 from tests.sources.server import Reply, serve
 
 _ONLY_FOR_FILES: Final = (
     "ruamel",
-    "kubectl_spread.sources.decode.json_grammar",
     "kubectl_spread.sources.files.manifests",
 )
 _ONLY_FOR_OTHER_COMMANDS: Final = (
@@ -84,20 +82,3 @@ def test_a_check_of_a_cluster_spares_what_it_does_not_need(form: Callable[[objec
         modules = imported("check", "--kubeconfig", str(config))
     assert "urllib3" in modules
     assert modules.isdisjoint((*_ONLY_FOR_FILES, *_ONLY_FOR_OTHER_COMMANDS, "kubernetes", "socks", "ctypes"))
-
-
-@pytest.mark.parametrize(("form", "compiled"), [(json.dumps, "True"), (yaml.safe_dump, "False")], ids=["JSON", "YAML"])
-def test_only_a_check_of_json_compiles_the_grammar_of_json(
-    form: Callable[[object], str], compiled: str, tmp_path: Path
-) -> None:
-    file = tmp_path / "pods"
-    file.write_text(form({"apiVersion": "v1", "kind": "List", "items": [pod_json("web-0")]}))
-    code = (
-        "import sys; from kubectl_spread.cli import cli\n"
-        "try: cli(['check', '-f', sys.argv[1]])\n"
-        "finally:\n"
-        "    from kubectl_spread.sources.decode.json_grammar import _State\n"
-        "    sys.stderr.write(f'{any(\"match\" in vars(state) for state in _State)}')"
-    )
-    completed = subprocess.run([sys.executable, "-c", code, file], check=True, capture_output=True, text=True)
-    assert completed.stderr.endswith(compiled)

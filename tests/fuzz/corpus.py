@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kubectl_spread.errors import SourceError
-from kubectl_spread.sources.decode.yaml_documents import documents
+from kubectl_spread.sources.decode.yaml_values import read_all
 
 _ROOT: Final = Path(__file__).parents[2]
 _MANIFESTS: Final = ("tests/rules", "tests/threads", "tests/e2e/healthy", "examples")
@@ -40,7 +40,7 @@ def pages() -> dict[str, bytes]:
 
 def _objects(body: bytes) -> Iterator[Any]:
     try:
-        values = [document.value() for document in documents(body, "")]
+        values = read_all(body, "")
     except SourceError:
         return
     for value in values:

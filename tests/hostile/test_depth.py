@@ -25,7 +25,7 @@ LIST = '{"apiVersion": "v1", "kind": "List", "items": [\n'
         pytest.param(HEAD + "x: " + "[" * 300 + "]" * 300, "STDIN:4", id="no more than Python could follow"),
         pytest.param(
             HEAD + "a0: &a0 1\n" + "".join(f"a{level}: &a{level} [*a{level - 1}]\n" for level in range(1, 1000)),
-            "STDIN:5",
+            "STDIN:204",
             id="aliases of aliases",
         ),
     ],
@@ -67,4 +67,4 @@ def test_a_billion_laughs_are_refused(level: str) -> None:
 
 def test_a_long_text_aliased_often_is_refused() -> None:
     text = f"{HEAD}a: &a {'x' * 100_000}\nb: [{', '.join(['*a'] * 10_000)}]\n"
-    assert refusal(text) == "error: STDIN:4: document contains excessive aliasing"
+    assert refusal(text) == "error: STDIN:5: document contains excessive aliasing"

@@ -75,6 +75,31 @@ def test_a_saved_page_of_a_list_is_refused_at_any_level(levels: int) -> None:
 
 
 @pytest.mark.parametrize("command", ["check", "merge"])
+@pytest.mark.parametrize("levels", [0, 1, 2])
+@pytest.mark.parametrize(
+    "fields",
+    [
+        pytest.param(f'"items": [{POD}],\n"items": []', id="before none"),
+        pytest.param(f'"items": [{POD}],\n"items": null', id="before null"),
+        pytest.param(f'"items": [],\n"it\\u0065ms": [{POD}]', id="behind none"),
+        pytest.param(f'"items": [{POD}], "metadata": {{}},\n"items": [{POD}]', id="of the same length"),
+    ],
+)
+def test_items_that_a_second_key_hides_are_refused_in_json(fields: str, levels: int, command: str) -> None:
+    text = f'{{"apiVersion": "v1", "kind": "List",\n{fields}}}'
+    for _ in range(levels):
+        text = f'{{"apiVersion": "v1", "kind": "List", "items": [\n{text}]}}'
+    path = "items[0]." * levels
+    assert refusal(text, command) == f"error: STDIN:{levels + 2}: List: {path}items: is duplicated"
+
+
+@pytest.mark.parametrize("kind", ["ConfigMap", "Status"])
+def test_a_list_that_a_second_kind_hides_is_refused_in_json(kind: str) -> None:
+    text = f'{{"apiVersion": "v1",\n"kind": "List", "items": [{POD}], "kind": "{kind}"}}'
+    assert refusal(text) == f"error: STDIN:2: {kind}: kind: is duplicated"
+
+
+@pytest.mark.parametrize("command", ["check", "merge"])
 @pytest.mark.parametrize(
     ("bad", "line"),
     [
@@ -83,7 +108,7 @@ def test_a_saved_page_of_a_list_is_refused_at_any_level(levels: int) -> None:
         pytest.param(b"\xc0\x80", "STDIN:5: byte 0xc0 is not UTF-8 text", id="overlong NUL"),
         pytest.param(b"\x00", "STDIN:5: character U+0000 is not allowed", id="NUL"),
         pytest.param(b"\x1b[2J", "STDIN:5: character U+001B is not allowed", id="escape"),
-        pytest.param(b'"\\ud800"', "STDIN:1: invalid Unicode character escape code", id="lone surrogate"),
+        pytest.param(b'"\\ud800"', "STDIN:5: found invalid Unicode character escape code", id="lone surrogate"),
     ],
 )
 def test_bytes_that_are_not_text_are_refused_in_yaml(bad: bytes, line: str, command: str) -> None:

@@ -217,7 +217,7 @@ def test_settings_refuses(file: Path, flags: dict[str, Any], message: str, monke
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        pytest.param("clusters: [", ":1: expected the node content", id="YAML"),
+        pytest.param("clusters: [", ":1: did not find expected node content", id="YAML"),
         pytest.param("a:\n\tb", ":2: found character", id="tab"),
         pytest.param("- a", ": Expected object, got array", id="list"),
         pytest.param("text", ": Expected object, got str", id="text"),

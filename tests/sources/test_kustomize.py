@@ -11,9 +11,7 @@ from click.testing import CliRunner
 
 from kubectl_spread.cli import cli
 from kubectl_spread.errors import SourceError
-from kubectl_spread.sources import memory
 from kubectl_spread.sources.files import kustomize
-from kubectl_spread.sources.memory import TooLargeError
 
 SYSTEM = "/usr/bin:/bin"
 
@@ -117,13 +115,11 @@ def _has_ended(process: int) -> bool:
     return False
 
 
-def test_output_without_end_is_stopped_by_the_budget_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_output_without_end_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     kubectl("exec yes")
-    budget = memory.Budget(4 << 20)
-    monkeypatch.setattr(memory, "RUN", budget)
-    with pytest.raises(TooLargeError, match=r"^what kubectl kustomize prod prints: needs "):
+    monkeypatch.setattr(kustomize, "MOST_OUTPUT", 4 << 20)
+    with pytest.raises(SourceError, match=r"^kubectl kustomize prod printed more than 4 MiB$"):
         kustomize.render("prod")
-    assert budget.held == 0
 
 
 def test_only_the_beginning_of_endless_messages_is_shown() -> None:

@@ -324,9 +324,9 @@ TOKEN = '"metadata": {"resourceVersion": "7", "continue": "abc", "remainingItemC
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        pytest.param(PAGE % (f"{TOKEN}, ", ""), 1, id="JSON"),
-        pytest.param(PAGE % ("", f", {TOKEN}"), 1, id="JSON, metadata behind the items"),
-        pytest.param("kind: PodList\napiVersion: v1\nmetadata: {continue: abc}\nitems:\n- spec: {}\n", 1, id="YAML"),
+        pytest.param(PAGE % (f"{TOKEN}, ", ""), 2, id="JSON"),
+        pytest.param(PAGE % ("", f", {TOKEN}"), 2, id="JSON, metadata behind the items"),
+        pytest.param("kind: PodList\napiVersion: v1\nmetadata: {continue: abc}\nitems:\n- spec: {}\n", 3, id="YAML"),
         pytest.param(
             "kind: PodList\napiVersion: v1\nitems: [{spec: {}}]\nmetadata: {continue: &a abc}\n", 4, id="flow"
         ),

@@ -6,6 +6,7 @@ Pods that differ only in name and node share one PodClass, so memory grows by on
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from datetime import datetime
 from typing import Final
 
@@ -65,10 +66,12 @@ class PodClass(msgspec.Struct, frozen=True, eq=False, weakref=True):
 class Manifest(msgspec.Struct, frozen=True):
     """The position of an object that is not stored, and its fields that the API does not have.
 
-    ``copy`` counts the manifests of the same kind, namespace and name that were read before it.
+    ``position_of`` returns the position of a field in it, or of the innermost field around a missing one. ``copy``
+    counts the manifests of the same kind, namespace and name that were read before it.
     """
 
     position: Position
+    position_of: Callable[[tuple[str | int, ...]], Position]
     unknown_fields: tuple[UnknownField, ...] = ()
     copy: int = 0
 

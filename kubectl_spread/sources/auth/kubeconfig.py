@@ -207,9 +207,6 @@ def _read(path: Path, *, required: bool) -> _File | None:
     except msgspec.ValidationError as error:
         msg = f"error loading config file {path}: {_words(error)}"
         raise SourceError(msg) from error
-    except UnicodeEncodeError as error:
-        msg = f"error loading config file {path}: a key contains half of a surrogate pair"
-        raise SourceError(msg) from error
     return file
 
 

@@ -1,293 +1,224 @@
-"""JSON documents of a file that need not fit into memory, because a list is read item by item."""
+"""JSON documents of a file, which msgspec reads in place, and the places of their fields."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
 
 from kubectl_spread.errors import Position, SourceError
-from kubectl_spread.sources.decode import json_grammar
-from kubectl_spread.sources.decode.json_grammar import Fault, Scanner
-from kubectl_spread.sources.decode.json_objects import Json, Path
-from kubectl_spread.sources.decode.listing import HEADER, ITEMS, METADATA, Listing, may_be_list
-from kubectl_spread.sources.decode.places import START, Marks, Place
-from kubectl_spread.sources.decode.window import Window
+from kubectl_spread.sources.decode.json_objects import Content, MalformedFieldError, Path
+from kubectl_spread.sources.decode.listing import ITEMS, Place, Record
 
-_YAML_START: Final = b"---"
-_BRACE: Final = b"{"
-_NEXT_DOCUMENT: Final = b"\n{"
-_SPACE: Final = re.compile(rb"[ \t\r\n]*")
-_BETWEEN: Final = re.compile(rb"[ \t\r\n,]*")
-_BLANKS: Final = frozenset(b" \t\r\n,")
-_HEAD: Final = 24
-"""The number of bytes of the first item that are searched for, to guess where other items begin."""
+_YAML_START: Final = re.compile(rb"---")
+_SPACE: Final = re.compile(rb"[ \t\r\n]*+")
+_BETWEEN: Final = re.compile(rb"[ \t\r\n,]*+")
+_BEGINS: Final = re.compile(rb"[ \t\r\n]*+\{(?!\{)")
+_STRING: Final = rb'"(?:[^"\\]++|\\.)*+"'
+_NAME: Final = re.compile(_STRING + rb"\s*:\s*")
+_BRACKET: Final = re.compile(rb"[{}\[\]]|" + _STRING)
+_TOKEN: Final = re.compile(rb'[{}\[\],]|[^\s{}\[\],":]++|' + _STRING)
+_FAULT: Final = re.compile(r"JSON is malformed: (?P<problem>.*) \(byte (?P<offset>\d+)\)")
+"""The words of msgspec for what is wrong with a text, and where."""
+_TRAILING: Final = "trailing characters"
+_TRUNCATED: Final = "input data was truncated"
+_CONTINUATION: Final = bytes(range(0x80, 0xC0))
+"""The bytes of UTF-8 with which no character begins."""
+_BLOCK: Final = 1 << 20
 
 
-class JsonRecord(msgspec.Struct, frozen=True):
-    """One JSON value of a file.
+class Marks:
+    """The places in a text, looked up in ascending order."""
+
+    def __init__(self, body: memoryview, offset: int = 0, place: Place | None = None) -> None:
+        """Hold a text that has ``place`` at ``offset``."""
+        self._body = body
+        self._offset = offset
+        self._line, self._column = place or Place(1)
+
+    def at(self, offset: int) -> Place:
+        """Return the place of a byte of the text, which is not before the last one."""
+        while self._offset < offset:
+            end = min(offset, self._offset + _BLOCK)
+            part = bytes(self._body[self._offset : end])
+            newline = part.rfind(b"\n")
+            if newline >= 0:
+                self._line += part.count(b"\n")
+                self._column = 1
+            self._column = (self._column or 1) + len(part[newline + 1 :].translate(None, _CONTINUATION))
+            self._offset = end
+        return Place(self._line, self._column)
+
+
+class JsonText(msgspec.Struct, frozen=True, eq=False):
+    """One value of a JSON file.
 
     Attributes:
-        raw: Its bytes.
-        start: The place where it begins.
-        path: The path to it in its document.
-        offset: The offset in the file of a document; 0 for an item.
+        body: The content of the file.
+        start: Where the value begins.
+        end: Where it ends.
+        place: The place where it begins.
     """
 
-    raw: Json
-    start: Place = START
-    path: Path = ()
-    offset: int = 0
+    body: memoryview
+    start: int
+    end: int
+    place: Place
 
     def place_of(self, path: Path) -> Place:
         """Return where the field at ``path``, or the innermost field around it, begins."""
         if not path:
-            return self.start
-        raw = bytes(self.raw)
-        return Marks(raw, self.start).at(json_grammar.offset(raw, path))
+            return self.place
+        return Marks(self.body, self.start, self.place).at(self.start + _offset(self.body[self.start : self.end], path))
 
-    def line_of(self, path: Path = ()) -> int:
-        """Return the line where the field at ``path``, or the innermost field around it, begins."""
-        return self.place_of(path).line
+    def elements(self, record: Record, items: Sequence[Content]) -> Iterator[Record]:
+        """Yield a record for each item of this list."""
+        position = self._first_items() + len("[")
+        marks = Marks(self.body, self.start, self.place)
+        for index, item in enumerate(items):
+            position = _after(_BETWEEN, self.body, position)
+            end = position + len(memoryview(item))  # type: ignore[arg-type]
+            text = JsonText(self.body, position, end, marks.at(position))
+            yield Record(item, text, (*record.path, ITEMS, index))
+            position = end
 
-    def elements(self, raw_items: Sequence[msgspec.Raw]) -> Iterator[JsonRecord]:
-        """Yield a record for each item of this list; ``raw_items`` are its items, in order."""
-        raw = bytes(self.raw)
-        marks = Marks(raw, self.start)
-        position = raw.find(b"[", json_grammar.offset(raw, (ITEMS,))) + 1
-        for index, raw_item in enumerate(raw_items):
-            position = _after(_BETWEEN, raw, position)
-            yield JsonRecord(raw_item, marks.at(position), (*self.path, ITEMS, index))
-            position += len(memoryview(raw_item))
+    def confirm_keys(self, items: Content) -> None:
+        """Confirm that no key of this object is duplicated: a decoder keeps the last value only, without an error.
 
-
-def is_blank(window: Window) -> bool:
-    """Tell whether a file that is not read yet contains only white space."""
-    blank = not _Reader(window, "").next_byte()
-    window.position = window.needed
-    return blank
-
-
-def begins(window: Window) -> bool:
-    """Tell whether a file that is not read yet begins as JSON does; a Helm template may begin with two braces."""
-    reader = _Reader(window, "")
-    reader.next_byte()
-    is_json = reader.continues_as(_BRACE) and not reader.continues_as(b"{{")
-    window.position = window.needed
-    return is_json
-
-
-def documents(window: Window, source: str) -> Iterator[JsonRecord | Listing]:
-    """Yield the JSON documents of a file, up to the first YAML document.
-
-    The items of a ``Listing`` must be exhausted before the next document is requested.
-
-    Raises:
-        SourceError: The file is not JSON.
-    """
-    reader = _Reader(window, source)
-    while reader.comes_to_document():
-        yield reader.document()
-
-
-def records(window: Window, source: str) -> Iterator[JsonRecord]:
-    """Yield the same documents, but lists as a whole, so that the file must fit into memory.
-
-    Raises:
-        SourceError: The file is not JSON.
-    """
-    reader = _Reader(window, source)
-    while reader.comes_to_document():
-        while window.more():
-            pass
-        yield reader.record()
-
-
-class _Reader(msgspec.Struct, frozen=True):
-    window: Window
-    source: str
-
-    def continues_as(self, text: bytes) -> bool:
-        window = self.window
-        while len(window.body) < window.position + len(text) and window.more():
-            pass
-        return window.body.startswith(text, window.position)
-
-    def comes_to_document(self) -> bool:
-        """Step to the next document, and forget all documents before it; False: the file ends, or YAML follows."""
-        return bool(self.next_byte(keep=False)) and not self.continues_as(_YAML_START)
-
-    def document(self) -> JsonRecord | Listing:
-        """Return the document at the position, or the beginning of one that seems to be a list."""
-        window = self.window
-        line = window.place_at(window.position).line
-        fields: dict[str, object] = {}
-        if self.next_byte() == _BRACE and self._reaches_items(fields):
-            listing = Listing(line, fields)
-            listing.items = self._items(listing)
-            return listing
-        window.position = window.needed
-        return self.record()
-
-    def record(self) -> JsonRecord:
-        """Return the document at the position as a whole."""
-        window = self.window
-        start, offset = window.place_at(window.position), window.offset + window.position
-        return JsonRecord(self._whole(), start, offset=offset)
-
-    def _whole(self) -> bytes:
-        """Return the document at the position; most end with the file, or where a line begins with a brace."""
-        window = self.window
-        if self.next_byte() != _BRACE:
-            return self._value()
-        end = window.body.find(_NEXT_DOCUMENT, window.position)
-        if end < 0 and window.more():
-            end = window.body.find(_NEXT_DOCUMENT, window.position)
-        end = self._before_blanks(len(window.body) if end < 0 else end)
-        return window.taken(end) if self._is_value(end) else self._value()
-
-    def _reaches_items(self, fields: dict[str, object]) -> bool:
-        """Read fields up to the bracket of ``items``; False: this is not a list, or not JSON, which shows later."""
-        separator = b"{"
-        while may_be_list(fields) and self._passes(separator) and self.next_byte() == b'"':
-            key = self._key()
-            if not self._passes(b":"):
-                return False
-            if key == ITEMS and self.next_byte() == b"[":
-                return True
-            self._field(key, fields)
-            separator = b","
-        return False
-
-    def _items(self, listing: Listing) -> Iterator[JsonRecord]:
-        """Yield the items of a list, and read the fields after them."""
-        separator, index, head = b"[", 0, b""
-        while self._passes(separator) and (index or self.next_byte(keep=False) != b"]"):
-            self.next_byte(keep=False)
-            for place, raw in self._next_items(head):
-                yield JsonRecord(raw, place, (ITEMS, index))
-                index += 1
-                head = bytes(memoryview(raw)[:_HEAD]) if index == 1 else head
-            separator = b","
-        self._expect(b"]", b",")
-        while self._passes(b","):
-            if self.next_byte(keep=False) != b'"':
-                raise self._invalid(json_grammar.NO_KEY)
-            key = self._key()
-            self._expect(b":")
-            if key == ITEMS:
-                raise self._invalid("items is duplicated")
-            self._field(key, listing.fields)
-        self._expect(b"}", b",")
-
-    def _next_items(self, head: bytes) -> Iterator[tuple[Place, Json]]:
-        """Yield at least one item with its place; ``head`` begins the first item of the list, and is "" before it."""
-        window = self.window
-        raw_items = self._items_before(head) if head.startswith(_BRACE) else []
-        if not raw_items:
-            place = window.place_at(window.position)
-            yield place, self._value()
-        for raw_item in raw_items:
-            window.position = _after(_BETWEEN, window.body, window.position)
-            yield window.place_at(window.position), raw_item
-            window.position += len(memoryview(raw_item))
-
-    def _items_before(self, head: bytes) -> list[msgspec.Raw]:
-        """Return the items before the last ``head`` in memory, or else before the next one.
-
-        A value inside an item may begin with ``head``, too. Then the text before it is not a list of whole items,
-        which msgspec refuses.
-        """
-        window = self.window
-        if window.body.find(head, window.position + 1) < 0:
-            window.more()
-        for find in (window.body.rfind, window.body.find):
-            end = self._before_blanks(find(head, window.position + 1))
-            if end < 0:
-                break
-            with memoryview(window.body) as body, body[window.position : end] as text:
-                array = b"".join((b"[", text, b"]"))
-            with suppress(msgspec.DecodeError, RecursionError):
-                return msgspec.json.decode(array, type=list[msgspec.Raw])
-        return []
-
-    def _before_blanks(self, end: int) -> int:
-        """Return where the blanks and commas before ``end`` begin."""
-        while end > self.window.position and self.window.body[end - 1] in _BLANKS:
-            end -= 1
-        return end
-
-    def _is_value(self, end: int) -> bool:
-        """Tell whether the text up to ``end`` is exactly one value."""
-        window = self.window
-        with memoryview(window.body) as body, body[window.position : end] as text:
-            try:
-                msgspec.json.decode(text, type=msgspec.Raw)
-            except (msgspec.DecodeError, RecursionError):
-                return False
-        return True
-
-    def _key(self) -> str:
-        return json_grammar.key(self._value())
-
-    def _field(self, key: str, fields: dict[str, object]) -> None:
-        self.next_byte()
-        value = self._value()
-        if key in (*HEADER, METADATA):
-            try:
-                fields[key] = msgspec.json.decode(value)
-            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-                if key in HEADER:
-                    raise self._invalid(f"{key} is not what it should be") from error
-                fields[key] = None
-
-    def _passes(self, byte: bytes) -> bool:
-        """Step over ``byte`` if it comes next."""
-        comes = self.next_byte() == byte
-        self.window.position += comes
-        return comes
-
-    def _expect(self, byte: bytes, *others: bytes) -> None:
-        if not self._passes(byte):
-            expected = " or ".join(f"'{mark.decode()}'" for mark in (*others, byte))
-            raise self._invalid(f"expected {expected}" if self.next_byte() else json_grammar.TRUNCATED)
-
-    def next_byte(self, *, keep: bool = True) -> bytes:
-        """Return the next byte after blanks, "" at the end; the text before it is forgotten unless ``keep``."""
-        window = self.window
-        while True:
-            window.position = _after(_SPACE, window.body, window.position)
-            if not keep:
-                window.forget(window.position)
-            if window.position < len(window.body) or not window.more():
-                return bytes(window.body[window.position : window.position + 1])
-
-    def _value(self) -> bytes:
-        """Step over the value at the position, and return it.
+        Args:
+            items: Its last ``items``.
 
         Raises:
-            SourceError: The value is not JSON, or is nested too deeply.
+            MalformedFieldError: A key is duplicated.
         """
-        window, scanner, is_all = self.window, Scanner(), False
-        while not (end := scanner.reaches_end(window.body, window.position, is_all=is_all)):
-            is_all = not window.more()
-        if isinstance(end, Fault) and not scanner.is_too_deep:
-            raise self._invalid(end.problem, end.offset)
-        if scanner.is_too_deep or not self._is_value(window.position + scanner.size):
-            with memoryview(window.body) as body, body[window.position :] as text:
-                where = window.position + json_grammar.deepest(text)
-            raise SourceError(f"{Position(self.source, window.place_at(where).line)}: nested too deeply")
-        return window.taken(window.position + scanner.size)
+        start = self._first_items()
+        end = start + len(memoryview(items))  # type: ignore[arg-type]
+        # If these are the first items, too, the text around them is JSON.
+        text = b"".join([self.body[self.start : start], b"0", self.body[end : self.end]])
+        try:
+            _ENVELOPE.decode(str(text, errors="replace").strip())
+        except ValueError as error:
+            raise _duplicated(ITEMS) from error
+        except RecursionError as error:
+            raise MalformedFieldError((), "nested too deeply") from error
 
-    def _invalid(self, problem: str, offset: int = 0) -> SourceError:
-        place = self.window.place_at(self.window.position + offset)
-        return SourceError(f"{Position(self.source, place.line)}: invalid JSON: {problem}")
+    def _first_items(self) -> int:
+        """Return where the value of the first ``items`` begins."""
+        return _after(_NAME, self.body, self.start + _offset(self.body[self.start : self.end], (ITEMS,)))
 
 
-def _after(pattern: re.Pattern[bytes], text: bytes | bytearray, position: int) -> int:
+def _distinct(pairs: list[tuple[str, object]]) -> None:
+    names: set[str] = set()
+    for name, _ in pairs:
+        if name in names:
+            raise _duplicated(name)
+        names.add(name)
+
+
+_ENVELOPE: Final = json.JSONDecoder(object_pairs_hook=_distinct, parse_int=float, strict=False)
+
+
+def _duplicated(name: str) -> MalformedFieldError:
+    return MalformedFieldError((name,), "is duplicated")
+
+
+def is_blank(body: memoryview) -> bool:
+    """Tell whether a file contains only white space."""
+    return _after(_SPACE, body, 0) == len(body)
+
+
+def begins(body: memoryview) -> bool:
+    """Tell whether a file begins as JSON does; a Helm template may begin with two braces."""
+    return _BEGINS.match(body) is not None
+
+
+def documents(body: memoryview, source: str) -> Generator[Record, None, int]:
+    """Yield the JSON documents of a file; return where the first YAML document begins, or the end.
+
+    Raises:
+        SourceError: The file is not JSON.
+    """
+    marks, end = Marks(body), 0
+    while (start := _after(_SPACE, body, end)) < len(body) and not _YAML_START.match(body, start):
+        end, fields = _end(body, start, source, marks)
+        yield Record(body[start:end], JsonText(body, start, end, marks.at(start)), fields=fields)
+    return start
+
+
+def _end(body: memoryview, start: int, source: str, marks: Marks) -> tuple[int, Mapping[str, Content] | None]:
+    """Return where the value at ``start`` ends, or what follows it begins; and its fields, if it is the last one.
+
+    Raises:
+        SourceError: It is not JSON, or is nested too deeply.
+    """
+    try:
+        try:
+            return len(body), msgspec.json.decode(body[start:], type=dict[str, msgspec.Raw])
+        except (msgspec.ValidationError, UnicodeDecodeError):
+            msgspec.json.decode(body[start:], type=msgspec.Raw)
+    except RecursionError as error:
+        line = marks.at(start + _deepest(body[start:])).line
+        raise SourceError(f"{Position(source, line)}: nested too deeply") from error
+    except msgspec.DecodeError as error:
+        fault = _FAULT.fullmatch(str(error))
+        offset, problem = (start + int(fault["offset"]), fault["problem"]) if fault else (len(body), _TRUNCATED)
+        if problem == _TRAILING:
+            # This offset is that of the byte behind the first one that is too many.
+            return offset - 1, None
+        raise SourceError(f"{Position(source, marks.at(offset).line)}: invalid JSON: {problem}") from error
+    return len(body), None
+
+
+def _deepest(text: memoryview) -> int:
+    """Return the offset of the bracket that first reaches the greatest depth."""
+    depth, greatest, where = 0, 0, 0
+    for token in _BRACKET.finditer(text):
+        depth += {b"{": 1, b"[": 1, b"}": -1, b"]": -1}.get(token[0], 0)
+        if depth > greatest:
+            greatest, where = depth, token.start()
+    return where
+
+
+def _offset(raw: memoryview, path: Path) -> int:
+    """Return the offset of the field at ``path``: of its key, or of the item of a list.
+
+    A field that the JSON value lacks has the offset of the innermost field around it.
+    """
+    begins, depth = 0, 0
+    here: list[str | int | None] = []
+    for token in _TOKEN.finditer(raw):
+        text = token[0]
+        if text in b"}]":
+            here.pop()
+        elif text == b",":
+            # In a list the next index follows, in an object the next key, which is not read yet.
+            here[-1] = here[-1] + 1 if isinstance(here[-1], int) else None
+        else:
+            is_key = bool(here) and here[-1] is None
+            if is_key:
+                here[-1] = _key(text)
+            if depth < len(here) and tuple(here) == path[: len(here)]:
+                begins, depth = token.start(), len(here)
+            if text in b"{[" and not is_key:
+                here.append(None if text == b"{" else 0)
+        if depth == len(path):
+            break
+    return begins
+
+
+def _key(text: bytes) -> str:
+    """Return a key without its quotes and escapes; "" if it is not UTF-8."""
+    try:
+        return msgspec.json.decode(text, type=str)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        # A decoder skips the keys of fields that no type declares, whatever their bytes.
+        return ""
+
+
+def _after(pattern: re.Pattern[bytes], body: memoryview, position: int) -> int:
     """Return the end of the match of ``pattern`` at ``position``."""
-    match = pattern.match(text, position)
+    match = pattern.match(body, position)
     return match.end() if match else position

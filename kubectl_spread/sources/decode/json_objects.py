@@ -22,7 +22,9 @@ from kubectl_spread.sources.decode.protobuf.declaration import Cardinality, Decl
 T = TypeVar("T", bound=Message)
 Path: TypeAlias = tuple[str | int, ...]
 """Keys and indices that lead from an object to one of its fields."""
-Json: TypeAlias = bytes | memoryview | msgspec.Raw
+Json: TypeAlias = bytes | bytearray | memoryview | msgspec.Raw
+Content: TypeAlias = object
+"""An object of a file: ``Json``, or what YAML says as JSON values."""
 
 ITEMS: Final = ("items",)
 """The path of the objects of a list."""
@@ -80,7 +82,7 @@ def is_too_deep(value: object) -> bool:
     return bool(level)
 
 
-def decode(body: Json, type_: type[T]) -> T:
+def decode(body: Content, type_: type[T]) -> T:
     """Decode one object; a null field counts as absent, as it does for Kubernetes.
 
     Raises:
@@ -88,6 +90,8 @@ def decode(body: Json, type_: type[T]) -> T:
         msgspec.DecodeError: The body is not JSON.
         UnicodeDecodeError: A string is not UTF-8.
     """
+    if not isinstance(body, Json):
+        return _message(body, type_, ())
     try:
         try:
             return _decoder(type_).decode(body)
@@ -111,7 +115,7 @@ def _decoder(type_: type[T]) -> msgspec.json.Decoder[T]:
     return decoder
 
 
-def decode_item(body: Json, type_: type[T]) -> T:
+def decode_item(body: Content, type_: type[T]) -> T:
     """Decode an item of a list as ``decode`` does; every item that an API server lists has its spec.
 
     Raises:
@@ -123,7 +127,7 @@ def decode_item(body: Json, type_: type[T]) -> T:
     if isinstance(decoded, Object) and decoded.required:
         name, default = _required(type(decoded))
         # Only an empty spec is equal to an absent one.
-        if getattr(decoded, name) == default and _fields(body).get(decoded.required, _NULL) == _NULL:
+        if getattr(decoded, name) == default and is_null(fields_of(body).get(decoded.required)):
             raise MalformedFieldError((decoded.required,), "is missing")
     return decoded
 
@@ -136,8 +140,57 @@ def _required(type_: type[Object]) -> tuple[str, object]:
     )
 
 
-def _fields(body: Json) -> dict[str, bytes]:
-    return {name: bytes(raw) for name, raw in msgspec.json.decode(body, type=dict[str, msgspec.Raw]).items()}
+def fields_of(body: Content) -> dict[str, Content]:
+    """Return the undecoded fields of an object.
+
+    Raises:
+        MalformedFieldError: It is not an object.
+        msgspec.DecodeError: The body is not JSON.
+        UnicodeDecodeError: A key is not UTF-8.
+    """
+    if not isinstance(body, Json):
+        fields: dict[str, Content] = _expect(body, dict, ())
+        return fields
+    try:
+        return dict(msgspec.json.decode(body, type=dict[str, msgspec.Raw]))
+    except msgspec.ValidationError as error:
+        raise MalformedFieldError((), "expected object") from error
+
+
+def is_null(body: Content) -> bool:
+    """Tell whether a value is null."""
+    return bytes(body) == _NULL if isinstance(body, Json) else body is None
+
+
+def values(body: Content) -> Any:
+    """Return JSON values; numbers may have any size, as in fields that are not read.
+
+    Raises:
+        MalformedFieldError: It is nested too deeply.
+        UnicodeDecodeError: A string is not UTF-8.
+        ValueError: The body is not JSON.
+    """
+    if not isinstance(body, Json):
+        return body
+    try:
+        return _LOOSE.decode(bytes(body).decode(errors="surrogatepass"))
+    except RecursionError as error:
+        raise MalformedFieldError((), "nested too deeply") from error
+
+
+def _integer(digits: str) -> float:
+    """Return an integer, or one that has more digits than any field takes as a fraction."""
+    return int(digits) if len(digits) <= _LONGEST_INTEGER else float(digits)
+
+
+def _fraction(digits: str) -> float:
+    """Return a number, as int if it is one, as YAML has it."""
+    value = float(digits)
+    return int(value) if value.is_integer() else value
+
+
+_LONGEST_INTEGER: Final = 19
+_LOOSE: Final = json.JSONDecoder(parse_int=_integer, parse_float=_fraction)
 
 
 def list_page(body: bytes) -> ListPage:
@@ -149,7 +202,7 @@ def list_page(body: bytes) -> ListPage:
         UnicodeDecodeError: A string is not UTF-8.
     """
     listed = decode(body, ListPage)
-    if not listed.items and ITEMS[0] not in _fields(body):
+    if not listed.items and ITEMS[0] not in fields_of(body):
         raise MalformedFieldError(ITEMS, "is missing")
     return listed
 

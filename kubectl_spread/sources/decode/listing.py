@@ -1,98 +1,83 @@
-"""The documents of a file: records, and lists that are read item by item."""
+"""The documents of a file: records, and YAML lists that are read item by item."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, Protocol, TypeAlias
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
-from kubectl_spread.errors import SourceError
-from kubectl_spread.kube.api.types import Message
-from kubectl_spread.sources.decode.json_objects import Json, Path
-from kubectl_spread.sources.decode.places import Place
+from kubectl_spread.errors import Position, SourceError
+from kubectl_spread.sources.decode.json_objects import Content, Path
 
 LIST: Final = "List"
 ITEMS: Final = "items"
+HEADER: Final = ("apiVersion", "kind")
+METADATA: Final = "metadata"
+
+
+class Place(NamedTuple):
+    """Where a value begins: its line, and its column in characters if it is known, both from 1."""
+
+    line: int
+    column: int | None = 1
 
 
 class Text(Protocol):
     """A text that knows the places of its fields."""
 
-    def line_of(self, path: Path = ()) -> int:
-        """Return the line, from 1, where the field at ``path``, or the innermost field around it, begins."""
-
     def place_of(self, path: Path) -> Place:
         """Return where the field at ``path``, or the innermost field around it, begins: at its key, or at the item."""
 
-
-class Record(Text, Protocol):
-    """One value of a file: its JSON, its place, and the places of its fields."""
-
-    @property
-    def raw(self) -> Json:
-        """Its JSON."""
-
-    @property
-    def path(self) -> Path:
-        """The path to it in its document."""
-
-    def elements(self, raw_items: Sequence[msgspec.Raw]) -> Iterator[Record]:
-        """Yield a record for each item of this list; ``raw_items`` are its items, in order."""
+    def elements(self, record: Record, items: Sequence[Content]) -> Iterator[Record]:
+        """Yield a record for each item of the list ``record``, which is in this text."""
 
 
-class Header(Message, frozen=True):
-    """The fields by which an object or a list is recognised; ``items`` and ``metadata`` stay undecoded.
+class Record(msgspec.Struct, frozen=True):
+    """One value of a file.
 
-    ``items`` is empty where the object has no such field; Go writes an empty list as null.
+    Attributes:
+        content: The value: a part of the file that is JSON, or what YAML says as JSON values.
+        text: The text that contains it.
+        path: The path to it in its document.
+        inner: The path to it in ``text``, which may be only a part of the document.
+        fields: The undecoded fields of a JSON document, if they were separated when its end was searched.
     """
 
-    api_version: str = ""
-    kind: str = ""
-    items: msgspec.Raw = msgspec.Raw()
-    metadata: msgspec.Raw = msgspec.Raw(b"null")
+    content: Content
+    text: Text
+    path: Path = ()
+    inner: Path = ()
+    fields: Mapping[str, Content] | None = None
 
+    def elements(self, items: Sequence[Content]) -> Iterator[Record]:
+        """Yield a record for each item of this list; ``items`` are its items, in order."""
+        return self.text.elements(self, items)
 
-NO_HEADER: Final = Header()
-HEADER: Final = ("apiVersion", "kind")
-METADATA: Final = "metadata"
+    def line_of(self, path: Path = ()) -> int:
+        """Return the line where the field at ``path``, or the innermost field around it, begins."""
+        return self.text.place_of((*self.inner, *path)).line
+
+    def position_of(self, source: str, path: Path) -> Position:
+        """Return the position in the file ``source`` where the field at ``path`` begins."""
+        return Position(source, *self.text.place_of((*self.inner, *path)))
 
 
 class Listing(msgspec.Struct):
-    """A document with ``items``, which are gone once they are iterated over.
+    """A YAML document with ``items``, which are gone once they are iterated over.
 
     Attributes:
-        line: The line where the document begins, from 1.
-        fields: Its header and metadata; in YAML all fields except ``items``. They are complete once ``items`` is
-            exhausted.
+        fields: Its fields except ``items``; they are complete once ``items`` is exhausted.
+        text: The document.
         items: Its items, in the order in which they are written.
     """
 
-    line: int
-    fields: dict[str, object]
+    fields: dict[str, Any]
+    text: Text
     items: Iterable[Record | SourceError] = ()
 
-    @property
-    def complete(self) -> bool:
-        """Whether its API version and kind are read."""
-        return all(self.fields.get(name) for name in HEADER)
 
-    @property
-    def item_header(self) -> Header:
-        """The header that its items may leave out, as far as it is read."""
-        match [self.fields.get(name) for name in HEADER]:
-            case [str(api_version), str(kind)]:
-                return item_header(api_version, kind)
-        return NO_HEADER
-
-
-def item_header(api_version: str, kind: str) -> Header:
-    """Return the header that the items of a list may leave out; items of a ``List`` need their own headers."""
-    item_kind = kind.removesuffix(LIST)
-    return Header(api_version=api_version, kind=item_kind) if item_kind else NO_HEADER
-
-
-def may_be_list(fields: dict[str, object]) -> bool:
+def may_be_list(fields: dict[str, Any]) -> bool:
     """Tell whether a document whose first fields are ``fields`` may be a list."""
     kind = fields.get("kind")
     return not kind or (isinstance(kind, str) and kind.endswith(LIST))
@@ -100,3 +85,30 @@ def may_be_list(fields: dict[str, object]) -> bool:
 
 Document: TypeAlias = Record | Listing | SourceError
 """A document, a list that is read item by item, or the fault of a part of the file that cannot be read."""
+
+
+def of_field(root: Any, path: Path, first: int) -> Place:
+    """Return where a field of a YAML document, or the innermost field around it, begins: at its key, or at the item.
+
+    Args:
+        root: The root node of the document.
+        path: Keys and indices.
+        first: The line of the file with which the document's text begins.
+    """
+    begin = node = root
+    for part in path:
+        child = _child(node, part)
+        if child is None:
+            break
+        begin, node = child
+    return Place(begin.start_mark.line + first, begin.start_mark.column + 1)
+
+
+def _child(node: Any, part: str | int) -> tuple[Any, Any] | None:
+    """Return the node with which an entry or item begins, and the node of its value; None: there is no such part."""
+    match node.id, part:
+        case "sequence", int():
+            return (node.value[part], node.value[part]) if part < len(node.value) else None
+        case "mapping", str():
+            return next(((key, value) for key, value in node.value if key.value == part), None)
+    return None

@@ -1,198 +1,450 @@
-"""The values of plain YAML by libyaml, many times faster than ``yaml_documents``, which knows the place of every field.
+"""YAML documents as JSON values, made of libyaml's events, and the places of their fields.
 
-Plain YAML is the YAML that kubectl prints and that most people write. All other YAML, also with faults, is left to
-``yaml_documents``.
+A list is read item by item. A file is cut where a line begins with ``---``, which is the marker of a document wherever
+it appears, so that a fault ends one document only.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
-from functools import cached_property
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from itertools import islice
 from typing import Any, Final
 
 import msgspec
 import yaml
-from yaml import MappingEndEvent, MappingStartEvent, ScalarEvent, SequenceEndEvent, StreamEndEvent
+from yaml import (
+    AliasEvent,
+    MappingEndEvent,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+    StreamEndEvent,
+)
+from yaml.reader import ReaderError
 
-from kubectl_spread.sources import memory
-from kubectl_spread.sources.decode import places, yaml_scalars
-from kubectl_spread.sources.decode.json_objects import Path
-from kubectl_spread.sources.decode.listing import ITEMS
-from kubectl_spread.sources.decode.places import Place
+from kubectl_spread.errors import Position, SourceError
+from kubectl_spread.sources.decode import yaml_scalars
+from kubectl_spread.sources.decode.json_documents import Marks
+from kubectl_spread.sources.decode.json_objects import MOST_LEVELS, Content, Path
+from kubectl_spread.sources.decode.listing import ITEMS, Listing, Place, Record, may_be_list, of_field
 
+LARGEST: Final = 32 << 20
+"""The most characters of a document, or of one item of a list; an API server takes a tenth of it."""
+MOST_BYTES: Final = 64 << 20
+"""The most bytes of a document in which the places of fields are searched."""
+_BUDGET: Final = 1_000_000
+"""The most that aliases may add to a document: values, and characters of scalars divided by 64."""
+_REMEMBERED: Final = 1 << 12
+"""The number of distinct scalars whose values are remembered."""
 _MERGE: Final = "<<"
-_DEEP: Final = 64
-_DEPTH_OF_ITEMS: Final = 2
-_VALUE: Final = 200
-"""Bytes of memory that a value takes, with its key and its place."""
-_AT_ONCE: Final = 1 << 10
-_UNLIKE: Final = re.compile(rb"\t|\xc2\x85|\xe2\x80[\xa8\xa9]|\xef\xbb\xbf|\r(?!\n)|^%", re.MULTILINE)
-"""Text that libyaml and go-yaml read differently: tabs, line breaks of YAML 1.1, byte order marks, directives."""
+_MARKER: Final = re.compile(rb"\n---(?=\s|\Z)")
+_DIRECTIVE: Final = re.compile(rb"^%", re.MULTILINE)
+_DIRECTIVES: Final = re.compile(rb"(?:[%#][^\n]*+|\s)*+")
+_EMPTY: Final = re.compile(rb"(?:---(?=\s|\Z))?\s*+")
+_ACTION: Final = re.compile(rb"\{\{")
+"""The brackets around actions of Go templates."""
+_TEMPLATE_HINT: Final = " (if this is a Helm template, render it with helm template first)"
+_QUOTE_HINT: Final = " (quote a value that begins with * or !)"
+_OPEN_QUOTE: Final = ("while scanning a quoted scalar", "found unexpected end of stream")
+_CONTROL: Final = "control characters are not allowed"
+_UNDEFINED: Final = "found undefined"
+
+Part = Record | Listing | SourceError
+"""A document, or its fault."""
 
 
-class NotPlainError(Exception):
-    """Only ``yaml_documents`` can read the text."""
+class _Text:
+    """A text whose values are read already."""
+
+    def elements(self, record: Record, items: Sequence[Content]) -> Iterator[Record]:
+        """Yield a record for each item of the list ``record``."""
+        for index, item in enumerate(items):
+            step = (ITEMS, index)
+            yield Record(item, record.text, (*record.path, *step), (*record.inner, *step))
 
 
-class AnchorError(NotPlainError):
-    """The text has an anchor or an alias, whose meaning depends on the rest of the document."""
-
-
-class Plain(msgspec.Struct, dict=True):
-    """A document that is plain YAML, with the lines of its items; other places are found by parsing it again.
+class _Document(_Text, msgspec.Struct, frozen=True, eq=False):
+    """One YAML document.
 
     Attributes:
-        text: Its text.
-        first: The line of the file with which the text begins.
-        value: Its content as JSON values.
-        line: The line of the text, from 0, with its first key or item.
-        lines: The lines of the text, from 0, with the items of the document or of its field ``items``.
+        body: The part of the file that contains it.
+        first: The line of the file with which ``body`` begins.
+        number: How many documents are before it in ``body``.
+        line: The line of its first key or item.
     """
 
-    text: bytes
+    body: memoryview
     first: int
-    value: object = None
-    line: int = 0
-    lines: list[int] = msgspec.field(default_factory=list)
-
-    def line_of(self, path: Path = ()) -> int:
-        """Return the line where the field at ``path``, or the innermost field around it, begins."""
-        match path:
-            case ():
-                return self.first + self.line
-            case (int(index),) | ("items", int(index)):
-                return self.first + self.lines[index]
-        return self.place_of(path).line
+    number: int
+    line: int
 
     def place_of(self, path: Path) -> Place:
         """Return where the field at ``path``, or the innermost field around it, begins."""
-        return places.of_field(self._root, path, self.first)
-
-    @cached_property
-    def _root(self) -> Any:
-        return yaml.compose(self.text, Loader=yaml.CSafeLoader)
+        root = _root(self) if path else None
+        return of_field(root, path, self.first) if root else Place(self.line, None)
 
 
-def read(text: bytes, source: str, first: int = 1) -> Plain:
-    """Return the only document of a text; its value is None if the text is empty.
+class _Item(_Text, msgspec.Struct, frozen=True, eq=False):
+    """One item of a list.
+
+    Attributes:
+        document: Its document.
+        path: The path to it.
+        start: The index in the document's ``body`` of its first character.
+        end: The index behind its last character.
+        place: The place where it begins.
+    """
+
+    document: _Document
+    path: Path
+    start: int
+    end: int
+    place: Place
+
+    def place_of(self, path: Path) -> Place:
+        """Return where the field at ``path``, or the innermost field around it, begins."""
+        if not path:
+            return self.place
+        root = _root(self)
+        if root is None:
+            return self.document.place_of((*self.path, *path))
+        return of_field(root, path, self.place.line)
+
+
+@lru_cache(maxsize=1)
+def _root(text: _Document | _Item) -> Any:
+    """Return the root node of a text; None for a large one, or an item with an alias of a value outside of it."""
+    body = text.body if isinstance(text, _Document) else text.document.body
+    if len(body) > MOST_BYTES:
+        return None
+    if isinstance(text, _Document):
+        return next(islice(yaml.compose_all(_Stream(body), Loader=yaml.CBaseLoader), text.number, None), None)
+    # The blanks keep the indentation of a block, and the columns.
+    part = " " * ((text.place.column or 1) - 1) + _decoded(text.document)[text.start : text.end]
+    try:
+        return yaml.compose(part, Loader=yaml.CBaseLoader)
+    except yaml.YAMLError:
+        return None
+
+
+@lru_cache(maxsize=1)
+def _decoded(document: _Document) -> str:
+    return str(document.body, "utf-8")
+
+
+class _Stream:
+    """A text that libyaml reads in parts."""
+
+    def __init__(self, body: memoryview) -> None:
+        self._body = body
+        self._position = 0
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Return the next bytes; "" at the end."""
+        part = bytes(self._body[self._position : self._position + size])
+        self._position += len(part)
+        return part
+
+
+def documents(body: memoryview, source: str, first: int = 1, *, listed: bool = True) -> Iterator[Part]:
+    """Yield the documents of a text that are not empty; a fault ends one document.
 
     Args:
-        text: The text, a part of a file.
-        source: The part, as errors name it.
+        body: The text.
+        source: The name of the file in messages.
         first: The line of the file with which the text begins.
-
-    Raises:
-        NotPlainError: The text is not plain YAML, or has several documents.
-        TooLargeError: Its values do not fit into memory.
+        listed: Whether a list is a ``Listing``, whose items must be exhausted before the next document is requested.
     """
-    if _UNLIKE.search(text) or not yaml.__with_libyaml__:
-        raise NotPlainError
-    parser = yaml.CBaseLoader(text)
-    try:
-        with memory.RUN.claim(source) as claim:
-            return _Loader(parser.get_event, claim, Plain(text, first)).document()
-    except yaml.YAMLError as error:
-        raise NotPlainError from error
+    start, marks = 0, Marks(body, 0, Place(first))
+    for end in _ends(body):
+        part = body[start:end]
+        if not _EMPTY.fullmatch(part):
+            yield from _Parser(part, source, marks.at(start).line).documents(listed=listed)
+        start = end
 
 
-def read_all(text: bytes, source: str) -> list[object]:
-    """Return the values of all documents of a file, which need not be plain YAML.
+def read_all(text: bytes, source: str) -> list[Any]:
+    """Return the values of all documents of a file.
 
     Raises:
         SourceError: The file is not YAML.
     """
-    try:
-        return [read(text, source).value]
-    except NotPlainError:
-        from kubectl_spread.sources.decode import yaml_documents  # noqa: PLC0415 - most files are plain
+    values = []
+    for document in documents(memoryview(text), source, listed=False):
+        if isinstance(document, SourceError):
+            raise document
+        values += [document.content] if isinstance(document, Record) else []
+    return values
 
-        return [document.value() for document in yaml_documents.documents(text, source)]
+
+def _ends(body: memoryview) -> Iterator[int]:
+    """Yield where the parts of a file end, each with whole documents and the directives before them."""
+    start = 0
+    for marker in _MARKER.finditer(body):
+        end = marker.start() + 1
+        for directive in _DIRECTIVE.finditer(body[start:end]):
+            if _DIRECTIVES.fullmatch(body, start + directive.start(), end):
+                end = start + directive.start()
+                break
+        if end > start:
+            yield end
+            start = end
+    yield len(body)
 
 
-class _Loader:
-    """Makes JSON values of events."""
+class _Parser:
+    """Makes JSON values of the events of a text.
 
-    def __init__(self, event: Callable[[], Any], claim: memory.Claim, plain: Plain) -> None:
-        self._event = event
-        self._claim = claim
-        self._document = plain
-        self._unclaimed = 0
+    A value that JSON does not have is noted in ``_faults``, so that the next item of a list can be read.
+    """
+
+    _end: Any
+    """The last event of the collection that was read last."""
+
+    def __init__(self, body: memoryview, source: str, first: int) -> None:
+        self._next: Callable[[], Any] = yaml.CBaseLoader(_Stream(body)).get_event
+        self._body = body
+        self._source = source
+        self._first = first
         self._scalars: dict[str, yaml_scalars.Scalar] = {}
+        self._anchors: dict[str, tuple[object, int, int] | None] = {}
+        """Maps an anchor to its value, cost and levels; None while the value is read."""
+        self._faults: list[SourceError] = []
+        self._most = LARGEST
+        self._depth = self._deepest = self._cost = 0
+        self._budget = _BUDGET
+        self._failed = False
+
+    def documents(self, *, listed: bool) -> Iterator[Part]:
+        """Yield the documents of the text, up to the first one that is not YAML."""
+        yield from self._until_fault(self._documents(listed=listed))
+
+    def _until_fault(self, parts: Iterator[Any]) -> Iterator[Any]:
+        try:
+            yield from parts
+        except SourceError as error:
+            self._failed = True
+            yield error
+        except yaml.YAMLError as error:
+            self._failed = True
+            yield self._syntax_error(error)
+
+    def _documents(self, *, listed: bool) -> Iterator[Part]:
+        self._next()
+        number = 0
+        while type(self._next()) is not StreamEndEvent:
+            event = self._next()
+            self._most = event.start_mark.index + LARGEST
+            document = _Document(self._body, self._first, number, event.start_mark.line + self._first)
+            if listed and type(event) is MappingStartEvent and not event.anchor:
+                yield from self._mapping_or_list(document)
+            else:
+                yield from self._record(self._value(event), document)
+            if self._failed:
+                return
+            self._next()
+            self._anchors.clear()
+            self._budget = _BUDGET
+            number += 1
+
+    def _record(self, value: object, document: _Document) -> Iterator[Part]:
+        if self._faults:
+            yield self._faults[0]
+        elif value is not None:
+            yield Record(value, document)
+        self._faults.clear()
+
+    def _mapping_or_list(self, document: _Document) -> Iterator[Part]:
+        fields: dict[str, Any] = {}
+        merged: dict[str, Any] = {}
+        self._depth = 1
+        while type(event := self._next()) is not MappingEndEvent:
+            value = self._next() if type(event) is ScalarEvent and event.value == ITEMS else None
+            if type(value) is SequenceStartEvent and not value.anchor and may_be_list(fields) and ITEMS not in fields:
+                listing = Listing(fields, document)
+                listing.items = self._until_fault(self._items(listing, merged, document))
+                yield listing
+                return
+            self._entry(event, fields, merged, value)
         self._depth = 0
+        yield from self._record({**merged, **fields} if merged else fields, document)
 
-    def document(self) -> Plain:
-        """Return the only document."""
-        self._event()
-        plain = self._document
-        if type(self._event()) is StreamEndEvent:
-            return plain
-        first = self._event()
-        if type(first) is ScalarEvent and (first.value or first.style):
-            # It is not an object, and parsers differ about where its text begins.
-            raise NotPlainError
-        plain.line = first.start_mark.line
-        plain.value = self._value(first, ITEMS)
-        self._event()
-        if type(self._event()) is not StreamEndEvent:
-            raise NotPlainError
-        return plain
+    def _items(self, listing: Listing, merged: dict[str, Any], document: _Document) -> Iterator[Record | SourceError]:
+        self._depth, index = 2, 0
+        yield from self._noted()
+        while type(event := self._next()) is not SequenceEndEvent:
+            mark = event.start_mark
+            self._most = mark.index + LARGEST
+            if len(self._scalars) > _REMEMBERED:
+                self._scalars.clear()
+            value = self._value(event)
+            if self._faults:
+                yield from self._noted()
+            else:
+                end = (event if type(event) in {ScalarEvent, AliasEvent} else self._end).end_mark.index
+                path, place = (ITEMS, index), Place(mark.line + self._first, mark.column + 1)
+                yield Record(value, _Item(document, path, mark.index, end, place), path)
+            index += 1
+        self._depth = 1
+        fields = {ITEMS: None, **listing.fields}
+        while type(event := self._next()) is not MappingEndEvent:
+            self._entry(event, fields, merged)
+        self._depth = 0
+        del fields[ITEMS]
+        listing.fields.update({**merged, **fields})
+        yield from self._noted()
 
-    def _value(self, event: Any, key: object = None) -> object:
-        self._unclaimed += 1
-        if self._unclaimed == _AT_ONCE:
-            self._claim.grow(_AT_ONCE * _VALUE)
-            self._unclaimed = 0
-        kind = type(event)
+    def _noted(self) -> Iterator[SourceError]:
+        yield from self._faults[:1]
+        self._faults.clear()
+
+    def _value(self, event: Any) -> object:
+        kind, mark = type(event), event.start_mark
+        if mark.index > self._most:
+            raise self._error(mark, f"more than {LARGEST >> 20} Mi characters of YAML in one object")
+        if kind is AliasEvent:
+            return self._aliased(event)
         if event.anchor:
-            raise AnchorError
-        if kind is ScalarEvent:
-            return self._scalar(event)
-        if event.tag or self._depth == _DEEP:
-            raise NotPlainError
+            return self._anchored(event)
+        return self._scalar(event) if kind is ScalarEvent else self._collection(event)
+
+    def _anchored(self, event: Any) -> object:
+        cost, deepest = self._cost, self._deepest
+        self._anchors[event.anchor] = None
+        self._deepest = self._depth
+        value = self._scalar(event) if type(event) is ScalarEvent else self._collection(event)
+        self._anchors[event.anchor] = (value, self._cost - cost, self._deepest - self._depth)
+        self._deepest = max(deepest, self._deepest)
+        return value
+
+    def _aliased(self, event: Any) -> object:
+        if event.anchor not in self._anchors:
+            raise self._error(event.start_mark, f"{_UNDEFINED} alias{_QUOTE_HINT}")
+        anchored = self._anchors[event.anchor]
+        if anchored is None:
+            raise self._error(event.start_mark, "an anchor's value contains itself")
+        value, cost, levels = anchored
+        self._cost += cost
+        self._budget -= cost
+        if self._budget < 0:
+            raise self._error(event.start_mark, "document contains excessive aliasing")
+        self._reach(self._depth + levels, event.start_mark)
+        return value
+
+    def _reach(self, depth: int, mark: Any) -> None:
+        if depth > MOST_LEVELS:
+            raise self._error(mark, "nested too deeply")
+        self._deepest = max(self._deepest, depth)
+
+    def _collection(self, event: Any) -> object:
+        self._cost += 1
         self._depth += 1
-        lines = self._document.lines if key == ITEMS and self._depth <= _DEPTH_OF_ITEMS else None
-        value = self._mapping() if kind is MappingStartEvent else self._sequence(lines)
+        self._reach(self._depth, event.start_mark)
+        value: object = self._mapping() if type(event) is MappingStartEvent else self._sequence()
         self._depth -= 1
         return value
 
-    def _mapping(self) -> dict[str, object]:
-        mapping: dict[str, object] = {}
-        while type(event := self._event()) is not MappingEndEvent:
-            key = self._key(event)
-            if key in mapping:
-                raise NotPlainError
-            mapping[key] = self._value(self._event(), key)
-        return mapping
+    def _mapping(self) -> dict[str, Any]:
+        mapping: dict[str, Any] = {}
+        merged: dict[str, Any] = {}
+        while type(event := self._next()) is not MappingEndEvent:
+            self._entry(event, mapping, merged)
+        self._end = event
+        return {**merged, **mapping} if merged else mapping
 
-    def _sequence(self, lines: list[int] | None) -> list[object]:
+    def _sequence(self) -> list[object]:
         sequence: list[object] = []
-        while type(event := self._event()) is not SequenceEndEvent:
-            if lines is not None:
-                lines.append(event.start_mark.line)
+        while type(event := self._next()) is not SequenceEndEvent:
             sequence.append(self._value(event))
+        self._end = event
         return sequence
 
-    def _key(self, event: Any) -> str:
-        if event.anchor:
-            raise AnchorError
-        value = self._scalar(event) if type(event) is ScalarEvent else None
-        if value is None or (value == _MERGE and event.implicit[0]):
-            raise NotPlainError
-        return value if type(value) is str else yaml_scalars.as_key(value)
+    def _entry(self, event: Any, mapping: dict[str, Any], merged: dict[str, Any], following: Any = None) -> None:
+        """Read an entry of a mapping.
+
+        Args:
+            event: The first event of its key.
+            mapping: The entries before it.
+            merged: The entries that ``<<`` merged before it.
+            following: The event behind the key, if it was read already.
+        """
+        if type(event) is ScalarEvent and event.value == _MERGE and event.implicit[0]:
+            self._merge(self._value(following or self._next()), merged, event.start_mark)
+            return
+        key = self._value(event)
+        name = key if type(key) is str else self._name(key, event)
+        value = self._value(following or self._next())
+        if name in mapping:
+            self._note(event.start_mark, f"key {name!r} is duplicated")
+        mapping[name] = value
+
+    def _name(self, key: object, event: Any) -> str:
+        if key is None or isinstance(key, dict | list):
+            # The first brace of {{ .Values.name }} opens a mapping, and the second brace opens a key.
+            is_action = type(event) is MappingStartEvent and event.flow_style
+            self._note(event.start_mark, f"a key must be a string{_TEMPLATE_HINT if is_action else ''}")
+            return ""
+        return yaml_scalars.as_key(key)  # type: ignore[arg-type]
+
+    def _merge(self, value: object, merged: dict[str, Any], mark: Any) -> None:
+        """Add the entries that ``<<`` merges; among several mappings the first has priority."""
+        for source in value if isinstance(value, list) else [value]:
+            if isinstance(source, dict):
+                for name, entry in source.items():
+                    merged.setdefault(name, entry)
+            else:
+                self._note(mark, "map merge requires map or sequence of maps as the value")
 
     def _scalar(self, event: Any) -> yaml_scalars.Scalar:
-        if event.tag:
-            raise NotPlainError
         text: str = event.value
+        self._cost += 1 + (len(text) >> 6)
+        if event.tag:
+            try:
+                return self._in_json(yaml_scalars.tagged(text, event.tag), event)
+            except ValueError as error:
+                self._note(event.start_mark, str(error))
+                return None
         if not event.implicit[0]:
             return text
         try:
             return self._scalars[text]
         except KeyError:
-            value = yaml_scalars.plain(text)
-            if isinstance(value, float) and not math.isfinite(value):
-                raise NotPlainError from None
-            self._scalars[text] = value
+            value = self._scalars[text] = self._in_json(yaml_scalars.plain(text), event)
             return value
+
+    def _in_json(self, value: yaml_scalars.Scalar, event: Any) -> yaml_scalars.Scalar:
+        if isinstance(value, float) and not math.isfinite(value):
+            self._note(event.start_mark, f"JSON has no number {event.value}")
+        return value
+
+    def _note(self, mark: Any, problem: str) -> None:
+        self._faults.append(self._error(mark, problem))
+
+    def _error(self, mark: Any, problem: str) -> SourceError:
+        return SourceError(f"{Position(self._source, mark.line + self._first)}: {problem}")
+
+    def _syntax_error(self, error: yaml.YAMLError) -> SourceError:
+        hint = _TEMPLATE_HINT if _ACTION.search(self._body) else ""
+        if isinstance(error, ReaderError):
+            before = bytes(self._body[: error.position])
+            line = self._first + before.count(b"\n")
+            what = f"character U+{error.character:04X} is not allowed"
+            if error.reason != _CONTROL:
+                what = f"byte 0x{self._body[error.position]:02x} is not UTF-8 text"
+            return SourceError(f"{Position(self._source, line)}: {what}")
+        if not isinstance(error, yaml.MarkedYAMLError):
+            return SourceError(f"{self._source}: {' '.join(str(error).split())}")
+        if (error.context, error.problem) == _OPEN_QUOTE:
+            return self._error(error.context_mark, f"the quote that opens here is never closed{hint}")
+        # The words do not show the text of a value, which may be a password that should have been quoted.
+        problem = error.problem or error.context or ""
+        quote = _QUOTE_HINT if problem.startswith(_UNDEFINED) else ""
+        # A text that breaks off has the fault on its last line, not on the empty line behind it.
+        last = bytes(self._body).rstrip().count(b"\n")
+        mark = error.problem_mark or error.context_mark
+        line = self._first + (min(mark.line, last) if mark else 0)
+        return SourceError(f"{Position(self._source, line)}: {problem}{quote}{hint}")

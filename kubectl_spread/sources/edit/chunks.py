@@ -10,20 +10,18 @@ import re
 from collections.abc import Generator, Iterator, Mapping
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 from msgspec import UNSET
 
 from kubectl_spread.errors import SourceError
 from kubectl_spread.sources.decode import json_documents
-from kubectl_spread.sources.decode.json_objects import Path, is_too_deep
+from kubectl_spread.sources.decode.json_documents import JsonText
+from kubectl_spread.sources.decode.json_objects import Json, Path, is_too_deep
 from kubectl_spread.sources.decode.listing import Record
-from kubectl_spread.sources.decode.window import Window
-from kubectl_spread.sources.decode.yaml_records import YamlRecord
 
 _MARKER: Final = re.compile(r"(?:(?<=[\r\n])|(?<!.))(?:(?P<begins>---)|\.\.\.)(?=\s|\Z)", re.DOTALL)
-_BLANKS: Final = re.compile(rb"[ \t\r\n]*")
 _LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _LINE_END: Final = re.compile(r"\r\n|\r|\n")
 # Patterns for comments are possessive. A comment that ends in a space could match in two ways without that, and each
@@ -80,7 +78,8 @@ class Chunk(msgspec.Struct, frozen=True, dict=True):
             SourceError: It is JSON with a number or text that cannot be decoded, or it is nested too deeply.
         """
         try:
-            value = None if self.record is None else msgspec.json.decode(self.record.raw)
+            content = None if self.record is None else self.record.content
+            value = msgspec.json.decode(content) if isinstance(content, Json) else content
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise SourceError(f"invalid JSON: {error}") from error
         if is_too_deep(value):
@@ -112,8 +111,8 @@ class Chunk(msgspec.Struct, frozen=True, dict=True):
 
 def read(body: bytes, source: str) -> Iterator[Chunk]:
     """Yield the chunks of a file, which together are its text."""
-    window = Window([body], source)
-    number, end = (yield from _json(body, window, source)) if json_documents.begins(window) else (0, 0)
+    view = memoryview(body)
+    number, end = (yield from _json(view, source)) if json_documents.begins(view) else (0, 0)
     if end < len(body):
         line = len(_LINE_END.findall(body[:end].decode(*_ENCODING))) + 1
         yield from _yaml(body[end:].decode(*_ENCODING), (source, number), line)
@@ -158,17 +157,16 @@ class Stream:
         return "...\n" if marker == "%" else "---\n"
 
 
-def _json(body: bytes, window: Window, source: str) -> Generator[Chunk, None, tuple[int, int]]:
+def _json(body: memoryview, source: str) -> Generator[Chunk, None, tuple[int, int]]:
     """Yield the JSON documents with which a file begins; return their number, and the byte where YAML follows them."""
     number = end = 0
     try:
-        for record in json_documents.records(window, source):
-            blanks = _BLANKS.match(body, record.offset + len(memoryview(record.raw)))
-            start, end = end, blanks.end() if blanks else len(body)
-            yield Chunk(body[start:end].decode(*_ENCODING), (source, number), record, is_json=True)
+        for record in json_documents.documents(body, source):
+            start, end = end, cast("JsonText", record.text).end
+            yield Chunk(str(body[start:end], *_ENCODING), (source, number), record, is_json=True)
             number += 1
     except SourceError as error:
-        yield Chunk(body[end:].decode(*_ENCODING), (source, number), is_json=True, fault=error)
+        yield Chunk(str(body[end:], *_ENCODING), (source, number), is_json=True, fault=error)
         return number, len(body)
     return number, end
 
@@ -185,19 +183,16 @@ def _yaml(text: str, place: tuple[str, int], line: int) -> Iterator[Chunk]:
 
 def _with_document(chunk: Chunk, line: int) -> Chunk:
     """Return a chunk with its YAML document or its fault; ``line`` is the line of the file where the chunk begins."""
-    from kubectl_spread.sources.decode import yaml_documents, yaml_values  # noqa: PLC0415 - JSON does not wait for it
+    from kubectl_spread.sources.decode import yaml_values  # noqa: PLC0415 - JSON does not wait for it
 
-    body, source = encoded(chunk.text), chunk.place[0]
-    try:
-        plain = yaml_values.read(body, source, line)
-        record = YamlRecord(msgspec.json.encode(plain.value), plain) if plain.value is not None else None
-    except yaml_values.NotPlainError:
-        try:
-            documents = list(yaml_documents.documents(body, source, line))
-            record = yaml_documents.record(documents[0]) if documents else None
-        except SourceError as error:
-            return msgspec.structs.replace(chunk, fault=error)
-    return msgspec.structs.replace(chunk, record=record)
+    body, source = memoryview(encoded(chunk.text)), chunk.place[0]
+    document = None
+    for part in yaml_values.documents(body, source, line, listed=False):
+        if isinstance(part, SourceError):
+            return msgspec.structs.replace(chunk, fault=part)
+        if isinstance(part, Record):
+            document = document or part
+    return msgspec.structs.replace(chunk, record=document)
 
 
 def _starts(text: str) -> list[int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -13,7 +12,7 @@ from kubectl_spread.kube.api.unknownfields import UnknownField, unknown_in_pod_s
 from kubectl_spread.kube.custom.groups import group_of, is_custom
 from kubectl_spread.kube.custom.objects import CustomObject, HeldTemplate
 from kubectl_spread.sources.decode import json_objects
-from kubectl_spread.sources.decode.json_objects import Json, MalformedFieldError
+from kubectl_spread.sources.decode.json_objects import Content, Json, MalformedFieldError
 from kubectl_spread.sources.files.heldtemplates import held_templates
 from kubectl_spread.sources.files.rawobjects import RawObject
 
@@ -21,22 +20,24 @@ _SIGNS: Final = (b'"containers"', b'"topologySpreadConstraints"', b"\\u")
 """Text of which an object with a template has some; a key may be written with escapes."""
 _OLD_TEMPLATES: Final = frozenset({"ControllerRevision"})
 """The kind of Kubernetes that holds templates of which no pods are made any more."""
-_LONGEST_INTEGER: Final = 19
 
 
 def may_be_read(member: RawObject) -> bool:
     """Tell whether an object of a kind that is not read may describe pods."""
     if member.type is not None or member.fault is not None or member.kind in _OLD_TEMPLATES:
         return False
-    raw = bytes(member.record.raw)
+    content = member.record.content
+    if not isinstance(content, Json):
+        return True
+    raw = bytes(content)
     return any(sign in raw for sign in _SIGNS)
 
 
-def decode(raw: bytes, api_version: str, kind: str, namespace: str) -> CustomObject | None:
+def decode(content: Content, api_version: str, kind: str, namespace: str) -> CustomObject | None:
     """Return an object; None if it describes no pods.
 
     Args:
-        raw: Its JSON.
+        content: Its content.
         api_version: Its apiVersion.
         kind: Its kind.
         namespace: The namespace of an object that names none.
@@ -49,7 +50,7 @@ def decode(raw: bytes, api_version: str, kind: str, namespace: str) -> CustomObj
     """
     group = group_of(api_version)
     try:
-        held = tuple(held_templates(_values(raw), group, kind))
+        held = tuple(held_templates(json_objects.values(content), group, kind))
     except RecursionError as error:
         raise MalformedFieldError((), "nested too deeply") from error
     if not held:
@@ -59,7 +60,7 @@ def decode(raw: bytes, api_version: str, kind: str, namespace: str) -> CustomObj
             f'"{kind}" is not a known kind of {api_version}, so its pod template ({held[0].path}) is not evaluated'
         )
         raise MalformedFieldError(("kind",), problem)
-    metadata = json_objects.decode(raw, Object).metadata
+    metadata = json_objects.decode(content, Object).metadata
     return CustomObject(group, msgspec.structs.replace(metadata, namespace=metadata.namespace or namespace), held)
 
 
@@ -69,12 +70,12 @@ def digest(custom: CustomObject) -> int:
     return hash((custom.group, custom.metadata.uid, tuple(parts)))
 
 
-def unknown_fields(raw: Json, custom: CustomObject) -> tuple[UnknownField, ...]:
+def unknown_fields(content: Content, custom: CustomObject) -> tuple[UnknownField, ...]:
     """Return the misspelt fields in the pod specs of an object.
 
     Only fields with a right name nearby are reported: a kind may have fields that pods do not have.
     """
-    values = _values(raw)
+    values = json_objects.values(content)
     return tuple(
         field
         for held in custom.templates
@@ -89,25 +90,3 @@ def _at(value: Any, held: HeldTemplate) -> Mapping[str, Any]:
         value = value[step]
     pod_spec: Mapping[str, Any] = value
     return pod_spec
-
-
-def _values(raw: Json) -> dict[str, Any]:
-    """Return the JSON values of an object.
-
-    Raises:
-        MalformedFieldError: It is nested too deeply.
-        UnicodeDecodeError: A string is not UTF-8.
-    """
-    try:
-        values: dict[str, Any] = _DECODER.decode(bytes(raw).decode())
-    except RecursionError as error:
-        raise MalformedFieldError((), "nested too deeply") from error
-    return values
-
-
-def _number(digits: str) -> float:
-    """Return an integer, or one that has more digits than any field takes as a fraction."""
-    return int(digits) if len(digits) <= _LONGEST_INTEGER else float(digits)
-
-
-_DECODER: Final = json.JSONDecoder(parse_int=_number)

@@ -8,14 +8,16 @@ import gzip
 import os
 import stat
 import sys
+import tempfile
 import zlib
-from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from functools import partial
 from io import BufferedReader, FileIO, RawIOBase
 from itertools import chain
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, cast
+from typing import IO, TYPE_CHECKING, BinaryIO, Final, NamedTuple, cast
 
 from kubectl_spread import errors
 from kubectl_spread.errors import SourceError
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 STDIN: Final = "-"
 _EXTENSIONS: Final = (".json", ".yaml", ".yml")
 _GZIPPED: Final = tuple(f"{extension}.gz" for extension in _EXTENSIONS)
+LARGEST: Final = 4 << 30
+"""The most bytes of a file, unpacked."""
 _BLOCK: Final = 1 << 20
 _GZIP: Final = b"\x1f\x8b"
 _UTF8_MARK: Final = b"\xef\xbb\xbf"
@@ -163,32 +167,47 @@ def _is_directory(path: str) -> bool:
         raise SourceError(f'the path "{path}" cannot be accessed: {reason(error)}') from error
 
 
-def content(path: str, stdin: BinaryIO) -> bytes:
-    """Return the bytes of a file as UTF-8 without a byte order mark, unpacked if it is gzipped.
+def content(path: str, stdin: BinaryIO) -> memoryview:
+    """Return the content of a file as UTF-8 without a byte order mark, unpacked if it is gzipped.
+
+    It is mapped into memory. What is not a plain file (standard input, a pipe, gzip, UTF-16) is written to a temporary
+    file first.
 
     Raises:
-        SourceError: It cannot be read, or does not fit into memory.
-    """
-    parts = []
-    with memory.RUN.claim(path) as claim:
-        for block in blocks(path, stdin):
-            claim.grow(len(block))
-            parts.append(block)
-        return b"".join(parts)
-
-
-def blocks(path: str, stdin: BinaryIO) -> Generator[bytes, None, None]:
-    """Yield the result of ``content`` block by block, so that a large file need not fit into memory.
-
-    Raises:
-        SourceError: It cannot be read to its end, or it unpacks to much more than any real manifests.
+        SourceError: It cannot be read to its end, or is too large, or it unpacks to much more than any real manifests.
     """
     try:
-        with _opened(path, stdin) as (file, packed):
-            yield from _as_utf8(_checked(path, file, packed) if packed else iter(partial(file.read, _BLOCK), b""))
+        with ExitStack() as stack:
+            # Standard input is not closed with its reader.
+            plain = cast("FileIO", stdin) if path == STDIN else stack.enter_context(FileIO(path))
+            if path != STDIN and (body := _mapped(plain)) and not bytes(body[:2]).startswith((_GZIP, *_UTF16_MARKS)):
+                if len(body) > LARGEST:
+                    raise _too_large(path)
+                return body[len(_UTF8_MARK) :] if bytes(body[: len(_UTF8_MARK)]) == _UTF8_MARK else body
+            copy = stack.enter_context(tempfile.TemporaryFile())
+            for block in _blocks(path, plain):
+                copy.write(block)
+                if copy.tell() > LARGEST:
+                    raise _too_large(path)
+            copy.flush()
+            return _mapped(copy)
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         problem = getattr(error, "strerror", None) or str(error)
         raise SourceError(f"error reading {path}: {problem[:1].lower()}{problem[1:]}") from error
+
+
+def _mapped(file: IO[bytes] | FileIO) -> memoryview:
+    """Return the content of a file; empty for a file without a size, such as a pipe."""
+    status = os.fstat(file.fileno())
+    if not stat.S_ISREG(status.st_mode) or not status.st_size:
+        return memoryview(b"")
+    return memoryview(mmap(file.fileno(), 0, access=ACCESS_READ))
+
+
+def _too_large(path: str) -> SourceError:
+    return SourceError(
+        f"error reading {path}: larger than {memory.in_units(LARGEST)}, the most that is read of one file"
+    )
 
 
 class _Counted(RawIOBase):
@@ -224,17 +243,15 @@ def standard_input() -> BinaryIO:
     return cast("BinaryIO", _Closed()) if sys.stdin is None else sys.stdin.buffer
 
 
-@contextmanager
-def _opened(path: str, stdin: BinaryIO) -> Iterator[tuple[BinaryIO, _Counted | None]]:
-    """Open a file; if it begins like a gzipped file, unpack it, and count its packed bytes."""
-    with ExitStack() as stack:
-        # Standard input is not closed with its reader.
-        counted = _Counted(cast("RawIOBase", stdin) if path == STDIN else stack.enter_context(FileIO(path)))
-        file = stack.enter_context(BufferedReader(counted))
-        if file.peek(len(_GZIP)).startswith(_GZIP):
-            yield cast("BinaryIO", stack.enter_context(gzip.open(file))), counted
-        else:
-            yield cast("BinaryIO", file), None
+def _blocks(path: str, plain: RawIOBase) -> Iterator[bytes]:
+    """Yield the content of a file, unpacked unless it is a decompression bomb, as UTF-8."""
+    packed = _Counted(plain)
+    file = BufferedReader(packed)
+    if not file.peek(len(_GZIP)).startswith(_GZIP):
+        yield from _as_utf8(iter(partial(file.read, _BLOCK), b""))
+        return
+    with gzip.open(file) as unpacked:
+        yield from _as_utf8(_checked(path, cast("BinaryIO", unpacked), packed))
 
 
 def _checked(path: str, file: BinaryIO, packed: _Counted) -> Iterator[bytes]:

@@ -15,7 +15,8 @@ from kubectl_spread.kube.custom.groups import group_of, is_custom
 from kubectl_spread.kube.disruption import PodDisruptionBudget
 from kubectl_spread.kube.scheduler.defaultconstraints import Service
 from kubectl_spread.kube.scheduler.volumebinding import PersistentVolume, PersistentVolumeClaim
-from kubectl_spread.sources.decode.json_objects import Json, MalformedFieldError
+from kubectl_spread.sources.decode import json_objects
+from kubectl_spread.sources.decode.json_objects import Content, MalformedFieldError
 from kubectl_spread.sources.decode.listing import HEADER, LIST, METADATA
 
 Object: TypeAlias = (
@@ -59,7 +60,6 @@ _OTHER_KINDS: Final[Mapping[str, frozenset[str]]] = {
 
 Source: kubernetes v1.37.1 staging/src/k8s.io/api/{apps,batch}/*/register.go; no other kind was added since 1.27.
 """
-_NULL: Final = msgspec.Raw(b"null")
 _ALIKE: Final = 0.85
 """The similarity, by difflib, from which a word counts as a misspelt kind."""
 
@@ -76,41 +76,38 @@ def type_of(api_version: str, kind: str) -> type[Object] | None:
     return type_
 
 
-def confirm_object(api_version: str, kind: str, raw: Json) -> None:
+def confirm_object(api_version: str, kind: str, content: Content) -> None:
     """Raise for an answer of the API server that is not an object that it stores.
 
     Raises:
         MalformedFieldError: It is a Status, mostly an error, or has objects without their specs.
     """
     if kind == _STATUS and group_of(api_version) in _STATUS_GROUPS:
-        raise MalformedFieldError((), _status_text(msgspec.json.decode(raw)))
+        raise MalformedFieldError((), _status_text(json_objects.values(content)))
     if kind.removesuffix(LIST) in _WITHOUT_SPECS and group_of(api_version) == _META_GROUP:
         raise MalformedFieldError(
             (), "this holds no specs, so there is nothing to check; save the objects with -o json"
         )
 
 
-def is_meant_as_object(raw: Json) -> bool:
+def is_meant_as_object(content: Content) -> bool:
     """Tell whether a document is meant as a Kubernetes object, unlike a workflow of a CI or the values of a chart.
 
     Such a document has apiVersion and kind, or one of them and metadata, or a kind that is read.
     """
     try:
-        fields = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
-    except msgspec.ValidationError:
+        fields = json_objects.fields_of(content)
+    except MalformedFieldError:
         return False
     except (msgspec.DecodeError, UnicodeDecodeError):
         return True
-    header = [name for name in HEADER if bytes(fields.get(name, _NULL)) not in (b"null", b'""')]
+    header = [name for name in HEADER if json_objects.values(fields.get(name)) not in (None, "")]
     if not header:
         return False
     if len(header) == len(HEADER) or METADATA in fields:
         return True
-    try:
-        kind = msgspec.json.decode(fields.get("kind", _NULL), type=str)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return False
-    return kind.removesuffix(LIST) in ("", *_GROUP_OF)
+    kind = json_objects.values(fields.get("kind"))
+    return isinstance(kind, str) and kind.removesuffix(LIST) in ("", *_GROUP_OF)
 
 
 @cache

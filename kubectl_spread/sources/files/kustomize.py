@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from io import BytesIO
 from threading import Event, Timer
 from typing import IO, BinaryIO, Final, cast
@@ -17,7 +18,6 @@ import msgspec
 
 from kubectl_spread.errors import SourceError
 from kubectl_spread.sources import memory
-from kubectl_spread.sources.memory import Claim
 from kubectl_spread.sources.paths import reason
 
 PROGRAM: Final = "kubectl"
@@ -25,6 +25,9 @@ LONGEST: Final = 300.0
 """The seconds until kubectl is stopped; it gives up each ``git fetch`` of a remote base after 27."""
 _MOST_MESSAGES: Final = 64 << 10
 """The most bytes of kubectl's messages that are printed."""
+MOST_OUTPUT: Final = 1 << 30
+"""The most bytes of manifests that kubectl may print."""
+_BLOCK: Final = 1 << 20
 _ERROR: Final = "error: "
 _WARNING: Final = "# Warning: "
 
@@ -34,14 +37,6 @@ class Rendering(msgspec.Struct, frozen=True):
 
     manifests: BinaryIO
     warnings: list[str]
-
-
-class _Rendered(BytesIO):
-    """Rendered manifests, which hold their memory as long as they exist."""
-
-    def __init__(self, text: bytes, claim: Claim) -> None:
-        super().__init__(text)
-        self._claim = claim
 
 
 def render(directory: str, *, longest: float = LONGEST) -> Rendering:
@@ -56,9 +51,8 @@ def render(directory: str, *, longest: float = LONGEST) -> Rendering:
     """
     command = [_kubectl(), "kustomize", "--", directory]
     call = f"{PROGRAM} kustomize {directory}"
-    claim = memory.RUN.claim(f"what {call} prints")
     with tempfile.TemporaryFile() as messages:
-        text, status = _ran(command, call, messages, claim, longest)
+        text, status = _ran(command, call, messages, longest)
         messages.seek(0)
         lines = messages.read(_MOST_MESSAGES).decode(errors="backslashreplace").splitlines()
     lines = [line for line in lines if line.strip()]
@@ -68,7 +62,7 @@ def render(directory: str, *, longest: float = LONGEST) -> Rendering:
         raise SourceError(" ".join(words).removeprefix(_ERROR) or f"{call} {ending}")
     if not text.strip():
         raise SourceError(f"{call} printed nothing, so there is nothing to check")
-    return Rendering(_Rendered(text, claim), lines)
+    return Rendering(BytesIO(text), lines)
 
 
 def files(directory: str) -> Iterator[str]:
@@ -91,14 +85,13 @@ def _kubectl() -> str:
     return program
 
 
-def _ran(command: list[str], call: str, messages: IO[bytes], claim: Claim, longest: float) -> tuple[bytes, int]:
+def _ran(command: list[str], call: str, messages: IO[bytes], longest: float) -> tuple[bytes, int]:
     """Run a program to its end; return what it printed, and its exit status.
 
     It has no terminal and no standard input, so git cannot ask for a password.
 
     Raises:
-        SourceError: It cannot be run, or does not end.
-        TooLargeError: It prints more than fits into memory.
+        SourceError: It cannot be run, does not end, or prints too much.
     """
     try:
         process = subprocess.Popen(  # noqa: S603 - the first kubectl on PATH, as a shell would run it
@@ -117,7 +110,7 @@ def _ran(command: list[str], call: str, messages: IO[bytes], claim: Claim, longe
     with process:
         timer.start()
         try:
-            text = memory.whole(cast("BinaryIO", process.stdout), claim)
+            text = _whole(cast("BinaryIO", process.stdout), call)
             process.wait()
         except BaseException:
             _stop(process)
@@ -127,6 +120,15 @@ def _ran(command: list[str], call: str, messages: IO[bytes], claim: Claim, longe
     if expired.is_set():
         raise SourceError(f"{call} did not end within {longest:g} seconds")
     return text, process.returncode
+
+
+def _whole(output: BinaryIO, call: str) -> bytes:
+    text = bytearray()
+    for block in iter(partial(output.read, _BLOCK), b""):
+        text += block
+        if len(text) > MOST_OUTPUT:
+            raise SourceError(f"{call} printed more than {memory.in_units(MOST_OUTPUT)}")
+    return bytes(text)
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import closing
-from typing import Any, BinaryIO, Final
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import BinaryIO, Final
 
 import msgspec
 
@@ -22,16 +22,13 @@ from kubectl_spread.kube.custom.groups import kind_name
 from kubectl_spread.kube.custom.objects import CustomObject
 from kubectl_spread.kube.scheduler.defaultconstraints import Service
 from kubectl_spread.kube.scheduler.volumebinding import PersistentVolume
-from kubectl_spread.sources import memory
 from kubectl_spread.sources.decode import documents, json_documents, json_objects
-from kubectl_spread.sources.decode.json_objects import Json, MalformedFieldError, Path
+from kubectl_spread.sources.decode.json_objects import Content, Json, MalformedFieldError, Path
 from kubectl_spread.sources.decode.listing import Record
-from kubectl_spread.sources.decode.window import Window
 from kubectl_spread.sources.files import customobjects, inputs, kinds, rawobjects
 from kubectl_spread.sources.files.inputs import File
 from kubectl_spread.sources.files.kinds import Object
-from kubectl_spread.sources.files.rawobjects import FAULTS, NOTED, RawObject
-from kubectl_spread.sources.memory import Claim, TooLargeError
+from kubectl_spread.sources.files.rawobjects import FAULTS, RawObject
 
 NAMESPACE: Final = "default"
 """The namespace of objects that name none, by default."""
@@ -40,8 +37,8 @@ NOT_KUBERNETES: Final = "notKubernetes"
 MALFORMED: Final = "malformed"
 UNREADABLE: Final = "unreadable"
 
-_DECODED: Final = 20
-"""How many times its size an object may take in memory: an empty constraint, three bytes, takes 64."""
+MOST_ERRORS: Final = 1_000
+"""The most errors of one file that are reported."""
 _LARGEST: Final = 3 << 20
 """The bytes of the largest object, as JSON without white space: more than that no API server accepts.
 
@@ -50,7 +47,6 @@ Source: kubernetes v1.37.1 staging/src/k8s.io/apiserver/pkg/server/config.go, Ma
 """
 _LONGEST_PATH: Final = 9
 """The steps to a preferred affinity term in the template of a CronJob; no part of a template is deeper."""
-_LOOSE: Final = json.JSONDecoder(parse_int=float)
 
 
 class Loaded(msgspec.Struct, frozen=True):
@@ -60,6 +56,7 @@ class Loaded(msgspec.Struct, frozen=True):
         kind: Its kind, such as ``Pod``.
         object: The object; a namespace that it leaves out is filled in.
         position: Its file and line.
+        position_of: Returns the position of a field in it, or of the innermost field around a missing one.
         digest: A hash that equal objects share: of a whole manifest, or of the decoded fields of a stored object.
         unknown_fields: The fields about spread in its manifest that the API does not have.
     """
@@ -67,6 +64,7 @@ class Loaded(msgspec.Struct, frozen=True):
     kind: str
     object: Object | CustomObject
     position: Position
+    position_of: Callable[[Path], Position]
     digest: int
     unknown_fields: tuple[UnknownField, ...] = ()
 
@@ -145,24 +143,28 @@ class _Reader(msgspec.Struct, frozen=True):
     skipped: Counter[str] = msgspec.field(default_factory=Counter)
     errors: list[DecodeError | SourceError] = msgspec.field(default_factory=list)
     held_templates: Counter[str] = msgspec.field(default_factory=Counter)
-    claim: Claim = msgspec.field(default_factory=lambda: memory.RUN.claim("the list of errors in the input"))
 
     def objects(self, expanded: Sequence[File], paths: Sequence[str]) -> Iterator[Loaded]:
         number = 0
         for file in expanded:
             try:
-                with closing(inputs.blocks(file.path, self.stdin)) as blocks:
-                    window = Window(blocks, file.source)
-                    if file.named and json_documents.is_blank(window):
-                        raise empty(file)
-                    for document in documents.read(window, file.source):
-                        number += 1
-                        for member in rawobjects.contents(document):
-                            yield from self._loaded(member, file)
+                most = len(self.errors) + MOST_ERRORS
+                body = inputs.content(file.path, self.stdin)
+                if file.named and json_documents.is_blank(body):
+                    raise empty(file)
+                for document in documents.read(body, file.source):
+                    number += 1
+                    for member in rawobjects.contents(document):
+                        yield from self._loaded(member, file)
+                        self._confirm_errors(most, file)
             except SourceError as error:
                 self._unreadable(error)
         if number == self.skipped[NOT_KUBERNETES] and not self.errors:
             self._unreadable(without_objects(paths))
+
+    def _confirm_errors(self, most: int, file: File) -> None:
+        if len(self.errors) > most:
+            raise SourceError(f"{file.source}: more than {MOST_ERRORS:,} errors, rest not read")
 
     def _loaded(self, member: RawObject | SourceError, file: File) -> Iterator[Loaded]:
         if isinstance(member, SourceError):
@@ -176,16 +178,12 @@ class _Reader(msgspec.Struct, frozen=True):
         except DecodeError as error:
             self._note(MALFORMED, error)
             return
-        except TooLargeError as error:
-            self._unreadable(error)
-            return
         if loaded is None:
             self.skipped[UNKNOWN_KIND] += 1
             return
         self.kinds[loaded.kind] += 1
         if isinstance(loaded.object, CustomObject):
             self.held_templates[loaded.kind] += len(loaded.object.templates)
-            self.claim.grow(NOTED * sum(len(held.unevaluated) for held in loaded.object.templates))
         yield loaded
 
     def _decoded(self, member: RawObject, file: File) -> Loaded | None:
@@ -193,7 +191,6 @@ class _Reader(msgspec.Struct, frozen=True):
 
         Raises:
             DecodeError: A field has an invalid value.
-            TooLargeError: It may not fit into memory.
         """
         if member.type in self.ignored:
             return None
@@ -207,15 +204,10 @@ class _Reader(msgspec.Struct, frozen=True):
         self._note(UNREADABLE, error)
 
     def _note(self, reason: str, error: DecodeError | SourceError) -> None:
-        """Keep an error without its traceback, whose frames hold the object with the error.
-
-        Raises:
-            TooLargeError: There are more errors than fit into memory.
-        """
+        """Keep an error without its traceback, whose frames hold the object with the error."""
         error.__traceback__ = error.__cause__ = error.__context__ = None
         self.skipped[reason] += 1
         self.errors.append(error)
-        self.claim.grow(NOTED)
 
 
 def empty(file: File) -> SourceError:
@@ -238,7 +230,6 @@ def load(member: RawObject, source: str, namespace: str) -> Loaded:
 
     Raises:
         DecodeError: A field has an invalid value, or the kind is not read.
-        TooLargeError: It may not fit into memory.
     """
     record = member.record
     try:
@@ -246,20 +237,14 @@ def load(member: RawObject, source: str, namespace: str) -> Loaded:
             raise MalformedFieldError((), kinds.NOT_KUBERNETES)
         if member.type is None:
             raise member.fault or MalformedFieldError(("kind",), "is not read")
-        # The JSON may be a view of the file's text. A copy lets that text be freed before the object.
-        raw = bytes(record.raw)
-        position = Position(source, record.line_of())
-        with memory.RUN.claim(position) as claim:
-            claim.grow(len(raw) * _DECODED)
-            decode = json_objects.decode_item if record.path else json_objects.decode
-            decoded = decode(raw, member.type)
-            _confirm_size(raw)
-            decoded = _with_namespace(decoded, namespace)
-            loaded = Loaded(member.kind, decoded, position, 0)
-            if not loaded.is_manifest:
-                return msgspec.structs.replace(loaded, digest=_digest(decoded))
-            claim.grow(len(raw) * _DECODED)
-            return _with_text(loaded, raw)
+        decode = json_objects.decode_item if record.path else json_objects.decode
+        decoded = decode(record.content, member.type)
+        _confirm_size(record.content)
+        decoded = _with_namespace(decoded, namespace)
+        loaded = _loaded(record, source, member.kind, decoded)
+        if not loaded.is_manifest:
+            return msgspec.structs.replace(loaded, digest=_digest(decoded))
+        return _with_text(loaded, record.content)
     except FAULTS as error:
         raise _malformed(record, source, namespace, error) from error
 
@@ -269,36 +254,39 @@ def _load_custom(member: RawObject, source: str, namespace: str) -> Loaded | Non
 
     Raises:
         DecodeError: It is too large or too deep, or a template of a known kind has an invalid value.
-        TooLargeError: It may not fit into memory.
     """
     if not customobjects.may_be_read(member):
         return None
     record = member.record
     try:
-        raw = bytes(record.raw)
-        position = Position(source, record.line_of())
-        with memory.RUN.claim(position) as claim:
-            claim.grow(len(raw) * _DECODED)
-            custom = customobjects.decode(raw, member.api_version, member.kind, namespace)
-            if custom is None:
-                return None
-            _confirm_size(raw)
-            kind, digest = kind_name(member.api_version, member.kind), customobjects.digest(custom)
-            loaded = Loaded(kind, custom, position, digest)
-            if not loaded.is_manifest:
-                return loaded
-            return msgspec.structs.replace(loaded, unknown_fields=customobjects.unknown_fields(raw, custom))
+        custom = customobjects.decode(record.content, member.api_version, member.kind, namespace)
+        if custom is None:
+            return None
+        _confirm_size(record.content)
+        loaded = _loaded(record, source, kind_name(member.api_version, member.kind), custom)
+        loaded = msgspec.structs.replace(loaded, digest=customobjects.digest(custom))
+        if not loaded.is_manifest:
+            return loaded
+        return msgspec.structs.replace(loaded, unknown_fields=customobjects.unknown_fields(record.content, custom))
     except FAULTS as error:
         raise _malformed(record, source, namespace, error) from error
 
 
-def _confirm_size(raw: bytes) -> None:
+def _loaded(record: Record, source: str, kind: str, decoded: Object | CustomObject) -> Loaded:
+    """Return a decoded object, whose positions need the text of its record but not the content."""
+    place = msgspec.structs.replace(record, content=None)
+    return Loaded(kind, decoded, Position(source, record.line_of()), partial(place.position_of, source), 0)
+
+
+def _confirm_size(content: Content) -> None:
     """Confirm that an API server could hold an object.
 
     Raises:
         MalformedFieldError: It is too large; the path is that of the innermost part with more than half of its bytes.
     """
-    if len(raw) <= _LARGEST or (size := len(msgspec.json.format(raw, indent=-1))) <= _LARGEST:
+    view = memoryview(content if isinstance(content, Json) else msgspec.json.encode(content))
+    raw = bytes(view) if len(view) > _LARGEST else b""
+    if not raw or (size := len(msgspec.json.format(raw, indent=-1))) <= _LARGEST:
         return
     path: Path = ()
     part = raw
@@ -319,10 +307,10 @@ def _parts(raw: bytes) -> Iterator[tuple[str | int, bytes]]:
         yield from ((key, bytes(entry)) for key, entry in entries)
 
 
-def _with_text(loaded: Loaded, raw: bytes) -> Loaded:
+def _with_text(loaded: Loaded, content: Content) -> Loaded:
     """Add to a manifest its digest and the fields that the API does not have."""
     try:
-        value = _loosely(raw)
+        value = json_objects.values(content)
         digest = hash(json.dumps(value, sort_keys=True))
     except RecursionError as error:
         raise MalformedFieldError((), "nested too deeply") from error
@@ -331,11 +319,6 @@ def _with_text(loaded: Loaded, raw: bytes) -> Loaded:
     pod_spec = POD_SPEC if isinstance(loaded.object, Pod) else template_path(loaded.kind)
     fields = unknown_fields(value, pod_spec)
     return msgspec.structs.replace(loaded, digest=digest, unknown_fields=fields)
-
-
-def _loosely(raw: bytes) -> Any:
-    """Return JSON values; unlike msgspec this takes numbers of any size, as fields that are not read may have."""
-    return _LOOSE.decode(raw.decode(errors="surrogatepass"))
 
 
 def _digest(stored: Object) -> int:
@@ -358,18 +341,18 @@ def _malformed(record: Record, source: str, namespace: str, error: Exception) ->
     if isinstance(error, MalformedFieldError):
         path, problem = error.path, error.problem
     where = json_objects.format_path((*record.path, *path))
-    position, ref = Position(source, record.line_of(path)), _ref(record.raw, namespace)
+    position, ref = Position(source, record.line_of(path)), _ref(record.content, namespace)
     if ref is None or not ref.name:
         return DecodeError(position, ref.kind if ref else "", where, problem)
     subject = f"{ref.kind} {ref.namespace}/{ref.name}" if ref.namespace else f"{ref.kind} {ref.name}"
     return DecodeError(position, subject, where, problem, ref=ref)
 
 
-def _ref(raw: Json, namespace: str) -> ObjectRef | None:
+def _ref(content: Content, namespace: str) -> ObjectRef | None:
     """Return an object that cannot be decoded by its readable fields; None where even its kind is not readable."""
     try:
-        manifest = _loosely(bytes(raw))
-    except (ValueError, RecursionError):
+        manifest = json_objects.values(content)
+    except (ValueError, MalformedFieldError):
         return None
     kind = manifest.get("kind") if isinstance(manifest, dict) else None
     if not isinstance(kind, str):

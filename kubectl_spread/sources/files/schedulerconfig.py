@@ -19,7 +19,7 @@ from kubectl_spread.kube.scheduler.configuration import (
     Profile,
 )
 from kubectl_spread.sources.decode import documents, json_objects
-from kubectl_spread.sources.decode.json_objects import MalformedFieldError, Path
+from kubectl_spread.sources.decode.json_objects import Content, MalformedFieldError, Path
 from kubectl_spread.sources.decode.listing import Record
 from kubectl_spread.sources.decode.protobuf import declaration
 from kubectl_spread.sources.files import inputs
@@ -27,7 +27,6 @@ from kubectl_spread.sources.files import inputs
 T = TypeVar("T", bound=Message)
 
 _ARGS_KIND: Final = f"{configuration.PLUGIN}Args"
-_NULL: Final = b"null"
 
 
 class ConfigReading(msgspec.Struct, frozen=True):
@@ -54,7 +53,7 @@ def read(path: str, stdin: BinaryIO) -> ConfigReading:
     """
     source = inputs.source_name(path)
     try:
-        record = next(documents.records(inputs.blocks(path, stdin), source), None)
+        record = next(documents.records(inputs.content(path, stdin), source), None)
     except SourceError as error:
         return ConfigReading({}, (error,))
     if record is None:
@@ -76,7 +75,7 @@ class _Reader(msgspec.Struct, frozen=True):
 
     def profiles(self) -> dict[str, Profile]:
         """Return the profiles by name; they are incomplete if the document has faults."""
-        config = self._decode(msgspec.Raw(bytes(self.record.raw)), KubeSchedulerConfiguration, ())
+        config = self._decode(self.record.content, KubeSchedulerConfiguration, ())
         if config is None or not self._has_header(config, configuration.KIND, (), required=True):
             return {}
         # Without profiles there is one with all defaults.
@@ -119,12 +118,12 @@ class _Reader(msgspec.Struct, frozen=True):
         self._refuse(configuration.args_errors(args, FieldPath(path)))
         return args
 
-    def _decode(self, raw: msgspec.Raw, type_: type[T], path: Path) -> T | None:
+    def _decode(self, content: Content, type_: type[T], path: Path) -> T | None:
         """Decode a part of the document; None where it is not an object, or a field has the wrong type."""
-        body = b"{}" if bytes(raw) == _NULL else bytes(raw)
+        body = {} if json_objects.is_null(content) else content
         try:
             decoded = json_objects.decode(body, type_)
-            for unknown in _unknown(msgspec.json.decode(body), type_, path):
+            for unknown in _unknown(json_objects.values(body), type_, path):
                 self._fault(unknown, "unknown field")
         except MalformedFieldError as error:
             self._fault((*path, *error.path), error.problem)
