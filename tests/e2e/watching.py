@@ -84,10 +84,17 @@ class Piped:
         return seen
 
     def end(self) -> int:
-        """Interrupt it, unless it has ended, and return its exit status."""
+        """Interrupt it, unless it has ended, and return its exit status.
+
+        Python loses an interrupt that arrives while it frees an object, so a person would press Ctrl-C again.
+        """
         with suppress(ProcessLookupError):
             self.process.send_signal(signal.SIGINT)
         try:
+            with suppress(subprocess.TimeoutExpired):
+                self.process.wait(10)
+            if self.process.poll() is None:
+                self.process.send_signal(signal.SIGINT)
             status = self.process.wait(20)
         finally:
             self.process.kill()
