@@ -15,7 +15,7 @@ from tests.controlplane.cluster import ControlPlane
 from tests.e2e.manifests import deployment
 from tests.e2e.shell import paste
 from tests.e2e.spread import Plugin, Spread
-from tests.e2e.workloads import pods, roll_out, wait_for_rollout
+from tests.e2e.workloads import pods, roll_out, scheduled, wait_for_rollout
 
 pytestmark = pytest.mark.e2e
 
@@ -100,7 +100,15 @@ class Rollout:
             updated = workload["status"].get("updatedReplicas") == workload["spec"]["replicas"]
             return seen and updated and len(listed) == number and all(map(_runs, listed))
 
-        self._cluster.wait_for(run, what=f"{number} pods run")
+        try:
+            self._cluster.wait_for(run, what=f"{number} pods run")
+        except TimeoutError as error:
+            error.add_note(
+                "\n".join(
+                    f"{pod['metadata']['name']}: {scheduled(pod)}" for pod in pods(self._cluster, self._namespace)
+                )
+            )
+            raise
 
 
 @pytest.fixture
@@ -156,6 +164,7 @@ def test_the_patch_spreads_the_new_pods_by_themselves(rollout: Rollout, tmp_path
     assert rollout.findings() == []
 
 
+@pytest.mark.nightly
 def test_the_patch_for_pods_that_may_be_uneven_later(cluster: ControlPlane, rollout: Rollout, tmp_path: Path) -> None:
     with _room_for_one_pod(cluster, "c1"):
         rollout.begin()
