@@ -10,11 +10,17 @@
   // The labels of a workload, by which an alert reaches its owner.
   local workload = config.clusterLabel + ', namespace, workload, workload_type',
   local constraint = workload + ', path, topology_key',
-  local command = 'kubectl spread explain {{ $labels.workload_type }}/{{ $labels.workload }} -n {{ $labels.namespace }}',
+  local explain = 'kubectl spread explain {{ $labels.workload_type }}/{{ $labels.workload }} -n {{ $labels.namespace }}',
   local name = '{{ $labels.workload_type }}/{{ $labels.workload }} in namespace {{ $labels.namespace }}',
+
+  // A new cluster can have hundreds of such workloads, so one alert counts those of a namespace.
+  local oneDomain = ['SPR302', 'SPR501', 'SPR502', 'SPR505'],
 
   // Two replicas of the monitor report the same, and a workload may have a code with two severities.
   local findings(labels, matchers) = 'max by (%s) (%s)' % [labels, report('finding', matchers)],
+
+  // No node takes pending pods, because constraints refuse the nodes that would. Pods that wait for CPU have no such finding.
+  local blocked(labels) = findings(labels, 'code=~"SPR303|SPR308", severity="error"'),
 
   local alert(name, expr, duration, summary, description) = {
     alert: name,
@@ -27,7 +33,7 @@
       runbook_url: config.runbookURL + std.asciiLower(name),
     },
   },
-  local workloadAlert(name, expr, duration, summary, description) =
+  local reportAlert(name, expr, duration, summary, description, command=explain) =
     alert(name, expr, duration, summary, description + ' Run `' + command + '`.') +
     { keep_firing_for: config.keepFiringFor },
 
@@ -36,7 +42,7 @@
       {
         name: 'kube-spread',
         rules: [
-          workloadAlert(
+          reportAlert(
             'KubeSpreadSkew',
             |||
               max by (%(constraint)s) (%(skew)s)
@@ -56,15 +62,14 @@
             name + ' has skew {{ $value }} over {{ $labels.topology_key }}, which is above its maxSkew. ' +
             'The scheduler never moves running pods, although other domains would take some of them.',
           ),
-          workloadAlert(
+          reportAlert(
             'KubeSpreadBlocked',
-            findings(workload + ', code', 'code=~"SPR303|SPR308", severity=~"warning|error"') + ' > 0\n',
+            blocked(workload + ', code') + ' > 0\n',
             config.blockedFor,
-            'Topology spread constraints refuse every node.',
-            'No node would take one more pod of ' + name + ' ({{ $labels.code }}), ' +
-            'so a rollout or a scale-up leaves pods pending.',
+            'Topology spread constraints refuse every node to pending pods.',
+            'No node takes pending pods of ' + name + ', and its topology spread constraints are why ({{ $labels.code }}).',
           ),
-          workloadAlert(
+          reportAlert(
             'KubeSpreadPodsPending',
             |||
               max by (%(workload)s) (%(pending)s) > 0
@@ -72,13 +77,13 @@
             ||| % {
               workload: workload,
               pending: report('constraint_pending_pods'),
-              finding: findings(workload, 'code=~"SPR30[34578]", severity=~"warning|error"'),
+              finding: blocked(workload),
             },
             config.pendingFor,
-            'Pods are pending, and topology spread constraints refuse nodes.',
-            'Pending pods of ' + name + ': {{ $value }}. Its constraints refuse nodes or domains.',
+            'Pods are pending because of topology spread constraints.',
+            'Pending pods of ' + name + ': {{ $value }}. Its constraints refuse the nodes that have room.',
           ),
-          workloadAlert(
+          reportAlert(
             'KubeSpreadStaleSelector',
             findings(workload + ', code', 'code=~"SPR101|SPR102", severity=~"warning|error"') + ' > 0\n',
             config.staleSelectorFor,
@@ -86,14 +91,19 @@
             'Selectors of ' + name + ' require an old value of a label ({{ $labels.code }}), ' +
             'so pods are counted wrongly and new ones may be placed in the wrong domain.',
           ),
-          workloadAlert(
+          reportAlert(
             'KubeSpreadAllInOneDomain',
-            findings(workload + ', code', 'code=~"SPR302|SPR501|SPR502|SPR505", severity=~"warning|error"') + ' > 0\n',
+            'count by (%s, namespace) (%s)\n' % [
+              config.clusterLabel,
+              findings(workload, 'code=~"%s", severity=~"warning|error"' % std.join('|', oneDomain)),
+            ],
             config.oneDomainFor,
-            'All pods of a workload would be lost with one zone or node.',
-            'All pods of ' + name + ' are in one domain ({{ $labels.code }}), and another one would take some of them.',
+            'All pods of some workloads would be lost with one zone or node.',
+            'Workloads of namespace {{ $labels.namespace }} with all pods in one domain, although another one would take some: ' +
+            '{{ $value }}.',
+            'kubectl spread check -n {{ $labels.namespace }} --select ' + std.join(',', oneDomain),
           ),
-          workloadAlert(
+          reportAlert(
             'KubeSpreadError',
             findings(workload + ', code', 'code!~"SPR101|SPR102|SPR303|SPR308", severity="error"') + ' > 0\n',
             config.errorFor,

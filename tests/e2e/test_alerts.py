@@ -47,7 +47,7 @@ FAULTS: Final[set[Alert]] = {
     ("KubeSpreadBlocked", "capped", "east", "SPR303"),
     ("KubeSpreadPodsPending", "capped", "east"),
     ("KubeSpreadStaleSelector", "stale", "east", "SPR101"),
-    ("KubeSpreadAllInOneDomain", "packed", "east", "SPR501"),
+    ("KubeSpreadAllInOneDomain", "east"),
     ("KubeSpreadError", "refused", "east", "SPR202"),
     # What a cron job wrote about another cluster, whose nodes it may not list.
     ("KubeSpreadNotChecked", "west", "forbidden"),
@@ -156,7 +156,7 @@ def numbers(prometheus: Prometheus, query: str) -> list[str]:
 
 def test_an_annotation_ends_an_alert(faulty: Watched) -> None:
     """As docs/alerts.md says. Pods on one node are in one zone too."""
-    packed = {alert for alert in FAULTS if "packed" in alert}
+    packed = {("KubeSpreadAllInOneDomain", "east")}
     annotate = ("annotate", "deploy/packed", "-n", alarming.NAMESPACE)
     faulty.prometheus.wait_until(lambda: faulty.firing() == FAULTS)
     faulty.cluster.kubectl(*annotate, "kubectl-spread/ignore=SPR501,SPR502")

@@ -20,6 +20,7 @@ TESTS = ROOT / "mixin" / "tests.yaml"
 RUNBOOKS = (ROOT / "docs" / "alerts.md").read_text(encoding="utf-8")
 NAMES = [rule["alert"] for rule in rules()]
 CODE = re.compile(r"SPR\d{3}")
+COMMAND = re.compile(r"Run `kubectl spread (explain|check) .*-n \{\{ \$labels\.namespace \}\}.*`")
 
 
 def cases() -> Iterator[dict[str, Any]]:
@@ -69,9 +70,10 @@ def test_alerts_have_what_their_readers_need() -> None:
         assert set(rule["annotations"]) == {"summary", "description", "runbook_url"}
         assert rule["for"]
         assert "cluster" in rule["expr"]
-        about_workload = "kube_spread_finding" in rule["expr"]
-        assert ("kubectl spread explain" in rule["annotations"]["description"]) is about_workload
-        assert ("keep_firing_for" in rule) is about_workload
+        about_findings = "kube_spread_finding" in rule["expr"]
+        command = COMMAND.search(rule["annotations"]["description"])
+        assert (command is not None) is about_findings
+        assert ("keep_firing_for" in rule) is about_findings
 
 
 def test_alerts_select_the_job_of_the_deployed_monitor() -> None:
