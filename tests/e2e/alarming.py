@@ -33,6 +33,17 @@ def make_faults(cluster: ControlPlane) -> None:
     _capped(cluster)
 
 
+def make_harmless(cluster: ControlPlane) -> None:
+    """Make workloads that look like faults: one whose pods wait for CPU, and one whose next pod would be refused."""
+    big = [{"name": "app", "image": "registry.example/app:1", "resources": {"requests": {"cpu": "10k"}}}]
+    constraints = [constraint(selects=selector({"app": "hungry"}), minDomains=5)]
+    cluster.apply(
+        deployment("hungry", constraints, labels={"app": "hungry"}, namespace=NAMESPACE, replicas=1, containers=big)
+    )
+    constraints = [constraint(selects=selector({"app": "at-limit"}), minDomains=5)]
+    roll_out(cluster, deployment("at-limit", constraints, labels={"app": "at-limit"}, namespace=NAMESPACE))
+
+
 def _skewed(cluster: ControlPlane) -> None:
     constraints = [constraint(selects=selector({"app": "skewed"}))]
     manifest = deployment("skewed", constraints, labels={"app": "skewed"}, namespace=NAMESPACE, replicas=6)
