@@ -151,6 +151,8 @@ def _refused_by_others(lowest_domains: Closed, group: EvaluatedGroup, audit: Aud
         for node in free
         if not _lets_in(other, audit.nodes.by_name[node])
     )
+    # Two constraints with equal counts are one spread, so the other one has the same key.
+    keys = keys or {spread.constraint.topology_key: None}
     which = f"constraint on {listed(list(keys))}" if len(keys) == 1 else f"constraints on {listed(list(keys))}"
     verb = "refuses" if len(keys) == 1 else "refuse"
     return _Cause(

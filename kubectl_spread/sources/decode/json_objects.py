@@ -173,7 +173,8 @@ def values(body: Content) -> Any:
     if not isinstance(body, Json):
         return body
     try:
-        return _LOOSE.decode(bytes(body).decode(errors="surrogatepass"))
+        text = bytes(body).decode(errors="surrogatepass")
+        return _LOOSE.decode(_HALF_OF_A_PAIR.sub("\N{REPLACEMENT CHARACTER}", text))
     except RecursionError as error:
         raise MalformedFieldError((), "nested too deeply") from error
 
@@ -190,6 +191,10 @@ def _fraction(digits: str) -> float:
 
 
 _LONGEST_INTEGER: Final = 19
+_HALF_OF_A_PAIR: Final = re.compile(
+    r"(?i)[\ud800-\udfff]|(?<!\\)\\u(?:d[89ab][0-9a-f]{2}(?!\\ud[c-f])|(?<!\\ud[89ab][0-9a-f]{2}\\u)d[c-f][0-9a-f]{2})"
+)
+"""A surrogate without its other half, as an escape or not, which no output can have; Go reads U+FFFD too."""
 _LOOSE: Final = json.JSONDecoder(parse_int=_integer, parse_float=_fraction)
 
 

@@ -97,11 +97,11 @@ def is_meant_as_object(content: Content) -> bool:
     """
     try:
         fields = json_objects.fields_of(content)
+        header = [name for name in HEADER if json_objects.values(fields.get(name)) not in (None, "")]
     except MalformedFieldError:
         return False
     except (msgspec.DecodeError, UnicodeDecodeError):
         return True
-    header = [name for name in HEADER if json_objects.values(fields.get(name)) not in (None, "")]
     if not header:
         return False
     if len(header) == len(HEADER) or METADATA in fields:
