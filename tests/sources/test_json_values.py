@@ -1,4 +1,4 @@
-"""Values of JSON that no output could have otherwise."""
+"""Values of JSON are text that every output can have."""
 
 from __future__ import annotations
 
