@@ -53,7 +53,7 @@ kubectl delete (1.32), its wait does not end.
 """
 _SETTLED: Final = 120
 """Seconds: controllers and the scheduler wait up to 30 each before they watch a restarted API server again."""
-_ONE_AT_A_TIME: Final = "look again"
+_ONE_AT_A_TIME: Final = "not all replacements are sure to find nodes at once"
 """Is in a fix that removes one of several pods; in the example no other one can be removed after it."""
 _KEPT: Final = "Keep the pod for now"
 _FIXED: Final = ("Pod", "Job")
