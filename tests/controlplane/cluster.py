@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import timedelta
+from functools import partial
 from itertools import count
 from pathlib import Path
 from types import TracebackType
@@ -239,6 +240,15 @@ class ControlPlane:
         """
         emptying.empty(self.api)
         self._node_numbers.clear()
+        self.forget_nodes()
+
+    def forget_nodes(self) -> None:
+        """Wait until the scheduler knows that no node is left; else it counts and chooses nodes that are gone.
+
+        Raises:
+            TimeoutError: It still knows one.
+        """
+        self.wait_for(partial(emptying.knows_no_node, self.api), timeout=90, what="the scheduler knows no node")
 
     def run_pods(self) -> int:
         """Report every pending pod that has a node as running and ready; return how many."""

@@ -30,6 +30,9 @@ _CLUSTER: Final = (
 _OF_TESTS: Final = "!kubernetes.io/bootstrapping"
 """The API server's own roles have this label."""
 _IN_BACKGROUND: Final = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"}
+_AT_ONCE: Final = {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0}
+_NO_NODES: Final = "no nodes available to schedule pods"
+"""The words of kubernetes v1.37.1 pkg/scheduler/schedule_one.go, ErrNoNodesAvailable."""
 _PATIENCE: Final = 120.0
 """Seconds; controllers wait up to 30 before they watch a restarted API server again."""
 
@@ -55,6 +58,27 @@ def empty(client: ApiClient) -> None:
         wait_for(emptied, _PATIENCE, "an empty control plane")
     except TimeoutError as error:
         raise TimeoutError(f"not deleted: {', '.join(left)}") from error
+
+
+def knows_no_node(client: ApiClient) -> bool:
+    """Tell whether the scheduler refuses a pod because there are no nodes at all; wait until it has looked at it."""
+    manifest = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"generateName": "nowhere-", "namespace": "default"},
+        "spec": {"containers": [{"name": "app", "image": "registry.example/app:1"}]},
+    }
+    path = f"/api/v1/namespaces/default/pods/{client.create(manifest)['metadata']['name']}"
+
+    def answer() -> str:
+        pod = client.get(path)
+        messages = (condition.get("message", "") for condition in pod["status"].get("conditions", ()))
+        return pod["spec"].get("nodeName", "") or next(messages, "")
+
+    try:
+        return wait_for(answer, _PATIENCE, "the scheduler has looked at a pod") == _NO_NODES
+    finally:
+        client.request("DELETE", path, _AT_ONCE)
 
 
 def _paths(groups: tuple[str, ...], scope: str) -> list[str]:

@@ -91,6 +91,7 @@ class Situation:
         do pods that are not overwritten: waiting pods would all be placed on the first node.
         """
         self._store.clear()
+        self._cluster.forget_nodes()
         owners = [*self._owners()]
         nodes_first = not self._case.pods or any(owner["kind"] == "DaemonSet" for owner, _ in owners)
         if nodes_first:
@@ -98,7 +99,7 @@ class Situation:
         for owner, _ in owners:
             self._cluster.api.create(owner)
         for owner, pods in owners:
-            self._overwrite(owner, pods, without_nodes=not nodes_first)
+            self._overwrite(owner, pods)
         for pod in self._case.pods:
             if _owner(pod) is None:
                 self._store.put(self._complete(pod))
@@ -163,23 +164,12 @@ class Situation:
             spec.update(serviceName=completed["metadata"]["name"], podManagementPolicy="Parallel")
         return completed
 
-    def _overwrite(self, owner: Json, pods: Sequence[Json], *, without_nodes: bool) -> None:
+    def _overwrite(self, owner: Json, pods: Sequence[Json]) -> None:
         if not pods:
             return
-        created: list[Json] = []
-
-        def are_created() -> bool:
-            listed = self._pods_of(owner)
-            # A scheduler that reconnects to a restarted apiserver may still know the nodes of the example before.
-            misplaced = [pod for pod in listed if without_nodes and "nodeName" in pod["spec"]]
-            for pod in misplaced:
-                self._store.remove({"kind": "Pod", **pod})
-            created[:] = listed
-            return not misplaced and len(listed) >= len(pods)
-
         # Controllers wait up to half a minute until they connect to an apiserver that was restarted.
-        self._cluster.wait_for(are_created, timeout=90, what=f"the pods of {owner}")
-        by_name = {_name(pod): pod for pod in created}
+        self._cluster.wait_for(lambda: len(self._pods_of(owner)) >= len(pods), timeout=90, what=f"the pods of {owner}")
+        by_name = {_name(pod): pod for pod in self._pods_of(owner)}
         others = [pod for name, pod in sorted(by_name.items()) if name not in {_name(pod) for pod in pods}]
         for pod in pods:
             self._store.put(self._complete(pod, by_name.get(_name(pod)) or others.pop(0)))

@@ -35,11 +35,9 @@ class Store:
 
     def put(self, manifest: Json) -> None:
         """Create or replace an object as it is."""
-        self._request("kv/put", {"key": _key(manifest), "value": _encoded(json.dumps(manifest))})
-
-    def remove(self, manifest: Json) -> None:
-        """Remove an object at once."""
-        self._request("kv/deleterange", {"key": _key(manifest)})
+        metadata = manifest["metadata"]
+        key = "/".join((_prefix(manifest["kind"]), *filter(None, (metadata.get("namespace"), metadata["name"]))))
+        self._request("kv/put", {"key": _encoded(key), "value": _encoded(json.dumps(manifest))})
 
     def clear(self) -> None:
         """Remove all nodes, pods and workloads of the cluster, owners first."""
@@ -51,11 +49,6 @@ class Store:
     def _request(self, path: str, body: Json) -> None:
         answer = self._pool.request("POST", f"{self._url}/v3/{path}", body=json.dumps(body).encode())
         assert answer.status == 200, answer.data
-
-
-def _key(manifest: Json) -> str:
-    metadata = manifest["metadata"]
-    return _encoded("/".join((_prefix(manifest["kind"]), *filter(None, (metadata.get("namespace"), metadata["name"])))))
 
 
 def _prefix(kind: str) -> str:

@@ -90,6 +90,7 @@ class Play:
         case, api = self._case, self._cluster.api
         for node in api.get("/api/v1/nodes")["items"]:
             api.request("DELETE", f"/api/v1/nodes/{node['metadata']['name']}")
+        self._cluster.forget_nodes()
         first = [domain for domain in case.domains if case.way is not Way.LATE or domain not in case.held]
         self._add_nodes(first)
         if case.way is Way.CORDONED:
