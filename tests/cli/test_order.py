@@ -33,9 +33,9 @@ def blocked(name: str, *, each: int = 1, pending: int = 0) -> list[Json]:
     return [deployment(f"{name}-1", kind="ReplicaSet", labels=labels), *pods]
 
 
-def checked(*objects: Json, form: str = "table", nodes: Sequence[Json] = NODES) -> str:
+def checked(*objects: Json, form: str = "table", nodes: Sequence[Json] = NODES, arguments: Sequence[str] = ()) -> str:
     text = "\n".join(json.dumps(each) for each in (*nodes, *objects))
-    outcome = CliRunner().invoke(cli, ["check", "-f", "-", "-o", form, "--fail-on", "never"], input=text)
+    outcome = CliRunner().invoke(cli, ["check", "-f", "-", "-o", form, "--fail-on", "never", *arguments], input=text)
     assert outcome.exit_code == 0, outcome.output
     return outcome.stdout
 
@@ -88,6 +88,29 @@ def test_the_pending_pods_of_two_revisions_are_one_finding() -> None:
     document = json.loads(checked(deployment(), *owners, *pods, form="json", nodes=TAINTED))
     findings = [finding for finding in document["findings"] if finding["code"] == "SPR303"]
     assert [(finding["severity"], finding["pods"]) for finding in findings] == [("error", ["web-new-0", "web-old-2"])]
+
+
+def test_a_missing_zone_is_one_cause_for_workloads_that_differ_in_min_domains() -> None:
+    constraints = {
+        "hard": constraint(max_skew=3),
+        "soft": constraint(hard=False),
+        "waits": constraint(max_skew=3, minDomains=3),
+    }
+    pods = [
+        pod_json(f"{name}-{index}", node=node, labels={"app": "web"}, constraints=[each], owner=f"ReplicaSet/{name}")
+        for name, each in constraints.items()
+        for index, node in enumerate(("a1", "b1"))
+    ]
+    expect = ("--expect-domains", "zone=3")
+    findings = json.loads(checked(*pods, form="json", nodes=NODES[:2], arguments=expect))["findings"]
+    of_zone = [finding for finding in findings if finding["code"] == "SPR311"]
+    assert [finding["object"]["name"] for finding in of_zone] == sorted(constraints)
+    assert len({finding["group"] for finding in of_zone}) == 1
+    text = checked(*pods, nodes=NODES[:2], arguments=expect)
+    assert "warning SPR311 missing-domains: 3 workloads\n" in text
+    assert text.count("Only 2 of the 3 domains of topology.kubernetes.io/zone have nodes.") == 1
+    assert "Fix for rs/hard and 1 more: Add nodes in the missing domains, and set minDomains in" in text
+    assert "Fix for rs/waits: Add nodes in the missing domains.\n" in text
 
 
 def test_explain_names_the_other_constraint_and_never_says_to_run_explain() -> None:

@@ -20,7 +20,7 @@ from kubectl_spread.rules.placement.closed import UNPIN
 from kubectl_spread.rules.remedy import Remedy, changed
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
 
-_NOT_BOUND: Final = ", and minDomains does not ask for the others"
+_MORE_NODES: Final = "add nodes in the missing domains"
 
 
 def _too_few_domains(rule_input: RuleInput) -> Iterator[Evidence]:
@@ -128,9 +128,9 @@ def _missing_domains(rule_input: RuleInput) -> Iterator[Evidence]:
                 "topology_key": key,
                 "domains": len(domains),
                 "expected": expected[key],
-                "bound": "" if spread.constraint.min_domains > len(domains) else _NOT_BOUND,
             }
-            yield Evidence(names(row.pods), values, _at_most_info(row))
+            fix = _MORE_NODES if spread.constraint.min_domains > len(domains) else None
+            yield Evidence(names(row.pods), values, _at_most_info(row), fix)
             return
 
 
@@ -215,12 +215,12 @@ MISSING_DOMAINS: Final = Rule(
     name="missing-domains",
     severity=Severity.WARNING,
     summary="Fewer domains have nodes than --expect-domains says",
-    message="Only {domains} of the {expected} domains of {topology_key} have nodes{bound}.",
+    message="Only {domains} of the {expected} domains of {topology_key} have nodes.",
     why=(
         "The scheduler knows a domain by its nodes. A zone whose last node is gone is not an empty domain, it is none: "
         "pods look well spread over the remaining zones."
     ),
-    fix="add nodes in the missing domains; minDomains in the pod template makes pods wait for them",
+    fix=f"{_MORE_NODES}, and set minDomains in the pod template if pods should wait for them",
     source="https://kep.k8s.io/3022",
     cases=(
         (Severity.WARNING, "The constraint is in the pod template."),
