@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from kubectl_spread.report.model import Row
@@ -46,13 +46,17 @@ def lengthwise(count: int, row: Row, most: int, *, ascii_only: bool) -> str:
     )
 
 
-def legend(*, ascii_only: bool) -> str:
-    """Return the meaning of the characters of ``lengthwise``."""
+def legend(rows: Iterable[Row], *, ascii_only: bool) -> str:
+    """Return the meaning of the characters in the ``lengthwise`` bars of rows; "" if all domains of each are alike."""
     shades = _ASCII if ascii_only else _BLOCKS
-    return (
-        f"{shades.common} up to minMatchNum, {shades.allowed} up to maxSkew above it, {shades.excess} more, "
-        f"{shades.free} free"
-    )
+    meanings = _Shades("up to the global minimum", "up to maxSkew above it", "more", "free")
+    drawn = ""
+    for row in rows:
+        counts = {domain.match_num for domain in row.domains} if isinstance(row.domains, list) else set()
+        if isinstance(row.min_match_num, int) and max(counts, default=0) > row.min_match_num:
+            drawn += "".join(lengthwise(count, row, max(counts), ascii_only=ascii_only) for count in counts)
+    texts = [f"{shade} {meaning}" for shade, meaning in zip(shades, meanings, strict=True) if shade in drawn]
+    return f"Bars: {', '.join(texts)}." if texts else ""
 
 
 def side_by_side(row: Row, *, ascii_only: bool) -> str:

@@ -43,6 +43,16 @@ def test_a_character_is_a_pod(counts: list[int], max_skew: int, blocks: list[str
     assert bars_of(constraint_row, ascii_only=True) == plain
 
 
+def test_the_legend_has_the_characters_of_bars_with_pods_above_the_minimum() -> None:
+    assert bars.legend([row([2, 1, 0]), row([2, 2])], ascii_only=False) == (
+        "Bars: ▓ up to maxSkew above it, █ more, · free."
+    )
+    assert bars.legend([row([3, 2])], ascii_only=True) == (
+        "Bars: = up to the global minimum, + up to maxSkew above it, . free."
+    )
+    assert bars.legend([row([2, 2, 2])], ascii_only=False) == ""
+
+
 def test_long_bars_are_scaled_to_the_largest() -> None:
     assert bars_of(row([96, 48, 1]), ascii_only=True) == ["=" + "#" * 23, "=" + "#" * 11, "="]
     assert max(map(len, bars_of(row([3, 2, 1], 1000)))) <= bars.WIDTH

@@ -27,15 +27,22 @@ _SKEW_RULES: Final = ("SPR301", "SPR302")
 
 
 def domains(explanation: Explanation, terminal: Terminal) -> str:
-    """Return a block for each row whose pods are counted, and the meaning of its columns."""
+    """Return a block for each row whose pods are counted, and the meaning of the columns and bars that need it."""
     counted = [
         (index, row) for index, row in enumerate(explanation.constraints) if not isinstance(row.domains, UnsetType)
     ]
     text = "\n".join(_row(index, row, explanation, terminal) for index, row in counted)
-    if any(row.domains for _, row in counted):
-        text += "\n" + paragraph(_LEGEND, "", terminal)
-        text += paragraph(f"Bars: {bars.legend(ascii_only=terminal.ascii)}.", "", terminal)
-    return text
+    rows = [row for _, row in counted if row.domains]
+    legends = [
+        _LEGEND if any(map(_has_formulas, rows)) else "",
+        bars.legend(rows, ascii_only=terminal.ascii),
+    ]
+    meaning = "".join(paragraph(legend, "", terminal) for legend in legends if legend)
+    return f"{text}\n{meaning}" if meaning else text
+
+
+def _has_formulas(row: Row) -> bool:
+    return isinstance(row.self_match_num, int) and not isinstance(row.next, UnsetType)
 
 
 def title(row: Row, explanation: Explanation) -> str:
@@ -66,7 +73,7 @@ def _table(row: Row, terminal: Terminal) -> str:
     if not isinstance(row.domains, list) or not row.domains:
         return ""
     most = max(domain.match_num for domain in row.domains)
-    formulas = isinstance(row.self_match_num, int) and not isinstance(row.next, UnsetType)
+    formulas = _has_formulas(row)
     columns = [
         Column(f"{_INDENT}DOMAIN", fit="middle", least=16),
         Column("NODES", "right"),

@@ -16,18 +16,21 @@ _LISTED_DOMAINS: Final = 8
 
 
 def engines(explanation: Explanation, terminal: Terminal) -> str:
-    """Return a line for each engine and constraint, and the rules by which they differ from kube-scheduler."""
-    if not explanation.other_engines:
-        return ""
+    """Return a line for each engine and constraint, and the rules by which the engine differs from kube-scheduler.
+
+    An engine that counts as the scheduler does, and would not evict pods, has no line.
+    """
     texts: dict[tuple[str, ...], list[str]] = {}
     for count in explanation.other_engines:
+        if not (count.differences or count.violated is True):
+            continue
         place = words.short_path(count.path)
         texts.setdefault((count.engine, *_lines(count)), []).append(place)
     text = ""
     for (engine, first, *more), places in texts.items():
         text += paragraph(f"{engine}, {', '.join(dict.fromkeys(places))}: {first}", "  ", terminal)
         text += "".join(paragraph(line, "    ", terminal) for line in more)
-    return heading("Other engines", terminal) + text
+    return f"{heading('Other engines', terminal)}{text}" if text else ""
 
 
 def _lines(count: OtherCount) -> list[str]:
@@ -39,6 +42,5 @@ def _figures(count: OtherCount) -> str:
         return "no number is computed."
     counts = [f"{words.value(domain)}={number}" for domain, number in list(count.domains.items())[:_LISTED_DOMAINS]]
     more = f" and {len(count.domains) - _LISTED_DOMAINS} more" if len(count.domains) > _LISTED_DOMAINS else ""
-    same = "" if count.differences else " It counts as the scheduler does."
     eviction = "It would evict pods." if count.violated else "It would not evict pods."
-    return f"{' '.join(counts) or 'no domain'}{more}, skew {count.skew}. {eviction}{same}"
+    return f"{' '.join(counts) or 'no domain'}{more}, skew {count.skew}. {eviction}"

@@ -19,8 +19,13 @@ _INDENT: Final = "  "
 
 
 def rollup(explanation: Explanation, terminal: Terminal) -> str:
-    """Return the owners of the pods, and a table for each row with pods of several revisions or workloads."""
-    text = "".join(paragraph(line, _INDENT, terminal) for line in _owners(explanation.rollup.owners))
+    """Return the owners of the pods if there are several, and a table for each row with pods of several of them.
+
+    Pods of other workloads and terminating pods have a table, too.
+    """
+    owners = explanation.rollup.owners
+    lines = _owners(owners) if len(owners) > 1 else []
+    text = "".join(paragraph(line, _INDENT, terminal) for line in lines)
     for row in explanation.rollup.rows:
         if _worth_a_table(row):
             text += paragraph(_title(row, explanation), _INDENT, terminal) + _table(row, terminal)

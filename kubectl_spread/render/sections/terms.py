@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from msgspec import UnsetType
@@ -24,13 +24,21 @@ _REFUSES: Final = {
 
 def selectors(explanation: Explanation, terminal: Terminal) -> str:
     """Return a block for each row: its selectors, their difference, and the verdicts on its pods."""
-    return "\n".join(_row(row, explanation, terminal) for row in explanation.constraints)
+    return _once(_row(row, explanation, terminal) for row in explanation.constraints)
 
 
-def _row(row: Row, explanation: Explanation, terminal: Terminal) -> str:
+def _once(blocks: Iterable[tuple[str, str]]) -> str:
+    """Return each different text once, below all its headings."""
+    headings_by_text: dict[str, str] = {}
+    for title, text in blocks:
+        headings_by_text[text] = headings_by_text.get(text, "") + title
+    return "\n".join(titles + text for text, titles in headings_by_text.items())
+
+
+def _row(row: Row, explanation: Explanation, terminal: Terminal) -> tuple[str, str]:
     place = f"{words.short_path(row.path)}: {words.topology(row.topology_key)} {words.policy(row)}"
     lines = (*_selectors(row), *_verdicts(row, explanation.pods))
-    return heading(f"Selectors of {place}", terminal) + "".join(f"{line}\n" for line in lines)
+    return heading(f"Selectors of {place}", terminal), "".join(f"{line}\n" for line in lines)
 
 
 def _selectors(row: Row) -> list[str]:
@@ -42,21 +50,24 @@ def _selectors(row: Row) -> list[str]:
             "  This is a default constraint of the scheduler, because the pods have none of their own.",
             "  Its selector comes from the Services that select the pods and from their owner.",
         ]
-    selector_forms: list[tuple[str, LabelSelector | UnsetType | None]] = [
-        ("authored", row.selector.authored),
-        ("merged", row.selector.merged),
-        ("stored", row.selector.stored),
-        ("effective", row.selector.effective),
+    own = row.selector
+    lines = [
+        f"  {line}"
+        for line in _forms(authored=own.authored, merged=own.merged, stored=own.stored, effective=own.effective)
     ]
-    names: dict[str, list[str]] = {}
-    for name, selector in selector_forms:
-        if not isinstance(selector, UnsetType):
-            names.setdefault(words.safe(labels.describe(selector)), []).append(name)
-    lines = [f"  {', '.join(equal)}: {selector}" for selector, equal in names.items()]
     if isinstance(row.diff, list) and row.diff:
         lines.append("  difference (- stored, + merged):")
         lines += [f"    {words.safe(line)}" for line in row.diff]
     return lines
+
+
+def _forms(**selectors: LabelSelector | UnsetType | None) -> list[str]:
+    """Return a line for each different selector, with the names of all its forms."""
+    names: dict[str, list[str]] = {}
+    for name, selector in selectors.items():
+        if not isinstance(selector, UnsetType):
+            names.setdefault(words.safe(labels.describe(selector)), []).append(name)
+    return [f"{', '.join(equal)}: {selector}" for selector, equal in names.items()]
 
 
 def _verdicts(row: Row, pods: Sequence[PodVerdict]) -> list[str]:
@@ -86,23 +97,20 @@ def _key(key: Key) -> tuple[str, ...]:
 
 def templates(explanation: Explanation, terminal: Terminal) -> str:
     """Return a block for each term of a template."""
-    return "\n".join(_template(term, explanation, terminal) for term in explanation.templates)
+    return _once(_template(term, explanation, terminal) for term in explanation.templates)
 
 
-def _template(term: TemplateTerm, explanation: Explanation, terminal: Terminal) -> str:
+def _template(term: TemplateTerm, explanation: Explanation, terminal: Terminal) -> tuple[str, str]:
     requirement = words.requirement(words.topology(term.topology_key), term.path, term.when_unsatisfiable)
     title = f"Template, {words.short_path(term.path)}: {requirement}"
     if isinstance(term.max_skew, int):
         title += f", maxSkew {term.max_skew}"
-    lines = [
-        f"authored: {words.safe(labels.describe(term.selector.authored))}",
-        f"merged: {words.safe(labels.describe(term.selector.merged))}",
-    ]
+    lines = _forms(authored=term.selector.authored, merged=term.selector.merged)
     if term.presumed:
         keys = ", ".join(words.safe(key) for key in term.presumed)
         lines.append(f"<value> stands for the value that the controller will set for {keys}.")
     lines.append(_api_answer(term, explanation))
-    return heading(title, terminal) + "".join(paragraph(line, "  ", terminal) for line in lines)
+    return heading(title, terminal), "".join(paragraph(line, "  ", terminal) for line in lines)
 
 
 def _api_answer(term: TemplateTerm, explanation: Explanation) -> str:
