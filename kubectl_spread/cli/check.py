@@ -10,7 +10,7 @@ import click
 from kubectl_spread.app import output_files
 from kubectl_spread.app.output_files import Output
 from kubectl_spread.cli import fast_exit, formats, options, output, values
-from kubectl_spread.cli.help import OUTPUT
+from kubectl_spread.cli.help import ADVANCED, OUTPUT
 from kubectl_spread.cli.options import connection
 from kubectl_spread.errors import UsageError
 from kubectl_spread.report.severity import Severity
@@ -44,7 +44,7 @@ _NEVER: Final = "never"
 @click.argument("arguments", nargs=-1, metavar="[NAME… | TYPE/NAME… | TYPE NAME…]", shell_complete=values.objects)
 @options.scope
 @options.reading
-@options.flag("--manifests", about="Read each argument as a file, as with -f.")
+@options.flag("--manifests", about="Read each argument as a file, as with -f.", group=ADVANCED)
 @options.option(
     "-o",
     "--output",

@@ -19,8 +19,9 @@ EVALUATE: Final = "How to evaluate"
 OUTPUT: Final = "Output"
 SERVE: Final = "How to serve"
 OTHER: Final = "Other"
+ADVANCED: Final = "Advanced"
 CONNECTION: Final = "Connection"
-GROUPS: Final = (READ, EVALUATE, OUTPUT, SERVE, OTHER, CONNECTION)
+GROUPS: Final = (READ, EVALUATE, OUTPUT, SERVE, OTHER, ADVANCED, CONNECTION)
 """The headings of options, in their order."""
 _LIST: Final = ",…"
 """Ends the metavar of an option whose value is a list."""

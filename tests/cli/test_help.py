@@ -50,10 +50,35 @@ def test_the_help_of_check_has_its_options_in_groups_and_the_connection_last() -
         "How to evaluate",
         "Output",
         "Other",
+        "Advanced",
         "Connection",
         "Exit status",
         "Usage",
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "rare"),
+    [
+        (
+            "check",
+            [
+                "field-selector",
+                "cluster-name",
+                "feature-gates",
+                "merge-since",
+                "recreate",
+                "scheduler-config",
+                "manifests",
+            ],
+        ),
+        ("explain", ["cluster-name", "feature-gates", "merge-since", "recreate", "scheduler-config"]),
+    ],
+)
+def test_rare_options_are_in_a_group_after_all_others_but_the_connection(name: str, rare: list[str]) -> None:
+    _, _, advanced = run(name, "--help").stdout.partition("\nAdvanced:\n")
+    group, _, _ = advanced.partition("\nConnection:\n")
+    assert re.findall(r"^  --(\S+)", group, re.MULTILINE) == rare
 
 
 def test_the_help_of_the_program_has_its_commands_in_groups() -> None:

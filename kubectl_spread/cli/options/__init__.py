@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 import click
 
 from kubectl_spread.cli import values
-from kubectl_spread.cli.help import EVALUATE, OUTPUT, READ, Command, Option
+from kubectl_spread.cli.help import ADVANCED, EVALUATE, OUTPUT, READ, Command, Option
 from kubectl_spread.report.severity import SEVEREST_FIRST
 from kubectl_spread.suggestions import did_you_mean
 
@@ -110,7 +110,7 @@ def _version(default: str) -> tuple[Decorator, ...]:
             "--feature-gates",
             metavar="A=BOOL,…",
             about="Set feature gates that differ from the defaults of the Kubernetes minor or from the API server's.",
-            group=EVALUATE,
+            group=ADVANCED,
         ),
     )
 
@@ -130,7 +130,7 @@ _CLUSTER_NAME: Final = text(
     "--cluster-name",
     metavar="NAME",
     about="Show this name of the cluster in the report. [default: its name in the kubeconfig]",
-    group=OUTPUT,
+    group=ADVANCED,
 )
 _NAMESPACES: Final = (
     flag("-A", "--all-namespaces", about="Read the pods of all namespaces."),
@@ -142,13 +142,17 @@ _NAMESPACES: Final = (
     ),
 )
 _FIELD_SELECTOR: Final = text(
-    "--field-selector", metavar="SELECTOR", complete=values.fields, about="Check only pods with these fields."
+    "--field-selector",
+    metavar="SELECTOR",
+    complete=values.fields,
+    about="Check only pods with these fields.",
+    group=ADVANCED,
 )
 _EVALUATION: Final = (
     flag(
         "--recreate",
         about="Report pods that the API server would refuse if they were created again.",
-        group=EVALUATE,
+        group=ADVANCED,
     ),
     text(
         "--to",
@@ -166,7 +170,7 @@ _EVALUATION: Final = (
     file(
         "--scheduler-config",
         about="Evaluate by the profiles and default constraints in this configuration of kube-scheduler.",
-        group=EVALUATE,
+        group=ADVANCED,
     ),
 )
 _SELECTOR: Final = text("-l", "--selector", metavar="SELECTOR", about="Check only pods with these labels.")
@@ -174,7 +178,7 @@ _MERGE_SINCE: Final = text(
     "--merge-since",
     metavar="TIME",
     about="Expect merged selectors in pods that were created after this time, when every API server merged.",
-    group=EVALUATE,
+    group=ADVANCED,
 )
 _CHECKS: Final = (
     texts(
