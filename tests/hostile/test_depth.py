@@ -46,6 +46,12 @@ def test_merge_refuses_nesting_that_it_cannot_write_again() -> None:
     assert refusal(text, "merge", "-o", "yaml") == "error: STDIN:1: nested too deeply"
 
 
+def test_merge_refuses_each_depth_that_the_reader_can_follow_and_the_editor_cannot() -> None:
+    for levels in range(900, 990):
+        text = LIST * 5 + JSON_HEAD + '"spec": {"containers": []}, "x": ' + "[" * levels + "]" * levels + "}" + "]}" * 5
+        assert refusal(text, "merge").endswith(": nested too deeply"), levels
+
+
 @pytest.mark.parametrize(
     "level",
     [

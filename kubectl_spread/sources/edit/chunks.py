@@ -82,6 +82,8 @@ class Chunk(msgspec.Struct, frozen=True, dict=True):
             value = msgspec.json.decode(content) if isinstance(content, Json) else content
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise SourceError(f"invalid JSON: {error}") from error
+        except RecursionError as error:
+            raise SourceError("nested too deeply") from error
         if is_too_deep(value):
             raise SourceError("nested too deeply")
         return value
