@@ -5,10 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubectl_spread.audit.snapshot.labelled import Labelled, SelectedNumbers
+from kubectl_spread.audit.snapshot.labelled import Labelled
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.types import LabelSelector, LabelSelectorRequirement
-from tests.builders import decode_selector, requirement, selector
 
 KEYS = st.sampled_from(["a", "b", "c"])
 VALUES = st.sampled_from(["1", "2", "3"])
@@ -37,16 +36,6 @@ def test_exactly_the_values_whose_labels_match_are_selected(
 ) -> None:
     expected = [number for number, labels in enumerate(all_labels) if labelselectors.matches(some, labels)]
     assert [number for _, number in labelled(all_labels).selected(some)] == expected
-
-
-def test_a_selection_lists_the_selected_numbers_or_the_others_whichever_are_fewer() -> None:
-    things = labelled([{"a": str(number)} for number in range(9)])
-    but_two = decode_selector(selector({}, requirement("a", "NotIn", "1", "2")))
-    only_two = decode_selector(selector({}, requirement("a", "In", "2", "1", "2")))
-    assert but_two is not None
-    assert only_two is not None
-    assert things.selection(but_two) == SelectedNumbers((1, 2), inverted=True)
-    assert things.selection(only_two) == SelectedNumbers((1, 2))
 
 
 def test_values_may_be_added_after_a_selection() -> None:

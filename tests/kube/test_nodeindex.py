@@ -47,4 +47,5 @@ def test_tolerations_with_different_first_untolerated_taints_differ() -> None:
     """Obstacles name the first untolerated taint, so pods with different first taints must not share them."""
     both = (Taint(key="a", effect="NoSchedule"), Taint(key="b", effect="NoSchedule"))
     index = NodeTaints([Node(spec=NodeSpec(taints=both))], behaviour(37, gates(37, {})))
-    assert [index.tolerated([Toleration(key=key, operator="Exists")]) for key in "ab"] == [(0, (1,)), (0, (0,))]
+    a, b = both
+    assert [index.tolerated([Toleration(key=key, operator="Exists")]) for key in "ab"] == [(0, (b,)), (0, (a,))]

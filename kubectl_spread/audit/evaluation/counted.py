@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar, cast
 
 from kubectl_spread.audit.evaluation.evaluators import Evaluator
 from kubectl_spread.audit.snapshot.digests import digest
-from kubectl_spread.audit.snapshot.labelled import Labelled, SelectedNumbers
+from kubectl_spread.audit.snapshot.labelled import Labelled
 from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.kube.api.objects import ObjectRef
@@ -84,7 +84,7 @@ class CountedPods:
         selector = spread.constraint.selector
         bound = self._bound_pods(namespace)
         if selector is None or counts_nothing(selector, self._behaviour):
-            nothing = SelectedPods(_BoundPods((), self._snapshot), SelectedNumbers(()), spread.domains)
+            nothing = SelectedPods(_BoundPods((), self._snapshot), (), spread.domains)
             return Counted(spread, nothing, ())
         return Counted(spread, bound.selected(selector, spread.domains), bound.having(spread, self._evaluator))
 
@@ -132,10 +132,9 @@ class _BoundPods:
                 self.workloads.setdefault(owner, []).extend(pods)
         for of_workload in self.workloads.values():
             of_workload.sort(key=attrgetter("name"))
-        self._selections: dict[bytes, SelectedNumbers] = {}
-        self._pods: dict[tuple[SelectedNumbers, Domains], SelectedPods] = {}
+        self._selections: dict[bytes, tuple[int, ...]] = {}
+        self._pods: dict[tuple[tuple[int, ...], Domains], SelectedPods] = {}
         self._having: dict[tuple[bytes, Domains], list[int]] | None = None
-        self._outside: dict[Domains, Sequence[str]] = {}
 
     def number(self, pod: PodRecord) -> int:
         """Return the number of a pod's class."""
@@ -165,53 +164,13 @@ class _BoundPods:
                     self._having.setdefault(question, []).append(number)
         return self._having.get((digest(spread.constraint), spread.domains), ())
 
-    @cached_property
-    def nodes(self) -> Mapping[str, Sequence[PodRecord]]:
-        """The pods on each node with any."""
-        nodes: dict[str, list[PodRecord]] = {}
-        for _, pods in self.classes:
-            for pod in pods:
-                nodes.setdefault(pod.node, []).append(pod)
-        return nodes
-
-    @cached_property
-    def in_order(self) -> Sequence[ObjectRef]:
-        """The workloads, by kind and name."""
-        return sorted(self.workloads)
-
-    @cached_property
-    def owned_in_order(self) -> Sequence[ObjectRef]:
-        """The workloads that are not bare pods, by kind and name."""
-        return [workload for workload in self.in_order if workload.kind != _BARE]
-
-    def outside(self, domains: Domains) -> Sequence[str]:
-        """Return the nodes with pods that are in none of ``domains``."""
-        if domains.all_but is not None:
-            everywhere, left_out = domains.all_but
-            return (*self.outside(everywhere), *left_out)
-        if domains not in self._outside:
-            self._outside[domains] = [node for node in self.nodes if node not in domains.value_of]
-        return self._outside[domains]
-
-    @cached_property
-    def per_node(self) -> Mapping[str, int]:
-        """The number of pods on each node."""
-        return {node: len(pods) for node, pods in self.nodes.items()}
-
-    @cached_property
-    def bare_per_node(self) -> Mapping[str, int]:
-        """The number of pods without owner on each node."""
-        return {node: sum(self.workload(pod).kind == _BARE for pod in pods) for node, pods in self.nodes.items()}
-
 
 class SelectedPods:
     """The bound pods of one namespace that a selector selects in some domains."""
 
-    def __init__(self, bound: _BoundPods, selection: SelectedNumbers, domains: Domains) -> None:
+    def __init__(self, bound: _BoundPods, numbers: Sequence[int], domains: Domains) -> None:
         self._bound = bound
-        self._inverted = selection.inverted
-        self._numbers = frozenset(selection.numbers)
-        self._domains = domains
+        self._numbers = frozenset(numbers)
         self._value_of = domains.value_of
 
     def of_class(self, number: int) -> Sequence[PodRecord]:
@@ -224,13 +183,9 @@ class SelectedPods:
 
     def others(self, workload: ObjectRef, most: int) -> tuple[int, list[ObjectRef]]:
         """Return the number of the other workloads, and the first of them; to a bare pod, bare pods are none."""
-        if workload.kind == _BARE:
-            in_order, own = self._owned, 0
-        else:
-            in_order, own = self._workloads, int(bool(self.of_workload(workload)))
-        number = len(in_order) - own - sum(1 for gone in self._gone if workload.kind != _BARE or gone.kind != _BARE)
-        others = (other for other in in_order if other != workload and other not in self._gone)
-        return number, list(islice(others, most))
+        workloads = self._owned if workload.kind == _BARE else self._workloads
+        others = (other for other in workloads if other != workload)
+        return len(workloads) - (workload in workloads), list(islice(others, most))
 
     def of_others(self, workload: ObjectRef) -> Counter[str]:
         """Return the number of pods of other workloads in each domain with any; to a bare pod, bare pods are none."""
@@ -241,59 +196,24 @@ class SelectedPods:
     @cached_property
     def per_domain(self) -> Counter[str]:
         """The number of pods in each domain with any."""
-        return self._count(self._bound.per_node, self._listed)
+        return Counter(self._value_of[pod.node] for pod in self._pods)
 
     @cached_property
     def _bare_per_domain(self) -> Counter[str]:
-        bare = [pod for pod in self._listed if self._bound.workload(pod).kind == _BARE]
-        return self._count(self._bound.bare_per_node, bare)
-
-    def _count(self, per_node: Mapping[str, int], listed: Iterable[PodRecord]) -> Counter[str]:
-        value_of = self._value_of
-        counts = Counter(value_of[pod.node] for pod in listed if pod.node in value_of)
-        if not self._all_but:
-            return counts
-        total: Counter[str] = Counter()
-        for node, number in per_node.items():
-            if node in value_of:
-                total[value_of[node]] += number
-        return total - counts
+        return Counter(self._value_of[pod.node] for pod in self._pods if pod.pod_class.owner is None)
 
     @cached_property
-    def _workloads(self) -> Sequence[ObjectRef]:
-        """The workloads of the pods, in order; with ``_all_but`` also the workloads in ``_gone``."""
-        return self._bound.in_order if self._all_but else sorted(set(map(self._bound.workload, self._listed)))
+    def _workloads(self) -> Mapping[ObjectRef, None]:
+        """The workloads of the pods, in order."""
+        return dict.fromkeys(sorted(set(map(self._bound.workload, self._pods))))
 
     @cached_property
-    def _owned(self) -> Sequence[ObjectRef]:
-        if self._all_but:
-            return self._bound.owned_in_order
-        return [workload for workload in self._workloads if workload.kind != _BARE]
+    def _owned(self) -> Mapping[ObjectRef, None]:
+        return dict.fromkeys(workload for workload in self._workloads if workload.kind != _BARE)
 
     @cached_property
-    def _gone(self) -> frozenset[ObjectRef]:
-        """The workloads of which all pods are left out."""
-        left_out = Counter(map(self._bound.workload, self._listed if self._all_but else ()))
-        return frozenset(
-            workload for workload, number in left_out.items() if number == len(self._bound.workloads[workload])
-        )
-
-    @cached_property
-    def _all_but(self) -> bool:
-        return self._inverted and 2 * len(self._value_of) >= len(self._bound.nodes)
-
-    @cached_property
-    def _listed(self) -> Sequence[PodRecord]:
-        value_of = self._value_of
-        selected = (pod for number in self._numbers for pod in self._bound.classes[number])
-        if not self._inverted:
-            return [pod for pod in selected if pod.node in value_of]
-        nodes = self._bound.nodes
-        if self._all_but:
-            outside = [pod for node in self._bound.outside(self._domains) for pod in nodes.get(node, ())]
-            return [*outside, *(pod for pod in selected if pod.node in value_of)]
-        on_nodes = (pod for node in value_of for pod in nodes.get(node, ()))
-        return [pod for pod in on_nodes if self._bound.number(pod) not in self._numbers]
+    def _pods(self) -> Sequence[PodRecord]:
+        return [pod for number in self._numbers for pod in self._bound.classes[number] if pod.node in self._value_of]
 
     def _includes(self, pod: PodRecord) -> bool:
-        return (self._bound.number(pod) in self._numbers) is not self._inverted and pod.node in self._value_of
+        return self._bound.number(pod) in self._numbers and pod.node in self._value_of

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 
 from kubectl_spread.audit.snapshot.digests import digest
-from kubectl_spread.audit.snapshot.labelled import SelectedNumbers
 from kubectl_spread.audit.snapshot.records import Population
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.kube.api import labels as labelselectors
@@ -96,67 +94,31 @@ class _Counts:
 
     def __init__(self, population: Population) -> None:
         self._population = population
-        self._selections: dict[bytes, SelectedNumbers] = {}
-        self._shared: dict[SelectedNumbers, SelectedNumbers] = {}
-        self._per_node: dict[SelectedNumbers, Mapping[str, int]] = {}
-        self._per_domain: dict[tuple[SelectedNumbers, Domains], MatchNum] = {}
+        self._selections: dict[bytes, tuple[int, ...]] = {}
+        self._per_node: dict[tuple[int, ...], Mapping[str, int]] = {}
+        self._per_domain: dict[tuple[tuple[int, ...], Domains], MatchNum] = {}
 
-    def selection(self, selector: LabelSelector) -> SelectedNumbers:
-        """Return the label sets that a selector selects."""
+    def selection(self, selector: LabelSelector) -> tuple[int, ...]:
+        """Return the numbers of the label sets that a selector selects."""
         key = digest(selector)
         if key not in self._selections:
-            selection = self._population.selection(selector)
-            self._selections[key] = self._shared.setdefault(selection, selection)
+            self._selections[key] = self._population.selection(selector)
         return self._selections[key]
 
-    def per_node(self, selection: SelectedNumbers) -> Mapping[str, int]:
+    def per_node(self, selection: tuple[int, ...]) -> Mapping[str, int]:
         """Map a node's name to its number of selected pods."""
-        if selection.inverted and selection.numbers:
-            return _without(self._total, self.per_node(SelectedNumbers(selection.numbers)))
-        if selection.inverted:
-            return self._total
+        if len(selection) == 1:
+            return self._population[selection[0]]
         if selection not in self._per_node:
-            self._per_node[selection] = self._sum(selection.numbers)
+            total: Counter[str] = Counter()
+            for number in selection:
+                total.update(self._population[number])
+            self._per_node[selection] = total
         return self._per_node[selection]
 
-    def per_domain(self, selection: SelectedNumbers, domains: Domains) -> MatchNum:
+    def per_domain(self, selection: tuple[int, ...], domains: Domains) -> MatchNum:
         """Count the selected pods in each domain."""
         question = (selection, domains)
         if question not in self._per_domain:
-            self._per_domain[question] = self._count(selection, domains)
+            self._per_domain[question] = pods_per_domain(domains, self.per_node(selection))
         return self._per_domain[question]
-
-    def _count(self, selection: SelectedNumbers, domains: Domains) -> MatchNum:
-        if domains.all_but is not None:
-            all_domains, ineligible = domains.all_but
-            per_node = self.per_node(selection)
-            lost: Counter[str] = Counter()
-            for node, value in ineligible.items():
-                lost[value] += per_node.get(node, 0)
-            occupied = Counter(self.per_domain(selection, all_domains).occupied) - lost
-            return MatchNum(domains.nodes, occupied)
-        if not (selection.inverted and selection.numbers):
-            return pods_per_domain(domains, self.per_node(selection))
-        everything = self.per_domain(SelectedNumbers((), inverted=True), domains)
-        left_out = pods_per_domain(domains, self._sum(selection.numbers))
-        return everything.changed({value: -number for value, number in left_out.occupied.items()})
-
-    @cached_property
-    def _total(self) -> Mapping[str, int]:
-        return _added([per_node for _, per_node in self._population])
-
-    def _sum(self, numbers: Sequence[int]) -> Mapping[str, int]:
-        return _added([self._population[number] for number in numbers])
-
-
-def _added(counts: Sequence[Mapping[str, int]]) -> Mapping[str, int]:
-    if len(counts) == 1:
-        return counts[0]
-    total: Counter[str] = Counter()
-    for per_node in counts:
-        total.update(per_node)
-    return total
-
-
-def _without(total: Mapping[str, int], left_out: Mapping[str, int]) -> Mapping[str, int]:
-    return {node: left for node, number in total.items() if (left := number - left_out.get(node, 0))}

@@ -14,8 +14,6 @@ from kubectl_spread.kube.api.labels import Labels
 
 _NOT_ZERO: Final = re.compile(rb"[^\0]", re.DOTALL)
 _BITS: Final = tuple(tuple(bit for bit in range(8) if byte >> bit & 1) for byte in range(256))
-_DENSE: Final = 64
-"""The bitmap of a label is stored if at least one in this number of label sets has the label."""
 
 
 def bitmap(numbers: Iterable[int], size: int) -> int:
@@ -75,21 +73,13 @@ class LabelIndex:
 
     def value_bits(self, key: str, values: Iterable[str]) -> int:
         """Return the bitmap of the label sets whose value for a key is one of ``values``."""
-        index, bits, sparse = self.values(key), 0, list[int]()
+        index, bits = self.values(key), 0
         for value in values:
-            having = index.get(value, ())
-            if self._is_dense(having):
-                bits |= self._bits(key, value, having)
-            else:
-                sparse += having
-        return bits | bitmap(sparse, len(self._labels)) if sparse else bits
+            if value in index:
+                bits |= self._bits(key, value, index[value])
+        return bits
 
     def _bits(self, key: str, value: str | None, having: Sequence[int]) -> int:
-        if not self._is_dense(having):
-            return bitmap(having, len(self._labels)) if having else 0
         if (key, value) not in self._bitmaps:
             self._bitmaps[key, value] = bitmap(having, len(self._labels))
         return self._bitmaps[key, value]
-
-    def _is_dense(self, having: Sequence[int]) -> bool:
-        return len(having) * _DENSE >= len(self._labels)

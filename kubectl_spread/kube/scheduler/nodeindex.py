@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Final
 
 from kubectl_spread.kube.api import content
-from kubectl_spread.kube.api.labelindex import LabelIndex, bitmap, numbers
+from kubectl_spread.kube.api.labelindex import LabelIndex, bitmap
 from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.types import (
     Affinity,
@@ -134,29 +134,15 @@ class NodeTaints:
     def __init__(self, nodes: Sequence[Node], behaviour: Behaviour) -> None:
         """Index ``nodes``; tolerations are read by ``behaviour``."""
         self._comparison = behaviour.toleration_comparison
-        self._size = len(nodes)
         self.everything = (1 << len(nodes)) - 1
         self._uncordoned = self.everything & ~bitmap(
             (number for number, node in enumerate(nodes) if node.spec.unschedulable), len(nodes)
         )
-        self._taints: dict[Taint, int] = {}
-        by_taints: dict[tuple[int, ...], list[int]] = {}
+        by_taints: dict[tuple[Taint, ...], list[int]] = {}
         for number, node in enumerate(nodes):
-            filtering = (taint for taint in node.spec.taints if taint.effect in taints.FILTERING_EFFECTS)
-            tainted = tuple(dict.fromkeys(self._taints.setdefault(taint, len(self._taints)) for taint in filtering))
-            by_taints.setdefault(tainted, []).append(number)
-        self._lists = list(by_taints)
-        """The distinct lists of taints that nodes have; a taint is a number."""
-        self._nodes_of = list(by_taints.values())
-        self._lists_with: list[list[int]] = [[] for _ in self._taints]
-        for index, tainted in enumerate(self._lists):
-            for taint_number in tainted:
-                self._lists_with[taint_number].append(index)
-        self._by_key: dict[str, list[tuple[int, Taint]]] = {}
-        for taint, number in self._taints.items():
-            self._by_key.setdefault(taint.key, []).append((number, taint))
-        self._several = [tainted for tainted in self._lists if len(tainted) > 1]
-        self._tolerated: dict[Toleration, int] = {}
+            filtering = tuple(taint for taint in node.spec.taints if taint.effect in taints.FILTERING_EFFECTS)
+            by_taints.setdefault(filtering, []).append(number)
+        self._nodes_with = {tainted: bitmap(numbers, len(nodes)) for tainted, numbers in by_taints.items()}
 
     def passing(self, tolerations: Iterable[Toleration]) -> int:
         """Return the nodes where no cordon keeps a pod with these tolerations away; a cordon counts as its taint.
@@ -168,44 +154,13 @@ class NodeTaints:
         )
         return self.everything if passes else self._uncordoned
 
-    def tolerated(self, tolerations: Iterable[Toleration]) -> tuple[int, tuple[int | None, ...]]:
-        """Return the nodes without untolerated NoSchedule or NoExecute taints.
-
-        The second value is the first untolerated taint of each list of several taints, which obstacles name.
-        """
-        tolerated = 0
-        for toleration in tolerations:
-            tolerated |= self._tolerated_by(toleration)
-        untolerated = ((1 << len(self._taints)) - 1) & ~tolerated
-        first = tuple(next((taint for taint in several if untolerated >> taint & 1), None) for several in self._several)
-        if 2 * untolerated.bit_count() <= len(self._taints):
-            lists = {index for taint in numbers(untolerated) for index in self._lists_with[taint]}
-            return self.everything & ~self._nodes(lists), first
-        lists = {index for taint in numbers(tolerated) for index in self._lists_with[taint]}
-        lists = {index for index in lists if all(tolerated >> taint & 1 for taint in self._lists[index])}
-        return self._untainted | self._nodes(lists), first
-
-    @cached_property
-    def _untainted(self) -> int:
-        return self._nodes(index for index, tainted in enumerate(self._lists) if not tainted)
-
-    def _nodes(self, lists: Iterable[int]) -> int:
-        return bitmap((node for index in lists for node in self._nodes_of[index]), self._size)
-
-    def _tolerated_by(self, toleration: Toleration) -> int:
-        """Return the taints that a toleration tolerates, as a bitmap."""
-        if toleration not in self._tolerated:
-            candidates = (
-                self._by_key.get(toleration.key, ())
-                if toleration.key
-                else ((number, taint) for taint, number in self._taints.items())
-            )
-            self._tolerated[toleration] = bitmap(
-                (
-                    number
-                    for number, taint in candidates
-                    if taints.tolerates(toleration, taint, comparison_operators=self._comparison)
-                ),
-                len(self._taints),
-            )
-        return self._tolerated[toleration]
+    def tolerated(self, tolerations: Sequence[Toleration]) -> tuple[int, tuple[Taint, ...]]:
+        """Return the nodes without untolerated NoSchedule or NoExecute taints, and the taints that obstacles name."""
+        tolerated, named = 0, []
+        for tainted, nodes in self._nodes_with.items():
+            taint = taints.find_untolerated(tainted, tolerations, comparison_operators=self._comparison)
+            if taint is None:
+                tolerated |= nodes
+            else:
+                named.append(taint)
+        return tolerated, tuple(named)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Final, NamedTuple
+from typing import Final
 
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
-from kubectl_spread.audit.snapshot.labelled import Labelled, SelectedNumbers
+from kubectl_spread.audit.snapshot.labelled import Labelled
 from kubectl_spread.audit.snapshot.templates import PRESUMED, Template
 from kubectl_spread.diagnosis.skew import in_the_fullest
 from kubectl_spread.kube.api.objects import ObjectRef
@@ -92,103 +90,52 @@ def _of_template(rule_input: RuleInput, template: Template) -> Iterator[Evidence
     own_workload = template.workload.first_copy
     for variant in rule_input.variants:
         workloads = _workloads_of_templates(variant, template, rule_input)
-        if workloads is not None and (first := workloads.first_but(own_workload)):
-            values: Values = {
-                "others": "the pods",
-                "workloads": _list(first, workloads.number_but(own_workload)),
-                "effect": "",
-            }
+        first = list(islice((other for other in workloads if other != own_workload), _NAMED))
+        if first:
+            number = len(workloads) - (own_workload in workloads)
+            values: Values = {"others": "the pods", "workloads": _list(first, number), "effect": ""}
             yield from together([(variant, values)])
             return
 
 
-class _Workloads(NamedTuple):
-    """The workloads of templates, without those that are left out.
-
-    A selector that leaves out few templates would otherwise take the time of all of them, for each such selector.
-
-    Attributes:
-        in_order: The workloads, in order.
-        left_out: Workloads among them that are left out.
-    """
-
-    in_order: Sequence[ObjectRef]
-    left_out: frozenset[ObjectRef] = frozenset()
-
-    def first_but(self, workload: ObjectRef) -> list[ObjectRef]:
-        """Return the first workloads other than the given one."""
-        others = (other for other in self.in_order if other != workload and other not in self.left_out)
-        return list(islice(others, _NAMED))
-
-    def number_but(self, workload: ObjectRef) -> int:
-        """Return the number of workloads other than the given one."""
-        index = bisect_left(self.in_order, workload)
-        is_listed = index < len(self.in_order) and self.in_order[index] == workload
-        return len(self.in_order) - len(self.left_out) - (is_listed and workload not in self.left_out)
-
-
-class _Templates(NamedTuple):
-    """The templates of a namespace.
-
-    Attributes:
-        labelled: The templates by their labels, except labels whose value a controller sets.
-        numbers: The number of templates with pods of each workload.
-        in_order: These workloads, in order.
-    """
-
-    labelled: Labelled[Template]
-    numbers: Mapping[ObjectRef, int]
-    in_order: Sequence[ObjectRef]
-
-    def workloads(self, selection: SelectedNumbers) -> _Workloads:
-        """Return the workloads of selected templates with pods."""
-        numbers = _numbers(self.labelled[number] for number in selection.numbers)
-        if not selection.inverted:
-            return _Workloads(sorted(numbers))
-        left_out = frozenset(workload for workload, number in numbers.items() if number == self.numbers[workload])
-        return _Workloads(self.in_order, left_out)
-
-
-def _workloads_of_templates(variant: TermVariant, template: Template, rule_input: RuleInput) -> _Workloads | None:
-    """Return the workloads whose templates have pods that a constraint counts; None where it counts none.
+def _workloads_of_templates(
+    variant: TermVariant, template: Template, rule_input: RuleInput
+) -> Mapping[ObjectRef, None]:
+    """Return the workloads whose templates have pods that a constraint counts, in order.
 
     A controller sets another value of its labels, such as pod-template-hash, for each workload. Manifests with the same
     name, such as those of overlays, are one workload.
     """
     selector = variant.effective
     if selector is None or not variant.term.spread or variant.unmet or counts_nothing(selector, rule_input.behaviour):
-        return None
+        return {}
     if any(variant.labels.get(key) == PRESUMED or template.may_get(key) for key in variant.term.match_label_keys):
-        return None
+        return {}
     if not template.complete:
-        return None
+        return {}
     answers = rule_input.answers
     templates = answers.remember(_templates_by_namespace, lambda: _templates_by_namespace(rule_input.audit.templates))
     of_namespace = templates[template.namespace]
-    selection = of_namespace.labelled.selection(selector)
-    return answers.remember((template.namespace, selection), lambda: of_namespace.workloads(selection))
+    numbers = of_namespace.selection(selector)
+    return answers.remember((template.namespace, numbers), lambda: _workloads(map(of_namespace.__getitem__, numbers)))
 
 
-def _templates_by_namespace(templates: Iterable[Template]) -> Mapping[str, _Templates]:
-    """Return the templates of each namespace that have labels, unlike constraints without a template."""
-    by_namespace: dict[str, list[Template]] = {}
+def _workloads(templates: Iterable[Template]) -> Mapping[ObjectRef, None]:
+    """Return the workloads of templates with pods, in order."""
+    return dict.fromkeys(sorted({template.workload.first_copy for template in templates if template.replicas != 0}))
+
+
+def _templates_by_namespace(templates: Iterable[Template]) -> Mapping[str, Labelled[Template]]:
+    """Return the templates of each namespace by their labels, without labels whose value a controller sets.
+
+    Constraints without a template have none.
+    """
+    by_namespace: dict[str, Labelled[Template]] = {}
     for template in templates:
         if template.complete:
-            by_namespace.setdefault(template.namespace, []).append(template)
-    return {namespace: _templates(members) for namespace, members in by_namespace.items()}
-
-
-def _templates(templates: Sequence[Template]) -> _Templates:
-    labelled: Labelled[Template] = Labelled()
-    for template in templates:
-        labelled.add({key: text for key, text in template.labels.items() if text != PRESUMED}, template)
-    numbers = _numbers(templates)
-    return _Templates(labelled, numbers, sorted(numbers))
-
-
-def _numbers(templates: Iterable[Template]) -> Counter[ObjectRef]:
-    """Return the number of templates with pods of each workload."""
-    return Counter(template.workload.first_copy for template in templates if template.replicas != 0)
+            labels = {key: text for key, text in template.labels.items() if text != PRESUMED}
+            by_namespace.setdefault(template.namespace, Labelled()).add(labels, template)
+    return by_namespace
 
 
 OTHER_WORKLOADS: Final = Rule(

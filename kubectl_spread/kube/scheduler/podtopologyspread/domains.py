@@ -24,10 +24,6 @@ NO_VALUE: Final = ""
 """The domain of nodes that lack the topology key of one of the system's default constraints."""
 
 
-_FEW: Final = 4
-"""If fewer than one in this number of nodes is ineligible, domains share those of all nodes."""
-
-
 Cell: TypeAlias = tuple[str | None, ...]
 """A node's values for the topology keys of some constraints, in their order; None where it lacks one."""
 
@@ -51,13 +47,10 @@ class Domains(msgspec.Struct, frozen=True, eq=False, dict=True):
     """The eligible domains of one constraint: topology value to number of nodes, and each eligible node's value.
 
     Compared by identity, because ``NodeSets`` makes the domains of each distinct set of nodes once.
-
-    ``all_but`` holds the domains of all nodes, and the value of each node that is not eligible, where these are few.
     """
 
     nodes: Mapping[str, int]
     value_of: Mapping[str, str]
-    all_but: tuple[Domains, Mapping[str, str]] | None = None
 
     @cached_property
     def members(self) -> Mapping[str, Sequence[str]]:
@@ -66,46 +59,6 @@ class Domains(msgspec.Struct, frozen=True, eq=False, dict=True):
         for node, value in self.value_of.items():
             members.setdefault(value, []).append(node)
         return members
-
-
-class _AllBut(Mapping[str, str]):
-    """A mapping without some of its keys; many of these share the full mapping."""
-
-    def __init__(self, everything: Mapping[str, str], left_out: Mapping[str, str]) -> None:
-        self._everything = everything
-        self._left_out = left_out
-
-    def __getitem__(self, key: str) -> str:
-        if key in self._left_out:
-            raise KeyError(key)
-        return self._everything[key]
-
-    def __iter__(self) -> Iterator[str]:
-        return (key for key in self._everything if key not in self._left_out)
-
-    def __len__(self) -> int:
-        return len(self._everything) - len(self._left_out)
-
-
-class _Fewer(Mapping[str, int]):
-    """Numbers with others subtracted, without the keys that come to 0; many of these share the full mapping."""
-
-    def __init__(self, numbers: Mapping[str, int], less: Mapping[str, int]) -> None:
-        self._numbers = numbers
-        self._less = less
-        self._gone = frozenset(key for key, number in less.items() if number == numbers[key])
-
-    def __getitem__(self, key: str) -> int:
-        if key in self._gone or key not in self._numbers:
-            # A Counter returns 0 for a key that is missing.
-            raise KeyError(key)
-        return self._numbers[key] - self._less.get(key, 0)
-
-    def __iter__(self) -> Iterator[str]:
-        return (key for key in self._numbers if key not in self._gone)
-
-    def __len__(self) -> int:
-        return len(self._numbers) - len(self._gone)
 
 
 class Usability(NamedTuple):
@@ -232,27 +185,9 @@ class NodeSets:
         return self._domains[cache_key]
 
     def _domains_of(self, key: str, eligible: int) -> Domains:
-        having = self.index.carrying([key])
-        everywhere = self._domains.get((key, having))
-        if everywhere is None:
-            value_of = self._values_of(key, having)
-            everywhere = self._domains[key, having] = Domains(nodes=Counter(value_of.values()), value_of=value_of)
-        if eligible == having:
-            return everywhere
-        ineligible = having & ~eligible
-        if _FEW * ineligible.bit_count() > having.bit_count():
-            value_of = self._values_of(key, eligible)
-            return Domains(nodes=Counter(value_of.values()), value_of=value_of)
-        left_out = self._values_of(key, ineligible)
-        return Domains(
-            nodes=_Fewer(everywhere.nodes, Counter(left_out.values())),
-            value_of=_AllBut(everywhere.value_of, left_out),
-            all_but=(everywhere, left_out),
-        )
-
-    def _values_of(self, key: str, nodes: int) -> dict[str, str]:
-        metadatas = (self.nodes[number].metadata for number in labelindex.ascending(nodes))
-        return {metadata.name: metadata.labels[key] for metadata in metadatas}
+        metadatas = (self.nodes[number].metadata for number in labelindex.ascending(eligible))
+        value_of = {metadata.name: metadata.labels[key] for metadata in metadatas}
+        return Domains(nodes=Counter(value_of.values()), value_of=value_of)
 
     def labels_of(self, name: str) -> Labels:
         """Return the labels of a node."""
