@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from kubectl_spread.kube.api.detail import DetailedPod
+from kubectl_spread.kube.api.sparse import DetailedPod
 from kubectl_spread.kube.api.types import LabelSelector, Message, Node, Pod
 
 ZONE = "topology.kubernetes.io/zone"

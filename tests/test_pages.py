@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 import pytest
 
-from kubectl_spread.app import arguments
+from kubectl_spread.app import names
 from kubectl_spread.cli import cli
 from kubectl_spread.errors import UsageError
 from tests.generated import ROOT
@@ -101,11 +101,11 @@ def parse(words: list[str]) -> None:
     context = click.Context(cli, **cli.context_settings)
     _, command, rest = cli.resolve_command(context, words)
     assert command is not None
-    # A sentence may name a command without its required arguments.
+    # A sentence may name a command without its required names.
     with suppress(click.MissingParameter) if not rest else nullcontext():
         parameters = command.make_context(words[0], rest, parent=context).params
         if not parameters.get("manifests"):
-            arguments.parse(parameters.get("arguments", ()))
+            names.parse(parameters.get("arguments", ()))
 
 
 def test_the_commands_of_pages_are_found() -> None:

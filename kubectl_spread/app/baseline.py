@@ -10,7 +10,7 @@ from kubectl_spread.errors import DecodeError, Position, SourceError, UsageError
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import Message
 from kubectl_spread.report import model
-from kubectl_spread.report.severity import SEVEREST_FIRST, Severity
+from kubectl_spread.report.model import SEVEREST_FIRST, Severity
 from kubectl_spread.rules.engine import Baseline, FindingKey
 from kubectl_spread.sources.decode import documents, json_objects
 from kubectl_spread.sources.decode.json_objects import MalformedFieldError, Path

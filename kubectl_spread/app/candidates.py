@@ -38,7 +38,7 @@ def rules(incomplete: str) -> Iterator[tuple[str, str]]:
 
 def objects(parameters: Mapping[str, Any], incomplete: str) -> Iterator[str | tuple[str, str]]:
     """Yield candidates for the next argument of TYPE/NAME, TYPE NAME or NAME."""
-    from kubectl_spread.app.arguments import KINDS  # noqa: PLC0415 - not every candidate is an object
+    from kubectl_spread.app.names import KINDS  # noqa: PLC0415 - not every candidate is an object
 
     kinds = {word: kind for kind, words in KINDS.items() for word in words}
     earlier: tuple[str, ...] = parameters.get("arguments") or ()

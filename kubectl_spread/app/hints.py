@@ -15,7 +15,7 @@ from kubectl_spread.audit.snapshot.podclasses import IGNORE_ANNOTATION
 from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.audit.snapshot.templates import Template
-from kubectl_spread.diagnosis import volumes
+from kubectl_spread.diagnosis import needs
 from kubectl_spread.errors import DecodeError, SpreadError
 from kubectl_spread.kube.api.labels import HOSTNAME
 from kubectl_spread.kube.api.types import Node
@@ -72,7 +72,7 @@ def capture_hints(audit: Audit) -> list[str]:
         notes.append(_NO_MANAGED_FIELDS)
     if _needs_services(audit.snapshot):
         notes.append(_NO_SERVICES)
-    if volumes.unread(audit):
+    if needs.volumes_unread(audit):
         notes.append(_NO_VOLUMES)
     return [*notes, *_unknown_labels(audit)]
 

@@ -1,20 +1,100 @@
-"""Names on the command line: the object that a plain NAME means, and the nearest names to one that does not exist."""
+"""Names on the command line: NAME, KIND/NAME and KIND NAME, what a plain NAME means, and the nearest existing names."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from kubectl_spread.app import arguments
-from kubectl_spread.app.arguments import KINDS, resource
 from kubectl_spread.audit.snapshot.scope import Target
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.errors import UsageError
 from kubectl_spread.kube.api.objects import ObjectRef
+from kubectl_spread.kube.custom.groups import is_custom
 from kubectl_spread.phrases import listed, named
 from kubectl_spread.suggestions import nearest
+
+KINDS: Final = {
+    "Pod": ("pod", "pods", "po"),
+    "Deployment": ("deployment", "deployments", "deploy"),
+    "ReplicaSet": ("replicaset", "replicasets", "rs"),
+    "StatefulSet": ("statefulset", "statefulsets", "sts"),
+    "DaemonSet": ("daemonset", "daemonsets", "ds"),
+    "Job": ("job", "jobs"),
+    "CronJob": ("cronjob", "cronjobs", "cj"),
+    "ReplicationController": ("replicationcontroller", "replicationcontrollers", "rc"),
+}
+"""Maps a kind to the words that name it: singular, plural (the resource), short."""
+
+_MANIFESTS: Final = (".yaml", ".yml", ".json")
+"""The ends of the names of manifests."""
+_KIND_OF: Final = {word: kind for kind, words in KINDS.items() for word in words}
+
+
+def parse(arguments: Sequence[str]) -> tuple[Target, ...]:
+    """Return the targets that the arguments name; a TYPE alone means all its objects.
+
+    A plain NAME gets the kind "", and an unknown type may be the kind of an owner: ``names.resolve`` looks both up when
+    pods and workloads have been read.
+
+    Raises:
+        UsageError: A name is missing, both forms are mixed, or an argument is a file.
+    """
+    if not arguments:
+        return ()
+    for argument in arguments:
+        _refuse_file(argument)
+    if any("/" in argument for argument in arguments):
+        return tuple(_slashed(argument) for argument in arguments)
+    types = [_kind(word) for word in arguments[0].split(",")]
+    kinds = [kind for kind in types if kind is not None]
+    if len(kinds) == len(types):
+        names = arguments[1:] or [""]
+        return tuple(Target(kind, name) for kind in kinds for name in names)
+    return tuple(Target("", name) for name in arguments)
+
+
+def resource(kind: str) -> str:
+    """Return the resource of a kind, as the API server's messages name it."""
+    return KINDS[kind][1] if kind in KINDS else f"{kind.lower()}s"
+
+
+def as_file(path: str) -> str:
+    """Return the end of an error about an object whose name is the path of a file or directory, else ""."""
+    return f"; did you mean -f {path}?" if Path(path).exists() else ""
+
+
+def _refuse_file(argument: str) -> None:
+    """Refuse an argument that can only be a path, before a cluster is contacted.
+
+    Raises:
+        UsageError: The argument is such a path.
+    """
+    word, slash, name = argument.partition("/")
+    is_manifest = argument.endswith(_MANIFESTS)
+    if slash and _kind(word):
+        return
+    if is_manifest or (slash and (not name or "/" in name or not word.strip("."))):
+        question = f"; did you mean -f {argument}?" if is_manifest and slash else as_file(argument)
+        if question:
+            pod = "" if slash else f" (a pod of that name: pod/{argument})"
+            raise UsageError(f'"{argument}" is not the name of an object{question}{pod}')
+
+
+def _kind(word: str) -> str | None:
+    """Return the kind that a word names; its group may follow, as in ``deployments.apps``."""
+    name, _, group = word.lower().partition(".")
+    return None if is_custom(f"{group}/") else _KIND_OF.get(name)
+
+
+def _slashed(argument: str) -> Target:
+    word, _, name = argument.partition("/")
+    if not word or not name or "/" in name:
+        raise UsageError(f'arguments in TYPE/NAME form must have a single type and name, not "{argument}"')
+    return Target(_kind(word) or word, name)
+
 
 _POD: Final = "Pod"
 
@@ -49,7 +129,7 @@ def resolve(snapshot: Snapshot) -> list[str]:
 def missing(target: Target, where: str, snapshot: Snapshot) -> str:
     """Return the error about a target that does not exist ``where`` it was sought, with the nearest name there."""
     kind = resource(target.kind) if target.kind else "pod or workload"
-    question = suggestion(target, snapshot) or ("" if target.kind else arguments.as_file(target.name))
+    question = suggestion(target, snapshot) or ("" if target.kind else as_file(target.name))
     return f'{kind} "{target.name}" not found {where}{question}'
 
 
@@ -110,7 +190,7 @@ def _resolved(target: Target, kinds: Iterable[str]) -> Target:
     types = ", ".join(words[0] for words in KINDS.values())
     type_words = [*(word for words in KINDS.values() for word in words), *(kind.lower() for kind in kinds)]
     near = nearest(word, type_words)
-    question = f'; did you mean "{near}/{target.name}"?' if near else arguments.as_file(f"{target.kind}/{target.name}")
+    question = f'; did you mean "{near}/{target.name}"?' if near else as_file(f"{target.kind}/{target.name}")
     raise UsageError(
         f'the server doesn\'t have a resource type "{target.kind}" with pods (known: {types}, and the kinds that own '
         f"the pods that were read){question}"

@@ -9,13 +9,13 @@ from typing import Final
 
 import msgspec
 
-from kubectl_spread.app import arguments
+from kubectl_spread.app import names
 from kubectl_spread.audit.snapshot.scope import FIELDS, FieldRequirement, Scope
 from kubectl_spread.errors import UsageError
 from kubectl_spread.kube.api import content, labelsyntax
 from kubectl_spread.kube.api.labels import HOSTNAME, ZONE
 from kubectl_spread.kube.features import NEWEST_RELEASED_MINOR
-from kubectl_spread.report.severity import Severity
+from kubectl_spread.report.model import Severity
 from kubectl_spread.rules import RULES
 from kubectl_spread.rules.selection import Selection, named, unknown
 
@@ -214,7 +214,7 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
         Raises:
             UsageError: A selector cannot be parsed, or options contradict each other.
         """
-        targets = arguments.parse(self.arguments)
+        targets = names.parse(self.arguments)
         if any(target.name for target in targets) and (self.selector or self.field_selector):
             raise UsageError("selectors and names cannot be combined: give one or the other")
         try:

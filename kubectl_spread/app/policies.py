@@ -12,7 +12,7 @@ from kubectl_spread.kube.api import content, labelsyntax
 from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.kube.features import NEWEST_RELEASED_MINOR
 from kubectl_spread.policy.documents import CARRIED, OLDEST_MINOR, OLDEST_MUTATION, Action, Policies
-from kubectl_spread.report.severity import Severity
+from kubectl_spread.report.model import Severity
 from kubectl_spread.rules.model import Rule
 from kubectl_spread.rules.selection import Selection, named
 

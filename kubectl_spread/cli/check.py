@@ -13,7 +13,7 @@ from kubectl_spread.cli import fast_exit, formats, options, output, values
 from kubectl_spread.cli.help import ADVANCED, OUTPUT
 from kubectl_spread.cli.options import connection
 from kubectl_spread.errors import UsageError
-from kubectl_spread.report.severity import Severity
+from kubectl_spread.report.model import Severity
 
 if TYPE_CHECKING:
     from kubectl_spread.app.checkrun import CheckRun

@@ -23,9 +23,8 @@ from kubectl_spread.audit.snapshot.digests import ENCODER
 from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
 from kubectl_spread.audit.snapshot.revisions import LABELS, revision_of
 from kubectl_spread.audit.snapshot.templates import PRESUMED, Template, labels_of_controller
-from kubectl_spread.diagnosis.node_filters import NodeFilters
+from kubectl_spread.diagnosis.node_answers import NodeFilters, as_obstacle, domain_of
 from kubectl_spread.diagnosis.replacements import FreeCells, Replacement
-from kubectl_spread.diagnosis.skew_fix import as_obstacle, domain_of
 from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import PodSpec

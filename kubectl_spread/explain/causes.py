@@ -3,20 +3,121 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import Final
 
 from kubectl_spread.audit.evaluation import obstacles
-from kubectl_spread.audit.evaluation.evaluate import Audit
+from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedPod
 from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind
 from kubectl_spread.audit.merge.verdicts import Confidence
-from kubectl_spread.diagnosis.skew_fix import PlacementCheck
-from kubectl_spread.explain import history, other_workloads, relabelling
-from kubectl_spread.explain.uneven_rows import UnevenRow, uneven_rows
-from kubectl_spread.explain.workload_pods import PodsByWorkload
-from kubectl_spread.phrases import capitalized, plural
+from kubectl_spread.audit.snapshot.records import PodRecord
+from kubectl_spread.diagnosis.node_answers import PlacementCheck
+from kubectl_spread.explain import history
+from kubectl_spread.explain.uneven_rows import RELABELLED, Proof, UnevenRow, uneven_rows
+from kubectl_spread.explain.workload_pods import PodsByWorkload, counter, others
+from kubectl_spread.kube.api.objects import ObjectRef
+from kubectl_spread.phrases import capitalized, named, plural, some, value
 from kubectl_spread.report import model
+
+
+def _relabelled(uneven: UnevenRow) -> list[str]:
+    """Return the evidence that a changed label keeps pending pods from being counted, or that it makes the skew."""
+    if uneven.relabelled_pending:
+        return list(_changes(uneven.relabelled_pending))
+    lost, gained = _moved(uneven)
+    value_of = uneven.spread.domains.value_of
+    change = Counter(value_of[pod.node] for pod in lost)
+    change.subtract(value_of[pod.node] for pod in gained)
+    before = uneven.spread.changed(change)
+    if not change or not uneven.skewed or not uneven.settled_by(before):
+        return []
+    number = plural(len(lost) + len(gained), "pod")
+    names = some([pod.name for pod in (*lost, *gained)])
+    return [
+        f"A label that the selector requires was changed on {number} ({names}). {uneven.skews(before, 'Without that')}"
+    ]
+
+
+def _changes(members: Sequence[EvaluatedPod]) -> Iterator[str]:
+    """Yield the effect of each change of a label on the selectors of pending pods, with the names of the pods."""
+    pods_by_change: dict[tuple[str, str, str | None], list[str]] = {}
+    for member in members:
+        for key in member.keys:
+            if key.verdict in RELABELLED and key.stored is not None:
+                pods_by_change.setdefault((key.key, key.stored, key.label), []).append(member.pod.name)
+    for (name, stored, label), pods in pods_by_change.items():
+        subject = f"Label {name} of {some(sorted(pods))}"
+        if label is None:
+            yield f"{subject} is missing. The selector requires {name}={value(stored)}, so it does not match the pod."
+        else:
+            now = f"was {value(stored)} at creation and is {value(label)} now"
+            yield f"{subject} {now}. The selector requires both values, so it matches no pod."
+
+
+def _moved(uneven: UnevenRow) -> tuple[list[PodRecord], list[PodRecord]]:
+    """Return the workload's running pods that a changed label removed from the count, and the pods that it added."""
+    counts = counter(uneven.spread, uneven.audit)
+    lost: list[PodRecord] = []
+    gained: list[PodRecord] = []
+    for row in uneven.audit.rows:
+        if (row.workload, row.path) != (uneven.row.workload, uneven.row.path):
+            continue
+        for member in row.members:
+            pod = member.pod
+            if member.verdict not in RELABELLED or pod.terminating or pod.node not in uneven.spread.domains.value_of:
+                continue
+            same_selector = member.term.selector == uneven.row.term.selector
+            if same_selector and not counts(pod):
+                lost.append(pod)
+            elif not same_selector and counts(pod):
+                gained.append(pod)
+    return lost, gained
+
+
+def _other_workloads(uneven: UnevenRow) -> Proof | None:
+    """Return the proof that pods of other workloads make the skew.
+
+    It is only likely where all of them have the same constraint, because such workloads are probably counted together
+    on purpose.
+    """
+    foreign = others(uneven.spread, uneven.workload_pods, uneven.audit)
+    without = uneven.spread.without(foreign)
+    if not foreign or not uneven.settled_by(without):
+        return None
+    pods = _pods_of_others(uneven)
+    workloads = sorted({uneven.audit.snapshot.workload(pod) for pod in pods})
+    if sum(_has_constraint(pod, uneven) for pod in pods) == foreign.total():
+        text = (
+            f"The selector counts the pods of {len(workloads) + 1} workloads together{_list(workloads)}. All of them "
+            f"have this constraint, so that is probably intended. {uneven.skews(without, 'Without the other pods')}"
+        )
+        return Proof(Confidence.LIKELY, text)
+    text = f"The selector also counts {plural(foreign.total(), 'pod')} of other workloads{_list(workloads)}."
+    return Proof(Confidence.CERTAIN, f"{text} {uneven.skews(without, 'Without them')}")
+
+
+def _has_constraint(pod: PodRecord, uneven: UnevenRow) -> bool:
+    term = uneven.row.term
+    return any(
+        own.spread and (own.topology_key, own.selector) == (term.topology_key, term.selector)
+        for own in pod.pod_class.terms
+    )
+
+
+def _pods_of_others(uneven: UnevenRow) -> list[PodRecord]:
+    """Return the counted pods of other workloads, as far as they were read."""
+    counts, snapshot = counter(uneven.spread, uneven.audit), uneven.audit.snapshot
+    return [
+        pod
+        for pod in uneven.audit.everyone
+        if pod.namespace == uneven.row.namespace and counts(pod) and snapshot.workload(pod) != uneven.row.workload
+    ]
+
+
+def _list(workloads: Iterable[ObjectRef]) -> str:
+    names = [named(workload.kind, workload.name) for workload in workloads]
+    return f" ({some(names)})" if names else ""
 
 
 class CauseName(StrEnum):
@@ -95,7 +196,7 @@ def _cause(
 
 
 def _stale_selector(uneven: UnevenRow) -> Iterator[SkewCause]:
-    if evidence := relabelling.evidence(uneven):
+    if evidence := _relabelled(uneven):
         yield _cause(uneven, CauseName.STALE_SELECTOR, evidence)
 
 
@@ -110,7 +211,7 @@ def _terminating(uneven: UnevenRow) -> Iterator[SkewCause]:
 
 
 def _other_pods(uneven: UnevenRow) -> Iterator[SkewCause]:
-    if proof := other_workloads.proof(uneven):
+    if proof := _other_workloads(uneven):
         yield _cause(uneven, CauseName.OTHER_PODS, proof.text, proof.confidence)
 
 

@@ -13,7 +13,7 @@ from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind
 from kubectl_spread.audit.evaluation.volumes import VolumeNodes
 from kubectl_spread.audit.snapshot.records import PodClass
-from kubectl_spread.diagnosis.node_filters import AFFINITY_WORDS, FirstRefusal, NodeFilters
+from kubectl_spread.diagnosis.node_answers import AFFINITY_WORDS, FirstRefusal, NodeFilters
 from kubectl_spread.kube.api.fieldpath import POD_SPEC, FieldPath
 from kubectl_spread.kube.api.types import Node
 from kubectl_spread.kube.scheduler.interpodaffinity import AffinityAnswer

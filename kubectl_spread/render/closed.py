@@ -9,8 +9,7 @@ from typing import Final
 from msgspec import UnsetType
 
 from kubectl_spread.phrases import capitalized, domains, listed, plural
-from kubectl_spread.report.model import ClosedDomains, Finding
-from kubectl_spread.report.severity import Severity
+from kubectl_spread.report.model import ClosedDomains, Finding, Severity
 
 _NODES: Final = 6
 """The most nodes of closed domains that are named; the command has all of them."""

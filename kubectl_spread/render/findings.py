@@ -11,8 +11,7 @@ from msgspec import UnsetType
 from kubectl_spread.phrases import plural
 from kubectl_spread.render import closed, words
 from kubectl_spread.render.terminal import Terminal, hanging, paragraph
-from kubectl_spread.report.model import ClosedDomains, Finding
-from kubectl_spread.report.severity import Severity
+from kubectl_spread.report.model import ClosedDomains, Finding, Severity
 
 STYLES: Final = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 _INDENT: Final = "  "

@@ -13,8 +13,7 @@ from kubectl_spread.phrases import plural, some
 from kubectl_spread.render import about, closed, figures, words
 from kubectl_spread.render import findings as grouped
 from kubectl_spread.render.screen.table import totals
-from kubectl_spread.report.model import Finding, Report, Row
-from kubectl_spread.report.severity import Severity
+from kubectl_spread.report.model import Finding, Report, Row, Severity
 
 MOST_BYTES: Final = 1_000_000
 """GitHub shows a summary of up to 1 MiB, for all steps together."""

@@ -14,8 +14,7 @@ from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.render.ci import common
 from kubectl_spread.render.figures import by_place, domain_counts, matches_nothing, unchecked
 from kubectl_spread.render.words import safe
-from kubectl_spread.report.model import FieldRef, Finding, Report, Row
-from kubectl_spread.report.severity import Severity
+from kubectl_spread.report.model import FieldRef, Finding, Report, Row, Severity
 
 COLUMNS: Final = (
     "namespace",

@@ -7,8 +7,14 @@ from typing import Literal
 
 from msgspec import UNSET, UnsetType
 
-from kubectl_spread.audit.evaluation.domain_counts import CountedDomain, CountedDomains, DomainUse, ResourceUse
-from kubectl_spread.audit.evaluation.domain_losses import BudgetLoss, WorkloadLoss
+from kubectl_spread.audit.evaluation.domains import (
+    BudgetLoss,
+    CountedDomain,
+    CountedDomains,
+    DomainUse,
+    ResourceUse,
+    WorkloadLoss,
+)
 from kubectl_spread.report import projections
 from kubectl_spread.report.model import API_VERSION, CORDONED, Closed, Part, Workload, unset_none
 

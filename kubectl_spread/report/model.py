@@ -6,6 +6,8 @@ A field that is UNSET is not applicable and is left out of the JSON; 0, "", fals
 from __future__ import annotations
 
 from collections.abc import Iterable
+from enum import Enum
+from functools import total_ordering
 from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 import msgspec
@@ -13,7 +15,28 @@ from msgspec import UNSET, UnsetType
 
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import LabelSelector
-from kubectl_spread.report.severity import Severity
+
+
+@total_ordering
+class Severity(Enum):
+    """How much a finding affects the user's pods, from the least to the most."""
+
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+    def __lt__(self, other: Severity) -> bool:
+        """Tell whether this severity is lower."""
+        return _RANKS[self] < _RANKS[other]
+
+    def __str__(self) -> str:
+        """Return the word that users see."""
+        return self.value
+
+
+_RANKS = {severity: rank for rank, severity in enumerate(Severity)}
+SEVEREST_FIRST = tuple(reversed(Severity))
+
 
 API_VERSION: Final = "kubectl-spread/v1"
 KIND: Final = "SpreadReport"

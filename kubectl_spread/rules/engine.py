@@ -22,7 +22,7 @@ from kubectl_spread.kube.api.labels import ZONE
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.phrases import sentence
 from kubectl_spread.report import model, projections
-from kubectl_spread.report.severity import Severity
+from kubectl_spread.report.model import Severity
 from kubectl_spread.rules.inputs import rule_inputs
 from kubectl_spread.rules.model import RESTART, Evidence, Rule
 from kubectl_spread.rules.remedy import Remedy, deleted_pods, in_file, line, literal, patched, replacement, uncordon

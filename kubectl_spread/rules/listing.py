@@ -6,8 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from kubectl_spread.report.model import API_VERSION, Part
-from kubectl_spread.report.severity import Severity
+from kubectl_spread.report.model import API_VERSION, Part, Severity
 from kubectl_spread.rules.model import Rule
 
 

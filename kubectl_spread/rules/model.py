@@ -8,8 +8,7 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 
 from kubectl_spread.audit.snapshot.records import PodRecord
-from kubectl_spread.report.model import ClosedDomains
-from kubectl_spread.report.severity import Severity
+from kubectl_spread.report.model import ClosedDomains, Severity
 from kubectl_spread.rules.remedy import Remedy
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
 from kubectl_spread.rules.variants import TermVariant

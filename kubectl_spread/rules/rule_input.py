@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar, cast
 import msgspec
 
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint, EvaluatedGroup, EvaluatedPod
-from kubectl_spread.audit.merge.admission_check import Refusals
+from kubectl_spread.audit.merge.admission import Refusals
 from kubectl_spread.audit.merge.verdicts import Verdict
 from kubectl_spread.audit.snapshot.records import Manifest, PodClass, PodRecord
 from kubectl_spread.audit.snapshot.templates import Refusal, Template

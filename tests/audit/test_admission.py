@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kubectl_spread.audit.evaluation.evaluate import Audit, evaluate
-from kubectl_spread.audit.merge.admission_check import may_depend_on_merge
+from kubectl_spread.audit.merge.admission import may_depend_on_merge
 from kubectl_spread.audit.merge.verdicts import ServerFacts
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.kube import features

@@ -7,9 +7,8 @@ from collections.abc import Iterable
 import msgspec
 import pytest
 
-from kubectl_spread.audit.evaluation import domain_counts, domain_losses
-from kubectl_spread.audit.evaluation.domain_counts import CountedDomain, CountedDomains, ResourceUse
-from kubectl_spread.audit.evaluation.domain_losses import BudgetLoss
+from kubectl_spread.audit.evaluation import domains
+from kubectl_spread.audit.evaluation.domains import BudgetLoss, CountedDomain, CountedDomains, ResourceUse
 from kubectl_spread.kube.api import labelsyntax
 from kubectl_spread.kube.disruption import PodDisruptionBudget
 from tests.audits import deployment, snapshot
@@ -47,7 +46,7 @@ def requesting(cpu: str, memory: str = "1Gi") -> list[Json]:
 
 
 def counted(*objects: Json, key: str = ZONE, labels: str = "") -> CountedDomains:
-    return domain_counts.count(snapshot(*objects), key, labelsyntax.parse_labels(labels))
+    return domains.count(snapshot(*objects), key, labelsyntax.parse_labels(labels))
 
 
 def numbers(domain: CountedDomain) -> tuple[int, ...]:
@@ -184,11 +183,11 @@ def lost(
     *objects: Json, budgets: Iterable[PodDisruptionBudget] | None = (), place: int = 0, labels: str = ""
 ) -> list[Loss]:
     cluster = snapshot(*objects)
-    counts = domain_counts.count(cluster, ZONE, labelsyntax.parse_labels(labels))
+    counts = domains.count(cluster, ZONE, labelsyntax.parse_labels(labels))
     for each in budgets or ():
         cluster.budgets.put(each)
     cluster.budgets.read = budgets is not None
-    losses = domain_losses.losses(counts, place, cluster)
+    losses = domains.losses(counts, place, cluster)
     return [(loss.workload.name, loss.here, loss.left, loss.budgets) for loss in losses]
 
 

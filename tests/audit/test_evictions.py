@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from kubectl_spread.audit.snapshot.scope import Scope, Target
-from kubectl_spread.diagnosis.eviction_plan import EvictionGame, fewest
+from kubectl_spread.diagnosis.evictions import EvictionGame, fewest
 from kubectl_spread.kube.api.types import TopologySpreadConstraint
 from kubectl_spread.kube.features import behaviour, gates
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constraint, working_constraint

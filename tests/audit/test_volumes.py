@@ -10,7 +10,7 @@ from kubectl_spread.audit.evaluation import volumes
 from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind
 from kubectl_spread.audit.snapshot.records import PodRecord
-from kubectl_spread.diagnosis.volumes import decide
+from kubectl_spread.diagnosis.needs import claims_decide
 from tests.audits import as_json, audit, deployment, explained
 from tests.builders import (
     ZONE,
@@ -335,10 +335,10 @@ def test_explain_names_volumes_as_the_cause_of_a_skew() -> None:
     ],
 )
 def test_volumes_are_read_only_if_they_decide(objects: list[Json], *, in_question: bool) -> None:
-    assert decide(check(*objects), explaining=False) is in_question
+    assert claims_decide(check(*objects), explaining=False) is in_question
 
 
 def test_explain_reads_the_volumes_of_even_workloads() -> None:
-    assert decide(audit(*NODES, stateful_set(), db(0)), explaining=True)
+    assert claims_decide(audit(*NODES, stateful_set(), db(0)), explaining=True)
     without_claims = [stateful_set(volumeClaimTemplates=[]), pod_json("db-0", node="a1", owner="StatefulSet/db")]
-    assert not decide(audit(*NODES, *without_claims), explaining=True)
+    assert not claims_decide(audit(*NODES, *without_claims), explaining=True)

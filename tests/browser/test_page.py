@@ -9,8 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from kubectl_spread.audit.evaluation.evaluate import Audit
-from kubectl_spread.report.model import FindingCounts, Report
-from kubectl_spread.report.severity import Severity
+from kubectl_spread.report.model import FindingCounts, Report, Severity
 from tests.audits import reported
 from tests.browser import synthetic
 from tests.browser.conftest import Open

@@ -18,7 +18,6 @@ from kubectl_spread.sources.decode import documents, yaml_values
 from kubectl_spread.sources.files import inputs, rawobjects
 from kubectl_spread.sources.files.rawobjects import RawObject
 from tests.cli.manifests import BLOCK, CLAUSE, CONFIG, SHAPES, WEB, place, sources
-from tests.cli.test_startup import imported
 
 
 @pytest.fixture(autouse=True)
@@ -135,10 +134,3 @@ def test_a_file_name_that_is_not_text_has_a_position(directory: Path) -> None:
     text, _ = place(SHAPES["one document"])
     Path(os.fsdecode(os.fsencode(directory) + b"/\xff.yaml")).write_text(text, encoding="utf-8")
     assert sources("-f", ".") == [{"file": "\\xff.yaml", "line": 9, "column": 9}]
-
-
-def test_tables_do_not_search_positions(directory: Path) -> None:
-    text, _ = place(SHAPES["one document"])
-    (directory / "f").write_text(text, encoding="utf-8")
-    for form, located in (("table", False), ("name", False), ("json", True)):
-        assert ("kubectl_spread.app.located" in imported("check", "-f", "f", "-o", form)) == located

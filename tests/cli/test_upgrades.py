@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from kubectl_spread.app.options import CheckOptions
 from kubectl_spread.app.target_version import target_for
 from kubectl_spread.audit.evaluation.evaluate import evaluate
-from kubectl_spread.audit.merge.extra_checks import ExtraChecks
+from kubectl_spread.audit.merge.verdicts import ExtraChecks
 from kubectl_spread.cli import cli
 from kubectl_spread.errors import UsageError
 from kubectl_spread.kube.features import (

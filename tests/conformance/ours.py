@@ -29,7 +29,7 @@ from kubectl_spread.kube.api.types import (
     TopologySpreadConstraint,
 )
 from kubectl_spread.kube.api.workloads import KINDS, ReplicatedWorkload
-from kubectl_spread.kube.apiserver import podwarnings, strategy, validation
+from kubectl_spread.kube.apiserver import strategy, validation
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler import defaultconstraints, interpodaffinity
 from kubectl_spread.kube.scheduler.configuration import DEFAULT_SCHEDULER, Profile
@@ -100,7 +100,7 @@ def _create(question: Question, behaviour: Behaviour) -> Json:
     return {
         "stored": _terms(stored),
         "errors": _texts(validation.pod_errors(stored, behaviour)),
-        "warnings": list(podwarnings.pod_warnings(stored, behaviour)),
+        "warnings": list(validation.pod_warnings(stored, behaviour)),
     }
 
 
@@ -114,7 +114,7 @@ def _template(question: Question, behaviour: Behaviour) -> Json:
     dropped = strategy.drop_disabled_fields(spec, behaviour)
     return {
         "errors": _texts(validation.pod_errors(dropped, behaviour, _TEMPLATE)),
-        "warnings": list(podwarnings.pod_warnings(dropped, behaviour, _TEMPLATE)),
+        "warnings": list(validation.pod_warnings(dropped, behaviour, _TEMPLATE)),
     }
 
 

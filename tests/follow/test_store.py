@@ -18,7 +18,7 @@ from kubectl_spread.audit.evaluation.volumes import Volumes
 from kubectl_spread.audit.snapshot.podclasses import PodReader
 from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.audit.snapshot.scope import Scope
-from kubectl_spread.diagnosis import volumes
+from kubectl_spread.diagnosis import needs
 from kubectl_spread.diagnosis.running_pods import running_pods
 from kubectl_spread.follow.following import Following
 from kubectl_spread.kube.api import sparse
@@ -94,7 +94,7 @@ def fresh(objects: list[Json], run: CheckRun, cluster: model.Cluster) -> Printed
     read = snapshot(*others, scope=scope, schedulers=schedulers, detailed=False)
     read.budgets.read = True
     audit = evaluate(read, facts, nodes="none" if unknown_nodes(read) else "listed")
-    if volumes.decide(audit, explaining=False):
+    if needs.claims_decide(audit, explaining=False):
         read.volumes = snapshot(*(each for each in objects if each["kind"] in _STORAGE)).volumes
         read.volumes.complete = True
         audit = msgspec.structs.replace(audit, volumes=Volumes(read, audit.nodes))

@@ -8,9 +8,9 @@ from kubectl_spread.kube.api.labelindex import numbers
 from kubectl_spread.kube.api.sparse import alone
 from kubectl_spread.kube.api.types import NodeSelector
 from kubectl_spread.kube.api.workloads import Deployment, StatefulSet
-from kubectl_spread.kube.scheduler import volumebinding, volumezone
+from kubectl_spread.kube.scheduler import volumes
 from kubectl_spread.kube.scheduler.nodeindex import NodeLabels
-from kubectl_spread.kube.scheduler.volumebinding import (
+from kubectl_spread.kube.scheduler.volumes import (
     ClaimedVolumes,
     PersistentVolume,
     PersistentVolumeClaim,
@@ -83,7 +83,7 @@ def node_selector(*terms: Json) -> NodeSelector:
     ],
 )
 def test_the_node_affinity_of_a_volume(selector: NodeSelector | None, allowed: list[str]) -> None:
-    assert names(volumebinding.allowed(selector, NODES)) == allowed
+    assert names(volumes.allowed_by_affinity(selector, NODES)) == allowed
 
 
 @pytest.mark.parametrize(
@@ -101,30 +101,30 @@ def test_the_node_affinity_of_a_volume(selector: NodeSelector | None, allowed: l
     ],
 )
 def test_the_zone_labels_of_a_volume(labels: dict[str, str], allowed: list[str]) -> None:
-    assert names(volumezone.allowed(volumezone.topology(labels), NODES)) == allowed
+    assert names(volumes.allowed_by_zone(volumes.topology(labels), NODES)) == allowed
 
 
 def test_a_beta_label_of_a_node_is_preferred_to_its_stable_one() -> None:
     nodes = NodeLabels([decode_node(node_json("a1", labels={BETA_ZONE: "b"}))])
-    assert volumezone.allowed(volumezone.topology({BETA_ZONE: "a"}), nodes) == 0
-    assert volumezone.allowed(volumezone.topology({BETA_ZONE: "b"}), nodes) == 1
+    assert volumes.allowed_by_zone(volumes.topology({BETA_ZONE: "a"}), nodes) == 0
+    assert volumes.allowed_by_zone(volumes.topology({BETA_ZONE: "b"}), nodes) == 1
 
 
 def test_a_claim_leads_to_its_volume_in_its_own_namespace() -> None:
-    volumes = ClaimedVolumes()
-    volumes.add_claim(decode(claim_json("data", "pv"), PersistentVolumeClaim))
-    volumes.add_claim(decode(claim_json("new"), PersistentVolumeClaim))
-    volumes.add_claim(decode(claim_json("lost", "gone"), PersistentVolumeClaim))
-    volumes.add_volume(volume(requirement(ZONE, "In", "a")))
-    data = volumes.volume_of("default", "data")
+    claimed = ClaimedVolumes()
+    claimed.add_claim(decode(claim_json("data", "pv"), PersistentVolumeClaim))
+    claimed.add_claim(decode(claim_json("new"), PersistentVolumeClaim))
+    claimed.add_claim(decode(claim_json("lost", "gone"), PersistentVolumeClaim))
+    claimed.add_volume(volume(requirement(ZONE, "In", "a")))
+    data = claimed.volume_of("default", "data")
     assert isinstance(data, PersistentVolume)
-    assert volumebinding.node_selector(data) == node_selector({"matchExpressions": [requirement(ZONE, "In", "a")]})
-    assert volumes.volume_of("default", "new") is Unresolved.UNBOUND
-    assert volumes.volume_of("default", "lost") is Unresolved.UNREAD
-    assert volumes.volume_of("other", "data") is Unresolved.UNREAD
-    volumes.complete = True
-    assert volumes.volume_of("default", "lost") is Unresolved.NO_VOLUME
-    assert volumes.volume_of("other", "data") is Unresolved.NO_CLAIM
+    assert volumes.node_selector(data) == node_selector({"matchExpressions": [requirement(ZONE, "In", "a")]})
+    assert claimed.volume_of("default", "new") is Unresolved.UNBOUND
+    assert claimed.volume_of("default", "lost") is Unresolved.UNREAD
+    assert claimed.volume_of("other", "data") is Unresolved.UNREAD
+    claimed.complete = True
+    assert claimed.volume_of("default", "lost") is Unresolved.NO_VOLUME
+    assert claimed.volume_of("other", "data") is Unresolved.NO_CLAIM
 
 
 def test_a_stateful_set_gives_each_pod_claims_of_its_own() -> None:

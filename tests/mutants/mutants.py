@@ -167,7 +167,7 @@ MUTANTS: Final = (
     Mutant(
         "half of the replicas in one domain is not half",
         "count",
-        "audit/evaluation/domain_counts.py",
+        "audit/evaluation/domains.py",
         "domain.half_here += 2 * here >= running",
         "domain.half_here += 2 * here > running",
         ("cli/test_domains.py",),

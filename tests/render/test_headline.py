@@ -17,10 +17,10 @@ from kubectl_spread.report.model import (
     Report,
     Row,
     Selectors,
+    Severity,
     Summary,
     Workload,
 )
-from kubectl_spread.report.severity import Severity
 
 ZONE = "topology.kubernetes.io/zone"
 NODE = "kubernetes.io/hostname"

@@ -11,8 +11,7 @@ import xmlschema
 from junit2htmlreport import parser
 
 from kubectl_spread.render.ci.junit import junit
-from kubectl_spread.report.model import Report
-from kubectl_spread.report.severity import Severity
+from kubectl_spread.report.model import Report, Severity
 from tests.audits import audit, deployment, reported
 from tests.builders import constraint
 from tests.conftest import Golden

@@ -14,7 +14,7 @@ from markdown_it.token import Token
 
 from kubectl_spread.render import words
 from kubectl_spread.render.markdown import MOST_BYTES, markdown
-from kubectl_spread.report.severity import Severity
+from kubectl_spread.report.model import Severity
 from tests.audits import audit, reported
 from tests.builders import ZONE, constraint, node_json, pod_json
 from tests.conftest import Golden

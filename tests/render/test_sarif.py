@@ -13,8 +13,7 @@ import pytest
 
 from kubectl_spread import __version__
 from kubectl_spread.render.ci.sarif import MOST_RESULTS, sarif
-from kubectl_spread.report.model import Report, Source
-from kubectl_spread.report.severity import Severity
+from kubectl_spread.report.model import Report, Severity, Source
 from kubectl_spread.rules import RULES
 from tests.audits import reported
 from tests.conftest import Golden

@@ -17,7 +17,7 @@ from click.testing import CliRunner
 
 from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.cli import cli
-from kubectl_spread.report.severity import Severity
+from kubectl_spread.report.model import Severity
 from kubectl_spread.rules import RULES, engine
 from kubectl_spread.rules.inputs import rule_inputs
 from kubectl_spread.rules.model import Rule

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from kubectl_spread.app import arguments, hints, names, schedulers
+from kubectl_spread.app import hints, names, schedulers
 from kubectl_spread.app.checkrun import CheckRun, ClusterIdentity
 from kubectl_spread.app.cluster import explain_reads
 from kubectl_spread.app.cluster.requests import Requests
@@ -20,7 +20,7 @@ from kubectl_spread.audit.evaluation.volumes import Volumes
 from kubectl_spread.audit.snapshot.scope import Scope, Target
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.audit.snapshot.templates import Refused
-from kubectl_spread.diagnosis import gates, volumes
+from kubectl_spread.diagnosis import needs
 from kubectl_spread.diagnosis.evictions import depend_on_budgets
 from kubectl_spread.errors import ForbiddenError, NotFoundError, SourceError, UsageError
 from kubectl_spread.kube import features
@@ -58,7 +58,7 @@ def _may_own(kind: str, target: Target, snapshot: Snapshot) -> bool:
     """Tell whether workloads of a kind may be between the target and its pods; below an unknown kind any may be."""
     if not target.kind:
         return all(pod.name != target.name for pod in snapshot.pods)
-    return target.kind not in arguments.KINDS or _BETWEEN.get(target.kind) == kind
+    return target.kind not in names.KINDS or _BETWEEN.get(target.kind) == kind
 
 
 def shown_without(resource: Resource[WorkloadObject]) -> str:
@@ -91,11 +91,11 @@ def confirm_namespace(cluster: LiveCluster, namespace: str | None) -> None:
     if namespace is None:
         return
     try:
-        names = cluster.names(NAMESPACES, None, _MOST_NAMESPACES)
+        existing = cluster.names(NAMESPACES, None, _MOST_NAMESPACES)
     except SourceError:
         return
-    if names and namespace not in names and len(names) < _MOST_NAMESPACES:
-        raise NotFoundError(f'namespace "{namespace}" not found{did_you_mean(namespace, names)}')
+    if existing and namespace not in existing and len(existing) < _MOST_NAMESPACES:
+        raise NotFoundError(f'namespace "{namespace}" not found{did_you_mean(namespace, existing)}')
 
 
 class LiveRun:
@@ -295,7 +295,7 @@ class LiveRun:
     def _with_volumes(self, audit: Audit) -> Audit:
         """Read claims, and then the volumes that they are bound to, if an answer depends on them."""
         options, snapshot = self._options, audit.snapshot
-        if not options.needs_nodes or not volumes.decide(audit, explaining=options.explaining):
+        if not options.needs_nodes or not needs.claims_decide(audit, explaining=options.explaining):
             return audit
         try:
             for claim in self._requests.objects(CLAIMS, self._scope.namespace):
@@ -349,8 +349,8 @@ class LiveRun:
     def _needs_gates(self, audit: Audit, target_version: TargetVersion) -> bool:
         if self._options.minor is not None:
             return False
-        decide_counts = gates.decide_counts(target_version.minor)
-        return bool(target_version.upgrade) or decide_counts or gates.decide(audit)
+        decide_counts = needs.gates_decide_counts(target_version.minor)
+        return bool(target_version.upgrade) or decide_counts or needs.gates_decide(audit)
 
     def _gates(self, minor: int) -> tuple[dict[str, bool] | None, str, bool]:
         """Return the API server's feature gates, a note, and whether its metrics are forbidden.

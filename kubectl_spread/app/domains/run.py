@@ -16,8 +16,8 @@ from kubectl_spread.app.collect import add_objects, check_options
 from kubectl_spread.app.console import Console
 from kubectl_spread.app.hints import key_names, unknown_nodes
 from kubectl_spread.app.options import TOPOLOGY_KEYS, CheckOptions
-from kubectl_spread.audit.evaluation import domain_counts, domain_losses
-from kubectl_spread.audit.evaluation.domain_counts import CountedDomains
+from kubectl_spread.audit.evaluation import domains as evaluation
+from kubectl_spread.audit.evaluation.domains import CountedDomains
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.errors import CombinedError, NotFoundError, SourceError
 from kubectl_spread.kube.api.types import LabelSelectorRequirement, Node
@@ -69,14 +69,14 @@ class DomainsRun(msgspec.Struct):
         """
         topology_key = TOPOLOGY_KEYS.get(key, key)
         self._confirm_key(topology_key)
-        counts = domain_counts.count(self.snapshot, topology_key, self.labels)
+        counts = evaluation.count(self.snapshot, topology_key, self.labels)
         report = self._with_commands(
             domains.domains(self.cluster, topology_key, counts, self.skipped, with_requests=self.everywhere), counts
         )
         if wanted_value is None:
             return report
         place = _place(counts, topology_key, wanted_value)
-        return domains.domain(report, place, domain_losses.losses(counts, place, self.snapshot))
+        return domains.domain(report, place, evaluation.losses(counts, place, self.snapshot))
 
     def _with_commands(self, report: SpreadDomains, counts: CountedDomains) -> SpreadDomains:
         """Return a report with the commands that uncordon the nodes of its cordoned domains."""

@@ -11,9 +11,9 @@ from typing import Any, Final, TypeVar, cast
 
 from kubectl_spread.audit.evaluation.evaluators import Evaluator
 from kubectl_spread.audit.snapshot.digests import digest
-from kubectl_spread.audit.snapshot.labelled import Labelled
 from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
+from kubectl_spread.kube.api.labelindex import Labelled
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.kube.features import Behaviour

@@ -13,8 +13,7 @@ from kubectl_spread.audit.evaluation.counted import CountedPods
 from kubectl_spread.audit.evaluation.evaluators import ClassEvaluation, Comparison, Evaluator, KeyVerdicts, comparisons
 from kubectl_spread.audit.evaluation.obstacles import Obstacles
 from kubectl_spread.audit.evaluation.volumes import Volumes
-from kubectl_spread.audit.merge.admission import admitted
-from kubectl_spread.audit.merge.admission_check import AdmissionCheck
+from kubectl_spread.audit.merge.admission import AdmissionCheck, admitted
 from kubectl_spread.audit.merge.verdicts import SEVEREST, KeyVerdict, ServerFacts, Verdict, term_verdict
 from kubectl_spread.audit.snapshot.digests import ENCODER, digest
 from kubectl_spread.audit.snapshot.records import PodClass, PodRecord

@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from kubectl_spread.audit.evaluation.counting import Census
-from kubectl_spread.audit.merge.admission_check import AdmissionCheck
+from kubectl_spread.audit.merge.admission import AdmissionCheck
 from kubectl_spread.audit.merge.verdicts import BINDING_KEYS, KeyVerdict, Provenance, ServerFacts, Verdict, judge
 from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
 from kubectl_spread.audit.snapshot.snapshot import Snapshot

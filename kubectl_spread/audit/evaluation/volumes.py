@@ -16,12 +16,12 @@ from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind
 from kubectl_spread.audit.snapshot.digests import digest
 from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
-from kubectl_spread.kube.api.detail import ClaimNames
 from kubectl_spread.kube.api.objects import ObjectRef
+from kubectl_spread.kube.api.sparse import ClaimNames
 from kubectl_spread.kube.api.types import OwnerReference
-from kubectl_spread.kube.scheduler import volumebinding, volumezone
+from kubectl_spread.kube.scheduler import volumes as scheduler
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeSets
-from kubectl_spread.kube.scheduler.volumebinding import PersistentVolume, Unresolved
+from kubectl_spread.kube.scheduler.volumes import PersistentVolume, Unresolved
 
 _NODE_AFFINITY: Final = "the node affinity of a PersistentVolume does not match"
 _ZONE: Final = "the zone of a PersistentVolume does not match"
@@ -183,13 +183,13 @@ class Volumes:
         """Return the nodes that a volume's node affinity refuses, and those that its zone labels refuse."""
         name = volume.metadata.name
         if name not in self._refused_by:
-            selector, topology = volumebinding.node_selector(volume), volumezone.topology(volume.metadata.labels)
+            selector, topology = scheduler.node_selector(volume), scheduler.topology(volume.metadata.labels)
             key = digest((selector, {key: sorted(values) for key, values in topology.items()}))
             if key not in self._refused_by_content:
                 index = self._nodes.index
                 self._refused_by_content[key] = (
-                    index.everything & ~volumebinding.allowed(selector, index),
-                    index.everything & ~volumezone.allowed(topology, index),
+                    index.everything & ~scheduler.allowed_by_affinity(selector, index),
+                    index.everything & ~scheduler.allowed_by_zone(topology, index),
                 )
             self._refused_by[name] = self._refused_by_content[key]
         return self._refused_by[name]

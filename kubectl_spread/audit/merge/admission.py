@@ -1,8 +1,9 @@
-"""Admission: pods that are created, from manifests or by controllers, as an API server would store them."""
+"""Admission: pods that are created as an API server would store them, and which templates and pods it refuses."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Generic, TypeAlias, TypeVar
 
 import msgspec
 
@@ -11,7 +12,18 @@ from kubectl_spread.audit.snapshot.capacity import requests_of
 from kubectl_spread.audit.snapshot.podclasses import SharedTerms
 from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
 from kubectl_spread.audit.snapshot.tails import split, split_manifest
-from kubectl_spread.audit.snapshot.terms import topology_terms
+from kubectl_spread.audit.snapshot.templates import (
+    Refusal,
+    Refused,
+    Template,
+    by_term,
+    pod_refusals,
+    template_refusals,
+)
+from kubectl_spread.audit.snapshot.terms import TopologyTerm, topology_terms
+from kubectl_spread.kube.api import labels as labelselectors
+from kubectl_spread.kube.api.field import FieldError
+from kubectl_spread.kube.api.fieldpath import POD_SPEC, FieldPath
 from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.types import PodSpec
 from kubectl_spread.kube.apiserver import strategy, validation
@@ -85,3 +97,100 @@ def _created(like: PodClass, spec: PodSpec, labels: Labels, behaviour: Behaviour
         unsettled_keys=frozenset[str](),
         bound=False,
     )
+
+
+Refusals: TypeAlias = tuple[Refusal, ...]
+_Key = TypeVar("_Key", bound=Hashable)
+
+
+class AdmissionCheck:
+    """The refusals of API servers of one behaviour, by term; each is computed once."""
+
+    def __init__(self, behaviour: Behaviour) -> None:
+        """Check as an API server of this behaviour does."""
+        self.behaviour = behaviour
+        self._edits = _Answers[_SameTerms]()
+        self._creations = _Answers[PodClass]()
+        self._templates = _Answers[Template]()
+
+    def edits(self, pod_class: PodClass) -> Refusals:
+        """Return why stored pods of a class cannot be updated, not even without a change."""
+        if not pod_class.stored:
+            return ()
+        # Classes whose pods differ in their labels alone share the tuple of terms, and labels play no part here.
+        return self._edits.of(_SameTerms(pod_class.terms), lambda: self._find_edits(pod_class))
+
+    def manifests(self, pod_class: PodClass) -> Refusals:
+        """Return why manifests of a class cannot be created; nothing for stored pods, which are not created again."""
+        return () if pod_class.stored else self.creations(pod_class)
+
+    def creations(self, pod_class: PodClass) -> Refusals:
+        """Return why pods of a class could not be created as they were read; stored pods again."""
+        return self._creations.of(pod_class, lambda: self._find_creations(pod_class))
+
+    def template(self, template: Template) -> Refusals:
+        """Return why a template, or otherwise its pods, could not be created."""
+        return self._templates.of(
+            template, lambda: _at_terms(template_refusals(template, self.behaviour), template.terms)
+        )
+
+    def _find_edits(self, pod_class: PodClass) -> Refusals:
+        errors = validation.pod_update_errors(pod_class.spec, pod_class.spec, self.behaviour)
+        return _of_pods(pod_class, errors, Refused.EDIT)
+
+    def _find_creations(self, pod_class: PodClass) -> Refusals:
+        errors = pod_refusals(pod_class.written, pod_class.labels, self.behaviour)
+        return _of_pods(pod_class, errors, Refused.POD)
+
+
+class _Answers(Generic[_Key]):
+    """Refusals by object."""
+
+    def __init__(self) -> None:
+        self._refusals: dict[_Key, Refusals] = {}
+
+    def of(self, key: _Key, find: Callable[[], Refusals]) -> Refusals:
+        """Return the refusals of an object, which are found if they are not known."""
+        if key not in self._refusals:
+            self._refusals[key] = find()
+        return self._refusals[key]
+
+
+class _SameTerms(msgspec.Struct, frozen=True, eq=False):
+    """One object with terms, equal only to itself."""
+
+    terms: tuple[TopologyTerm, ...]
+
+    def __eq__(self, other: object) -> bool:
+        """Tell whether it is the same object."""
+        return isinstance(other, _SameTerms) and self.terms is other.terms
+
+    def __hash__(self) -> int:
+        """Return the identity of the object."""
+        return id(self.terms)
+
+
+def may_depend_on_merge(template: Template) -> bool:
+    """Tell whether a template has a constraint that only API servers with, or without, the merge refuse."""
+    return any(_names_a_key_twice(term) for term in template.terms if term.spread)
+
+
+def _names_a_key_twice(term: TopologyTerm) -> bool:
+    """Tell whether a key is duplicated in matchLabelKeys, or is in the selector as well."""
+    keys = term.match_label_keys
+    selected = frozenset() if term.selector is None else labelselectors.keys(term.selector)
+    return len(set(keys)) < len(keys) or not selected.isdisjoint(keys)
+
+
+def _of_pods(pod_class: PodClass, errors: Iterable[FieldError], refused: Refused) -> Refusals:
+    return _at_terms(by_term(errors, refused, POD_SPEC), pod_class.terms)
+
+
+def _at_terms(refusals: Iterable[Refusal], terms: Iterable[TopologyTerm]) -> Refusals:
+    """Return refusals with the paths of their terms, each message once; a weight belongs to its term."""
+    paths = {path: term.path for term in terms for path in (term.path, term.place)}
+    messages_at: dict[tuple[FieldPath, Refused], list[str]] = {}
+    for refusal in refusals:
+        path = paths.get(refusal.path, refusal.path)
+        messages_at.setdefault((path, refusal.refused), []).extend(refusal.messages)
+    return tuple(Refusal(*place, tuple(dict.fromkeys(messages))) for place, messages in messages_at.items())

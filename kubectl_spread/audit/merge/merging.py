@@ -16,7 +16,7 @@ from kubectl_spread.kube.api.fieldpath import FieldPath
 from kubectl_spread.kube.api.labels import Operator, describe_requirement
 from kubectl_spread.kube.api.types import LabelSelectorRequirement, Pod, PodSpec
 from kubectl_spread.kube.api.workloads import WorkloadObject, template_path
-from kubectl_spread.kube.apiserver import podwarnings, strategy, validation
+from kubectl_spread.kube.apiserver import strategy, validation
 from kubectl_spread.kube.features import Behaviour
 
 _REMOVED: Final = frozenset({Verdict.MERGED, Verdict.STALE_LABEL})
@@ -76,7 +76,7 @@ def merge_pod(pod: Pod, behaviour: Behaviour) -> Outcome:
     notes = tuple(
         f"{change.path}.{name}: dropped, as its feature gate is off" for change in changes for name in change.dropped
     )
-    return Outcome((), tuple(podwarnings.pod_warnings(stored, behaviour)), notes, changes)
+    return Outcome((), tuple(validation.pod_warnings(stored, behaviour)), notes, changes)
 
 
 def judge_workload(kind: str, workload: WorkloadObject, behaviour: Behaviour) -> Outcome:
@@ -88,7 +88,7 @@ def judge_workload(kind: str, workload: WorkloadObject, behaviour: Behaviour) ->
     labels = template_labels(kind, workload)
     return Outcome(
         errors,
-        () if errors else tuple(podwarnings.pod_warnings(template, behaviour, path)),
+        () if errors else tuple(validation.pod_warnings(template, behaviour, path)),
         pods=PodsOutcome(pod_refusals(spec, labels, behaviour), controller_labels(kind, workload)),
     )
 
@@ -115,7 +115,7 @@ def unmerge_pod(pod: Pod, behaviour: Behaviour) -> Outcome:
         for note in (*unmerged.remaining, *(unmerged.differing(after) if was_created else ()))
     )
     errors = validation.pod_errors(recreated, behaviour)
-    warnings = () if errors else tuple(podwarnings.pod_warnings(recreated, behaviour))
+    warnings = () if errors else tuple(validation.pod_warnings(recreated, behaviour))
     return Outcome(errors, warnings, tuple(notes), changes)
 
 

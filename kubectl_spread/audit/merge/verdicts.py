@@ -11,12 +11,29 @@ from typing import Final
 
 import msgspec
 
-from kubectl_spread.audit.merge.extra_checks import ExtraChecks
 from kubectl_spread.audit.snapshot.tails import Key, SelectorParts, keys_of
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
-from kubectl_spread.kube.api.labels import Labels, Operator
+from kubectl_spread.kube.api.labels import HOSTNAME, ZONE, Labels, Operator
 from kubectl_spread.kube.api.managedfields import LabelOwner
 from kubectl_spread.kube.features import Behaviour
+
+
+class ExtraChecks(msgspec.Struct, frozen=True):
+    """Checks that only some runs make.
+
+    Attributes:
+        recreate: Whether the API would accept the stored pods if they were created again.
+        upgrade: The behaviours of the minors from this Kubernetes to the one to compare with, in their order; () for no
+            comparison.
+        expected_domains: Maps a topology key to the number of domains that there should be.
+        exposing_keys: The topology keys by whose domains the exposure of workloads is checked.
+    """
+
+    recreate: bool = False
+    upgrade: tuple[Behaviour, ...] = ()
+    expected_domains: Mapping[str, int] = msgspec.field(default_factory=dict)
+    exposing_keys: tuple[str, ...] = (HOSTNAME, ZONE)
+
 
 MERGE_RELEASED: Final = datetime(2025, 8, 27, tzinfo=UTC)
 """The release of 1.34.0, the first minor whose API server merges spread selectors."""

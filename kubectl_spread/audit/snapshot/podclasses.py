@@ -18,9 +18,8 @@ from kubectl_spread.audit.snapshot.scope import Scope
 from kubectl_spread.audit.snapshot.tails import SelectorParts, split, split_manifest
 from kubectl_spread.audit.snapshot.terms import TopologyTerm, topology_terms
 from kubectl_spread.kube.api import managedfields
-from kubectl_spread.kube.api.detail import DetailedPod
 from kubectl_spread.kube.api.labels import Labels, Operator
-from kubectl_spread.kube.api.sparse import SparsePod
+from kubectl_spread.kube.api.sparse import DetailedPod, SparsePod
 from kubectl_spread.kube.api.types import Affinity, Pod, PodSpec
 from kubectl_spread.kube.scheduler import nodeaffinity
 from kubectl_spread.kube.scheduler.configuration import Profile

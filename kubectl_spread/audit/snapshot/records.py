@@ -13,14 +13,14 @@ from typing import Final
 import msgspec
 
 from kubectl_spread.audit.snapshot.digests import Digests
-from kubectl_spread.audit.snapshot.labelled import Labelled
 from kubectl_spread.audit.snapshot.tails import SelectorParts
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.errors import Position
-from kubectl_spread.kube.api.detail import ClaimNames, PodCondition
+from kubectl_spread.kube.api.labelindex import Labelled
 from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.managedfields import FieldOwner, LabelOwner
 from kubectl_spread.kube.api.objects import ObjectRef
+from kubectl_spread.kube.api.sparse import ClaimNames, PodCondition
 from kubectl_spread.kube.api.types import OwnerReference, PodSpec
 from kubectl_spread.kube.api.unknownfields import UnknownField
 from kubectl_spread.kube.scheduler.configuration import Profile

@@ -26,9 +26,8 @@ from kubectl_spread.audit.snapshot.scope import Scope, Target
 from kubectl_spread.audit.snapshot.templates import Template, held_template, template_of
 from kubectl_spread.audit.snapshot.terms import authored_keys
 from kubectl_spread.kube.api import managedfields, sparse
-from kubectl_spread.kube.api.detail import DetailedPod
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.kube.api.sparse import SparsePod
+from kubectl_spread.kube.api.sparse import DetailedPod, SparsePod
 from kubectl_spread.kube.api.types import READY, Node, ObjectMeta, OwnerReference, Pod
 from kubectl_spread.kube.api.workloads import KINDS, WorkloadObject
 from kubectl_spread.kube.custom.objects import CustomObject
@@ -40,7 +39,7 @@ from kubectl_spread.kube.scheduler import configuration
 from kubectl_spread.kube.scheduler.configuration import Profile
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeSets
 from kubectl_spread.kube.scheduler.resources import Amounts
-from kubectl_spread.kube.scheduler.volumebinding import ClaimedVolumes
+from kubectl_spread.kube.scheduler.volumes import ClaimedVolumes
 
 _LONGEST_NUMBER: Final = 19
 _REVISION_ANNOTATION: Final = "deployment.kubernetes.io/revision"

@@ -1,12 +1,96 @@
-"""Sparse pods: a pod described by a similar pod and the fields that differ."""
+"""Sparse pods: a pod described by a similar pod and the fields that differ, and the fields of explain."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+from typing import Annotated
 
-from kubectl_spread.kube.api.detail import claims_of
-from kubectl_spread.kube.api.types import Message, Pod
+import msgspec
+
+from kubectl_spread.kube.api.types import Int32, Message, Pod, PodSpec, PodStatus, Volume
+
+
+class ClaimNames(msgspec.Struct, frozen=True):
+    """The names of the claims that the pods of a template use.
+
+    Attributes:
+        templates: The names of a StatefulSet's claim templates: each pod has claims of its own, created before it.
+        shared: The claims that all pods use.
+        start: The ordinal of a StatefulSet's first pod.
+    """
+
+    templates: tuple[str, ...] = ()
+    shared: tuple[str, ...] = ()
+    start: int = 0
+
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+        return bool(self.templates or self.shared)
+
+    def of(self, pod: str) -> tuple[str, ...]:
+        """Return the names of the claims of the pod with a name.
+
+        Source: kubernetes v1.37.1 pkg/controller/statefulset/stateful_set_utils.go, getPersistentVolumeClaimName.
+        """
+        return (*(f"{template}-{pod}" for template in self.templates), *self.shared)
+
+
+def shared_claims(volumes: Iterable[Volume], templates: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return the claims that volumes name; a claim template replaces the volume of its name.
+
+    The claim of an ephemeral volume is created with each pod, so it is bound to no node before.
+
+    Source: kubernetes v1.37.1 pkg/controller/statefulset/stateful_set_utils.go, updateStorage.
+    """
+    replaced = frozenset(templates)
+    return tuple(dict.fromkeys(volume.claim for volume in volumes if volume.claim and volume.name not in replaced))
+
+
+def claims_of(pod: str, node: str, volumes: Sequence[Volume]) -> tuple[str, ...]:
+    """Return the names of the claims of the pod with a name, which may be on a node.
+
+    The claim of an ephemeral volume counts while the pod is pending: a pod that replaces it gets another claim.
+
+    Source: kubernetes v1.37.1 staging/src/k8s.io/component-helpers/storage/ephemeral/ephemeral.go, VolumeClaimName.
+    """
+    ephemeral = () if node else (volume.name for volume in volumes if volume.is_ephemeral)
+    return (*shared_claims(volumes), *(f"{pod}-{name}" for name in ephemeral))
+
+
+class DetailedPodSpec(PodSpec, frozen=True):
+    """A pod's spec with its priority, which is None where the API server has not resolved it."""
+
+    priority: Annotated[Int32 | None, 25] = None
+
+
+class PodCondition(Message, frozen=True):
+    """A condition of a pod; ``status`` is ``True``, ``False`` or ``Unknown``."""
+
+    type: Annotated[str, 1] = ""
+    status: Annotated[str, 2] = ""
+    last_transition_time: Annotated[datetime | None, 4] = None
+    reason: Annotated[str, 5] = ""
+    message: Annotated[str, 6] = ""
+
+
+class DetailedPodStatus(PodStatus, frozen=True):
+    """A pod's status with its conditions."""
+
+    conditions: Annotated[tuple[PodCondition, ...], 2] = ()
+
+
+class DetailedPod(Pod, frozen=True):
+    """A pod in detail."""
+
+    spec: Annotated[DetailedPodSpec, 2] = DetailedPodSpec()
+    status: Annotated[DetailedPodStatus, 3] = DetailedPodStatus()
+
+    @property
+    def unscheduled(self) -> PodCondition | None:
+        """The condition with the reason why the pod has no node, if the scheduler wrote one."""
+        conditions = self.status.conditions
+        return next((c for c in conditions if (c.type, c.status) == ("PodScheduled", "False")), None)
 
 
 class SparsePod(Message, frozen=True, gc=False, kw_only=False):

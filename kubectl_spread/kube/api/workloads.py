@@ -6,8 +6,8 @@ from typing import Annotated, ClassVar, Final
 
 import msgspec
 
-from kubectl_spread.kube.api.detail import ClaimNames, shared_claims
 from kubectl_spread.kube.api.fieldpath import FieldPath
+from kubectl_spread.kube.api.sparse import ClaimNames, shared_claims
 from kubectl_spread.kube.api.types import Int32, LabelSelector, Message, Object, ObjectMeta, PodSpec
 
 _DEFAULT_REPLICAS: Final = 1

@@ -11,8 +11,7 @@ from typing import Final
 from kubectl_spread.render import about, words
 from kubectl_spread.render.ci import common
 from kubectl_spread.render.words import safe
-from kubectl_spread.report.model import Finding, Report, severest_first
-from kubectl_spread.report.severity import Severity
+from kubectl_spread.report.model import Finding, Report, Severity, severest_first
 
 _COMMANDS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 _DATA: Final = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})

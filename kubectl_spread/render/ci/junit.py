@@ -16,8 +16,7 @@ from kubectl_spread.phrases import plural, some
 from kubectl_spread.render import about, figures
 from kubectl_spread.render.ci import common
 from kubectl_spread.render.words import safe
-from kubectl_spread.report.model import FieldRef, Finding, Report, Row, severest_first
-from kubectl_spread.report.severity import Severity
+from kubectl_spread.report.model import FieldRef, Finding, Report, Row, Severity, severest_first
 
 _TOOL: Final = "kubectl-spread"
 _NO_XML: Final = re.compile("[\ufffe\uffff]")

@@ -18,8 +18,7 @@ from kubectl_spread.phrases import plural, some
 from kubectl_spread.render import about, figures, words, yaml_text
 from kubectl_spread.render.ci import common
 from kubectl_spread.render.words import safe
-from kubectl_spread.report.model import Report
-from kubectl_spread.report.severity import Severity
+from kubectl_spread.report.model import Report, Severity
 
 SOURCE: Final = "kubectl-spread"
 MOST_BYTES: Final = 1_000_000

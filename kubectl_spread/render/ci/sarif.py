@@ -19,8 +19,7 @@ from kubectl_spread.phrases import plural
 from kubectl_spread.render import about, structured, words
 from kubectl_spread.render.ci import common
 from kubectl_spread.render.words import safe
-from kubectl_spread.report.model import Cluster, Finding, Report, severest_first
-from kubectl_spread.report.severity import Severity
+from kubectl_spread.report.model import Cluster, Finding, Report, Severity, severest_first
 from kubectl_spread.rules import RULES
 from kubectl_spread.rules.model import Rule
 

@@ -12,8 +12,7 @@ from kubectl_spread.kube.api.labels import ZONE
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.phrases import capitalized, domains, listed, plural
 from kubectl_spread.render import about, closed, figures, words
-from kubectl_spread.report.model import FieldRef, Finding, Report, Row, Summary
-from kubectl_spread.report.severity import Severity
+from kubectl_spread.report.model import FieldRef, Finding, Report, Row, Severity, Summary
 
 _EXPOSED: Final = ("SPR501", "SPR502", "SPR505")
 """The rules about workloads with all pods in one domain."""

@@ -16,8 +16,7 @@ from kubectl_spread.phrases import plural
 from kubectl_spread.render import about, closed, figures, words
 from kubectl_spread.render import findings as grouped
 from kubectl_spread.render.html.compact import Value
-from kubectl_spread.report.model import Cluster, Domain, Finding, Report, Row, Summary
-from kubectl_spread.report.severity import SEVEREST_FIRST, Severity
+from kubectl_spread.report.model import SEVEREST_FIRST, Cluster, Domain, Finding, Report, Row, Severity, Summary
 
 Record = dict[str, Value]
 _NAMED: Final = 10

@@ -11,8 +11,7 @@ from msgspec import UnsetType
 from kubectl_spread.kube.api.labels import ZONE
 from kubectl_spread.phrases import plural
 from kubectl_spread.render import figures, words
-from kubectl_spread.report.model import Report, Row, Zone
-from kubectl_spread.report.severity import Severity
+from kubectl_spread.report.model import Report, Row, Severity, Zone
 
 SHOWN: Final = 6
 """The most zones of the picture."""

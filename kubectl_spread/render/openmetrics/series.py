@@ -22,8 +22,7 @@ from kubectl_spread.render.figures import domain_counts
 from kubectl_spread.render.openmetrics import families
 from kubectl_spread.render.openmetrics.families import MOST_CHARACTERS, MOST_DOMAINS, Family
 from kubectl_spread.render.words import safe, value
-from kubectl_spread.report.model import Cluster, Finding, Report, Row, Summary
-from kubectl_spread.report.severity import SEVEREST_FIRST
+from kubectl_spread.report.model import SEVEREST_FIRST, Cluster, Finding, Report, Row, Summary
 
 Lines: TypeAlias = Mapping[Family, bytes]
 """The sample lines of each family, each with its line feed; families without samples are left out."""

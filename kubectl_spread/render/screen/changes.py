@@ -8,8 +8,7 @@ import msgspec
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from kubectl_spread.report.model import Finding, Report, Row
-from kubectl_spread.report.severity import Severity
+from kubectl_spread.report.model import Finding, Report, Row, Severity
 
 NEW: Final = "+"
 CHANGED: Final = "*"

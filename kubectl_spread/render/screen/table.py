@@ -16,8 +16,7 @@ from kubectl_spread.render import findings as grouped
 from kubectl_spread.render.screen.changes import Changes
 from kubectl_spread.render.screen.folding import folded
 from kubectl_spread.render.terminal import Cell, Column, Terminal, between_phrases, hanging, table
-from kubectl_spread.report.model import Finding, Report, Row, Summary
-from kubectl_spread.report.severity import SEVEREST_FIRST, Severity
+from kubectl_spread.report.model import SEVEREST_FIRST, Finding, Report, Row, Severity, Summary
 
 _LISTED_DOMAINS: Final = 5
 _PAGE: Final = 20

@@ -10,8 +10,7 @@ from kubectl_spread.phrases import capitalized, listed, plural
 from kubectl_spread.render import about, closed, figures, findings, words
 from kubectl_spread.render.findings import Block, Cause
 from kubectl_spread.render.terminal import Terminal, between_phrases, hanging, heading, paragraph
-from kubectl_spread.report.model import Finding
-from kubectl_spread.report.severity import SEVEREST_FIRST, Severity
+from kubectl_spread.report.model import SEVEREST_FIRST, Finding, Severity
 
 _INDENT: Final = "  "
 _LISTED_ROWS: Final = 4

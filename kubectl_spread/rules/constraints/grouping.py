@@ -9,19 +9,18 @@ from typing import Final
 import msgspec
 
 from kubectl_spread.audit.merge.verdicts import BINDING_KEYS, REVISION_KEYS, Verdict
-from kubectl_spread.audit.snapshot.labelled import Labelled
 from kubectl_spread.audit.snapshot.revisions import revision_key, revision_of
 from kubectl_spread.audit.snapshot.templates import PRESUMED, Template
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.kube.api import labels as labelselectors
+from kubectl_spread.kube.api.labelindex import Labelled
 from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import counts_nothing
 from kubectl_spread.phrases import listed
-from kubectl_spread.report.model import Operation
-from kubectl_spread.report.severity import Severity
+from kubectl_spread.report.model import Operation, Severity
 from kubectl_spread.rules import patches
 from kubectl_spread.rules.model import KUBERNETES, Evidence, Rule, Values, together
 from kubectl_spread.rules.remedy import Remedy, changed, in_file

@@ -14,7 +14,7 @@ from kubectl_spread.kube.api.fieldpath import POD_SPEC
 from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.phrases import listed, named, value
-from kubectl_spread.report.severity import Severity
+from kubectl_spread.report.model import Severity
 from kubectl_spread.rules import patches
 from kubectl_spread.rules.model import Evidence, Rule, Values, together
 from kubectl_spread.rules.remedy import Remedy, changed, corrected

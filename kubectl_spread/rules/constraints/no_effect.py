@@ -10,7 +10,7 @@ from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.features import COUNTS_EMPTY_SELECTORS
 from kubectl_spread.phrases import listed, versions
-from kubectl_spread.report.severity import Severity
+from kubectl_spread.report.model import Severity
 from kubectl_spread.rules import patches
 from kubectl_spread.rules.model import KUBERNETES, Evidence, Rule, Values, together
 from kubectl_spread.rules.remedy import Remedy, changed

@@ -12,7 +12,7 @@ from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.fieldpath import FieldPath
 from kubectl_spread.kube.api.labels import Labels, Operator
 from kubectl_spread.kube.api.types import LabelSelector
-from kubectl_spread.report.severity import Severity
+from kubectl_spread.report.model import Severity
 from kubectl_spread.rules import patches
 from kubectl_spread.rules.model import VALIDATION, Evidence, Rule, names
 from kubectl_spread.rules.remedy import Remedy, changed, saved_unmerged

@@ -12,8 +12,7 @@ from kubectl_spread.kube.custom.groups import base_kind
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import working_constraint
 from kubectl_spread.phrases import some
-from kubectl_spread.report.model import Operation
-from kubectl_spread.report.severity import Severity
+from kubectl_spread.report.model import Operation, Severity
 from kubectl_spread.rules import patches
 from kubectl_spread.rules.model import KUBERNETES, Evidence, Rule, Values, together
 from kubectl_spread.rules.remedy import Remedy, changed

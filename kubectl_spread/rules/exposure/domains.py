@@ -8,7 +8,7 @@ from typing import Final
 from kubectl_spread.diagnosis.exposure import Exposure
 from kubectl_spread.kube.api.labels import HOSTNAME, ZONE
 from kubectl_spread.phrases import domains, value
-from kubectl_spread.report.severity import Severity
+from kubectl_spread.report.model import Severity
 from kubectl_spread.rules.exposure.no_spread import is_unspread, soft_constraints
 from kubectl_spread.rules.model import KUBERNETES, Evidence, Rule, Values, names
 from kubectl_spread.rules.remedy import Remedy, corrected

@@ -14,8 +14,7 @@ from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.labels import HOSTNAME, ZONE
 from kubectl_spread.kube.api.types import LabelSelector, PodAffinity, PodSpec, WhenUnsatisfiable
 from kubectl_spread.kube.scheduler import configuration
-from kubectl_spread.report.model import Operation
-from kubectl_spread.report.severity import Severity
+from kubectl_spread.report.model import Operation, Severity
 from kubectl_spread.rules import patches
 from kubectl_spread.rules.model import Evidence, Rule, names
 from kubectl_spread.rules.remedy import Remedy, changed, in_file

@@ -11,14 +11,13 @@ import msgspec
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedGroup
 from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind
 from kubectl_spread.audit.snapshot.records import PodRecord
-from kubectl_spread.diagnosis.node_filters import NodeFilters
+from kubectl_spread.diagnosis.node_answers import NodeFilters
 from kubectl_spread.kube.api.fieldpath import POD_SPEC, FieldPath
 from kubectl_spread.kube.api.types import LabelSelector, Node, TopologySpreadConstraint
 from kubectl_spread.kube.scheduler.podtopologyspread.filtering import feasible_nodes
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import domains, listed, plural
-from kubectl_spread.report.model import ClosedDomains
-from kubectl_spread.report.severity import Severity
+from kubectl_spread.report.model import ClosedDomains, Severity
 from kubectl_spread.rules.labelling import labelled
 from kubectl_spread.rules.model import FILTERING, Evidence, Rule, Values, names
 from kubectl_spread.rules.placement.closed import Closed, closed, closed_domains, lowest, opening

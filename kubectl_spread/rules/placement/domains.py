@@ -13,7 +13,7 @@ from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import capitalized, plural, value
 from kubectl_spread.phrases import domains as domains_in_words
-from kubectl_spread.report.severity import Severity
+from kubectl_spread.report.model import Severity
 from kubectl_spread.rules import patches
 from kubectl_spread.rules.model import Evidence, Rule, Values, names
 from kubectl_spread.rules.placement.closed import UNPIN

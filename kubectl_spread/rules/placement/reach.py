@@ -9,11 +9,11 @@ from kubectl_spread.audit.evaluation import obstacles
 from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.evaluation.obstacles import only_pinned
 from kubectl_spread.audit.snapshot.records import PodRecord
-from kubectl_spread.diagnosis import skew_fix
+from kubectl_spread.diagnosis import node_answers
 from kubectl_spread.kube.scheduler.podtopologyspread.filtering import feasible_nodes
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import capitalized, domains, plural, value
-from kubectl_spread.report.severity import Severity
+from kubectl_spread.report.model import Severity
 from kubectl_spread.rules.labelling import labelled
 from kubectl_spread.rules.model import FILTERING, Evidence, Rule, Values, names
 from kubectl_spread.rules.placement.closed import UNPIN, closed, closed_domains, lowest, opening
@@ -62,7 +62,7 @@ def _held_down(rule_input: RuleInput) -> Iterator[Evidence]:
     for row, spread in rule_input.awaiting:
         if not spread.constraint.hard and not spread.exceeds_max_skew:
             continue
-        refusals = skew_fix.obstacles_on(row, lowest(spread), rule_input.audit)
+        refusals = node_answers.obstacles_on(row, lowest(spread), rule_input.audit)
         least = spread.match_num.least
         fuller = sum(number > least for number in spread.match_num.values()) if refusals else 0
         if not refusals or not fuller or fuller < spread.constraint.min_domains:

@@ -7,14 +7,14 @@ from itertools import islice
 from typing import Final
 
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
-from kubectl_spread.audit.snapshot.labelled import Labelled
 from kubectl_spread.audit.snapshot.templates import PRESUMED, Template
 from kubectl_spread.diagnosis.skew import in_the_fullest
+from kubectl_spread.kube.api.labelindex import Labelled
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import counts_nothing
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import capitalized, domains, listed, named, plural
-from kubectl_spread.report.severity import Severity
+from kubectl_spread.report.model import Severity
 from kubectl_spread.rules.model import Evidence, Rule, Values, names, together
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
 from kubectl_spread.rules.variants import TermVariant

@@ -11,7 +11,7 @@ from kubectl_spread.diagnosis.skew import Passing, Skew, skew_of, why_wait
 from kubectl_spread.diagnosis.trials import Removable
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import capitalized, domains, named, plural, some, value
-from kubectl_spread.report.severity import Severity
+from kubectl_spread.report.model import Severity
 from kubectl_spread.rules.model import FILTERING, Evidence, Rule, Values, names
 from kubectl_spread.rules.placement.closed import UNPIN
 from kubectl_spread.rules.remedy import Remedy, Removal, literal, one_by_one, removal, unreplaced

@@ -15,8 +15,7 @@ from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.labels import Labels, Operator
 from kubectl_spread.phrases import capitalized, listed
-from kubectl_spread.report.model import Operation
-from kubectl_spread.report.severity import Severity
+from kubectl_spread.report.model import Operation, Severity
 from kubectl_spread.rules import patches
 from kubectl_spread.rules.model import Evidence, Rule
 from kubectl_spread.rules.remedy import Remedy, changed, literal

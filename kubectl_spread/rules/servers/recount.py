@@ -16,7 +16,7 @@ from kubectl_spread.kube.api.types import PodSpec, TopologySpreadConstraint
 from kubectl_spread.kube.apiserver import strategy
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import Usability
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
-from kubectl_spread.report.severity import Severity
+from kubectl_spread.report.model import Severity
 from kubectl_spread.rules.model import Evidence, Rule
 from kubectl_spread.rules.rule_input import RuleInput
 from kubectl_spread.rules.servers.upgrade import evaluated, on_the_way

@@ -15,8 +15,8 @@ from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.kube.custom.groups import base_kind
 from kubectl_spread.phrases import plural, versions
+from kubectl_spread.report.model import Severity
 from kubectl_spread.report.projections import timestamp
-from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules import patches
 from kubectl_spread.rules.model import KUBERNETES, Evidence, Rule, Values, names
 from kubectl_spread.rules.remedy import Remedy, changed

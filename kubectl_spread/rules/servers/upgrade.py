@@ -8,13 +8,13 @@ from typing import Final, NamedTuple
 import msgspec
 
 from kubectl_spread.audit.evaluation.evaluators import Comparison
-from kubectl_spread.audit.merge.admission_check import AdmissionCheck, Refusals
+from kubectl_spread.audit.merge.admission import AdmissionCheck, Refusals
 from kubectl_spread.audit.merge.verdicts import Verdict
 from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.audit.snapshot.templates import Refused, Template
 from kubectl_spread.kube.api.fieldpath import POD_SPEC
 from kubectl_spread.phrases import versions
-from kubectl_spread.report.severity import Severity
+from kubectl_spread.report.model import Severity
 from kubectl_spread.rules.model import VALIDATION, Evidence, Rule, Values, names
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
 

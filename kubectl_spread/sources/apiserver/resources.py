@@ -7,8 +7,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from kubectl_spread.kube.api.detail import DetailedPod
-from kubectl_spread.kube.api.sparse import SparsePod
+from kubectl_spread.kube.api.sparse import DetailedPod, SparsePod
 from kubectl_spread.kube.api.types import Event, Message, Namespace, Node, Pod, TypeMeta
 from kubectl_spread.kube.api.workloads import (
     CronJob,
@@ -22,7 +21,7 @@ from kubectl_spread.kube.api.workloads import (
 )
 from kubectl_spread.kube.disruption import PodDisruptionBudget
 from kubectl_spread.kube.scheduler.defaultconstraints import Service
-from kubectl_spread.kube.scheduler.volumebinding import PersistentVolume, PersistentVolumeClaim
+from kubectl_spread.kube.scheduler.volumes import PersistentVolume, PersistentVolumeClaim
 
 T_co = TypeVar("T_co", bound=Message, covariant=True)
 

@@ -14,7 +14,7 @@ from kubectl_spread.kube.api.workloads import KINDS, WorkloadObject
 from kubectl_spread.kube.custom.groups import group_of, is_custom
 from kubectl_spread.kube.disruption import PodDisruptionBudget
 from kubectl_spread.kube.scheduler.defaultconstraints import Service
-from kubectl_spread.kube.scheduler.volumebinding import PersistentVolume, PersistentVolumeClaim
+from kubectl_spread.kube.scheduler.volumes import PersistentVolume, PersistentVolumeClaim
 from kubectl_spread.sources.decode import json_objects
 from kubectl_spread.sources.decode.json_objects import Content, MalformedFieldError
 from kubectl_spread.sources.decode.listing import HEADER, LIST, METADATA

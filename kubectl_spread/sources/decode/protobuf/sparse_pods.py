@@ -11,8 +11,7 @@ from typing import Annotated, Any, Final
 
 from msgspec.structs import replace
 
-from kubectl_spread.kube.api.detail import claims_of
-from kubectl_spread.kube.api.sparse import SparsePod
+from kubectl_spread.kube.api.sparse import SparsePod, claims_of
 from kubectl_spread.kube.api.types import Message, ObjectMeta, Pod, PodSpec, PodStatus, Volume
 from kubectl_spread.kube.scheduler import nodeaffinity
 from kubectl_spread.sources.decode.page import Page

@@ -1,22 +1,37 @@
-"""Volume binding: which volumes are the claims of a pod bound to, and which nodes can reach these?
+"""Volumes: which ones are the claims of a pod bound to, and which nodes can reach these, by affinity and by zone?
 
 Claims that are bound to a volume are what decides for running pods. For a claim that is not bound, a StorageClass and
 its provisioner decide, and neither is read. Like the scheduler, this takes a claim that names a volume for bound; the
 scheduler also waits until the claim has the annotation ``pv.kubernetes.io/bind-completed``, which takes a moment.
 
 Source: kubernetes v1.37.1 pkg/scheduler/framework/plugins/volumebinding/binder.go, checkBoundClaims, and
-staging/src/k8s.io/component-helpers/storage/volume/helpers.go, CheckNodeAffinity.
+staging/src/k8s.io/component-helpers/storage/volume/helpers.go, CheckNodeAffinity; for zones
+pkg/scheduler/framework/plugins/volumezone/volume_zone.go, Filter.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum, auto
-from typing import Annotated
+from typing import Annotated, Final
 
 import msgspec
 
+from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.types import Message, NodeSelector, Object, ObjectMeta
 from kubectl_spread.kube.scheduler.nodeindex import NodeLabels
+
+_BETA_ZONE: Final = "failure-domain.beta.kubernetes.io/zone"
+_BETA_REGION: Final = "failure-domain.beta.kubernetes.io/region"
+_ZONE: Final = "topology.kubernetes.io/zone"
+_REGION: Final = "topology.kubernetes.io/region"
+_STABLE: Final = {_BETA_ZONE: _ZONE, _BETA_REGION: _REGION}
+_KEYS: Final = (_BETA_ZONE, _BETA_REGION, _ZONE, _REGION)
+_BETWEEN: Final = "__"
+"""What separates the zones of a volume that is in several.
+
+Source: kubernetes v1.37.1 staging/src/k8s.io/cloud-provider/volume/constants.go, LabelMultiZoneDelimiter.
+"""
 
 
 class PersistentVolumeClaimSpec(Message, frozen=True):
@@ -107,6 +122,29 @@ def node_selector(volume: PersistentVolume) -> NodeSelector | None:
     return None if affinity is None else affinity.required
 
 
-def allowed(selector: NodeSelector | None, nodes: NodeLabels) -> int:
+def allowed_by_affinity(selector: NodeSelector | None, nodes: NodeLabels) -> int:
     """Return the nodes that a volume's selector matches; it sees their labels, but not their names."""
     return nodes.everything if selector is None else nodes.matching(selector, unnamed=True)
+
+
+def topology(labels: Labels) -> Mapping[str, frozenset[str]]:
+    """Return the values of the zone and region labels of a volume; a label with an empty value among them is ignored.
+
+    Source: kubernetes v1.37.1 staging/src/k8s.io/cloud-provider/volume/helpers/zones.go, LabelZonesToSet.
+    """
+    values = {key: frozenset(value.strip() for value in labels[key].split(_BETWEEN)) for key in _KEYS if key in labels}
+    return {key: named for key, named in values.items() if "" not in named}
+
+
+def allowed_by_zone(topology: Mapping[str, frozenset[str]], nodes: NodeLabels) -> int:
+    """Return the nodes that have one of the values of each label; nodes without any such label are allowed too."""
+    bits = nodes.everything
+    for key, values in topology.items():
+        matching = nodes.with_value(key, values)
+        if key in _STABLE:
+            matching |= nodes.with_value(_STABLE[key], values) & ~nodes.carrying([key])
+        bits &= matching
+    labelled = 0
+    for key in _KEYS:
+        labelled |= nodes.carrying([key])
+    return bits | (nodes.everything & ~labelled)
