@@ -125,20 +125,20 @@ class Trials:
 
     def _try_rollout(self, workload: ObjectRef, operations: Sequence[Operation]) -> Shortfall | None:
         audit = self._audit
-        templates = [each for each in audit.templates if each.holder == workload and not each.custom]
+        template = audit.template_of(workload)
         pods = audit.counted.siblings(workload)
         bound = [pod for pod in pods if pod.node]
-        if workload.kind not in _ROLLED or len(templates) != 1 or not bound or not audit.evaluator.lists_nodes:
+        if workload.kind not in _ROLLED or template is None or not bound or not audit.evaluator.lists_nodes:
             return None
-        pod_class = self._rolled_out(templates[0], _newest(workload, bound, audit), operations)
+        pod_class = self._rolled_out(template, _newest(workload, bound, audit), operations)
         if pod_class is None or audit.snapshot.may_lack_siblings(bound[0]):
             return None
         roll = _roll_in_order if workload.kind == "StatefulSet" else _roll
-        replicas = len(pods) if templates[0].replicas is None else templates[0].replicas
+        replicas = len(pods) if template.replicas is None else template.replicas
 
         def rolled(*, fullest: bool) -> Shortfall | None:
             placement = _Placement(pod_class, replicas + len(pods), audit, self._reasons, fullest=fullest)
-            return roll(bound, replicas, templates[0].pace, placement, audit)
+            return roll(bound, replicas, template.pace, placement, audit)
 
         return _worst(rolled, len(pods) - len(bound))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from operator import attrgetter
 
 import msgspec
@@ -99,7 +100,7 @@ class EvaluatedGroup(msgspec.Struct, eq=False):
         return self.workload.namespace
 
 
-class Audit(msgspec.Struct, frozen=True, eq=False):
+class Audit(msgspec.Struct, frozen=True, eq=False, dict=True):
     """The facts about the evaluated pods: rows and groups in the report's order, and the objects behind them.
 
     ``pods`` are the requested pods and ``workloads`` is the number of their workloads; ``without_pods`` is the number
@@ -125,6 +126,19 @@ class Audit(msgspec.Struct, frozen=True, eq=False):
     admission: AdmissionCheck
     counted: CountedPods
     comparisons: tuple[Comparison, ...]
+
+    def template_of(self, workload: ObjectRef) -> Template | None:
+        """Return the pod template of a workload of one of Kubernetes' own kinds; None unless exactly one was read."""
+        templates = self._templates_by_holder.get(workload, ())
+        return templates[0] if len(templates) == 1 else None
+
+    @cached_property
+    def _templates_by_holder(self) -> Mapping[ObjectRef, Sequence[Template]]:
+        by_holder: dict[ObjectRef, list[Template]] = {}
+        for template in self.templates:
+            if not template.custom:
+                by_holder.setdefault(template.holder, []).append(template)
+        return by_holder
 
 
 def evaluate(snapshot: Snapshot, context: ServerFacts, *, nodes: str, admission: AdmissionCheck | None = None) -> Audit:

@@ -49,10 +49,9 @@ def _own_selector(rule_input: RuleInput) -> Remedy | None:
 
     None where the template was not read, or does not have this constraint any more.
     """
-    templates = [each for each in rule_input.audit.templates if each.holder == rule_input.workload and not each.custom]
-    if len(templates) != 1:
+    template = rule_input.audit.template_of(rule_input.workload)
+    if template is None:
         return None
-    (template,) = templates
     path = rule_input.pod_path.moved(POD_SPEC, template.path)
     terms = template.terms_by_path.get(path, ())
     if len(terms) != 1:

@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Final
 
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
+from kubectl_spread.audit.snapshot.digests import digest
 from kubectl_spread.audit.snapshot.templates import PRESUMED, Template
 from kubectl_spread.diagnosis.skew import in_the_fullest
 from kubectl_spread.kube.api.labelindex import Labelled
@@ -116,8 +117,8 @@ def _workloads_of_templates(
     answers = rule_input.answers
     templates = answers.remember(_templates_by_namespace, lambda: _templates_by_namespace(rule_input.audit.templates))
     of_namespace = templates[template.namespace]
-    numbers = of_namespace.selection(selector)
-    return answers.remember((template.namespace, numbers), lambda: _workloads(map(of_namespace.__getitem__, numbers)))
+    question = (_workloads, template.namespace, digest(selector))
+    return answers.remember(question, lambda: _workloads(each for _, each in of_namespace.selected(selector)))
 
 
 def _workloads(templates: Iterable[Template]) -> Mapping[ObjectRef, None]:
