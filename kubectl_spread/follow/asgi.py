@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeAlias
+from urllib.parse import urlsplit
 
 _PLAIN: Final = "text/plain; charset=utf-8"
 _METHODS: Final = ("GET", "HEAD")
@@ -36,13 +38,49 @@ Receive: TypeAlias = Callable[[], Awaitable[Mapping[str, Any]]]
 Send: TypeAlias = Callable[[dict[str, Any]], Awaitable[None]]
 
 
+class HostNames:
+    """The host names of the requests that are answered.
+
+    A web page may point a name of its own at a loopback address, and then ask as if it came from there.
+    """
+
+    def __init__(self, patterns: Sequence[str]) -> None:
+        """Accept names in which one of these regular expressions is found.
+
+        Raises:
+            re.error: One is not a regular expression.
+        """
+        self._patterns = [re.compile(pattern) for pattern in patterns]
+
+    def accept(self, host: str) -> bool:
+        """Tell whether to answer a request with this Host header."""
+        try:
+            name = urlsplit(f"//{host}").hostname or ""
+        except ValueError:
+            return False
+        return any(pattern.search(name) for pattern in self._patterns)
+
+
+ANY_HOST: Final = HostNames([""])
+
+
 class Pages:
     """An ASGI application that only reads: GET and HEAD of some paths."""
 
-    def __init__(self, handlers: Mapping[str, Handler], slow: Mapping[str, Handler] = MappingProxyType({})) -> None:
-        """Answer by the handler of a path; ``slow`` ones run in a thread, one after the other."""
+    def __init__(
+        self,
+        handlers: Mapping[str, Handler],
+        slow: Mapping[str, Handler] = MappingProxyType({}),
+        *,
+        hosts: HostNames = ANY_HOST,
+    ) -> None:
+        """Answer by the handler of a path; ``slow`` ones run in a thread, one after the other.
+
+        Requests of other ``hosts`` are refused.
+        """
         self._handlers = handlers
         self._slow = slow
+        self._hosts = hosts
         self._thread = ThreadPoolExecutor(1)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - ASGI's form
@@ -65,12 +103,15 @@ class Pages:
         await send({"type": "http.response.body"})
 
     async def _page(self, scope: Scope) -> ServedPage:
+        headers = {name: text.decode("latin-1") for name, text in scope["headers"]}
+        host = headers.get(b"host", "")
+        if not self._hosts.accept(host):
+            return message(403, f'the host name "{host}" is not accepted: ask localhost, or set --accept-hosts')
         path = scope["path"]
         if path not in self._handlers and path not in self._slow:
             return message(404, "not found")
         if scope["method"] not in _METHODS:
             return message(405, "only GET and HEAD", {"allow": ", ".join(_METHODS)})
-        headers = {name: text.decode("latin-1") for name, text in scope["headers"]}
         request = Request(headers.get(b"accept", ""), headers.get(b"accept-encoding", ""))
         if path in self._handlers:
             return self._handlers[path](request)

@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 
 from prometheus_client.exposition import choose_encoder, gzip_accepted
 
-from kubectl_spread.follow.asgi import Handler, Pages, Request, ServedPage, message
+from kubectl_spread.follow.asgi import ANY_HOST, Handler, HostNames, Pages, Request, ServedPage, message
 from kubectl_spread.follow.monitor import Published
 from kubectl_spread.follow.telemetry import Telemetry
 from kubectl_spread.render import html, structured
@@ -49,8 +49,8 @@ class _Document:
             return ServedPage(200, self._content_type, gzip.decompress(self._body), _VARY)
 
 
-def main_pages(current: State) -> Pages:
-    """Return the pages about the cluster."""
+def main_pages(current: State, hosts: HostNames = ANY_HOST) -> Pages:
+    """Return the pages about the cluster, for requests of these hosts."""
 
     def metrics(request: Request) -> ServedPage:
         state = current()
@@ -70,17 +70,18 @@ def main_pages(current: State) -> Pages:
     return Pages(
         {"/metrics": metrics, **_health(current)},
         {path: document.page for path, document in documents.items()},
+        hosts=hosts,
     )
 
 
-def telemetry_pages(current: State, telemetry: Telemetry) -> Pages:
-    """Return the pages about the monitor itself."""
+def telemetry_pages(current: State, telemetry: Telemetry, hosts: HostNames = ANY_HOST) -> Pages:
+    """Return the pages about the monitor itself, for requests of these hosts."""
 
     def metrics(request: Request) -> ServedPage:
         body, content_type = telemetry.page(request.accept)
         return ServedPage(200, content_type, body)
 
-    return Pages({"/metrics": metrics, **_health(current)})
+    return Pages({"/metrics": metrics, **_health(current)}, hosts=hosts)
 
 
 def _health(current: State) -> dict[str, Handler]:

@@ -5,33 +5,40 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import re
 import socket
 import ssl
 import sys
 import threading
+from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from ipaddress import ip_address
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.utils import get_remote_addr
 
 from kubectl_spread.errors import SourceError, UsageError
-from kubectl_spread.follow.asgi import Pages
+from kubectl_spread.follow.asgi import ANY_HOST, HostNames, Pages
 
-MOST_CONNECTIONS: Final = 64
-"""The connections of one port; more are closed at once."""
-MOST_OF_CLIENT: Final = 16
-"""The connections of one address to one port."""
+MOST_CONNECTIONS: Final = 32
+"""The connections of one port, each with half a megabyte for TLS; for each further one another is closed."""
 LONGEST_REQUEST: Final = 30.0
-"""Seconds from a connection, or from the end of a response, to the end of the next response."""
+"""Seconds from a connection, TLS included, or from the first byte of a further request, to the end of its response."""
 MOST_HEADER_BYTES: Final = 16 << 10
+_BACKLOG: Final = 128
+"""The connections that are accepted before the first of them is counted; each has a descriptor until then."""
 _GRACE: Final = 2
 """Seconds for responses to end after SIGTERM."""
 _SWITCH: Final = 0.0005
 """Seconds after which a thread lets others run; Python's 5 ms make a scrape ten times slower."""
 _ANY_PORT: Final = 65535
+_LOOPBACK_NAMES: Final = r"^(localhost|127(\.\d{1,3}){3}|::1)$"
 _LOOK: Final = 10.0
 """Seconds between two looks at the files of the certificate, which its issuer replaces."""
 
@@ -59,23 +66,86 @@ class TlsFiles(msgspec.Struct, frozen=True):
         return tuple(filter(None, (self.certificate, self.key, self.client_authority)))
 
 
-class LimitedConnection(H11Protocol):
-    """A connection that is closed if there are too many, or if a request or its response takes too long."""
+class _RenewedContext:
+    """The TLS context of a port, which follows its files: each connection begins with the content of that time.
+
+    Attributes:
+        latest: The context of the files that could be used last.
+    """
+
+    def __init__(self, files: TlsFiles) -> None:
+        """Load the files.
+
+        Raises:
+            SourceError: A certificate or key cannot be used.
+        """
+        self._files = files
+        self.latest = _context(files)
+        self._loaded_at: tuple[int, ...] = ()
+
+    def look(self) -> None:
+        """Load the files again if they have changed; files that do not fit each other yet are tried again later.
+
+        Raises:
+            SourceError: The files that are there now cannot be used, so those from before still are.
+        """
+        try:
+            changed_at = self._files.changed_at
+        except OSError as error:
+            raise SourceError(_unusable(self._files, error)) from None
+        if changed_at != self._loaded_at:
+            self.latest = _context(self._files)
+            self._loaded_at = changed_at
+
+
+class _Connection(H11Protocol):
+    """A connection, which is counted before its TLS handshake.
+
+    uvicorn would leave the handshake to asyncio, which tells a protocol of a connection only after it.
+
+    Attributes:
+        accepted_at: The time of the event loop when it was accepted.
+    """
 
     _deadline: asyncio.TimerHandle | None = None
+    _handshake: asyncio.Task[None] | None = None
+    _early = b""
+
+    def __init__(self, context: _RenewedContext | None, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self._context = context
+        self.accepted_at = self.loop.time()
+
+    @property
+    def address(self) -> str:
+        """The address of the client."""
+        return self.client[0] if self.client else ""
+
+    @property
+    def answers(self) -> bool:
+        """Whether it has a whole request without its whole response."""
+        return self.cycle is not None and not self.cycle.response_complete
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Count the connection, and wait for its first request."""
-        super().connection_made(transport)
-        addresses = [each.client[:1] for each in self.connections if isinstance(each, H11Protocol) and each.client]
-        of_client = addresses.count(self.client[:1]) if self.client else 0
-        if len(addresses) > MOST_CONNECTIONS or of_client > MOST_OF_CLIENT:
-            transport.abort()
+        """Count the connection, and begin with TLS, or wait for its first request."""
+        self.transport = transport
+        self.client = get_remote_addr(transport)
+        self.connections.add(self)
+        self._expect()
+        if len(self.connections) > MOST_CONNECTIONS:
+            self._make_room()
+        if transport.is_closing():
+            return
+        if self._context is None:
+            super().connection_made(transport)
         else:
-            self._expect()
+            self._handshake = self.loop.create_task(self._secure(transport, self._context.latest))
 
     def data_received(self, received: bytes) -> None:
-        """Take a part of a request."""
+        """Take a part of a request; the first may come together with the end of the handshake."""
+        if self.flow is None:
+            self._early += received
+            return
         self._expect()
         super().data_received(received)
 
@@ -83,13 +153,36 @@ class LimitedConnection(H11Protocol):
         """Take the response as sent, and begin with the next request if it has come already."""
         self._settle()
         super().on_response_complete()
-        if not self.cycle.response_complete:
+        if self.answers:
             self._expect()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Take the connection as closed."""
         self._settle()
         super().connection_lost(exc)
+
+    async def _secure(self, transport: asyncio.Transport, context: ssl.SSLContext) -> None:
+        secured = None
+        with suppress(OSError):
+            if not transport.is_closing():
+                secured = await self.loop.start_tls(transport, self, context, server_side=True)
+        if secured is None:
+            self.connections.discard(self)
+            self._settle()
+        else:
+            super().connection_made(secured)
+            if self._early:
+                super().data_received(self._early)
+
+    def _make_room(self) -> None:
+        """Close a connection of the address that has most: the oldest without a whole request, or else the oldest."""
+        connections = cast("set[_Connection]", self.connections)
+        numbers = Counter(each.address for each in connections)
+        most = max(numbers.values())
+        candidates = (each for each in connections if numbers[each.address] == most)
+        last = min(candidates, key=lambda each: (each.answers, each.accepted_at))
+        self.connections.discard(last)
+        last.transport.abort()
 
     def _expect(self) -> None:
         if self._deadline is None:
@@ -107,38 +200,6 @@ class Port(msgspec.Struct, frozen=True):
     listening: socket.socket
     pages: Pages
     tls: TlsFiles | None
-
-
-class _RenewedContext:
-    """The TLS context of a port, which follows its files: each connection begins with the content of that time."""
-
-    def __init__(self, files: TlsFiles) -> None:
-        """Load the files.
-
-        Raises:
-            SourceError: A certificate or key cannot be used.
-        """
-        self._files = files
-        self._latest = self.first = _context(files)
-        self._loaded_at: tuple[int, ...] = ()
-        self.first.sni_callback = self._choose
-
-    def _choose(self, connection: ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:
-        connection.context = self._latest
-
-    def look(self) -> None:
-        """Load the files again if they have changed; files that do not fit each other yet are tried again later.
-
-        Raises:
-            SourceError: The files that are there now cannot be used, so those from before still are.
-        """
-        try:
-            changed_at = self._files.changed_at
-        except OSError as error:
-            raise SourceError(_unusable(self._files, error)) from None
-        if changed_at != self._loaded_at:
-            self._latest = _context(self._files)
-            self._loaded_at = changed_at
 
 
 class Servers:
@@ -162,8 +223,9 @@ class Servers:
         """Answer from now on."""
         # While a report is evaluated, a response waits so long before each piece that it sends.
         sys.setswitchinterval(_SWITCH)
-        # A client that sends nonsense must not fill the log.
-        logging.getLogger("uvicorn").setLevel(logging.CRITICAL)
+        # A client that sends nonsense, or closes its connection during a response, must not fill the log.
+        for name in ("uvicorn", "asyncio"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
         self._thread.start()
 
     def stop(self) -> None:
@@ -194,24 +256,22 @@ class Servers:
         renewing.cancel()
 
     def _config(self, port: Port) -> uvicorn.Config:
-        tls: dict[str, Any] = {}
-        if port.tls is not None:
-            renewed = _RenewedContext(port.tls)
-            self._contexts.append(renewed)
-            tls = {"ssl_certfile": port.tls.certificate, "ssl_context_factory": lambda *_: renewed.first}
+        context = None if port.tls is None else _RenewedContext(port.tls)
+        if context is not None:
+            self._contexts.append(context)
         config = uvicorn.Config(
             port.pages,
             loop="asyncio",
-            http=LimitedConnection,
+            http=cast("type[asyncio.Protocol]", partial(_Connection, context)),
             ws="none",
             lifespan="off",
             log_config=None,
             access_log=False,
             proxy_headers=False,
             server_header=False,
+            backlog=_BACKLOG,
             timeout_graceful_shutdown=_GRACE,
             h11_max_incomplete_event_size=MOST_HEADER_BYTES,
-            **tls,
         )
         config.load()
         return config
@@ -247,6 +307,25 @@ def listen(option: str, address: str) -> socket.socket:
         # Python adds the address to the text of the system.
         reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)
         raise SourceError(f"{option}: cannot listen at {address}: {reason.lower()}") from None
+
+
+def accepted_hosts(listening: socket.socket, patterns: str) -> HostNames:
+    """Return the host names of the requests that a port answers.
+
+    Args:
+        listening: Its socket.
+        patterns: Regular expressions with commas between them, as of ``kubectl proxy``; by default a loopback address
+            answers to loopback names, and any other address to each name.
+
+    Raises:
+        UsageError: One is not a regular expression.
+    """
+    if not patterns:
+        return HostNames([_LOOPBACK_NAMES]) if ip_address(listening.getsockname()[0]).is_loopback else ANY_HOST
+    try:
+        return HostNames(patterns.split(","))
+    except re.error as error:
+        raise UsageError(f'--accept-hosts: "{patterns}" is not a list of regular expressions: {error}') from None
 
 
 def _error_of_look(context: _RenewedContext) -> str:

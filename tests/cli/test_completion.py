@@ -267,6 +267,7 @@ def test_every_option_with_a_value_has_candidates_or_none_on_purpose() -> None:
 
 
 FREE = {
+    "--accept-hosts",
     "--as",
     "--as-group",
     "--as-uid",

@@ -121,10 +121,10 @@ def running(
 
 @contextmanager
 def monitoring(
-    environment: Mapping[str, str], *arguments: str, wrapper: Sequence[str] = ()
+    environment: Mapping[str, str], *arguments: str, wrapper: Sequence[str] = (), authority: Path | None = None
 ) -> Iterator[RunningMonitor]:
     """Run the program of the checkout, by ``wrapper`` if there is one; see ``running``."""
-    with running([*wrapper, *MONITOR, *arguments], environment) as monitor:
+    with running([*wrapper, *MONITOR, *arguments], environment, authority) as monitor:
         yield monitor
 
 

@@ -138,6 +138,7 @@ def test_the_proxy_alone_reaches_the_report(tmp_path: Path) -> None:
         "--telemetry=:8081",
         "--defaults",
         "--listen=127.0.0.1:8080",
+        "--accept-hosts=.*",
     ]
     assert [port["name"] for port in (*monitor["ports"], *proxy["ports"])] == ["telemetry", "http"]
     report, telemetry = objects[f"ServiceMonitor/{NAME}"]["spec"]["endpoints"]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import http.client
+import select
 import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -16,8 +18,8 @@ from cryptography.hazmat.primitives import serialization
 
 from kubectl_spread.errors import SourceError, UsageError
 from kubectl_spread.follow import server
-from kubectl_spread.follow.asgi import Pages, Request, ServedPage
-from kubectl_spread.follow.server import Port, Servers, TlsFiles, listen
+from kubectl_spread.follow.asgi import HostNames, Pages, Request, ServedPage
+from kubectl_spread.follow.server import Port, Servers, TlsFiles, accepted_hosts, listen
 from tests.controlplane.certificates import Authority
 from tests.controlplane.processes import LOOPBACK
 
@@ -47,9 +49,9 @@ def ignored(_message: str) -> None:
 
 
 @contextmanager
-def serving(tls: TlsFiles | None = None, say: Callable[[str], None] = ignored) -> Iterator[int]:
+def serving(tls: TlsFiles | None = None, say: Callable[[str], None] = ignored, pages: Pages = PAGES) -> Iterator[int]:
     listening = listen("--listen", f"{LOOPBACK}:0")
-    servers = Servers([Port(listening, PAGES, tls)], ended=lambda: None, say=say)
+    servers = Servers([Port(listening, pages, tls)], ended=lambda: None, say=say)
     servers.start()
     try:
         yield listening.getsockname()[1]
@@ -149,24 +151,118 @@ def test_a_slow_client_is_closed(monkeypatch: pytest.MonkeyPatch, sent: bytes) -
         assert answer(port, "/hello")[0] == 200
 
 
-def test_one_address_has_a_share_of_the_connections(port: int) -> None:
-    held = [socket.create_connection((LOOPBACK, port), timeout=PATIENCE) for _ in range(server.MOST_OF_CLIENT)]
-    try:
-        time.sleep(0.2)
-        with connected(port, request("/hello")) as connection:
-            assert received(connection) == b""
-    finally:
-        for connection in held:
-            connection.close()
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
+@contextmanager
+def held(port: int, sent: bytes, addresses: list[str], number: int) -> Iterator[list[socket.socket]]:
+    """Hold connections of each address that send something, and then nothing more."""
+    with ExitStack() as stack:
+        connections = []
+        for address in addresses * number:
+            connection = socket.create_connection((LOOPBACK, port), PATIENCE, (address, 0))
+            connections.append(stack.enter_context(closing(connection)))
+            connection.sendall(sent)
+        yield connections
+
+
+def closed(connections: Sequence[socket.socket]) -> list[bool]:
+    """Tell of each connection whether the server has closed it; nothing is read of the others."""
+    readable, _, _ = select.select(connections, [], [], 0)
+    return [each in readable for each in connections]
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET /hello HTTP/1.1\r\n"], ids=["nothing", "headers without an end"])
+def test_the_oldest_incomplete_connection_makes_room(port: int, sent: bytes) -> None:
+    with held(port, sent, [LOOPBACK], server.MOST_CONNECTIONS) as connections:
+        assert answer(port, "/hello")[0] == 200
+        assert closed(connections) == [True, *[False] * (server.MOST_CONNECTIONS - 1)]
+
+
+def test_a_handshake_that_does_not_end_makes_room(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    pair = authority.server("monitor", [LOOPBACK])
+    context, bio = ssl.create_default_context(cafile=str(authority.certificate)), ssl.MemoryBIO()
+    with suppress(ssl.SSLWantReadError):
+        context.wrap_bio(ssl.MemoryBIO(), bio, server_hostname=LOOPBACK).do_handshake()
+    hello = bio.read()
+    with serving(TlsFiles(str(pair.certificate), str(pair.key))) as port:
+        for sent in (b"", hello[:100], hello):
+            with held(port, sent, [LOOPBACK], 2 * server.MOST_CONNECTIONS):
+                assert status_by(context, port) == 200
+
+
+def test_a_response_is_sent_while_others_wait(port: int) -> None:
+    """Its connection is closed only for want of one without a whole request."""
+    with connected(port, request("/large")) as reading:
+        assert reading.recv(1 << 10).startswith(b"HTTP/1.1 200")
+        with held(port, b"", [LOOPBACK], 2 * server.MOST_CONNECTIONS):
+            assert len(received(reading)) > len(LARGE) - (1 << 10)
+
+
+@pytest.mark.parametrize("sent", [b"", request("/large")], ids=["nothing", "a request without reading"])
+def test_slow_addresses_do_not_keep_another_out(port: int, sent: bytes) -> None:
+    """They connect again as soon as they are dropped."""
+    stop = threading.Event()
+
+    def connect_again(address: str) -> None:
+        while not stop.is_set():
+            with held(port, sent, [address], 4) as connections:
+                while not stop.is_set() and not any(closed(connections)[:1]):
+                    time.sleep(0.01)
+
+    with ThreadPoolExecutor() as pool:
+        slow = [pool.submit(connect_again, f"127.0.0.{number}") for number in range(2, 12)]
         try:
-            assert answer(port, "/hello")[0] == 200
-            break
-        except OSError:
-            time.sleep(0.05)
-    else:
-        pytest.fail("no answer after the other connections were closed")
+            time.sleep(0.5)
+            assert [answer(port, "/hello")[0] for _ in range(5)] == [200] * 5
+        finally:
+            stop.set()
+        for each in slow:
+            each.result()
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("localhost", 200),
+        ("LOCALHOST:8080", 200),
+        ("127.0.0.1:8080", 200),
+        ("127.1.2.3", 200),
+        ("[::1]:8080", 200),
+        ("evil.example", 403),
+        ("localhost.evil.example", 403),
+        ("evil.example:localhost", 403),
+        ("127.0.0.1.evil.example:8080", 403),
+        ("localhost@evil.example", 403),
+        ("10.0.0.1", 403),
+        ("[::1", 403),
+        ("", 403),
+    ],
+)
+def test_a_loopback_address_answers_to_loopback_names(host: str, status: int) -> None:
+    """A web page may point a name of its own there."""
+    with closing(listen("--listen", f"{LOOPBACK}:0")) as listening:
+        assert answered(accepted_hosts(listening, ""), host) == status
+
+
+@pytest.mark.parametrize("address", [":0", "0.0.0.0:0"])
+def test_other_addresses_answer_to_each_name(address: str) -> None:
+    with closing(listen("--listen", address)) as listening:
+        assert answered(accepted_hosts(listening, ""), "monitor.shop.svc") == 200
+
+
+def test_names_may_be_chosen() -> None:
+    """A proxy on the same machine passes on the name that its client has asked for."""
+    with closing(listen("--listen", f"{LOOPBACK}:0")) as listening:
+        hosts = accepted_hosts(listening, r"\.svc$,^localhost$")
+        assert [answered(hosts, name) for name in ("a.shop.svc:8443", "localhost", "a.svc.b")] == [200, 200, 403]
+        assert answered(accepted_hosts(listening, ".*"), "") == 200
+        with pytest.raises(UsageError, match=r'^--accept-hosts: "\*" is not a list of regular expressions: nothing to'):
+            accepted_hosts(listening, "*")
+
+
+def answered(hosts: HostNames, host: str) -> int:
+    """Return the status of an answer to a request with a Host header."""
+    with serving(pages=Pages({"/hello": hello}, hosts=hosts)) as port:
+        return answer(port, "/hello", Host=host)[0]
 
 
 def test_a_server_that_fails_says_so() -> None:

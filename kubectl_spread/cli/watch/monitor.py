@@ -52,6 +52,12 @@ if TYPE_CHECKING:
     group=SERVE,
 )
 @options.option(
+    "--accept-hosts",
+    metavar="REGEX,...",
+    help="Answer requests for these host names only. [default: any; at a loopback address: localhost, 127.0.0.1, ::1]",
+    group=SERVE,
+)
+@options.option(
     "--interval",
     default="15s",
     show_default=True,
@@ -88,6 +94,7 @@ def monitor(
     *,
     listen: str,
     telemetry: str,
+    accept_hosts: str | None,
     interval: str,
     max_age: str,
     tls_cert_file: str,
@@ -119,11 +126,12 @@ def monitor(
             stack.enter_context(closing(server.listen(option, address)))
             for option, address in (("--listen", listen), ("--telemetry", telemetry))
         )
+        hosts, of_side = (server.accepted_hosts(listening, accept_hosts or "") for listening in (main, side))
         servers = server.Servers(
             [
-                server.Port(main, pages.main_pages(monitored.state), tls),
+                server.Port(main, pages.main_pages(monitored.state, hosts), tls),
                 # The kubelet, which probes this port, has no certificate.
-                server.Port(side, pages.telemetry_pages(monitored.state, own), tls and tls.without_clients),
+                server.Port(side, pages.telemetry_pages(monitored.state, own, of_side), tls and tls.without_clients),
             ],
             ended=stop.set,
             say=output.note,
