@@ -13,6 +13,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable
+from concurrent.futures import Future
 from typing import Any, Final
 
 _PROCESSOR: Final = "--processor"
@@ -62,14 +63,14 @@ def main() -> None:
     from kubectl_spread.cli import formats  # noqa: PLC0415
     from kubectl_spread.cli import main as command  # noqa: PLC0415
     from kubectl_spread.render.screen import table  # noqa: PLC0415
-    from kubectl_spread.sources.apiserver import paging, responses  # noqa: PLC0415
+    from kubectl_spread.sources.apiserver import responses  # noqa: PLC0415
     from kubectl_spread.sources.apiserver.cluster import LiveCluster  # noqa: PLC0415
 
     clock = Clock()
     clock.seconds["start"] = _NOW() - _BEGIN
     clock.at(LiveCluster, "connect", "connect")
     clock.at(Requests, "_read_pods", "decode")
-    clock.at(paging.Reader, "take", "list")
+    clock.at(Future, "result", "list")
     clock.at(responses, "page", "parse")
     clock.at(Snapshot, "add_sparse", "group")
     clock.at(live.LiveRun, "_nodes", "owners and nodes")

@@ -312,8 +312,8 @@ MUTANTS: Final = (
         "the last page of a list is dropped",
         "paging",
         "sources/apiserver/paging.py",
-        "if not token:\n                yield page\n                return",
-        "if not token:\n                return",
+        "if not token:\n            yield page\n            return",
+        "if not token:\n            return",
         ("sources/test_paging.py",),
     ),
     Mutant(

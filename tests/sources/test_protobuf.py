@@ -13,7 +13,6 @@ from kubectl_spread.sources.apiserver.resources import NODES, PODS, WORKLOADS, R
 from kubectl_spread.sources.decode import json_objects
 from kubectl_spread.sources.decode.json_objects import ListPage
 from kubectl_spread.sources.decode.page import Page
-from kubectl_spread.sources.decode.protobuf import envelope
 from kubectl_spread.sources.decode.protobuf.decoder import Decoder
 from kubectl_spread.sources.decode.protobuf.envelope import MAGIC
 
@@ -48,23 +47,6 @@ def test_a_page_has_metadata_and_objects() -> None:
     assert first.spec.topology_spread_constraints[0].match_label_keys == ("pod-template-hash",)
     assert first.spec.topology_spread_constraints[0].node_taints_policy == "Ignore"
     assert first.spec.affinity is not None
-
-
-@pytest.mark.parametrize("resource", RESOURCES, ids=lambda resource: resource.plural)
-def test_the_continue_token_is_read_from_the_beginning_of_a_body(resource: Resource[Any]) -> None:
-    body = (RECORDED / f"{resource.plural}.pb").read_bytes()
-    token = page(resource).metadata.continue_
-    reported = [envelope.continue_token(body[:size]) for size in range(min(400, len(body)))]
-    # None until the metadata is complete, and then always the token of the whole body.
-    assert reported == [None] * reported.index(token) + [token] * (len(reported) - reported.index(token))
-
-
-@pytest.mark.parametrize(
-    "start",
-    [b"", b"{", b'{"kind":"PodList"', MAGIC, MAGIC + b"\x0a", MAGIC + b"\x0a\x00\x12\xff", MAGIC + b"\x12\x02\x0a\x00"],
-)
-def test_the_beginning_of_another_body_has_no_continue_token(start: bytes) -> None:
-    assert envelope.continue_token(start) is None
 
 
 def test_the_number_of_remaining_objects_is_unknown_with_a_field_selector() -> None:

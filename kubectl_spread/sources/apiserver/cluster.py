@@ -20,7 +20,6 @@ from kubectl_spread.sources.apiserver.transport import Response, Transport
 from kubectl_spread.sources.auth import connection, credentials, durations
 from kubectl_spread.sources.auth.connection import ConnectionFlags, Settings
 from kubectl_spread.sources.decode.page import Page
-from kubectl_spread.sources.decode.protobuf import envelope
 
 T = TypeVar("T", bound=Message)
 F = TypeVar("F")
@@ -222,20 +221,18 @@ class LiveCluster:
             decoder = responses.list_decoder(resource.type)
             return lambda response: responses.page(response, decoder, resource, namespace)
 
-        request = self._request(resource, namespace, field_selector)
-        return paging.follow(request, prepare, envelope.continue_token)
+        return paging.follow(self._request(resource, namespace, field_selector), prepare)
 
     def _request(self, resource: Resource[T], namespace: str | None, field_selector: str) -> paging.Request:
-        """Return the request for the page of a list that a token names."""
         query: dict[str, str | int] = {}
         if self._chunk_size:
             query["limit"] = self._chunk_size
         if field_selector:
             query["fieldSelector"] = field_selector
 
-        def request(token: str, begun: Callable[[bytes], None], body: bytearray) -> Response:
+        def request(token: str, body: bytearray) -> Response:
             continued = {"continue": token} if token else {}
-            response = self._transport.get(resource.path(namespace), {**query, **continued}, _OBJECTS, begun, body)
+            response = self._transport.get(resource.path(namespace), {**query, **continued}, _OBJECTS, body)
             responses.check(response, verb="list", resource=resource.plural)
             return response
 

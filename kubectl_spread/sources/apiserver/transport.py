@@ -97,14 +97,7 @@ class Transport:
             # The user asked for insecure connections, so a warning for each request is noise.
             urllib3.disable_warnings(InsecureRequestWarning)
 
-    def get(
-        self,
-        path: str,
-        query: Mapping[str, str | int],
-        accept: str,
-        begun: Callable[[bytes], None] = lambda _: None,
-        body: bytearray | None = None,
-    ) -> Response:
+    def get(self, path: str, query: Mapping[str, str | int], accept: str, body: bytearray | None = None) -> Response:
         """Return the response to one request, whatever its status.
 
         A request is repeated while its failure may pass, and once with new credentials; expired credentials are
@@ -114,7 +107,6 @@ class Transport:
             path: The path of the URL.
             query: The parameters of the URL.
             accept: The media types.
-            begun: Receives the beginning of a good body as soon as it arrives, and again after a retry.
             body: The memory for the body; None for new memory.
 
         Raises:
@@ -124,9 +116,9 @@ class Transport:
         url = self._host + path + (f"?{urlencode(query)}" if query else "")
         patience, memory = Patience(self._timeout), bytearray() if body is None else body
         login = self._current()
-        response = self._patiently(url, accept, patience, begun, memory)
+        response = self._patiently(url, accept, patience, memory)
         if response.status == HTTPStatus.UNAUTHORIZED and self._renewed(login):
-            response = self._patiently(url, accept, patience, begun, memory)
+            response = self._patiently(url, accept, patience, memory)
         return response
 
     def close(self) -> None:
@@ -157,7 +149,7 @@ class Transport:
                 head = self._opened(url, accept, deadline)
             with closing(head):
                 if head.status != HTTPStatus.OK:
-                    yield _response(head, _body(head, deadline, lambda _: None, bytearray())), iter(())
+                    yield _response(head, _body(head, deadline, bytearray())), iter(())
                     return
                 yield _response(head, b""), exchange.parts(head, Deadline(longest, silence))
         except UNANSWERED as error:
@@ -192,14 +184,12 @@ class Transport:
                 self._login = self._renew()
         return True
 
-    def _patiently(
-        self, url: str, accept: str, patience: Patience, begun: Callable[[bytes], None], body: bytearray
-    ) -> Response:
+    def _patiently(self, url: str, accept: str, patience: Patience, body: bytearray) -> Response:
         earlier: ConnectionFailedError | None = None
         reported = False
         while True:
             try:
-                response = self._once(url, accept, Deadline(patience.left, self.silence), begun, body)
+                response = self._once(url, accept, Deadline(patience.left, self.silence), body)
             except ConnectionFailedError as error:
                 if earlier and patience.is_over:
                     # A timeout says less than the failures of the earlier attempts.
@@ -231,12 +221,10 @@ class Transport:
             return None
         return patience.pause(None, retries.RETRIES if self._has_responded else retries.RETRIES_BEFORE_CONTACT)
 
-    def _once(
-        self, url: str, accept: str, deadline: Deadline, begun: Callable[[bytes], None], body: bytearray
-    ) -> Response:
+    def _once(self, url: str, accept: str, deadline: Deadline, body: bytearray) -> Response:
         try:
             with closing(self._opened(url, accept, deadline)) as head:
-                response = _response(head, _body(head, deadline, begun, body))
+                response = _response(head, _body(head, deadline, body))
         except UNANSWERED as error:
             raise self._failure(error) from error
         self._has_responded = True
@@ -268,12 +256,10 @@ def _response(head: Any, body: bytes | bytearray) -> Response:
     )
 
 
-def _body(head: Any, deadline: Deadline, begun: Callable[[bytes], None], body: bytearray) -> bytearray:
+def _body(head: Any, deadline: Deadline, body: bytearray) -> bytearray:
     """Read the body to its end, over the content of ``body``, and return it."""
     size = 0
-    for part in exchange.parts(head, deadline, large=True):
-        if not size and head.status == HTTPStatus.OK:
-            begun(part)
+    for part in exchange.parts(head, deadline):
         body[size : size + len(part)] = part
         size += len(part)
     del body[size:]

@@ -33,23 +33,6 @@ def type_meta(body: bytes | bytearray) -> TypeMeta:
     return TypeMeta() if message is None else TypeMeta(api_version=message.api_version, kind=message.kind)
 
 
-def continue_token(start: bytes) -> str | None:
-    """Return the continue token of a list that begins with these bytes; None: the bytes do not contain it (yet)."""
-    stream = io.BytesIO(start)
-    try:
-        # Every API server writes the magic bytes, the type, the length of the list, then its metadata.
-        if _type_meta_in(stream) is None or stream.read(1) != _SECOND:
-            return None
-        while stream.read(1)[0] & _VARINT_GOES_ON:
-            pass
-        if stream.read(1) != _FIRST:
-            return None
-        message = parse_length_prefixed(_class("ListMeta"), stream)
-    except (ProtobufError, ValueError, IndexError):
-        return None
-    return None if message is None else list_meta(message).continue_
-
-
 def unwrapped(body: bytes | bytearray) -> bytes | bytearray:
     """Return the runtime.Unknown of a response; a bytearray is consumed.
 
