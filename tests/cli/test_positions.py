@@ -15,8 +15,8 @@ from ruamel.yaml import YAML
 from kubectl_spread.errors import Position
 from kubectl_spread.kube.api.fieldpath import FieldPath
 from kubectl_spread.sources.decode import documents, yaml_values
+from kubectl_spread.sources.decode.listing import Record
 from kubectl_spread.sources.files import inputs, rawobjects
-from kubectl_spread.sources.files.rawobjects import RawObject
 from tests.cli.manifests import BLOCK, CLAUSE, CONFIG, SHAPES, WEB, place, sources
 
 
@@ -100,8 +100,8 @@ def position(text: str) -> Position:
     (member,) = (
         member
         for document in documents.read(inputs.content(name, BytesIO()), name)
-        for member in rawobjects.contents(document)
-        if isinstance(member, RawObject)
+        if isinstance(document, Record)
+        for member in rawobjects.members(document)
     )
     return member.record.position_of(name, PATH)
 

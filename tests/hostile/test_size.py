@@ -66,9 +66,9 @@ def as_list(pod: Json) -> Json:
 FORMS = [
     pytest.param(compact, "", id="JSON"),
     pytest.param(lambda pod: json.dumps(pod, indent=4), "", id="JSON with white space"),
-    pytest.param(lambda pod: compact(as_list(pod)), "items[1].", id="a list in JSON"),
+    pytest.param(lambda pod: compact(as_list(pod)), "items[1]", id="a list in JSON"),
     pytest.param(yaml.safe_dump, "", id="YAML"),
-    pytest.param(lambda pod: yaml.safe_dump(as_list(pod)), "items[1].", id="a list in YAML"),
+    pytest.param(lambda pod: yaml.safe_dump(as_list(pod)), "items[1]", id="a list in YAML"),
 ]
 
 
@@ -83,22 +83,7 @@ def test_the_largest_object_that_an_api_server_takes_is_read_and_a_larger_one_is
     error = refusal(written(pod_of(LARGEST + 1)), command)
     assert re.fullmatch(
         r"error: STDIN:\d+: Pod default/web-1: "
-        + re.escape(f"{place}metadata.annotations.text: ")
+        + re.escape(f"{place}: " if place else "")
         + "3,145,729 bytes as JSON: the API server takes objects of 3,145,728 bytes at most",
         error,
     )
-
-
-def test_the_refusal_of_a_large_object_names_the_list_that_makes_it_large() -> None:
-    spec = pod_json(constraints=[constraint()] * 25_000)["spec"]
-    job = {"spec": {"template": {"metadata": {"labels": {"app": "web"}}, "spec": spec}}}
-    cron = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "web"}, "spec": {"jobTemplate": job}}
-    assert "CronJob default/web: spec.jobTemplate.spec.template.spec.topologySpreadConstraints: " in refusal(
-        json.dumps(cron)
-    )
-
-
-def test_the_refusal_of_a_large_object_names_no_part_that_is_less_than_half_of_it() -> None:
-    annotations = {f"text-{number}": "x" * (LARGEST // 2) for number in range(2)}
-    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}, "spec": {}, "status": annotations}
-    assert "Pod default/web: status: 3," in refusal(json.dumps(pod))

@@ -7,19 +7,17 @@ from collections.abc import Iterator
 from kubectl_spread.errors import SourceError
 from kubectl_spread.sources.decode import json_documents
 from kubectl_spread.sources.decode.json_documents import Marks
-from kubectl_spread.sources.decode.listing import Document, Record
+from kubectl_spread.sources.decode.listing import Record
 
 
-def read(body: memoryview, source: str, *, listed: bool = True) -> Iterator[Document]:
-    """Yield the documents of a file: JSON documents, then YAML, which may follow them.
+def read(body: memoryview, source: str) -> Iterator[Record | SourceError]:
+    """Yield the documents of a file, or their faults: JSON documents, then YAML, which may follow them.
 
     The content decides whether a file is JSON, as for kubectl: an extension may be wrong, and standard input has none.
 
     Args:
         body: The content of the file.
         source: The name of the file in messages.
-        listed: Whether a YAML list is a ``Listing``, whose items must be exhausted before the next document is
-            requested.
 
     Raises:
         SourceError: The file is not JSON.
@@ -29,7 +27,7 @@ def read(body: memoryview, source: str, *, listed: bool = True) -> Iterator[Docu
         from kubectl_spread.sources.decode import yaml_values  # noqa: PLC0415 - JSON does not wait for it
 
         first = Marks(body).at(end).line
-        yield from yaml_values.documents(body[end:], source, first, listed=listed)
+        yield from yaml_values.documents(body[end:], source, first)
 
 
 def records(body: memoryview, source: str) -> Iterator[Record]:
@@ -38,8 +36,7 @@ def records(body: memoryview, source: str) -> Iterator[Record]:
     Raises:
         SourceError: A document cannot be read.
     """
-    for document in read(body, source, listed=False):
+    for document in read(body, source):
         if isinstance(document, SourceError):
             raise document
-        if isinstance(document, Record):
-            yield document
+        yield document

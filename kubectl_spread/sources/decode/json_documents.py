@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from kubectl_spread.errors import Position, SourceError
-from kubectl_spread.sources.decode.json_objects import Content, MalformedFieldError, Path
+from kubectl_spread.sources.decode.json_objects import Json, MalformedFieldError, Path
 from kubectl_spread.sources.decode.listing import ITEMS, Place, Record
 
 _YAML_START: Final = re.compile(rb"---")
@@ -74,18 +74,18 @@ class JsonText(msgspec.Struct, frozen=True, eq=False):
             return self.place
         return Marks(self.body, self.start, self.place).at(self.start + _offset(self.body[self.start : self.end], path))
 
-    def elements(self, record: Record, items: Sequence[Content]) -> Iterator[Record]:
+    def elements(self, record: Record, items: Sequence[Json]) -> Iterator[Record]:
         """Yield a record for each item of this list."""
         position = self._first_items() + len("[")
         marks = Marks(self.body, self.start, self.place)
         for index, item in enumerate(items):
             position = _after(_BETWEEN, self.body, position)
-            end = position + len(memoryview(item))  # type: ignore[arg-type]
+            end = position + len(memoryview(item))
             text = JsonText(self.body, position, end, marks.at(position))
             yield Record(item, text, (*record.path, ITEMS, index))
             position = end
 
-    def confirm_keys(self, items: Content) -> None:
+    def confirm_keys(self, items: Json) -> None:
         """Confirm that no key of this object is duplicated: a decoder keeps the last value only, without an error.
 
         Args:
@@ -95,7 +95,7 @@ class JsonText(msgspec.Struct, frozen=True, eq=False):
             MalformedFieldError: A key is duplicated.
         """
         start = self._first_items()
-        end = start + len(memoryview(items))  # type: ignore[arg-type]
+        end = start + len(memoryview(items))
         # If these are the first items, too, the text around them is JSON.
         text = b"".join([self.body[self.start : start], b"0", self.body[end : self.end]])
         try:
@@ -148,7 +148,7 @@ def documents(body: memoryview, source: str) -> Generator[Record, None, int]:
     return start
 
 
-def _end(body: memoryview, start: int, source: str, marks: Marks) -> tuple[int, Mapping[str, Content] | None]:
+def _end(body: memoryview, start: int, source: str, marks: Marks) -> tuple[int, Mapping[str, Json] | None]:
     """Return where the value at ``start`` ends, or what follows it begins; and its fields, if it is the last one.
 
     Raises:

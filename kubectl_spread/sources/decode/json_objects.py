@@ -23,9 +23,6 @@ T = TypeVar("T", bound=Message)
 Path: TypeAlias = tuple[str | int, ...]
 """Keys and indices that lead from an object to one of its fields."""
 Json: TypeAlias = bytes | bytearray | memoryview | msgspec.Raw
-Content: TypeAlias = object
-"""An object of a file: ``Json``, or what YAML says as JSON values."""
-
 ITEMS: Final = ("items",)
 """The path of the objects of a list."""
 MOST_LEVELS: Final = 200
@@ -82,7 +79,7 @@ def is_too_deep(value: object) -> bool:
     return bool(level)
 
 
-def decode(body: Content, type_: type[T]) -> T:
+def decode(body: Json, type_: type[T]) -> T:
     """Decode one object; a null field counts as absent, as it does for Kubernetes.
 
     Raises:
@@ -90,8 +87,6 @@ def decode(body: Content, type_: type[T]) -> T:
         msgspec.DecodeError: The body is not JSON.
         UnicodeDecodeError: A string is not UTF-8.
     """
-    if not isinstance(body, Json):
-        return _message(body, type_, ())
     try:
         try:
             return _decoder(type_).decode(body)
@@ -115,7 +110,7 @@ def _decoder(type_: type[T]) -> msgspec.json.Decoder[T]:
     return decoder
 
 
-def decode_item(body: Content, type_: type[T]) -> T:
+def decode_item(body: Json, type_: type[T]) -> T:
     """Decode an item of a list as ``decode`` does; every item that an API server lists has its spec.
 
     Raises:
@@ -140,7 +135,7 @@ def _required(type_: type[Object]) -> tuple[str, object]:
     )
 
 
-def fields_of(body: Content) -> dict[str, Content]:
+def fields_of(body: Json) -> dict[str, msgspec.Raw]:
     """Return the undecoded fields of an object.
 
     Raises:
@@ -148,30 +143,27 @@ def fields_of(body: Content) -> dict[str, Content]:
         msgspec.DecodeError: The body is not JSON.
         UnicodeDecodeError: A key is not UTF-8.
     """
-    if not isinstance(body, Json):
-        fields: dict[str, Content] = _expect(body, dict, ())
-        return fields
     try:
         return dict(msgspec.json.decode(body, type=dict[str, msgspec.Raw]))
     except msgspec.ValidationError as error:
         raise MalformedFieldError((), "expected object") from error
 
 
-def is_null(body: Content) -> bool:
-    """Tell whether a value is null."""
-    return bytes(body) == _NULL if isinstance(body, Json) else body is None
+def is_null(body: Json | None) -> bool:
+    """Tell whether a value is null or absent."""
+    return body is None or bytes(body) == _NULL
 
 
-def values(body: Content) -> Any:
-    """Return JSON values; numbers may have any size, as in fields that are not read.
+def values(body: Json | None) -> Any:
+    """Return JSON values, None for an absent one; numbers may have any size, as in fields that are not read.
 
     Raises:
         MalformedFieldError: It is nested too deeply.
         UnicodeDecodeError: A string is not UTF-8.
         ValueError: The body is not JSON.
     """
-    if not isinstance(body, Json):
-        return body
+    if body is None:
+        return None
     try:
         text = bytes(body).decode(errors="surrogatepass")
         return _LOOSE.decode(_HALF_OF_A_PAIR.sub("\N{REPLACEMENT CHARACTER}", text))

@@ -1,14 +1,14 @@
-"""The documents of a file: records, and YAML lists that are read item by item."""
+"""The documents of a file, and the places of their fields."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple, Protocol, TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
 
-from kubectl_spread.errors import Position, SourceError
-from kubectl_spread.sources.decode.json_objects import Content, Path
+from kubectl_spread.errors import Position
+from kubectl_spread.sources.decode.json_objects import Json, Path
 
 LIST: Final = "List"
 ITEMS: Final = "items"
@@ -29,7 +29,7 @@ class Text(Protocol):
     def place_of(self, path: Path) -> Place:
         """Return where the field at ``path``, or the innermost field around it, begins: at its key, or at the item."""
 
-    def elements(self, record: Record, items: Sequence[Content]) -> Iterator[Record]:
+    def elements(self, record: Record, items: Sequence[Json]) -> Iterator[Record]:
         """Yield a record for each item of the list ``record``, which is in this text."""
 
 
@@ -37,20 +37,20 @@ class Record(msgspec.Struct, frozen=True):
     """One value of a file.
 
     Attributes:
-        content: The value: a part of the file that is JSON, or what YAML says as JSON values.
+        content: The value: a part of the file that is JSON, or YAML converted to JSON.
         text: The text that contains it.
         path: The path to it in its document.
         inner: The path to it in ``text``, which may be only a part of the document.
         fields: The undecoded fields of a JSON document, if they were separated when its end was searched.
     """
 
-    content: Content
+    content: Json
     text: Text
     path: Path = ()
     inner: Path = ()
-    fields: Mapping[str, Content] | None = None
+    fields: Mapping[str, Json] | None = None
 
-    def elements(self, items: Sequence[Content]) -> Iterator[Record]:
+    def elements(self, items: Sequence[Json]) -> Iterator[Record]:
         """Yield a record for each item of this list; ``items`` are its items, in order."""
         return self.text.elements(self, items)
 
@@ -61,30 +61,6 @@ class Record(msgspec.Struct, frozen=True):
     def position_of(self, source: str, path: Path) -> Position:
         """Return the position in the file ``source`` where the field at ``path`` begins."""
         return Position(source, *self.text.place_of((*self.inner, *path)))
-
-
-class Listing(msgspec.Struct):
-    """A YAML document with ``items``, which are gone once they are iterated over.
-
-    Attributes:
-        fields: Its fields except ``items``; they are complete once ``items`` is exhausted.
-        text: The document.
-        items: Its items, in the order in which they are written.
-    """
-
-    fields: dict[str, Any]
-    text: Text
-    items: Iterable[Record | SourceError] = ()
-
-
-def may_be_list(fields: dict[str, Any]) -> bool:
-    """Tell whether a document whose first fields are ``fields`` may be a list."""
-    kind = fields.get("kind")
-    return not kind or (isinstance(kind, str) and kind.endswith(LIST))
-
-
-Document: TypeAlias = Record | Listing | SourceError
-"""A document, a list that is read item by item, or the fault of a part of the file that cannot be read."""
 
 
 def of_field(root: Any, path: Path, first: int) -> Place:

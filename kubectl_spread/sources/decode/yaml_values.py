@@ -1,6 +1,6 @@
-"""YAML documents as JSON values, made of libyaml's events, and the places of their fields.
+"""YAML documents as JSON, made of libyaml's events, and the places of their fields.
 
-A list is read item by item. A file is cut where a line begins with ``---``, which is the marker of a document wherever
+A file is cut where a line begins with ``---``, which is the marker of a document wherever
 it appears, so that a fault ends one document only.
 """
 
@@ -29,8 +29,8 @@ from yaml.reader import ReaderError
 from kubectl_spread.errors import Position, SourceError
 from kubectl_spread.sources.decode import yaml_scalars
 from kubectl_spread.sources.decode.json_documents import Marks
-from kubectl_spread.sources.decode.json_objects import MOST_LEVELS, Content, Path
-from kubectl_spread.sources.decode.listing import ITEMS, Listing, Place, Record, may_be_list, of_field
+from kubectl_spread.sources.decode.json_objects import MOST_LEVELS, Json, Path
+from kubectl_spread.sources.decode.listing import ITEMS, Place, Record, of_field
 
 LARGEST: Final = 32 << 20
 """The most characters of a document, or of one item of a list; an API server takes a tenth of it."""
@@ -53,14 +53,11 @@ _OPEN_QUOTE: Final = ("while scanning a quoted scalar", "found unexpected end of
 _CONTROL: Final = "control characters are not allowed"
 _UNDEFINED: Final = "found undefined"
 
-Part = Record | Listing | SourceError
-"""A document, or its fault."""
-
 
 class _Text:
-    """A text whose values are read already."""
+    """A text whose values are converted already."""
 
-    def elements(self, record: Record, items: Sequence[Content]) -> Iterator[Record]:
+    def elements(self, record: Record, items: Sequence[Json]) -> Iterator[Record]:
         """Yield a record for each item of the list ``record``."""
         for index, item in enumerate(items):
             step = (ITEMS, index)
@@ -75,17 +72,25 @@ class _Document(_Text, msgspec.Struct, frozen=True, eq=False):
         first: The line of the file with which ``body`` begins.
         number: How many documents are before it in ``body``.
         line: The line of its first key or item.
+        items: The texts of its ``items``.
     """
 
     body: memoryview
     first: int
     number: int
     line: int
+    items: list[_Item] = msgspec.field(default_factory=list)
 
     def place_of(self, path: Path) -> Place:
         """Return where the field at ``path``, or the innermost field around it, begins."""
         root = _root(self) if path else None
         return of_field(root, path, self.first) if root else Place(self.line, None)
+
+    def elements(self, record: Record, items: Sequence[Json]) -> Iterator[Record]:
+        """Yield a record for each item of the list ``record``."""
+        if record.path or not self.items:
+            return super().elements(record, items)
+        return (Record(item, text, text.path) for item, text in zip(items, self.items, strict=True))
 
 
 class _Item(_Text, msgspec.Struct, frozen=True, eq=False):
@@ -150,21 +155,16 @@ class _Stream:
         return part
 
 
-def documents(body: memoryview, source: str, first: int = 1, *, listed: bool = True) -> Iterator[Part]:
+def documents(body: memoryview, source: str, first: int = 1) -> Iterator[Record | SourceError]:
     """Yield the documents of a text that are not empty; a fault ends one document.
 
     Args:
         body: The text.
         source: The name of the file in messages.
         first: The line of the file with which the text begins.
-        listed: Whether a list is a ``Listing``, whose items must be exhausted before the next document is requested.
     """
-    start, marks = 0, Marks(body, 0, Place(first))
-    for end in _ends(body):
-        part = body[start:end]
-        if not _EMPTY.fullmatch(part):
-            yield from _Parser(part, source, marks.at(start).line).documents(listed=listed)
-        start = end
+    for parsed in _parsed(body, source, first):
+        yield parsed if isinstance(parsed, SourceError) else Record(msgspec.json.encode(parsed[0]), parsed[1])
 
 
 def read_all(text: bytes, source: str) -> list[Any]:
@@ -174,11 +174,21 @@ def read_all(text: bytes, source: str) -> list[Any]:
         SourceError: The file is not YAML.
     """
     values = []
-    for document in documents(memoryview(text), source, listed=False):
-        if isinstance(document, SourceError):
-            raise document
-        values += [document.content] if isinstance(document, Record) else []
+    for parsed in _parsed(memoryview(text), source, 1):
+        if isinstance(parsed, SourceError):
+            raise parsed
+        values.append(parsed[0])
     return values
+
+
+def _parsed(body: memoryview, source: str, first: int) -> Iterator[tuple[Any, _Document] | SourceError]:
+    """Yield the value of each document that is not empty, or its fault."""
+    start, marks = 0, Marks(body, 0, Place(first))
+    for end in _ends(body):
+        part = body[start:end]
+        if not _EMPTY.fullmatch(part):
+            yield from _Parser(part, source, marks.at(start).line).documents()
+        start = end
 
 
 def _ends(body: memoryview) -> Iterator[int]:
@@ -197,11 +207,10 @@ def _ends(body: memoryview) -> Iterator[int]:
 
 
 class _Parser:
-    """Makes JSON values of the events of a text.
+    """Makes JSON values of the events of a text; the items of a list become JSON at once, which takes less memory."""
 
-    A value that JSON does not have is noted in ``_faults``, so that the next item of a list can be read.
-    """
-
+    _document: _Document
+    """The document that is read."""
     _end: Any
     """The last event of the collection that was read last."""
 
@@ -213,94 +222,47 @@ class _Parser:
         self._scalars: dict[str, yaml_scalars.Scalar] = {}
         self._anchors: dict[str, tuple[object, int, int] | None] = {}
         """Maps an anchor to its value, cost and levels; None while the value is read."""
-        self._faults: list[SourceError] = []
         self._most = LARGEST
         self._depth = self._deepest = self._cost = 0
         self._budget = _BUDGET
-        self._failed = False
 
-    def documents(self, *, listed: bool) -> Iterator[Part]:
-        """Yield the documents of the text, up to the first one that is not YAML."""
-        yield from self._until_fault(self._documents(listed=listed))
-
-    def _until_fault(self, parts: Iterator[Any]) -> Iterator[Any]:
+    def documents(self) -> Iterator[tuple[Any, _Document] | SourceError]:
+        """Yield the values of the documents that are not empty, up to the first fault."""
         try:
-            yield from parts
+            self._next()
+            number = 0
+            while type(self._next()) is not StreamEndEvent:
+                event = self._next()
+                self._most = event.start_mark.index + LARGEST
+                self._document = _Document(self._body, self._first, number, event.start_mark.line + self._first)
+                value = self._value(event)
+                if value is not None:
+                    yield value, self._document
+                self._next()
+                self._anchors.clear()
+                self._budget = _BUDGET
+                number += 1
         except SourceError as error:
-            self._failed = True
             yield error
         except yaml.YAMLError as error:
-            self._failed = True
             yield self._syntax_error(error)
 
-    def _documents(self, *, listed: bool) -> Iterator[Part]:
-        self._next()
-        number = 0
-        while type(self._next()) is not StreamEndEvent:
-            event = self._next()
-            self._most = event.start_mark.index + LARGEST
-            document = _Document(self._body, self._first, number, event.start_mark.line + self._first)
-            if listed and type(event) is MappingStartEvent and not event.anchor:
-                yield from self._mapping_or_list(document)
-            else:
-                yield from self._record(self._value(event), document)
-            if self._failed:
-                return
-            self._next()
-            self._anchors.clear()
-            self._budget = _BUDGET
-            number += 1
-
-    def _record(self, value: object, document: _Document) -> Iterator[Part]:
-        if self._faults:
-            yield self._faults[0]
-        elif value is not None:
-            yield Record(value, document)
-        self._faults.clear()
-
-    def _mapping_or_list(self, document: _Document) -> Iterator[Part]:
-        fields: dict[str, Any] = {}
-        merged: dict[str, Any] = {}
-        self._depth = 1
-        while type(event := self._next()) is not MappingEndEvent:
-            value = self._next() if type(event) is ScalarEvent and event.value == ITEMS else None
-            if type(value) is SequenceStartEvent and not value.anchor and may_be_list(fields) and ITEMS not in fields:
-                listing = Listing(fields, document)
-                listing.items = self._until_fault(self._items(listing, merged, document))
-                yield listing
-                return
-            self._entry(event, fields, merged, value)
-        self._depth = 0
-        yield from self._record({**merged, **fields} if merged else fields, document)
-
-    def _items(self, listing: Listing, merged: dict[str, Any], document: _Document) -> Iterator[Record | SourceError]:
-        self._depth, index = 2, 0
-        yield from self._noted()
+    def _items(self) -> list[msgspec.Raw]:
+        items: list[msgspec.Raw] = []
+        self._depth += 1
         while type(event := self._next()) is not SequenceEndEvent:
             mark = event.start_mark
             self._most = mark.index + LARGEST
             if len(self._scalars) > _REMEMBERED:
                 self._scalars.clear()
-            value = self._value(event)
-            if self._faults:
-                yield from self._noted()
-            else:
-                end = (event if type(event) in {ScalarEvent, AliasEvent} else self._end).end_mark.index
-                path, place = (ITEMS, index), Place(mark.line + self._first, mark.column + 1)
-                yield Record(value, _Item(document, path, mark.index, end, place), path)
-            index += 1
-        self._depth = 1
-        fields = {ITEMS: None, **listing.fields}
-        while type(event := self._next()) is not MappingEndEvent:
-            self._entry(event, fields, merged)
-        self._depth = 0
-        del fields[ITEMS]
-        listing.fields.update({**merged, **fields})
-        yield from self._noted()
-
-    def _noted(self) -> Iterator[SourceError]:
-        yield from self._faults[:1]
-        self._faults.clear()
+            path, place = (ITEMS, len(items)), Place(mark.line + self._first, mark.column + 1)
+            items.append(msgspec.Raw(msgspec.json.encode(self._value(event))))
+            end = (event if type(event) in {ScalarEvent, AliasEvent} else self._end).end_mark.index
+            self._document.items.append(_Item(self._document, path, mark.index, end, place))
+        self._depth -= 1
+        self._end = event
+        self._most = self._end.end_mark.index + LARGEST
+        return items
 
     def _value(self, event: Any) -> object:
         kind, mark = type(event), event.start_mark
@@ -363,31 +325,24 @@ class _Parser:
         self._end = event
         return sequence
 
-    def _entry(self, event: Any, mapping: dict[str, Any], merged: dict[str, Any], following: Any = None) -> None:
-        """Read an entry of a mapping.
-
-        Args:
-            event: The first event of its key.
-            mapping: The entries before it.
-            merged: The entries that ``<<`` merged before it.
-            following: The event behind the key, if it was read already.
-        """
+    def _entry(self, event: Any, mapping: dict[str, Any], merged: dict[str, Any]) -> None:
+        """Read an entry of a mapping, whose key begins with ``event``; ``merged`` has the entries of each ``<<``."""
         if type(event) is ScalarEvent and event.value == _MERGE and event.implicit[0]:
-            self._merge(self._value(following or self._next()), merged, event.start_mark)
+            self._merge(self._value(self._next()), merged, event.start_mark)
             return
         key = self._value(event)
         name = key if type(key) is str else self._name(key, event)
-        value = self._value(following or self._next())
         if name in mapping:
-            self._note(event.start_mark, f"key {name!r} is duplicated")
-        mapping[name] = value
+            raise self._error(event.start_mark, f"key {name!r} is duplicated")
+        following = self._next()
+        is_list = self._depth == 1 and name == ITEMS and type(following) is SequenceStartEvent and not following.anchor
+        mapping[name] = self._items() if is_list else self._value(following)
 
     def _name(self, key: object, event: Any) -> str:
         if key is None or isinstance(key, dict | list):
             # The first brace of {{ .Values.name }} opens a mapping, and the second brace opens a key.
             is_action = type(event) is MappingStartEvent and event.flow_style
-            self._note(event.start_mark, f"a key must be a string{_TEMPLATE_HINT if is_action else ''}")
-            return ""
+            raise self._error(event.start_mark, f"a key must be a string{_TEMPLATE_HINT if is_action else ''}")
         return yaml_scalars.as_key(key)  # type: ignore[arg-type]
 
     def _merge(self, value: object, merged: dict[str, Any], mark: Any) -> None:
@@ -397,7 +352,7 @@ class _Parser:
                 for name, entry in source.items():
                     merged.setdefault(name, entry)
             else:
-                self._note(mark, "map merge requires map or sequence of maps as the value")
+                raise self._error(mark, "map merge requires map or sequence of maps as the value")
 
     def _scalar(self, event: Any) -> yaml_scalars.Scalar:
         text: str = event.value
@@ -406,8 +361,7 @@ class _Parser:
             try:
                 return self._in_json(yaml_scalars.tagged(text, event.tag), event)
             except ValueError as error:
-                self._note(event.start_mark, str(error))
-                return None
+                raise self._error(event.start_mark, str(error)) from error
         if not event.implicit[0]:
             return text
         try:
@@ -418,11 +372,8 @@ class _Parser:
 
     def _in_json(self, value: yaml_scalars.Scalar, event: Any) -> yaml_scalars.Scalar:
         if isinstance(value, float) and not math.isfinite(value):
-            self._note(event.start_mark, f"JSON has no number {event.value}")
+            raise self._error(event.start_mark, f"JSON has no number {event.value}")
         return value
-
-    def _note(self, mark: Any, problem: str) -> None:
-        self._faults.append(self._error(mark, problem))
 
     def _error(self, mark: Any, problem: str) -> SourceError:
         return SourceError(f"{Position(self._source, mark.line + self._first)}: {problem}")

@@ -18,7 +18,7 @@ from msgspec import UNSET
 from kubectl_spread.errors import SourceError
 from kubectl_spread.sources.decode import json_documents
 from kubectl_spread.sources.decode.json_documents import JsonText
-from kubectl_spread.sources.decode.json_objects import Json, Path, is_too_deep
+from kubectl_spread.sources.decode.json_objects import Path, is_too_deep
 from kubectl_spread.sources.decode.listing import Record
 
 _MARKER: Final = re.compile(r"(?:(?<=[\r\n])|(?<!.))(?:(?P<begins>---)|\.\.\.)(?=\s|\Z)", re.DOTALL)
@@ -78,8 +78,7 @@ class Chunk(msgspec.Struct, frozen=True, dict=True):
             SourceError: It is JSON with a number or text that cannot be decoded, or it is nested too deeply.
         """
         try:
-            content = None if self.record is None else self.record.content
-            value = msgspec.json.decode(content) if isinstance(content, Json) else content
+            value = None if self.record is None else msgspec.json.decode(self.record.content)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise SourceError(f"invalid JSON: {error}") from error
         except RecursionError as error:
@@ -189,11 +188,10 @@ def _with_document(chunk: Chunk, line: int) -> Chunk:
 
     body, source = memoryview(encoded(chunk.text)), chunk.place[0]
     document = None
-    for part in yaml_values.documents(body, source, line, listed=False):
+    for part in yaml_values.documents(body, source, line):
         if isinstance(part, SourceError):
             return msgspec.structs.replace(chunk, fault=part)
-        if isinstance(part, Record):
-            document = document or part
+        document = document or part
     return msgspec.structs.replace(chunk, record=document)
 
 
@@ -266,4 +264,5 @@ def _has_value(text: str, value: object) -> bool:
         values = yaml_values.read_all(encoded(text), "")
     except SourceError:
         return False
-    return msgspec.json.encode(values, order="sorted") == msgspec.json.encode([value], order="sorted")
+    written = msgspec.json.decode(msgspec.json.encode(values))
+    return msgspec.json.encode(written, order="sorted") == msgspec.json.encode([value], order="sorted")

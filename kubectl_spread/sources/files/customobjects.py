@@ -12,7 +12,7 @@ from kubectl_spread.kube.api.unknownfields import UnknownField, unknown_in_pod_s
 from kubectl_spread.kube.custom.groups import group_of, is_custom
 from kubectl_spread.kube.custom.objects import CustomObject, HeldTemplate
 from kubectl_spread.sources.decode import json_objects
-from kubectl_spread.sources.decode.json_objects import Content, Json, MalformedFieldError
+from kubectl_spread.sources.decode.json_objects import Json, MalformedFieldError
 from kubectl_spread.sources.files.heldtemplates import held_templates
 from kubectl_spread.sources.files.rawobjects import RawObject
 
@@ -26,14 +26,11 @@ def may_be_read(member: RawObject) -> bool:
     """Tell whether an object of a kind that is not read may describe pods."""
     if member.type is not None or member.fault is not None or member.kind in _OLD_TEMPLATES:
         return False
-    content = member.record.content
-    if not isinstance(content, Json):
-        return True
-    raw = bytes(content)
+    raw = bytes(member.record.content)
     return any(sign in raw for sign in _SIGNS)
 
 
-def decode(content: Content, api_version: str, kind: str, namespace: str) -> CustomObject | None:
+def decode(content: Json, api_version: str, kind: str, namespace: str) -> CustomObject | None:
     """Return an object; None if it describes no pods.
 
     Args:
@@ -70,7 +67,7 @@ def digest(custom: CustomObject) -> int:
     return hash((custom.group, custom.metadata.uid, tuple(parts)))
 
 
-def unknown_fields(content: Content, custom: CustomObject) -> tuple[UnknownField, ...]:
+def unknown_fields(content: Json, custom: CustomObject) -> tuple[UnknownField, ...]:
     """Return the misspelt fields in the pod specs of an object.
 
     Only fields with a right name nearby are reported: a kind may have fields that pods do not have.

@@ -16,7 +16,7 @@ from kubectl_spread.kube.disruption import PodDisruptionBudget
 from kubectl_spread.kube.scheduler.defaultconstraints import Service
 from kubectl_spread.kube.scheduler.volumes import PersistentVolume, PersistentVolumeClaim
 from kubectl_spread.sources.decode import json_objects
-from kubectl_spread.sources.decode.json_objects import Content, MalformedFieldError
+from kubectl_spread.sources.decode.json_objects import Json, MalformedFieldError
 from kubectl_spread.sources.decode.listing import HEADER, LIST, METADATA
 
 Object: TypeAlias = (
@@ -76,7 +76,7 @@ def type_of(api_version: str, kind: str) -> type[Object] | None:
     return type_
 
 
-def confirm_object(api_version: str, kind: str, content: Content) -> None:
+def confirm_object(api_version: str, kind: str, content: Json) -> None:
     """Raise for an answer of the API server that is not an object that it stores.
 
     Raises:
@@ -90,7 +90,7 @@ def confirm_object(api_version: str, kind: str, content: Content) -> None:
         )
 
 
-def is_meant_as_object(content: Content) -> bool:
+def is_meant_as_object(content: Json) -> bool:
     """Tell whether a document is meant as a Kubernetes object, unlike a workflow of a CI or the values of a chart.
 
     Such a document has apiVersion and kind, or one of them and metadata, or a kind that is read.

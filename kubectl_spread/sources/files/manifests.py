@@ -23,7 +23,7 @@ from kubectl_spread.kube.custom.objects import CustomObject
 from kubectl_spread.kube.scheduler.defaultconstraints import Service
 from kubectl_spread.kube.scheduler.volumes import PersistentVolume
 from kubectl_spread.sources.decode import documents, json_documents, json_objects
-from kubectl_spread.sources.decode.json_objects import Content, Json, MalformedFieldError, Path
+from kubectl_spread.sources.decode.json_objects import Json, MalformedFieldError, Path
 from kubectl_spread.sources.decode.listing import Record
 from kubectl_spread.sources.files import customobjects, inputs, kinds, rawobjects
 from kubectl_spread.sources.files.inputs import File
@@ -45,8 +45,6 @@ _LARGEST: Final = 3 << 20
 Source: kubernetes v1.37.1 staging/src/k8s.io/apiserver/pkg/server/config.go, MaxRequestBodyBytes. That is twice the
 --max-request-bytes of etcd, since JSON is longer than the form that is stored.
 """
-_LONGEST_PATH: Final = 9
-"""The steps to a preferred affinity term in the template of a CronJob; no part of a template is deeper."""
 
 
 class Loaded(msgspec.Struct, frozen=True):
@@ -154,7 +152,11 @@ class _Reader(msgspec.Struct, frozen=True):
                     raise empty(file)
                 for document in documents.read(body, file.source):
                     number += 1
-                    for member in rawobjects.contents(document):
+                    if isinstance(document, SourceError):
+                        self._unreadable(document)
+                        self._confirm_errors(most, file)
+                        continue
+                    for member in rawobjects.members(document):
                         yield from self._loaded(member, file)
                         self._confirm_errors(most, file)
             except SourceError as error:
@@ -166,10 +168,7 @@ class _Reader(msgspec.Struct, frozen=True):
         if len(self.errors) > most:
             raise SourceError(f"{file.source}: more than {MOST_ERRORS:,} errors, rest not read")
 
-    def _loaded(self, member: RawObject | SourceError, file: File) -> Iterator[Loaded]:
-        if isinstance(member, SourceError):
-            self._unreadable(member)
-            return
+    def _loaded(self, member: RawObject, file: File) -> Iterator[Loaded]:
         if not (member.is_kubernetes or file.named):
             self.skipped[NOT_KUBERNETES] += 1
             return
@@ -274,40 +273,19 @@ def _load_custom(member: RawObject, source: str, namespace: str) -> Loaded | Non
 
 def _loaded(record: Record, source: str, kind: str, decoded: Object | CustomObject) -> Loaded:
     """Return a decoded object, whose positions need the text of its record but not the content."""
-    place = msgspec.structs.replace(record, content=None)
+    place = msgspec.structs.replace(record, content=b"")
     return Loaded(kind, decoded, Position(source, record.line_of()), partial(place.position_of, source), 0)
 
 
-def _confirm_size(content: Content) -> None:
-    """Confirm that an API server could hold an object.
-
-    Raises:
-        MalformedFieldError: It is too large; the path is that of the innermost part with more than half of its bytes.
-    """
-    view = memoryview(content if isinstance(content, Json) else msgspec.json.encode(content))
-    raw = bytes(view) if len(view) > _LARGEST else b""
-    if not raw or (size := len(msgspec.json.format(raw, indent=-1))) <= _LARGEST:
-        return
-    path: Path = ()
-    part = raw
-    for _ in range(_LONGEST_PATH):
-        key, largest = max(_parts(part), key=lambda entry: len(entry[1]), default=("", b""))
-        if 2 * len(largest) <= len(raw):
-            break
-        path, part = (*path, key), largest
-    problem = f"{size:,} bytes as JSON: the API server takes objects of {_LARGEST:,} bytes at most"
-    raise MalformedFieldError(path, problem)
+def _confirm_size(content: Json) -> None:
+    """Raise for an object that is larger than any that an API server could hold."""
+    raw = memoryview(content)
+    if len(raw) > _LARGEST and (size := len(msgspec.json.format(bytes(raw), indent=-1))) > _LARGEST:
+        problem = f"{size:,} bytes as JSON: the API server takes objects of {_LARGEST:,} bytes at most"
+        raise MalformedFieldError((), problem)
 
 
-def _parts(raw: bytes) -> Iterator[tuple[str | int, bytes]]:
-    """Yield the key or index of each entry of a JSON object or array, and its JSON; a scalar has none."""
-    if raw.startswith((b"{", b"[")):
-        container = msgspec.json.decode(raw, type=dict[str, msgspec.Raw] | list[msgspec.Raw])
-        entries = container.items() if isinstance(container, dict) else enumerate(container)
-        yield from ((key, bytes(entry)) for key, entry in entries)
-
-
-def _with_text(loaded: Loaded, content: Content) -> Loaded:
+def _with_text(loaded: Loaded, content: Json) -> Loaded:
     """Add to a manifest its digest and the fields that the API does not have."""
     try:
         value = json_objects.values(content)
@@ -348,7 +326,7 @@ def _malformed(record: Record, source: str, namespace: str, error: Exception) ->
     return DecodeError(position, subject, where, problem, ref=ref)
 
 
-def _ref(content: Content, namespace: str) -> ObjectRef | None:
+def _ref(content: Json, namespace: str) -> ObjectRef | None:
     """Return an object that cannot be decoded by its readable fields; None where even its kind is not readable."""
     try:
         manifest = json_objects.values(content)

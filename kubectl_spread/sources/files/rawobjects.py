@@ -1,4 +1,4 @@
-"""The objects in a document before they are decoded, and the faults of documents that have none."""
+"""The objects in a document before they are decoded."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from typing import Final
 
 import msgspec
 
-from kubectl_spread.errors import SourceError
 from kubectl_spread.kube.api.types import ListMeta, TypeMeta
 from kubectl_spread.kube.custom.groups import is_custom
 from kubectl_spread.phrases import plural
 from kubectl_spread.sources.decode import json_objects
 from kubectl_spread.sources.decode.json_documents import JsonText
-from kubectl_spread.sources.decode.json_objects import Content, MalformedFieldError
-from kubectl_spread.sources.decode.listing import HEADER, ITEMS, LIST, METADATA, Document, Listing, Record
+from kubectl_spread.sources.decode.json_objects import Json, MalformedFieldError
+from kubectl_spread.sources.decode.listing import HEADER, ITEMS, LIST, METADATA, Record
 from kubectl_spread.sources.files import kinds
 from kubectl_spread.sources.files.kinds import Object
 
@@ -51,17 +50,6 @@ class RawObject(msgspec.Struct, frozen=True):
     api_version: str = ""
 
 
-def contents(document: Document) -> Iterator[RawObject | SourceError]:
-    """Yield the objects of a document: the members of a list, or the only object, or the fault of the document."""
-    match document:
-        case SourceError():
-            yield document
-        case Listing():
-            yield from _listed(document)
-        case _:
-            yield from members(document)
-
-
 def members(record: Record, default: TypeMeta = NO_HEADER, *, takes_pages: bool = False) -> Iterator[RawObject]:
     """Yield the object of a record, or the members of a list, also of lists inside it.
 
@@ -70,73 +58,9 @@ def members(record: Record, default: TypeMeta = NO_HEADER, *, takes_pages: bool 
         default: The header that its object may leave out.
         takes_pages: Whether a list may be one page of a longer list, as of ``kubectl get --raw`` with a limit.
     """
-    yield from _members(record, _header(record), default, takes_pages=takes_pages)
-
-
-def _listed(listing: Listing) -> Iterator[RawObject | SourceError]:
-    """Yield the members of a list while it is read; items without a kind wait until the kind of the list is read."""
-    waiting: list[tuple[Record, TypeMeta | RawObject]] = []
-    is_kubernetes = False
-    for item in listing.items:
-        if isinstance(item, SourceError):
-            yield item
-            continue
-        header, default = _header(item), _list_header(listing)
-        if default or (isinstance(header, TypeMeta) and header.kind and header.api_version):
-            is_kubernetes = True
-            yield from _members(item, header, default or NO_HEADER)
-        else:
-            waiting.append((item, header))
-    record = Record({**listing.fields, ITEMS: []}, listing.text)
-    is_kubernetes = is_kubernetes or kinds.is_meant_as_object(record.content)
-    for item, header in waiting if is_kubernetes else ():
-        yield from _members(item, header, _list_header(listing) or NO_HEADER)
-    # Without its items a list has no members, so only faults are left.
-    for member in members(record):
-        fault = member.fault or MalformedFieldError(("kind",), "is not a list, but has items")
-        yield msgspec.structs.replace(member, fault=fault, is_kubernetes=is_kubernetes)
-
-
-def _list_header(listing: Listing) -> TypeMeta | None:
-    """Return the header that the items of a list may leave out; None as long as it is not read."""
-    match [listing.fields.get(name) for name in HEADER]:
-        case [str(api_version), str(kind)] if api_version and kind:
-            return _item_header(api_version, kind)
-    return None
-
-
-def _item_header(api_version: str, kind: str) -> TypeMeta:
-    """Return the header that the items of a list may leave out; items of a ``List`` need their own headers."""
-    item_kind = kind.removesuffix(LIST)
-    return TypeMeta(api_version=api_version, kind=item_kind) if item_kind else NO_HEADER
-
-
-def _header(record: Record) -> TypeMeta | RawObject:
-    """Return the header of a record, or its fault."""
-    try:
-        if record.fields is not None:
-            # Nothing else of a large list is read for it.
-            written = {name: json_objects.values(record.fields.get(name)) for name in HEADER}
-            return json_objects.decode(written, TypeMeta)
-        return json_objects.decode(record.content, TypeMeta)
-    except FAULTS as error:
-        return _faulty(record, error)
-
-
-def _faulty(record: Record, fault: Exception) -> RawObject:
-    """Return a record that is not an object; an item of a list is always meant as an object."""
-    is_kubernetes = bool(record.path) or kinds.is_meant_as_object(record.content)
-    return RawObject(record, fault=fault, is_kubernetes=is_kubernetes)
-
-
-def _members(
-    record: Record, header: TypeMeta | RawObject, default: TypeMeta, *, takes_pages: bool = False
-) -> Iterator[RawObject]:
-    if isinstance(header, RawObject):
-        yield header
-        return
     content = record.content
     try:
+        header = json_objects.decode(content if record.fields is None else _header(record.fields), TypeMeta)
         api_version, kind = _identity(header, default)
         fields = record.fields or (json_objects.fields_of(content) if kind.endswith(LIST) else {})
         if isinstance(record.text, JsonText) and ITEMS in fields:
@@ -147,7 +71,8 @@ def _members(
         kinds.confirm_object(api_version, kind, content)
         type_ = None if items is not None else kinds.type_of(api_version, kind)
     except FAULTS as error:
-        yield _faulty(record, error)
+        # An item of a list is always meant as an object.
+        yield RawObject(record, fault=error, is_kubernetes=bool(record.path) or kinds.is_meant_as_object(content))
         return
     if items is None:
         yield RawObject(record, kind, type_, api_version=api_version)
@@ -157,7 +82,18 @@ def _members(
         yield RawObject(record, kind, fault=fault)
 
 
-def _missing_rest(metadata: Content) -> MalformedFieldError | None:
+def _item_header(api_version: str, kind: str) -> TypeMeta:
+    """Return the header that the items of a list may leave out; items of a ``List`` need their own headers."""
+    item_kind = kind.removesuffix(LIST)
+    return TypeMeta(api_version=api_version, kind=item_kind) if item_kind else NO_HEADER
+
+
+def _header(fields: Mapping[str, Json]) -> bytes:
+    """Return the header of a document with ``fields``; nothing else of a large list is read for it."""
+    return msgspec.json.encode({name: fields[name] for name in HEADER if name in fields})
+
+
+def _missing_rest(metadata: Json | None) -> MalformedFieldError | None:
     """Return the fault of a list with ``metadata`` that is one page of a longer list; None where nothing says so."""
     if metadata is None:
         return None
@@ -189,7 +125,7 @@ def _identity(header: TypeMeta, default: TypeMeta) -> tuple[str, str]:
     return api_version, kind
 
 
-def _items(fields: Mapping[str, Content], api_version: str, kind: str) -> Sequence[Content] | None:
+def _items(fields: Mapping[str, Json], api_version: str, kind: str) -> Sequence[Json] | None:
     """Return the items of a list with ``fields``; None: it is not a list. Go writes an empty list as null.
 
     Raises:
@@ -198,9 +134,7 @@ def _items(fields: Mapping[str, Content], api_version: str, kind: str) -> Sequen
     if not kind.endswith(LIST):
         return None
     items = fields.get(ITEMS)
-    if isinstance(items, list):
-        return items
-    if isinstance(items, msgspec.Raw) and bytes(memoryview(items)[:1]) == b"[":
+    if items is not None and bytes(memoryview(items)[:1]) == b"[":
         return msgspec.json.decode(items, type=list[msgspec.Raw])
     if ITEMS in fields and json_objects.is_null(items):
         return []

@@ -19,7 +19,7 @@ from kubectl_spread.kube.scheduler.configuration import (
     Profile,
 )
 from kubectl_spread.sources.decode import documents, json_objects
-from kubectl_spread.sources.decode.json_objects import Content, MalformedFieldError, Path
+from kubectl_spread.sources.decode.json_objects import Json, MalformedFieldError, Path
 from kubectl_spread.sources.decode.listing import Record
 from kubectl_spread.sources.decode.protobuf import declaration
 from kubectl_spread.sources.files import inputs
@@ -118,9 +118,9 @@ class _Reader(msgspec.Struct, frozen=True):
         self._refuse(configuration.args_errors(args, FieldPath(path)))
         return args
 
-    def _decode(self, content: Content, type_: type[T], path: Path) -> T | None:
+    def _decode(self, content: Json, type_: type[T], path: Path) -> T | None:
         """Decode a part of the document; None where it is not an object, or a field has the wrong type."""
-        body = {} if json_objects.is_null(content) else content
+        body = b"{}" if json_objects.is_null(content) else content
         try:
             decoded = json_objects.decode(body, type_)
             for unknown in _unknown(json_objects.values(body), type_, path):
