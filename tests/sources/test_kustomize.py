@@ -115,13 +115,6 @@ def _has_ended(process: int) -> bool:
     return False
 
 
-def test_output_without_end_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    kubectl("exec yes")
-    monkeypatch.setattr(kustomize, "MOST_OUTPUT", 4 << 20)
-    with pytest.raises(SourceError, match=r"^kubectl kustomize prod printed more than 4 MiB$"):
-        kustomize.render("prod")
-
-
 def test_only_the_beginning_of_endless_messages_is_shown() -> None:
     kubectl("yes error | head -c 1000000 >&2; exit 1")
     with pytest.raises(SourceError) as raised:

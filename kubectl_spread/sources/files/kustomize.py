@@ -9,15 +9,12 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
-from functools import partial
 from io import BytesIO
-from threading import Event, Timer
-from typing import IO, BinaryIO, Final, cast
+from typing import IO, BinaryIO, Final
 
 import msgspec
 
 from kubectl_spread.errors import SourceError
-from kubectl_spread.sources import memory
 from kubectl_spread.sources.paths import reason
 
 PROGRAM: Final = "kubectl"
@@ -25,9 +22,6 @@ LONGEST: Final = 300.0
 """The seconds until kubectl is stopped; it gives up each ``git fetch`` of a remote base after 27."""
 _MOST_MESSAGES: Final = 64 << 10
 """The most bytes of kubectl's messages that are printed."""
-MOST_OUTPUT: Final = 1 << 30
-"""The most bytes of manifests that kubectl may print."""
-_BLOCK: Final = 1 << 20
 _ERROR: Final = "error: "
 _WARNING: Final = "# Warning: "
 
@@ -51,8 +45,10 @@ def render(directory: str, *, longest: float = LONGEST) -> Rendering:
     """
     command = [_kubectl(), "kustomize", "--", directory]
     call = f"{PROGRAM} kustomize {directory}"
-    with tempfile.TemporaryFile() as messages:
-        text, status = _ran(command, call, messages, longest)
+    with tempfile.TemporaryFile() as manifests, tempfile.TemporaryFile() as messages:
+        status = _ran(command, call, manifests, messages, longest)
+        manifests.seek(0)
+        text = manifests.read()
         messages.seek(0)
         lines = messages.read(_MOST_MESSAGES).decode(errors="backslashreplace").splitlines()
     lines = [line for line in lines if line.strip()]
@@ -85,50 +81,29 @@ def _kubectl() -> str:
     return program
 
 
-def _ran(command: list[str], call: str, messages: IO[bytes], longest: float) -> tuple[bytes, int]:
-    """Run a program to its end; return what it printed, and its exit status.
+def _ran(command: list[str], call: str, manifests: IO[bytes], messages: IO[bytes], longest: float) -> int:
+    """Run a program to its end, and return its exit status.
 
     It has no terminal and no standard input, so git cannot ask for a password.
 
     Raises:
-        SourceError: It cannot be run, does not end, or prints too much.
+        SourceError: It cannot be run, or does not end.
     """
     try:
         process = subprocess.Popen(  # noqa: S603 - the first kubectl on PATH, as a shell would run it
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=messages, start_new_session=True
+            command, stdin=subprocess.DEVNULL, stdout=manifests, stderr=messages, start_new_session=True
         )
     except (OSError, ValueError) as error:
         raise SourceError(f"cannot run {command[0]}: {reason(error)}") from error
-    expired = Event()
-
-    def expire() -> None:
-        expired.set()
-        _stop(process)
-
-    timer = Timer(longest, expire)
-    timer.daemon = True
     with process:
-        timer.start()
         try:
-            text = _whole(cast("BinaryIO", process.stdout), call)
-            process.wait()
+            return process.wait(longest)
+        except subprocess.TimeoutExpired:
+            _stop(process)
+            raise SourceError(f"{call} did not end within {longest:g} seconds") from None
         except BaseException:
             _stop(process)
             raise
-        finally:
-            timer.cancel()
-    if expired.is_set():
-        raise SourceError(f"{call} did not end within {longest:g} seconds")
-    return text, process.returncode
-
-
-def _whole(output: BinaryIO, call: str) -> bytes:
-    text = bytearray()
-    for block in iter(partial(output.read, _BLOCK), b""):
-        text += block
-        if len(text) > MOST_OUTPUT:
-            raise SourceError(f"{call} printed more than {memory.in_units(MOST_OUTPUT)}")
-    return bytes(text)
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
