@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kubectl_spread.cli import formats
-from tests.builders import Json, pod_json
+from tests.builders import Json
 from tests.cli import test_identity
 from tests.cli.test_identity import LISTS, Routed
 from tests.cli.test_requests import check
@@ -76,7 +76,6 @@ def test_an_empty_scope_is_called_empty(tmp_path: Path) -> None:
     [
         ("pods", {"metadata": {"name": "web", "namespace": "default"}}, "spec: is missing"),
         ("deployments", {"metadata": {"name": "web", "namespace": "default"}}, "spec: is missing"),
-        ("pods", pod_json("web", namespace="other"), "Pod other/web in a list of namespace default"),
     ],
 )
 def test_an_item_that_would_vanish_is_an_error(

@@ -102,13 +102,6 @@ def test_an_item_without_spec_is_refused(resource: Resource[Any], spec: Json) ->
     assert refused(reply, resource=resource) == "spec: is missing"
 
 
-@pytest.mark.parametrize("resource", [PODS, SPARSE_PODS])
-def test_an_item_of_another_namespace_is_refused(resource: Resource[Any]) -> None:
-    with serve(listed(pod("a"), pod("b", "other"))) as server, pytest.raises(SourceError) as error:
-        connect(server).fold(resource, list[str], lambda match, objects: match.extend(map(str, objects)), "shop")
-    assert "Pod other/b in a list of namespace shop (the list of pods is not complete)" in str(error.value)
-
-
 def test_items_of_all_namespaces_may_be_in_any() -> None:
     assert folded(listed(pod("a"), pod("b", "other"))) == ["a", "b"]
 

@@ -219,7 +219,7 @@ class LiveCluster:
 
         def prepare() -> Callable[[Response], Page[T]]:
             decoder = responses.list_decoder(resource.type)
-            return lambda response: responses.page(response, decoder, resource, namespace)
+            return lambda response: responses.page(response, decoder, resource)
 
         return paging.follow(self._request(resource, namespace, field_selector), prepare)
 

@@ -84,7 +84,7 @@ def list_decoder(type_: type[T]) -> ListDecoder[T]:
     return decoder  # type: ignore[no-any-return]
 
 
-def page(response: Response, decoder: ListDecoder[T], resource: Resource[T], namespace: str | None = None) -> Page[T]:
+def page(response: Response, decoder: ListDecoder[T], resource: Resource[T]) -> Page[T]:
     """Return the page of a list in a response.
 
     Every list of an API server has a type and a revision, and in JSON items. A body without these may be the beginning
@@ -94,11 +94,9 @@ def page(response: Response, decoder: ListDecoder[T], resource: Resource[T], nam
         response: The response.
         decoder: Decodes it if it is protobuf.
         resource: The resource that was listed.
-        namespace: The namespace that was listed; None for all.
 
     Raises:
-        SourceError: It holds no list, or a list of another type. The page raises it for an object that is malformed, or
-            in another namespace.
+        SourceError: It holds no list, or a list of another type. The page raises it for an object that is malformed.
     """
     try:
         if response.body.startswith(MAGIC):
@@ -116,10 +114,7 @@ def page(response: Response, decoder: ListDecoder[T], resource: Resource[T], nam
         raise _unexpected(response) from error
     if not listed.resource_version:
         raise _unexpected(response)
-    guarded = listed.decoded_by(partial(_guarded, response))
-    if namespace is None or not resource.namespaced:
-        return guarded
-    return guarded.decoded_by(partial(_within, namespace, resource.kind))
+    return listed.decoded_by(partial(_guarded, response))
 
 
 def _decoded(listed: ListPage, type_: type[T]) -> Page[T]:
@@ -212,20 +207,6 @@ def _guarded(response: Response, decode: Callable[[Any], T]) -> Callable[[Any], 
             raise _unexpected(response) from error
 
     return guarded
-
-
-def _within(namespace: str, kind: str, decode: Callable[[Any], T]) -> Callable[[Any], T]:
-    """Return a decoder of objects that refuses those of other namespaces, which would be in nobody's scope."""
-
-    def within(record: object) -> T:
-        decoded: Any = decode(record)
-        metadata = decoded.like.metadata if isinstance(decoded, SparsePod) else decoded.metadata
-        if metadata.namespace != namespace:
-            msg = f"Server returned an unexpected response: {kind} {decoded.key} in a list of namespace {namespace}"
-            raise SourceError(msg)
-        return decoded  # type: ignore[no-any-return]
-
-    return within
 
 
 def _redirect(response: Response) -> str:

@@ -25,8 +25,6 @@ BOOKMARK: Final = "BOOKMARK"
 _ABOUT_OBJECTS: Final = frozenset({"ADDED", "MODIFIED", DELETED})
 _LENGTH: Final = 4
 """The number of bytes before each event in protobuf, which hold its length."""
-_LARGEST: Final = 64 << 20
-"""The most bytes of an event; etcd accepts objects of one or two million."""
 
 
 class _Event(Message, frozen=True):
@@ -103,7 +101,6 @@ def _frames(parts: Iterable[bytes]) -> Iterator[bytes]:
         buffer += part
         while len(buffer) >= _LENGTH:
             end = _LENGTH + int.from_bytes(buffer[:_LENGTH], "big")
-            _check_size(end)
             if len(buffer) < end:
                 break
             yield bytes(buffer[_LENGTH:end])
@@ -119,9 +116,3 @@ def _lines(parts: Iterable[bytes]) -> Iterator[bytes]:
             *lines, last = rest.split(b"\n")
             yield from (bytes(line) for line in lines if line)
             rest = last
-        _check_size(len(rest))
-
-
-def _check_size(size: int) -> None:
-    if size > _LARGEST:
-        raise SourceError(f"Server returned an unexpected response: an event of more than {_LARGEST >> 20} MiB")
