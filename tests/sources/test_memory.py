@@ -18,7 +18,6 @@ from typing import Any, BinaryIO, Final, cast
 import pytest
 
 from kubectl_spread.errors import SourceError
-from kubectl_spread.sources import memory
 from kubectl_spread.sources.apiserver.resources import NODES, PODS, WORKLOADS
 from kubectl_spread.sources.decode import yaml_values
 from kubectl_spread.sources.files import inputs
@@ -153,7 +152,7 @@ def test_an_object_of_many_containers() -> None:
     ],
 )
 def test_a_size_has_a_unit_in_which_it_is_not_0(size: int, text: str) -> None:
-    assert memory.in_units(size) == text
+    assert inputs.in_units(size) == text
 
 
 def answers(*parts: bytes, times: int = 1) -> Script:
@@ -249,8 +248,8 @@ def test_a_large_list_is_no_bomb() -> None:
     assert status == 0, output
 
 
-@pytest.mark.parametrize(("packed", "unpacked"), [(1, memory.FREE), (1 << 20, 200 << 20)])
+@pytest.mark.parametrize(("packed", "unpacked"), [(1, inputs.FREE), (1 << 20, 200 << 20)])
 def test_what_is_no_bomb(packed: int, unpacked: int) -> None:
-    memory.check_ratio("it", packed, unpacked, "")
+    inputs.check_ratio("it", packed, unpacked, "")
     with pytest.raises(SourceError, match="more than 200 times as much"):
-        memory.check_ratio("it", packed, unpacked + 1, "")
+        inputs.check_ratio("it", packed, unpacked + 1, "")

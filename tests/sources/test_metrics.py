@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kubectl_spread.sources.apiserver.metrics import feature_gates
+from kubectl_spread.sources.apiserver.cluster import feature_gates
 
 PREFIX = b"kubernetes_feature_enabled{"
 

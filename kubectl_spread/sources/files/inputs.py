@@ -21,8 +21,7 @@ from typing import IO, TYPE_CHECKING, BinaryIO, Final, NamedTuple, cast
 
 from kubectl_spread import errors
 from kubectl_spread.errors import SourceError
-from kubectl_spread.phrases import some
-from kubectl_spread.sources import memory
+from kubectl_spread.phrases import plural, some
 from kubectl_spread.sources.paths import is_directory, reason
 
 if TYPE_CHECKING:
@@ -33,6 +32,11 @@ _EXTENSIONS: Final = (".json", ".yaml", ".yml")
 _GZIPPED: Final = tuple(f"{extension}.gz" for extension in _EXTENSIONS)
 LARGEST: Final = 4 << 30
 """The most bytes of a file, unpacked."""
+FREE: Final = 64 << 20
+"""The bytes that compressed input may become at any ratio."""
+RATIO: Final = 200
+"""The largest ratio of larger input. Equal pods compress to a fortieth."""
+_UNITS: Final = ((30, "GiB"), (20, "MiB"), (10, "KiB"))
 _BLOCK: Final = 1 << 20
 _GZIP: Final = b"\x1f\x8b"
 _UTF8_MARK: Final = b"\xef\xbb\xbf"
@@ -205,9 +209,7 @@ def _mapped(file: IO[bytes] | FileIO) -> memoryview:
 
 
 def _too_large(path: str) -> SourceError:
-    return SourceError(
-        f"error reading {path}: larger than {memory.in_units(LARGEST)}, the most that is read of one file"
-    )
+    return SourceError(f"error reading {path}: larger than {in_units(LARGEST)}, the most that is read of one file")
 
 
 class _Counted(RawIOBase):
@@ -259,8 +261,33 @@ def _checked(path: str, file: BinaryIO, packed: _Counted) -> Iterator[bytes]:
     unpacked = 0
     for block in iter(partial(file.read, _BLOCK), b""):
         unpacked += len(block)
-        memory.check_ratio(path, packed.count, unpacked, "if it is meant so, unpack it first")
+        check_ratio(path, packed.count, unpacked, "if it is meant so, unpack it first")
         yield block
+
+
+def check_ratio(what: str, packed: int, unpacked: int, advice: str) -> None:
+    """Check that compressed input is not a bomb, as far as it is decompressed.
+
+    Args:
+        what: The input.
+        packed: The bytes that were read.
+        unpacked: The bytes that they became.
+        advice: Advice to users whose input is really so large.
+
+    Raises:
+        SourceError: Its ratio is unreasonable.
+    """
+    if unpacked > FREE and unpacked > packed * RATIO:
+        growth = f"{in_units(packed)} became {in_units(unpacked)} when unpacked, more than {RATIO} times as much"
+        raise SourceError(f"{what}: {growth} ({advice})")
+
+
+def in_units(size: int) -> str:
+    """Return a size for an error, in the largest unit of which it has at least one."""
+    for shift, unit in _UNITS:
+        if size >> shift:
+            return f"{size >> shift:,} {unit}"
+    return plural(size, "byte")
 
 
 def _as_utf8(blocks: Iterator[bytes]) -> Iterator[bytes]:
