@@ -299,11 +299,7 @@ class LiveCluster:
 
 
 def _check_length(number: int, promised: int) -> None:
-    """Check that a list has as many objects as its pages announced.
-
-    Raises:
-        SourceError: There are fewer.
-    """
+    """Check that a list has as many objects as its pages announced."""
     if number < promised:
         msg = f"Server returned an unexpected response: {number:,} objects in a list of {promised:,}"
         raise SourceError(msg)

@@ -108,7 +108,6 @@ def _frames(parts: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _lines(parts: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield lines."""
     rest = bytearray()
     for part in parts:
         rest += part

@@ -113,11 +113,7 @@ def _header_value(text: str) -> str:
 
 
 def _certificates(server: str, cluster: Section, user: Section) -> dict[str, Any]:
-    """Return the arguments of a pool for TLS: whom to trust, and the client certificate.
-
-    Raises:
-        SourceError: The certificates cannot be used.
-    """
+    """Return the arguments of a pool for TLS: whom to trust, and the client certificate."""
     arguments: dict[str, Any] = {
         "cert_reqs": ssl.CERT_NONE if cluster.get("insecure-skip-tls-verify") else ssl.CERT_REQUIRED
     }
@@ -183,11 +179,6 @@ def _token_in_file(user: Section) -> str:
 
 
 def _bearer(token: str) -> str:
-    """Return the header of a token.
-
-    Raises:
-        SourceError: The token cannot be in a header; the error does not show it.
-    """
     token = token.strip()
     if not (token.isascii() and token.isprintable()):
         msg = "the bearer token holds characters that cannot be sent"

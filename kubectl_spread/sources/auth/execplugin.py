@@ -137,11 +137,7 @@ def _run(plugin: Section, info: str, *, interactive: bool) -> bytes:
 
 
 def _decoded(output: bytes, version: str) -> Credentials:
-    """Return the credentials that a program printed as JSON or YAML.
-
-    Raises:
-        SourceError: It is not an ExecCredential.
-    """
+    """Return the credentials that a program printed as JSON or YAML."""
     try:
         document = next(iter(yaml_values.read_all(output, "stdout")), None)
         credential = msgspec.json.decode(msgspec.json.encode(document), type=_ExecCredential)

@@ -211,11 +211,7 @@ def _read(path: Path, *, required: bool) -> _File | None:
 
 
 def _check(file: _File, path: Path) -> None:
-    """Check that a file is a kubeconfig, and that no name in it is duplicated.
-
-    Raises:
-        SourceError: It is not, or a name is.
-    """
+    """Check that a file is a kubeconfig, and that no name in it is duplicated."""
     kind, version = file.kind or "Config", file.api_version or "v1"
     if (kind, version) != ("Config", "v1"):
         raise SourceError(f'{path}: no kind "{kind}" is registered for version "{version}"')

@@ -73,11 +73,7 @@ def id_token(
 
 
 def _end(token: str) -> float:
-    """Return the end of a token.
-
-    Raises:
-        SourceError: It is not a JSON Web Token.
-    """
+    """Return the end of a token."""
     parts = token.split(".")
     try:
         _, payload, _ = parts
@@ -119,11 +115,7 @@ def _refreshed(config: Mapping[str, str], environment: Mapping[str, str]) -> dic
 
 
 def _secure(address: str, what: str) -> str:
-    """Return an address if it is https, so that only its server can read the secrets.
-
-    Raises:
-        SourceError: It is not https.
-    """
+    """Return an address if it is https, so that only its server can read the secrets."""
     if not address.lower().startswith("https://"):
         raise SourceError(
             f"{_FAILED}oidc: the {what} {without_query(address)} is not https: others could read the credentials"
@@ -160,11 +152,6 @@ def _ask(
 
 
 def _body(response: urllib3.BaseHTTPResponse, url: str, deadline: Deadline) -> bytes:
-    """Return the body of a response.
-
-    Raises:
-        SourceError: It is larger than any real response.
-    """
     body = bytearray()
     for part in exchange.parts(response, deadline):
         body += part

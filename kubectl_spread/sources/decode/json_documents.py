@@ -149,11 +149,7 @@ def documents(body: memoryview, source: str) -> Generator[Record, None, int]:
 
 
 def _end(body: memoryview, start: int, source: str, marks: Marks) -> tuple[int, Mapping[str, Json] | None]:
-    """Return where the value at ``start`` ends, or what follows it begins; and its fields, if it is the last one.
-
-    Raises:
-        SourceError: It is not JSON, or is nested too deeply.
-    """
+    """Return where the value at ``start`` ends, or what follows it begins; and its fields, if it is the last one."""
     try:
         try:
             return len(body), msgspec.json.decode(body[start:], type=dict[str, msgspec.Raw])
@@ -219,6 +215,5 @@ def _key(text: bytes) -> str:
 
 
 def _after(pattern: re.Pattern[bytes], body: memoryview, position: int) -> int:
-    """Return the end of the match of ``pattern`` at ``position``."""
     match = pattern.match(body, position)
     return match.end() if match else position

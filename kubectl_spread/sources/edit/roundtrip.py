@@ -113,7 +113,6 @@ def _indentation(root: Node, text: str) -> tuple[int, int, int]:
 
 
 def _nodes(root: Node) -> Iterator[Node]:
-    """Yield each node once."""
     seen = set()
     stack = [root]
     while stack:

@@ -135,7 +135,6 @@ def _step(step: str | int) -> str | int:
 
 
 def _fields(node: _Node) -> Iterator[tuple[str | int, Any]]:
-    """Yield the fields that may hold templates."""
     left_out = _NOT_SEARCHED if node.is_object else frozenset[str]()
     return ((name, value) for name, value in node.value.items() if name not in left_out and name != _SCHEMA)
 

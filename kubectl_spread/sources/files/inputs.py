@@ -158,11 +158,7 @@ def unread(paths: Iterable[str], *, recursive: bool) -> list[str]:
 
 
 def _is_directory(path: str) -> bool:
-    """Tell whether a path that the user names is a directory.
-
-    Raises:
-        SourceError: The path does not exist, or may not be searched.
-    """
+    """Tell whether a path that the user names is a directory."""
     try:
         return stat.S_ISDIR(Path(path).stat().st_mode)
     except (FileNotFoundError, NotADirectoryError) as error:

@@ -186,11 +186,7 @@ class _Reader(msgspec.Struct, frozen=True):
         yield loaded
 
     def _decoded(self, member: RawObject, file: File) -> Loaded | None:
-        """Return an object; None for one that is not read.
-
-        Raises:
-            DecodeError: A field has an invalid value.
-        """
+        """Return an object; None for one that is not read."""
         if member.type in self.ignored:
             return None
         if member.type is None and member.fault is None:
@@ -249,11 +245,7 @@ def load(member: RawObject, source: str, namespace: str) -> Loaded:
 
 
 def _load_custom(member: RawObject, source: str, namespace: str) -> Loaded | None:
-    """Return an object of a kind that Kubernetes does not define; None if it describes no pods.
-
-    Raises:
-        DecodeError: It is too large or too deep, or a template of a known kind has an invalid value.
-    """
+    """Return an object of a kind that Kubernetes does not define; None if it describes no pods."""
     if not customobjects.may_be_read(member):
         return None
     record = member.record

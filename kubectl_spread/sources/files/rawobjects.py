@@ -112,11 +112,7 @@ def _missing_rest(metadata: Json | None) -> MalformedFieldError | None:
 
 
 def _identity(header: TypeMeta, default: TypeMeta) -> tuple[str, str]:
-    """Return the apiVersion and kind of an object.
-
-    Raises:
-        MalformedFieldError: One of them is missing.
-    """
+    """Return the apiVersion and kind of an object."""
     kind = header.kind or default.kind
     api_version = header.api_version or default.api_version
     for name, value in (("kind", kind), ("apiVersion", api_version)):
@@ -126,11 +122,7 @@ def _identity(header: TypeMeta, default: TypeMeta) -> tuple[str, str]:
 
 
 def _items(fields: Mapping[str, Json], api_version: str, kind: str) -> Sequence[Json] | None:
-    """Return the items of a list with ``fields``; None: it is not a list. Go writes an empty list as null.
-
-    Raises:
-        MalformedFieldError: It is a list of Kubernetes whose items are missing, or are not an array.
-    """
+    """Return the items of a list with ``fields``; None: it is not a list. Go writes an empty list as null."""
     if not kind.endswith(LIST):
         return None
     items = fields.get(ITEMS)

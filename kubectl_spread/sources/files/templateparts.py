@@ -213,11 +213,6 @@ def _selected_keys(spec: PodSpec) -> Iterator[str]:
 
 
 def _decoded(value: Any, type_: type[T]) -> T:
-    """Return an object from its JSON values.
-
-    Raises:
-        MalformedFieldError: A field has a value that its declaration does not allow.
-    """
     try:
         return json_objects.decode(json.dumps(value).encode(), type_)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -103,12 +103,7 @@ def split_list(body: bytes | bytearray) -> tuple[Any, Records] | None:
 
 
 def _fields(body: memoryview, at: int, end: int, tags: bytes) -> Iterator[tuple[int, int, int]]:
-    """Yield the tag of each field of a message, and where its value begins and ends.
-
-    Raises:
-        IndexError: The last field is cut off.
-        ValueError: A field has none of the ``tags``, or ends after ``end``.
-    """
+    """Yield the tag of each field of a message, and where its value begins and ends."""
     while at < end:
         tag, length, shift = body[at], body[at + 1], 7
         at += 2
