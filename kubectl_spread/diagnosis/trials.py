@@ -173,8 +173,10 @@ class Trials:
 
     def _shared(self, pod_class: PodClass) -> PodClass:
         """Return the first class that the scheduler cannot tell from this one, so that it is evaluated once."""
+        spec, terms = pod_class.spec, [(term.constraint, term.selector) for term in pod_class.terms]
+        placement = (spec.node_selector, spec.affinity, spec.tolerations, spec.scheduler_name)
         requests = None if pod_class.requests is None else sorted(pod_class.requests.items())
-        parts = (pod_class.spec, sorted(pod_class.labels.items()), pod_class.namespace, requests)
+        parts = (pod_class.namespace, sorted(pod_class.labels.items()), terms, placement, requests)
         return self._classes.setdefault(ENCODER.encode(parts), pod_class)
 
 
