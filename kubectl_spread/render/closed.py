@@ -74,6 +74,6 @@ def alternative(findings: Sequence[Finding]) -> str:
     helped = len({finding.ref for finding in others if finding.fix == fix})
     if len(findings) == 1:
         return fix
-    more = len({finding.ref for finding in findings}) - helped
-    rest = f" For the other {plural(more, 'workload')} see there, too." if more else ""
-    return f"{fix} This helps {plural(helped, 'workload')}: {_EACH} of each.{rest}"
+    total = len({finding.ref for finding in findings})
+    which = f"{helped} of {plural(total, 'workload')}" if helped < total else f"all {helped}"
+    return f"{fix} This helps {which}: {_EACH} of each."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from enum import Enum, auto
 from typing import Final
 
 import msgspec
@@ -23,11 +24,22 @@ _CAUSES: Final = 3
 """The most causes of a block that are printed in full."""
 _OBJECTS: Final = 4
 """The most objects of a cause that are named."""
+_OBJECTS_OF_MANY: Final = 2
+"""The most objects of a cause that are named in a long report."""
 _FIXES: Final = 2
 """The most different fixes of a cause that are printed."""
 _COMMANDS: Final = 3
 """The most objects of a cause whose commands are printed."""
 _WIDE: Final = "(-o wide lists all)"
+
+
+class Detail(Enum):
+    """How much of a block is printed."""
+
+    BRIEF = auto()
+    """One cause of a block without pending pods, and the command of one object; for long reports."""
+    USUAL = auto()
+    EVERYTHING = auto()
 
 
 class Cause(msgspec.Struct, frozen=True):
@@ -98,23 +110,26 @@ def _importance(block: Block) -> tuple[Severity, int, bool, int]:
     return finding.severity, pending, finding.code.startswith(_PLACEMENT), pods
 
 
-def text(block: Block, terminal: Terminal, *, namespaces: bool, wide: bool) -> str:
+def text(block: Block, terminal: Terminal, *, namespaces: bool, detail: Detail = Detail.USUAL) -> str:
     """Return the text of a block.
 
     Args:
         block: The findings.
         terminal: Where it is printed.
         namespaces: Whether objects are written with their namespaces.
-        wide: Whether all causes, objects and fixes are listed.
+        detail: How much is printed; causes with pending pods always are.
     """
-    findings = block.findings
-    printed_causes = block.causes if wide else block.causes[: max(_CAUSES, _waiting(block))]
-    alone = len(findings) == 1
-    paragraphs = [_cause(cause, terminal, alone=alone, namespaces=namespaces, wide=wide) for cause in printed_causes]
-    if left := block.causes[len(printed_causes) :]:
+    waiting = _waiting(block)
+    is_named = len(block.findings) == 1 or (detail is Detail.BRIEF and not waiting)
+    most = len(block.causes) if detail is Detail.EVERYTHING else max(1 if is_named else _CAUSES, waiting)
+    paragraphs = [
+        _cause(cause, terminal, named=is_named, namespaces=namespaces, detail=detail) for cause in block.causes[:most]
+    ]
+    if left := block.causes[most:]:
         objects = _objects([finding for cause in left for finding in cause.findings])
         paragraphs.append(f"{_INDENT}and {objects} with other values {_WIDE}\n")
-    return _title(block, terminal, namespaces=namespaces) + "".join(paragraphs)
+    subject = _subject(block.causes[0].findings if is_named else block.findings, namespaces=namespaces, named=is_named)
+    return _title(block, subject, terminal) + "".join(paragraphs)
 
 
 def _waiting(block: Block) -> int:
@@ -122,20 +137,25 @@ def _waiting(block: Block) -> int:
     return sum(bool(cause.pending) for cause in block.causes if cause.findings[0].severity is Severity.ERROR)
 
 
-def _title(block: Block, terminal: Terminal, *, namespaces: bool) -> str:
+def _title(block: Block, subject: str, terminal: Terminal) -> str:
     """Return the severity, the rule and the objects, in bold; the severity has its colour."""
     first = block.findings[0]
     severity = str(first.severity)
-    title = f"{severity} {rules(block.findings)}: {_subject(block.findings, namespaces=namespaces)}"
+    title = f"{severity} {rules(block.findings)}: {subject}"
     lines = hanging(title, _INDENT, terminal).removeprefix(severity).splitlines()
     styled = "\n".join(terminal.styled(line, "bold") for line in lines)
     return f"{terminal.styled(severity, STYLES[first.severity])}{styled}\n"
 
 
-def _subject(findings: Sequence[Finding], *, namespaces: bool) -> str:
-    """Return the object of the only finding with its pods, or the number of objects."""
-    if len(findings) > 1:
+def _subject(findings: Sequence[Finding], *, namespaces: bool, named: bool) -> str:
+    """Return the number of objects or, if they are ``named``, the first one and the number of the others.
+
+    The object of the only finding is named with its pods.
+    """
+    if not named:
         return _objects(findings)
+    if len(findings) > 1:
+        return _listed(findings, 1, namespaces=namespaces)
     (finding,) = findings
     return f"{_object(finding, namespaces=namespaces)}{_pods(finding)}{_written(finding)}"
 
@@ -168,16 +188,18 @@ def _written(finding: Finding) -> str:
     )
 
 
-def _cause(cause: Cause, terminal: Terminal, *, alone: bool, namespaces: bool, wide: bool) -> str:
-    """Return the message, the objects unless there is only one in the block, the fixes and the commands."""
+def _cause(cause: Cause, terminal: Terminal, *, named: bool, namespaces: bool, detail: Detail) -> str:
+    """Return the message, the objects unless the title has ``named`` them, the fixes and the commands."""
     findings = cause.findings
     printed = paragraph(words.safe(closed.message(findings)), _INDENT, terminal)
-    if wide:
+    if detail is Detail.EVERYTHING:
         objects = [_with_pods(finding, namespaces=namespaces) for finding in findings]
     else:
-        objects = [] if alone else [_listed(findings, namespaces=namespaces)]
+        most = _OBJECTS if detail is Detail.USUAL else _OBJECTS_OF_MANY
+        hint = f" {_WIDE}" if detail is Detail.USUAL else ""
+        objects = [] if named else [_listed(findings, most, namespaces=namespaces, hint=hint)]
     printed += "".join(paragraph(line, _DETAIL, terminal) for line in objects)
-    return printed + _fixes(findings, terminal, namespaces=namespaces, wide=wide)
+    return printed + _fixes(findings, terminal, namespaces=namespaces, detail=detail)
 
 
 class Advice(msgspec.Struct, frozen=True):
@@ -214,26 +236,26 @@ def _advice(fix: str, findings: list[Finding], *, everything: bool) -> Advice:
     return Advice(fix, findings, list(commands), len(each) - len(printed))
 
 
-def _fixes(findings: Sequence[Finding], terminal: Terminal, *, namespaces: bool, wide: bool) -> str:
+def _fixes(findings: Sequence[Finding], terminal: Terminal, *, namespaces: bool, detail: Detail) -> str:
     """Return each different fix with its commands, and with its objects where there are several fixes."""
     domains = closed.closed_domains(findings)
     if domains is not None:
-        return _opening(domains, findings, terminal, namespaces=namespaces, wide=wide)
-    return _each_fix("Fix", findings, terminal, namespaces=namespaces, wide=wide)
+        return _opening(domains, findings, terminal, namespaces=namespaces, detail=detail)
+    return _each_fix("Fix", findings, terminal, namespaces=namespaces, detail=detail)
 
 
 def _opening(
-    domains: ClosedDomains, findings: Sequence[Finding], terminal: Terminal, *, namespaces: bool, wide: bool
+    domains: ClosedDomains, findings: Sequence[Finding], terminal: Terminal, *, namespaces: bool, detail: Detail
 ) -> str:
     """Return how to open closed domains, and what to do if they stay closed."""
     others = closed.alternatives(findings)
     opening = _typed(domains.opening)
     if domains.lasting and others:
-        own = _each_fix("Fix", others, terminal, namespaces=namespaces, wide=wide)
+        own = _each_fix("Fix", others, terminal, namespaces=namespaces, detail=detail)
         return own + paragraph(f"{domains.condition}: {words.safe(domains.fix)}", _INDENT, terminal) + opening
     printed = paragraph(f"Fix: {words.safe(domains.fix)}", _INDENT, terminal) + opening
-    if others and (wide or len(findings) == 1):
-        return printed + _each_fix(domains.condition, others, terminal, namespaces=namespaces, wide=wide)
+    if others and (detail is Detail.EVERYTHING or len(findings) == 1):
+        return printed + _each_fix(domains.condition, others, terminal, namespaces=namespaces, detail=detail)
     text = f"{domains.condition}: {words.safe(closed.alternative(findings))}"
     return printed + (paragraph(text, _INDENT, terminal) if others else "")
 
@@ -243,23 +265,23 @@ def _typed(commands: Iterable[str]) -> str:
     return "".join(f"{_DETAIL}$ {words.safe(command)}\n" for command in commands)
 
 
-def _each_fix(label: str, findings: Sequence[Finding], terminal: Terminal, *, namespaces: bool, wide: bool) -> str:
-    all_advice = advice(findings, everything=wide)
+def _each_fix(label: str, findings: Sequence[Finding], terminal: Terminal, *, namespaces: bool, detail: Detail) -> str:
+    all_advice = advice(findings, everything=detail is Detail.EVERYTHING)
     left = len(findings) - sum(len(each.findings) for each in all_advice)
     printed = ""
     for each in all_advice:
-        whose = f" for {_listed(each.findings, namespaces=namespaces, most=1)}" if len(all_advice) > 1 else ""
+        whose = f" for {_listed(each.findings, 1, namespaces=namespaces)}" if len(all_advice) > 1 else ""
         printed += paragraph(f"{label}{whose}: {words.safe(each.fix)}", _INDENT, terminal)
         printed += _typed(each.commands)
-        printed += f"{_DETAIL}and for {each.left} more {_WIDE}\n" if each.left else ""
+        printed += f"{_DETAIL}and for {each.left} more {_WIDE}\n" if each.left and detail is Detail.USUAL else ""
     return printed + (f"{_INDENT}and {left} more with other fixes {_WIDE}\n" if left else "")
 
 
-def _listed(findings: Sequence[Finding], *, namespaces: bool, most: int = _OBJECTS) -> str:
-    """Return the first objects, and the number of the others."""
+def _listed(findings: Sequence[Finding], most: int, *, namespaces: bool, hint: str = "") -> str:
+    """Return the first objects, and the number of the others with a hint how to list them."""
     names = list(dict.fromkeys(_object(finding, namespaces=namespaces) + _written(finding) for finding in findings))
     left = len(names) - most
-    return ", ".join(names[:most]) + (f" and {left} more{f' {_WIDE}' if most > 1 else ''}" if left > 0 else "")
+    return ", ".join(names[:most]) + (f" and {left} more{hint}" if left > 0 else "")
 
 
 def _with_pods(finding: Finding, *, namespaces: bool) -> str:

@@ -54,13 +54,15 @@ def test_the_answer_is_short_and_begins_with_the_command(width: int | None, capt
     command = ("check", "-A", "-f", str(capture), "--color", "never")
     text = run(*command).stdout if width is None else printed(width, *command, lines=24)
     lines = text.splitlines()
-    assert len(lines) <= (80 if width is None else 110)
+    assert len(lines) <= 80
     first = next(index for index, line in enumerate(lines) if line.lstrip().startswith("$ "))
     assert (first < 20, lines[first]) == (True, "    $ kubectl uncordon b1 b2 b3")
     assert "zone b is cordoned" in lines[0] + lines[1]
     words = " ".join(text.split())
     assert words.count("Zone b is cordoned (b1, b2, b3): 118 pods of 106 workloads wait for it.") == 1
     assert text.count("kubectl patch deploy/web-") == 0
+    pending_for_other_reasons = ("deploy/search-108", "deploy/payments-107")
+    assert all(name in text for name in pending_for_other_reasons)
     end = lines.index("Do this first:")
     assert lines[end + 1] == lines[first]
     assert len(lines) - end <= 4
@@ -69,6 +71,27 @@ def test_the_answer_is_short_and_begins_with_the_command(width: int | None, capt
 def test_a_wrong_selector_is_the_only_finding_about_pods_on_one_node(report: Json) -> None:
     codes = {each["code"] for each in report["findings"] if each["object"]["name"].startswith("mail-")}
     assert codes == {"SPR204", "SPR205", "SPR206"}
+
+
+def test_a_long_answer_has_one_cause_of_each_warning_and_says_how_to_list_all(capture: Path) -> None:
+    lines = printed(80, "check", "-A", "-f", str(capture), "--color", "never", lines=24).splitlines()
+    assert "warning SPR206 self-mismatch: team-49/deploy/mail-111, 3 pods" in lines
+    assert "  and 1 workload with other values (-o wide lists all)" in lines
+    assert "121 pods are pending. Shortened (-o wide lists all)." in " ".join(lines)
+    wide = run("check", "-A", "-f", str(capture), "-o", "wide").stdout
+    assert "team-52/deploy/mail-114" in wide
+    assert "(-o wide lists all)" not in wide
+
+
+def test_the_last_line_counts_workloads(report: Json, capture: Path) -> None:
+    workloads = {
+        severity: len({(each["namespace"], each["object"]["name"]) for each in of_severity})
+        for severity in ("error", "warning", "info")
+        if (of_severity := [each for each in report["findings"] if each["severity"] == severity])
+    }
+    text = run("check", "-A", "-f", str(capture)).stdout
+    assert f"Errors in {workloads['error']} and warnings in {workloads['warning']} of 203 workloads." in text
+    assert f"Notes in {workloads['info']} workloads are hidden (--severity info)." in text
 
 
 @pytest.mark.parametrize("form", ["html", "markdown"])

@@ -10,9 +10,10 @@ import msgspec
 from msgspec import UnsetType
 
 from kubectl_spread.kube.api import labels
-from kubectl_spread.phrases import capitalized, plural
+from kubectl_spread.phrases import capitalized, listed, plural
 from kubectl_spread.render import about, bars, closed, figures, words
 from kubectl_spread.render import findings as grouped
+from kubectl_spread.render.findings import Detail
 from kubectl_spread.render.screen.changes import Changes
 from kubectl_spread.render.screen.folding import folded
 from kubectl_spread.render.terminal import Cell, Column, Terminal, between_phrases, hanging, table
@@ -21,13 +22,16 @@ from kubectl_spread.report.model import SEVEREST_FIRST, Finding, Report, Row, Se
 _LISTED_DOMAINS: Final = 5
 _PAGE: Final = 20
 """The most rows that a pipe gets where neither -o wide nor --show all asks for all."""
-_ABOVE_FINDINGS: Final = 6
+_ABOVE_FINDINGS: Final = 3
 """The most rows above findings where not all fit, so that the first command is on the first screen."""
 _LEAST_ROWS: Final = 5
-"""The least number of rows that a terminal shows, however low it is."""
+"""The least number of rows that a terminal shows without findings, however low it is."""
 _LONG: Final = 24
 """With more lines of findings than this, the last lines repeat the commands that end most."""
+_LONGEST: Final = 60
+"""With more lines of findings than this, those without pending pods are printed in brief."""
 _FIRST: Final = 3
+_NOUNS: Final = {severity: "notes" if severity is Severity.INFO else f"{severity}s" for severity in SEVEREST_FIRST}
 _GUTTER: Final = 2
 """The width of a mark and the space after it."""
 _FURTHER: Final = "  "
@@ -55,9 +59,12 @@ def check(report: Report, layout: Layout, terminal: Terminal) -> str:
     header = about.header(report.cluster, report.summary, findings)
     above = [between_phrases(header, _FURTHER, terminal)] if layout.headers else []
     blocks = grouped.blocks(findings)
-    below = [_block(block, layout, terminal) for block in blocks]
+    below = [_block(block, layout, terminal, Detail.EVERYTHING if layout.wide else Detail.USUAL) for block in blocks]
+    if is_long := _lines(below) > _LONGEST and not layout.wide:
+        below = [_block(block, layout, terminal, Detail.BRIEF) for block in blocks]
     first = _first_commands(blocks) if _lines(below) > _LONG else ""
-    below.append(hanging(totals(report, notes=layout.notes), _FURTHER, terminal) + first)
+    shortened = " Shortened (-o wide lists all)." if is_long else ""
+    below.append(hanging(f"{totals(report, notes=layout.notes)}{shortened}", _FURTHER, terminal) + first)
     return "\n".join([*above, *_table(report, findings, layout, terminal, _lines([*above, *below])), *below])
 
 
@@ -79,9 +86,9 @@ def _lines(parts: Sequence[str]) -> int:
     return sum(part.count("\n") + 1 for part in parts)
 
 
-def _block(block: grouped.Block, layout: Layout, terminal: Terminal) -> str:
+def _block(block: grouped.Block, layout: Layout, terminal: Terminal, detail: Detail) -> str:
     beside_marks = terminal if layout.changes is None else terminal.narrower(_GUTTER)
-    text = grouped.text(block, beside_marks, namespaces=layout.namespaces, wide=layout.wide)
+    text = grouped.text(block, beside_marks, namespaces=layout.namespaces, detail=detail)
     return _marked(text, block, layout)
 
 
@@ -130,7 +137,7 @@ def _visible(rows: int, problems: int, layout: Layout, terminal: Terminal, other
     else:
         # The heading, the line about hidden rows and the prompt need a line each.
         fitting = terminal.height - other_lines - 3
-        most = max(fitting, _ABOVE_FINDINGS if problems else 0, _LEAST_ROWS)
+        most = max(fitting, _ABOVE_FINDINGS if problems else _LEAST_ROWS)
     if rows <= fitting or not problems:
         return min(rows, most)
     return min(problems, most)
@@ -145,28 +152,27 @@ def _hidden(problems: int, others: int) -> str:
 
 
 def totals(report: Report, *, notes: bool = True) -> str:
-    """Return the last line: what was not read, the findings, their objects, and everything that was left out.
+    """Return the last line: what was not read, the workloads with findings, and everything that was left out.
 
     ``notes`` tells whether findings of the severity ``info`` were printed.
     """
     summary = report.summary
     printed = [finding for finding in report.findings if notes or finding.severity > Severity.INFO]
-    counts = ", ".join(
-        f"{number} {severity}{'s' if number != 1 and severity is not Severity.INFO else ''}"
-        for severity in SEVEREST_FIRST
-        if (number := summary.findings.of(severity)) and (notes or severity > Severity.INFO)
-    )
+    counts = [
+        f"{noun} in {number}"
+        for severity, noun in _NOUNS.items()
+        if (number := figures.with_severity(printed, severity))
+    ]
     in_baseline = summary.known if isinstance(summary.known, int) else None
-    concerned = len({finding.ref for finding in printed})
     sentences = [
-        f"{counts} in {concerned} of {plural(figures.workloads(summary), 'workload')}"
+        capitalized(f"{listed(counts, len(counts))} of {plural(figures.workloads(summary), 'workload')}")
         if counts
         else _nothing(report, notes=notes, baseline=in_baseline is not None)
     ]
     if upgrade := figures.upgrade(report.cluster, summary):
         sentences.append(capitalized(upgrade))
-    if not notes and summary.findings.info:
-        sentences.append(f"{plural(summary.findings.info, 'note')} hidden (--severity info)")
+    if hidden := 0 if notes else figures.with_severity(report.findings, Severity.INFO):
+        sentences.append(f"Notes in {plural(hidden, 'workload')} are hidden (--severity info)")
     if summary.silenced:
         sentences.append(f"{plural(summary.silenced, 'finding')} silenced")
     if in_baseline is not None:

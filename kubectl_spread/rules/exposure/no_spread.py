@@ -21,10 +21,7 @@ from kubectl_spread.rules.remedy import Remedy, changed, in_file
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
 
 _SEVERAL: Final = 2
-_ADD: Final = (
-    "add topologySpreadConstraints for the zone and the node to the pod template. ScheduleAnyway makes the scheduler "
-    "prefer a spread and keeps no pod pending"
-)
+_ADD: Final = "add topologySpreadConstraints with ScheduleAnyway for the zone and the node, which keep no pod pending"
 _ADD_NODE: Final = _ADD.replace("the zone and the node", "the node")
 _FIELDS: Final = ("affinity", "podAntiAffinity", "topologySpreadConstraints")
 UNKNOWN_DEFAULTS: Final = " Only default constraints of the scheduler, which were not evaluated, may spread them."
