@@ -113,6 +113,43 @@ def test_a_missing_zone_is_one_cause_for_workloads_that_differ_in_min_domains() 
     assert "Fix for rs/waits: Add nodes in the missing domains.\n" in text
 
 
+def short_of_zones(*places: str, max_skew: int = 1) -> list[Json]:
+    """Return pods that wait for three zones, with a policy that leaves out nodes with taints."""
+    name = f"short-{max_skew}"
+    labels = {"app": name}
+    spread = constraint(selects=selector(labels), max_skew=max_skew, minDomains=3, nodeTaintsPolicy="Honor")
+    return [
+        pod_json(f"{name}-{index}", node=node, labels=labels, constraints=[spread], owner=f"ReplicaSet/{name}")
+        for index, node in enumerate(places)
+    ]
+
+
+def test_zones_that_are_too_few_while_one_is_cordoned_are_in_the_group_of_the_cordoned_zone() -> None:
+    node = node_json("c1", taints=[{"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}])
+    node["spec"]["unschedulable"] = True
+    cordoned = [*NODES[:2], node]
+    objects = [
+        *blocked("waiting", pending=1),
+        *short_of_zones("a1", "b1", ""),
+        *short_of_zones("a1", "a1", "b1", max_skew=2),
+    ]
+    findings = json.loads(checked(*objects, nodes=cordoned, form="json"))["findings"]
+    of_zone = {finding["object"]["name"]: finding for finding in findings if "closed" in finding}
+    assert {name: finding["code"] for name, finding in of_zone.items()} == {
+        "waiting-1": "SPR303",
+        "short-1": "SPR303",
+        "short-2": "SPR304",
+    }
+    assert len({finding["group"] for finding in of_zone.values()}) == 1
+    assert of_zone["short-1"]["fix"].startswith("Add nodes in 1 more domain, or lower minDomains")
+
+
+def test_a_zone_that_lasting_taints_leave_out_is_not_opened_for_min_domains() -> None:
+    findings = json.loads(checked(*short_of_zones("a1", "b1", ""), nodes=TAINTED, form="json"))["findings"]
+    assert [finding["code"] for finding in findings if finding["severity"] == "error"] == ["SPR303"]
+    assert all("closed" not in finding for finding in findings)
+
+
 def test_explain_names_the_other_constraint_and_never_says_to_run_explain() -> None:
     """Zone b is at the minimum and its node is free, but the only rack is short of minDomains."""
     constraints = [constraint(), constraint(key="example.com/rack", minDomains=2)]

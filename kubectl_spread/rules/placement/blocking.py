@@ -20,7 +20,7 @@ from kubectl_spread.phrases import domains, listed, plural
 from kubectl_spread.report.model import ClosedDomains, Severity
 from kubectl_spread.rules.labelling import labelled
 from kubectl_spread.rules.model import FILTERING, Evidence, Rule, Values, names
-from kubectl_spread.rules.placement.closed import Closed, closed, closed_domains, lowest, opening
+from kubectl_spread.rules.placement.closed import Closed, closed, closed_domains, left_out, lowest, opening
 from kubectl_spread.rules.placement.domains import fewer_domains, shortage
 from kubectl_spread.rules.remedy import Remedy, corrected, literal
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
@@ -129,7 +129,8 @@ def _cause_now(group: EvaluatedGroup, rule_input: RuleInput) -> _Cause:
         return _Cause(text, labelled([node for node in lacking if usable[node].schedulable], key, rule_input))
     if spread.short_of_domains:
         text = f" {shortage(spread, evaluation, audit)}"
-        return _Cause(text, fewer_domains(spread, evaluation.pod_class, rule_input), ("SPR304",))
+        fix = fewer_domains(spread, evaluation.pod_class, rule_input)
+        return _Cause(text, fix, ("SPR304",), left_out(spread, evaluation.pod_class, rule_input))
     refusals = [audit.obstacles.of(evaluation.pod_class, node) for node in lowest(spread)]
     refusing = [obstacle for obstacle in refusals if obstacle is not None]
     shut = closed(spread, refusing)

@@ -32,6 +32,8 @@ _TAINTS: Final = {
     ObstacleKind.UNHEALTHY: "repair its nodes, whose taints Kubernetes removes when they are healthy",
 }
 """Maps each cause that ends with a taint to the way to end it."""
+_PASSING: Final = (ObstacleKind.CORDONED, ObstacleKind.UNHEALTHY)
+"""The causes that usually end."""
 
 
 UNPIN: Final = "let nodeSelector or node affinity in the pod template match nodes of more domains, or remove it"
@@ -121,6 +123,34 @@ def closed_domains(shut: Closed, evaluation: ClassEvaluation, rule_input: RuleIn
         return None
     key, nodes = shut.spread.constraint.topology_key, sorted(lowest(shut.spread))
     return _by_zones(nodes, evaluation.pod_class, rule_input) or _in_words(key, shut.values, nodes, shut.refusals)
+
+
+def left_out(spread: Spread, pod_class: PodClass, rule_input: RuleInput) -> ClosedDomains | None:
+    """Return closed domains that a policy leaves out, if only without these there are fewer domains than minDomains.
+
+    None where a taint that is usually meant to stay closes any of them: the policy is then meant to leave it out.
+    """
+    constraint, audit = spread.constraint, rule_input.audit
+    nodes: dict[str, list[str]] = {}
+    for node in audit.nodes.nodes:
+        domain = node.metadata.labels.get(constraint.topology_key)
+        if domain is not None and domain not in spread.match_num:
+            nodes.setdefault(domain, []).append(node.metadata.name)
+    refusals = {
+        domain: [obstacle for name in names if (obstacle := audit.obstacles.of(pod_class, name)) is not None]
+        for domain, names in nodes.items()
+    }
+    shut = [
+        domain
+        for domain, obstacles_of_nodes in refusals.items()
+        if len(obstacles_of_nodes) == len(nodes[domain])
+        and all(obstacle.cause in _PASSING for obstacle in obstacles_of_nodes)
+    ]
+    if not shut or len(spread.match_num) + len(shut) < constraint.min_domains:
+        return None
+    names = sorted(name for domain in shut for name in nodes[domain])
+    causes = [obstacle for domain in shut for obstacle in refusals[domain]]
+    return _by_zones(names, pod_class, rule_input) or _in_words(constraint.topology_key, sorted(shut), names, causes)
 
 
 def _by_zones(nodes: Sequence[str], pod_class: PodClass, rule_input: RuleInput) -> ClosedDomains | None:

@@ -16,7 +16,7 @@ from kubectl_spread.phrases import domains as domains_in_words
 from kubectl_spread.report.model import Severity
 from kubectl_spread.rules import patches
 from kubectl_spread.rules.model import Evidence, Rule, Values, names
-from kubectl_spread.rules.placement.closed import UNPIN
+from kubectl_spread.rules.placement.closed import UNPIN, left_out
 from kubectl_spread.rules.remedy import Remedy, changed
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
 
@@ -37,8 +37,9 @@ def _too_few_domains(rule_input: RuleInput) -> Iterator[Evidence]:
             if spread.allows_all:
                 yield Evidence(names(row.pods), values, Severity.INFO)
             else:
-                fix = fewer_domains(spread, row.evaluations[0][0].pod_class, rule_input)
-                yield Evidence(names(row.pods), values, fix=fix)
+                pod_class = row.evaluations[0][0].pod_class
+                fix, shut = fewer_domains(spread, pod_class, rule_input), left_out(spread, pod_class, rule_input)
+                yield Evidence(names(row.pods), values, fix=fix, closed=shut)
             return
 
 
