@@ -235,12 +235,14 @@ class LiveRun:
                     messages = self._problems if leads_to_target or needed else self._notes
                     messages.append(f"{error}: {shown_without(resource)}")
                 else:
-                    unread.append(resource.full_name)
+                    unread.append(resource)
         if "ReplicaSet" in forbidden:
             snapshot.infer_deployments()
-        if unread:
+        # A line of its own is about a target without pods.
+        targets = {target.kind for target in snapshot.unmet()}
+        if names_of_kinds := [resource.full_name for resource in unread if resource.kind not in targets]:
             (self._problems if needed else self._notes).append(
-                f"this user may not list {', '.join(unread)}: templates and pods that are refused are missed"
+                f"this user may not list {', '.join(names_of_kinds)}: templates and pods that are refused are missed"
                 + (" (--select SPR1,SPR3 asks about pods alone)" if needed else "")
             )
         return forbidden
