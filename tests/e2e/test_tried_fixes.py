@@ -11,10 +11,9 @@ import pytest
 
 from tests.builders import HOSTNAME, Json, constraint
 from tests.controlplane.cluster import ControlPlane
-from tests.controlplane.fixtures import require_built
 from tests.e2e.manifests import deployment, pod, workload
 from tests.e2e.shell import paste
-from tests.e2e.spread import Plugin, Spread
+from tests.e2e.spread import Spread
 from tests.e2e.workloads import label, pods_of, roll_out, scheduled, wait_for_rollout
 
 pytestmark = pytest.mark.e2e
@@ -26,23 +25,10 @@ def requesting(cpu: int) -> list[Json]:
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+def cluster(own_control_plane: ControlPlane) -> ControlPlane:
     """Return a cluster with one node in each of two zones, which the tests cordon."""
-    require_built()
-    with ControlPlane.start(tmp_path_factory.mktemp("tried"), kubelet=True) as control_plane:
-        control_plane.add_nodes(("a", "b"), per_zone=1)
-        yield control_plane
-
-
-@pytest.fixture(scope="module")
-def spread(cluster: ControlPlane, plugin: Plugin) -> Spread:
-    return plugin.on(cluster)
-
-
-@pytest.fixture
-def namespace(cluster: ControlPlane) -> Iterator[str]:
-    with cluster.namespace() as name:
-        yield name
+    own_control_plane.add_nodes(("a", "b"), per_zone=1)
+    return own_control_plane
 
 
 def findings(spread: Spread, namespace: str, code: str) -> list[Json]:

@@ -2,40 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.builders import HOSTNAME, ZONE, Json, constraint, selector
 from tests.controlplane.cluster import ControlPlane
-from tests.controlplane.fixtures import require_built
 from tests.e2e.manifests import deployment
 from tests.e2e.shell import paste
-from tests.e2e.spread import Plugin, Spread
+from tests.e2e.spread import Spread
 from tests.e2e.workloads import pods, roll_out, wait_for_rollout
 
 pytestmark = pytest.mark.e2e
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+def cluster(own_control_plane: ControlPlane) -> ControlPlane:
     """Return a cluster with one node in each of three zones, which the tests cordon."""
-    require_built()
-    with ControlPlane.start(tmp_path_factory.mktemp("typed"), kubelet=True) as control_plane:
-        control_plane.add_nodes(("a", "b", "c"), per_zone=1)
-        yield control_plane
-
-
-@pytest.fixture(scope="module")
-def spread(cluster: ControlPlane, plugin: Plugin) -> Spread:
-    return plugin.on(cluster)
-
-
-@pytest.fixture
-def namespace(cluster: ControlPlane) -> Iterator[str]:
-    with cluster.namespace() as name:
-        yield name
+    own_control_plane.add_nodes(("a", "b", "c"), per_zone=1)
+    return own_control_plane
 
 
 def findings(spread: Spread, namespace: str, *codes: str) -> list[Json]:
@@ -138,6 +124,22 @@ def test_all_that_wait_for_a_cordoned_zone_run_after_one_command(
         wait_for_rollout(cluster, f"deployment/{name}", namespace)
     assert findings(spread, namespace, "SPR303", "SPR307") == []
     assert "is cordoned" not in spread("check", "-n", namespace).stdout
+
+
+def test_a_zone_that_a_policy_leaves_out_is_opened_for_min_domains(
+    cluster: ControlPlane, spread: Spread, namespace: str, tmp_path: Path
+) -> None:
+    (held,) = (node["metadata"]["name"] for node in cluster.api.get("/api/v1/nodes")["items"][-1:])
+    cluster.kubectl("cordon", held)
+    cluster.apply(web(namespace, 3, [constraint(minDomains=3, nodeTaintsPolicy="Honor")]))
+    wait_for_refusal(cluster, namespace, 2)
+    (waiting,) = findings(spread, namespace, "SPR303", "SPR304")
+    (command,) = waiting["closed"]["commands"]
+    assert command == f"kubectl uncordon {held}"
+    pasted = paste(command, tmp_path, spread.environment)
+    assert pasted.returncode == 0, pasted.stderr
+    wait_for_rollout(cluster, "deployment/web", namespace)
+    assert findings(spread, namespace, "SPR303", "SPR304") == []
 
 
 def test_a_patch_that_was_applied_is_not_printed_again_during_the_rollout(
