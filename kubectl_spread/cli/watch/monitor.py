@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 @options.option(
     "--accept-hosts",
     metavar="REGEX,...",
-    help="Answer requests for these host names only. [default: any; at a loopback address: localhost, 127.0.0.1, ::1]",
+    help="Accept requests for these host names only. [default: any; at a loopback address: localhost, 127.0.0.1, ::1]",
     group=SERVE,
 )
 @options.option(
