@@ -11,7 +11,7 @@ from msgspec import UnsetType
 from kubectl_spread.audit.merge.verdicts import Verdict
 from kubectl_spread.phrases import plural
 from kubectl_spread.render import words
-from kubectl_spread.report.model import Cluster, FieldRef, Finding, Report, Row, Severity, Summary, Unchecked
+from kubectl_spread.report.model import Cluster, FieldRef, Finding, Report, Row, Summary, Unchecked
 
 _QUIET: Final = frozenset({Verdict.MERGED, Verdict.BIND_LABEL, Verdict.SCHEDULER_MERGED, Verdict.AUTHORED})
 _Part = TypeVar("_Part", Row, Finding)
@@ -83,11 +83,6 @@ def concerned(finding: Finding, pods: int) -> str:
 def workloads(summary: Summary) -> int:
     """Return the number of workloads that were checked, with and without pods."""
     return summary.workloads + (summary.without_pods or 0)
-
-
-def with_severity(findings: Iterable[Finding], severity: Severity) -> int:
-    """Return the number of workloads with findings of a severity."""
-    return len({finding.ref for finding in findings if finding.severity is severity})
 
 
 def is_unevaluated(row: Row) -> bool:

@@ -132,7 +132,7 @@ def test_a_row_has_the_name_of_its_finding(cluster: str, captures: Path) -> None
 
 
 def test_nothing_to_check_is_not_called_healthy(captures: Path) -> None:
-    assert "Notes in 1 workload are hidden" in screen(captures / "unconstrained.json", None)
+    assert "1 note hidden" in screen(captures / "unconstrained.json", None)
     empty = captures / "empty.json"
     empty.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": NODES}))
     outcome = run("check", "-f", str(empty), *FLAGS)

@@ -83,17 +83,6 @@ def test_a_long_answer_has_one_cause_of_each_warning_and_says_how_to_list_all(ca
     assert "(-o wide lists all)" not in wide
 
 
-def test_the_last_line_counts_workloads(report: Json, capture: Path) -> None:
-    workloads = {
-        severity: len({(each["namespace"], each["object"]["name"]) for each in of_severity})
-        for severity in ("error", "warning", "info")
-        if (of_severity := [each for each in report["findings"] if each["severity"] == severity])
-    }
-    text = run("check", "-A", "-f", str(capture)).stdout
-    assert f"Errors in {workloads['error']} and warnings in {workloads['warning']} of 203 workloads." in text
-    assert f"Notes in {workloads['info']} workloads are hidden (--severity info)." in text
-
-
 @pytest.mark.parametrize("form", ["html", "markdown"])
 def test_other_formats_say_the_cause_once(form: str, capture: Path) -> None:
     text = run("check", "-A", "-f", str(capture), "-o", form).stdout.replace("\\", "")

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import UnsetType
 
 from kubectl_spread.kube.api import labels
-from kubectl_spread.phrases import capitalized, listed, plural
+from kubectl_spread.phrases import capitalized, plural
 from kubectl_spread.render import about, bars, closed, figures, words
 from kubectl_spread.render import findings as grouped
 from kubectl_spread.render.findings import Detail
@@ -31,7 +31,6 @@ _LONG: Final = 24
 _LONGEST: Final = 60
 """With more lines of findings than this, those without pending pods are printed in brief."""
 _FIRST: Final = 3
-_NOUNS: Final = {severity: "notes" if severity is Severity.INFO else f"{severity}s" for severity in SEVEREST_FIRST}
 _GUTTER: Final = 2
 """The width of a mark and the space after it."""
 _FURTHER: Final = "  "
@@ -152,27 +151,28 @@ def _hidden(problems: int, others: int) -> str:
 
 
 def totals(report: Report, *, notes: bool = True) -> str:
-    """Return the last line: what was not read, the workloads with findings, and everything that was left out.
+    """Return the last line: what was not read, the findings, their objects, and everything that was left out.
 
     ``notes`` tells whether findings of the severity ``info`` were printed.
     """
     summary = report.summary
     printed = [finding for finding in report.findings if notes or finding.severity > Severity.INFO]
-    counts = [
-        f"{noun} in {number}"
-        for severity, noun in _NOUNS.items()
-        if (number := figures.with_severity(printed, severity))
-    ]
+    counts = ", ".join(
+        f"{number} {severity}{'s' if number != 1 and severity is not Severity.INFO else ''}"
+        for severity in SEVEREST_FIRST
+        if (number := summary.findings.of(severity)) and (notes or severity > Severity.INFO)
+    )
     in_baseline = summary.known if isinstance(summary.known, int) else None
+    concerned = len({finding.ref for finding in printed})
     sentences = [
-        capitalized(f"{listed(counts, len(counts))} of {plural(figures.workloads(summary), 'workload')}")
+        f"{counts} in {concerned} of {plural(figures.workloads(summary), 'workload')}"
         if counts
         else _nothing(report, notes=notes, baseline=in_baseline is not None)
     ]
     if upgrade := figures.upgrade(report.cluster, summary):
         sentences.append(capitalized(upgrade))
-    if hidden := 0 if notes else figures.with_severity(report.findings, Severity.INFO):
-        sentences.append(f"Notes in {plural(hidden, 'workload')} are hidden (--severity info)")
+    if not notes and summary.findings.info:
+        sentences.append(f"{plural(summary.findings.info, 'note')} hidden (--severity info)")
     if summary.silenced:
         sentences.append(f"{plural(summary.silenced, 'finding')} silenced")
     if in_baseline is not None:
