@@ -56,13 +56,13 @@ class Clock:
 
 def main() -> None:
     """Run the command line with the clock at its phases."""
-    from kubectl_spread.app.checkrun import CheckRun  # noqa: PLC0415
-    from kubectl_spread.app.cluster import live  # noqa: PLC0415
-    from kubectl_spread.app.cluster.requests import Requests  # noqa: PLC0415
     from kubectl_spread.audit.snapshot.snapshot import Snapshot  # noqa: PLC0415 - imports are a phase
     from kubectl_spread.cli import formats  # noqa: PLC0415
     from kubectl_spread.cli import main as command  # noqa: PLC0415
     from kubectl_spread.render.screen import table  # noqa: PLC0415
+    from kubectl_spread.run import live  # noqa: PLC0415
+    from kubectl_spread.run.checkrun import CheckRun  # noqa: PLC0415
+    from kubectl_spread.run.requests import Requests  # noqa: PLC0415
     from kubectl_spread.sources.apiserver import responses  # noqa: PLC0415
     from kubectl_spread.sources.apiserver.cluster import LiveCluster  # noqa: PLC0415
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -18,8 +18,6 @@ MODULES = sorted(ROOT.rglob("*.py"))
 TREES = {path.relative_to(ROOT): ast.parse(path.read_bytes()) for path in MODULES}
 EMPTY_NAMES = frozenset(["asked", "found", "given", "kept", "known", "meant", "one", "said", "shown", "told", "wanted"])
 """Names that do not describe a value."""
-MOST_MODULES = 16
-"""The most modules in a directory, ``__init__`` among them."""
 SHARED = 3
 """A class that so many other rooms import needs a row in the glossary."""
 USERS = 8
@@ -122,11 +120,6 @@ def empty_names(tree: ast.Module) -> set[str]:
 
 def test_names_of_variables_name_the_value() -> None:
     assert [path.as_posix() for path, tree in TREES.items() if empty_names(tree)] == []
-
-
-def test_no_directory_is_crowded() -> None:
-    numbers = Counter(path.parent.relative_to(ROOT).as_posix() for path in MODULES)
-    assert {place for place, number in numbers.items() if number > MOST_MODULES} == set()
 
 
 def test_docstrings_name_exceptions_that_exist() -> None:

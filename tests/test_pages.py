@@ -12,9 +12,9 @@ from pathlib import Path
 import click
 import pytest
 
-from kubectl_spread.app import names
 from kubectl_spread.cli import cli
 from kubectl_spread.errors import UsageError
+from kubectl_spread.run import names
 from tests.generated import ROOT
 
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]

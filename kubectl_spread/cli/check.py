@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import click
 
-from kubectl_spread.app import output_files
-from kubectl_spread.app.output_files import Output
 from kubectl_spread.cli import fast_exit, formats, options, output, values
 from kubectl_spread.cli.help import ADVANCED, OUTPUT
 from kubectl_spread.cli.options import connection
 from kubectl_spread.errors import UsageError
 from kubectl_spread.report.model import Severity
+from kubectl_spread.run import output_files
+from kubectl_spread.run.output_files import Output
 
 if TYPE_CHECKING:
-    from kubectl_spread.app.checkrun import CheckRun
     from kubectl_spread.render.screen.table import Layout
     from kubectl_spread.report.model import Report
     from kubectl_spread.rules.engine import Baseline
+    from kubectl_spread.run.checkrun import CheckRun
 
 _FINDINGS: Final = 1
 _UNANSWERED: Final = 2
@@ -104,8 +104,8 @@ def check(
     **parameters: object,
 ) -> None:
     """Show which pods are not spread as their constraints require, and how to fix that."""
-    from kubectl_spread.app.collect import collect  # noqa: PLC0415 - completion of flags does not need the rules
-    from kubectl_spread.app.hints import gone  # noqa: PLC0415 - likewise
+    from kubectl_spread.run.collect import collect  # noqa: PLC0415 - completion of flags does not need the rules
+    from kubectl_spread.run.hints import gone  # noqa: PLC0415 - likewise
 
     outputs = output_files.outputs(forms, formats.TABLE)
     if manifests:
@@ -148,7 +148,7 @@ def check(
 
 
 def _baseline(path: str, filename: tuple[str, ...]) -> Baseline:
-    from kubectl_spread.app import baseline  # noqa: PLC0415 - a check without a baseline reads no documents
+    from kubectl_spread.run import baseline  # noqa: PLC0415 - a check without a baseline reads no documents
 
     return baseline.load(path, filename)
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from kubectl_spread.app import output_files
-from kubectl_spread.app.output_files import Output
 from kubectl_spread.cli import fast_exit, formats, options, output, values
 from kubectl_spread.cli.help import OUTPUT
 from kubectl_spread.cli.options import connection
+from kubectl_spread.run import output_files
+from kubectl_spread.run.output_files import Output
 
 if TYPE_CHECKING:
     from kubectl_spread.report.domains import SpreadDomains
@@ -64,11 +64,11 @@ def domains(
     KEY is a label of the nodes; zone (the default), region, and hostname or node stand for those of Kubernetes. With a
     VALUE of the label, show the workloads there, those that lose most first.
     """
-    from kubectl_spread.app.domains.run import collect  # noqa: PLC0415 - completion of flags does not need it
+    from kubectl_spread.run.collect import collect_domains  # noqa: PLC0415 - completion of flags does not need it
 
     outputs = output_files.outputs(forms, formats.TABLE)
     output_files.refuse_inputs((destination.file for destination in outputs), parameters)
-    run = collect({**parameters, "key": key, "value": value}, output, with_budgets=value is not None)
+    run = collect_domains({**parameters, "key": key, "value": value}, output, with_budgets=value is not None)
     report = run.report(key, value)
     fast_exit.keep(run, report)
     for text in run.notes:

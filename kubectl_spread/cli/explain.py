@@ -14,9 +14,9 @@ from kubectl_spread.cli.options import connection
 from kubectl_spread.errors import NotFoundError, UsageError
 
 if TYPE_CHECKING:
-    from kubectl_spread.app.checkrun import CheckRun
     from kubectl_spread.audit.snapshot.scope import Target
     from kubectl_spread.rules.model import Rule
+    from kubectl_spread.run.checkrun import CheckRun
 
 _UNANSWERED: Final = 2
 _MOST_REPLICAS: Final = 1000
@@ -73,10 +73,10 @@ def explain(
     **parameters: object,
 ) -> None:
     """Explain how one pod or workload is spread and where its next pod may go, or explain one rule."""
-    from kubectl_spread.app.collect import collect  # noqa: PLC0415 - completion of flags does not need it
     from kubectl_spread.explain.explanation import explain as explain_audit  # noqa: PLC0415 - likewise
     from kubectl_spread.kube.api.objects import ObjectRef  # noqa: PLC0415 - completion of flags does not need it
     from kubectl_spread.render import explanation, structured  # noqa: PLC0415 - only text needs rich
+    from kubectl_spread.run.collect import collect  # noqa: PLC0415 - completion of flags does not need it
 
     if rule := _rule(arguments):
         if replicas:

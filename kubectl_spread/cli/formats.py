@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from kubectl_spread.app import output_files
-from kubectl_spread.app.output_files import Output
 from kubectl_spread.cli import output
 from kubectl_spread.report.model import Report
+from kubectl_spread.run import output_files
+from kubectl_spread.run.output_files import Output
 from kubectl_spread.suggestions import did_you_mean
 
 if TYPE_CHECKING:

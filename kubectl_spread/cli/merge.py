@@ -31,8 +31,8 @@ def merge(context: click.Context, /, form: str | None, **parameters: object) -> 
     Comments, order and quoting do not change. Objects that the API server would refuse are left out, and its errors are
     printed to standard error.
     """
-    from kubectl_spread.app.filtering import FilterRun  # noqa: PLC0415 - likewise
     from kubectl_spread.audit.merge.merging import merge_pod  # noqa: PLC0415 - completion of flags does not need it
+    from kubectl_spread.run.filtering import FilterRun  # noqa: PLC0415 - likewise
 
     run = FilterRun(output, merge_pod, form, leaves_out=True)
     run.read(parameters)
@@ -57,8 +57,8 @@ def unmerge(context: click.Context, /, form: str | None, **parameters: object) -
 
     Selectors that the author may have written do not change, and standard error names them.
     """
-    from kubectl_spread.app.filtering import FilterRun  # noqa: PLC0415 - likewise
     from kubectl_spread.audit.merge.merging import unmerge_pod  # noqa: PLC0415 - completion of flags does not need it
+    from kubectl_spread.run.filtering import FilterRun  # noqa: PLC0415 - likewise
 
     run = FilterRun(output, unmerge_pod, form, leaves_out=False)
     run.read(parameters)

@@ -15,8 +15,8 @@ import click
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
-    from kubectl_spread.app.checkrun import CheckRun
     from kubectl_spread.render.terminal import Terminal
+    from kubectl_spread.run.checkrun import CheckRun
 
 _WIPE: Final = "\r\x1b[K"
 """Moves the cursor to the beginning of the line and clears it."""

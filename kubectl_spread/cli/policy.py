@@ -68,8 +68,8 @@ def policy(**parameters: object) -> None:
     """
     import msgspec  # noqa: PLC0415 - completion of flags does not need it
 
-    from kubectl_spread.app.policies import PolicyOptions  # noqa: PLC0415 - likewise
     from kubectl_spread.render import policies  # noqa: PLC0415 - likewise
+    from kubectl_spread.run.policies import PolicyOptions  # noqa: PLC0415 - likewise
 
     choices = msgspec.convert(parameters, PolicyOptions)
     text = policies.text(choices.policies)

@@ -30,7 +30,7 @@ def directories(_context: click.Context, _parameter: click.Parameter, incomplete
 
 def _names_in_kubeconfig(part: Literal["contexts", "clusters", "users"]) -> Completer:
     def complete(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
-        from kubectl_spread.app import candidates  # noqa: PLC0415
+        from kubectl_spread.run import candidates  # noqa: PLC0415
 
         return _matching(candidates.kubeconfig(context.params, part), incomplete)
 
@@ -44,7 +44,7 @@ users: Final = _names_in_kubeconfig("users")
 
 def namespaces(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
     """Complete the name of a namespace of the cluster."""
-    from kubectl_spread.app import candidates  # noqa: PLC0415
+    from kubectl_spread.run import candidates  # noqa: PLC0415
 
     return _matching(candidates.live(context.params, "Namespace"), incomplete)
 
@@ -56,7 +56,7 @@ def several_namespaces(context: click.Context, parameter: click.Parameter, incom
 
 def rules(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
     """Complete the code or the name of a rule, in any letter case."""
-    from kubectl_spread.app import candidates  # noqa: PLC0415
+    from kubectl_spread.run import candidates  # noqa: PLC0415
 
     return _matching(candidates.rules(incomplete), incomplete)
 
@@ -80,7 +80,7 @@ def domains(_context: click.Context, _parameter: click.Parameter, incomplete: st
 
 def nodes(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
     """Complete the name of a node after the key of nodes; the values of other keys are not requested."""
-    from kubectl_spread.app import candidates  # noqa: PLC0415
+    from kubectl_spread.run import candidates  # noqa: PLC0415
 
     is_node = context.params.get("key") in _NODE_KEYS
     return _matching(candidates.live(context.params, "Node") if is_node else (), incomplete)
@@ -105,8 +105,8 @@ def several_keys(context: click.Context, parameter: click.Parameter, incomplete:
 
 def fields(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
     """Complete a field of pods, and the node of ``spec.nodeName``."""
-    from kubectl_spread.app import candidates  # noqa: PLC0415
     from kubectl_spread.audit.snapshot.scope import FIELDS  # noqa: PLC0415
+    from kubectl_spread.run import candidates  # noqa: PLC0415
 
     if incomplete.startswith(_ON_NODE):
         prefix = incomplete[: incomplete.index("=") + 1]
@@ -123,7 +123,7 @@ def formats(context: click.Context, parameter: click.Parameter, incomplete: str)
 
 def objects(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[Item]:
     """Complete NAME, TYPE/NAME or TYPE NAME; with ``--manifests`` files, and with ``-f`` nothing of a cluster."""
-    from kubectl_spread.app import candidates  # noqa: PLC0415
+    from kubectl_spread.run import candidates  # noqa: PLC0415
 
     if context.params.get("manifests"):
         return files(context, parameter, incomplete)

@@ -10,12 +10,12 @@ from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from typing import Final
 
-from kubectl_spread.app import schedulers
-from kubectl_spread.app.checkrun import CheckRun
-from kubectl_spread.app.cluster.live import LiveRun
-from kubectl_spread.app.options import CheckOptions
 from kubectl_spread.errors import SourceError
 from kubectl_spread.follow.store import Store, StoredRequests
+from kubectl_spread.run import schedulers
+from kubectl_spread.run.checkrun import CheckRun
+from kubectl_spread.run.live import LiveRun
+from kubectl_spread.run.options import CheckOptions
 from kubectl_spread.sources.apiserver.clock import elapsed
 from kubectl_spread.sources.apiserver.paging import background
 from kubectl_spread.sources.apiserver.watch import WatchedCluster

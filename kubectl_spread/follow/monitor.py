@@ -14,10 +14,6 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from kubectl_spread.app.checkrun import CheckRun
-from kubectl_spread.app.hints import unknown_keys
-from kubectl_spread.app.options import CheckOptions
-from kubectl_spread.app.target_version import target_for
 from kubectl_spread.errors import SourceError
 from kubectl_spread.follow.following import Following
 from kubectl_spread.follow.telemetry import Telemetry
@@ -26,6 +22,10 @@ from kubectl_spread.render.openmetrics import exposition, series
 from kubectl_spread.report import model, projections
 from kubectl_spread.rules import RULES
 from kubectl_spread.rules.selection import SelectedRules
+from kubectl_spread.run.checkrun import CheckRun
+from kubectl_spread.run.hints import unknown_keys
+from kubectl_spread.run.options import CheckOptions
+from kubectl_spread.run.target_version import target_for
 from kubectl_spread.sources.apiserver.clock import elapsed
 from kubectl_spread.sources.apiserver.watch import WatchedCluster
 

@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, Final
 
-from kubectl_spread.app.cluster.requests import UNFINISHED, Requests
-from kubectl_spread.app.options import CheckOptions
 from kubectl_spread.audit.snapshot.podclasses import PodReader, StoredPod
 from kubectl_spread.audit.snapshot.scope import Scope
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
@@ -17,6 +15,8 @@ from kubectl_spread.kube.api import sparse
 from kubectl_spread.kube.api.sparse import SparsePod
 from kubectl_spread.kube.api.types import Pod
 from kubectl_spread.kube.scheduler.configuration import Profile
+from kubectl_spread.run.options import CheckOptions
+from kubectl_spread.run.requests import UNFINISHED, Requests
 from kubectl_spread.sources.apiserver.clock import elapsed
 from kubectl_spread.sources.apiserver.resources import (
     BUDGETS,
@@ -45,7 +45,6 @@ class Store:
     """
 
     def __init__(self, cluster: WatchedCluster, scope: Scope, schedulers: Mapping[str, Profile]) -> None:
-        """Read nothing yet."""
         self.scope = scope
         self.schedulers = schedulers
         self._cluster = cluster

@@ -87,7 +87,6 @@ class Budgets:
     """
 
     def __init__(self) -> None:
-        """Start without budgets."""
         self.read = False
         self._of_namespace: dict[str, dict[str, PodDisruptionBudget]] = {}
 

@@ -11,8 +11,8 @@ from typing import Any, Final
 import pytest
 from click.testing import CliRunner, Result
 
-from kubectl_spread.app.cluster import live
 from kubectl_spread.cli import cli
+from kubectl_spread.run import live
 from tests.builders import Json, constraint, node_json, pod_json
 from tests.sources.server import Reply, Request, Server, listed, serve, status
 

@@ -9,8 +9,6 @@ import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
-from kubectl_spread.app.options import CheckOptions
-from kubectl_spread.app.target_version import target_for
 from kubectl_spread.audit.evaluation.evaluate import evaluate
 from kubectl_spread.audit.merge.verdicts import ExtraChecks
 from kubectl_spread.cli import cli
@@ -24,6 +22,8 @@ from kubectl_spread.kube.features import (
     behaviour,
     gates,
 )
+from kubectl_spread.run.options import CheckOptions
+from kubectl_spread.run.target_version import target_for
 from tests.audits import audit, deployment, reported
 from tests.builders import Json, affinity, constraint, node_json, pod_json, requirement, selector, term
 

@@ -17,7 +17,6 @@ import msgspec
 import pytest
 import urllib3
 
-from kubectl_spread.app.options import CheckOptions
 from kubectl_spread.follow import following, pages
 from kubectl_spread.follow.monitor import Monitor, Published
 from kubectl_spread.follow.server import Port, Servers, listen
@@ -25,6 +24,7 @@ from kubectl_spread.follow.telemetry import Telemetry
 from kubectl_spread.render import structured
 from kubectl_spread.render.openmetrics import exposition
 from kubectl_spread.report import model
+from kubectl_spread.run.options import CheckOptions
 from kubectl_spread.sources.apiserver import retries, watch
 from kubectl_spread.sources.apiserver.clock import elapsed
 from kubectl_spread.sources.apiserver.paging import background

@@ -7,9 +7,9 @@ import sys
 from collections import Counter
 from typing import Self
 
-from kubectl_spread.app.output_files import Output
 from kubectl_spread.cli.watch import loop
 from kubectl_spread.cli.watch.displays import Picture
+from kubectl_spread.run.output_files import Output
 
 
 class _Objects:

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any, Final, cast
 
-from kubectl_spread.app.options import CheckOptions
 from kubectl_spread.follow.following import Following
 from kubectl_spread.kube.api import sparse
 from kubectl_spread.kube.features import gates
+from kubectl_spread.run.options import CheckOptions
 from kubectl_spread.sources.apiserver.clock import elapsed
 from kubectl_spread.sources.apiserver.cluster import ServerVersion
 from kubectl_spread.sources.apiserver.resources import (

@@ -10,9 +10,6 @@ from typing import Final, NamedTuple
 import msgspec
 import pytest
 
-from kubectl_spread.app.checkrun import CheckRun
-from kubectl_spread.app.hints import unknown_nodes
-from kubectl_spread.app.options import CheckOptions
 from kubectl_spread.audit.evaluation.evaluate import evaluate
 from kubectl_spread.audit.evaluation.volumes import Volumes
 from kubectl_spread.audit.snapshot.podclasses import PodReader
@@ -30,6 +27,9 @@ from kubectl_spread.report import model
 from kubectl_spread.rules import RULES
 from kubectl_spread.rules.engine import complete
 from kubectl_spread.rules.selection import SelectedRules, Selection
+from kubectl_spread.run.checkrun import CheckRun
+from kubectl_spread.run.hints import unknown_nodes
+from kubectl_spread.run.options import CheckOptions
 from kubectl_spread.sources.apiserver import responses
 from kubectl_spread.sources.apiserver.resources import PODS, SPARSE_PODS
 from kubectl_spread.sources.apiserver.transport import Response

@@ -238,9 +238,9 @@ def raising(error: BaseException) -> Callable[..., object]:
             MemoryError(),
             "error: there is not enough memory: check fewer objects at once, or set a smaller --chunk-size",
         ),
-        (KeyError("secret"), "error: unexpected KeyError at app/collect.py:"),
-        (EOFError("secret"), "error: unexpected EOFError at app/collect.py:"),
-        (RecursionError("secret"), "error: unexpected RecursionError at app/collect.py:"),
+        (KeyError("secret"), "error: unexpected KeyError at run/collect.py:"),
+        (EOFError("secret"), "error: unexpected EOFError at run/collect.py:"),
+        (RecursionError("secret"), "error: unexpected RecursionError at run/collect.py:"),
         (PermissionError(13, "Permission denied", "x\x1b"), "error: x\\x1b: permission denied (unexpected; run"),
         (TimeoutError(110, "Timed out"), "error: timed out (unexpected; run"),
     ],
@@ -249,7 +249,7 @@ def test_an_unexpected_error_is_one_line_without_its_values(
     error: BaseException, line: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The error is raised in a function that every check calls."""
-    monkeypatch.setattr("kubectl_spread.app.collect.target_for_files", raising(error))
+    monkeypatch.setattr("kubectl_spread.run.collect.target_for_files", raising(error))
     invocation = CliRunner().invoke(cli, ["check", "-f", "-"])
     assert (invocation.exit_code, invocation.stdout) == (2, "")
     assert invocation.stderr.startswith(line)
@@ -279,7 +279,7 @@ def test_an_error_in_a_thread_is_one_line(arguments: Sequence[str], monkeypatch:
 
 @pytest.mark.parametrize("flag", ["-v", "--verbose", "-Av"])
 def test_verbose_prints_the_traceback(flag: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kubectl_spread.app.collect.target_for_files", raising(KeyError("x\x1b")))
+    monkeypatch.setattr("kubectl_spread.run.collect.target_for_files", raising(KeyError("x\x1b")))
     invocation = CliRunner().invoke(cli, ["check", "-f", "-", flag])
     assert invocation.exit_code == 2
     first, *_, last = invocation.stderr.splitlines()
@@ -312,7 +312,7 @@ main()
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
 @pytest.mark.parametrize(
     "module",
-    ["enum", "kubectl_spread.cli", "click", "threading", "kubectl_spread.cli.check", "kubectl_spread.app.collect"],
+    ["enum", "kubectl_spread.cli", "click", "threading", "kubectl_spread.cli.check", "kubectl_spread.run.collect"],
 )
 def test_ctrl_c_during_an_import_prints_nothing(directory: Path, module: str) -> None:
     command = [sys.executable, "-c", _INTERRUPTING, module, "check", "-f", "pod.yaml"]

@@ -295,7 +295,7 @@ MUTANTS: Final = (
     Mutant(
         "merge succeeds for a workload whose pods would all be refused",
         "exit status",
-        "app/filtering.py",
+        "run/filtering.py",
         "self.refused = self.refused or bool(outcome.errors or pod_errors)",
         "self.refused = self.refused or bool(outcome.errors)",
         ("merge/test_commands.py",),
@@ -303,7 +303,7 @@ MUTANTS: Final = (
     Mutant(
         "nodes that the user may not list are only a note",
         "exit status",
-        "app/cluster/live.py",
+        "run/live.py",
         'self._problems.append(f"{error}: {so}")',
         'self._notes.append(f"{error}: {so}")',
         ("cli/test_requests.py",),

@@ -45,7 +45,7 @@ _CHECKS: Final = """
 import os, sys
 from collections import Counter
 from kubectl_spread.cli import check, cli
-from kubectl_spread.app.cluster import live
+from kubectl_spread.run import live
 
 statuses = Counter()
 for _ in range(int(sys.argv[1])):

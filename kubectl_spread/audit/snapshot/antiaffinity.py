@@ -41,7 +41,6 @@ class _Repellers:
     """Kinds of pods that repel others, filed under a label that their terms require."""
 
     def __init__(self) -> None:
-        """Start empty."""
         self._by_label: dict[tuple[str, str] | None, list[_Repelling]] = {}
 
     def add(self, repelling: _Repelling) -> None:
@@ -67,7 +66,6 @@ class AntiAffinity:
     """
 
     def __init__(self) -> None:
-        """Start empty."""
         self.everywhere = True
         self.namespaces: dict[str, Labels] = {}
         self._repelling: dict[bytes, _Repelling] = {}

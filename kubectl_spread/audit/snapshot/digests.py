@@ -20,7 +20,6 @@ class Digests:
     """The digests of a series of values, where consecutive values often share their objects."""
 
     def __init__(self) -> None:
-        """Start empty."""
         self._last: tuple[object] = (None,)
         self._digest = digest(None)
 

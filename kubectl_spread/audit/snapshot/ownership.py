@@ -22,7 +22,6 @@ class Ownership:
     """The workloads that were read, by namespace and name, and the events about them."""
 
     def __init__(self) -> None:
-        """Start empty."""
         self._owners: dict[ObjectRef, OwnerRecord] = {}
         self._chains: dict[ObjectRef, tuple[OwnerRecord, ...]] = {}
         self._events: dict[ObjectRef, list[EventRecord]] = {}

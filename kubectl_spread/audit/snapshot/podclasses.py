@@ -43,7 +43,6 @@ class SharedTerms:
     """The terms of specs and their selector parts; pods of one template share them even if their labels differ."""
 
     def __init__(self) -> None:
-        """Start empty."""
         self._terms: dict[bytes, tuple[tuple[TopologyTerm, ...], tuple[SelectorParts, ...]]] = {}
 
     def of(self, spec: PodSpec) -> tuple[tuple[TopologyTerm, ...], tuple[SelectorParts, ...]]:

@@ -149,7 +149,6 @@ class Population(Labelled[Counter[str]]):
     """The counted pods of one namespace: for each label set, the number of pods on each node."""
 
     def __init__(self) -> None:
-        """Start empty."""
         super().__init__()
         self._digests = Digests()
         self._per_node: dict[bytes, Counter[str]] = {}

@@ -11,12 +11,6 @@ from typing import Final, NoReturn
 
 import msgspec
 
-from kubectl_spread.app.checkrun import CheckRun
-from kubectl_spread.app.cluster.live import flags
-from kubectl_spread.app.collect import check_options
-from kubectl_spread.app.hints import gone, hints, unknown_keys
-from kubectl_spread.app.options import CheckOptions
-from kubectl_spread.app.output_files import Output
 from kubectl_spread.cli import formats, output
 from kubectl_spread.cli.watch.displays import Picture, Pipe, Screen, is_screen
 from kubectl_spread.errors import SourceError, UsageError
@@ -28,6 +22,12 @@ from kubectl_spread.render.screen.table import Layout
 from kubectl_spread.render.terminal import Terminal
 from kubectl_spread.report.model import Report
 from kubectl_spread.rules.engine import Baseline
+from kubectl_spread.run.checkrun import CheckRun
+from kubectl_spread.run.collect import check_options
+from kubectl_spread.run.hints import gone, hints, unknown_keys
+from kubectl_spread.run.live import flags
+from kubectl_spread.run.options import CheckOptions
+from kubectl_spread.run.output_files import Output
 from kubectl_spread.sources.apiserver.watch import WatchedCluster
 
 _FORMS: Final = ("json", "name", formats.TABLE, formats.WIDE)

@@ -106,11 +106,11 @@ def monitor(
 
     The cluster is followed by watches, and evaluated again after changes. Nothing is written to it.
     """
-    from kubectl_spread.app.cluster.live import flags  # noqa: PLC0415 - completion of flags does not need it
-    from kubectl_spread.app.collect import check_options  # noqa: PLC0415 - likewise
     from kubectl_spread.follow import pages, server  # noqa: PLC0415 - likewise
     from kubectl_spread.follow.monitor import Monitor  # noqa: PLC0415 - likewise
     from kubectl_spread.follow.telemetry import Telemetry  # noqa: PLC0415 - likewise
+    from kubectl_spread.run.collect import check_options  # noqa: PLC0415 - likewise
+    from kubectl_spread.run.live import flags  # noqa: PLC0415 - completion of flags does not need it
     from kubectl_spread.sources.apiserver.watch import WatchedCluster  # noqa: PLC0415 - likewise
 
     pause, oldest = _seconds("--interval", interval), _seconds("--max-age", max_age)

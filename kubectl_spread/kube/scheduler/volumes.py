@@ -81,7 +81,6 @@ class ClaimedVolumes:
     """
 
     def __init__(self) -> None:
-        """Start empty."""
         self.complete = False
         self._claims: dict[tuple[str, str], str] = {}
         self._namespaces: set[str] = set()

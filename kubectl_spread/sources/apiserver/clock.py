@@ -21,7 +21,6 @@ class ServerClock:
     """The time of the last Date header plus the seconds since; may be used from several threads."""
 
     def __init__(self) -> None:
-        """Start without a time."""
         self._lock = Lock()
         self._date: datetime | None = None
         self._received = 0.0

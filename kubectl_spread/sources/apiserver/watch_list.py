@@ -74,7 +74,6 @@ class Signals:
     """
 
     def __init__(self) -> None:
-        """Start without signals."""
         self.changed = threading.Event()
         self.suspect = False
         self.failure: BaseException | None = None

@@ -128,7 +128,6 @@ class Stream:
     """Joins chunks so that each remains a document of its own."""
 
     def __init__(self) -> None:
-        """Start with nothing written."""
         self._last: tuple[str, int] | None = None
         self._last_text = ""
         self._yaml = False

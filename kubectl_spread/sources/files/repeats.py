@@ -28,7 +28,6 @@ class Repeats:
     """The objects that were read so far."""
 
     def __init__(self) -> None:
-        """Start without objects."""
         self._seen: dict[ObjectRef, tuple[_Seen, ...]] = {}
 
     def copy_of(self, loaded: Loaded) -> int | None:

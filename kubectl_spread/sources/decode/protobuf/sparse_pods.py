@@ -55,7 +55,6 @@ class SparsePods:
     """Decodes pages of pods, and remembers the distinct ones."""
 
     def __init__(self) -> None:
-        """Start without any pod."""
         self._pods = Decoder(Pod)
         self._volumes = Decoder(PodVolumes)
         self._remembered: dict[object, Pod] = {}

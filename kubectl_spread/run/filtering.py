@@ -8,9 +8,6 @@ from typing import BinaryIO, TypeAlias
 import msgspec
 from msgspec import UNSET
 
-from kubectl_spread.app.console import Console
-from kubectl_spread.app.options import CheckOptions
-from kubectl_spread.app.target_version import target_for_files
 from kubectl_spread.audit.merge import merging
 from kubectl_spread.audit.merge.merging import Outcome
 from kubectl_spread.errors import DecodeError, Position, SourceError, UsageError
@@ -20,6 +17,9 @@ from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.phrases import plural
 from kubectl_spread.render import structured
 from kubectl_spread.report import mergereport
+from kubectl_spread.run.console import Console
+from kubectl_spread.run.options import CheckOptions
+from kubectl_spread.run.target_version import target_for_files
 from kubectl_spread.sources.decode.json_objects import Path
 from kubectl_spread.sources.edit import chunks
 from kubectl_spread.sources.edit.chunks import Chunk

@@ -8,15 +8,10 @@ from typing import Final
 
 import msgspec
 
-from kubectl_spread.app import hints, names, schedulers
-from kubectl_spread.app.checkrun import CheckRun, ClusterIdentity
-from kubectl_spread.app.cluster import explain_reads
-from kubectl_spread.app.cluster.requests import Requests
-from kubectl_spread.app.options import CheckOptions
-from kubectl_spread.app.target_version import TargetVersion, target_for
 from kubectl_spread.audit.evaluation import affinity
 from kubectl_spread.audit.evaluation.evaluate import Audit, evaluate
 from kubectl_spread.audit.evaluation.volumes import Volumes
+from kubectl_spread.audit.snapshot.ownership import REASONS
 from kubectl_spread.audit.snapshot.scope import Scope, Target
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.audit.snapshot.templates import Refused
@@ -24,20 +19,30 @@ from kubectl_spread.diagnosis import needs
 from kubectl_spread.diagnosis.evictions import depend_on_budgets
 from kubectl_spread.errors import ForbiddenError, NotFoundError, SourceError, UsageError
 from kubectl_spread.kube import features
+from kubectl_spread.kube.api.sparse import SparsePod
+from kubectl_spread.kube.api.types import Event
 from kubectl_spread.kube.api.workloads import WorkloadObject
 from kubectl_spread.report import model
+from kubectl_spread.run import hints, names, schedulers
+from kubectl_spread.run.checkrun import CheckRun, ClusterIdentity
+from kubectl_spread.run.options import CheckOptions
+from kubectl_spread.run.requests import Requests
+from kubectl_spread.run.target_version import TargetVersion, target_for
 from kubectl_spread.sources.apiserver.cluster import LiveCluster
 from kubectl_spread.sources.apiserver.resources import (
     BY_KIND,
     CLAIMS,
+    EVENTS,
     NAMESPACES,
     NODES,
     SERVICES,
+    SPARSE_PODS,
     VOLUMES,
     WORKLOADS,
     Resource,
 )
 from kubectl_spread.sources.auth.connection import ConnectionFlags
+from kubectl_spread.sources.decode.page import Page
 from kubectl_spread.suggestions import did_you_mean
 
 _BETWEEN: Final = {"Deployment": "ReplicaSet", "CronJob": "Job"}
@@ -271,9 +276,9 @@ class LiveRun:
         )
         if not refused and not self._options.explaining:
             return
-        selector = explain_reads.EVENTS_BUT if self._options.explaining else "reason=FailedCreate"
+        selector = EVENTS_BUT if self._options.explaining else "reason=FailedCreate"
         try:
-            for event in explain_reads.events(self._cluster, self._scope.namespace, selector):
+            for event in events(self._cluster, self._scope.namespace, selector):
                 audit.snapshot.ownership.add_event(event)
         except ForbiddenError as error:
             self._forbidden += 1
@@ -286,7 +291,7 @@ class LiveRun:
         changed = False
         if namespace is not None and any(not pod.node for pod in audit.pods):
             with self._optional():
-                snapshot.join(explain_reads.pods_elsewhere(self._cluster, namespace))
+                snapshot.join(pods_elsewhere(self._cluster, namespace))
                 snapshot.anti_affinity.everywhere = changed = True
         if affinity.wants_namespaces((pod.pod_class for pod in audit.pods), snapshot):
             with self._optional():
@@ -393,3 +398,44 @@ class LiveRun:
                 )
             if kind == "Pod":
                 self._notes.append(f"pod {target.name} is finished and not evaluated")
+
+
+_FREQUENT: Final = ("BackOff", "Created", "Pulled", "Pulling", "Scheduled", "Started", "SuccessfulCreate", "Unhealthy")
+EVENTS_BUT: Final = ",".join(f"reason!={reason}" for reason in _FREQUENT)
+"""A field selector without the most frequent events; a field selector cannot name several reasons to include."""
+_BOUND: Final = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
+
+
+def events(cluster: LiveCluster, namespace: str | None, selector: str) -> list[Event]:
+    """Return the events about scheduling and scaling.
+
+    Raises:
+        ForbiddenError: the user may not list events.
+        SourceError: the list cannot be read for another reason.
+    """
+
+    def begin() -> list[Event]:
+        return []
+
+    def add(events: list[Event], page: Page[Event]) -> None:
+        events.extend(event for event in page if event.reason in REASONS)
+
+    return cluster.fold(EVENTS, begin, add, namespace, field_selector=selector)
+
+
+def pods_elsewhere(cluster: LiveCluster, namespace: str) -> Snapshot:
+    """Return a snapshot of the bound pods of all other namespaces, which are counted but not evaluated.
+
+    Raises:
+        ForbiddenError: the user may not list the pods of all namespaces.
+        SourceError: the list cannot be read for another reason.
+    """
+
+    def begin() -> Snapshot:
+        return Snapshot(Scope(namespace=namespace), for_explain=True)
+
+    def add(snapshot: Snapshot, page: Page[SparsePod]) -> None:
+        for pod in page:
+            snapshot.add_sparse(pod)
+
+    return cluster.fold(SPARSE_PODS, begin, add, field_selector=f"metadata.namespace!={namespace},{_BOUND}")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import msgspec
 
-from kubectl_spread.app.options import CheckOptions, minor_of, split
-from kubectl_spread.app.target_version import confirm_supported, pre_release_warnings
 from kubectl_spread.errors import UsageError
 from kubectl_spread.kube import features
 from kubectl_spread.kube.api import content, labelsyntax
@@ -15,6 +13,8 @@ from kubectl_spread.policy.documents import CARRIED, OLDEST_MINOR, OLDEST_MUTATI
 from kubectl_spread.report.model import Severity
 from kubectl_spread.rules.model import Rule
 from kubectl_spread.rules.selection import Selection, named
+from kubectl_spread.run.options import CheckOptions, minor_of, split
+from kubectl_spread.run.target_version import confirm_supported, pre_release_warnings
 
 _EXCLUDED: tuple[str, ...] = ("kube-system",)
 

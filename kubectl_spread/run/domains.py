@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from contextlib import closing
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from kubectl_spread.app.checkrun import ClusterIdentity
-from kubectl_spread.app.collect import add_objects, check_options
-from kubectl_spread.app.console import Console
-from kubectl_spread.app.hints import key_names, unknown_nodes
-from kubectl_spread.app.options import TOPOLOGY_KEYS, CheckOptions
 from kubectl_spread.audit.evaluation import domains as evaluation
 from kubectl_spread.audit.evaluation.domains import CountedDomains
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
-from kubectl_spread.errors import CombinedError, NotFoundError, SourceError
+from kubectl_spread.errors import NotFoundError
 from kubectl_spread.kube.api.types import LabelSelectorRequirement, Node
 from kubectl_spread.phrases import some, value
 from kubectl_spread.report import domains, projections
 from kubectl_spread.report.domains import ReadCluster, SpreadDomains
 from kubectl_spread.report.model import CORDONED, unset_none
 from kubectl_spread.rules.remedy import line, uncordon
+from kubectl_spread.run.checkrun import ClusterIdentity
+from kubectl_spread.run.hints import key_names
+from kubectl_spread.run.options import TOPOLOGY_KEYS, CheckOptions
 from kubectl_spread.sources.addresses import without_secrets
 from kubectl_spread.suggestions import did_you_mean
 
@@ -33,7 +30,6 @@ NONE: Final = "<none>"
 """The word for the nodes without the topology key; no label can have it as its value."""
 _EMPTY: Final = '""'
 """How an empty value is printed; it is not the value of any label."""
-_NO_BUDGETS: Final = "no PodDisruptionBudgets in what was read: their minimum is unknown (capture them as well)"
 _NAMED: Final = 12
 """The number of keys or values that an error names."""
 
@@ -123,63 +119,6 @@ def _place(counts: CountedDomains, key: str, wanted_value: str) -> int:
     suggestion = did_you_mean(wanted_value, texts)
     names = "" if suggestion else f" (nodes have {some(texts, _NAMED)})"
     raise NotFoundError(f'no node has the label {key}="{wanted_value}"{names}{suggestion}')
-
-
-def collect(parameters: Mapping[str, object], console: Console, *, with_budgets: bool) -> DomainsRun:
-    """Read files or a cluster, as a command's options say.
-
-    Args:
-        parameters: The values of the options, by parameter name.
-        console: Prints progress and notes while a cluster is read.
-        with_budgets: Whether PodDisruptionBudgets are read.
-
-    Raises:
-        SpreadError: The domains cannot be counted.
-    """
-    options = check_options(parameters)
-    if options.filename:
-        return _from_files(options, with_budgets=with_budgets)
-    # Input from files needs neither urllib3 nor protobuf.
-    from kubectl_spread.app.cluster.live import flags  # noqa: PLC0415
-    from kubectl_spread.app.domains.live import read  # noqa: PLC0415
-    from kubectl_spread.sources.apiserver.cluster import LiveCluster  # noqa: PLC0415
-
-    with closing(LiveCluster.connect(flags(parameters), console.note, console.progress)) as cluster:
-        return read(options, cluster, with_budgets=with_budgets)
-
-
-def _from_files(options: CheckOptions, *, with_budgets: bool) -> DomainsRun:
-    """Read the files of ``--filename``.
-
-    Raises:
-        SourceError: A path cannot be read at all.
-        CombinedError: The files have no nodes.
-    """
-    from kubectl_spread.sources.files import inputs, manifests  # noqa: PLC0415 - a live run does not need files
-
-    scope = options.scope(None)
-    snapshot = Snapshot(replace(scope, labels=()))
-    reading = manifests.read(
-        options.filename,
-        recursive=options.recursive,
-        stdin=inputs.standard_input(),
-    )
-    add_objects(reading, snapshot)
-    if not snapshot.nodes:
-        missing = SourceError("there are no nodes in the files, and only nodes tell the domains: capture nodes as well")
-        raise CombinedError([*reading.errors, missing])
-    return DomainsRun(
-        snapshot,
-        scope.labels,
-        read_cluster(options, scope.namespace, ClusterIdentity(), {}),
-        everywhere=True,
-        skipped=snapshot.skipped + reading.skipped,
-        problems=[*map(str, reading.errors), *filter(None, [unknown_nodes(snapshot)])],
-        notes=[
-            *([_NO_BUDGETS] if with_budgets and not snapshot.budgets.read else []),
-            *inputs.unread(options.filename, recursive=options.recursive),
-        ],
-    )
 
 
 def read_cluster(

@@ -38,7 +38,7 @@ def rules(incomplete: str) -> Iterator[tuple[str, str]]:
 
 def objects(parameters: Mapping[str, Any], incomplete: str) -> Iterator[str | tuple[str, str]]:
     """Yield candidates for the next argument of TYPE/NAME, TYPE NAME or NAME."""
-    from kubectl_spread.app.names import KINDS  # noqa: PLC0415 - not every candidate is an object
+    from kubectl_spread.run.names import KINDS  # noqa: PLC0415 - not every candidate is an object
 
     kinds = {word: kind for kind, words in KINDS.items() for word in words}
     earlier: tuple[str, ...] = parameters.get("arguments") or ()
@@ -61,7 +61,7 @@ def live(parameters: Mapping[str, Any], kind: str) -> list[str]:
     The namespace is that of the options or the context. With ``-f`` or ``-k`` there are no names, because no cluster is
     read, and with ``-A`` there are no names of namespaced objects, because it takes none.
     """
-    from kubectl_spread.app.cluster.live import flags  # noqa: PLC0415 - it needs urllib3 and protobuf
+    from kubectl_spread.run.live import flags  # noqa: PLC0415 - it needs urllib3 and protobuf
     from kubectl_spread.sources.apiserver.cluster import LiveCluster  # noqa: PLC0415 - likewise
     from kubectl_spread.sources.apiserver.resources import BY_KIND, NAMESPACES, NODES  # noqa: PLC0415 - likewise
 

@@ -7,7 +7,6 @@ from typing import Final
 
 from msgspec import UNSET
 
-from kubectl_spread.app.options import TOPOLOGY_KEYS, CheckOptions
 from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.merge.verdicts import LABEL_MAY_HAVE_CHANGED
 from kubectl_spread.audit.snapshot import default_constraints
@@ -23,6 +22,7 @@ from kubectl_spread.kube.custom.controllers import ANY
 from kubectl_spread.phrases import named, plural, some
 from kubectl_spread.report import model, projections
 from kubectl_spread.rules import RULES, engine, selection
+from kubectl_spread.run.options import TOPOLOGY_KEYS, CheckOptions
 from kubectl_spread.suggestions import did_you_mean
 
 _NO_MANAGED_FIELDS: Final = (

@@ -1,4 +1,4 @@
-"""Read files or a cluster, as the options say, and evaluate the pods."""
+"""Read files or a cluster, as the options say, and evaluate the pods or count those of each domain."""
 
 from __future__ import annotations
 
@@ -8,24 +8,12 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Final
 
 import msgspec
+from msgspec.structs import replace
 
-from kubectl_spread.app import names, schedulers
-from kubectl_spread.app.checkrun import CheckRun
-from kubectl_spread.app.console import Console
-from kubectl_spread.app.hints import (
-    capture_hints,
-    hints,
-    malformed_objects,
-    unevaluated_parts,
-    unknown_keys,
-    unknown_nodes,
-)
-from kubectl_spread.app.options import CheckOptions, refuse_undecodable
-from kubectl_spread.app.target_version import target_for_files
 from kubectl_spread.audit.evaluation.evaluate import evaluate
 from kubectl_spread.audit.snapshot.records import Manifest
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
-from kubectl_spread.errors import SourceError
+from kubectl_spread.errors import CombinedError, SourceError
 from kubectl_spread.kube.api.types import Event, Namespace, Node, Object, Pod
 from kubectl_spread.kube.api.workloads import KINDS, WorkloadObject
 from kubectl_spread.kube.custom.objects import CustomObject
@@ -34,10 +22,25 @@ from kubectl_spread.kube.scheduler.defaultconstraints import Service
 from kubectl_spread.kube.scheduler.volumes import PersistentVolume, PersistentVolumeClaim
 from kubectl_spread.phrases import plural
 from kubectl_spread.report import model
+from kubectl_spread.run import names, schedulers
+from kubectl_spread.run.checkrun import CheckRun, ClusterIdentity
+from kubectl_spread.run.console import Console
+from kubectl_spread.run.domains import DomainsRun, read_cluster
+from kubectl_spread.run.hints import (
+    capture_hints,
+    hints,
+    malformed_objects,
+    unevaluated_parts,
+    unknown_keys,
+    unknown_nodes,
+)
+from kubectl_spread.run.options import CheckOptions, refuse_undecodable
+from kubectl_spread.run.target_version import target_for_files
 
 if TYPE_CHECKING:
     from kubectl_spread.sources.files.manifests import Loaded, ManifestReading
 
+_NO_BUDGETS: Final = "no PodDisruptionBudgets in what was read: their minimum is unknown (capture them as well)"
 _WITH_PODS: Final = frozenset({"Pod", *(kind for _, kind in KINDS)})
 
 
@@ -72,7 +75,7 @@ def check_options(parameters: Mapping[str, object]) -> CheckOptions:
 
 def _from_cluster(options: CheckOptions, parameters: Mapping[str, object], console: Console) -> CheckRun:
     # Input from files needs neither urllib3 nor protobuf.
-    from kubectl_spread.app.cluster.live import LiveRun, flags  # noqa: PLC0415
+    from kubectl_spread.run.live import LiveRun, flags  # noqa: PLC0415
     from kubectl_spread.sources.apiserver.cluster import LiveCluster  # noqa: PLC0415
 
     with closing(LiveCluster.connect(flags(parameters), console.note, console.progress)) as cluster:
@@ -123,6 +126,63 @@ def from_files(options: CheckOptions) -> CheckRun:
         problems=problems,
         notes=notes,
         without_pods=_without_pods(reading),
+    )
+
+
+def collect_domains(parameters: Mapping[str, object], console: Console, *, with_budgets: bool) -> DomainsRun:
+    """Read files or a cluster, as a command's options say.
+
+    Args:
+        parameters: The values of the options, by parameter name.
+        console: Prints progress and notes while a cluster is read.
+        with_budgets: Whether PodDisruptionBudgets are read.
+
+    Raises:
+        SpreadError: The domains cannot be counted.
+    """
+    options = check_options(parameters)
+    if options.filename:
+        return _domains_of_files(options, with_budgets=with_budgets)
+    # Input from files needs neither urllib3 nor protobuf.
+    from kubectl_spread.run.live import flags  # noqa: PLC0415
+    from kubectl_spread.run.live_domains import read  # noqa: PLC0415
+    from kubectl_spread.sources.apiserver.cluster import LiveCluster  # noqa: PLC0415
+
+    with closing(LiveCluster.connect(flags(parameters), console.note, console.progress)) as cluster:
+        return read(options, cluster, with_budgets=with_budgets)
+
+
+def _domains_of_files(options: CheckOptions, *, with_budgets: bool) -> DomainsRun:
+    """Read the files of ``--filename``.
+
+    Raises:
+        SourceError: A path cannot be read at all.
+        CombinedError: The files have no nodes.
+    """
+    from kubectl_spread.sources.files import inputs, manifests  # noqa: PLC0415 - a live run does not need files
+
+    scope = options.scope(None)
+    snapshot = Snapshot(replace(scope, labels=()))
+    reading = manifests.read(
+        options.filename,
+        recursive=options.recursive,
+        stdin=inputs.standard_input(),
+    )
+    add_objects(reading, snapshot)
+    if not snapshot.nodes:
+        missing = SourceError("there are no nodes in the files, and only nodes tell the domains: capture nodes as well")
+        raise CombinedError([*reading.errors, missing])
+    return DomainsRun(
+        snapshot,
+        scope.labels,
+        read_cluster(options, scope.namespace, ClusterIdentity(), {}),
+        everywhere=True,
+        skipped=snapshot.skipped + reading.skipped,
+        problems=[*map(str, reading.errors), *filter(None, [unknown_nodes(snapshot)])],
+        notes=[
+            *([_NO_BUDGETS] if with_budgets and not snapshot.budgets.read else []),
+            *inputs.unread(options.filename, recursive=options.recursive),
+        ],
     )
 
 

@@ -9,7 +9,6 @@ from typing import Final
 
 import msgspec
 
-from kubectl_spread.app import names
 from kubectl_spread.audit.snapshot.scope import FIELDS, FieldRequirement, Scope
 from kubectl_spread.errors import UsageError
 from kubectl_spread.kube.api import content, labelsyntax
@@ -18,6 +17,7 @@ from kubectl_spread.kube.features import NEWEST_RELEASED_MINOR
 from kubectl_spread.report.model import Severity
 from kubectl_spread.rules import RULES
 from kubectl_spread.rules.selection import Selection, named, unknown
+from kubectl_spread.run import names
 
 _NUMBER: Final = re.compile("[0-9]{1,9}")
 TOPOLOGY_KEYS: Final = {

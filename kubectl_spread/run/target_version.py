@@ -7,12 +7,12 @@ from typing import Final, Literal
 
 import msgspec
 
-from kubectl_spread.app.options import CheckOptions
 from kubectl_spread.audit.merge.verdicts import ExtraChecks, ServerFacts
 from kubectl_spread.errors import UsageError
 from kubectl_spread.kube import features
 from kubectl_spread.kube.features import NEWEST_MINOR, NEWEST_RELEASED_MINOR, OLDEST_MINOR, PRE_RELEASES, Behaviour
 from kubectl_spread.report import model
+from kubectl_spread.run.options import CheckOptions
 
 VersionSource = Literal["live", "flag", "default"]
 _MAJOR: Final = 1

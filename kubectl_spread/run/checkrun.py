@@ -11,8 +11,6 @@ from typing import Final, Literal, NamedTuple
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from kubectl_spread.app.options import CheckOptions
-from kubectl_spread.app.target_version import TargetVersion
 from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.snapshot.records import Manifest
 from kubectl_spread.audit.snapshot.scope import Scope, Target
@@ -28,6 +26,8 @@ from kubectl_spread.report import model, projections
 from kubectl_spread.report.model import Finding, Report, Source, unset_none
 from kubectl_spread.rules import RULES, engine
 from kubectl_spread.rules.selection import SelectedRules
+from kubectl_spread.run.options import CheckOptions
+from kubectl_spread.run.target_version import TargetVersion
 from kubectl_spread.sources.addresses import without_secrets
 
 

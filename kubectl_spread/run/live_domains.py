@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from kubectl_spread.app import hints
-from kubectl_spread.app.checkrun import ClusterIdentity
-from kubectl_spread.app.cluster.live import UID_TIMEOUT, confirm_namespace, pods_of, shown_without
-from kubectl_spread.app.cluster.requests import Requests
-from kubectl_spread.app.domains.run import DomainsRun, read_cluster
-from kubectl_spread.app.options import CheckOptions
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.errors import ForbiddenError
 from kubectl_spread.kube.scheduler import configuration
+from kubectl_spread.run import hints
+from kubectl_spread.run.checkrun import ClusterIdentity
+from kubectl_spread.run.domains import DomainsRun, read_cluster
+from kubectl_spread.run.live import UID_TIMEOUT, confirm_namespace, pods_of, shown_without
+from kubectl_spread.run.options import CheckOptions
+from kubectl_spread.run.requests import Requests
 from kubectl_spread.sources.apiserver.cluster import LiveCluster
 from kubectl_spread.sources.apiserver.resources import NODES, WORKLOADS
 

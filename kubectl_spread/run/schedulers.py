@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from kubectl_spread.app.options import CheckOptions
 from kubectl_spread.audit.snapshot import default_constraints
 from kubectl_spread.audit.snapshot.default_selectors import API_VERSIONS
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.errors import CombinedError, UsageError
 from kubectl_spread.kube.scheduler.configuration import SYSTEM, WITHOUT_DEFAULTS, Profile
 from kubectl_spread.phrases import some
+from kubectl_spread.run.options import CheckOptions
 from kubectl_spread.sources.files import inputs
 
 OWNER_KINDS: Final = frozenset(API_VERSIONS)

@@ -10,13 +10,13 @@ from typing import Any, Final, TypeVar
 
 from msgspec.structs import replace
 
-from kubectl_spread.app.options import CheckOptions
 from kubectl_spread.audit.snapshot.scope import Scope
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.kube.api import sparse
 from kubectl_spread.kube.api.sparse import SparsePod
 from kubectl_spread.kube.api.types import Object, Pod
 from kubectl_spread.kube.scheduler.configuration import Profile
+from kubectl_spread.run.options import CheckOptions
 from kubectl_spread.sources.apiserver.cluster import LiveCluster, ServerVersion
 from kubectl_spread.sources.apiserver.paging import background
 from kubectl_spread.sources.apiserver.resources import (
