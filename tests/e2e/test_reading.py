@@ -11,7 +11,7 @@ import threading
 import pytest
 
 from tests.commands import SPREAD
-from tests.e2e.faulty import CHECK, NAMESPACE, PODS, Faulty, assert_complete
+from tests.e2e.faulty import CHECK, PODS, Faulty, assert_complete
 from tests.faults.proxy import Exchange, passed
 
 pytestmark = pytest.mark.e2e
@@ -38,28 +38,6 @@ def test_nodes_and_workloads_are_read_while_the_pods_are(behind: Faulty) -> None
     for resource in beside:
         behind.proxy.add(resource, tell)
     assert_complete(behind.check())
-    assert in_time == [True]
-
-
-def test_the_next_page_is_requested_while_a_page_arrives(behind: Faulty) -> None:
-    """The end of the first page is sent only when the second page has been requested."""
-    event = threading.Event()
-    in_time: list[bool] = []
-
-    def hold_back(exchange: Exchange) -> None:
-        reply = exchange.forward()
-        exchange.send_head(reply)
-        exchange.send_part(reply.body[:-1000])
-        in_time.append(event.wait(10))
-        exchange.send_part(reply.body[-1000:])
-
-    def tell(exchange: Exchange) -> None:
-        event.set()
-        passed(exchange)
-
-    behind.proxy.script("pods", hold_back, tell)
-    answer = behind.spread("check", "-n", NAMESPACE, "-o", "json", f"--chunk-size={PODS - 1}")
-    assert_complete(answer)
     assert in_time == [True]
 
 

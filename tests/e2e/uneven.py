@@ -90,6 +90,10 @@ class Play:
         case, api = self._case, self._cluster.api
         for node in api.get("/api/v1/nodes")["items"]:
             api.request("DELETE", f"/api/v1/nodes/{node['metadata']['name']}")
+        # Pods of the case before take room on nodes of the same names until their namespace is deleted.
+        self._cluster.wait_for(
+            lambda: not api.get("/api/v1/pods")["items"], what="the pods of the case before are gone"
+        )
         self._cluster.forget_nodes()
         first = [domain for domain in case.domains if case.way is not Way.LATE or domain not in case.held]
         self._add_nodes(first)
@@ -197,8 +201,12 @@ class Play:
         try:
             self._cluster.wait_for(settled, timeout=120, what=f"the pods of {self._case} are placed")
         except TimeoutError as error:
-            error.add_note("\n".join(f"{pod['metadata']['name']}: {scheduled(pod)}" for pod in self._pods()))
+            error.add_note("\n".join(map(self._described, self._cluster.api.get("/api/v1/pods")["items"])))
             raise
+
+    def _described(self, pod: Json) -> str:
+        name = "/".join((pod["metadata"]["namespace"], pod["metadata"]["name"]))
+        return f"{name} on {pod['spec'].get('nodeName')}, {pod['metadata'].get('deletionTimestamp')}: {scheduled(pod)}"
 
     def _stay(self) -> None:
         """Wait until nothing changes any more, because the scheduler retries refused pods after others were deleted."""
