@@ -15,7 +15,7 @@ from tests.controlplane.cluster import ControlPlane
 from tests.e2e.manifests import deployment
 from tests.e2e.shell import paste
 from tests.e2e.spread import Plugin, Spread
-from tests.e2e.workloads import pods, roll_out, scheduled, wait_for_rollout
+from tests.e2e.workloads import end_pods, pods, roll_out, scheduled, wait_for_rollout
 
 pytestmark = pytest.mark.e2e
 
@@ -116,6 +116,7 @@ def rollout(cluster: ControlPlane, plugin: Plugin) -> Iterator[Rollout]:
     """Return a rollout in a namespace of its own."""
     with cluster.namespace() as namespace:
         yield Rollout(cluster, plugin.on(cluster), namespace)
+        end_pods(cluster, namespace)
 
 
 def _is_healed(finding: Json, present: Sequence[Json]) -> bool:
@@ -125,15 +126,8 @@ def _is_healed(finding: Json, present: Sequence[Json]) -> bool:
 
 @contextmanager
 def _room_for_one_pod(cluster: ControlPlane, node: str) -> Iterator[None]:
-    """Take all but one slot from an empty node inside a ``with`` block."""
+    """Take all but one slot from a node inside a ``with`` block."""
     path = f"/api/v1/nodes/{node}"
-
-    def is_empty() -> bool:
-        listed = cluster.api.get("/api/v1/pods", fieldSelector=f"spec.nodeName={node}")
-        return not listed["items"]
-
-    # The namespaces of the tests before are deleted in the background, and their pods take room until then.
-    cluster.wait_for(is_empty, what=f"node {node} has no pods")
     usual = cluster.api.get(path)["status"]["allocatable"]
     cluster.api.patch(f"{path}/status", {"status": {"allocatable": {**usual, "pods": "1"}}})
     try:

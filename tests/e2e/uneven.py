@@ -13,7 +13,7 @@ from tests.controlplane.cluster import ControlPlane
 from tests.e2e.manifests import deployment
 from tests.e2e.spread import Spread, counts
 from tests.e2e.uneven_cases import Case, Way
-from tests.e2e.workloads import pods, scheduled
+from tests.e2e.workloads import end_pods, pods, scheduled
 
 _CORDON: Json = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 _QUIET = 4.0
@@ -74,7 +74,7 @@ class Play:
         if not named:
             self._stay()
         after = self._row()
-        return Outcome(
+        outcome = Outcome(
             case=case,
             before=counts(before),
             named=named,
@@ -85,15 +85,13 @@ class Play:
             pending=sum("nodeName" not in pod["spec"] for pod in self._pods()),
             stuck=self._low if case.stuck else (),
         )
+        end_pods(self._cluster, self._namespace)
+        return outcome
 
     def _make_uneven(self) -> None:
         case, api = self._case, self._cluster.api
         for node in api.get("/api/v1/nodes")["items"]:
             api.request("DELETE", f"/api/v1/nodes/{node['metadata']['name']}")
-        # Pods of the case before take room on nodes of the same names until their namespace is deleted.
-        self._cluster.wait_for(
-            lambda: not api.get("/api/v1/pods")["items"], what="the pods of the case before are gone"
-        )
         self._cluster.forget_nodes()
         first = [domain for domain in case.domains if case.way is not Way.LATE or domain not in case.held]
         self._add_nodes(first)

@@ -100,3 +100,12 @@ def pods_per_zone(cluster: ControlPlane, namespace: str) -> dict[str, int]:
     nodes = cluster.api.get("/api/v1/nodes")["items"]
     zone_of = {node["metadata"]["name"]: node["metadata"]["labels"].get(ZONE) for node in nodes}
     return dict(Counter(zone_of[pod["spec"]["nodeName"]] for pod in pods(cluster, namespace)))
+
+
+def end_pods(cluster: ControlPlane, namespace: str, name: str = "web") -> None:
+    """Scale a Deployment to 0, and wait until its pods are gone, whose room the next test on these nodes needs.
+
+    Many namespaces are deleted at the same time, which takes minutes.
+    """
+    cluster.api.patch(f"/apis/apps/v1/namespaces/{namespace}/deployments/{name}", {"spec": {"replicas": 0}})
+    cluster.wait_for(lambda: not pods(cluster, namespace), what=f"the pods of {namespace} are gone")
