@@ -131,7 +131,7 @@ def _filter(question: Question, behaviour: Behaviour) -> Json:
     answers = {
         audit.nodes.nodes[number].metadata.name: _FILTER_TEXTS[answer]
         for answer, bits in filter_nodes(spreads, audit.nodes).items()
-        for number in labelindex.numbers(bits)
+        for number in labelindex.ascending(bits)
     }
     return _without_empty({"constraints": constraints, "nodes": answers})
 

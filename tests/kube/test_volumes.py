@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kubectl_spread.kube.api.labelindex import numbers
+from kubectl_spread.kube.api.labelindex import ascending
 from kubectl_spread.kube.api.sparse import alone
 from kubectl_spread.kube.api.types import NodeSelector
 from kubectl_spread.kube.api.workloads import Deployment, StatefulSet
@@ -40,7 +40,7 @@ TEMPLATES = ({"metadata": {"name": "data"}}, {"metadata": {"name": "log"}})
 
 
 def names(bits: int) -> list[str]:
-    return [NAMES[number] for number in numbers(bits)]
+    return [NAMES[number] for number in ascending(bits)]
 
 
 def volume(*expressions: Json, **labels: str) -> PersistentVolume:

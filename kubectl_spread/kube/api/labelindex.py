@@ -33,11 +33,6 @@ def ascending(bits: int) -> Iterator[int]:
     return (8 * byte.start() + bit for byte in _NOT_ZERO.finditer(content) for bit in _BITS[content[byte.start()]])
 
 
-def numbers(bits: int) -> tuple[int, ...]:
-    """Return the numbers in a bitmap, ascending."""
-    return tuple(ascending(bits))
-
-
 class LabelIndex:
     """An index of label sets, which are numbered from 0.
 
