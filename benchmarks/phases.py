@@ -59,7 +59,7 @@ def main() -> None:
     from kubectl_spread.audit.snapshot.snapshot import Snapshot  # noqa: PLC0415 - imports are a phase
     from kubectl_spread.cli import formats  # noqa: PLC0415
     from kubectl_spread.cli import main as command  # noqa: PLC0415
-    from kubectl_spread.render.screen import table  # noqa: PLC0415
+    from kubectl_spread.render import table  # noqa: PLC0415
     from kubectl_spread.run import live  # noqa: PLC0415
     from kubectl_spread.run.checkrun import CheckRun  # noqa: PLC0415
     from kubectl_spread.run.requests import Requests  # noqa: PLC0415

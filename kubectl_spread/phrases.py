@@ -1,4 +1,4 @@
-"""Phrases: numbers with their nouns, short lists, and the short names of objects."""
+"""Phrases: numbers with their nouns, short lists, short names of objects, and the nearest right word for another."""
 
 from __future__ import annotations
 
@@ -80,3 +80,21 @@ def sentence(text: str) -> str:
 def value(text: str) -> str:
     """Return a label's value, or ``""`` for the empty value."""
     return text or '""'
+
+
+_CLOSE: Final = 0.7
+"""The similarity, by difflib, from which a word counts as misspelt; at 0.6 ``all`` would be near ``ml``."""
+
+
+def nearest(word: str, names: Iterable[str], *, close: float = _CLOSE) -> str:
+    """Return the name that is most similar to a word, in any letter case; "" if none is similar."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only errors need it
+
+    spelt = {name.lower(): name for name in names}
+    return next((spelt[match] for match in get_close_matches(word.lower(), spelt, n=1, cutoff=close)), "")
+
+
+def did_you_mean(word: str, names: Iterable[str]) -> str:
+    """Return the end of an error message that suggests the nearest name; "" if none is similar."""
+    name = nearest(word, names)
+    return f'; did you mean "{name}"?' if name else ""

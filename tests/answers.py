@@ -10,9 +10,9 @@ from click.testing import CliRunner
 
 from kubectl_spread.cli import cli
 from kubectl_spread.errors import STDIN
-from kubectl_spread.render.screen import table
-from kubectl_spread.render.screen.changes import Changes
-from kubectl_spread.render.screen.table import Layout
+from kubectl_spread.render import table
+from kubectl_spread.render.changes import Changes
+from kubectl_spread.render.table import Layout
 from kubectl_spread.render.terminal import Terminal
 from kubectl_spread.report.model import Report
 from tests.audits import audit, reported

@@ -14,13 +14,10 @@ from click.testing import CliRunner
 from kubectl_spread.cli import cli
 from kubectl_spread.explain.explanation import Explanation
 from kubectl_spread.policy.documents import CARRIED
-from kubectl_spread.render.explanation import Section
+from kubectl_spread.render.sections import Section
 from kubectl_spread.render.sections.conclusion import conclusion
-from kubectl_spread.render.sections.domains import domains
-from kubectl_spread.render.sections.engines import engines
-from kubectl_spread.render.sections.placing import replicas, waiting
-from kubectl_spread.render.sections.rollup import rollup
-from kubectl_spread.render.sections.terms import templates
+from kubectl_spread.render.sections.domains import domains, replicas, waiting
+from kubectl_spread.render.sections.terms import engines, rollup, templates
 from kubectl_spread.render.terminal import Terminal
 from tests import answers, manual, metrics, rule_examples, schemas
 from tests.mixin import dashboard

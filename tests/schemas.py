@@ -15,7 +15,7 @@ from kubectl_spread.explain.explanation import Explanation
 from kubectl_spread.report.domains import SpreadDomains
 from kubectl_spread.report.mergereport import MergeReport
 from kubectl_spread.report.model import API_VERSION, Part, Report
-from kubectl_spread.rules.listing import RuleList
+from kubectl_spread.rules.model import RuleList
 
 ROOT: Final = Path(__file__).parent.parent
 DIRECTORY: Final = "kubectl_spread/schemas"

@@ -9,7 +9,6 @@ import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kubectl_spread.audit.merge import differences
 from kubectl_spread.audit.snapshot.tails import keys_of, split
 from kubectl_spread.audit.snapshot.terms import topology_terms
 from kubectl_spread.kube.api import labels as labelselectors
@@ -19,6 +18,7 @@ from kubectl_spread.kube.apiserver.validation import pod_errors
 from kubectl_spread.kube.features import behaviour, gates
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import effective_selector
 from kubectl_spread.render import structured
+from kubectl_spread.report import projections
 from tests.audits import as_json, audit, deployment, reported
 from tests.builders import (
     HOSTNAME,
@@ -225,6 +225,6 @@ def test_the_tail_of_an_admitted_pod_has_the_appended_requirements(pod: Json) ->
 @given(SELECTORS, SELECTORS)
 def test_differences_are_empty_exactly_for_equal_selectors(stored: Json, merged: Json) -> None:
     before, after = (msgspec.convert(selector_json, LabelSelector) for selector_json in (stored, merged))
-    lines = differences.lines(before, after)
+    lines = projections.lines(before, after)
     assert bool(lines) is (before != after)
     assert all(line.startswith(("-", "+")) for line in lines)

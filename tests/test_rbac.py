@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubectl_spread.follow.store import NEEDED
+from kubectl_spread.follow.following import NEEDED
 from kubectl_spread.sources.apiserver.resources import (
     BUDGETS,
     BY_KIND,

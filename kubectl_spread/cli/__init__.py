@@ -21,7 +21,7 @@ from kubectl_spread.cli import fast_exit, help, output, unexpected  # noqa: A004
 from kubectl_spread.errors import SpreadError
 from kubectl_spread.frames import in_one_chunk
 from kubectl_spread.kube.features import NEWEST_RELEASED_MINOR, OLDEST_MINOR
-from kubectl_spread.suggestions import did_you_mean
+from kubectl_spread.phrases import did_you_mean
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -47,7 +47,7 @@ _SECTIONS: Final = {
     },
     "Watch over time": {
         "monitor": (
-            "watch.monitor:monitor",
+            "monitor:monitor",
             "Serve the current skew and findings of a cluster as metrics and as a page.",
         ),
     },

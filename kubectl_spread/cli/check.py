@@ -16,7 +16,7 @@ from kubectl_spread.run import output_files
 from kubectl_spread.run.output_files import Output
 
 if TYPE_CHECKING:
-    from kubectl_spread.render.screen.table import Layout
+    from kubectl_spread.render.table import Layout
     from kubectl_spread.report.model import Report
     from kubectl_spread.rules.engine import Baseline
     from kubectl_spread.run.checkrun import CheckRun
@@ -117,9 +117,9 @@ def check(
     loaded_baseline = _baseline(baseline, filename) if baseline else None
     layout_of = partial(_layout, show=show, notes=notes, headers=not no_headers)
     if watch:
-        from kubectl_spread.cli.watch import loop  # noqa: PLC0415 - it needs urllib3 and protobuf
+        from kubectl_spread.cli.watch import View, follow  # noqa: PLC0415 - it needs urllib3 and protobuf
 
-        loop.watch(parameters, loop.View(outputs, layout_of, color, loaded_baseline))
+        follow(parameters, View(outputs, layout_of, color, loaded_baseline))
     check_options, run = collect(parameters, output)
     report = run.report(check_options, loaded_baseline)
     fast_exit.keep(run, report)
@@ -166,7 +166,7 @@ def _layout(
     """Return the layout of a table; None for other formats."""
     if form not in (formats.TABLE, formats.WIDE):
         return None
-    from kubectl_spread.render.screen import table  # noqa: PLC0415 - only tables need rich
+    from kubectl_spread.render import table  # noqa: PLC0415 - only tables need rich
 
     return table.Layout(
         wide=form == formats.WIDE,
@@ -178,7 +178,7 @@ def _layout(
 
 
 def _table(report: Report, layout: Layout, destination: Output, color: str) -> str:
-    from kubectl_spread.render.screen import table  # noqa: PLC0415 - only tables need rich
+    from kubectl_spread.render import table  # noqa: PLC0415 - only tables need rich
 
     return table.check(report, layout, output.terminal(color, to_file=destination.file is not None))
 

@@ -86,9 +86,9 @@ def domains(
 
 def _note_remarks(report: SpreadDomains) -> None:
     """Print what the numbers leave out, for formats that have lines about domains or workloads alone."""
-    from kubectl_spread.render.domains import figures  # noqa: PLC0415 - completion of flags does not need it
+    from kubectl_spread.render import domain_figures  # noqa: PLC0415 - completion of flags does not need it
 
-    for remark in figures.remarks(report):
+    for remark in domain_figures.remarks(report):
         output.note(remark)
 
 
@@ -96,9 +96,9 @@ def _rendered(report: SpreadDomains, destination: Output, color: str, *, headers
     """Return a report in a format, whose module is imported only now."""
     match destination.form:
         case "csv":
-            from kubectl_spread.render.domains import spreadsheet  # noqa: PLC0415
+            from kubectl_spread.render import spreadsheet  # noqa: PLC0415
 
-            return spreadsheet.csv(report)
+            return spreadsheet.domains_csv(report)
         case "html":
             from kubectl_spread.render.html import domains_page  # noqa: PLC0415
 
@@ -107,7 +107,7 @@ def _rendered(report: SpreadDomains, destination: Output, color: str, *, headers
             from kubectl_spread.render import structured  # noqa: PLC0415
 
             return structured.document(report, destination.form)
-    from kubectl_spread.render.domains import table  # noqa: PLC0415 - only tables need rich
+    from kubectl_spread.render import domain_table  # noqa: PLC0415 - only tables need rich
 
     terminal = output.terminal(color, to_file=destination.file is not None)
-    return table.domains(report, terminal, wide=destination.form == formats.WIDE, headers=headers)
+    return domain_table.domains(report, terminal, wide=destination.form == formats.WIDE, headers=headers)

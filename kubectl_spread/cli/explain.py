@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from kubectl_spread import suggestions
+from kubectl_spread import phrases
 from kubectl_spread.cli import fast_exit, options, output, values
 from kubectl_spread.cli.help import EVALUATE
 from kubectl_spread.cli.options import connection
@@ -75,7 +75,7 @@ def explain(
     """Explain how one pod or workload is spread and where its next pod may go, or explain one rule."""
     from kubectl_spread.explain.explanation import explain as explain_audit  # noqa: PLC0415 - likewise
     from kubectl_spread.kube.api.objects import ObjectRef  # noqa: PLC0415 - completion of flags does not need it
-    from kubectl_spread.render import explanation, structured  # noqa: PLC0415 - only text needs rich
+    from kubectl_spread.render import sections, structured  # noqa: PLC0415 - completion of flags does not need them
     from kubectl_spread.run.collect import collect  # noqa: PLC0415 - completion of flags does not need it
 
     if rule := _rule(arguments):
@@ -100,7 +100,7 @@ def explain(
     _confirm_one(targets[0], namespaces, run)
     ref = ObjectRef(namespaces[0], targets[0].kind, targets[0].name)
     document = explain_audit(run.audit, report, ref, replicas=replicas)
-    output.data(structured.document(document, form) if form else explanation.explain(document, output.terminal(color)))
+    output.data(structured.document(document, form) if form else sections.explain(document, output.terminal(color)))
     if run.problems:
         context.exit(_UNANSWERED)
 
@@ -129,7 +129,7 @@ def _rule(arguments: tuple[str, ...]) -> Rule | None:
         return None
     (argument,) = arguments
     rule = next((rule for rule in RULES if argument.lower() in (rule.code.lower(), rule.name)), None)
-    misspelt = "/" not in argument and suggestions.nearest(argument, (rule.name for rule in RULES), close=_MISSPELT)
+    misspelt = "/" not in argument and phrases.nearest(argument, (rule.name for rule in RULES), close=_MISSPELT)
     if rule is None and (misspelt or _CODE.fullmatch(argument)):
         raise NotFoundError(f"{selection.unknown(argument, RULES)} (a pod of that name: pod/{argument})")
     return rule
@@ -138,6 +138,6 @@ def _rule(arguments: tuple[str, ...]) -> Rule | None:
 def _print_rule(rule: Rule, form: str | None) -> None:
     from kubectl_spread.cli.rules import examples  # noqa: PLC0415 - only pages of rules need them
     from kubectl_spread.render import catalogue, structured  # noqa: PLC0415 - only text needs rich
-    from kubectl_spread.rules.listing import listing  # noqa: PLC0415 - completion of flags does not need the rules
+    from kubectl_spread.rules.model import listing  # noqa: PLC0415 - completion of flags does not need the rules
 
     output.data(structured.document(listing([rule]), form) if form else catalogue.rule(rule, examples()[rule.code]))

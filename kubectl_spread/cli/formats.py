@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from kubectl_spread.cli import output
+from kubectl_spread.phrases import did_you_mean
 from kubectl_spread.report.model import Report
 from kubectl_spread.run import output_files
 from kubectl_spread.run.output_files import Output
-from kubectl_spread.suggestions import did_you_mean
 
 if TYPE_CHECKING:
-    from kubectl_spread.diagnosis.running_pods import RunningPods
+    from kubectl_spread.diagnosis.exposure import RunningPods
 
 TABLE: Final = "table"
 WIDE: Final = "wide"
@@ -71,9 +71,9 @@ def render(report: Report, form: str, running: Callable[[], Iterable[RunningPods
         running: Returns the running pods of each workload, which are only in metrics.
     """
     if form == _METRICS:
-        from kubectl_spread.render.openmetrics import exposition  # noqa: PLC0415 - as other formats
+        from kubectl_spread.render import openmetrics  # noqa: PLC0415 - as other formats
 
-        return exposition.text(report, running())
+        return openmetrics.text(report, running())
     module, _, function = _RENDERERS[form].partition(":")
     text: str = getattr(import_module(f"kubectl_spread.render.{module}"), function)(report)
     return text

@@ -13,8 +13,7 @@ from kubectl_spread.cli import cli, help, options, output, unknown_command  # no
 from kubectl_spread.cli.options import connection
 from kubectl_spread.errors import NotFoundError
 from kubectl_spread.kube.features import NEWEST_MINOR, OLDEST_MINOR, PRE_RELEASES
-from kubectl_spread.phrases import listed
-from kubectl_spread.suggestions import did_you_mean
+from kubectl_spread.phrases import did_you_mean, listed
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

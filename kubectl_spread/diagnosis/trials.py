@@ -19,12 +19,10 @@ from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind
 from kubectl_spread.audit.evaluation.volumes import VolumeNodes
 from kubectl_spread.audit.merge import admission
-from kubectl_spread.audit.snapshot.digests import ENCODER
-from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
+from kubectl_spread.audit.snapshot.records import ENCODER, PodClass, PodRecord
 from kubectl_spread.audit.snapshot.revisions import LABELS, revision_of
 from kubectl_spread.audit.snapshot.templates import PRESUMED, Template, labels_of_controller
-from kubectl_spread.diagnosis.node_answers import NodeFilters, as_obstacle, domain_of
-from kubectl_spread.diagnosis.replacements import FreeCells, Replacement
+from kubectl_spread.diagnosis.node_answers import FreeCells, NodeFilters, Replacement, as_obstacle, domain_of
 from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import PodSpec

@@ -12,7 +12,7 @@ from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
 from kubectl_spread.audit.merge.verdicts import Verdict
 from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
-from kubectl_spread.kube.api.fieldpath import FieldPath
+from kubectl_spread.kube.api.field import FieldPath
 from kubectl_spread.kube.api.types import Node, TopologySpreadConstraint
 from kubectl_spread.kube.descheduler import topologyspread
 from kubectl_spread.kube.descheduler.defaultevictor import Explained

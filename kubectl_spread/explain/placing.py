@@ -14,7 +14,7 @@ from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind
 from kubectl_spread.audit.evaluation.volumes import VolumeNodes
 from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.diagnosis.node_answers import AFFINITY_WORDS, FirstRefusal, NodeFilters
-from kubectl_spread.kube.api.fieldpath import POD_SPEC, FieldPath
+from kubectl_spread.kube.api.field import POD_SPEC, FieldPath
 from kubectl_spread.kube.api.types import Node
 from kubectl_spread.kube.scheduler.interpodaffinity import AffinityAnswer
 from kubectl_spread.kube.scheduler.podtopologyspread.scoring import SoftConstraint, scores

@@ -10,8 +10,7 @@ from msgspec import UNSET, UnsetType
 from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.evaluation.volumes import VolumeNodes
 from kubectl_spread.audit.merge.verdicts import Verdict
-from kubectl_spread.audit.snapshot.digests import ENCODER
-from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
+from kubectl_spread.audit.snapshot.records import ENCODER, PodClass, PodRecord
 from kubectl_spread.explain.placing import NodeRefusal, place
 from kubectl_spread.report import model, projections
 

@@ -40,7 +40,7 @@ from kubectl_spread.rules.constraints.workload import (
     UNKNOWN_SPREADING,
     effect_without_label,
 )
-from kubectl_spread.rules.exposure.no_spread import NO_SPREAD, UNKNOWN_DEFAULTS
+from kubectl_spread.rules.exposure import NO_SPREAD, UNKNOWN_DEFAULTS
 from kubectl_spread.rules.model import Rule
 from kubectl_spread.rules.selectors.keys import ABSENT_KEY, AUTHORED_KEY, BINDING_KEY
 

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import UnsetType
 
 from kubectl_spread.phrases import plural
-from kubectl_spread.render import closed, words
+from kubectl_spread.render import about, words
 from kubectl_spread.render.terminal import Terminal, hanging, paragraph
 from kubectl_spread.report.model import ClosedDomains, Finding, Severity
 
@@ -191,7 +191,7 @@ def _written(finding: Finding) -> str:
 def _cause(cause: Cause, terminal: Terminal, *, named: bool, namespaces: bool, detail: Detail) -> str:
     """Return the message, the objects unless the title has ``named`` them, the fixes and the commands."""
     findings = cause.findings
-    printed = paragraph(words.safe(closed.message(findings)), _INDENT, terminal)
+    printed = paragraph(words.safe(about.message(findings)), _INDENT, terminal)
     if detail is Detail.EVERYTHING:
         objects = [_with_pods(finding, namespaces=namespaces) for finding in findings]
     else:
@@ -238,7 +238,7 @@ def _advice(fix: str, findings: list[Finding], *, everything: bool) -> Advice:
 
 def _fixes(findings: Sequence[Finding], terminal: Terminal, *, namespaces: bool, detail: Detail) -> str:
     """Return each different fix with its commands, and with its objects where there are several fixes."""
-    domains = closed.closed_domains(findings)
+    domains = about.closed_domains(findings)
     if domains is not None:
         return _opening(domains, findings, terminal, namespaces=namespaces, detail=detail)
     return _each_fix("Fix", findings, terminal, namespaces=namespaces, detail=detail)
@@ -248,7 +248,7 @@ def _opening(
     domains: ClosedDomains, findings: Sequence[Finding], terminal: Terminal, *, namespaces: bool, detail: Detail
 ) -> str:
     """Return how to open closed domains, and what to do if they stay closed."""
-    others = closed.alternatives(findings)
+    others = about.alternatives(findings)
     opening = _typed(domains.opening)
     if domains.lasting and others:
         own = _each_fix("Fix", others, terminal, namespaces=namespaces, detail=detail)
@@ -256,7 +256,7 @@ def _opening(
     printed = paragraph(f"Fix: {words.safe(domains.fix)}", _INDENT, terminal) + opening
     if others and (detail is Detail.EVERYTHING or len(findings) == 1):
         return printed + _each_fix(domains.condition, others, terminal, namespaces=namespaces, detail=detail)
-    text = f"{domains.condition}: {words.safe(closed.alternative(findings))}"
+    text = f"{domains.condition}: {words.safe(about.alternative(findings))}"
     return printed + (paragraph(text, _INDENT, terminal) if others else "")
 
 

@@ -10,9 +10,9 @@ from msgspec import UnsetType
 
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.phrases import plural, some
-from kubectl_spread.render import about, closed, figures, words
+from kubectl_spread.render import about, figures, words
 from kubectl_spread.render import findings as grouped
-from kubectl_spread.render.screen.table import totals
+from kubectl_spread.render.table import totals
 from kubectl_spread.report.model import Finding, Report, Row, Severity
 
 MOST_BYTES: Final = 1_000_000
@@ -89,18 +89,18 @@ def _cause(findings: Sequence[Finding], *, with_namespace: bool) -> tuple[str, .
         some(list(workloads), _LISTED_OBJECTS),
         some(list(paths), _LISTED_OBJECTS),
         str(sum(finding.pod_count for finding in findings)),
-        _escaped(closed.message(findings)),
+        _escaped(about.message(findings)),
         _fixes(findings, with_namespace=with_namespace),
     )
 
 
 def _fixes(findings: Sequence[Finding], *, with_namespace: bool) -> str:
     """Return the fixes, with their first workload where there are several, each above its commands."""
-    domains, lines = closed.closed_domains(findings), list[str]()
-    others = closed.alternatives(findings)
+    domains, lines = about.closed_domains(findings), list[str]()
+    others = about.alternatives(findings)
     if domains is not None and not (domains.lasting and others):
         lines += [_escaped(domains.fix), *map(_code, map(words.safe, domains.opening))]
-        lines += [_escaped(f"{domains.condition}: {closed.alternative(findings)}")] if others else []
+        lines += [_escaped(f"{domains.condition}: {about.alternative(findings)}")] if others else []
         return "<br>".join([*lines, *(map(_code, others[0].own_commands) if len(findings) == len(others) == 1 else ())])
     findings = findings if domains is None else others
     all_advice = grouped.advice(findings)

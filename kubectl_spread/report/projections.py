@@ -1,22 +1,22 @@
-"""The rows, groups and pods of an audit as parts of the report."""
+"""The rows, groups and pods of an audit as parts of the report, and the differences of selectors as text."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint, EvaluatedGroup, EvaluatedPod
 from kubectl_spread.audit.evaluation.evaluators import merged_selector
-from kubectl_spread.audit.merge import differences
 from kubectl_spread.audit.merge.verdicts import SEVEREST, Confidence, KeyVerdict, Verdict
+from kubectl_spread.kube.api.field import FieldPath
 from kubectl_spread.kube.api.labels import ZONE
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.kube.api.types import Node
+from kubectl_spread.kube.api.types import LabelSelector, Node
 from kubectl_spread.kube.scheduler import taints
 from kubectl_spread.kube.scheduler.podtopologyspread.filtering import FilterAnswer
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
@@ -75,7 +75,7 @@ def constraint_row(row: EvaluatedConstraint) -> model.Row:
         path=str(row.path),
         topology_key=row.term.topology_key,
         selector=selector,
-        diff=UNSET if isinstance(selector.merged, UnsetType) else differences.lines(selector.stored, selector.merged),
+        diff=UNSET if isinstance(selector.merged, UnsetType) else lines(selector.stored, selector.merged),
         verdicts=_verdicts(tuple(row.verdicts.items())),
     )
     return _with_constraint(common, row)
@@ -209,3 +209,31 @@ def _next(spread: Spread, *, many: bool) -> model.Next:
     if many:
         return model.Next(allowed=len(spread.match_num) - len(blocked), blocked=len(blocked))
     return model.Next(allowed=sorted(spread.match_num.keys() - blocked), blocked=blocked)
+
+
+def lines(stored: LabelSelector | None, merged: LabelSelector | None) -> list[str]:
+    """Return the difference as ``kubectl diff`` prints it: ``-`` for stored, ``+`` for merged values."""
+    if stored == merged:
+        return []
+    from deepdiff import DeepDiff  # noqa: PLC0415 - it takes 0.2 s, and a healthy cluster does not need it
+
+    before, after = _plain(stored), _plain(merged)
+    tree = DeepDiff(before, after, view="tree")
+    changes = [(level.path(output_format="list"), level) for levels in tree.values() for level in levels]
+    text = []
+    for path, level in sorted(changes, key=lambda change: change[0]):
+        where = FieldPath(path)
+        for sign, value in (("-", level.t1), ("+", level.t2)):
+            if isinstance(value, str | dict | list | tuple):
+                text.append(f"{sign}{where}: {_compact(value)}" if where else f"{sign}{_compact(value)}")
+    return text
+
+
+def _plain(selector: LabelSelector | None) -> Any:
+    return {} if selector is None else msgspec.to_builtins(selector)
+
+
+def _compact(value: object) -> str:
+    if isinstance(value, str):
+        return value or '""'
+    return msgspec.json.encode(value).decode()

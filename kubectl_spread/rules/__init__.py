@@ -22,13 +22,13 @@ from kubectl_spread.rules.constraints.workload import (
     NODE_NAME,
     UNKNOWN_SCHEDULER,
 )
-from kubectl_spread.rules.exposure.domains import (
+from kubectl_spread.rules.exposure import (
     ALL_IN_ONE_DOMAIN,
     ALL_IN_ONE_ZONE,
     ALL_ON_ONE_NODE,
     MAJORITY_IN_ONE_ZONE,
+    NO_SPREAD,
 )
-from kubectl_spread.rules.exposure.no_spread import NO_SPREAD
 from kubectl_spread.rules.model import Rule
 from kubectl_spread.rules.placement.blocking import BLOCKED, CONFLICTING
 from kubectl_spread.rules.placement.domains import EMPTY_VALUE, MISSING_DOMAINS, SINGLE_DOMAIN, TOO_FEW_DOMAINS
@@ -39,9 +39,8 @@ from kubectl_spread.rules.placement.skews import HARD_SKEW, SOFT_SKEW
 from kubectl_spread.rules.selectors.keys import ABSENT_KEY, AUTHORED_KEY, BINDING_KEY
 from kubectl_spread.rules.selectors.relabelled import REMOVED_LABEL, STALE_LABEL
 from kubectl_spread.rules.selectors.verdicts import DUPLICATE, LATE_LABEL, MERGE_OFF, PRE_UPGRADE, UNMERGED
-from kubectl_spread.rules.servers.recount import COUNTED_DIFFERENTLY
 from kubectl_spread.rules.servers.running import MIXED_SERVERS, NAMESPACE_SELECTOR_TWICE, UNEDITABLE
-from kubectl_spread.rules.servers.upgrade import SCHEDULER_SKIP, STARTS_WORKING, STOPS_WORKING
+from kubectl_spread.rules.servers.upgrade import COUNTED_DIFFERENTLY, SCHEDULER_SKIP, STARTS_WORKING, STOPS_WORKING
 
 RULES: Final[tuple[Rule, ...]] = (
     STALE_LABEL,

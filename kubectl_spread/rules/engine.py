@@ -17,7 +17,7 @@ from kubectl_spread.audit.snapshot.scope import Scope
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.diagnosis.exposure import Replicas
 from kubectl_spread.kube.api.content import is_object_name
-from kubectl_spread.kube.api.fieldpath import FieldPath
+from kubectl_spread.kube.api.field import FieldPath
 from kubectl_spread.kube.api.labels import ZONE
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.phrases import sentence

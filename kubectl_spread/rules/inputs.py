@@ -12,7 +12,7 @@ from kubectl_spread.audit.snapshot.records import Manifest, PodRecord
 from kubectl_spread.audit.snapshot.templates import Refusal, Template
 from kubectl_spread.diagnosis import exposure
 from kubectl_spread.diagnosis.exposure import Replicas
-from kubectl_spread.kube.api.fieldpath import POD_SPEC, FieldPath
+from kubectl_spread.kube.api.field import POD_SPEC, FieldPath
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.unknownfields import UnknownField
 from kubectl_spread.rules.rule_input import RuleInput, SharedAnswers

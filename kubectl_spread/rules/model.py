@@ -1,4 +1,4 @@
-"""The form of a rule: texts for people, and one check that yields evidence."""
+"""The form of a rule: texts for people and one check that yields evidence; and its form in JSON (docs/json.md)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 
 from kubectl_spread.audit.snapshot.records import PodRecord
-from kubectl_spread.report.model import ClosedDomains, Severity
+from kubectl_spread.report.model import API_VERSION, ClosedDomains, Part, Severity
 from kubectl_spread.rules.remedy import Remedy
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
 from kubectl_spread.rules.variants import TermVariant
@@ -104,3 +104,35 @@ def together(
     if pairs:
         pod_names = {pod.name for variant, _ in pairs for pod in variant.pods}
         yield Evidence(tuple(sorted(pod_names)), pairs[0][1], severity, fix)
+
+
+class RuleEntry(Part, frozen=True, kw_only=True):
+    """A rule; ``message`` is a template of a finding's values."""
+
+    code: str
+    name: str
+    severity: Severity
+    summary: str
+    message: str
+    why: str
+    fix: str
+    source: str
+    needs_nodes: bool
+
+
+class RuleList(Part, frozen=True, kw_only=True):
+    """Rules, in the order of the catalogue."""
+
+    api_version: str = API_VERSION
+    kind: str = "RuleList"
+    rules: list[RuleEntry]
+
+
+def listing(rules: Iterable[Rule]) -> RuleList:
+    """Return rules as a document."""
+    return RuleList(rules=[_entry(rule) for rule in rules])
+
+
+def _entry(rule: Rule) -> RuleEntry:
+    entry = msgspec.convert(rule, RuleEntry, from_attributes=True)
+    return msgspec.structs.replace(entry, fix=rule.general_fix)

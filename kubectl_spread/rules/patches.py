@@ -12,7 +12,7 @@ import msgspec
 
 from kubectl_spread.audit.snapshot.templates import Template
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
-from kubectl_spread.kube.api.fieldpath import POD_SPEC, FieldPath
+from kubectl_spread.kube.api.field import POD_SPEC, FieldPath
 from kubectl_spread.kube.api.workloads import template_path
 from kubectl_spread.report.model import Operation
 from kubectl_spread.rules.rule_input import RuleInput

@@ -15,7 +15,7 @@ from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.diagnosis.trials import Removable, Shortfall
 from kubectl_spread.kube.api.content import is_object_name
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.kube.custom.groups import base_kind
+from kubectl_spread.kube.custom.objects import base_kind
 from kubectl_spread.kube.disruption import PodDisruptionBudget
 from kubectl_spread.phrases import capitalized, listed, named, plural
 from kubectl_spread.report.model import Operation

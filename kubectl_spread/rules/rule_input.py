@@ -17,10 +17,10 @@ from kubectl_spread.audit.snapshot.templates import Refusal, Template
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.diagnosis.exposure import Exposures, Replicas
 from kubectl_spread.diagnosis.trials import Trials
-from kubectl_spread.kube.api.fieldpath import POD_SPEC, FieldPath
+from kubectl_spread.kube.api.field import POD_SPEC, FieldPath
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.unknownfields import UnknownField
-from kubectl_spread.kube.custom.groups import base_kind
+from kubectl_spread.kube.custom.objects import base_kind
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.rules.variants import TermVariant, variant_of_pods, variant_of_template

@@ -14,9 +14,9 @@ from msgspec import UNSET, UnsetType
 from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.snapshot.records import Manifest
 from kubectl_spread.audit.snapshot.scope import Scope, Target
-from kubectl_spread.diagnosis.running_pods import RunningPods, running_pods
+from kubectl_spread.diagnosis.exposure import RunningPods, running_pods
 from kubectl_spread.errors import Position
-from kubectl_spread.kube.api.fieldpath import POD_SPEC, FieldPath
+from kubectl_spread.kube.api.field import POD_SPEC, FieldPath
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import Node
 from kubectl_spread.kube.api.workloads import template_path

@@ -15,7 +15,7 @@ from kubectl_spread.audit.evaluation.domains import CountedDomains
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.errors import NotFoundError
 from kubectl_spread.kube.api.types import LabelSelectorRequirement, Node
-from kubectl_spread.phrases import some, value
+from kubectl_spread.phrases import did_you_mean, some, value
 from kubectl_spread.report import domains, projections
 from kubectl_spread.report.domains import ReadCluster, SpreadDomains
 from kubectl_spread.report.model import CORDONED, unset_none
@@ -24,7 +24,6 @@ from kubectl_spread.run.checkrun import ClusterIdentity
 from kubectl_spread.run.hints import key_names
 from kubectl_spread.run.options import TOPOLOGY_KEYS, CheckOptions
 from kubectl_spread.sources.addresses import without_secrets
-from kubectl_spread.suggestions import did_you_mean
 
 NONE: Final = "<none>"
 """The word for the nodes without the topology key; no label can have it as its value."""

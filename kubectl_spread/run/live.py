@@ -11,7 +11,7 @@ import msgspec
 from kubectl_spread.audit.evaluation import affinity
 from kubectl_spread.audit.evaluation.evaluate import Audit, evaluate
 from kubectl_spread.audit.evaluation.volumes import Volumes
-from kubectl_spread.audit.snapshot.ownership import REASONS
+from kubectl_spread.audit.snapshot.podclasses import REASONS
 from kubectl_spread.audit.snapshot.scope import Scope, Target
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.audit.snapshot.templates import Refused
@@ -22,6 +22,7 @@ from kubectl_spread.kube import features
 from kubectl_spread.kube.api.sparse import SparsePod
 from kubectl_spread.kube.api.types import Event
 from kubectl_spread.kube.api.workloads import WorkloadObject
+from kubectl_spread.phrases import did_you_mean
 from kubectl_spread.report import model
 from kubectl_spread.run import hints, names, schedulers
 from kubectl_spread.run.checkrun import CheckRun, ClusterIdentity
@@ -43,7 +44,6 @@ from kubectl_spread.sources.apiserver.resources import (
 )
 from kubectl_spread.sources.auth.connection import ConnectionFlags
 from kubectl_spread.sources.decode.page import Page
-from kubectl_spread.suggestions import did_you_mean
 
 _BETWEEN: Final = {"Deployment": "ReplicaSet", "CronJob": "Job"}
 """Maps a kind to that of the workloads between it and its pods."""

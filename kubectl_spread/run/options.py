@@ -11,8 +11,8 @@ import msgspec
 
 from kubectl_spread.audit.snapshot.scope import FIELDS, FieldRequirement, Scope
 from kubectl_spread.errors import UsageError
-from kubectl_spread.kube.api import content, labelsyntax
-from kubectl_spread.kube.api.labels import HOSTNAME, ZONE
+from kubectl_spread.kube.api import content
+from kubectl_spread.kube.api.labels import HOSTNAME, ZONE, parse_fields, parse_labels
 from kubectl_spread.kube.features import NEWEST_RELEASED_MINOR
 from kubectl_spread.report.model import Severity
 from kubectl_spread.rules import RULES
@@ -218,8 +218,8 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
         if any(target.name for target in targets) and (self.selector or self.field_selector):
             raise UsageError("selectors and names cannot be combined: give one or the other")
         try:
-            labels = labelsyntax.parse_labels(self.selector)
-            fields = labelsyntax.parse_fields(self.field_selector)
+            labels = parse_labels(self.selector)
+            fields = parse_fields(self.field_selector)
         except ValueError as error:
             raise UsageError(str(error)) from None
         for field, _, _ in fields:

@@ -6,7 +6,7 @@ import msgspec
 
 from kubectl_spread.errors import UsageError
 from kubectl_spread.kube import features
-from kubectl_spread.kube.api import content, labelsyntax
+from kubectl_spread.kube.api import content, labels
 from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.kube.features import NEWEST_RELEASED_MINOR
 from kubectl_spread.policy.documents import CARRIED, OLDEST_MINOR, OLDEST_MUTATION, Action, Policies
@@ -94,7 +94,7 @@ class PolicyOptions(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def _namespaces(self) -> LabelSelector | None:
         try:
-            requirements = labelsyntax.parse_labels(self.namespace_selector)
+            requirements = labels.parse_labels(self.namespace_selector)
         except ValueError as error:
             raise UsageError(f"--namespace-selector: {error}") from None
         return LabelSelector(match_expressions=requirements) if requirements else None

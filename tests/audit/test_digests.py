@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubectl_spread.audit.snapshot.digests import Digests, digest
+from kubectl_spread.audit.snapshot.records import Digests, digest
 
 VALUES = st.lists(st.dictionaries(st.sampled_from("ab"), st.sampled_from(["x", "y", ""])), max_size=8)
 

@@ -9,7 +9,7 @@ import pytest
 
 from kubectl_spread.audit.evaluation import domains
 from kubectl_spread.audit.evaluation.domains import BudgetLoss, CountedDomain, CountedDomains, ResourceUse
-from kubectl_spread.kube.api import labelsyntax
+from kubectl_spread.kube.api.labels import parse_labels
 from kubectl_spread.kube.disruption import PodDisruptionBudget
 from tests.audits import deployment, snapshot
 from tests.builders import HOSTNAME, ZONE, Json, node_json, pod_json
@@ -46,7 +46,7 @@ def requesting(cpu: str, memory: str = "1Gi") -> list[Json]:
 
 
 def counted(*objects: Json, key: str = ZONE, labels: str = "") -> CountedDomains:
-    return domains.count(snapshot(*objects), key, labelsyntax.parse_labels(labels))
+    return domains.count(snapshot(*objects), key, parse_labels(labels))
 
 
 def numbers(domain: CountedDomain) -> tuple[int, ...]:
@@ -183,7 +183,7 @@ def lost(
     *objects: Json, budgets: Iterable[PodDisruptionBudget] | None = (), place: int = 0, labels: str = ""
 ) -> list[Loss]:
     cluster = snapshot(*objects)
-    counts = domains.count(cluster, ZONE, labelsyntax.parse_labels(labels))
+    counts = domains.count(cluster, ZONE, parse_labels(labels))
     for each in budgets or ():
         cluster.budgets.put(each)
     cluster.budgets.read = budgets is not None

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kubectl_spread.kube.api import labels as labelselectors
-from kubectl_spread.kube.api.labelindex import Labelled
+from kubectl_spread.kube.api.labels import Labelled
 from kubectl_spread.kube.api.types import LabelSelector, LabelSelectorRequirement
 
 KEYS = st.sampled_from(["a", "b", "c"])

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kubectl_spread.audit.snapshot.scope import FieldRequirement, Scope, Target
-from kubectl_spread.kube.api.labelsyntax import parse_labels
+from kubectl_spread.kube.api.labels import parse_labels
 from kubectl_spread.report import projections
 from tests.audits import as_json, audit, deployment, row, verdicts
 from tests.builders import HOSTNAME, ZONE, Json, affinity, constraint, node_json, pod_json, requirement, selector, term

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubectl_spread.diagnosis.running_pods import RunningPods, running_pods
+from kubectl_spread.diagnosis.exposure import RunningPods, running_pods
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.report.model import NodesKnown
 from tests.audits import audit, deployment, without

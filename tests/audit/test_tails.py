@@ -8,7 +8,7 @@ import pytest
 
 from kubectl_spread.audit.snapshot.tails import SelectorParts, split
 from kubectl_spread.audit.snapshot.terms import topology_terms
-from kubectl_spread.kube.api.fieldpath import FieldPath
+from kubectl_spread.kube.api.field import FieldPath
 from kubectl_spread.kube.api.labels import describe
 from tests.builders import Json, affinity, constraint, decode_pod, pod_json, requirement, selector, term
 

@@ -13,7 +13,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from kubectl_spread.errors import Position
-from kubectl_spread.kube.api.fieldpath import FieldPath
+from kubectl_spread.kube.api.field import FieldPath
 from kubectl_spread.sources.decode import documents, yaml_values
 from kubectl_spread.sources.decode.listing import Record
 from kubectl_spread.sources.files import inputs, rawobjects

@@ -15,9 +15,8 @@ from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.audit.snapshot.scope import Scope, Target
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.explain.placing import rank
-from kubectl_spread.kube.api import labelindex
-from kubectl_spread.kube.api.field import FieldError
-from kubectl_spread.kube.api.fieldpath import FieldPath
+from kubectl_spread.kube.api import labels
+from kubectl_spread.kube.api.field import FieldError, FieldPath
 from kubectl_spread.kube.api.types import (
     LabelSelector,
     Message,
@@ -131,7 +130,7 @@ def _filter(question: Question, behaviour: Behaviour) -> Json:
     answers = {
         audit.nodes.nodes[number].metadata.name: _FILTER_TEXTS[answer]
         for answer, bits in filter_nodes(spreads, audit.nodes).items()
-        for number in labelindex.ascending(bits)
+        for number in labels.ascending(bits)
     }
     return _without_empty({"constraints": constraints, "nodes": answers})
 

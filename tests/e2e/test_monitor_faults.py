@@ -17,12 +17,11 @@ import msgspec
 import pytest
 import urllib3
 
-from kubectl_spread.follow import following, pages
-from kubectl_spread.follow.monitor import Monitor, Published
+from kubectl_spread.follow import following
+from kubectl_spread.follow.monitor import Monitor, Published, main_pages, telemetry_pages
 from kubectl_spread.follow.server import Port, Servers, listen
 from kubectl_spread.follow.telemetry import Telemetry
-from kubectl_spread.render import structured
-from kubectl_spread.render.openmetrics import exposition
+from kubectl_spread.render import openmetrics, structured
 from kubectl_spread.report import model
 from kubectl_spread.run.options import CheckOptions
 from kubectl_spread.sources.apiserver import retries, watch
@@ -143,7 +142,7 @@ def compare(published: Published, exact: ExactCluster, options: CheckOptions) ->
     if options.to_version:
         assert report.cluster.gates_source == fresh.cluster.gates_source == "metrics"
     fresh = msgspec.structs.replace(fresh, cluster=about(report.cluster, fresh.cluster))
-    text = exposition.text(fresh, run.running_pods())
+    text = openmetrics.text(fresh, run.running_pods())
     served = published.metrics.decode()
     differences = [
         *compared(structured.json(fresh).splitlines(), structured.json(report).splitlines()),
@@ -201,7 +200,7 @@ def serving(monitor: Monitor, telemetry: Telemetry) -> Iterator[tuple[str, str]]
     """Run a monitor with its servers; yield the addresses of both ports."""
     stop = threading.Event()
     sockets = [listen("--listen", f"{LOOPBACK}:0") for _ in range(2)]
-    applications = (pages.main_pages(monitor.state), pages.telemetry_pages(monitor.state, telemetry))
+    applications = (main_pages(monitor.state), telemetry_pages(monitor.state, telemetry))
     servers = Servers(
         [Port(*each, None) for each in zip(sockets, applications, strict=True)], ended=stop.set, say=print
     )

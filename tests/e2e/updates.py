@@ -7,8 +7,8 @@ import sys
 from collections import Counter
 from typing import Self
 
-from kubectl_spread.cli.watch import loop
-from kubectl_spread.cli.watch.displays import Picture
+from kubectl_spread.cli import watch
+from kubectl_spread.cli.watch import Picture
 from kubectl_spread.run.output_files import Output
 
 
@@ -42,10 +42,10 @@ class _Objects:
 def main(kubeconfig: str, namespace: str) -> None:
     """Watch until the process is ended, without garbage collection but the one of each round, as ``main`` does."""
     for name, replacement in {"_INTERVAL": 0.0, "_TICK": 0.01, "Pipe": _Objects()}.items():
-        setattr(loop, name, replacement)
+        setattr(watch, name, replacement)
     gc.disable()
-    view = loop.View([Output("json")], lambda *_: None, "never", None)
-    loop.watch({"kubeconfig": kubeconfig, "namespace": namespace}, view)
+    view = watch.View([Output("json")], lambda *_: None, "never", None)
+    watch.follow({"kubeconfig": kubeconfig, "namespace": namespace}, view)
 
 
 if __name__ == "__main__":

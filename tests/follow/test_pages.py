@@ -13,11 +13,9 @@ import msgspec
 import pytest
 
 from kubectl_spread.follow.asgi import Pages
-from kubectl_spread.follow.monitor import Published
-from kubectl_spread.follow.pages import main_pages, telemetry_pages
+from kubectl_spread.follow.monitor import Published, main_pages, telemetry_pages
 from kubectl_spread.follow.telemetry import Telemetry
-from kubectl_spread.render import structured
-from kubectl_spread.render.openmetrics import exposition
+from kubectl_spread.render import openmetrics, structured
 from kubectl_spread.report.model import Report
 from kubectl_spread.sources.apiserver.clock import elapsed
 from tests.audits import audit, reported
@@ -43,7 +41,7 @@ class Cluster:
 
     def publish(self, *names: str, lasts: float = LONG) -> None:
         report = reported(audit(*(pod_json(name, constraints=[constraint()]) for name in names)))
-        metrics = exposition.text(report, ()).encode()
+        metrics = openmetrics.text(report, ()).encode()
         self.published = Published(report, metrics, gzip.compress(metrics), elapsed() + lasts)
 
     def current(self) -> Published | None:

@@ -16,13 +16,12 @@ from kubectl_spread.audit.snapshot.podclasses import PodReader
 from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.audit.snapshot.scope import Scope
 from kubectl_spread.diagnosis import needs
-from kubectl_spread.diagnosis.running_pods import running_pods
+from kubectl_spread.diagnosis.exposure import running_pods
 from kubectl_spread.follow.following import Following
 from kubectl_spread.kube.api import sparse
 from kubectl_spread.kube.features import Gate, gates
 from kubectl_spread.kube.scheduler.configuration import WITHOUT_DEFAULTS
-from kubectl_spread.render import structured
-from kubectl_spread.render.openmetrics import exposition
+from kubectl_spread.render import openmetrics, structured
 from kubectl_spread.report import model
 from kubectl_spread.rules import RULES
 from kubectl_spread.rules.engine import complete
@@ -78,7 +77,7 @@ def current(following: Following, options: CheckOptions) -> tuple[CheckRun, Prin
     """Evaluate what is stored."""
     with following.evaluation() as run:
         report = run.report(options)
-        return run, Printed(structured.json(report), exposition.text(report, run.running_pods()))
+        return run, Printed(structured.json(report), openmetrics.text(report, run.running_pods()))
 
 
 def fresh(objects: list[Json], run: CheckRun, cluster: model.Cluster) -> Printed:
@@ -99,7 +98,7 @@ def fresh(objects: list[Json], run: CheckRun, cluster: model.Cluster) -> Printed
         read.volumes.complete = True
         audit = msgspec.structs.replace(audit, volumes=Volumes(read, audit.nodes))
     report = complete(audit, cluster, SelectedRules(RULES, Selection()), read.skipped)
-    return Printed(structured.json(report), exposition.text(report, running_pods(audit)))
+    return Printed(structured.json(report), openmetrics.text(report, running_pods(audit)))
 
 
 def compare(cluster: SimulatedCluster, following: Following, options: CheckOptions) -> Printed:

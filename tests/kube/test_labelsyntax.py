@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kubectl_spread.kube.api import labelsyntax
+from kubectl_spread.kube.api import labels
 from kubectl_spread.kube.api.labels import describe_requirement
 
 
@@ -32,7 +32,7 @@ from kubectl_spread.kube.api.labels import describe_requirement
     ],
 )
 def test_a_label_selector_is_parsed_as_by_kubectl(text: str, requirements: list[str]) -> None:
-    assert [describe_requirement(requirement) for requirement in labelsyntax.parse_labels(text)] == requirements
+    assert [describe_requirement(requirement) for requirement in labels.parse_labels(text)] == requirements
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_a_label_selector_is_parsed_as_by_kubectl(text: str, requirements: list[
 )
 def test_a_text_that_is_not_a_label_selector_is_an_error(text: str) -> None:
     with pytest.raises(ValueError, match="unable to parse"):
-        labelsyntax.parse_labels(text)
+        labels.parse_labels(text)
 
 
 @pytest.mark.parametrize(
@@ -69,17 +69,17 @@ def test_a_text_that_is_not_a_label_selector_is_an_error(text: str) -> None:
     ],
 )
 def test_a_field_selector_is_parsed_as_by_kubectl(text: str, values: tuple[tuple[str, str, bool], ...]) -> None:
-    assert labelsyntax.parse_fields(text) == values
+    assert labels.parse_fields(text) == values
 
 
 @pytest.mark.parametrize("text", ["a", "=b", "a=b=c", "a>b"])
 def test_a_text_that_is_not_a_field_selector_is_an_error(text: str) -> None:
     with pytest.raises(ValueError, match="invalid field selector"):
-        labelsyntax.parse_fields(text)
+        labels.parse_fields(text)
 
 
 @pytest.mark.parametrize("text", ["app=/bad", "a/b/c", "app in (ok,-no)"], ids=["a value", "a key", "one of many"])
 def test_names_that_the_api_refuses_are_errors(text: str) -> None:
     """No object can have these labels, so the selector would silently select nothing."""
     with pytest.raises(ValueError, match="unable to parse label selector"):
-        labelsyntax.parse_labels(text)
+        labels.parse_labels(text)

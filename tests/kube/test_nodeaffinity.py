@@ -7,7 +7,7 @@ import pytest
 
 from kubectl_spread.kube.api.types import Affinity, Node
 from kubectl_spread.kube.scheduler import nodeaffinity
-from kubectl_spread.kube.scheduler.nodeindex import NodeLabels
+from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeLabels
 from tests.builders import Json, decode_node, node_json, requirement
 
 NODE = decode_node(node_json("a1", labels={"disk": "ssd", "cpus": "8", "empty": ""}))

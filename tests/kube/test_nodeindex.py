@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubectl_spread.kube.api.labelindex import ascending, bitmap
+from kubectl_spread.kube.api.labels import ascending, bitmap
 from kubectl_spread.kube.api.types import Node, NodeSpec, Taint, Toleration
 from kubectl_spread.kube.features import behaviour, gates
 from kubectl_spread.kube.scheduler import taints
-from kubectl_spread.kube.scheduler.nodeindex import NodeTaints
+from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeTaints
 
 KEYS = st.sampled_from(["", "a", "b"])
 VALUES = st.sampled_from(["", "1", "2"])

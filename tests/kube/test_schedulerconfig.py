@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from kubectl_spread.kube.api.fieldpath import FieldPath
+from kubectl_spread.kube.api.field import FieldPath
 from kubectl_spread.kube.api.types import LabelSelector, TopologySpreadConstraint
 from kubectl_spread.kube.scheduler import configuration, defaultconstraints
 from kubectl_spread.kube.scheduler.configuration import (

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kubectl_spread.kube.api.fieldpath import POD_SPEC, FieldPath
+from kubectl_spread.kube.api.field import POD_SPEC, FieldPath
 from kubectl_spread.kube.api.unknownfields import unknown_fields
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from kubectl_spread.kube.api.labelindex import ascending
+from kubectl_spread.kube.api.labels import ascending
 from kubectl_spread.kube.api.sparse import alone
 from kubectl_spread.kube.api.types import NodeSelector
 from kubectl_spread.kube.api.workloads import Deployment, StatefulSet
 from kubectl_spread.kube.scheduler import volumes
-from kubectl_spread.kube.scheduler.nodeindex import NodeLabels
+from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeLabels
 from kubectl_spread.kube.scheduler.volumes import (
     ClaimedVolumes,
     PersistentVolume,

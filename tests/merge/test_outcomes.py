@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from kubectl_spread.audit.merge.merging import Change, Outcome, applied, judge_workload, merge_pod, unmerge_pod
-from kubectl_spread.kube.api.fieldpath import FieldPath
+from kubectl_spread.kube.api.field import FieldPath
 from kubectl_spread.kube.api.labels import describe_requirement
 from kubectl_spread.kube.api.workloads import KINDS
 from kubectl_spread.kube.features import behaviour, gates

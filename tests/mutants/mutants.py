@@ -151,7 +151,7 @@ MUTANTS: Final = (
     Mutant(
         "pods of all namespaces share one count",
         "count",
-        "audit/evaluation/counting.py",
+        "audit/evaluation/evaluators.py",
         "question = (namespace, terminating)",
         'question = ("", terminating)',
         ("audit/test_counting.py",),
@@ -239,7 +239,7 @@ MUTANTS: Final = (
     Mutant(
         "an owner that is not the controller is the workload",
         "report",
-        "audit/snapshot/ownership.py",
+        "audit/snapshot/podclasses.py",
         "next((owner for owner in metadata.owner_references if owner.controller), None)",
         "next(iter(metadata.owner_references), None)",
         ("audit/test_report.py",),
@@ -247,7 +247,7 @@ MUTANTS: Final = (
     Mutant(
         "the owner of the owner is lost",
         "report",
-        "audit/snapshot/ownership.py",
+        "audit/snapshot/podclasses.py",
         "if record.owner is None:\n                return",
         "if record.owner is None or walked:\n                return",
         ("audit/test_report.py",),

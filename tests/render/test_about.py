@@ -14,13 +14,12 @@ import yaml
 from kubectl_spread.cli import formats
 from kubectl_spread.explain.explanation import explain
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.render import about, explanation, html, words
+from kubectl_spread.render import about, html, sections, table, words
 from kubectl_spread.render.ci.github import github
 from kubectl_spread.render.ci.junit import junit
 from kubectl_spread.render.ci.openreports import openreports
 from kubectl_spread.render.markdown import markdown
-from kubectl_spread.render.screen import table
-from kubectl_spread.render.screen.table import Layout
+from kubectl_spread.render.table import Layout
 from kubectl_spread.render.terminal import Terminal
 from kubectl_spread.report.model import Report
 from tests.audits import audit, deployment, reported
@@ -187,7 +186,7 @@ def test_templates_are_counted_where_there_are_no_pods() -> None:
 
 def test_explain_names_the_namespace_once() -> None:
     document = explain(several(), identified.several(), ObjectRef("shop", "Deployment", "web"))
-    lines = explanation.explain(document, PIPE).splitlines()
+    lines = sections.explain(document, PIPE).splitlines()
     assert sum("in shop" in line for line in lines) == 1
     assert lines[-4] == f"prod-eu  Kubernetes 1.37.1  9 pods, 4 nodes in 2 zones  {READ_AT}"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kubectl_spread.render import bars
+from kubectl_spread.render import figures
 from kubectl_spread.report.model import Row
 from tests.audits import audit, reported
 from tests.builders import HOSTNAME, constraint, node_json, pod_json
@@ -25,7 +25,7 @@ def row(counts: list[int], max_skew: int = 1) -> Row:
 def bars_of(row: Row, *, ascii_only: bool = False) -> list[str]:
     assert isinstance(row.domains, list)
     counts = [domain.match_num for domain in row.domains]
-    return [bars.lengthwise(count, row, max(counts), ascii_only=ascii_only) for count in counts]
+    return [figures.lengthwise(count, row, max(counts), ascii_only=ascii_only) for count in counts]
 
 
 @pytest.mark.parametrize(
@@ -44,23 +44,23 @@ def test_a_character_is_a_pod(counts: list[int], max_skew: int, blocks: list[str
 
 
 def test_the_legend_has_the_characters_of_bars_with_pods_above_the_minimum() -> None:
-    assert bars.legend([row([2, 1, 0]), row([2, 2])], ascii_only=False) == (
+    assert figures.legend([row([2, 1, 0]), row([2, 2])], ascii_only=False) == (
         "Bars: ▓ up to maxSkew above it, █ more, · free."
     )
-    assert bars.legend([row([3, 2])], ascii_only=True) == (
+    assert figures.legend([row([3, 2])], ascii_only=True) == (
         "Bars: = up to the global minimum, + up to maxSkew above it, . free."
     )
-    assert bars.legend([row([2, 2, 2])], ascii_only=False) == ""
+    assert figures.legend([row([2, 2, 2])], ascii_only=False) == ""
 
 
 def test_long_bars_are_scaled_to_the_largest() -> None:
     assert bars_of(row([96, 48, 1]), ascii_only=True) == ["=" + "#" * 23, "=" + "#" * 11, "="]
-    assert max(map(len, bars_of(row([3, 2, 1], 1000)))) <= bars.WIDTH
+    assert max(map(len, bars_of(row([3, 2, 1], 1000)))) <= figures.WIDTH
 
 
 def test_a_large_max_skew_does_not_flatten_bars() -> None:
     assert bars_of(row([3, 2, 1], 1000), ascii_only=True) == ["=++...", "=+....", "=....."]
-    assert bars.side_by_side(row([4, 2, 1], 1000), ascii_only=True) == "=:.|O"
+    assert figures.side_by_side(row([4, 2, 1], 1000), ascii_only=True) == "=:.|O"
 
 
 @pytest.mark.parametrize(
@@ -75,5 +75,5 @@ def test_a_large_max_skew_does_not_flatten_bars() -> None:
 )
 def test_a_character_is_a_domain(counts: list[int], blocks: str, plain: str) -> None:
     constraint_row = row(counts)
-    assert bars.side_by_side(constraint_row, ascii_only=False) == blocks
-    assert bars.side_by_side(constraint_row, ascii_only=True) == plain
+    assert figures.side_by_side(constraint_row, ascii_only=False) == blocks
+    assert figures.side_by_side(constraint_row, ascii_only=True) == plain

@@ -7,10 +7,10 @@ import re
 import msgspec
 import pytest
 
-from kubectl_spread.cli.watch import displays
-from kubectl_spread.render.screen import table
-from kubectl_spread.render.screen.changes import Changes, lasting
-from kubectl_spread.render.screen.table import Layout
+from kubectl_spread.cli import watch
+from kubectl_spread.render import table
+from kubectl_spread.render.changes import Changes, lasting
+from kubectl_spread.render.table import Layout
 from kubectl_spread.render.terminal import Terminal
 from kubectl_spread.report.model import Report
 from tests.audits import audit, reported
@@ -106,8 +106,8 @@ def test_revisions_and_the_time_are_not_changes() -> None:
     ],
 )
 def test_lines_that_do_not_fit_are_counted(height: int, visible_lines: list[str]) -> None:
-    assert displays.fitted([str(number) for number in range(6)], height) == visible_lines
+    assert watch.fitted([str(number) for number in range(6)], height) == visible_lines
 
 
 def test_a_frame_clears_only_the_rest_of_lines_and_screen() -> None:
-    assert displays.frame(["one", "two"], 24) == "\x1b[Hone\x1b[K\ntwo\x1b[K\n\x1b[J"
+    assert watch.frame(["one", "two"], 24) == "\x1b[Hone\x1b[K\ntwo\x1b[K\n\x1b[J"

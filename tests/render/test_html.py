@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from kubectl_spread.render import html
-from kubectl_spread.render.html.compact import Texts, Value
+from kubectl_spread.render.html.records import Texts, Value
 from kubectl_spread.report.model import Cluster, Report
 from tests.audits import audit, reported
 from tests.builders import constraint, node_json, pod_json

@@ -14,9 +14,9 @@ from prometheus_client import Metric
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
-from kubectl_spread.diagnosis.running_pods import RunningPods
+from kubectl_spread.diagnosis.exposure import RunningPods
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.render.openmetrics import exposition
+from kubectl_spread.render import openmetrics as exposition
 from kubectl_spread.render.openmetrics.families import MOST_CHARACTERS, MOST_DOMAINS
 from kubectl_spread.render.openmetrics.series import label_value
 from kubectl_spread.report.model import Next, Report

@@ -16,9 +16,8 @@ from kubectl_spread.cli.rules import examples
 from kubectl_spread.explain.explanation import explain
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.features import Gate
-from kubectl_spread.render import catalogue, explanation, structured, words
-from kubectl_spread.render.screen import table
-from kubectl_spread.render.screen.table import Layout
+from kubectl_spread.render import catalogue, sections, structured, table, words
+from kubectl_spread.render.table import Layout
 from kubectl_spread.render.terminal import Terminal
 from kubectl_spread.report.model import Report
 from kubectl_spread.rules import RULES
@@ -145,7 +144,7 @@ def test_formats_match_their_golden_files(cluster: str, form: str, golden: Golde
 
 def explained(evaluation: Audit, kind: str, name: str) -> str:
     ref = ObjectRef(max(pod.namespace for pod in evaluation.pods), kind, name)
-    return explanation.explain(explain(evaluation, reported(evaluation), ref), PIPE)
+    return sections.explain(explain(evaluation, reported(evaluation), ref), PIPE)
 
 
 @pytest.mark.parametrize("cluster", REPORTS)

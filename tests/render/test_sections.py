@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from kubectl_spread.render import explanation
-from kubectl_spread.render.sections.domains import domains
-from kubectl_spread.render.sections.placing import placing, waiting
-from kubectl_spread.render.sections.rollup import rollup
+from kubectl_spread.render import sections
+from kubectl_spread.render.sections.domains import domains, placing, waiting
+from kubectl_spread.render.sections.terms import rollup
 from kubectl_spread.render.terminal import Terminal
 from tests.conftest import Golden
 from tests.render.uneven import uneven
@@ -19,11 +18,11 @@ GOLDEN = Path(__file__).parent / "golden"
 
 @pytest.mark.parametrize(("width", "suffix"), [(None, ""), (80, ".narrow")])
 def test_sections_match_their_golden_files(width: int | None, suffix: str, golden: Golden) -> None:
-    golden(GOLDEN / f"uneven{suffix}.explain.txt", explanation.explain(uneven(), Terminal(width=width)))
+    golden(GOLDEN / f"uneven{suffix}.explain.txt", sections.explain(uneven(), Terminal(width=width)))
 
 
 @pytest.mark.parametrize("section", [rollup, domains, waiting, placing])
-def test_sections_fit_a_narrow_terminal(section: explanation.Section) -> None:
+def test_sections_fit_a_narrow_terminal(section: sections.Section) -> None:
     text = section(uneven(), Terminal(width=80))
     titles = [line for line in text.splitlines() if not line.startswith(" ")]
     assert all(len(line) <= 80 for line in text.splitlines() if line not in titles)

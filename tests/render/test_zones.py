@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from kubectl_spread.render import html
-from kubectl_spread.render.html.zones import Count, ZonePicture, picture
+from kubectl_spread.render.html.headline import Count, ZonePicture, picture
 from kubectl_spread.report.model import Report, Row, Zone
 from tests.render.test_headline import finding, report, row
 

@@ -10,10 +10,9 @@ from operator import attrgetter
 from typing import Any, Final, TypeVar, cast
 
 from kubectl_spread.audit.evaluation.evaluators import Evaluator
-from kubectl_spread.audit.snapshot.digests import digest
-from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
+from kubectl_spread.audit.snapshot.records import PodClass, PodRecord, digest
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
-from kubectl_spread.kube.api.labelindex import Labelled
+from kubectl_spread.kube.api.labels import Labelled
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.kube.features import Behaviour

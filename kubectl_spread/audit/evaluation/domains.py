@@ -19,7 +19,7 @@ from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.kube import disruption
 from kubectl_spread.kube.api import labels as labelselectors
-from kubectl_spread.kube.api.labelindex import Labelled
+from kubectl_spread.kube.api.labels import Labelled
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import READY, LabelSelectorRequirement, Node, OwnerReference
 from kubectl_spread.kube.disruption import PodDisruptionBudget

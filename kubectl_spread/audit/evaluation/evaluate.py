@@ -16,14 +16,13 @@ from kubectl_spread.audit.evaluation.obstacles import Obstacles
 from kubectl_spread.audit.evaluation.volumes import Volumes
 from kubectl_spread.audit.merge.admission import AdmissionCheck, admitted
 from kubectl_spread.audit.merge.verdicts import SEVEREST, KeyVerdict, ServerFacts, Verdict, term_verdict
-from kubectl_spread.audit.snapshot.digests import ENCODER, digest
-from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
+from kubectl_spread.audit.snapshot.records import ENCODER, PodClass, PodRecord, digest
 from kubectl_spread.audit.snapshot.revisions import Revisions
 from kubectl_spread.audit.snapshot.scope import Target
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.audit.snapshot.templates import Template
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
-from kubectl_spread.kube.api.fieldpath import FieldPath
+from kubectl_spread.kube.api.field import FieldPath
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.scheduler import nodeaffinity
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeSets

@@ -13,8 +13,7 @@ from typing import Final
 import msgspec
 
 from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind
-from kubectl_spread.audit.snapshot.digests import digest
-from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
+from kubectl_spread.audit.snapshot.records import PodClass, PodRecord, digest
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.sparse import ClaimNames

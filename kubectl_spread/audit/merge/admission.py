@@ -22,8 +22,7 @@ from kubectl_spread.audit.snapshot.templates import (
 )
 from kubectl_spread.audit.snapshot.terms import TopologyTerm, topology_terms
 from kubectl_spread.kube.api import labels as labelselectors
-from kubectl_spread.kube.api.field import FieldError
-from kubectl_spread.kube.api.fieldpath import POD_SPEC, FieldPath
+from kubectl_spread.kube.api.field import POD_SPEC, FieldError, FieldPath
 from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.types import PodSpec
 from kubectl_spread.kube.apiserver import strategy, validation

@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from kubectl_spread.audit.snapshot.digests import digest
+from kubectl_spread.audit.snapshot.records import digest
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.types import Affinity, Namespace, ObjectMeta, Pod, PodAffinity, PodAffinityTerm, PodSpec

@@ -15,7 +15,7 @@ from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.audit.snapshot.tails import SelectorParts
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.kube.api import labels as labelselectors
-from kubectl_spread.kube.api.fieldpath import FieldPath
+from kubectl_spread.kube.api.field import FieldPath
 from kubectl_spread.kube.api.types import LabelSelector, TopologySpreadConstraint, WhenUnsatisfiable
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import effective_selector
 

@@ -8,16 +8,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from datetime import datetime
+from hashlib import blake2b
 from typing import Final
 
 import msgspec
 
-from kubectl_spread.audit.snapshot.digests import Digests
 from kubectl_spread.audit.snapshot.tails import SelectorParts
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.errors import Position
-from kubectl_spread.kube.api.labelindex import Labelled
-from kubectl_spread.kube.api.labels import Labels
+from kubectl_spread.kube.api.labels import Labelled, Labels
 from kubectl_spread.kube.api.managedfields import FieldOwner, LabelOwner
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.sparse import ClaimNames, PodCondition
@@ -26,6 +25,30 @@ from kubectl_spread.kube.api.unknownfields import UnknownField
 from kubectl_spread.kube.scheduler.configuration import Profile
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import Placement
 from kubectl_spread.kube.scheduler.resources import Amounts
+
+ENCODER: Final = msgspec.json.Encoder(order="deterministic")
+"""Encodes equal values to equal bytes."""
+
+
+def digest(value: object) -> bytes:
+    """Return the same bytes for equal values; values with the same JSON are equal."""
+    return blake2b(ENCODER.encode(value), digest_size=16).digest()
+
+
+class Digests:
+    """The digests of a series of values, where consecutive values often share their objects."""
+
+    def __init__(self) -> None:
+        self._last: tuple[object] = (None,)
+        self._digest = digest(None)
+
+    def of(self, value: object) -> bytes:
+        """Return the digest of a value."""
+        # Tuples compare their items by identity first, which is enough for pods of one template.
+        if (value,) != self._last:
+            self._last, self._digest = (value,), digest(value)
+        return self._digest
+
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 

@@ -12,12 +12,13 @@ import msgspec
 from kubectl_spread.audit.snapshot.antiaffinity import AntiAffinity
 from kubectl_spread.audit.snapshot.capacity import NodeCapacity, Requests, requests_of
 from kubectl_spread.audit.snapshot.default_selectors import DefaultSelectors
-from kubectl_spread.audit.snapshot.ownership import Ownership, controller
 from kubectl_spread.audit.snapshot.podclasses import (
     FINISHED,
     IGNORE_ANNOTATION,
+    Ownership,
     PodClasses,
     StoredPod,
+    controller,
     pod_record,
     why_unevaluated,
 )

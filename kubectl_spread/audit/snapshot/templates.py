@@ -10,8 +10,7 @@ from typing import Final
 import msgspec
 
 from kubectl_spread.audit.snapshot.terms import TopologyTerm, topology_terms
-from kubectl_spread.kube.api.field import FieldError
-from kubectl_spread.kube.api.fieldpath import POD_SPEC, FieldPath
+from kubectl_spread.kube.api.field import POD_SPEC, FieldError, FieldPath
 from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import LabelSelector, OwnerReference, PodSpec
@@ -19,8 +18,7 @@ from kubectl_spread.kube.api.workloads import ONE_BY_ONE, Job, Pace, WorkloadObj
 from kubectl_spread.kube.apiserver import strategy, validation
 from kubectl_spread.kube.custom import controllers
 from kubectl_spread.kube.custom.controllers import AddedLabels
-from kubectl_spread.kube.custom.groups import is_custom
-from kubectl_spread.kube.custom.objects import HeldTemplate, Unevaluated
+from kubectl_spread.kube.custom.objects import HeldTemplate, Unevaluated, is_custom
 from kubectl_spread.kube.features import Behaviour
 
 PRESUMED: Final = "presumed"

@@ -10,7 +10,7 @@ import msgspec
 
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.affinity import affinity_terms
-from kubectl_spread.kube.api.fieldpath import POD_SPEC, FieldPath
+from kubectl_spread.kube.api.field import POD_SPEC, FieldPath
 from kubectl_spread.kube.api.types import LabelSelector, PodAffinityTerm, PodSpec, TopologySpreadConstraint
 
 _NO_KEYS: Final = frozenset[str]()

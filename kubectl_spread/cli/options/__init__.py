@@ -10,8 +10,8 @@ import click
 
 from kubectl_spread.cli import values
 from kubectl_spread.cli.help import ADVANCED, EVALUATE, OUTPUT, READ, Command, Option
+from kubectl_spread.phrases import did_you_mean
 from kubectl_spread.report.model import SEVEREST_FIRST
-from kubectl_spread.suggestions import did_you_mean
 
 Function = TypeVar("Function", bound=Callable[..., object])
 Decorator: TypeAlias = Callable[[Any], Any]

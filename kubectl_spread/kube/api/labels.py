@@ -1,4 +1,4 @@
-"""Label selectors: which labels does a selector select, and why can it not be parsed?
+"""Label selectors: which labels does a selector select, of many labels too, and why can it not be parsed?
 
 Source: kubernetes v1.37.1 staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/helpers.go, LabelSelectorAsSelector, and
 pkg/labels/selector.go, Requirement.Matches.
@@ -6,13 +6,14 @@ pkg/labels/selector.go, Requirement.Matches.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from functools import lru_cache
-from typing import Final
+from functools import cached_property, lru_cache
+from typing import Final, Generic, TypeVar
 
 from kubectl_spread.kube.api import content, field
-from kubectl_spread.kube.api.fieldpath import FieldPath, MapKey
+from kubectl_spread.kube.api.field import FieldPath, MapKey
 from kubectl_spread.kube.api.types import LabelSelector, LabelSelectorRequirement
 
 HOSTNAME: Final = "kubernetes.io/hostname"
@@ -148,3 +149,193 @@ def describe(selector: LabelSelector | None) -> str:
     parts = [f"{key}={value}" for key, value in sorted(selector.match_labels.items())]
     parts += [describe_requirement(requirement) for requirement in selector.match_expressions]
     return ", ".join(parts) or "{}"
+
+
+_REQUIREMENT: Final = re.compile(
+    r"""\s*(?:
+        (?P<absent>!)\s*(?P<absent_key>[^\s=!,()<>]+)
+      | (?P<key>[^\s=!,()<>]+)(?:
+            \s*(?P<sign>==|=|!=)\s*(?P<value>[^\s=!,()<>]*)
+          | \s+(?P<set>in|notin)\s*\((?P<values>[^()]*)\)
+        )?
+    )\s*(?:,|$)""",
+    re.VERBOSE,
+)
+_FIELD: Final = re.compile(r"\s*(?P<field>[^=!,\s]+)\s*(?P<sign>==|=|!=)(?P<value>[^=!,]*)(?:,|$)")
+
+
+def parse_labels(text: str) -> tuple[LabelSelectorRequirement, ...]:
+    """Return the requirements of a label selector; "" has none.
+
+    Raises:
+        ValueError: The text is not a label selector.
+    """
+    requirements = []
+    position = 0
+    while position < len(text):
+        match = _REQUIREMENT.match(text, position)
+        if match is None or text.endswith(","):
+            raise ValueError(f'unable to parse label selector "{text}" at "{text[position:]}"')
+        requirement = _requirement(match)
+        for problem in _problems(requirement):
+            raise ValueError(f'unable to parse label selector "{text}": {problem}')
+        requirements.append(requirement)
+        position = match.end()
+    return tuple(requirements)
+
+
+def _problems(requirement: LabelSelectorRequirement) -> Iterator[str]:
+    for problem in content.label_key_problems(requirement.key):
+        yield f'key "{requirement.key}": {problem}'
+    for value in requirement.values:
+        for problem in content.label_value_problems(value):
+            yield f'value "{value}": {problem}'
+
+
+def _requirement(match: re.Match[str]) -> LabelSelectorRequirement:
+    if match["absent"]:
+        return LabelSelectorRequirement(key=match["absent_key"], operator=Operator.DOES_NOT_EXIST)
+    if match["sign"]:
+        operator = Operator.NOT_IN if match["sign"] == "!=" else Operator.IN
+        return LabelSelectorRequirement(key=match["key"], operator=operator, values=(match["value"],))
+    if match["set"]:
+        operator = Operator.IN if match["set"] == "in" else Operator.NOT_IN
+        values = tuple(value.strip() for value in match["values"].split(","))
+        return LabelSelectorRequirement(key=match["key"], operator=operator, values=values)
+    return LabelSelectorRequirement(key=match["key"], operator=Operator.EXISTS)
+
+
+def parse_fields(text: str) -> tuple[tuple[str, str, bool], ...]:
+    """Return (field, value, equal) for each term of a field selector; "" has none.
+
+    Raises:
+        ValueError: The text is not a field selector.
+    """
+    terms = []
+    position = 0
+    while position < len(text):
+        match = _FIELD.match(text, position)
+        if match is None:
+            raise ValueError(f'invalid field selector: "{text}"; can\'t understand "{text[position:]}"')
+        terms.append((match["field"], match["value"], match["sign"] != "!="))
+        position = match.end()
+    return tuple(terms)
+
+
+_NOT_ZERO: Final = re.compile(rb"[^\0]", re.DOTALL)
+_BITS: Final = tuple(tuple(bit for bit in range(8) if byte >> bit & 1) for byte in range(256))
+
+
+def bitmap(numbers: Iterable[int], size: int) -> int:
+    """Return the bitmap of ``numbers``, which are below ``size``."""
+    content = bytearray(size // 8 + 1)
+    for number in numbers:
+        content[number >> 3] |= 1 << (number & 7)
+    return int.from_bytes(content, "little")
+
+
+def ascending(bits: int) -> Iterator[int]:
+    """Yield the numbers in a bitmap, ascending; each is found when it is asked for."""
+    content = bits.to_bytes(bits.bit_length() // 8 + 1, "little")
+    return (8 * byte.start() + bit for byte in _NOT_ZERO.finditer(content) for bit in _BITS[content[byte.start()]])
+
+
+class LabelIndex:
+    """An index of label sets, which are numbered from 0.
+
+    Attributes:
+        everything: The bitmap of all label sets.
+    """
+
+    def __init__(self, labels: Sequence[Labels]) -> None:
+        """Index label sets in the order of their numbers; the values of a key are indexed when they are first read."""
+        self._labels = labels
+        self.everything = (1 << len(labels)) - 1
+        self._having: dict[str, list[int]] = {}
+        for number, label_set in enumerate(labels):
+            for key in label_set:
+                self._having.setdefault(key, []).append(number)
+        self._values: dict[str, dict[str, list[int]]] = {}
+        self._bitmaps: dict[tuple[str, str | None], int] = {}
+
+    def having(self, key: str) -> Sequence[int]:
+        """Return the label sets that have a key, ascending."""
+        return self._having.get(key, ())
+
+    def values(self, key: str) -> Mapping[str, Sequence[int]]:
+        """Map each value of a key to the label sets that have it, ascending."""
+        if key not in self._having:
+            return {}
+        if key not in self._values:
+            values = self._values[key] = {}
+            for number in self._having[key]:
+                values.setdefault(self._labels[number][key], []).append(number)
+        return self._values[key]
+
+    def having_bits(self, key: str) -> int:
+        """Return the bitmap of the label sets that have a key."""
+        return self._bits(key, None, self.having(key))
+
+    def value_bits(self, key: str, values: Iterable[str]) -> int:
+        """Return the bitmap of the label sets whose value for a key is one of ``values``."""
+        index, bits = self.values(key), 0
+        for value in values:
+            if value in index:
+                bits |= self._bits(key, value, index[value])
+        return bits
+
+    def _bits(self, key: str, value: str | None, having: Sequence[int]) -> int:
+        if (key, value) not in self._bitmaps:
+            self._bitmaps[key, value] = bitmap(having, len(self._labels))
+        return self._bitmaps[key, value]
+
+
+_T = TypeVar("_T")
+
+
+class Labelled(Generic[_T]):
+    """Values with labels, numbered in the order they were added."""
+
+    def __init__(self) -> None:
+        self._all: list[tuple[Labels, _T]] = []
+
+    def add(self, labels: Labels, value: _T) -> None:
+        """Add a value."""
+        self._all.append((labels, value))
+        self.__dict__.pop("_index", None)
+
+    def __iter__(self) -> Iterator[tuple[Labels, _T]]:
+        """Yield all values with their labels."""
+        return iter(self._all)
+
+    def __getitem__(self, number: int) -> _T:
+        """Return a value by its number."""
+        return self._all[number][1]
+
+    def selected(self, selector: LabelSelector) -> Iterator[tuple[Labels, _T]]:
+        """Yield the values that a selector selects, with their labels."""
+        return (self._all[number] for number in self.selection(selector))
+
+    def selection(self, selector: LabelSelector) -> tuple[int, ...]:
+        """Return the numbers of the values that a selector selects, ascending."""
+        if not valid(selector):
+            return ()
+        selecting = tuple(requirements(selector))
+        matches = matcher(selecting)
+        return tuple(number for number in self._candidates(selecting) if matches(self._all[number][0]))
+
+    @cached_property
+    def _index(self) -> LabelIndex:
+        return LabelIndex([labels for labels, _ in self._all])
+
+    def _candidates(self, requirements: Sequence[LabelSelectorRequirement]) -> Sequence[int]:
+        """Return the numbers of the values that meet the rarest requirement In, ascending; all without such."""
+        having = (
+            [self._index.values(requirement.key).get(value, ()) for value in dict.fromkeys(requirement.values)]
+            for requirement in requirements
+            if requirement.operator == Operator.IN
+        )
+        rarest = min(having, key=lambda lists: sum(map(len, lists)), default=None)
+        if rarest is None:
+            return range(len(self._all))
+        return rarest[0] if len(rarest) == 1 else sorted(number for numbers in rarest for number in numbers)

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from kubectl_spread.kube.api.fieldpath import FieldPath
+from kubectl_spread.kube.api.field import FieldPath
 from kubectl_spread.kube.api.types import (
     Affinity,
     LabelSelector,

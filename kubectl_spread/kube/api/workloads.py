@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Final
 
 import msgspec
 
-from kubectl_spread.kube.api.fieldpath import FieldPath
+from kubectl_spread.kube.api.field import FieldPath
 from kubectl_spread.kube.api.sparse import ClaimNames, shared_claims
 from kubectl_spread.kube.api.types import Int32, LabelSelector, Message, Object, ObjectMeta, PodSpec
 

@@ -14,8 +14,7 @@ import msgspec
 from kubectl_spread.kube.api import content, field
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.affinity import affinity_terms
-from kubectl_spread.kube.api.field import FieldError
-from kubectl_spread.kube.api.fieldpath import POD_SPEC, FieldPath
+from kubectl_spread.kube.api.field import POD_SPEC, FieldError, FieldPath
 from kubectl_spread.kube.api.labels import Operator
 from kubectl_spread.kube.api.types import (
     LabelSelector,

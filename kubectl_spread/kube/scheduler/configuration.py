@@ -12,8 +12,7 @@ from typing import Final
 import msgspec
 
 from kubectl_spread.kube.api import content, field
-from kubectl_spread.kube.api.field import FieldError
-from kubectl_spread.kube.api.fieldpath import FieldPath
+from kubectl_spread.kube.api.field import FieldError, FieldPath
 from kubectl_spread.kube.api.types import Int32, Message, TopologySpreadConstraint, WhenUnsatisfiable
 from kubectl_spread.kube.scheduler import defaultconstraints
 

@@ -19,7 +19,7 @@ import msgspec
 
 from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.types import Message, NodeSelector, Object, ObjectMeta
-from kubectl_spread.kube.scheduler.nodeindex import NodeLabels
+from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeLabels
 
 _BETA_ZONE: Final = "failure-domain.beta.kubernetes.io/zone"
 _BETA_REGION: Final = "failure-domain.beta.kubernetes.io/region"

@@ -10,9 +10,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from kubectl_spread.render import about, words
 from kubectl_spread.render.html import records
-from kubectl_spread.render.html.compact import Texts
-from kubectl_spread.render.html.headline import headline
-from kubectl_spread.render.html.zones import picture
+from kubectl_spread.render.html.headline import headline, picture
+from kubectl_spread.render.html.records import Texts
 from kubectl_spread.report.model import Report
 from kubectl_spread.rules import RULES
 

@@ -8,8 +8,7 @@ import msgspec
 from msgspec import UnsetType
 
 from kubectl_spread.phrases import capitalized, plural
-from kubectl_spread.render import words
-from kubectl_spread.render.domains import figures
+from kubectl_spread.render import domain_figures, words
 from kubectl_spread.render.html import PAGES, policy, source
 from kubectl_spread.report.domains import DomainRow, LostWorkload, SpreadDomains
 
@@ -44,23 +43,23 @@ _WORKLOAD_COLUMNS = (
 def page(report: SpreadDomains) -> str:
     """Return a report as an HTML document."""
     style = source("page.css") + source("domains.css")
-    noun = figures.noun(report.topology_key)
+    noun = domain_figures.noun(report.topology_key)
     if isinstance(report.workloads, UnsetType):
         with_requests = not any(isinstance(domain.requests, UnsetType) for domain in report.domains)
         with_value = sum(domain.value is not None for domain in report.domains)
         headline, about = f"{plural(with_value, noun)}, {plural(report.totals.pods, 'running pod')}", ""
         columns = (*_DOMAIN_COLUMNS, *(_REQUEST_COLUMNS if with_requests else ()))
         lines = [_domain(domain, report.totals.pods) for domain in report.domains]
-        title, caption, legend = noun.capitalize(), f"Nodes and pods by {noun}", figures.LEGEND
+        title, caption, legend = noun.capitalize(), f"Nodes and pods by {noun}", domain_figures.LEGEND
     else:
-        headline, about, columns = figures.subject(report), figures.summary(report), _WORKLOAD_COLUMNS
+        headline, about, columns = domain_figures.subject(report), domain_figures.summary(report), _WORKLOAD_COLUMNS
         lines = [_workload(workload) for workload in report.workloads]
-        title, caption, legend = "Workload", "Workloads with running pods here", figures.LEFT
+        title, caption, legend = "Workload", "Workloads with running pods here", domain_figures.LEFT
     return PAGES.get_template("domains.html").render(
         policy=policy(style, ""),
         style=style,
-        cluster=figures.cluster_label(report),
-        header=figures.header(report),
+        cluster=domain_figures.cluster_label(report),
+        header=domain_figures.header(report),
         headline=capitalized(headline),
         about=about,
         key=words.safe(report.topology_key),
@@ -68,8 +67,8 @@ def page(report: SpreadDomains) -> str:
         caption=caption,
         columns=columns,
         lines=lines,
-        closed=figures.closed(report),
-        remarks=[legend, *figures.remarks(report)],
+        closed=domain_figures.closed(report),
+        remarks=[legend, *domain_figures.remarks(report)],
     )
 
 
@@ -77,14 +76,19 @@ def _domain(domain: DomainRow, total: int) -> _Line:
     numbers = (domain.nodes, domain.ready, domain.cordoned, domain.pods)
     cells = [
         *(f"{number:,}" for number in numbers),
-        figures.share(domain.pods, total),
+        domain_figures.share(domain.pods, total),
         *(f"{number:,}" for number in (domain.workloads, domain.only_here, domain.half_here, domain.terminating)),
     ]
     if not isinstance(domain.requests, UnsetType):
-        cells += [figures.use(domain.requests, resource)[0] for resource in ("cpu", "memory")]
-    return _Line(figures.name(domain), cells, domain.only_here > 0)
+        cells += [domain_figures.use(domain.requests, resource)[0] for resource in ("cpu", "memory")]
+    return _Line(domain_figures.name(domain), cells, domain.only_here > 0)
 
 
 def _workload(lost: LostWorkload) -> _Line:
-    cells = [words.safe(lost.namespace), f"{lost.here:,} of {lost.running:,}", f"{lost.left:,}", figures.budgets(lost)]
-    return _Line(words.workload(lost.workload), cells, not lost.left or figures.is_below(lost))
+    cells = [
+        words.safe(lost.namespace),
+        f"{lost.here:,} of {lost.running:,}",
+        f"{lost.left:,}",
+        domain_figures.budgets(lost),
+    ]
+    return _Line(words.workload(lost.workload), cells, not lost.left or domain_figures.is_below(lost))

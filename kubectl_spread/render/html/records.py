@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, TypeVar
 
 import msgspec
@@ -13,10 +13,56 @@ from kubectl_spread.kube.api import labels
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.phrases import plural
-from kubectl_spread.render import about, closed, figures, words
+from kubectl_spread.render import about, figures, words
 from kubectl_spread.render import findings as grouped
-from kubectl_spread.render.html.compact import Value
 from kubectl_spread.report.model import SEVEREST_FIRST, Cluster, Domain, Finding, Report, Row, Severity, Summary
+
+Value = str | int | bool | Sequence[str] | Sequence[int] | None
+"""A value in a record; a list has texts or numbers, not both."""
+
+
+class Texts:
+    """The texts of all columns, each once, in order of appearance.
+
+    Attributes:
+        texts: The texts; a column has their indices.
+    """
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self._indices: dict[str, int] = {}
+
+    def columns(self, records: Sequence[Mapping[str, Value]]) -> dict[str, list[object]]:
+        """Return records with the same field names as one list for each name.
+
+        The name of a column of texts, or of lists of texts, ends with ``$``.
+        """
+        columns = {name: [record[name] for record in records] for name in (records[0] if records else ())}
+        return {
+            f"{name}$" if any(map(_has_text, column)) else name: [self._encoded(value) for value in column]
+            for name, column in columns.items()
+        }
+
+    def _encoded(self, value: Value) -> object:
+        if isinstance(value, str):
+            return self._index(value)
+        if isinstance(value, Sequence):
+            return [self._encoded(element) for element in value]
+        return value
+
+    def _index(self, text: str) -> int:
+        index = self._indices.setdefault(text, len(self.texts))
+        if index == len(self.texts):
+            self.texts.append(text)
+        return index
+
+
+def _has_text(value: Value) -> bool:
+    """Tell whether a value is a text or a list of texts."""
+    if isinstance(value, str):
+        return True
+    return isinstance(value, Sequence) and bool(value) and isinstance(value[0], str)
+
 
 Record = dict[str, Value]
 _NAMED: Final = 10
@@ -83,15 +129,15 @@ def findings(report: Report) -> list[Record]:
 
 def _closed(findings: Sequence[Finding]) -> Record:
     """Return a message about all findings of a cause, how to open the closed domains, and when else to do more."""
-    domains = closed.closed_domains(findings)
+    domains = about.closed_domains(findings)
     if domains is None:
         return {"about": None, "opening": None, "opened": [], "condition": None, "lasting": False}
     return {
-        "about": words.safe(closed.message(findings)),
+        "about": words.safe(about.message(findings)),
         "opening": words.safe(domains.fix),
         "opened": [words.safe(command) for command in domains.opening],
         "condition": domains.condition,
-        "lasting": domains.lasting and bool(closed.alternatives(findings)),
+        "lasting": domains.lasting and bool(about.alternatives(findings)),
     }
 
 

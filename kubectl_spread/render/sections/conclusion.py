@@ -7,7 +7,7 @@ from typing import Final
 
 from kubectl_spread.explain.explanation import Explanation
 from kubectl_spread.phrases import capitalized, listed, plural
-from kubectl_spread.render import about, closed, figures, findings, words
+from kubectl_spread.render import about, figures, findings, words
 from kubectl_spread.render.findings import Block, Cause
 from kubectl_spread.render.terminal import Terminal, between_phrases, hanging, heading, paragraph
 from kubectl_spread.report.model import SEVEREST_FIRST, Finding, Severity
@@ -116,7 +116,7 @@ def _causes(fixes: Sequence[str], causes: Sequence[Cause], explanation: Explanat
     pods = list(dict.fromkeys(name for finding in of_causes for name in finding.pods))
     messages = dict.fromkeys(finding.message for cause in causes for finding in _with_messages(cause))
     text = "".join(paragraph(words.safe(message), _INDENT, terminal) for message in messages)
-    domains, own = closed.closed_domains(of_causes), closed.alternatives(of_causes)
+    domains, own = about.closed_domains(of_causes), about.alternatives(of_causes)
     if domains is None:
         text += _fix("Fix", fixes, commands, terminal)
     else:
@@ -133,7 +133,7 @@ def _causes(fixes: Sequence[str], causes: Sequence[Cause], explanation: Explanat
 
 def _with_messages(cause: Cause) -> list[Finding]:
     """Return the findings whose messages are printed: one for all, but each where pods wait for closed domains."""
-    return cause.findings if closed.closed_domains(cause.findings) else cause.findings[:1]
+    return cause.findings if about.closed_domains(cause.findings) else cause.findings[:1]
 
 
 def _fix(label: str, fixes: Iterable[str], commands: Iterable[str], terminal: Terminal) -> str:

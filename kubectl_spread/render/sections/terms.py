@@ -1,19 +1,20 @@
-"""The sections about each term: selectors and verdicts, or a preview for a template without pods."""
+"""The sections about each term, or a preview for a template without pods, the owners, and other engines."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from msgspec import UnsetType
 
-from kubectl_spread.explain.explanation import Explanation
-from kubectl_spread.explain.template_preview import TemplateTerm
+from kubectl_spread.explain.engines import OtherCount
+from kubectl_spread.explain.explanation import Explanation, TemplateTerm
+from kubectl_spread.explain.rollup import Owner, RowRollup, Share
 from kubectl_spread.kube.api import labels
 from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.phrases import plural, sentence
 from kubectl_spread.render import words
-from kubectl_spread.render.terminal import Terminal, heading, paragraph
+from kubectl_spread.render.terminal import Column, Terminal, heading, paragraph, table
 from kubectl_spread.report.model import Key, PodVerdict, Row
 
 _REFUSES: Final = {
@@ -24,7 +25,7 @@ _REFUSES: Final = {
 
 def selectors(explanation: Explanation, terminal: Terminal) -> str:
     """Return a block for each row: its selectors, their difference, and the verdicts on its pods."""
-    return _once(_row(row, explanation, terminal) for row in explanation.constraints)
+    return _once(_term(row, explanation, terminal) for row in explanation.constraints)
 
 
 def _once(blocks: Iterable[tuple[str, str]]) -> str:
@@ -35,7 +36,7 @@ def _once(blocks: Iterable[tuple[str, str]]) -> str:
     return "\n".join(titles + text for text, titles in headings_by_text.items())
 
 
-def _row(row: Row, explanation: Explanation, terminal: Terminal) -> tuple[str, str]:
+def _term(row: Row, explanation: Explanation, terminal: Terminal) -> tuple[str, str]:
     place = f"{words.short_path(row.path)}: {words.topology(row.topology_key)} {words.policy(row)}"
     lines = (*_selectors(row), *_verdicts(row, explanation.pods))
     return heading(f"Selectors of {place}", terminal), "".join(f"{line}\n" for line in lines)
@@ -120,3 +121,130 @@ def _api_answer(term: TemplateTerm, explanation: Explanation) -> str:
     reported = [finding.message for finding in explanation.findings]
     messages = [text for text in term.messages if not any(text in message for message in reported)]
     return f"The API server {_REFUSES[term.refused]}" + (f": {words.safe('; '.join(messages))}" if messages else ".")
+
+
+_COLUMNS: Final = 6
+"""The most domains that get a column each."""
+_INDENT: Final = "  "
+
+
+def rollup(explanation: Explanation, terminal: Terminal) -> str:
+    """Return the owners of the pods if there are several, and a table for each row with pods of several of them.
+
+    Pods of other workloads and terminating pods have a table, too.
+    """
+    owners = explanation.rollup.owners
+    lines = _owners(owners) if len(owners) > 1 else []
+    text = "".join(paragraph(line, _INDENT, terminal) for line in lines)
+    for row in explanation.rollup.rows:
+        if _worth_a_table(row):
+            text += paragraph(_title(row, explanation), _INDENT, terminal) + _table(row, terminal)
+    return f"{heading('Owners', terminal)}{text}" if text else ""
+
+
+def _owners(owners: Sequence[Owner]) -> list[str]:
+    """Return a line for each chain of owners; the last owners of a chain share the line."""
+    chains: dict[tuple[str, ...], list[Owner]] = {}
+    for owner in owners:
+        above = tuple(f"{higher.kind} {higher.name}" for higher in owner.above)
+        chains.setdefault((*above, owner.kind), []).append(owner)
+    return [
+        " > ".join([*(words.safe(higher) for higher in above), f"{words.safe(kind)} {_links(links)}"])
+        for (*above, kind), links in chains.items()
+        if kind != "Pod"
+    ]
+
+
+def _links(links: Sequence[Owner]) -> str:
+    return ", ".join(f"{words.safe(owner.name)} ({_revision(owner)}{plural(owner.pods, 'pod')})" for owner in links)
+
+
+def _revision(owner: Owner) -> str:
+    return f"revision {owner.revision}, " if isinstance(owner.revision, int) else ""
+
+
+def _worth_a_table(row: RowRollup) -> bool:
+    """Tell whether a row has more than the pods of one revision, whose counts its domains show already."""
+    extra = not isinstance(row.other_pods, UnsetType) or not isinstance(row.terminating, UnsetType)
+    return len(row.revisions) > 1 or extra
+
+
+def _title(row: RowRollup, explanation: Explanation) -> str:
+    constraint = explanation.constraints[row.row]
+    return f"{words.short_path(row.path)}: {words.topology(constraint.topology_key)} {words.policy(constraint)}"
+
+
+def _table(row: RowRollup, terminal: Terminal) -> str:
+    lines: list[tuple[str, Mapping[str, int], int | None]] = [
+        (_share(share), share.counts, share.skew) for share in row.revisions
+    ]
+    if not isinstance(row.other_pods, UnsetType):
+        lines.append(("pods of other workloads", row.other_pods, None))
+    lines.append(("counted", row.counted, row.skew))
+    if isinstance(row.terminating, dict) and isinstance(row.skew_with_terminating, int):
+        with_terminating = {value: row.counted.get(value, 0) + row.terminating.get(value, 0) for value in row.counted}
+        lines.append(("terminating", row.terminating, None))
+        lines.append(("counted + terminating", with_terminating, row.skew_with_terminating))
+    values = list(row.counted)
+    has_columns = len(values) <= _COLUMNS
+    columns = [
+        Column("", fit="middle", least=12),
+        *([Column(words.value(value), "right") for value in values] if has_columns else [Column("DOMAINS")]),
+        Column("SKEW", "right"),
+    ]
+    cells = [
+        [
+            f"{_INDENT * 2}{name}",
+            *([str(counts.get(value, 0)) for value in values] if has_columns else [_range(counts, values)]),
+            "" if skew is None else str(skew),
+        ]
+        for name, counts, skew in lines
+    ]
+    return table(columns, cells, terminal)
+
+
+def _share(share: Share) -> str:
+    name = share.revision
+    if isinstance(name, UnsetType):
+        name = "pods" if isinstance(share.owner, UnsetType) else f"{share.owner.kind} {share.owner.name}"
+    number = f"revision {share.number} " if isinstance(share.number, int) else ""
+    return words.safe(f"{number}{name}")
+
+
+def _range(counts: Mapping[str, int], values: Sequence[str]) -> str:
+    numbers = [counts.get(value, 0) for value in values]
+    return f"{len(values)} ({min(numbers)}..{max(numbers)})"
+
+
+_LISTED_DOMAINS: Final = 8
+
+
+def engines(explanation: Explanation, terminal: Terminal) -> str:
+    """Return a line for each engine and constraint, and the rules by which the engine differs from kube-scheduler.
+
+    An engine that counts as the scheduler does, and would not evict pods, has no line.
+    """
+    texts: dict[tuple[str, ...], list[str]] = {}
+    for count in explanation.other_engines:
+        if not (count.differences or count.violated is True):
+            continue
+        place = words.short_path(count.path)
+        texts.setdefault((count.engine, *_lines(count)), []).append(place)
+    text = ""
+    for (engine, first, *more), places in texts.items():
+        text += paragraph(f"{engine}, {', '.join(dict.fromkeys(places))}: {first}", "  ", terminal)
+        text += "".join(paragraph(line, "    ", terminal) for line in more)
+    return f"{heading('Other engines', terminal)}{text}" if text else ""
+
+
+def _lines(count: OtherCount) -> list[str]:
+    return [_figures(count), *(sentence(difference.clause) for difference in count.differences)]
+
+
+def _figures(count: OtherCount) -> str:
+    if isinstance(count.domains, UnsetType):
+        return "no number is computed."
+    counts = [f"{words.value(domain)}={number}" for domain, number in list(count.domains.items())[:_LISTED_DOMAINS]]
+    more = f" and {len(count.domains) - _LISTED_DOMAINS} more" if len(count.domains) > _LISTED_DOMAINS else ""
+    eviction = "It would evict pods." if count.violated else "It would not evict pods."
+    return f"{' '.join(counts) or 'no domain'}{more}, skew {count.skew}. {eviction}"

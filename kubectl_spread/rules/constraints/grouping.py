@@ -13,8 +13,7 @@ from kubectl_spread.audit.snapshot.revisions import revision_key, revision_of
 from kubectl_spread.audit.snapshot.templates import PRESUMED, Template
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.kube.api import labels as labelselectors
-from kubectl_spread.kube.api.labelindex import Labelled
-from kubectl_spread.kube.api.labels import Labels
+from kubectl_spread.kube.api.labels import Labelled, Labels
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.kube.features import Behaviour

@@ -10,7 +10,7 @@ import msgspec
 from kubectl_spread.audit.evaluation.evaluators import FIXED_TEMPLATES
 from kubectl_spread.audit.snapshot.records import OwnerRecord
 from kubectl_spread.kube.api import labels as labelselectors
-from kubectl_spread.kube.api.fieldpath import POD_SPEC
+from kubectl_spread.kube.api.field import POD_SPEC
 from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.phrases import listed, named, value

@@ -9,7 +9,7 @@ from kubectl_spread.audit.snapshot.records import EventRecord, PodClass, PodReco
 from kubectl_spread.audit.snapshot.tails import split
 from kubectl_spread.audit.snapshot.templates import PRESUMED, Refusal, Refused
 from kubectl_spread.kube.api import labels as labelselectors
-from kubectl_spread.kube.api.fieldpath import FieldPath
+from kubectl_spread.kube.api.field import FieldPath
 from kubectl_spread.kube.api.labels import Labels, Operator
 from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.report.model import Severity

@@ -12,13 +12,13 @@ from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedGroup
 from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.diagnosis.node_answers import NodeFilters
-from kubectl_spread.kube.api.fieldpath import POD_SPEC, FieldPath
+from kubectl_spread.kube.api.field import POD_SPEC, FieldPath
 from kubectl_spread.kube.api.types import LabelSelector, Node, TopologySpreadConstraint
 from kubectl_spread.kube.scheduler.podtopologyspread.filtering import feasible_nodes
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import domains, listed, plural
 from kubectl_spread.report.model import ClosedDomains, Severity
-from kubectl_spread.rules.labelling import labelled
+from kubectl_spread.rules.constraints.workload import labelled
 from kubectl_spread.rules.model import FILTERING, Evidence, Rule, Values, names
 from kubectl_spread.rules.placement.closed import Closed, closed, closed_domains, left_out, lowest, opening
 from kubectl_spread.rules.placement.domains import fewer_domains, shortage

@@ -13,7 +13,7 @@ from kubectl_spread.audit.evaluation.evaluators import ClassEvaluation
 from kubectl_spread.audit.evaluation.obstacles import TAINT, Obstacle, ObstacleKind
 from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
-from kubectl_spread.kube.api.fieldpath import POD_SPEC
+from kubectl_spread.kube.api.field import POD_SPEC
 from kubectl_spread.kube.api.labels import ZONE
 from kubectl_spread.kube.api.types import NodeInclusionPolicy
 from kubectl_spread.kube.scheduler.podtopologyspread.filtering import feasible_nodes

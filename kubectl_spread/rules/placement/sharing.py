@@ -7,10 +7,10 @@ from itertools import islice
 from typing import Final
 
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
-from kubectl_spread.audit.snapshot.digests import digest
+from kubectl_spread.audit.snapshot.records import digest
 from kubectl_spread.audit.snapshot.templates import PRESUMED, Template
 from kubectl_spread.diagnosis.skew import in_the_fullest
-from kubectl_spread.kube.api.labelindex import Labelled
+from kubectl_spread.kube.api.labels import Labelled
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import counts_nothing
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread

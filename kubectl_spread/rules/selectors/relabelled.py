@@ -9,10 +9,9 @@ from typing import Final
 from kubectl_spread import phrases
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedPod
 from kubectl_spread.audit.merge.verdicts import Confidence, KeyVerdict, Verdict
-from kubectl_spread.audit.snapshot.digests import ENCODER
-from kubectl_spread.audit.snapshot.records import PodRecord
+from kubectl_spread.audit.snapshot.records import ENCODER, PodRecord
 from kubectl_spread.kube.api import labels as labelselectors
-from kubectl_spread.kube.api.fieldpath import FieldPath
+from kubectl_spread.kube.api.field import FieldPath
 from kubectl_spread.kube.api.labels import Operator
 from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.phrases import in_domain

@@ -10,7 +10,7 @@ from kubectl_spread import phrases
 from kubectl_spread.audit.evaluation.evaluate import EvaluatedPod
 from kubectl_spread.audit.merge.verdicts import KeyVerdict, Verdict
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
-from kubectl_spread.kube.api.fieldpath import FieldPath
+from kubectl_spread.kube.api.field import FieldPath
 from kubectl_spread.report.model import Operation, Severity
 from kubectl_spread.rules import patches
 from kubectl_spread.rules.model import KUBERNETES, Evidence, Rule, Values, names

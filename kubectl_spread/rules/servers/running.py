@@ -13,7 +13,7 @@ from kubectl_spread.audit.merge.verdicts import MERGE_RELEASED, KeyVerdict, Verd
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.types import LabelSelector
-from kubectl_spread.kube.custom.groups import base_kind
+from kubectl_spread.kube.custom.objects import base_kind
 from kubectl_spread.phrases import plural, versions
 from kubectl_spread.report.model import Severity
 from kubectl_spread.report.projections import timestamp

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kubectl_spread.errors import SourceError
-from kubectl_spread.kube.api.fieldpath import FieldPath
+from kubectl_spread.kube.api.field import FieldPath
 
 Section = dict[str, Any]
 

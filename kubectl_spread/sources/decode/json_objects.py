@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 import msgspec
 
 from kubectl_spread.errors import SpreadError
-from kubectl_spread.kube.api.fieldpath import FieldPath, MapKey
+from kubectl_spread.kube.api.field import FieldPath, MapKey
 from kubectl_spread.kube.api.types import IntOrString, ListMeta, Message, Object, Time, TypeMeta
 from kubectl_spread.sources.decode.page import Page
 from kubectl_spread.sources.decode.protobuf.declaration import Cardinality, DeclaredField, fields

@@ -9,8 +9,7 @@ import msgspec
 
 from kubectl_spread.kube.api.types import Object
 from kubectl_spread.kube.api.unknownfields import UnknownField, unknown_in_pod_spec
-from kubectl_spread.kube.custom.groups import group_of, is_custom
-from kubectl_spread.kube.custom.objects import CustomObject, HeldTemplate
+from kubectl_spread.kube.custom.objects import CustomObject, HeldTemplate, group_of, is_custom
 from kubectl_spread.sources.decode import json_objects
 from kubectl_spread.sources.decode.json_objects import Json, MalformedFieldError
 from kubectl_spread.sources.files.heldtemplates import held_templates

@@ -7,11 +7,10 @@ from typing import Any, Final
 
 import msgspec
 
-from kubectl_spread.kube.api.fieldpath import FieldPath, MapKey
+from kubectl_spread.kube.api.field import FieldPath, MapKey
 from kubectl_spread.kube.api.types import TopologySpreadConstraint
 from kubectl_spread.kube.custom.controllers import ANY, is_known, replicas_of
-from kubectl_spread.kube.custom.groups import group_of, is_custom
-from kubectl_spread.kube.custom.objects import HeldTemplate
+from kubectl_spread.kube.custom.objects import HeldTemplate, group_of, is_custom
 from kubectl_spread.sources.decode.json_objects import MalformedFieldError
 from kubectl_spread.sources.files import templateparts
 from kubectl_spread.sources.files.templateparts import CONSTRAINTS, REQUIRED, has_placeholder

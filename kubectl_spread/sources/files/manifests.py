@@ -12,14 +12,13 @@ import msgspec
 
 from kubectl_spread import errors
 from kubectl_spread.errors import DecodeError, Position, SourceError
-from kubectl_spread.kube.api.fieldpath import POD_SPEC
+from kubectl_spread.kube.api.field import POD_SPEC
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.sparse import DetailedPod
 from kubectl_spread.kube.api.types import Namespace, Node, Pod
 from kubectl_spread.kube.api.unknownfields import UnknownField, unknown_fields
 from kubectl_spread.kube.api.workloads import WorkloadObject, template_path
-from kubectl_spread.kube.custom.groups import kind_name
-from kubectl_spread.kube.custom.objects import CustomObject
+from kubectl_spread.kube.custom.objects import CustomObject, kind_name
 from kubectl_spread.kube.scheduler.defaultconstraints import Service
 from kubectl_spread.kube.scheduler.volumes import PersistentVolume
 from kubectl_spread.sources.decode import documents, json_documents, json_objects

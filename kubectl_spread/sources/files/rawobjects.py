@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from kubectl_spread.kube.api.types import ListMeta, TypeMeta
-from kubectl_spread.kube.custom.groups import is_custom
+from kubectl_spread.kube.custom.objects import is_custom
 from kubectl_spread.phrases import plural
 from kubectl_spread.sources.decode import json_objects
 from kubectl_spread.sources.decode.json_documents import JsonText

@@ -9,7 +9,7 @@ import msgspec
 
 from kubectl_spread.errors import DecodeError, Position, SourceError
 from kubectl_spread.kube.api.field import FieldError as Invalid
-from kubectl_spread.kube.api.fieldpath import FieldPath
+from kubectl_spread.kube.api.field import FieldPath
 from kubectl_spread.kube.api.types import Message
 from kubectl_spread.kube.scheduler import configuration
 from kubectl_spread.kube.scheduler.configuration import (

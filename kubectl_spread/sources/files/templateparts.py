@@ -10,7 +10,7 @@ import msgspec
 
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.affinity import affinity_terms
-from kubectl_spread.kube.api.fieldpath import FieldPath, MapKey
+from kubectl_spread.kube.api.field import FieldPath, MapKey
 from kubectl_spread.kube.api.types import (
     Message,
     ObjectMeta,

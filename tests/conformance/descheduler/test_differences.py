@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import msgspec
 import pytest
 
-from kubectl_spread.audit.evaluation.counting import Census
+from kubectl_spread.audit.evaluation.evaluators import Census
 from kubectl_spread.audit.snapshot.scope import Scope
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.kube.api.types import Node, Pod, TopologySpreadConstraint

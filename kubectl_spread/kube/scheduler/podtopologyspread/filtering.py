@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
 
-from kubectl_spread.kube.api import labelindex
+from kubectl_spread.kube.api import labels
 from kubectl_spread.kube.api.types import Node
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeSets
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
@@ -57,4 +57,4 @@ def count_answers(spreads: Iterable[Spread], nodes: NodeSets) -> Counter[FilterA
 def feasible_nodes(spreads: Iterable[Spread], nodes: NodeSets) -> Iterator[Node]:
     """Yield the nodes that pass all of the pod's hard constraints, by name; most callers need only the first ones."""
     feasible = filter_nodes(spreads, nodes)[FilterAnswer.FEASIBLE]
-    return (nodes.nodes[number] for number in labelindex.ascending(feasible))
+    return (nodes.nodes[number] for number in labels.ascending(feasible))

@@ -6,8 +6,7 @@ from typing import Final
 
 from msgspec import UnsetType
 
-from kubectl_spread.render import words
-from kubectl_spread.render.domains import figures
+from kubectl_spread.render import domain_figures, words
 from kubectl_spread.render.terminal import Cell, Column, Terminal, between_phrases, hanging, table
 from kubectl_spread.report.domains import DomainRow, LostWorkload, SpreadDomains
 
@@ -27,16 +26,16 @@ _REQUESTS: Final = (Column("CPU", "right"), Column("MEMORY", "right", short="MEM
 
 def domains(report: SpreadDomains, terminal: Terminal, *, wide: bool, headers: bool) -> str:
     """Return the header, the table, and sentences about what it leaves out; without ``headers`` the lines alone."""
-    header = between_phrases(_INDENT.join(figures.header(report)), _INDENT, terminal)
+    header = between_phrases(_INDENT.join(domain_figures.header(report)), _INDENT, terminal)
     if isinstance(report.workloads, UnsetType):
-        body, legend = _domains(report, terminal, wide=wide, headers=headers), figures.LEGEND
+        body, legend = _domains(report, terminal, wide=wide, headers=headers), domain_figures.LEGEND
     else:
-        body, legend = _workloads(report, report.workloads, terminal, headers=headers), figures.LEFT
-        header += hanging(f"{figures.subject(report)}: {figures.summary(report)}", _INDENT, terminal)
+        body, legend = _workloads(report, report.workloads, terminal, headers=headers), domain_figures.LEFT
+        header += hanging(f"{domain_figures.subject(report)}: {domain_figures.summary(report)}", _INDENT, terminal)
     if not headers:
         return body
-    closed, commands = figures.closed(report)
-    sentences = (*([closed] if closed else []), legend, *figures.remarks(report))
+    closed, commands = domain_figures.closed(report)
+    sentences = (*([closed] if closed else []), legend, *domain_figures.remarks(report))
     below = [hanging(sentence, _INDENT, terminal) for sentence in sentences]
     # A command is one line of any length, so that it can be copied.
     below[bool(closed) : bool(closed)] = [f"{_INDENT}$ {command}\n" for command in commands]
@@ -45,7 +44,7 @@ def domains(report: SpreadDomains, terminal: Terminal, *, wide: bool, headers: b
 
 def _domains(report: SpreadDomains, terminal: Terminal, *, wide: bool, headers: bool) -> str:
     with_requests = not any(isinstance(domain.requests, UnsetType) for domain in report.domains)
-    title = words.safe(figures.noun(report.topology_key)).upper()
+    title = words.safe(domain_figures.noun(report.topology_key)).upper()
     columns = [
         Column(title, fit="middle"),
         *_NUMBERS,
@@ -58,12 +57,12 @@ def _domains(report: SpreadDomains, terminal: Terminal, *, wide: bool, headers: 
 
 def _domain(domain: DomainRow, total: int, *, wide: bool) -> list[Cell]:
     cells = [
-        Cell(figures.name(domain)),
+        Cell(domain_figures.name(domain)),
         Cell(str(domain.nodes)),
         Cell(str(domain.ready), "yellow" if domain.ready < domain.nodes else ""),
         Cell(str(domain.cordoned), "yellow" if domain.cordoned else ""),
         Cell(str(domain.pods)),
-        Cell(figures.share(domain.pods, total)),
+        Cell(domain_figures.share(domain.pods, total)),
         Cell(str(domain.only_here), "yellow" if domain.only_here else ""),
         Cell(str(domain.half_here)),
     ]
@@ -71,7 +70,7 @@ def _domain(domain: DomainRow, total: int, *, wide: bool) -> list[Cell]:
         cells += [Cell(str(domain.workloads)), Cell(str(domain.terminating))]
     if not isinstance(domain.requests, UnsetType):
         for resource in ("cpu", "memory"):
-            text, shorter = figures.use(domain.requests, resource)
+            text, shorter = domain_figures.use(domain.requests, resource)
             cells.append(Cell(text, shorter=(shorter,)))
     return cells
 
@@ -92,11 +91,11 @@ def _workloads(report: SpreadDomains, workloads: list[LostWorkload], terminal: T
 
 
 def _workload(lost: LostWorkload, *, with_namespace: bool) -> list[Cell]:
-    below = figures.is_below(lost)
+    below = domain_figures.is_below(lost)
     return [
         *([Cell(words.safe(lost.namespace))] if with_namespace else []),
         Cell(words.workload(lost.workload)),
         Cell(f"{lost.here} of {lost.running}"),
         Cell(str(lost.left), "" if lost.left else "red"),
-        Cell(figures.budgets(lost), "yellow" if below else ""),
+        Cell(domain_figures.budgets(lost), "yellow" if below else ""),
     ]

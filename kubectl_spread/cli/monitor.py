@@ -106,7 +106,7 @@ def monitor(
 
     The cluster is followed by watches, and evaluated again after changes. Nothing is written to it.
     """
-    from kubectl_spread.follow import pages, server  # noqa: PLC0415 - likewise
+    from kubectl_spread.follow import monitor, server  # noqa: PLC0415 - completion of flags does not need them
     from kubectl_spread.follow.monitor import Monitor  # noqa: PLC0415 - likewise
     from kubectl_spread.follow.telemetry import Telemetry  # noqa: PLC0415 - likewise
     from kubectl_spread.run.collect import check_options  # noqa: PLC0415 - likewise
@@ -129,9 +129,9 @@ def monitor(
         hosts, of_side = (server.accepted_hosts(listening, accept_hosts or "") for listening in (main, side))
         servers = server.Servers(
             [
-                server.Port(main, pages.main_pages(monitored.state, hosts), tls),
+                server.Port(main, monitor.main_pages(monitored.state, hosts), tls),
                 # The kubelet, which probes this port, has no certificate.
-                server.Port(side, pages.telemetry_pages(monitored.state, own, of_side), tls and tls.without_clients),
+                server.Port(side, monitor.telemetry_pages(monitored.state, own, of_side), tls and tls.without_clients),
             ],
             ended=stop.set,
             say=output.note,

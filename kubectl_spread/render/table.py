@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import Final, Literal
 
 import msgspec
@@ -11,13 +12,49 @@ from msgspec import UnsetType
 
 from kubectl_spread.kube.api import labels
 from kubectl_spread.phrases import capitalized, plural
-from kubectl_spread.render import about, bars, closed, figures, words
+from kubectl_spread.render import about, figures, words
 from kubectl_spread.render import findings as grouped
+from kubectl_spread.render.changes import Changes
 from kubectl_spread.render.findings import Detail
-from kubectl_spread.render.screen.changes import Changes
-from kubectl_spread.render.screen.folding import folded
 from kubectl_spread.render.terminal import Cell, Column, Terminal, between_phrases, hanging, table
 from kubectl_spread.report.model import SEVEREST_FIRST, Finding, Report, Row, Severity, Summary
+
+_LEAST: Final = 4
+"""The least number of common characters to fold."""
+_RESERVED: Final = frozenset('{}=\\" ')
+
+
+def folded(values: Sequence[str], counts: Sequence[int]) -> str:
+    """Return values with their counts, on one line.
+
+    The common prefix ends before the last part of each value, and the suffix begins after the first: a part is letters
+    alone, or digits alone.
+    """
+    prefix = _common(values)
+    remainders = [value.removeprefix(prefix) for value in values]
+    suffix = _common([value[::-1] for value in remainders])[::-1]
+    parts = [value.removesuffix(suffix) for value in remainders]
+    text = " ".join(f"{part}={count}" for part, count in zip(parts, counts, strict=True))
+    return f"{prefix}{{{text}}}{suffix}" if prefix or suffix else text
+
+
+def _common(values: Sequence[str]) -> str:
+    """Return the common prefix of values, if it is long enough; it is shorter than each value."""
+    if len(values) < 2 or any(not _RESERVED.isdisjoint(value) for value in values):  # noqa: PLR2004 - several
+        return ""
+    length = sum(1 for _ in takewhile(lambda chars: len(set(chars)) == 1, zip(*values, strict=False)))
+    while length and not all(_ends_part(value, length) for value in values):
+        length -= 1
+    return values[0][:length] if length >= _LEAST else ""
+
+
+def _ends_part(value: str, length: int) -> bool:
+    """Tell whether a part ends before ``length``, and another part follows."""
+    if length >= len(value):
+        return False
+    before, after = value[length - 1], value[length]
+    return not ((before.isalpha() and after.isalpha()) or (before.isdigit() and after.isdigit()))
+
 
 _LISTED_DOMAINS: Final = 5
 _PAGE: Final = 20
@@ -74,7 +111,7 @@ def _first_commands(blocks: Sequence[grouped.Block]) -> str:
         commands = finding.own_commands if isinstance(finding.closed, UnsetType) else finding.opening
         if len(commands) == 1:
             ended.setdefault(commands[0], []).append(finding)
-    sizes = {command: (closed.waiting(findings)[0], len(findings)) for command, findings in ended.items()}
+    sizes = {command: (about.waiting(findings)[0], len(findings)) for command, findings in ended.items()}
     most = sorted((command for command in ended if sizes[command] > (0, 1)), key=lambda each: sizes[each], reverse=True)
     lines = [f"{_FURTHER * 2}$ {words.safe(command)}\n" for command in most[:_FIRST]]
     return "".join(["Do this first:\n", *lines]) if lines else ""
@@ -278,7 +315,7 @@ def _cells(row: Row, findings: Sequence[Finding], layout: Layout, terminal: Term
         cells += [
             _number(row.min_match_num),
             _number(row.self_match_num),
-            ("" if figures.matches_nothing(row) else bars.side_by_side(row, ascii_only=terminal.ascii)) or "-",
+            ("" if figures.matches_nothing(row) else figures.side_by_side(row, ascii_only=terminal.ascii)) or "-",
             words.short_path(row.path),
             words.safe(labels.describe(row.selector.effective)),
         ]

@@ -1,1 +1,0 @@
-"""The commands that follow a cluster: `check --watch` and `monitor`. They may import what commands may."""

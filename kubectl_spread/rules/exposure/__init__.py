@@ -1,1 +1,0 @@
-"""SPR5xx: what does a workload lose with a node, a zone or another domain, whatever it declares?"""
