@@ -17,6 +17,8 @@ from kubectl_spread.report.model import ClosedDomains, Cluster, Finding, Severit
 _NODES: Final = 6
 """The most nodes of closed domains that are named; the command has all of them."""
 _HOSTNAME: Final = "kubernetes.io/hostname"
+_BLOCKED: Final = "SPR303"
+"""The rule about pods that no node takes; the others are about domains that refuse a pod."""
 _EACH: Final = "kubectl spread explain TYPE/NAME -n NAMESPACE prints the patch"
 
 
@@ -36,7 +38,7 @@ def message(findings: Sequence[Finding]) -> str:
     others = len({finding.ref for finding in findings}) - workloads
     if pods and others:
         which = "another workload" if others == 1 else f"any of {others} other workloads"
-        text += f" One more pod of {which} would wait, too."
+        text += f" One more pod of {which} {_auxiliary(findings)} wait, too."
     return text
 
 
@@ -49,7 +51,15 @@ def summary(closed: ClosedDomains, findings: Sequence[Finding]) -> str:
     if pods:
         return f"{state}: {plural(pods, 'pod')} of {plural(workloads, 'workload')} wait{'s' * (pods == 1)} for {whom}"
     others = len({finding.ref for finding in findings})
-    return f"{state}: one more pod of {'any of ' * (others > 1)}{plural(others, 'workload')} would wait for {whom}"
+    which = f"{'any of ' * (others > 1)}{plural(others, 'workload')}"
+    return f"{state}: one more pod of {which} {_auxiliary(findings)} wait for {whom}"
+
+
+def _auxiliary(findings: Sequence[Finding]) -> str:
+    """Return "would" if no node takes one more pod of any workload without pending pods; else some domain may."""
+    with_pending = {finding.ref for finding in findings if finding.severity is Severity.ERROR and finding.pending_pods}
+    refused = {finding.ref for finding in findings if finding.code == _BLOCKED}
+    return "would" if {finding.ref for finding in findings} <= with_pending | refused else "could"
 
 
 def _named(nodes: Sequence[str]) -> str:

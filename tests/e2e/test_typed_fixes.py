@@ -126,6 +126,33 @@ def test_all_that_wait_for_a_cordoned_zone_run_after_one_command(
     assert "is cordoned" not in spread("check", "-n", namespace).stdout
 
 
+def test_the_policy_for_a_zone_that_stays_closed_holds_until_it_is_open(
+    cluster: ControlPlane, spread: Spread, namespace: str, tmp_path: Path
+) -> None:
+    """The text says that the zone counts again when it is open; then nothing waits, and the moved pod is even."""
+    (held,) = (node["metadata"]["name"] for node in cluster.api.get("/api/v1/nodes")["items"][-1:])
+    cluster.kubectl("cordon", held)
+    # As the controller of node lifecycles does, which does not run here because it wants kubelets.
+    taint = "node.kubernetes.io/unschedulable:NoSchedule"
+    cluster.kubectl("taint", "node", held, taint)
+    cluster.apply(web(namespace, 3, [constraint()]))
+    wait_for_refusal(cluster, namespace, 2)
+    (waiting,) = findings(spread, namespace, "SPR303")
+    (zone,) = waiting["closed"]["domains"]
+    assert "nodeTaintsPolicy: Honor" in waiting["fix"]
+    assert f"zone {zone} counts only when it is open again" in waiting["fix"]
+    text = " ".join(spread("check", "-n", namespace, "--fail-on", "never").stdout.split())
+    assert text.index(f"$ kubectl uncordon {held}") < text.index("If it stays closed:")
+    follow(cluster, spread, namespace, "SPR303", tmp_path)
+    assert findings(spread, namespace, "SPR301", "SPR303", "SPR304", "SPR307") == []
+    cluster.kubectl("uncordon", held)
+    cluster.kubectl("taint", "node", held, f"{taint}-")
+    # The zone counts again and has no pod: a warning about the running pods, while the next pod has a node.
+    assert findings(spread, namespace, "SPR303", "SPR304", "SPR307") == []
+    follow(cluster, spread, namespace, "SPR301", tmp_path)
+    assert findings(spread, namespace, "SPR301", "SPR303") == []
+
+
 def test_a_zone_that_a_policy_leaves_out_is_opened_for_min_domains(
     cluster: ControlPlane, spread: Spread, namespace: str, tmp_path: Path
 ) -> None:
