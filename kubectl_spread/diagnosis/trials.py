@@ -136,9 +136,10 @@ class Trials:
 
         def rolled(*, fullest: bool) -> Shortfall | None:
             placement = _Placement(pod_class, replicas + len(pods), audit, self._reasons, fullest=fullest)
-            return roll(bound, replicas, template.pace, placement, audit)
+            return roll(pods, replicas, template.pace, placement, audit)
 
-        return _worst(rolled, len(pods) - len(bound))
+        # A change may leave pods pending that are so now. A restart is to replace all pods, and to end.
+        return _worst(rolled, len(pods) - len(bound) if operations else 0)
 
     def _rolled_out(self, template: Template, like: PodClass, operations: Sequence[Operation]) -> PodClass | None:
         """Return the class of the pods of a changed template; None where the model cannot place them."""
@@ -257,7 +258,7 @@ class _Placement:
 
 
 def _roll(
-    bound: Sequence[PodRecord], replicas: int, pace: Pace, placement: _Placement, audit: Audit
+    pods: Sequence[PodRecord], replicas: int, pace: Pace, placement: _Placement, audit: Audit
 ) -> Shortfall | None:
     """Replace the pods of a Deployment: create new ones within its surge, and remove old ones within its minimum.
 
@@ -265,6 +266,7 @@ def _roll(
 
     Source: kubernetes v1.37.1 pkg/controller/deployment/rolling.go, rolloutRolling.
     """
+    bound = [pod for pod in pods if pod.node]
     old, volumes = list(_crowded_first(bound)), audit.volumes.of(bound[0])
     running = 0
     while running < replicas:
@@ -279,11 +281,12 @@ def _roll(
 
 
 def _roll_in_order(
-    bound: Sequence[PodRecord], _replicas: int, _pace: Pace, placement: _Placement, audit: Audit
+    pods: Sequence[PodRecord], _replicas: int, _pace: Pace, placement: _Placement, audit: Audit
 ) -> Shortfall | None:
-    """Replace the pods of a StatefulSet one after another, the highest ordinal first."""
-    for pod in sorted(bound, key=lambda pod: (len(pod.name), pod.name), reverse=True):
-        placement.remove(pod)
+    """Replace the pods of a StatefulSet one after another: the pending ones, then from the highest ordinal."""
+    for pod in sorted(pods, key=lambda pod: (not pod.node, len(pod.name), pod.name), reverse=True):
+        if pod.node:
+            placement.remove(pod)
         if not placement.create(audit.volumes.of(pod)):
             return Shortfall(1, placement.why(audit.volumes.of(pod)))
     return None

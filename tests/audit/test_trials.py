@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kubectl_spread.diagnosis.trials import Trials
+from kubectl_spread.kube.api.objects import ObjectRef
 from tests.audits import audit, deployment
 from tests.builders import HOSTNAME, Json, constraint, node_json, pod_json
 
@@ -27,3 +28,15 @@ def test_pods_that_differ_in_a_label_of_their_own_have_equal_replacements(last: 
         crowded = sorted((each for each in evaluation.pods if each.node == "a1"), key=lambda each: each.name)
         removed.append([each.name for each in Trials(evaluation).removable(crowded).pods])
     assert removed == [["web-1", "web-3"]] * 2
+
+
+@pytest.mark.parametrize(("zones", "waiting"), [("ab", 1), ("abc", 0)])
+def test_a_restart_of_a_stateful_set_cannot_end_while_its_pending_pod_finds_no_node(zones: str, waiting: int) -> None:
+    """A pod is pending already, but the restart is to replace all of them. Zones a and b may have one pod each."""
+    spread = constraint(minDomains=3)
+    placed = [("web-0", "a1"), ("web-1", "b1"), ("web-2", "")]
+    pods = [pod_json(name, node=node, constraints=[spread], owner="StatefulSet/web") for name, node in placed]
+    web = {**deployment(constraints=[spread], replicas=3), "kind": "StatefulSet"}
+    evaluation = audit(web, *pods, *(node_json(f"{zone}1") for zone in zones))
+    shortfall = Trials(evaluation).rollout(ObjectRef("default", "StatefulSet", "web"), ())
+    assert (shortfall.pods if shortfall else 0) == waiting

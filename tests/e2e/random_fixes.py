@@ -16,6 +16,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -222,6 +223,10 @@ class Play:
         capture, before = self._capture(), self._pending()
         pasted = paste(commands, self._directory, self._spread.environment)
         self._settle()
+        # On a busy machine the scheduler may need longer for a replacement than the time without a change.
+        with suppress(TimeoutError):
+            self._cluster.wait_for(lambda: self._pending() <= before, timeout=60, what="no more pods are pending")
+            self._settle()
         same = [
             each
             for each in self._findings()
@@ -415,6 +420,7 @@ def main() -> int:
     for number, fix in enumerate(bad):
         print(f"{fix.summary}: {fix.case}\n  {fix.commands}\n  {fix.refused}")
         if options.keep:
+            options.keep.mkdir(parents=True, exist_ok=True)
             path = options.keep / f"{fix.code}-{fix.case.seed}-{number}.json"
             path.write_text(fix.capture, encoding="utf-8")
     codes = Counter(fix.code for fix in fixes)

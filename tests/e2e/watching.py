@@ -138,7 +138,7 @@ class OnTerminal:
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,
-            env={**without_size, "TERM": "xterm"},
+            env={**without_size, "TERM": "xterm", "PYTHONFAULTHANDLER": "1"},
         )
         os.close(theirs)
         os.set_blocking(self._terminal, False)
@@ -172,7 +172,11 @@ class OnTerminal:
             time.sleep(0.05)
 
     def interrupt(self) -> int:
-        """Press Ctrl-C and return the exit status."""
+        """Press Ctrl-C and return the exit status.
+
+        Raises:
+            TimeoutError: The program still runs; the message has what its threads do.
+        """
         os.write(self._terminal, b"\x03")
         deadline = time.monotonic() + 20
         while True:
@@ -182,7 +186,10 @@ class OnTerminal:
                 self._read()
                 return status
             if time.monotonic() > deadline:
-                raise TimeoutError(f"the end after Ctrl-C\n{self.text}")
+                self._process.send_signal(signal.SIGABRT)
+                self._process.wait()
+                self._read()
+                raise TimeoutError(f"the end after Ctrl-C\n{self.raw[-10_000:].decode(errors='replace')}")
             time.sleep(0.05)
 
     def close(self) -> None:
