@@ -11,6 +11,8 @@ from types import FrameType
 from typing import Final, NoReturn
 
 _referenced: list[object] = []
+_received: list[int] = []
+"""The signals that were to end the program."""
 
 _ENDING: Final = ("SIGINT", "SIGHUP", "SIGQUIT", "SIGTERM", "SIGALRM", "SIGUSR1", "SIGUSR2", "SIGXCPU", "SIGVTALRM")
 """Signals that end a program by default, and that somebody may send; a platform may lack some.
@@ -40,7 +42,20 @@ def exit_on_signals() -> None:
 
 
 def _end(number: int, _frame: FrameType | None) -> NoReturn:
+    _received.append(number)
     raise SignalExit(number)
+
+
+def exit_if_signalled() -> None:
+    """End the program for a signal that it has received; Python loses an exception that is raised in a finalizer.
+
+    Source: CPython 3.11 Modules/_io/iobase.c, iobase_finalize, which clears the errors of ``closed`` and ``close``.
+
+    Raises:
+        SignalExit: There was such a signal.
+    """
+    if _received:
+        raise SignalExit(_received[-1])
 
 
 def keep(*objects: object) -> None:

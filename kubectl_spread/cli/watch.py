@@ -15,7 +15,7 @@ from typing import Final, NoReturn
 
 import msgspec
 
-from kubectl_spread.cli import formats, output
+from kubectl_spread.cli import fast_exit, formats, output
 from kubectl_spread.errors import SourceError, UsageError
 from kubectl_spread.follow.following import Following
 from kubectl_spread.render import structured, table
@@ -145,6 +145,7 @@ class _Watch:
     def _rest(self) -> None:
         """Wait until the report may have changed."""
         while not self._following.due:
+            fast_exit.exit_if_signalled()
             self._following.wait(_TICK)
             self._report_connection(self._cluster.lost or self._trouble)
             self._display.fit()
