@@ -15,7 +15,7 @@ from kubectl_spread.sources.decode.protobuf.decoder import Decoder
 from kubectl_spread.sources.decode.protobuf.envelope import MAGIC
 from kubectl_spread.sources.decode.protobuf.sparse_pods import SparsePods
 from tests.fuzz import corpus
-from tests.fuzz.wire import Field, encode, parse
+from tests.fuzz.wire import Field, encode
 
 PAGE = corpus.pages()["pods"]
 BYTES = 2
@@ -198,23 +198,3 @@ def test_a_pod_with_a_deletion_timestamp_is_terminating() -> None:
     first, second = sparse(pod("a", message(9, Field(1, 0, 60))), pod("b"))
     assert [read_pod.terminating for read_pod in (first, second)] == [True, False]
     assert first.like is second.like
-
-
-@pytest.mark.parametrize(
-    "unusual",
-    [
-        pytest.param(lambda fields: [*fields, Field(9, 0, 1)], id="a field that is unknown"),
-        pytest.param(lambda fields: list(reversed(fields)), id="another order"),
-        pytest.param(lambda fields: [Field(3, BYTES, b""), *fields], id="a field before the list"),
-    ],
-)
-def test_a_list_of_an_unusual_form_is_decoded(unusual: Callable[[list[Field]], list[Field]]) -> None:
-    fields = parse(PAGE[len(MAGIC) :]) or []
-    usual = [read_pod.name for read_pod in SparsePods().page(PAGE)]
-    assert [read_pod.name for read_pod in SparsePods().page(MAGIC + encode(unusual(fields)))] == usual
-    (objects,) = (field.value for field in fields if field.number == BYTES)
-    assert isinstance(objects, list)
-    inside = [
-        Field(part.number, part.wire, unusual(objects) if part.number == BYTES else part.value) for part in fields
-    ]
-    assert sorted(read_pod.name for read_pod in SparsePods().page(MAGIC + encode(inside))) == sorted(usual)

@@ -16,17 +16,11 @@ import msgspec
 from google.protobuf.message import DecodeError as ProtobufError
 
 from kubectl_spread.errors import SourceError
-from kubectl_spread.kube.api.types import IntOrString, Message
+from kubectl_spread.kube.api.types import IntOrString, ListMeta, Message
 from kubectl_spread.sources.decode.page import Page
 from kubectl_spread.sources.decode.protobuf import descriptors, envelope
 from kubectl_spread.sources.decode.protobuf.declaration import Cardinality, DeclaredField
-from kubectl_spread.sources.decode.protobuf.descriptors import (
-    OBJECT_ENVELOPE,
-    SCALARS,
-    Classes,
-    class_name,
-    protobuf_fields,
-)
+from kubectl_spread.sources.decode.protobuf.descriptors import SCALARS, Classes, class_name, protobuf_fields
 
 T = TypeVar("T", bound=Message)
 M = TypeVar("M", bound=Message)
@@ -49,30 +43,20 @@ class Decoder(Generic[T]):
         self._type = type_
 
     @cached_property
-    def _classes(self) -> Classes:
-        return descriptors.classes(self._type)
-
-    @cached_property
-    def _convert(self) -> Callable[[Any], T]:
-        return _converter(self._type, self._classes)
-
-    @cached_property
     def decode(self) -> Callable[[bytes], T]:
         """The function that decodes a message without an envelope.
 
         It raises a google.protobuf.message.DecodeError if the bytes are not such a message.
         """
-        parse, convert = self._classes[self._type.__name__].FromString, self._convert
-        return lambda body: convert(parse(body))
+        return _parser(self._type, descriptors.classes(self._type))
 
     def page(self, body: bytes | bytearray) -> Page[T]:
-        """Return one page of a list; its objects are decoded when they are reached. A bytearray is consumed.
+        """Return one page of a list; its objects are decoded when they are reached.
 
         Raises:
             ValueError: The response is not a list in protobuf.
         """
-        page = envelope.parsed_list(envelope.unwrapped(body)).raw
-        return Page(envelope.list_meta(page.metadata), page.items, self.decode)
+        return page(body, lambda record: self.decode(bytes(record)))
 
     def decode_response(self, body: bytes | bytearray) -> T:
         """Decode the only object of a response.
@@ -81,18 +65,37 @@ class Decoder(Generic[T]):
             ValueError: The response is not an object in protobuf.
         """
         try:
-            return self._convert(self._classes[OBJECT_ENVELOPE].FromString(envelope.unwrapped(bytes(body))).raw)
+            return self.decode(bytes(envelope.unwrapped(body)))
         except ProtobufError as error:
             raise ValueError(envelope.MALFORMED) from error
 
     def part(self, type_: type[M]) -> Callable[[bytes], M]:
         """Return a function that decodes parts of an object, messages of one type, and remembers each distinct one."""
-        parse, convert = self._classes[type_.__name__].FromString, _converter(type_, self._classes)
-        return _remembering(lambda body: convert(parse(body)), bytes)
+        return _remembering(_parser(type_, descriptors.classes(self._type)), bytes)
+
+
+_LIST_META: Final = Decoder(ListMeta)
+
+
+def page(body: bytes | bytearray, decode: Callable[[memoryview], M]) -> Page[M]:
+    """Return one page of a list, whose objects ``decode`` decodes when they are reached.
+
+    Raises:
+        ValueError: The response is not a list in protobuf.
+    """
+    metadata, records = envelope.split_list(body)
+    try:
+        return Page(_LIST_META.decode(bytes(metadata)), records, decode)
+    except ProtobufError as error:
+        raise ValueError(envelope.MALFORMED) from error
+
+
+def _parser(type_: type[M], classes: Classes, *, shared: bool = False) -> Callable[[bytes], M]:
+    parse, convert = classes[class_name(type_)].FromString, _value_converter(type_, classes, shared=shared)
+    return lambda body: convert(parse(body))
 
 
 def _converter(type_: type[Message], classes: Classes, *, shared: bool = False) -> _Convert:
-    """Return a converter from a parsed message to ``type_``; in a shared part each text is interned."""
     by_number = classes[type_.__name__].DESCRIPTOR.fields_by_number
     table = {
         by_number[field.number]: (field.name, _field_converter(field, classes, shared=shared))
@@ -120,15 +123,15 @@ def _field_converter(field: DeclaredField, classes: Classes, *, shared: bool) ->
     """
     if field.shape is Cardinality.MAP:
         return _remembering(_map_converter(classes, quantities=field.quantities), tuple)
-    convert_value = _value_converter(field.type, classes, shared=shared or field.shared)
     if field.shared:
-        parse = classes[class_name(field.type)].FromString
+        parse: _Convert = _parser(field.type, classes, shared=True)
         if field.shape is Cardinality.ONE:
-            return _remembering(lambda part: convert_value(parse(part)), bytes)
-        return _remembering(lambda parts: tuple(convert_value(parse(part)) for part in parts), tuple)
+            return _remembering(parse, bytes)
+        return _remembering(lambda parts: tuple(map(parse, parts)), tuple)
     if field.seldom:
-        parse = classes[class_name(field.type)].FromString
-        return lambda parts: _Undecoded(parts, lambda part: convert_value(parse(part)))
+        decode: _Convert = _parser(field.type, classes)
+        return lambda parts: _Undecoded(parts, decode)
+    convert_value = _value_converter(field.type, classes, shared=shared)
     if field.shape is Cardinality.MANY:
         return lambda values: tuple(map(convert_value, values))
     if field.type in SCALARS and not field.optional:
@@ -163,7 +166,7 @@ def _value_converter(type_: type, classes: Classes, *, shared: bool) -> _Convert
     if type_ in SCALARS:
         return sys.intern if shared and type_ is str else lambda value: value
     if type_ is datetime:
-        return _time
+        return time
     if type_ is IntOrString:
         return lambda message: message.text if message.type else message.number
     if type_ is msgspec.Raw:
@@ -171,21 +174,17 @@ def _value_converter(type_: type, classes: Classes, *, shared: bool) -> _Convert
     return _converter(type_, classes, shared=shared)
 
 
-def _time(message: Any) -> datetime | None:
+def time(message: Any) -> datetime | None:
     """Convert a Time to whole seconds, as in JSON; Go writes the zero time without seconds."""
-    if not message.HasField("seconds"):
-        return None
-    return moment(message.seconds)
+    return _moment(message.seconds) if message.HasField("seconds") else None
 
 
 @lru_cache(maxsize=1024)
-def moment(seconds: int) -> datetime:
-    """Return the time that a Time holds."""
+def _moment(seconds: int) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
 def _map_converter(classes: Classes, *, quantities: bool) -> _Convert:
-    """Return a converter from entries to a map from text to text or quantity."""
     parse = classes["QuantityEntry" if quantities else "Entry"].FromString
     read_value = _quantity if quantities else _short
 
@@ -196,7 +195,7 @@ def _map_converter(classes: Classes, *, quantities: bool) -> _Convert:
 
 
 def _short(text: str) -> str:
-    """Return an interned text if it is short enough for the value of a label, or else the text as it is."""
+    """Intern a text that is short enough for the value of a label."""
     return sys.intern(text) if len(text) <= _LONGEST_LABEL else text
 
 

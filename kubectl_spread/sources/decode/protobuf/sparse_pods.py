@@ -15,8 +15,8 @@ from kubectl_spread.kube.api.sparse import SparsePod, claims_of
 from kubectl_spread.kube.api.types import Message, ObjectMeta, Pod, PodSpec, PodStatus, Volume
 from kubectl_spread.kube.scheduler import nodeaffinity
 from kubectl_spread.sources.decode.page import Page
-from kubectl_spread.sources.decode.protobuf import descriptors, envelope
-from kubectl_spread.sources.decode.protobuf.decoder import Decoder, moment
+from kubectl_spread.sources.decode.protobuf import decoder, descriptors
+from kubectl_spread.sources.decode.protobuf.decoder import Decoder
 
 READ_ANNOTATIONS: Final = ("kubectl-spread/ignore", "kubernetes.io/config.mirror")
 """The annotations that decide how a pod is evaluated; a pod that has one of them is decoded in full."""
@@ -64,30 +64,24 @@ class SparsePods:
         self._spec = self._pods.part(PodSpec)
 
     def page(self, body: bytes | bytearray) -> Page[SparsePod]:
-        """Return one page of a list; its pods are decoded when they are reached. A bytearray is consumed.
+        """Return one page of a list; its pods are decoded when they are reached.
 
         Raises:
             ValueError: The response is not a list in protobuf.
         """
-        if body.startswith(envelope.MAGIC) and (split := envelope.split_list(body)):
-            metadata, records = split
-        else:
-            message = envelope.parsed_list(envelope.unwrapped(body)).raw
-            metadata, records = message.metadata, message.items
-        return Page(envelope.list_meta(metadata), records, self._decode)
+        return decoder.page(body, self._decode)
 
-    def _decode(self, record: bytes) -> SparsePod:
+    def _decode(self, item: memoryview) -> SparsePod:
+        record = bytes(item)
         pod = self._parse(record)
         metadata, spec = pod.metadata, pod.spec
         like = self._like(record, metadata, spec.node_name)
-        created = metadata.creation_timestamp
-        seconds = created.seconds if created.HasField("seconds") else None
         return SparsePod(
             like,
             metadata.name,
             spec.node_name,
             metadata.generation,
-            None if seconds is None else moment(seconds),
+            decoder.time(metadata.creation_timestamp),
             metadata.HasField("deletion_timestamp") and metadata.deletion_timestamp.HasField("seconds"),
             metadata.HasField("managed_fields"),
             self._claims(record, metadata.name, spec),
@@ -102,7 +96,6 @@ class SparsePods:
         return claims_of(name, spec.node_name, self._volumes.decode(record).spec.volumes)
 
     def _like(self, record: bytes, own: Any, node: str) -> Pod:
-        """Return the pod that represents all pods with the same parts."""
         shared = self._parse_shared(record)
         shared.DiscardUnknownFields()
         metadata, spec = shared.metadata.SerializeToString(), shared.spec.SerializeToString()
