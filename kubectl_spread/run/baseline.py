@@ -12,7 +12,7 @@ from kubectl_spread.kube.api.types import Message
 from kubectl_spread.report import model
 from kubectl_spread.report.model import SEVEREST_FIRST, Severity
 from kubectl_spread.rules.engine import Baseline, FindingKey
-from kubectl_spread.sources.decode import documents, json_objects
+from kubectl_spread.sources.decode import json_objects
 from kubectl_spread.sources.decode.json_objects import MalformedFieldError, Path
 from kubectl_spread.sources.files import inputs
 
@@ -64,7 +64,7 @@ def load(path: str, filename: tuple[str, ...]) -> Baseline:
 
 def _findings(path: str) -> tuple[_Finding, ...]:
     source = inputs.source_name(path)
-    records = list(documents.records(inputs.content(path, inputs.standard_input()), source))
+    records = list(inputs.records(path))
     if len(records) != 1:
         raise SourceError(f"{source}: expected one report, found {len(records) or 'none'}")
     (record,) = records

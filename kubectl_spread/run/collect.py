@@ -95,14 +95,7 @@ def from_files(options: CheckOptions) -> CheckRun:
     profiles = schedulers.profiles(options)
     snapshot = Snapshot(options.scope(None), for_explain=options.explaining, schedulers=profiles)
     files = inputs.choose(options.filename, recursive=options.recursive, kustomize=options.kustomize)
-    reading = manifests.read(
-        files.paths,
-        recursive=files.recursive,
-        stdin=files.stdin,
-        stdin_name=files.stdin_name,
-        detailed=options.explaining,
-        services=snapshot.default_selectors.enabled,
-    )
+    reading = manifests.read(files, detailed=options.explaining, services=snapshot.default_selectors.enabled)
     add_objects(reading, snapshot)
     notes += names.resolve(snapshot)
     unknown_defaults = schedulers.apply(snapshot, schedulers.OWNER_KINDS)
@@ -163,11 +156,8 @@ def _domains_of_files(options: CheckOptions, *, with_budgets: bool) -> DomainsRu
 
     scope = options.scope(None)
     snapshot = Snapshot(replace(scope, labels=()))
-    reading = manifests.read(
-        options.filename,
-        recursive=options.recursive,
-        stdin=inputs.standard_input(),
-    )
+    files = inputs.choose(options.filename, recursive=options.recursive)
+    reading = manifests.read(files)
     add_objects(reading, snapshot)
     if not snapshot.nodes:
         missing = SourceError("there are no nodes in the files, and only nodes tell the domains: capture nodes as well")
@@ -179,10 +169,7 @@ def _domains_of_files(options: CheckOptions, *, with_budgets: bool) -> DomainsRu
         everywhere=True,
         skipped=snapshot.skipped + reading.skipped,
         problems=[*map(str, reading.errors), *filter(None, [unknown_nodes(snapshot)])],
-        notes=[
-            *([_NO_BUDGETS] if with_budgets and not snapshot.budgets.read else []),
-            *inputs.unread(options.filename, recursive=options.recursive),
-        ],
+        notes=[*([_NO_BUDGETS] if with_budgets and not snapshot.budgets.read else []), *files.notes],
     )
 
 
@@ -225,7 +212,7 @@ def _add_related(read: Object, snapshot: Snapshot) -> None:
 
 def _distinct(reading: ManifestReading) -> Iterator[tuple[Loaded, int]]:
     """Yield the objects of a reading without repetitions, and the number of earlier manifests of the same name."""
-    from kubectl_spread.sources.files.repeats import Repeats  # noqa: PLC0415 - a live check does not need files
+    from kubectl_spread.sources.files.manifests import Repeats  # noqa: PLC0415 - a live check does not need files
 
     repeats = Repeats()
     for loaded in reading.objects:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import BinaryIO, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 from msgspec import UNSET
@@ -24,10 +24,9 @@ from kubectl_spread.sources.decode.json_objects import Path
 from kubectl_spread.sources.edit import chunks
 from kubectl_spread.sources.edit.chunks import Chunk
 from kubectl_spread.sources.files import inputs, manifests, rawobjects
-from kubectl_spread.sources.files.inputs import File
-from kubectl_spread.sources.files.manifests import Loaded
+from kubectl_spread.sources.files.inputs import ChosenFiles, File
+from kubectl_spread.sources.files.manifests import Loaded, Repeats
 from kubectl_spread.sources.files.rawobjects import RawObject
-from kubectl_spread.sources.files.repeats import Repeats
 
 Treatment: TypeAlias = Callable[[Pod, Behaviour], Outcome]
 
@@ -77,7 +76,7 @@ class FilterRun(msgspec.Struct):
             self.console.note(note)
         for file in files.expand():
             try:
-                self._file(file, files.stdin, target_version.behaviour)
+                self._file(file, files, target_version.behaviour)
             except SourceError as error:
                 self._fail(error)
         if self.documents == self.passed_over and not self.failed:
@@ -88,11 +87,8 @@ class FilterRun(msgspec.Struct):
             report = mergereport.MergeReport(items=tuple(self.items))
             self.console.data(structured.document(report, self.form))
 
-    def _file(self, file: File, stdin: BinaryIO, behaviour: Behaviour) -> None:
-        body = bytes(inputs.content(file.path, stdin))
-        if file.named and not body.strip():
-            raise manifests.empty(file)
-        for chunk in chunks.read(body, file.source):
+    def _file(self, file: File, files: ChosenFiles, behaviour: Behaviour) -> None:
+        for chunk in chunks.read(bytes(files.content(file)), file.source):
             self.documents += not chunk.empty
             self._chunk(chunk, file, behaviour)
 
@@ -133,7 +129,9 @@ class FilterRun(msgspec.Struct):
                 continue
             path = member.record.path
             try:
-                loaded = manifests.load(member, source, "default")
+                loaded = manifests.load(member, source)
+                if loaded is None:
+                    continue
                 self.repeats.copy_of(loaded)
             except (DecodeError, SourceError) as error:
                 self._fail(error)

@@ -33,7 +33,7 @@ def profiles(options: CheckOptions) -> Mapping[str, Profile]:
         raise UsageError("--scheduler-config and --filename cannot both be standard input")
     from kubectl_spread.sources.files import schedulerconfig  # noqa: PLC0415 - only --scheduler-config needs it
 
-    reading = schedulerconfig.read(path, inputs.standard_input())
+    reading = schedulerconfig.read(path)
     if reading.errors:
         raise CombinedError(reading.errors)
     return reading.profiles

@@ -6,7 +6,6 @@ import gzip
 import json
 import os
 from collections.abc import Callable
-from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -14,8 +13,8 @@ from ruamel.yaml import YAML
 
 from kubectl_spread.errors import Position
 from kubectl_spread.kube.api.field import FieldPath
-from kubectl_spread.sources.decode import documents, yaml_values
-from kubectl_spread.sources.decode.listing import Record
+from kubectl_spread.sources.decode import yaml_values
+from kubectl_spread.sources.decode.json_documents import Record
 from kubectl_spread.sources.files import inputs, rawobjects
 from tests.cli.manifests import BLOCK, CLAUSE, CONFIG, SHAPES, WEB, place, sources
 
@@ -99,7 +98,7 @@ def position(text: str) -> Position:
     Path(name).write_text(text, encoding="utf-8")
     (member,) = (
         member
-        for document in documents.read(inputs.content(name, BytesIO()), name)
+        for document in inputs.documents(inputs.content(name, None), name)
         if isinstance(document, Record)
         for member in rawobjects.members(document)
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from kubectl_spread.sources.files import kinds
+from kubectl_spread.sources.files import rawobjects
 from tests.builders import Json
 from tests.controlplane.client import ApiError
 from tests.controlplane.cluster import ControlPlane
@@ -103,6 +103,6 @@ def test_kinds_that_the_server_has_are_not_taken_for_misspelt_ones(control_plane
         path = "/api/v1" if version == "v1" else f"/apis/{version}"
         for resource in control_plane.api.get(path)["resources"]:
             if "group" not in resource:
-                kinds.type_of(version, resource["kind"])
+                rawobjects.type_of(version, resource["kind"])
                 seen += 1
     assert seen > 50

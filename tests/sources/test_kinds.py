@@ -8,7 +8,7 @@ import pytest
 
 from kubectl_spread.kube.api.workloads import Deployment
 from kubectl_spread.sources.decode.json_objects import MalformedFieldError
-from kubectl_spread.sources.files import kinds
+from kubectl_spread.sources.files import rawobjects
 
 # Source: the OpenAPI of kubernetes v1.37.1, and kinds that older servers or OpenShift have.
 REAL = {
@@ -47,11 +47,11 @@ REAL = {
     ("api_version", "kind"), [(api_version, kind) for api_version, words in REAL.items() for kind in words.split()]
 )
 def test_kinds_that_exist_and_are_not_read_have_no_type(api_version: str, kind: str) -> None:
-    assert kinds.type_of(api_version, kind) is None
+    assert rawobjects.type_of(api_version, kind) is None
 
 
 def test_a_kind_that_is_read_has_its_type() -> None:
-    assert kinds.type_of("apps/v1", "Deployment") is Deployment
+    assert rawobjects.type_of("apps/v1", "Deployment") is Deployment
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_a_kind_that_is_read_has_its_type() -> None:
 )
 def test_kinds_that_do_not_exist_are_a_fault_with_the_nearest_kind(api_version: str, kind: str, problem: str) -> None:
     with pytest.raises(MalformedFieldError) as raised:
-        kinds.type_of(api_version, kind)
+        rawobjects.type_of(api_version, kind)
     assert str(raised.value) == problem
 
 
@@ -106,7 +106,7 @@ def test_kinds_that_do_not_exist_are_a_fault_with_the_nearest_kind(api_version: 
     ],
 )
 def test_documents_meant_as_objects_have_a_header_or_a_kind_that_is_read(document: object, is_object: bool) -> None:
-    assert kinds.is_meant_as_object(json.dumps(document).encode()) is is_object
+    assert rawobjects.is_meant_as_object(json.dumps(document).encode()) is is_object
 
 
 @pytest.mark.parametrize(
@@ -123,9 +123,9 @@ def test_documents_meant_as_objects_have_a_header_or_a_kind_that_is_read(documen
 )
 def test_answers_of_the_api_are_not_objects(status: dict[str, object], problem: str) -> None:
     with pytest.raises(MalformedFieldError) as raised:
-        kinds.confirm_object("v1", "Status", json.dumps(status).encode())
+        rawobjects.confirm_object("v1", "Status", json.dumps(status).encode())
     assert raised.value.problem == problem
 
 
 def test_a_status_of_another_group_is_an_object() -> None:
-    kinds.confirm_object("example.com/v1", "Status", b"{}")
+    rawobjects.confirm_object("example.com/v1", "Status", b"{}")

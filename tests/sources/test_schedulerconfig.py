@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 import textwrap
 from pathlib import Path
 
@@ -26,7 +27,9 @@ OWN = Profile(
 
 
 def read(text: str) -> ConfigReading:
-    return schedulerconfig.read("-", io.BytesIO(text.encode()))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+        return schedulerconfig.read("-")
 
 
 def config(text: str) -> str:
@@ -204,11 +207,11 @@ def test_errors_name_the_line_and_the_field(text: str, expected: list[str]) -> N
 def test_an_error_names_the_file(tmp_path: Path) -> None:
     file = tmp_path / "scheduler.yaml"
     file.write_text(args("defaultingType: x"), encoding="utf-8")
-    (error,) = schedulerconfig.read(str(file), io.BytesIO()).errors
+    (error,) = schedulerconfig.read(str(file)).errors
     assert isinstance(error, DecodeError)
     assert (error.position.source, error.position.line) == (str(file), 7)
 
 
 def test_a_missing_file_is_an_error() -> None:
-    (error,) = schedulerconfig.read("/nowhere.yaml", io.BytesIO()).errors
+    (error,) = schedulerconfig.read("/nowhere.yaml").errors
     assert str(error) == "error reading /nowhere.yaml: no such file or directory"

@@ -8,16 +8,16 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kubectl_spread.sources.decode import documents, json_objects
-from kubectl_spread.sources.decode.listing import Record
-from kubectl_spread.sources.files import rawobjects
+from kubectl_spread.sources.decode import json_objects
+from kubectl_spread.sources.decode.json_documents import Record
+from kubectl_spread.sources.files import inputs, rawobjects
 from kubectl_spread.sources.files.rawobjects import RawObject
 
 
 def objects(text: str) -> list[tuple[str, object]]:
     """Return the kind and the content of each object of a text, as ``check -f`` reads it."""
     members: list[RawObject] = []
-    for document in documents.read(memoryview(text.encode()), "f"):
+    for document in inputs.documents(memoryview(text.encode()), "f"):
         assert isinstance(document, Record)
         members += rawobjects.members(document)
     return [(member.kind, json_objects.values(member.record.content)) for member in members]

@@ -6,7 +6,7 @@ import pytest
 
 from kubectl_spread.errors import SourceError
 from kubectl_spread.sources.decode import yaml_scalars
-from kubectl_spread.sources.decode.listing import Record
+from kubectl_spread.sources.decode.json_documents import Record
 from kubectl_spread.sources.decode.yaml_values import documents, read_all
 
 

@@ -1,25 +1,27 @@
-"""JSON documents of a file, which msgspec reads in place, and the places of their fields."""
+"""The documents of a file, and JSON documents, which msgspec reads in place, with the places of their fields."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
 from kubectl_spread.errors import Position, SourceError
 from kubectl_spread.sources.decode.json_objects import Json, MalformedFieldError, Path
-from kubectl_spread.sources.decode.listing import ITEMS, Place, Record
 
+LIST: Final = "List"
+ITEMS: Final = "items"
+HEADER: Final = ("apiVersion", "kind")
+METADATA: Final = "metadata"
 _YAML_START: Final = re.compile(rb"---")
 _SPACE: Final = re.compile(rb"[ \t\r\n]*+")
 _BETWEEN: Final = re.compile(rb"[ \t\r\n,]*+")
 _BEGINS: Final = re.compile(rb"[ \t\r\n]*+\{(?!\{)")
 _STRING: Final = rb'"(?:[^"\\]++|\\.)*+"'
 _NAME: Final = re.compile(_STRING + rb"\s*:\s*")
-_BRACKET: Final = re.compile(rb"[{}\[\]]|" + _STRING)
 _TOKEN: Final = re.compile(rb'[{}\[\],]|[^\s{}\[\],":]++|' + _STRING)
 _FAULT: Final = re.compile(r"JSON is malformed: (?P<problem>.*) \(byte (?P<offset>\d+)\)")
 """The words of msgspec for what is wrong with a text, and where."""
@@ -28,6 +30,113 @@ _TRUNCATED: Final = "input data was truncated"
 _CONTINUATION: Final = bytes(range(0x80, 0xC0))
 """The bytes of UTF-8 with which no character begins."""
 _BLOCK: Final = 1 << 20
+
+
+class Place(NamedTuple):
+    """Where a value begins: its line, and its column in characters if it is known, both from 1."""
+
+    line: int
+    column: int | None = 1
+
+
+class Record(msgspec.Struct, frozen=True, eq=False):
+    """One value of a file: a document, or an item of a list.
+
+    Attributes:
+        content: The value: a part of the file that is JSON, or YAML converted to JSON.
+        place: The place where it begins.
+        path: The path to it in its document.
+        fields: The undecoded fields of a JSON document, if they were separated when its end was searched.
+    """
+
+    content: Json
+    place: Place
+    path: Path = ()
+    fields: Mapping[str, Json] | None = None
+
+    def place_of(self, path: Path) -> Place:
+        """Return where the field at ``path``, or the innermost field around it, begins: at its key, or at the item."""
+        raise NotImplementedError
+
+    def elements(self, items: Sequence[Json]) -> Iterator[Record]:
+        """Yield a record for each item of this list; ``items`` are its items, in order."""
+        raise NotImplementedError
+
+    def line_of(self, path: Path = ()) -> int:
+        """Return the line where the field at ``path``, or the innermost field around it, begins."""
+        return self.place_of(path).line
+
+    def position_of(self, source: str, path: Path) -> Position:
+        """Return the position in the file ``source`` where the field at ``path`` begins."""
+        return Position(source, *self.place_of(path))
+
+
+class JsonRecord(Record, frozen=True, kw_only=True, eq=False):
+    """A value of a JSON file, whose content is ``body`` from ``start`` on."""
+
+    body: memoryview
+    start: int
+
+    def place_of(self, path: Path) -> Place:
+        """Return where the field at ``path``, or the innermost field around it, begins."""
+        return Marks(self.body, self.start, self.place).at(self.start + self._offset(path)) if path else self.place
+
+    def elements(self, items: Sequence[Json]) -> Iterator[Record]:
+        """Yield a record for each item of this list."""
+        position = self._first_items() + len("[")
+        marks = Marks(self.body, self.start, self.place)
+        for index, item in enumerate(items):
+            position = _after(_BETWEEN, self.body, position)
+            place, path = marks.at(position), (*self.path, ITEMS, index)
+            end = position + len(memoryview(item))
+            yield JsonRecord(self.body[position:end], place, path, body=self.body, start=position)
+            position = end
+
+    def confirm_keys(self, items: Json) -> None:
+        """Confirm that no key of this object is duplicated: a decoder keeps the last value only, without an error.
+
+        Args:
+            items: Its last ``items``.
+
+        Raises:
+            MalformedFieldError: A key is duplicated.
+        """
+        start, content = self._first_items() - self.start, memoryview(self.content)
+        # If these are the first items, too, the text around them is JSON.
+        text = b"".join([content[:start], b"0", content[start + len(memoryview(items)) :]])
+        try:
+            _ENVELOPE.decode(str(text, errors="replace").strip())
+        except ValueError as error:
+            raise _duplicated(ITEMS) from error
+        except RecursionError as error:
+            raise MalformedFieldError((), "nested too deeply") from error
+
+    def _first_items(self) -> int:
+        """Return where the value of the first ``items`` begins."""
+        return _after(_NAME, self.body, self.start + self._offset((ITEMS,)))
+
+    def _offset(self, path: Path) -> int:
+        """Return the offset of the key of a field or of an item of a list, or of the innermost field around it."""
+        begins, depth = 0, 0
+        here: list[str | int | None] = []
+        for token in _TOKEN.finditer(self.content):
+            text = token[0]
+            if text in b"}]":
+                here.pop()
+            elif text == b",":
+                # In a list the next index follows, in an object the next key, which is not read yet.
+                here[-1] = here[-1] + 1 if isinstance(here[-1], int) else None
+            else:
+                is_key = bool(here) and here[-1] is None
+                if is_key:
+                    here[-1] = _key(text)
+                if depth < len(here) and tuple(here) == path[: len(here)]:
+                    begins, depth = token.start(), len(here)
+                if text in b"{[" and not is_key:
+                    here.append(None if text == b"{" else 0)
+            if depth == len(path):
+                break
+        return begins
 
 
 class Marks:
@@ -53,78 +162,6 @@ class Marks:
         return Place(self._line, self._column)
 
 
-class JsonText(msgspec.Struct, frozen=True, eq=False):
-    """One value of a JSON file.
-
-    Attributes:
-        body: The content of the file.
-        start: Where the value begins.
-        end: Where it ends.
-        place: The place where it begins.
-    """
-
-    body: memoryview
-    start: int
-    end: int
-    place: Place
-
-    def place_of(self, path: Path) -> Place:
-        """Return where the field at ``path``, or the innermost field around it, begins."""
-        if not path:
-            return self.place
-        return Marks(self.body, self.start, self.place).at(self.start + _offset(self.body[self.start : self.end], path))
-
-    def elements(self, record: Record, items: Sequence[Json]) -> Iterator[Record]:
-        """Yield a record for each item of this list."""
-        position = self._first_items() + len("[")
-        marks = Marks(self.body, self.start, self.place)
-        for index, item in enumerate(items):
-            position = _after(_BETWEEN, self.body, position)
-            end = position + len(memoryview(item))
-            text = JsonText(self.body, position, end, marks.at(position))
-            yield Record(item, text, (*record.path, ITEMS, index))
-            position = end
-
-    def confirm_keys(self, items: Json) -> None:
-        """Confirm that no key of this object is duplicated: a decoder keeps the last value only, without an error.
-
-        Args:
-            items: Its last ``items``.
-
-        Raises:
-            MalformedFieldError: A key is duplicated.
-        """
-        start = self._first_items()
-        end = start + len(memoryview(items))
-        # If these are the first items, too, the text around them is JSON.
-        text = b"".join([self.body[self.start : start], b"0", self.body[end : self.end]])
-        try:
-            _ENVELOPE.decode(str(text, errors="replace").strip())
-        except ValueError as error:
-            raise _duplicated(ITEMS) from error
-        except RecursionError as error:
-            raise MalformedFieldError((), "nested too deeply") from error
-
-    def _first_items(self) -> int:
-        """Return where the value of the first ``items`` begins."""
-        return _after(_NAME, self.body, self.start + _offset(self.body[self.start : self.end], (ITEMS,)))
-
-
-def _distinct(pairs: list[tuple[str, object]]) -> None:
-    names: set[str] = set()
-    for name, _ in pairs:
-        if name in names:
-            raise _duplicated(name)
-        names.add(name)
-
-
-_ENVELOPE: Final = json.JSONDecoder(object_pairs_hook=_distinct, parse_int=float, strict=False)
-
-
-def _duplicated(name: str) -> MalformedFieldError:
-    return MalformedFieldError((name,), "is duplicated")
-
-
 def is_blank(body: memoryview) -> bool:
     """Tell whether a file contains only white space."""
     return _after(_SPACE, body, 0) == len(body)
@@ -135,7 +172,7 @@ def begins(body: memoryview) -> bool:
     return _BEGINS.match(body) is not None
 
 
-def documents(body: memoryview, source: str) -> Generator[Record, None, int]:
+def documents(body: memoryview, source: str) -> Generator[JsonRecord, None, int]:
     """Yield the JSON documents of a file; return where the first YAML document begins, or the end.
 
     Raises:
@@ -144,7 +181,7 @@ def documents(body: memoryview, source: str) -> Generator[Record, None, int]:
     marks, end = Marks(body), 0
     while (start := _after(_SPACE, body, end)) < len(body) and not _YAML_START.match(body, start):
         end, fields = _end(body, start, source, marks)
-        yield Record(body[start:end], JsonText(body, start, end, marks.at(start)), fields=fields)
+        yield JsonRecord(body[start:end], marks.at(start), fields=fields, body=body, start=start)
     return start
 
 
@@ -156,8 +193,7 @@ def _end(body: memoryview, start: int, source: str, marks: Marks) -> tuple[int, 
         except (msgspec.ValidationError, UnicodeDecodeError):
             msgspec.json.decode(body[start:], type=msgspec.Raw)
     except RecursionError as error:
-        line = marks.at(start + _deepest(body[start:])).line
-        raise SourceError(f"{Position(source, line)}: nested too deeply") from error
+        raise SourceError(f"{Position(source, marks.at(start).line)}: nested too deeply") from error
     except msgspec.DecodeError as error:
         fault = _FAULT.fullmatch(str(error))
         offset, problem = (start + int(fault["offset"]), fault["problem"]) if fault else (len(body), _TRUNCATED)
@@ -168,41 +204,19 @@ def _end(body: memoryview, start: int, source: str, marks: Marks) -> tuple[int, 
     return len(body), None
 
 
-def _deepest(text: memoryview) -> int:
-    """Return the offset of the bracket that first reaches the greatest depth."""
-    depth, greatest, where = 0, 0, 0
-    for token in _BRACKET.finditer(text):
-        depth += {b"{": 1, b"[": 1, b"}": -1, b"]": -1}.get(token[0], 0)
-        if depth > greatest:
-            greatest, where = depth, token.start()
-    return where
+def _duplicated(name: str) -> MalformedFieldError:
+    return MalformedFieldError((name,), "is duplicated")
 
 
-def _offset(raw: memoryview, path: Path) -> int:
-    """Return the offset of the field at ``path``: of its key, or of the item of a list.
+def _distinct(pairs: list[tuple[str, object]]) -> None:
+    names: set[str] = set()
+    for name, _ in pairs:
+        if name in names:
+            raise _duplicated(name)
+        names.add(name)
 
-    A field that the JSON value lacks has the offset of the innermost field around it.
-    """
-    begins, depth = 0, 0
-    here: list[str | int | None] = []
-    for token in _TOKEN.finditer(raw):
-        text = token[0]
-        if text in b"}]":
-            here.pop()
-        elif text == b",":
-            # In a list the next index follows, in an object the next key, which is not read yet.
-            here[-1] = here[-1] + 1 if isinstance(here[-1], int) else None
-        else:
-            is_key = bool(here) and here[-1] is None
-            if is_key:
-                here[-1] = _key(text)
-            if depth < len(here) and tuple(here) == path[: len(here)]:
-                begins, depth = token.start(), len(here)
-            if text in b"{[" and not is_key:
-                here.append(None if text == b"{" else 0)
-        if depth == len(path):
-            break
-    return begins
+
+_ENVELOPE: Final = json.JSONDecoder(object_pairs_hook=_distinct, parse_int=float, strict=False)
 
 
 def _key(text: bytes) -> str:

@@ -10,7 +10,6 @@ import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from itertools import islice
 from typing import Any, Final
 
 import msgspec
@@ -28,18 +27,15 @@ from yaml.reader import ReaderError
 
 from kubectl_spread.errors import Position, SourceError
 from kubectl_spread.sources.decode import yaml_scalars
-from kubectl_spread.sources.decode.json_documents import Marks
+from kubectl_spread.sources.decode.json_documents import ITEMS, Marks, Place, Record
 from kubectl_spread.sources.decode.json_objects import MOST_LEVELS, Json, Path
-from kubectl_spread.sources.decode.listing import ITEMS, Place, Record, of_field
 
 LARGEST: Final = 32 << 20
 """The most characters of a document, or of one item of a list; an API server takes a tenth of it."""
 MOST_BYTES: Final = 64 << 20
-"""The most bytes of a document in which the places of fields are searched."""
+"""The most bytes of a part of a file in which the places of fields are searched."""
 _BUDGET: Final = 1_000_000
 """The most that aliases may add to a document: values, and characters of scalars divided by 64."""
-_REMEMBERED: Final = 1 << 12
-"""The number of distinct scalars whose values are remembered."""
 _MERGE: Final = "<<"
 _MARKER: Final = re.compile(rb"\n---(?=\s|\Z)")
 _DIRECTIVE: Final = re.compile(rb"^%", re.MULTILINE)
@@ -52,84 +48,77 @@ _QUOTE_HINT: Final = " (quote a value that begins with * or !)"
 _OPEN_QUOTE: Final = ("while scanning a quoted scalar", "found unexpected end of stream")
 _CONTROL: Final = "control characters are not allowed"
 _UNDEFINED: Final = "found undefined"
+_OPEN: Final = object()
+"""The value of an anchor while it is read."""
 
 
-class _Text:
-    """A text whose values are converted already."""
-
-    def elements(self, record: Record, items: Sequence[Json]) -> Iterator[Record]:
-        """Yield a record for each item of the list ``record``."""
-        for index, item in enumerate(items):
-            step = (ITEMS, index)
-            yield Record(item, record.text, (*record.path, *step), (*record.inner, *step))
-
-
-class _Document(_Text, msgspec.Struct, frozen=True, eq=False):
-    """One YAML document.
+class _Text(msgspec.Struct, eq=False):
+    """The text of a document, or of an item of a list.
 
     Attributes:
         body: The part of the file that contains it.
-        first: The line of the file with which ``body`` begins.
-        number: How many documents are before it in ``body``.
-        line: The line of its first key or item.
-        items: The texts of its ``items``.
+        start: The index in ``body`` of its first character.
+        end: The index behind its last character.
+        place: The place where it begins.
+        document: The text of the document around an item.
+        path: The path to an item in its document.
+        items: The texts of the items of a document.
     """
 
     body: memoryview
-    first: int
-    number: int
-    line: int
-    items: list[_Item] = msgspec.field(default_factory=list)
-
-    def place_of(self, path: Path) -> Place:
-        """Return where the field at ``path``, or the innermost field around it, begins."""
-        root = _root(self) if path else None
-        return of_field(root, path, self.first) if root else Place(self.line, None)
-
-    def elements(self, record: Record, items: Sequence[Json]) -> Iterator[Record]:
-        """Yield a record for each item of the list ``record``."""
-        if record.path or not self.items:
-            return super().elements(record, items)
-        return (Record(item, text, text.path) for item, text in zip(items, self.items, strict=True))
-
-
-class _Item(_Text, msgspec.Struct, frozen=True, eq=False):
-    """One item of a list.
-
-    Attributes:
-        document: Its document.
-        path: The path to it.
-        start: The index in the document's ``body`` of its first character.
-        end: The index behind its last character.
-        place: The place where it begins.
-    """
-
-    document: _Document
-    path: Path
     start: int
     end: int
     place: Place
+    document: _Text | None = None
+    path: Path = ()
+    items: Sequence[_Text] = ()
 
     def place_of(self, path: Path) -> Place:
         """Return where the field at ``path``, or the innermost field around it, begins."""
         if not path:
             return self.place
-        root = _root(self)
-        if root is None:
-            return self.document.place_of((*self.path, *path))
-        return of_field(root, path, self.place.line)
+        if len(self.body) > MOST_BYTES:
+            return Place(self.place.line, None)
+        begin = node = _root(self)
+        if node is None:
+            return self.document.place_of((*self.path, *path)) if self.document else self.place
+        for step in path:
+            child = _child(node, step)
+            if child is None:
+                break
+            begin, node = child
+        mark = begin.start_mark
+        return Place(mark.line + self.place.line, mark.column + 1)
+
+
+class _YamlRecord(Record, frozen=True, kw_only=True, eq=False):
+    """A value of a YAML file.
+
+    Attributes:
+        text: The text that contains it.
+        inner: The path to it in ``text``.
+    """
+
+    text: _Text
+    inner: Path = ()
+
+    def place_of(self, path: Path) -> Place:
+        """Return where the field at ``path``, or the innermost field around it, begins."""
+        return self.text.place_of((*self.inner, *path))
+
+    def elements(self, items: Sequence[Json]) -> Iterator[Record]:
+        """Yield a record for each item of this list."""
+        for index, item in enumerate(items):
+            step = (ITEMS, index)
+            text, inner = (self.text.items[index], ()) if self.text.items else (self.text, (*self.inner, *step))
+            yield _YamlRecord(item, text.place, (*self.path, *step), text=text, inner=inner)
 
 
 @lru_cache(maxsize=1)
-def _root(text: _Document | _Item) -> Any:
-    """Return the root node of a text; None for a large one, or an item with an alias of a value outside of it."""
-    body = text.body if isinstance(text, _Document) else text.document.body
-    if len(body) > MOST_BYTES:
-        return None
-    if isinstance(text, _Document):
-        return next(islice(yaml.compose_all(_Stream(body), Loader=yaml.CBaseLoader), text.number, None), None)
+def _root(text: _Text) -> Any:
+    """Return the root node of a text; None for one with an alias of a value outside of it."""
     # The blanks keep the indentation of a block, and the columns.
-    part = " " * ((text.place.column or 1) - 1) + _decoded(text.document)[text.start : text.end]
+    part = " " * ((text.place.column or 1) - 1) + _decoded(text.document or text)[text.start : text.end]
     try:
         return yaml.compose(part, Loader=yaml.CBaseLoader)
     except yaml.YAMLError:
@@ -137,8 +126,18 @@ def _root(text: _Document | _Item) -> Any:
 
 
 @lru_cache(maxsize=1)
-def _decoded(document: _Document) -> str:
+def _decoded(document: _Text) -> str:
     return str(document.body, "utf-8")
+
+
+def _child(node: Any, step: str | int) -> tuple[Any, Any] | None:
+    """Return the node with which an entry or item begins, and the node of its value; None: there is no such part."""
+    match node.id, step:
+        case "sequence", int():
+            return (node.value[step], node.value[step]) if step < len(node.value) else None
+        case "mapping", str():
+            return next(((key, value) for key, value in node.value if key.value == step), None)
+    return None
 
 
 class _Stream:
@@ -164,7 +163,11 @@ def documents(body: memoryview, source: str, first: int = 1) -> Iterator[Record 
         first: The line of the file with which the text begins.
     """
     for parsed in _parsed(body, source, first):
-        yield parsed if isinstance(parsed, SourceError) else Record(msgspec.json.encode(parsed[0]), parsed[1])
+        if isinstance(parsed, SourceError):
+            yield parsed
+        else:
+            value, text = parsed
+            yield _YamlRecord(msgspec.json.encode(value), text.place, text=text)
 
 
 def read_all(text: bytes, source: str) -> list[Any]:
@@ -181,7 +184,7 @@ def read_all(text: bytes, source: str) -> list[Any]:
     return values
 
 
-def _parsed(body: memoryview, source: str, first: int) -> Iterator[tuple[Any, _Document] | SourceError]:
+def _parsed(body: memoryview, source: str, first: int) -> Iterator[tuple[Any, _Text] | SourceError]:
     """Yield the value of each document that is not empty, or its fault."""
     start, marks = 0, Marks(body, 0, Place(first))
     for end in _ends(body):
@@ -209,59 +212,58 @@ def _ends(body: memoryview) -> Iterator[int]:
 class _Parser:
     """Makes JSON values of the events of a text; the items of a list become JSON at once, which takes less memory."""
 
-    _document: _Document
-    """The document that is read."""
-    _end: Any
-    """The last event of the collection that was read last."""
+    _text: _Text
+    """The document that is read; its end is known last."""
+    _end: int
+    """The index behind the value that was read last."""
 
     def __init__(self, body: memoryview, source: str, first: int) -> None:
         self._next: Callable[[], Any] = yaml.CBaseLoader(_Stream(body)).get_event
         self._body = body
         self._source = source
         self._first = first
-        self._scalars: dict[str, yaml_scalars.Scalar] = {}
-        self._anchors: dict[str, tuple[object, int, int] | None] = {}
-        """Maps an anchor to its value, cost and levels; None while the value is read."""
+        self._anchors: dict[str, object] = {}
         self._most = LARGEST
-        self._depth = self._deepest = self._cost = 0
+        self._depth = 0
         self._budget = _BUDGET
 
-    def documents(self) -> Iterator[tuple[Any, _Document] | SourceError]:
+    def documents(self) -> Iterator[tuple[Any, _Text] | SourceError]:
         """Yield the values of the documents that are not empty, up to the first fault."""
         try:
             self._next()
-            number = 0
             while type(self._next()) is not StreamEndEvent:
                 event = self._next()
-                self._most = event.start_mark.index + LARGEST
-                self._document = _Document(self._body, self._first, number, event.start_mark.line + self._first)
+                start = event.start_mark.index
+                self._most = start + LARGEST
+                self._text = _Text(self._body, start, start, self._place(event))
                 value = self._value(event)
+                self._text.end = self._end
                 if value is not None:
-                    yield value, self._document
+                    yield value, self._text
                 self._next()
                 self._anchors.clear()
                 self._budget = _BUDGET
-                number += 1
         except SourceError as error:
             yield error
         except yaml.YAMLError as error:
             yield self._syntax_error(error)
 
-    def _items(self) -> list[msgspec.Raw]:
+    def _place(self, event: Any) -> Place:
+        return Place(event.start_mark.line + self._first, event.start_mark.column + 1)
+
+    def _list(self) -> list[msgspec.Raw]:
+        """Read the items of the document."""
         items: list[msgspec.Raw] = []
+        texts: list[_Text] = []
         self._depth += 1
-        while type(event := self._next()) is not SequenceEndEvent:
-            mark = event.start_mark
-            self._most = mark.index + LARGEST
-            if len(self._scalars) > _REMEMBERED:
-                self._scalars.clear()
-            path, place = (ITEMS, len(items)), Place(mark.line + self._first, mark.column + 1)
+        for event in self._until(SequenceEndEvent):
+            start = event.start_mark.index
+            self._most = start + LARGEST
             items.append(msgspec.Raw(msgspec.json.encode(self._value(event))))
-            end = (event if type(event) in {ScalarEvent, AliasEvent} else self._end).end_mark.index
-            self._document.items.append(_Item(self._document, path, mark.index, end, place))
+            texts.append(_Text(self._body, start, self._end, self._place(event), self._text, (ITEMS, len(texts))))
+        self._text.items = texts
         self._depth -= 1
-        self._end = event
-        self._most = self._end.end_mark.index + LARGEST
+        self._most = self._end + LARGEST
         return items
 
     def _value(self, event: Any) -> object:
@@ -269,61 +271,65 @@ class _Parser:
         if mark.index > self._most:
             raise self._error(mark, f"more than {LARGEST >> 20} Mi characters of YAML in one object")
         if kind is AliasEvent:
+            self._end = event.end_mark.index
             return self._aliased(event)
         if event.anchor:
-            return self._anchored(event)
-        return self._scalar(event) if kind is ScalarEvent else self._collection(event)
-
-    def _anchored(self, event: Any) -> object:
-        cost, deepest = self._cost, self._deepest
-        self._anchors[event.anchor] = None
-        self._deepest = self._depth
-        value = self._scalar(event) if type(event) is ScalarEvent else self._collection(event)
-        self._anchors[event.anchor] = (value, self._cost - cost, self._deepest - self._depth)
-        self._deepest = max(deepest, self._deepest)
+            self._anchors[event.anchor] = _OPEN
+        value = self._scalar(event) if kind is ScalarEvent else self._collection(event)
+        if event.anchor:
+            self._anchors[event.anchor] = value
         return value
 
     def _aliased(self, event: Any) -> object:
+        """Return the value of an alias, within the limits for the document with this value in its place."""
         if event.anchor not in self._anchors:
             raise self._error(event.start_mark, f"{_UNDEFINED} alias{_QUOTE_HINT}")
-        anchored = self._anchors[event.anchor]
-        if anchored is None:
+        value = self._anchors[event.anchor]
+        if value is _OPEN:
             raise self._error(event.start_mark, "an anchor's value contains itself")
-        value, cost, levels = anchored
-        self._cost += cost
-        self._budget -= cost
-        if self._budget < 0:
-            raise self._error(event.start_mark, "document contains excessive aliasing")
-        self._reach(self._depth + levels, event.start_mark)
+        level, depth = [value], self._depth
+        while level:
+            self._budget -= sum(1 + (len(inner) >> 6 if type(inner) is str else 0) for inner in level)
+            if self._budget < 0:
+                raise self._error(event.start_mark, "document contains excessive aliasing")
+            collections = [inner for inner in level if isinstance(inner, dict | list)]
+            depth += bool(collections)
+            self._confirm_depth(depth, event.start_mark)
+            level = [
+                inner
+                for outer in collections
+                for inner in ((*outer, *outer.values()) if isinstance(outer, dict) else outer)
+            ]
         return value
 
-    def _reach(self, depth: int, mark: Any) -> None:
+    def _confirm_depth(self, depth: int, mark: Any) -> None:
         if depth > MOST_LEVELS:
             raise self._error(mark, "nested too deeply")
-        self._deepest = max(self._deepest, depth)
 
     def _collection(self, event: Any) -> object:
-        self._cost += 1
         self._depth += 1
-        self._reach(self._depth, event.start_mark)
-        value: object = self._mapping() if type(event) is MappingStartEvent else self._sequence()
+        self._confirm_depth(self._depth, event.start_mark)
+        value: object
+        if type(event) is MappingStartEvent:
+            value = self._mapping()
+        else:
+            value = [self._value(item) for item in self._until(SequenceEndEvent)]
         self._depth -= 1
         return value
+
+    def _until(self, end: Any) -> Iterator[Any]:
+        event = self._next()
+        while type(event) is not end:
+            yield event
+            event = self._next()
+        self._end = event.end_mark.index
 
     def _mapping(self) -> dict[str, Any]:
         mapping: dict[str, Any] = {}
         merged: dict[str, Any] = {}
-        while type(event := self._next()) is not MappingEndEvent:
+        for event in self._until(MappingEndEvent):
             self._entry(event, mapping, merged)
-        self._end = event
         return {**merged, **mapping} if merged else mapping
-
-    def _sequence(self) -> list[object]:
-        sequence: list[object] = []
-        while type(event := self._next()) is not SequenceEndEvent:
-            sequence.append(self._value(event))
-        self._end = event
-        return sequence
 
     def _entry(self, event: Any, mapping: dict[str, Any], merged: dict[str, Any]) -> None:
         """Read an entry of a mapping, whose key begins with ``event``; ``merged`` has the entries of each ``<<``."""
@@ -336,7 +342,7 @@ class _Parser:
             raise self._error(event.start_mark, f"key {name!r} is duplicated")
         following = self._next()
         is_list = self._depth == 1 and name == ITEMS and type(following) is SequenceStartEvent and not following.anchor
-        mapping[name] = self._items() if is_list else self._value(following)
+        mapping[name] = self._list() if is_list else self._value(following)
 
     def _name(self, key: object, event: Any) -> str:
         if key is None or isinstance(key, dict | list):
@@ -355,23 +361,14 @@ class _Parser:
                 raise self._error(mark, "map merge requires map or sequence of maps as the value")
 
     def _scalar(self, event: Any) -> yaml_scalars.Scalar:
-        text: str = event.value
-        self._cost += 1 + (len(text) >> 6)
-        if event.tag:
-            try:
-                return self._in_json(yaml_scalars.tagged(text, event.tag), event)
-            except ValueError as error:
-                raise self._error(event.start_mark, str(error)) from error
-        if not event.implicit[0]:
-            return text
+        self._end = event.end_mark.index
+        if not (event.tag or event.implicit[0]):
+            return event.value  # type: ignore[no-any-return]
         try:
-            return self._scalars[text]
-        except KeyError:
-            value = self._scalars[text] = self._in_json(yaml_scalars.plain(text), event)
-            return value
-
-    def _in_json(self, value: yaml_scalars.Scalar, event: Any) -> yaml_scalars.Scalar:
-        if isinstance(value, float) and not math.isfinite(value):
+            value = yaml_scalars.tagged(event.value, event.tag) if event.tag else yaml_scalars.plain(event.value)
+        except ValueError as error:
+            raise self._error(event.start_mark, str(error)) from error
+        if type(value) is float and not math.isfinite(value):
             raise self._error(event.start_mark, f"JSON has no number {event.value}")
         return value
 

@@ -10,16 +10,15 @@ import re
 from collections.abc import Generator, Iterator, Mapping
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import msgspec
 from msgspec import UNSET
 
 from kubectl_spread.errors import SourceError
 from kubectl_spread.sources.decode import json_documents
-from kubectl_spread.sources.decode.json_documents import JsonText
+from kubectl_spread.sources.decode.json_documents import Record
 from kubectl_spread.sources.decode.json_objects import Path, is_too_deep
-from kubectl_spread.sources.decode.listing import Record
 
 _MARKER: Final = re.compile(r"(?:(?<=[\r\n])|(?<!.))(?:(?P<begins>---)|\.\.\.)(?=\s|\Z)", re.DOTALL)
 _LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
@@ -162,7 +161,7 @@ def _json(body: memoryview, source: str) -> Generator[Chunk, None, tuple[int, in
     number = end = 0
     try:
         for record in json_documents.documents(body, source):
-            start, end = end, cast("JsonText", record.text).end
+            start, end = end, record.start + len(record.content)
             yield Chunk(str(body[start:end], *_ENCODING), (source, number), record, is_json=True)
             number += 1
     except SourceError as error:

@@ -1,4 +1,4 @@
-"""The files that ``-f`` names, and their content."""
+"""The files that ``-f`` names, their content, and the documents in it."""
 
 from __future__ import annotations
 
@@ -13,19 +13,17 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
-from io import BufferedReader, FileIO, RawIOBase
-from itertools import chain
+from io import FileIO
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, BinaryIO, Final, NamedTuple, cast
+from typing import IO, Any, BinaryIO, Final, NamedTuple
 
 from kubectl_spread import errors
 from kubectl_spread.errors import SourceError
-from kubectl_spread.phrases import plural, some
+from kubectl_spread.phrases import some
+from kubectl_spread.sources.decode import json_documents
+from kubectl_spread.sources.decode.json_documents import Marks, Record
 from kubectl_spread.sources.paths import is_directory, reason
-
-if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
 
 STDIN: Final = "-"
 _EXTENSIONS: Final = (".json", ".yaml", ".yml")
@@ -36,7 +34,6 @@ FREE: Final = 64 << 20
 """The bytes that compressed input may become at any ratio."""
 RATIO: Final = 200
 """The largest ratio of larger input. Equal pods compress to a fortieth."""
-_UNITS: Final = ((30, "GiB"), (20, "MiB"), (10, "KiB"))
 _BLOCK: Final = 1 << 20
 _GZIP: Final = b"\x1f\x8b"
 _UTF8_MARK: Final = b"\xef\xbb\xbf"
@@ -64,14 +61,14 @@ class ChosenFiles(NamedTuple):
     Attributes:
         paths: Files, directories and ``-``.
         recursive: Whether directories inside directories are read.
-        stdin: The stream that ``-`` names.
+        stdin: The stream that ``-`` names; None where it is closed.
         stdin_name: The name of that stream in messages.
         notes: Messages about files that are not read, and kubectl's warnings.
     """
 
-    paths: tuple[str, ...]
+    paths: Sequence[str]
     recursive: bool
-    stdin: BinaryIO
+    stdin: BinaryIO | None
     stdin_name: str = errors.STDIN
     notes: Sequence[str] = ()
 
@@ -79,8 +76,20 @@ class ChosenFiles(NamedTuple):
         """Return the files, as ``expand`` does."""
         return expand(self.paths, recursive=self.recursive, stdin_name=self.stdin_name)
 
+    def content(self, file: File) -> memoryview:
+        """Return the content of a file, as ``content`` does.
 
-def choose(filename: tuple[str, ...], *, recursive: bool, kustomize: str) -> ChosenFiles:
+        Raises:
+            SourceError: It cannot be read, or the user named a file that is blank.
+        """
+        body = content(file.path, self.stdin)
+        if file.named and json_documents.is_blank(body):
+            problem = "empty, so there is nothing to check (did the command that wrote it fail?)"
+            raise SourceError(f"{file.source}: {problem}")
+        return body
+
+
+def choose(filename: tuple[str, ...], *, recursive: bool, kustomize: str = "") -> ChosenFiles:
     """Return the files that options choose.
 
     Args:
@@ -92,7 +101,7 @@ def choose(filename: tuple[str, ...], *, recursive: bool, kustomize: str) -> Cho
         SourceError: ``kustomize`` is not a local directory, or kubectl cannot render it.
     """
     if not kustomize:
-        return ChosenFiles(filename, recursive, standard_input(), notes=unread(filename, recursive=recursive))
+        return ChosenFiles(filename, recursive, standard_input(), notes=_unread(filename, recursive=recursive))
     try:
         is_local = _is_directory(kustomize)
     except SourceError as error:
@@ -102,15 +111,18 @@ def choose(filename: tuple[str, ...], *, recursive: bool, kustomize: str) -> Cho
     # Only -k runs a program.
     from kubectl_spread.sources.files import kustomize as kubectl  # noqa: PLC0415
 
-    rendering = kubectl.render(kustomize)
-    return ChosenFiles(
-        (STDIN,), recursive=False, stdin=rendering.manifests, stdin_name=kustomize, notes=rendering.warnings
-    )
+    manifests, warnings = kubectl.render(kustomize)
+    return ChosenFiles((STDIN,), recursive=False, stdin=manifests, stdin_name=kustomize, notes=warnings)
 
 
 def source_name(path: str) -> str:
     """Return the name of a file in messages."""
     return errors.STDIN if path == STDIN else path
+
+
+def standard_input() -> BinaryIO | None:
+    """Return standard input; None where it is closed."""
+    return sys.stdin.buffer if sys.stdin else None
 
 
 def expand(paths: Iterable[str], *, recursive: bool, stdin_name: str = errors.STDIN) -> list[File]:
@@ -124,37 +136,31 @@ def expand(paths: Iterable[str], *, recursive: bool, stdin_name: str = errors.ST
     """
     files: dict[str, File] = {}
     for path in paths:
-        if path == STDIN:
-            files.setdefault(STDIN, File(STDIN, named=True, source=stdin_name))
+        if path == STDIN or not _is_directory(path):
+            files[path] = File(path, named=True, source=stdin_name if path == STDIN else path)
             continue
-        named = not _is_directory(path)
-        manifests = [path] if named else list(_manifests(path, recursive=recursive))
+        manifests = list(_manifests(path, recursive=recursive))
         if not manifests:
-            extensions = " ".join(_EXTENSIONS)
-            msg = f"error reading [{path}]: recognized file extensions are [{extensions}]"
-            if gzipped := passed_over([path], recursive=recursive):
+            msg = f"error reading [{path}]: recognized file extensions are [{' '.join(_EXTENSIONS)}]"
+            if gzipped := _passed_over([path], recursive=recursive):
                 msg += f"; name a gzipped file to read it: -f {gzipped[0]}"
             raise SourceError(msg)
         for file in manifests:
-            identity = os.path.realpath(file)
-            first = files.setdefault(identity, File(file, named=named, source=file))
-            files[identity] = first._replace(named=named or first.named)
+            files.setdefault(file, File(file, named=False, source=file))
     return list(files.values())
 
 
-def passed_over(paths: Iterable[str], *, recursive: bool) -> list[str]:
+def _passed_over(paths: Iterable[str], *, recursive: bool) -> list[str]:
     """Return the gzipped manifests in the directories among ``paths``; only named ones are read."""
     directories = (path for path in paths if path != STDIN and is_directory(Path(path)))
     return [file for path in directories for file in _manifests(path, recursive=recursive, extensions=_GZIPPED)]
 
 
-def unread(paths: Iterable[str], *, recursive: bool) -> list[str]:
+def _unread(paths: Iterable[str], *, recursive: bool) -> list[str]:
     """Return a note on the gzipped manifests in directories, which kubectl ignores without a message."""
-    gzipped = passed_over(paths, recursive=recursive)
-    if not gzipped:
-        return []
-    files = some(gzipped, most=1)
-    return [f"{files} not read: name gzipped files to read them (-f {gzipped[0]})"]
+    gzipped = _passed_over(paths, recursive=recursive)
+    note = f"{some(gzipped, most=1)} not read: name gzipped files to read them (-f {gzipped[0]})" if gzipped else ""
+    return [note] if note else []
 
 
 def _is_directory(path: str) -> bool:
@@ -165,134 +171,6 @@ def _is_directory(path: str) -> bool:
         raise SourceError(f'the path "{path}" does not exist') from error
     except (OSError, ValueError) as error:
         raise SourceError(f'the path "{path}" cannot be accessed: {reason(error)}') from error
-
-
-def content(path: str, stdin: BinaryIO) -> memoryview:
-    """Return the content of a file as UTF-8 without a byte order mark, unpacked if it is gzipped.
-
-    It is mapped into memory. What is not a plain file (standard input, a pipe, gzip, UTF-16) is written to a temporary
-    file first.
-
-    Raises:
-        SourceError: It cannot be read to its end, or is too large, or it unpacks to much more than any real manifests.
-    """
-    try:
-        with ExitStack() as stack:
-            # Standard input is not closed with its reader.
-            plain = cast("FileIO", stdin) if path == STDIN else stack.enter_context(FileIO(path))
-            if path != STDIN and (body := _mapped(plain)) and not bytes(body[:2]).startswith((_GZIP, *_UTF16_MARKS)):
-                if len(body) > LARGEST:
-                    raise _too_large(path)
-                return body[len(_UTF8_MARK) :] if bytes(body[: len(_UTF8_MARK)]) == _UTF8_MARK else body
-            copy = stack.enter_context(tempfile.TemporaryFile())
-            for block in _blocks(path, plain):
-                copy.write(block)
-                if copy.tell() > LARGEST:
-                    raise _too_large(path)
-            copy.flush()
-            return _mapped(copy)
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-        problem = getattr(error, "strerror", None) or str(error)
-        raise SourceError(f"error reading {path}: {problem[:1].lower()}{problem[1:]}") from error
-
-
-def _mapped(file: IO[bytes] | FileIO) -> memoryview:
-    """Return the content of a file; empty for a file without a size, such as a pipe."""
-    status = os.fstat(file.fileno())
-    if not stat.S_ISREG(status.st_mode) or not status.st_size:
-        return memoryview(b"")
-    return memoryview(mmap(file.fileno(), 0, access=ACCESS_READ))
-
-
-def _too_large(path: str) -> SourceError:
-    return SourceError(f"error reading {path}: larger than {in_units(LARGEST)}, the most that is read of one file")
-
-
-class _Counted(RawIOBase):
-    """A file that counts the bytes read from it, as standard input has no position."""
-
-    def __init__(self, file: RawIOBase) -> None:
-        self._file = file
-        self.count = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: WriteableBuffer, /) -> int | None:
-        size = self._file.readinto(buffer)
-        self.count += size or 0
-        return size
-
-
-class _Closed(RawIOBase):
-    """Standard input of a process that was started without it; reading it fails as in C."""
-
-    def readable(self) -> bool:
-        """Let a BufferedReader take the stream, so that the error comes with the first read."""
-        return True
-
-    def readinto(self, _buffer: object) -> int:
-        """Fail."""
-        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
-
-
-def standard_input() -> BinaryIO:
-    """Return standard input, or where it is closed a stream that cannot be read."""
-    return cast("BinaryIO", _Closed()) if sys.stdin is None else sys.stdin.buffer
-
-
-def _blocks(path: str, plain: RawIOBase) -> Iterator[bytes]:
-    """Yield the content of a file, unpacked unless it is a decompression bomb, as UTF-8."""
-    packed = _Counted(plain)
-    file = BufferedReader(packed)
-    if not file.peek(len(_GZIP)).startswith(_GZIP):
-        yield from _as_utf8(iter(partial(file.read, _BLOCK), b""))
-        return
-    with gzip.open(file) as unpacked:
-        yield from _as_utf8(_checked(path, cast("BinaryIO", unpacked), packed))
-
-
-def _checked(path: str, file: BinaryIO, packed: _Counted) -> Iterator[bytes]:
-    """Yield the unpacked content of a file, unless it is a decompression bomb."""
-    unpacked = 0
-    for block in iter(partial(file.read, _BLOCK), b""):
-        unpacked += len(block)
-        check_ratio(path, packed.count, unpacked, "if it is meant so, unpack it first")
-        yield block
-
-
-def check_ratio(what: str, packed: int, unpacked: int, advice: str) -> None:
-    """Check that compressed input is not a bomb, as far as it is decompressed.
-
-    Args:
-        what: The input.
-        packed: The bytes that were read.
-        unpacked: The bytes that they became.
-        advice: Advice to users whose input is really so large.
-
-    Raises:
-        SourceError: Its ratio is unreasonable.
-    """
-    if unpacked > FREE and unpacked > packed * RATIO:
-        growth = f"{in_units(packed)} became {in_units(unpacked)} when unpacked, more than {RATIO} times as much"
-        raise SourceError(f"{what}: {growth} ({advice})")
-
-
-def in_units(size: int) -> str:
-    """Return a size for an error, in the largest unit of which it has at least one."""
-    for shift, unit in _UNITS:
-        if size >> shift:
-            return f"{size >> shift:,} {unit}"
-    return plural(size, "byte")
-
-
-def _as_utf8(blocks: Iterator[bytes]) -> Iterator[bytes]:
-    first = next(blocks, b"")
-    if first.startswith(_UTF16_MARKS):
-        yield from (text.encode() for text in codecs.iterdecode(chain([first], blocks), "utf-16"))
-        return
-    yield first.removeprefix(_UTF8_MARK)
-    yield from blocks
 
 
 def _manifests(directory: str, *, recursive: bool, extensions: tuple[str, ...] = _EXTENSIONS) -> Iterator[str]:
@@ -306,3 +184,103 @@ def _manifests(directory: str, *, recursive: bool, extensions: tuple[str, ...] =
                 yield from _manifests(entry.path, recursive=True, extensions=extensions)
         elif entry.name.endswith(extensions) and not is_directory(Path(entry.path)):
             yield entry.path
+
+
+def documents(body: memoryview, source: str) -> Iterator[Record | SourceError]:
+    """Yield the documents of a file, or their faults: JSON documents, then YAML, which may follow them.
+
+    The content decides whether a file is JSON, as for kubectl: an extension may be wrong, and standard input has none.
+
+    Args:
+        body: The content of the file.
+        source: The name of the file in messages.
+
+    Raises:
+        SourceError: The file is not JSON.
+    """
+    end = (yield from json_documents.documents(body, source)) if json_documents.begins(body) else 0
+    if end < len(body):
+        from kubectl_spread.sources.decode import yaml_values  # noqa: PLC0415 - JSON does not wait for it
+
+        yield from yaml_values.documents(body[end:], source, Marks(body).at(end).line)
+
+
+def records(path: str) -> Iterator[Record]:
+    """Yield the documents of a file, or of standard input.
+
+    Raises:
+        SourceError: The file or a document cannot be read.
+    """
+    for document in documents(content(path, standard_input()), source_name(path)):
+        if isinstance(document, SourceError):
+            raise document
+        yield document
+
+
+def content(path: str, stdin: BinaryIO | None) -> memoryview:
+    """Return the content of a file as UTF-8 without a byte order mark, unpacked if it is gzipped.
+
+    It is mapped into memory. What is not a plain file (standard input, a pipe, gzip, UTF-16) is written to a temporary
+    file first.
+
+    Raises:
+        SourceError: It cannot be read to its end, or is too large, or it unpacks to much more than any real manifests.
+    """
+    try:
+        with ExitStack() as stack:
+            # Standard input is not closed with its reader.
+            file: Any = stdin if path == STDIN else stack.enter_context(FileIO(path))
+            if file is None:
+                raise OSError(errno.EBADF, os.strerror(errno.EBADF))  # noqa: TRY301 - as the system raises it
+            if path == STDIN or not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                file = _copied(stack, path, _blocks(file))
+            body = _mapped(path, file)
+            if bytes(body[:2]) == _GZIP:
+                body = _mapped(path, _copied(stack, path, _unpacked(path, file)))
+            if bytes(body[:2]) in _UTF16_MARKS:
+                texts = codecs.iterdecode(
+                    (bytes(body[at : at + _BLOCK]) for at in range(0, len(body), _BLOCK)), "utf-16"
+                )
+                body = _mapped(path, _copied(stack, path, (text.encode() for text in texts)))
+            return body[len(_UTF8_MARK) :] if bytes(body[: len(_UTF8_MARK)]) == _UTF8_MARK else body
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+        problem = getattr(error, "strerror", None) or str(error)
+        raise SourceError(f"error reading {path}: {problem[:1].lower()}{problem[1:]}") from error
+
+
+def _blocks(file: Any) -> Iterator[bytes]:
+    return iter(partial(file.read, _BLOCK), b"")
+
+
+def _copied(stack: ExitStack, path: str, blocks: Iterator[bytes]) -> IO[bytes]:
+    """Return a temporary file with the content of a file."""
+    copy = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - the stack closes it
+    for block in blocks:
+        copy.write(block)
+        if copy.tell() > LARGEST:
+            raise _too_large(path)
+    copy.seek(0)
+    return copy
+
+
+def _unpacked(path: str, packed: Any) -> Iterator[bytes]:
+    """Yield the unpacked content of a file, unless it is a decompression bomb."""
+    size = 0
+    with gzip.open(packed) as file:
+        for block in _blocks(file):
+            size += len(block)
+            if size > max(FREE, packed.tell() * RATIO):
+                problem = f"more than {RATIO} times as large when unpacked (if it is meant so, unpack it first)"
+                raise SourceError(f"{path}: {problem}")
+            yield block
+
+
+def _mapped(path: str, file: Any) -> memoryview:
+    size = os.fstat(file.fileno()).st_size
+    if size > LARGEST:
+        raise _too_large(path)
+    return memoryview(mmap(file.fileno(), 0, access=ACCESS_READ)) if size else memoryview(b"")
+
+
+def _too_large(path: str) -> SourceError:
+    return SourceError(f"error reading {path}: larger than {LARGEST >> 20:,} MiB, the most that is read of one file")

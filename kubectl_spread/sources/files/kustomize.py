@@ -12,8 +12,6 @@ from contextlib import suppress
 from io import BytesIO
 from typing import IO, BinaryIO, Final
 
-import msgspec
-
 from kubectl_spread.errors import SourceError
 from kubectl_spread.sources.paths import reason
 
@@ -26,15 +24,8 @@ _ERROR: Final = "error: "
 _WARNING: Final = "# Warning: "
 
 
-class Rendering(msgspec.Struct, frozen=True):
-    """The manifests that kubectl rendered, and its warnings."""
-
-    manifests: BinaryIO
-    warnings: list[str]
-
-
-def render(directory: str, *, longest: float = LONGEST) -> Rendering:
-    """Return what ``kubectl kustomize`` prints for a local directory.
+def render(directory: str, *, longest: float = LONGEST) -> tuple[BinaryIO, list[str]]:
+    """Return the manifests that ``kubectl kustomize`` prints for a local directory, and its warnings.
 
     Args:
         directory: The directory of a kustomization; kubectl would fetch a URL.
@@ -58,7 +49,7 @@ def render(directory: str, *, longest: float = LONGEST) -> Rendering:
         raise SourceError(" ".join(words).removeprefix(_ERROR) or f"{call} {ending}")
     if not text.strip():
         raise SourceError(f"{call} printed nothing, so there is nothing to check")
-    return Rendering(BytesIO(text), lines)
+    return BytesIO(text), lines
 
 
 def files(directory: str) -> Iterator[str]:

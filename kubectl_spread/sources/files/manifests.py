@@ -6,28 +6,28 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import BinaryIO, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from kubectl_spread import errors
 from kubectl_spread.errors import DecodeError, Position, SourceError
 from kubectl_spread.kube.api.field import POD_SPEC
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.sparse import DetailedPod
 from kubectl_spread.kube.api.types import Namespace, Node, Pod
-from kubectl_spread.kube.api.unknownfields import UnknownField, unknown_fields
+from kubectl_spread.kube.api.types import Object as AnyObject
+from kubectl_spread.kube.api.unknownfields import UnknownField, unknown_fields, unknown_in_pod_spec
 from kubectl_spread.kube.api.workloads import WorkloadObject, template_path
-from kubectl_spread.kube.custom.objects import CustomObject, kind_name
+from kubectl_spread.kube.custom.objects import CustomObject, group_of, is_custom, kind_name
 from kubectl_spread.kube.scheduler.defaultconstraints import Service
 from kubectl_spread.kube.scheduler.volumes import PersistentVolume
-from kubectl_spread.sources.decode import documents, json_documents, json_objects
+from kubectl_spread.sources.decode import json_objects
+from kubectl_spread.sources.decode.json_documents import Record
 from kubectl_spread.sources.decode.json_objects import Json, MalformedFieldError, Path
-from kubectl_spread.sources.decode.listing import Record
-from kubectl_spread.sources.files import customobjects, inputs, kinds, rawobjects
-from kubectl_spread.sources.files.inputs import File
-from kubectl_spread.sources.files.kinds import Object
-from kubectl_spread.sources.files.rawobjects import FAULTS, RawObject
+from kubectl_spread.sources.files import inputs, rawobjects
+from kubectl_spread.sources.files.heldtemplates import held_templates
+from kubectl_spread.sources.files.inputs import ChosenFiles, File
+from kubectl_spread.sources.files.rawobjects import FAULTS, Object, RawObject
 
 NAMESPACE: Final = "default"
 """The namespace of objects that name none, by default."""
@@ -44,6 +44,10 @@ _LARGEST: Final = 3 << 20
 Source: kubernetes v1.37.1 staging/src/k8s.io/apiserver/pkg/server/config.go, MaxRequestBodyBytes. That is twice the
 --max-request-bytes of etcd, since JSON is longer than the form that is stored.
 """
+_SIGNS: Final = (b'"containers"', b'"topologySpreadConstraints"', b"\\u")
+"""Text of which an object with a template has some; a key may be written with escapes."""
+_OLD_TEMPLATES: Final = frozenset({"ControllerRevision"})
+"""The kind of Kubernetes that holds templates of which no pods are made any more."""
 
 
 class Loaded(msgspec.Struct, frozen=True):
@@ -68,7 +72,7 @@ class Loaded(msgspec.Struct, frozen=True):
     @property
     def is_manifest(self) -> bool:
         """Whether it is a pod or workload that is not stored yet."""
-        return isinstance(self.object, Pod | WorkloadObject | CustomObject) and not self.object.metadata.uid
+        return _is_manifest(self.object)
 
 
 class ManifestReading(msgspec.Struct, frozen=True):
@@ -93,23 +97,13 @@ class ManifestReading(msgspec.Struct, frozen=True):
 
 
 def read(
-    paths: Sequence[str],
-    *,
-    recursive: bool,
-    stdin: BinaryIO,
-    stdin_name: str = errors.STDIN,
-    namespace: str = NAMESPACE,
-    detailed: bool = False,
-    services: bool = False,
+    files: ChosenFiles, *, namespace: str = NAMESPACE, detailed: bool = False, services: bool = False
 ) -> ManifestReading:
     """Read all JSON and YAML documents of files, one file at a time.
 
     Args:
-        paths: Files, directories and ``-``. A document in a directory that is not a Kubernetes object is counted;
-            in a file that is named, it is an error.
-        recursive: Whether directories inside directories are read.
-        stdin: The stream that ``-`` names.
-        stdin_name: The name of that stream in messages.
+        files: The files. A document in a directory that is not a Kubernetes object is counted; in a file that is
+            named, it is an error.
         namespace: The namespace of objects that name none.
         detailed: Whether pods are read in detail.
         services: Whether Services are read; else they are of an unknown kind.
@@ -118,21 +112,15 @@ def read(
         SourceError: A path does not exist, or a directory has no manifests. Errors inside files are in
             ``ManifestReading.errors``.
     """
-    ignored = () if services else (Service,)
-    reader = _Reader(stdin, namespace, DetailedPod if detailed else Pod, ignored)
-    expanded = inputs.expand(paths, recursive=recursive, stdin_name=stdin_name)
+    reader = _Reader(files, namespace, DetailedPod if detailed else Pod, () if services else (Service,))
+    expanded = files.expand()
     return ManifestReading(
-        reader.objects(expanded, paths),
-        len(expanded),
-        reader.kinds,
-        reader.skipped,
-        reader.errors,
-        reader.held_templates,
+        reader.objects(expanded), len(expanded), reader.kinds, reader.skipped, reader.errors, reader.held_templates
     )
 
 
 class _Reader(msgspec.Struct, frozen=True):
-    stdin: BinaryIO
+    files: ChosenFiles
     namespace: str
     pod: type[Pod]
     ignored: tuple[type[Object], ...]
@@ -141,61 +129,52 @@ class _Reader(msgspec.Struct, frozen=True):
     errors: list[DecodeError | SourceError] = msgspec.field(default_factory=list)
     held_templates: Counter[str] = msgspec.field(default_factory=Counter)
 
-    def objects(self, expanded: Sequence[File], paths: Sequence[str]) -> Iterator[Loaded]:
+    def objects(self, expanded: Sequence[File]) -> Iterator[Loaded]:
         number = 0
         for file in expanded:
+            most = len(self.errors) + MOST_ERRORS
             try:
-                most = len(self.errors) + MOST_ERRORS
-                body = inputs.content(file.path, self.stdin)
-                if file.named and json_documents.is_blank(body):
-                    raise empty(file)
-                for document in documents.read(body, file.source):
+                for document in inputs.documents(self.files.content(file), file.source):
                     number += 1
                     if isinstance(document, SourceError):
-                        self._unreadable(document)
-                        self._confirm_errors(most, file)
-                        continue
-                    for member in rawobjects.members(document):
-                        yield from self._loaded(member, file)
-                        self._confirm_errors(most, file)
+                        self._note(UNREADABLE, document)
+                    else:
+                        yield from self._members(document, file, most)
+                    self._confirm_errors(most, file)
             except SourceError as error:
-                self._unreadable(error)
+                self._note(UNREADABLE, error)
         if number == self.skipped[NOT_KUBERNETES] and not self.errors:
-            self._unreadable(without_objects(paths))
+            self._note(UNREADABLE, without_objects(self.files.paths))
+
+    def _members(self, document: Record, file: File, most: int) -> Iterator[Loaded]:
+        for member in rawobjects.members(document):
+            if not (member.is_kubernetes or file.named):
+                self.skipped[NOT_KUBERNETES] += 1
+                continue
+            try:
+                loaded = self._decoded(member, file)
+            except DecodeError as error:
+                self._note(MALFORMED, error)
+                self._confirm_errors(most, file)
+                continue
+            if loaded is None:
+                self.skipped[UNKNOWN_KIND] += 1
+                continue
+            self.kinds[loaded.kind] += 1
+            if isinstance(loaded.object, CustomObject):
+                self.held_templates[loaded.kind] += len(loaded.object.templates)
+            yield loaded
 
     def _confirm_errors(self, most: int, file: File) -> None:
         if len(self.errors) > most:
             raise SourceError(f"{file.source}: more than {MOST_ERRORS:,} errors, rest not read")
 
-    def _loaded(self, member: RawObject, file: File) -> Iterator[Loaded]:
-        if not (member.is_kubernetes or file.named):
-            self.skipped[NOT_KUBERNETES] += 1
-            return
-        try:
-            loaded = self._decoded(member, file)
-        except DecodeError as error:
-            self._note(MALFORMED, error)
-            return
-        if loaded is None:
-            self.skipped[UNKNOWN_KIND] += 1
-            return
-        self.kinds[loaded.kind] += 1
-        if isinstance(loaded.object, CustomObject):
-            self.held_templates[loaded.kind] += len(loaded.object.templates)
-        yield loaded
-
     def _decoded(self, member: RawObject, file: File) -> Loaded | None:
-        """Return an object; None for one that is not read."""
         if member.type in self.ignored:
             return None
-        if member.type is None and member.fault is None:
-            return _load_custom(member, file.source, self.namespace)
         if member.type is Pod:
             member = msgspec.structs.replace(member, type=self.pod)
         return load(member, file.source, self.namespace)
-
-    def _unreadable(self, error: SourceError) -> None:
-        self._note(UNREADABLE, error)
 
     def _note(self, reason: str, error: DecodeError | SourceError) -> None:
         """Keep an error without its traceback, whose frames hold the object with the error."""
@@ -204,68 +183,99 @@ class _Reader(msgspec.Struct, frozen=True):
         self.errors.append(error)
 
 
-def empty(file: File) -> SourceError:
-    """Return the error for a blank file that the user named."""
-    return SourceError(f"{file.source}: empty, so there is nothing to check (did the command that wrote it fail?)")
-
-
 def without_objects(paths: Sequence[str]) -> SourceError:
     """Return the error for paths without any Kubernetes object."""
     return SourceError(f"error reading [{' '.join(paths)}]: there are no Kubernetes objects in any file")
 
 
-def load(member: RawObject, source: str, namespace: str) -> Loaded:
-    """Decode a member whose type is known, or raise its fault.
+def load(member: RawObject, source: str, namespace: str = NAMESPACE) -> Loaded | None:
+    """Decode a member of a file; None for an object of a kind that is not read and describes no pods.
 
     Args:
-        member: The member of a file.
+        member: The member.
         source: The name of the file.
         namespace: The namespace of an object that names none.
 
     Raises:
-        DecodeError: A field has an invalid value, or the kind is not read.
+        DecodeError: It is not an object, or a field has an invalid value.
     """
-    record = member.record
+    record, kind = member.record, member.kind
     try:
-        if not member.is_kubernetes:
-            raise MalformedFieldError((), kinds.NOT_KUBERNETES)
-        if member.type is None:
-            raise member.fault or MalformedFieldError(("kind",), "is not read")
-        decode = json_objects.decode_item if record.path else json_objects.decode
-        decoded = decode(record.content, member.type)
-        _confirm_size(record.content)
-        decoded = _with_namespace(decoded, namespace)
-        loaded = _loaded(record, source, member.kind, decoded)
-        if not loaded.is_manifest:
-            return msgspec.structs.replace(loaded, digest=_digest(decoded))
-        return _with_text(loaded, record.content)
-    except FAULTS as error:
-        raise _malformed(record, source, namespace, error) from error
-
-
-def _load_custom(member: RawObject, source: str, namespace: str) -> Loaded | None:
-    """Return an object of a kind that Kubernetes does not define; None if it describes no pods."""
-    if not customobjects.may_be_read(member):
-        return None
-    record = member.record
-    try:
-        custom = customobjects.decode(record.content, member.api_version, member.kind, namespace)
-        if custom is None:
+        if member.fault:
+            raise member.fault
+        decoded = _custom(member, namespace) if member.type is None else _typed(member, member.type, namespace)
+        if decoded is None:
             return None
         _confirm_size(record.content)
-        loaded = _loaded(record, source, kind_name(member.api_version, member.kind), custom)
-        loaded = msgspec.structs.replace(loaded, digest=customobjects.digest(custom))
-        if not loaded.is_manifest:
-            return loaded
-        return msgspec.structs.replace(loaded, unknown_fields=customobjects.unknown_fields(record.content, custom))
-    except FAULTS as error:
+        if isinstance(decoded, CustomObject):
+            kind = kind_name(member.api_version, kind)
+        digest, fields = _text(record.content, kind, decoded)
+    except (*FAULTS, RecursionError) as error:
         raise _malformed(record, source, namespace, error) from error
+    position = Position(source, record.place.line)
+    return Loaded(kind, decoded, position, partial(record.position_of, source), digest, fields)
 
 
-def _loaded(record: Record, source: str, kind: str, decoded: Object | CustomObject) -> Loaded:
-    """Return a decoded object, whose positions need the text of its record but not the content."""
-    place = msgspec.structs.replace(record, content=b"")
-    return Loaded(kind, decoded, Position(source, record.line_of()), partial(place.position_of, source), 0)
+def _typed(member: RawObject, type_: type[Object], namespace: str) -> Object:
+    decode = json_objects.decode_item if member.record.path else json_objects.decode
+    decoded = decode(member.record.content, type_)
+    if isinstance(decoded, Node | Namespace | PersistentVolume) or decoded.metadata.namespace:
+        return decoded
+    metadata = msgspec.structs.replace(decoded.metadata, namespace=namespace)
+    return msgspec.structs.replace(decoded, metadata=metadata)
+
+
+def _custom(member: RawObject, namespace: str) -> CustomObject | None:
+    """Return an object of a kind that Kubernetes does not define; None if it describes no pods."""
+    content, api_version, kind = bytes(member.record.content), member.api_version, member.kind
+    if kind in _OLD_TEMPLATES or not any(sign in content for sign in _SIGNS):
+        return None
+    group = group_of(api_version)
+    held = tuple(held_templates(json_objects.values(content), group, kind))
+    if not held:
+        return None
+    if not is_custom(api_version):
+        problem = f'"{kind}" is not a known kind of {api_version}, so its pod template ({held[0].path})'
+        raise MalformedFieldError(("kind",), f"{problem} is not evaluated")
+    metadata = json_objects.decode(content, AnyObject).metadata
+    return CustomObject(group, msgspec.structs.replace(metadata, namespace=metadata.namespace or namespace), held)
+
+
+def _is_manifest(decoded: Object | CustomObject) -> bool:
+    return isinstance(decoded, Pod | WorkloadObject | CustomObject) and not decoded.metadata.uid
+
+
+def _text(content: Json, kind: str, decoded: Object | CustomObject) -> tuple[int, tuple[UnknownField, ...]]:
+    """Return the digest of an object, and the fields of a manifest that the API does not have.
+
+    The digest of a stored object does not depend on whether the capture has managedFields; that of a custom object does
+    not depend on its labels, status and versions.
+    """
+    value = json_objects.values(content) if _is_manifest(decoded) else None
+    if isinstance(decoded, CustomObject):
+        parts = [(str(held.path), msgspec.json.encode(held.template), held.replicas) for held in decoded.templates]
+        return hash((decoded.group, decoded.metadata.uid, *parts)), _misspelt(value, decoded) if value else ()
+    if value is not None:
+        pod_spec = POD_SPEC if isinstance(decoded, Pod) else template_path(kind)
+        return hash(json.dumps(value, sort_keys=True)), unknown_fields(value, pod_spec)
+    if decoded.metadata.managed_fields:
+        metadata = msgspec.structs.replace(decoded.metadata, managed_fields=())
+        decoded = msgspec.structs.replace(decoded, metadata=metadata)
+    return hash(msgspec.json.encode(decoded)), ()
+
+
+def _misspelt(value: Any, custom: CustomObject) -> tuple[UnknownField, ...]:
+    """Return the misspelt fields in the pod specs of an object.
+
+    Only fields with a right name nearby are reported: a kind may have fields that pods do not have.
+    """
+    fields: list[UnknownField] = []
+    for held in custom.templates:
+        pod_spec = value
+        for step in held.path:
+            pod_spec = pod_spec[step]
+        fields += unknown_in_pod_spec(pod_spec, held.path) if held.complete else ()
+    return tuple(fields)
 
 
 def _confirm_size(content: Json) -> None:
@@ -276,39 +286,16 @@ def _confirm_size(content: Json) -> None:
         raise MalformedFieldError((), problem)
 
 
-def _with_text(loaded: Loaded, content: Json) -> Loaded:
-    """Add to a manifest its digest and the fields that the API does not have."""
-    try:
-        value = json_objects.values(content)
-        digest = hash(json.dumps(value, sort_keys=True))
-    except RecursionError as error:
-        raise MalformedFieldError((), "nested too deeply") from error
-    except UnicodeDecodeError as error:
-        raise MalformedFieldError((), "invalid JSON: a string is not UTF-8") from error
-    pod_spec = POD_SPEC if isinstance(loaded.object, Pod) else template_path(loaded.kind)
-    fields = unknown_fields(value, pod_spec)
-    return msgspec.structs.replace(loaded, digest=digest, unknown_fields=fields)
-
-
-def _digest(stored: Object) -> int:
-    """Return the digest of a stored object, which does not depend on whether the capture has managedFields."""
-    if stored.metadata.managed_fields:
-        stored = msgspec.structs.replace(stored, metadata=msgspec.structs.replace(stored.metadata, managed_fields=()))
-    return hash(msgspec.json.encode(stored))
-
-
-def _with_namespace(decoded: Object, namespace: str) -> Object:
-    if isinstance(decoded, Node | Namespace | PersistentVolume) or decoded.metadata.namespace:
-        return decoded
-    metadata = msgspec.structs.replace(decoded.metadata, namespace=namespace)
-    return msgspec.structs.replace(decoded, metadata=metadata)
-
-
 def _malformed(record: Record, source: str, namespace: str, error: Exception) -> DecodeError:
     path: Path = ()
     problem = str(error)
-    if isinstance(error, MalformedFieldError):
-        path, problem = error.path, error.problem
+    match error:
+        case MalformedFieldError():
+            path, problem = error.path, error.problem
+        case RecursionError():
+            problem = "nested too deeply"
+        case UnicodeDecodeError():
+            problem = "invalid JSON: a string is not UTF-8"
     where = json_objects.format_path((*record.path, *path))
     position, ref = Position(source, record.line_of(path)), _ref(record.content, namespace)
     if ref is None or not ref.name:
@@ -334,3 +321,49 @@ def _ref(content: Json, namespace: str) -> ObjectRef | None:
         return ObjectRef("", kind, name)
     own_namespace = metadata.get("namespace")
     return ObjectRef(own_namespace if own_namespace and isinstance(own_namespace, str) else namespace, kind, name)
+
+
+class _Seen(NamedTuple):
+    digest: int
+    position: Position
+    only: bool
+    """Whether no other object can have its name."""
+    group: str
+    """The API group of an object of a kind that Kubernetes does not define."""
+
+
+class Repeats:
+    """The objects that were read so far, to recognize others of the same kind, namespace and name.
+
+    Manifests of one name may differ, as two overlays are for two clusters. Stored objects and nodes may not, because a
+    cluster has only one object of a name.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[ObjectRef, tuple[_Seen, ...]] = {}
+
+    def copy_of(self, loaded: Loaded) -> int | None:
+        """Return how many objects of its name were read before a manifest; 0 for a stored object.
+
+        Returns:
+            The number; None where an equal object was read.
+
+        Raises:
+            SourceError: Another object of its name was read, and there can be only one.
+        """
+        metadata = loaded.object.metadata
+        ref = ObjectRef(metadata.namespace, loaded.kind, metadata.name)
+        namesakes = self._seen.get(ref, ())
+        if metadata.name and any(namesake.digest == loaded.digest for namesake in namesakes):
+            return None
+        only = not loaded.is_manifest
+        group = loaded.object.group if isinstance(loaded.object, CustomObject) else ""
+        self._seen[ref] = (*namesakes, _Seen(loaded.digest, loaded.position, only, group))
+        for namesake in namesakes:
+            if only and namesake.only and namesake.group == group:
+                subject = f"{loaded.kind} {metadata.namespace}/{metadata.name}" if metadata.namespace else metadata.name
+                problem = f"another object of this name is in {namesake.position}, and a cluster has only one"
+                raise SourceError(
+                    f"{loaded.position}: {subject}: {problem}: check captures of one moment and of one cluster"
+                )
+        return 0 if only else len(namesakes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import BinaryIO, Final, TypeVar
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -18,9 +18,9 @@ from kubectl_spread.kube.scheduler.configuration import (
     PodTopologySpreadArgs,
     Profile,
 )
-from kubectl_spread.sources.decode import documents, json_objects
+from kubectl_spread.sources.decode import json_objects
+from kubectl_spread.sources.decode.json_documents import Record
 from kubectl_spread.sources.decode.json_objects import Json, MalformedFieldError, Path
-from kubectl_spread.sources.decode.listing import Record
 from kubectl_spread.sources.decode.protobuf import declaration
 from kubectl_spread.sources.files import inputs
 
@@ -41,7 +41,7 @@ class ConfigReading(msgspec.Struct, frozen=True):
     errors: tuple[DecodeError | SourceError, ...] = ()
 
 
-def read(path: str, stdin: BinaryIO) -> ConfigReading:
+def read(path: str) -> ConfigReading:
     """Read a KubeSchedulerConfiguration from a YAML or JSON file.
 
     An error about spread constraints for which kube-scheduler would refuse the file is reported in its words. Only the
@@ -49,11 +49,10 @@ def read(path: str, stdin: BinaryIO) -> ConfigReading:
 
     Args:
         path: A file, or ``-``.
-        stdin: The stream that ``-`` names.
     """
     source = inputs.source_name(path)
     try:
-        record = next(documents.records(inputs.content(path, stdin), source), None)
+        record = next(inputs.records(path), None)
     except SourceError as error:
         return ConfigReading({}, (error,))
     if record is None:
