@@ -1,23 +1,36 @@
-"""The search for pod templates in an object of any kind, by their shape."""
+"""The pod templates in an object of any kind, found by their shape, with the parts of them that can be evaluated.
+
+Placeholders cannot be evaluated, nor values of another type where the kind is not known.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from kubectl_spread.kube.api import labels as labelselectors
+from kubectl_spread.kube.api.affinity import affinity_terms
 from kubectl_spread.kube.api.field import FieldPath, MapKey
-from kubectl_spread.kube.api.types import TopologySpreadConstraint
+from kubectl_spread.kube.api.types import (
+    Message,
+    ObjectMeta,
+    PodAffinityTerm,
+    PodSpec,
+    TopologySpreadConstraint,
+    WeightedPodAffinityTerm,
+    WhenUnsatisfiable,
+)
+from kubectl_spread.kube.api.workloads import PodTemplateSpec
 from kubectl_spread.kube.custom.controllers import ANY, is_known, replicas_of
-from kubectl_spread.kube.custom.objects import HeldTemplate, group_of, is_custom
-from kubectl_spread.sources.decode.json_objects import MalformedFieldError
-from kubectl_spread.sources.files import templateparts
-from kubectl_spread.sources.files.templateparts import CONSTRAINTS, REQUIRED, has_placeholder
+from kubectl_spread.kube.custom.objects import HeldTemplate, Unevaluated, group_of, is_custom
+from kubectl_spread.sources.decode import json_objects
+from kubectl_spread.sources.decode.json_objects import MalformedFieldError, T
 
 MOST_LEVELS: Final = 100
 """The most fields and list entries, one inside the other, that are searched."""
-_OF_CONSTRAINT: Final = frozenset(field.encode_name for field in msgspec.structs.fields(TopologySpreadConstraint))
 _NAMES: Final = ("name", "image")
 """Fields that each container has, at least one of them: Knative needs no names."""
 _SCHEMA: Final = "openAPIV3Schema"
@@ -29,57 +42,59 @@ _CORE: Final = ("List", "PodTemplate", "ReplicationController")
 """The kinds of the group without a name, besides pods, that may hold templates."""
 _LONGEST_NAME: Final = 63
 _STRATEGIES: Final = ("canary", "blueGreen")
+_CONSTRAINTS: Final = "topologySpreadConstraints"
+_OF_CONSTRAINT: Final = frozenset(field.encode_name for field in msgspec.structs.fields(TopologySpreadConstraint))
+_REQUIRED: Final = ("maxSkew", "topologyKey", "whenUnsatisfiable")
+"""The fields that every spread constraint has."""
+_AFFINITY: Final = "affinity"
+_SIDES: Final = ("podAffinity", "podAntiAffinity")
+_REQUIRED_TERMS: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED_TERMS: Final = "preferredDuringSchedulingIgnoredDuringExecution"
+_TYPES: Final[Mapping[str, type[Message]]] = {
+    _CONSTRAINTS: TopologySpreadConstraint,
+    _REQUIRED_TERMS: PodAffinityTerm,
+    _PREFERRED_TERMS: WeightedPodAffinityTerm,
+}
+_EVALUATED: Final = frozenset({_CONSTRAINTS, _AFFINITY, "nodeName", "restartPolicy", "schedulerName"})
+"""The fields of a pod spec that are evaluated in a template."""
+_PLACEHOLDERS: Final = ("{{", "${", "$(")
+"""Beginnings of text that something replaces before pods are made."""
+_HAS_PLACEHOLDERS: Final = "it has placeholders"
+_STAND_IN: Final = "unevaluated"
+"""The topology key of what is in the place of a part that cannot be evaluated; nothing is wrong with it."""
 
 
-class _Node:
-    """A value in an object, and the objects around it.
+class _Node(NamedTuple):
+    """A value in an object.
 
     Attributes:
         value: The value.
-        above: The node around it; None for the object itself.
-        step: The field or index of it in the value above.
-        level: How many values are around it.
-        group: The API group of the innermost object around it that has an apiVersion and a kind.
+        path: Its path in the object.
+        around: The JSON objects around it, the innermost first, up to the object with a kind.
+        group: The API group of the innermost object around it, or of itself, that has an apiVersion and a kind.
         kind: The kind of that object.
         is_object: Whether it is such an object itself.
     """
 
-    __slots__ = ("above", "group", "is_object", "kind", "level", "step", "value")
+    value: Any
+    path: FieldPath
+    around: tuple[Mapping[str, Any], ...]
+    group: str
+    kind: str
+    is_object: bool
 
-    def __init__(self, value: Any, above: _Node | None, step: str | int, group: str, kind: str) -> None:
-        self.value = value
-        self.above = above
-        self.step = step
-        self.level: int = 0 if above is None else above.level + 1
-        self.group, self.kind = group, kind
-        self.is_object = above is None
-        if above is not None and isinstance(value, dict):
-            api_version, own_kind = value.get("apiVersion"), value.get("kind")
-            if isinstance(api_version, str) and isinstance(own_kind, str):
-                self.group, self.kind, self.is_object = group_of(api_version), own_kind, True
-
-    @property
-    def path(self) -> FieldPath:
-        """The path of the value in the object."""
-        steps: list[str | int] = []
-        node = self
-        while node.above is not None:
-            steps.append(_step(node.step))
-            node = node.above
-        return FieldPath(reversed(steps))
-
-    @property
-    def around(self) -> list[Mapping[str, object]]:
-        """The JSON objects around the value, the innermost first, up to the object with a kind."""
-        objects: list[Mapping[str, object]] = []
-        node = self.above
-        while node is not None:
-            if isinstance(node.value, dict):
-                objects.append(node.value)
-            if node.is_object:
-                break
-            node = node.above
-        return objects
+    def below(self, step: str | int, value: Any) -> _Node:
+        """Return a value in this value."""
+        around = () if self.is_object else self.around
+        around = (self.value, *around) if isinstance(self.value, dict) else around
+        # The API writes the key of a map in brackets.
+        is_name = isinstance(step, int) or (step.isidentifier() and len(step) <= _LONGEST_NAME)
+        path = self.path / (step if is_name else MapKey(step))
+        if isinstance(value, dict):
+            api_version, kind = value.get("apiVersion"), value.get("kind")
+            if isinstance(api_version, str) and isinstance(kind, str):
+                return _Node(value, path, around, group_of(api_version), kind, is_object=True)
+        return _Node(value, path, around, self.group, self.kind, is_object=False)
 
 
 def held_templates(manifest: Mapping[str, Any], group: str, kind: str) -> Iterator[HeldTemplate]:
@@ -96,30 +111,27 @@ def held_templates(manifest: Mapping[str, Any], group: str, kind: str) -> Iterat
     Raises:
         MalformedFieldError: The object is nested too deeply, or a template of a known kind has a value of another type.
     """
-    stack = [_Node(manifest, None, "", group, kind)]
-    while stack:
-        node = stack.pop()
-        if node.level > MOST_LEVELS:
-            raise MalformedFieldError((), "nested too deeply")
-        value = node.value
-        if isinstance(value, list):
-            below: Iterator[tuple[str | int, Any]] = iter(enumerate(value))
-        elif isinstance(value, dict):
-            if _is_template(node):
-                yield _template(node)
-                continue
-            if node.is_object and node.above is not None and not _may_hold(node):
-                continue
-            if _has_constraints(value):
-                yield _constraints(node)
-            below = _fields(node)
-        else:
-            continue
-        stack += [
-            _Node(member, node, step, node.group, node.kind)
-            for step, member in reversed(list(below))
-            if isinstance(member, dict | list)
-        ]
+    return _search(_Node(manifest, FieldPath(), (), group, kind, is_object=True))
+
+
+def _search(node: _Node) -> Iterator[HeldTemplate]:
+    value = node.value
+    if len(node.path) > MOST_LEVELS:
+        raise MalformedFieldError((), "nested too deeply")
+    members: Iterator[tuple[str | int, Any]] = iter(enumerate(value))
+    if isinstance(value, dict):
+        if _is_template(node):
+            yield _template(node)
+            return
+        if node.is_object and node.path and not _may_hold(node):
+            return
+        if _has_constraints(value):
+            yield _constraints(node)
+        left_out = {_SCHEMA, *(_NOT_SEARCHED if node.is_object else ())}
+        members = ((name, field) for name, field in value.items() if name not in left_out)
+    for step, member in members:
+        if isinstance(member, dict | list):
+            yield from _search(node.below(step, member))
 
 
 def _may_hold(node: _Node) -> bool:
@@ -127,20 +139,9 @@ def _may_hold(node: _Node) -> bool:
     return node.group in _WORKLOADS or is_custom(f"{node.group}/") or (node.group == "" and node.kind in _CORE)
 
 
-def _step(step: str | int) -> str | int:
-    """Return a step as the API writes it: the key of a map in brackets."""
-    plain = isinstance(step, int) or (step.isidentifier() and len(step) <= _LONGEST_NAME)
-    return step if plain else MapKey(step)
-
-
-def _fields(node: _Node) -> Iterator[tuple[str | int, Any]]:
-    left_out = _NOT_SEARCHED if node.is_object else frozenset[str]()
-    return ((name, value) for name, value in node.value.items() if name not in left_out and name != _SCHEMA)
-
-
 def _is_template(node: _Node) -> bool:
     """Tell whether a value is a pod template, or a pod inside another object."""
-    if node.above is None or (node.is_object and (node.group, node.kind) != ("", "Pod")):
+    if not node.path or (node.is_object and (node.group, node.kind) != ("", "Pod")):
         return False
     spec = node.value.get("spec")
     containers = spec.get("containers") if isinstance(spec, dict) else None
@@ -153,36 +154,36 @@ def _is_container(value: Any) -> bool:
 
 def _has_constraints(value: Mapping[str, Any]) -> bool:
     """Tell whether a value has a list of which one member is a spread constraint, or a placeholder for all of them."""
-    constraints = value.get(CONSTRAINTS)
+    constraints = value.get(_CONSTRAINTS)
     if isinstance(constraints, list):
-        return any(isinstance(entry, dict) and any(name in entry for name in REQUIRED) for entry in constraints)
-    return isinstance(constraints, str) and has_placeholder(constraints)
+        return any(isinstance(entry, dict) and any(name in entry for name in _REQUIRED) for entry in constraints)
+    return isinstance(constraints, str) and _has_placeholder(constraints)
 
 
 def _template(node: _Node) -> HeldTemplate:
-    spec, path = node.value["spec"], FieldPath((*node.path, "spec"))
+    spec, path = node.value["spec"], node.path / "spec"
     metadata = node.value.get("metadata")
-    labels = metadata.get("labels") if isinstance(metadata, dict) else metadata
+    reader = _Reader(strict=is_known(node.group, node.kind))
     try:
-        parts = templateparts.of_template(labels, spec, path, strict=is_known(node.group, node.kind))
+        labels, unknown = reader.labels(metadata.get("labels") if isinstance(metadata, dict) else metadata)
+        parts = {"metadata": {"labels": labels}, "spec": dict(reader.fields(spec, path))}
+        template = _decoded(parts, PodTemplateSpec)
     except MalformedFieldError as error:
-        raise MalformedFieldError((*path[:-1], *error.path), error.problem) from error
+        raise MalformedFieldError((*node.path, *error.path), error.problem) from error
+    reader.leave_out_labels(template, unknown, node.path / "metadata" / "labels")
+    more = (*(ANY if reader.has_more_labels else ()), *_more_labels(node))
+    replicas = replicas_of(node.group, node.kind, path, node.around)
+    unevaluated = tuple(reader.unevaluated)
     return HeldTemplate(
-        node.group,
-        node.kind,
-        path,
-        parts.template,
-        replicas_of(node.group, node.kind, path, node.around),
-        (*ANY, *_more_labels(node)) if parts.has_more_labels else _more_labels(node),
-        unknown_labels=parts.unknown_labels,
-        unevaluated=parts.unevaluated,
+        node.group, node.kind, path, template, replicas, more, unknown_labels=tuple(unknown), unevaluated=unevaluated
     )
 
 
 def _constraints(node: _Node) -> HeldTemplate:
-    """Return the constraints of a value that is not a pod template."""
-    constraints, path = node.value[CONSTRAINTS], node.path
-    parts = templateparts.of_constraints(constraints, path)
+    """Return the constraints of a value that is not a pod template; a controller may set fields that they leave out."""
+    constraints = node.value[_CONSTRAINTS]
+    reader = _Reader(required=_REQUIRED)
+    template = _decoded({"spec": dict(reader.fields({_CONSTRAINTS: constraints}, node.path))}, PodTemplateSpec)
     extended = tuple(
         index
         for index, entry in enumerate(constraints)
@@ -191,12 +192,12 @@ def _constraints(node: _Node) -> HeldTemplate:
     return HeldTemplate(
         node.group,
         node.kind,
-        path,
-        parts.template,
+        node.path,
+        template,
         None,
         complete=False,
         extended=extended,
-        unevaluated=parts.unevaluated,
+        unevaluated=tuple(reader.unevaluated),
     )
 
 
@@ -213,3 +214,130 @@ def _more_labels(node: _Node) -> tuple[str, ...]:
             more = value.get("labels") if field.endswith("Metadata") and isinstance(value, dict) else None
             labels.update(more if isinstance(more, dict) else ())
     return tuple(sorted(labels))
+
+
+def _has_placeholder(value: Any) -> bool:
+    """Tell whether a value has text that something replaces before pods are made."""
+    text = json.dumps(value)
+    return any(placeholder in text for placeholder in _PLACEHOLDERS)
+
+
+class _Reader:
+    """Reads the parts of one template, and collects those that cannot be evaluated.
+
+    Attributes:
+        unevaluated: The parts that cannot be evaluated.
+        has_more_labels: Whether the template may have labels that are not known at all.
+    """
+
+    def __init__(self, *, strict: bool = False, required: tuple[str, ...] = ()) -> None:
+        self.unevaluated: list[Unevaluated] = []
+        self.has_more_labels = False
+        self._strict = strict
+        self._required = required
+
+    def leave_out(self, path: FieldPath, reason: str) -> None:
+        self.unevaluated.append(Unevaluated(path, reason))
+
+    def leave_out_labels(self, template: PodTemplateSpec, unknown: Mapping[str, str], path: FieldPath) -> None:
+        """Leave out the labels that selectors of the template name, and whose values or presence are unknown."""
+        selected = frozenset(_selected_keys(template.spec))
+        for key in sorted(selected & unknown.keys()):
+            self.leave_out(path / MapKey(key), f"{unknown[key]}, and a selector names it")
+        missing = sorted(selected - unknown.keys() - template.metadata.labels.keys())
+        if self.has_more_labels and missing:
+            self.leave_out(path, f"they may have {missing[0]}, which a selector names")
+
+    def labels(self, labels: Any) -> tuple[Any, dict[str, str]]:
+        """Return the labels with known values, and the others with the reason why their values are unknown."""
+        if not isinstance(labels, dict):
+            self.has_more_labels = bool(self._fault({"labels": labels}, ObjectMeta, 1))
+            return None if self.has_more_labels else labels, {}
+        self.has_more_labels = _has_placeholder(list(labels))
+        values = {key: value for key, value in labels.items() if not _has_placeholder(key)}
+        faults = {key: self._fault({"labels": {key: value}}, ObjectMeta, 2) for key, value in values.items()}
+        unknown = {key: fault for key, fault in faults.items() if fault}
+        return {key: value for key, value in values.items() if key not in unknown}, unknown
+
+    def fields(self, spec: Mapping[str, Any], path: FieldPath) -> Iterator[tuple[str, Any]]:
+        """Yield the fields of a pod spec; where types may differ, only those that are evaluated."""
+        for name, value in spec.items():
+            if name in _EVALUATED:
+                part = self._without_faulty_terms(name, value, path / name)
+                fault = self._fault({name: part}, PodSpec, 1)
+                if not fault:
+                    yield name, part
+                    continue
+                self.leave_out(path / name, fault)
+                if name in _STAND_INS:
+                    yield name, _STAND_INS[name]
+            elif self._strict and not _has_placeholder(value):
+                yield name, value
+
+    def _without_faulty_terms(self, name: str, value: Any, path: FieldPath) -> Any:
+        """Return a value of a pod spec in which terms that cannot be evaluated are replaced."""
+        if name in _TYPES and isinstance(value, list):
+            return [self._term(name, index, term, path / index) for index, term in enumerate(value)]
+        if name in (_AFFINITY, *_SIDES) and isinstance(value, dict):
+            return {
+                field: self._without_faulty_terms(field, part, path / field)
+                for field, part in value.items()
+                if field in (*_SIDES, *_TYPES) or (self._strict and not _has_placeholder(part))
+            }
+        return value
+
+    def _term(self, name: str, index: int, term: Any, path: FieldPath) -> Any:
+        missing = [field for field in self._required if isinstance(term, dict) and field not in term]
+        if missing:
+            fault = f"it leaves out {' and '.join(missing)}, which a controller may set"
+        else:
+            fault = self._fault(term, _TYPES[name])
+        if not fault:
+            return term
+        self.leave_out(path, fault)
+        return _stand_in(name, index)
+
+    def _fault(self, value: Any, type_: type[Message], level: int = 0) -> str:
+        """Return why a value cannot be evaluated, or ""; fields are named as they are from a level in it on."""
+        if _has_placeholder(value):
+            return _HAS_PLACEHOLDERS
+        if self._strict:
+            return ""
+        try:
+            _decoded(value, type_)
+        except MalformedFieldError as error:
+            path = error.path[level:]
+            return f"{json_objects.format_path(path)}: {error.problem}" if path else error.problem
+        return ""
+
+
+def _stand_in(name: str, index: int) -> Mapping[str, Any]:
+    """Return a term of a list with which nothing is wrong, and which is like no other."""
+    key = f"{_STAND_IN}-{index}"
+    if name == _CONSTRAINTS:
+        return {"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": WhenUnsatisfiable.SCHEDULE_ANYWAY}
+    term = {"topologyKey": key}
+    return {"weight": 1, "podAffinityTerm": term} if name == _PREFERRED_TERMS else term
+
+
+_STAND_INS: Final[Mapping[str, Any]] = {
+    _CONSTRAINTS: [_stand_in(_CONSTRAINTS, 0)],
+    _AFFINITY: {"podAntiAffinity": {_REQUIRED_TERMS: [_stand_in(_REQUIRED_TERMS, 0)]}},
+}
+"""What is in the place of a whole field, so that nobody concludes that nothing spreads the pods."""
+
+
+def _selected_keys(spec: PodSpec) -> Iterator[str]:
+    """Yield the labels that the selectors of a pod spec name."""
+    selectors = [constraint.label_selector for constraint in spec.topology_spread_constraints]
+    selectors += [term.label_selector for _, term, _ in affinity_terms(spec)]
+    for selector in selectors:
+        if selector is not None:
+            yield from labelselectors.keys(selector)
+
+
+def _decoded(value: Any, type_: type[T]) -> T:
+    try:
+        return json_objects.decode(json.dumps(value).encode(), type_)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise MalformedFieldError((), str(error)) from error
