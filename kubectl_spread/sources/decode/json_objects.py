@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator
 from datetime import datetime
 from functools import cache
 from threading import Lock
@@ -75,7 +74,8 @@ def is_too_deep(value: object) -> bool:
     """Tell whether a JSON value is nested more deeply than ``MOST_LEVELS``."""
     level = [value]
     for _ in range(MOST_LEVELS + 1):
-        level = [inner for outer in level for _, inner in _entries(outer)]
+        collections = [outer for outer in level if isinstance(outer, dict | list)]
+        level = [inner for outer in collections for inner in (outer.values() if isinstance(outer, dict) else outer)]
     return bool(level)
 
 
@@ -92,7 +92,7 @@ def decode(body: Json, type_: type[T]) -> T:
             return _decoder(type_).decode(body)
         except msgspec.ValidationError:
             # Rare: a null, which the fast decoder refuses, or a fault, whose place in a map it does not report.
-            return _message(_untyped(body), type_, ())
+            return _message(values(body), type_, ())
     except RecursionError as error:
         raise MalformedFieldError((), "nested too deeply") from error
 
@@ -209,30 +209,6 @@ def page(listed: ListPage, type_: type[T]) -> Page[T]:
     return Page(listed.metadata, listed.items, lambda record: decode_item(bytes(record), type_))
 
 
-def _untyped(body: Json) -> object:
-    try:
-        return msgspec.json.decode(body)
-    except msgspec.ValidationError as error:
-        # Python's own decoder turns a number that is out of range into infinity, which can be searched for.
-        path = next(_infinite(json.loads(bytes(body), parse_int=float), ()), ())
-        raise MalformedFieldError(path, "number is out of range") from error
-
-
-def _infinite(value: object, path: Path) -> Iterator[Path]:
-    """Yield the paths of infinite numbers."""
-    if isinstance(value, float) and math.isinf(value):
-        yield path
-    for key, entry in _entries(value):
-        yield from _infinite(entry, (*path, key))
-
-
-def _entries(value: object) -> Iterable[tuple[Any, object]]:
-    """Return the keys or indices of an object or a list, with their values."""
-    if isinstance(value, dict):
-        return value.items()
-    return enumerate(value) if isinstance(value, list) else ()
-
-
 def _message(value: object, type_: type[T], path: Path) -> T:
     mapping = _expect(value, dict, path)
     return type_(
@@ -271,7 +247,13 @@ def _quantity(value: object, path: Path) -> object:
     """Return a quantity as text; the API also accepts numbers, and null for zero."""
     if value is None:
         return "0"
-    return str(value) if type(value) in {int, float} else _text(value, path)
+    return str(_finite(value, path)) if type(value) in {int, float} else _text(value, path)
+
+
+def _finite(value: object, path: Path) -> object:
+    if isinstance(value, float) and math.isinf(value):
+        raise MalformedFieldError(path, "number is out of range")
+    return value
 
 
 def _value(value: object, type_: type, path: Path) -> object:
@@ -293,7 +275,7 @@ def _value(value: object, type_: type, path: Path) -> object:
 
 
 def _expect(value: object, type_: type, path: Path) -> Any:
-    if type(value) is not type_:
+    if type(_finite(value, path)) is not type_:
         raise MalformedFieldError(path, f"expected {_name(type_)}, got {_name(type(value))}")
     return value
 

@@ -5,47 +5,43 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
+import msgspec
+
 from kubectl_spread.kube.api.types import ListMeta, Message
 
 T = TypeVar("T", bound=Message)
 U = TypeVar("U", bound=Message)
 
 
-class Page(Generic[T]):
+class Page(msgspec.Struct, Generic[T], eq=False):
     """A page of a list; an object is decoded when it is reached, and again in a second iteration.
 
     Attributes:
         metadata: The revision of the list, and how to continue; see ``ListMeta``.
+        records: The objects as they came.
+        decode: Decodes a record.
     """
 
-    def __init__(self, metadata: ListMeta, records: Sequence[Any], decode: Callable[[Any], T]) -> None:
-        """Hold the undecoded ``records``.
-
-        Args:
-            metadata: The metadata of the list.
-            records: The objects as they came.
-            decode: Decodes a record.
-        """
-        self.metadata = metadata
-        self._records = records
-        self._decode = decode
+    metadata: ListMeta
+    records: Sequence[Any]
+    decode: Callable[[Any], T]
 
     def __len__(self) -> int:
         """Return the number of objects."""
-        return len(self._records)
+        return len(self.records)
 
     def __iter__(self) -> Iterator[T]:
         """Decode one object after the other, in the order of the API server."""
-        return map(self._decode, self._records)
+        return map(self.decode, self.records)
 
     def decoded_by(self, wrap: Callable[[Callable[[Any], T]], Callable[[Any], T]]) -> Page[T]:
         """Return the same page with another decoder, which ``wrap`` makes of its decoder."""
-        return Page(self.metadata, self._records, wrap(self._decode))
+        return Page(self.metadata, self.records, wrap(self.decode))
 
     def map(self, convert: Callable[[T], U]) -> Page[U]:
         """Return a page of this page's objects, each converted by ``convert``."""
-        decode = self._decode
-        return Page(self.metadata, self._records, lambda record: convert(decode(record)))
+        decode = self.decode
+        return Page(self.metadata, self.records, lambda record: convert(decode(record)))
 
     @property
     def resource_version(self) -> str:
