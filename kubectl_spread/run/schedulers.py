@@ -8,7 +8,7 @@ from typing import Final
 from kubectl_spread.audit.snapshot import default_constraints
 from kubectl_spread.audit.snapshot.default_selectors import API_VERSIONS
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
-from kubectl_spread.errors import CombinedError, UsageError
+from kubectl_spread.errors import UsageError
 from kubectl_spread.kube.scheduler.configuration import SYSTEM, WITHOUT_DEFAULTS, Profile
 from kubectl_spread.phrases import some
 from kubectl_spread.run.options import CheckOptions
@@ -33,10 +33,7 @@ def profiles(options: CheckOptions) -> Mapping[str, Profile]:
         raise UsageError("--scheduler-config and --filename cannot both be standard input")
     from kubectl_spread.sources.files import schedulerconfig  # noqa: PLC0415 - only --scheduler-config needs it
 
-    reading = schedulerconfig.read(path)
-    if reading.errors:
-        raise CombinedError(reading.errors)
-    return reading.profiles
+    return schedulerconfig.read(path)
 
 
 def apply(snapshot: Snapshot, unread: Collection[str]) -> list[str]:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import io
 import sys
 import textwrap
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from kubectl_spread.errors import DecodeError
+from kubectl_spread.errors import CombinedError
 from kubectl_spread.kube.api.types import TopologySpreadConstraint
 from kubectl_spread.kube.scheduler.configuration import Profile
 from kubectl_spread.sources.files import schedulerconfig
-from kubectl_spread.sources.files.schedulerconfig import ConfigReading
 from tests.builders import ZONE
 
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
@@ -26,7 +26,7 @@ OWN = Profile(
 )
 
 
-def read(text: str) -> ConfigReading:
+def read(text: str) -> Mapping[str, Profile]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
         return schedulerconfig.read("-")
@@ -44,9 +44,10 @@ def args(text: str) -> str:
 
 
 def problems(text: str) -> list[str]:
-    reading = read(text)
-    assert not reading.profiles
-    return [str(error).removeprefix("STDIN").replace("KubeSchedulerConfiguration: ", "") for error in reading.errors]
+    with pytest.raises(CombinedError) as refused:
+        read(text)
+    messages = refused.value.messages
+    return [message.removeprefix("STDIN").replace("KubeSchedulerConfiguration: ", "") for message in messages]
 
 
 LIST = f"""
@@ -104,7 +105,7 @@ profiles:
     ],
 )
 def test_each_scheduler_has_its_profile(text: str, expected: dict[str, Profile]) -> None:
-    assert read(text) == ConfigReading(expected)
+    assert read(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -207,11 +208,13 @@ def test_errors_name_the_line_and_the_field(text: str, expected: list[str]) -> N
 def test_an_error_names_the_file(tmp_path: Path) -> None:
     file = tmp_path / "scheduler.yaml"
     file.write_text(args("defaultingType: x"), encoding="utf-8")
-    (error,) = schedulerconfig.read(str(file)).errors
-    assert isinstance(error, DecodeError)
-    assert (error.position.source, error.position.line) == (str(file), 7)
+    with pytest.raises(CombinedError) as refused:
+        schedulerconfig.read(str(file))
+    (message,) = refused.value.messages
+    assert message.startswith(f"{file}:7: ")
 
 
 def test_a_missing_file_is_an_error() -> None:
-    (error,) = schedulerconfig.read("/nowhere.yaml").errors
-    assert str(error) == "error reading /nowhere.yaml: no such file or directory"
+    with pytest.raises(CombinedError) as refused:
+        schedulerconfig.read("/nowhere.yaml")
+    assert str(refused.value) == "error reading /nowhere.yaml: no such file or directory"

@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from kubectl_spread.errors import DecodeError, Position, SourceError
+from kubectl_spread.errors import CombinedError, DecodeError, Position, SourceError
 from kubectl_spread.kube.api.field import FieldError as Invalid
 from kubectl_spread.kube.api.field import FieldPath
 from kubectl_spread.kube.api.types import Message
@@ -29,40 +29,31 @@ T = TypeVar("T", bound=Message)
 _ARGS_KIND: Final = f"{configuration.PLUGIN}Args"
 
 
-class ConfigReading(msgspec.Struct, frozen=True):
-    """The content of a configuration file.
-
-    Attributes:
-        profiles: Maps the name of each scheduler to its treatment of spread constraints; empty after an error.
-        errors: All errors, by line; each names its line and field.
-    """
-
-    profiles: Mapping[str, Profile]
-    errors: tuple[DecodeError | SourceError, ...] = ()
-
-
-def read(path: str) -> ConfigReading:
-    """Read a KubeSchedulerConfiguration from a YAML or JSON file.
+def read(path: str) -> Mapping[str, Profile]:
+    """Return the treatment of spread constraints by each scheduler in a KubeSchedulerConfiguration, by scheduler name.
 
     An error about spread constraints for which kube-scheduler would refuse the file is reported in its words. Only the
     first document is read, as by kube-scheduler.
 
     Args:
-        path: A file, or ``-``.
+        path: A file, or ``-``, in YAML or JSON.
+
+    Raises:
+        CombinedError: All errors, by line; each names its line and field.
     """
     source = inputs.source_name(path)
     try:
         record = next(inputs.records(path), None)
     except SourceError as error:
-        return ConfigReading({}, (error,))
+        raise CombinedError([error]) from error
     if record is None:
-        return ConfigReading({}, (SourceError(f"{source}: a {configuration.KIND} is expected, but the file is empty"),))
+        raise CombinedError([SourceError(f"{source}: a {configuration.KIND} is expected, but the file is empty")])
     reader = _Reader(record, source)
     profiles = reader.profiles()
-    if not reader.errors:
-        return ConfigReading(profiles)
-    by_line = sorted(reader.errors, key=lambda error: error.position.line or 0)
-    return ConfigReading({}, tuple(by_line))
+    if reader.errors:
+        reader.errors.sort(key=lambda error: error.position.line or 0)
+        raise CombinedError(reader.errors)
+    return profiles
 
 
 class _Reader(msgspec.Struct, frozen=True):
