@@ -74,7 +74,6 @@ class _Text(msgspec.Struct, eq=False):
     items: Sequence[_Text] = ()
 
     def place_of(self, path: Path) -> Place:
-        """Return where the field at ``path``, or the innermost field around it, begins."""
         if not path:
             return self.place
         if len(self.body) > MOST_BYTES:
@@ -103,11 +102,9 @@ class _YamlRecord(Record, frozen=True, kw_only=True, eq=False):
     inner: Path = ()
 
     def place_of(self, path: Path) -> Place:
-        """Return where the field at ``path``, or the innermost field around it, begins."""
         return self.text.place_of((*self.inner, *path))
 
     def elements(self, items: Sequence[Json]) -> Iterator[Record]:
-        """Yield a record for each item of this list."""
         for index, item in enumerate(items):
             step = (ITEMS, index)
             text, inner = (self.text.items[index], ()) if self.text.items else (self.text, (*self.inner, *step))
@@ -148,7 +145,6 @@ class _Stream:
         self._position = 0
 
     def read(self, size: int = -1, /) -> bytes:
-        """Return the next bytes; "" at the end."""
         part = bytes(self._body[self._position : self._position + size])
         self._position += len(part)
         return part
@@ -228,7 +224,6 @@ class _Parser:
         self._budget = _BUDGET
 
     def documents(self) -> Iterator[tuple[Any, _Text] | SourceError]:
-        """Yield the values of the documents that are not empty, up to the first fault."""
         try:
             self._next()
             while type(self._next()) is not StreamEndEvent:
@@ -252,7 +247,6 @@ class _Parser:
         return Place(event.start_mark.line + self._first, event.start_mark.column + 1)
 
     def _list(self) -> list[msgspec.Raw]:
-        """Read the items of the document."""
         items: list[msgspec.Raw] = []
         texts: list[_Text] = []
         self._depth += 1
