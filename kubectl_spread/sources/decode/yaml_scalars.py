@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 Scalar: TypeAlias = str | int | float | bool | None
@@ -42,6 +43,7 @@ _MIN: Final = -(2**63)
 _MAX: Final = 2**64 - 1
 
 
+@lru_cache(maxsize=4096)
 def plain(text: str) -> Scalar:
     """Return the value of a scalar written without quotes and without a tag."""
     if text in _WORDS:

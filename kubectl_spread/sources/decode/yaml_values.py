@@ -210,8 +210,8 @@ class _Parser:
 
     _text: _Text
     """The document that is read; its end is known last."""
-    _end: int
-    """The index behind the value that was read last."""
+    _last: Any
+    """The last event of the value that was read last."""
 
     def __init__(self, body: memoryview, source: str, first: int) -> None:
         self._next: Callable[[], Any] = yaml.CBaseLoader(_Stream(body)).get_event
@@ -232,7 +232,7 @@ class _Parser:
                 self._most = start + LARGEST
                 self._text = _Text(self._body, start, start, self._place(event))
                 value = self._value(event)
-                self._text.end = self._end
+                self._text.end = self._last.end_mark.index
                 if value is not None:
                     yield value, self._text
                 self._next()
@@ -254,10 +254,12 @@ class _Parser:
             start = event.start_mark.index
             self._most = start + LARGEST
             items.append(msgspec.Raw(msgspec.json.encode(self._value(event))))
-            texts.append(_Text(self._body, start, self._end, self._place(event), self._text, (ITEMS, len(texts))))
+            texts.append(
+                _Text(self._body, start, self._last.end_mark.index, self._place(event), self._text, (ITEMS, len(texts)))
+            )
         self._text.items = texts
         self._depth -= 1
-        self._most = self._end + LARGEST
+        self._most = self._last.end_mark.index + LARGEST
         return items
 
     def _value(self, event: Any) -> object:
@@ -265,7 +267,7 @@ class _Parser:
         if mark.index > self._most:
             raise self._error(mark, f"more than {LARGEST >> 20} Mi characters of YAML in one object")
         if kind is AliasEvent:
-            self._end = event.end_mark.index
+            self._last = event
             return self._aliased(event)
         if event.anchor:
             self._anchors[event.anchor] = _OPEN
@@ -316,7 +318,7 @@ class _Parser:
         while type(event) is not end:
             yield event
             event = self._next()
-        self._end = event.end_mark.index
+        self._last = event
 
     def _mapping(self) -> dict[str, Any]:
         mapping: dict[str, Any] = {}
@@ -355,7 +357,7 @@ class _Parser:
                 raise self._error(mark, "map merge requires map or sequence of maps as the value")
 
     def _scalar(self, event: Any) -> yaml_scalars.Scalar:
-        self._end = event.end_mark.index
+        self._last = event
         if not (event.tag or event.implicit[0]):
             return event.value  # type: ignore[no-any-return]
         try:
