@@ -94,6 +94,13 @@ def test_the_drawing_of_the_rooms_names_each_package() -> None:
     assert sorted(drawn) == sorted([*packages, "schemas"])
 
 
+def test_the_modules_that_the_decisions_name_exist() -> None:
+    for page in (DOCS / "decisions").glob("*.md"):
+        for name in re.findall(r"`([\w/]+\.py)`", page.read_text(encoding="utf-8")):
+            found = [*ROOT.rglob(name), *ROOT.parent.glob(name)]
+            assert found, f"{page.name}: {name}"
+
+
 def test_each_directory_of_tests_is_described() -> None:
     page = (DOCS / "development.md").read_text(encoding="utf-8")
     directories = {path.parent.name for path in (ROOT.parent / "tests").glob("*/*.py")}

@@ -10,6 +10,8 @@ from tests.controlplane.client import NOT_FOUND, ApiClient, ApiError
 from tests.controlplane.components import wait_for
 
 _STANDARD: Final = frozenset({"default", "kube-node-lease", "kube-public", "kube-system"})
+_FILLED: Final = ("default", "kube-system")
+"""The standard namespaces in which tests create objects; no namespace of ``_STANDARD`` can be deleted."""
 _NAMESPACED: Final = (
     "apis/apps/v1 deployments statefulsets daemonsets replicasets controllerrevisions",
     "apis/batch/v1 cronjobs jobs",
@@ -17,7 +19,7 @@ _NAMESPACED: Final = (
     "apis/rbac.authorization.k8s.io/v1 rolebindings roles",
     "api/v1 replicationcontrollers pods persistentvolumeclaims podtemplates secrets",
 )
-"""What tests put into the namespace ``default``."""
+"""What tests put into ``_FILLED``."""
 _CLUSTER: Final = (
     # The first ones might refuse the deletion of others.
     "apis/admissionregistration.k8s.io/v1 validatingadmissionpolicybindings validatingadmissionpolicies",
@@ -43,7 +45,8 @@ def empty(client: ApiClient) -> None:
     Raises:
         TimeoutError: Something was left.
     """
-    paths = [*_paths(_CLUSTER, ""), *_paths(_NAMESPACED, "namespaces/default/")]
+    namespaced = (path for name in _FILLED for path in _paths(_NAMESPACED, f"namespaces/{name}/"))
+    paths = [*_paths(_CLUSTER, ""), *namespaced]
 
     left: list[str] = []
 

@@ -59,6 +59,17 @@ def test_deleted_pods_go_away(control_plane: ControlPlane, namespace: str) -> No
     control_plane.kubectl("wait", "--for=delete", "pod/web", "-n", namespace, "--timeout=30s")
 
 
+def test_no_workload_stays_on_an_emptied_control_plane(own_control_plane: ControlPlane) -> None:
+    """Those in kube-system, too, would take the room on the nodes of the next module."""
+    own_control_plane.add_nodes()
+    for namespace in ("default", "kube-system"):
+        own_control_plane.apply(deployment(replicas=2, namespace=namespace))
+        own_control_plane.kubectl("rollout", "status", "deployment/web", "-n", namespace, "--timeout=60s")
+    own_control_plane.empty()
+    for resource in ("/apis/apps/v1/deployments", "/apis/apps/v1/replicasets", "/api/v1/pods", "/api/v1/nodes"):
+        assert own_control_plane.api.get(resource)["items"] == []
+
+
 def test_users_and_credentials_that_are_refused(control_plane: ControlPlane) -> None:
     """Users have no rights by default, and bad credentials have an error of their own."""
     listing = ("get", "pods", "--all-namespaces")

@@ -165,7 +165,6 @@ def test_the_patch_spreads_the_new_pods_by_themselves(rollout: Rollout, tmp_path
     assert rollout.findings() == []
 
 
-@pytest.mark.nightly
 def test_the_patch_for_pods_that_may_be_uneven_later(cluster: ControlPlane, rollout: Rollout, tmp_path: Path) -> None:
     with _room_for_one_pod(cluster, "c1"):
         rollout.begin()
