@@ -172,6 +172,8 @@ def test_the_stateful_set_controller_labels_a_pod_that_it_adopts(guarded_cluster
     """
     keys = [constraint(selects={"matchLabels": {"app": "adopted"}}, hard=False)]
     adopter = workload("StatefulSet", "adopted", keys, replicas=1, labels={"app": "adopted"}, namespace=EARLY)
+    # A rolling update would replace the pod, which is of no revision, soon after it was labelled.
+    adopter["spec"]["updateStrategy"] = {"type": "OnDelete"}
     path = f"/api/v1/namespaces/{EARLY}/pods/adopted-0"
     late: Json = {POD_NAME: "adopted-0", INDEX: "0"}
     assert refusal(lambda: guarded.try_label(guarded_cluster, "adopted-0", late)).startswith("SPR105 late-label: ")
