@@ -222,7 +222,6 @@ def _ending(ctx: click.Context) -> Iterator[None]:
 
 
 def _unknown_option(error: click.NoSuchOption) -> str:
-    """Return the error about an option that a command does not have."""
     if instead := _GONE.get(error.option_name):
         return f"{error.option_name} no longer exists: {instead}"
     parameters = error.ctx.command.get_params(error.ctx) if error.ctx else []

@@ -179,7 +179,6 @@ class _StartMessages:
 
 
 def _messages(run: CheckRun, report: Report, *, silent: bool) -> list[str]:
-    """Return the messages of a run."""
     messages = [*run.notes, *map(output.problem, run.problems)]
     if text := gone(report.summary):
         messages.append(text)

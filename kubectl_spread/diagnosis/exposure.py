@@ -241,7 +241,6 @@ class Exposures:
         self.keys = tuple(sorted(self._domains, key=lambda key: (key != HOSTNAME, -audit.nodes.number_of_values(key))))
 
     def _has_several(self, key: str) -> bool:
-        """Tell whether there are several domains of a key."""
         nodes = self._audit.nodes
         return (len(nodes.nodes) if key == HOSTNAME else nodes.number_of_values(key)) > 1
 
@@ -341,7 +340,6 @@ class Exposures:
         return f"it is unknown how the scheduler {min(schedulers)} places pods" if schedulers else ""
 
     def _openings_of(self, pods: Iterable[PodRecord], key: str) -> Iterator[_Openings]:
-        """Yield the openings for each distinct departure of one of the pods."""
         by_class: dict[PodClass, list[PodRecord]] = {}
         for pod in pods:
             by_class.setdefault(pod.pod_class, []).append(pod)

@@ -127,7 +127,6 @@ def why_not(refusing: list[Obstacle]) -> str:
 
 
 def _in_the_fullest(row: EvaluatedConstraint, spread: Spread) -> list[PodRecord]:
-    """Return the pods of the row in the fullest domains."""
     value_of, most = spread.domains.value_of, spread.match_num.most
     bound = (pod for pod in row.pods if not pod.terminating and pod.node in value_of)
     return [pod for pod in bound if spread.match_num[value_of[pod.node]] == most]
@@ -371,7 +370,6 @@ class FreeCells:
                 return
 
     def _holds(self, cell: Cell, volumes: VolumeNodes | None) -> bool:
-        """Tell whether a node of a cell has the volumes of a pod."""
         if volumes is None or not volumes.refusals:
             return True
         return any(volumes.obstacle(node.metadata.name) is None for node in self._nodes[cell])

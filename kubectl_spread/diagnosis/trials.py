@@ -154,7 +154,6 @@ class Trials:
         return None if unknown or skipped or own_terms(pod_class) else pod_class
 
     def _replacing(self, pod: PodRecord) -> PodClass:
-        """Return the class of the pod that replaces a pod."""
         behaviour = self._audit.context.behaviour
         return self._shared(admission.created_again(pod.pod_class, self._labels_at_creation(pod), behaviour))
 
@@ -305,7 +304,6 @@ def _crowded_first(pods: Iterable[PodRecord]) -> Iterator[PodRecord]:
 
 
 def _newest(workload: ObjectRef, pods: Sequence[PodRecord], audit: Audit) -> PodClass:
-    """Return the class of a pod of the newest revision, or of any pod."""
     newest = audit.revisions.of(workload)[-1:]
     return next((pod.pod_class for pod in pods if revision_of(pod.pod_class.labels) in newest), pods[0].pod_class)
 

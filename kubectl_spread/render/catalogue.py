@@ -109,7 +109,6 @@ def _section(described: Rule, example: Example) -> str:
 
 
 def _blocks(example: Example) -> Iterator[str]:
-    """Yield the example as blocks of Markdown."""
     yield f"\n```yaml\n{example.object}```\n"
     yield f"\n```\n$ {example.command}\n{example.finding}\n```\n"
     if example.patched:

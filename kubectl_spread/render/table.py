@@ -118,7 +118,6 @@ def _first_commands(blocks: Sequence[grouped.Block]) -> str:
 
 
 def _lines(parts: Sequence[str]) -> int:
-    """Return the number of lines of parts, with an empty line after each."""
     return sum(part.count("\n") + 1 for part in parts)
 
 

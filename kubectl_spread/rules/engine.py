@@ -153,7 +153,6 @@ def _everything_is_evaluated(scope: Scope, skipped: Mapping[str, int]) -> bool:
 
 
 def _findings(audit: Audit, selected: SelectedRules, flags: Sequence[str]) -> Iterator[tuple[model.Finding, bool]]:
-    """Yield the findings of the rules, and whether each is silenced."""
     reported: dict[tuple[object, ...], ObjectRef | None] = {}
     earlier = _Earlier({}, {})
     for rule_input in rule_inputs(audit):
@@ -281,7 +280,6 @@ def _codes_of(owners: Iterable[OwnerRecord], snapshot: Snapshot) -> Iterator[str
 
 
 def _classes_by_name(rule_input: RuleInput) -> list[PodClass]:
-    """Return the classes of the pods that the refusals and unknown fields name."""
     pod_names = {name for _, pods in (*rule_input.refusals, *rule_input.unknown_fields) for name in pods}
     return [
         pod.pod_class

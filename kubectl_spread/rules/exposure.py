@@ -64,7 +64,6 @@ def _is_spread(template: Template, rule_input: RuleInput) -> bool:
 
 
 def _spreads(spec: PodSpec) -> bool:
-    """Tell whether pods ask to be spread, or to be kept away from other pods."""
     anti_affinity = None if spec.affinity is None else spec.affinity.pod_anti_affinity
     return bool(spec.topology_spread_constraints) or (anti_affinity is not None and anti_affinity != PodAffinity())
 

@@ -86,7 +86,6 @@ def _by_workload(pods: list[PodRecord], audit: Audit) -> Iterable[tuple[ObjectRe
 
 
 def _refusals_of_pods(audit: Audit) -> dict[_WorkloadPath, list[tuple[Refusal, tuple[str, ...]]]]:
-    """Return the refusals of pods in manifests, each with the names of the pods."""
     names: dict[_WorkloadPath, dict[Refusal, list[str]]] = {}
     for pod in audit.pods:
         for refusal in () if pod.pod_class.stored else audit.admission.creations(pod.pod_class):
@@ -99,7 +98,6 @@ def _refusals_of_pods(audit: Audit) -> dict[_WorkloadPath, list[tuple[Refusal, t
 
 
 def _unknown_fields_of_pods(audit: Audit) -> dict[_WorkloadPath, list[tuple[UnknownField, tuple[str, ...]]]]:
-    """Return the unknown fields of pods in manifests, each with the name of the pod."""
     fields: dict[_WorkloadPath, list[tuple[UnknownField, tuple[str, ...]]]] = {}
     for pod in audit.pods if audit.snapshot.manifests else ():
         manifest = audit.snapshot.manifests.get(pod.ref)

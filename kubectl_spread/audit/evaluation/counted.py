@@ -88,7 +88,6 @@ class CountedPods:
         return Counted(spread, bound.selected(selector, spread.domains), bound.having(spread, self._evaluator))
 
     def _bound_pods(self, namespace: str) -> _BoundPods:
-        """Return the pods of a namespace that are bound and not terminating."""
         if namespace not in self._bound:
             self._bound[namespace] = _BoundPods(self._classes.get(namespace, ()), self._snapshot)
         return self._bound[namespace]

@@ -272,7 +272,6 @@ class _Selected(msgspec.Struct):
 
 
 def _budgets(counts: CountedDomains, place: int, snapshot: Snapshot) -> Mapping[ObjectRef, list[BudgetLoss]]:
-    """Return the budgets of the pods in a domain, by workload and name."""
     by_namespace: defaultdict[str, list[PodDisruptionBudget]] = defaultdict(list)
     for budget in sorted(snapshot.budgets, key=lambda budget: budget.metadata.name):
         by_namespace[budget.metadata.namespace].append(budget)

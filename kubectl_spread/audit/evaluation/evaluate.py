@@ -234,7 +234,6 @@ def _requested_templates(snapshot: Snapshot) -> tuple[Template, ...]:
 
 
 def _names(template: Template, snapshot: Snapshot) -> tuple[ObjectRef, ...]:
-    """Return the objects whose names request a template."""
     return (template.workload, *(owner.ref for owner in snapshot.template_owners(template)))
 
 
@@ -270,7 +269,6 @@ def _keys(evaluation: ClassEvaluation) -> _Keys:
 def _add_to_row(
     row: EvaluatedConstraint, evaluation: ClassEvaluation, pods: list[PodRecord], verdicts: Sequence[KeyVerdicts]
 ) -> None:
-    """Add pods of one class to a row, with the verdicts on each of them."""
     row.pods += pods
     row.evaluations.append((evaluation, len(pods)))
     term = evaluation.pod_class.terms[row.index]

@@ -246,7 +246,6 @@ def comparisons(context: ServerFacts, evaluator: Evaluator, templates: Iterable[
 
 
 def _named(terms: Iterable[TopologyTerm]) -> tuple[str, ...]:
-    """Return the label keys that terms name."""
     keys: set[str] = set()
     for term in terms:
         keys.update(term.match_label_keys, term.mismatch_label_keys)

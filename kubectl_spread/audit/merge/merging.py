@@ -181,7 +181,6 @@ class _UnmergedTerm(msgspec.Struct, frozen=True):
         return () if selector is None else selector.match_expressions
 
     def _tail(self) -> Iterator[tuple[int, LabelSelectorRequirement, KeyVerdict]]:
-        """Yield the requirements of the tail with their indices and verdicts."""
         first = len(self._expressions) - len(self.parts.tail)
         for index, requirement in enumerate(self._expressions[first:], first):
             yield index, requirement, self.verdicts[Operator(requirement.operator), requirement.key]

@@ -137,7 +137,6 @@ class Ownership:
         return sorted((record for record in records if record.reason == reason), key=_newest_first)
 
     def _is_or_has_owner(self, subject: ObjectRef, owner: ObjectRef) -> bool:
-        """Tell whether an object is ``owner`` or has it among its owners."""
         if subject == owner or subject.namespace != owner.namespace:
             return subject == owner
         record = self._owners.get(subject)

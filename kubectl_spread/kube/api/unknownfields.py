@@ -135,7 +135,6 @@ def _of_pod_spec(spec: Mapping[str, Any], path: FieldPath) -> Iterator[UnknownFi
 
 
 def _misplaced(value: Any, path: FieldPath, pod_spec: FieldPath) -> Iterator[UnknownField]:
-    """Yield the fields with the name of a field of the pod spec, or a similar one."""
     for key in value if isinstance(value, dict) else ():
         if near := _spelt_alike(key):
             yield UnknownField(path / key, FieldPath((*pod_spec, *_OF_POD_SPEC[near])))
@@ -147,7 +146,6 @@ def _spelt_alike(key: str) -> str:
 
 
 def _inside(value: Any, name: str, path: FieldPath, above: tuple[_Above, ...]) -> Iterator[UnknownField]:
-    """Yield the unknown fields inside the field ``name``, which may hold a list."""
     if isinstance(value, list):
         for index, element in enumerate(value):
             yield from _inside(element, name, path / index, above)

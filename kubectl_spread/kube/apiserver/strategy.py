@@ -101,7 +101,6 @@ def _replaced(
     constraint: Callable[[TopologySpreadConstraint], TopologySpreadConstraint],
     term: Callable[[PodAffinityTerm], PodAffinityTerm],
 ) -> PodSpec:
-    """Return ``spec`` with each spread constraint and affinity term replaced."""
     affinity = spec.affinity
     if affinity is not None:
         affinity = msgspec.structs.replace(

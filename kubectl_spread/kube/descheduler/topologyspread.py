@@ -197,7 +197,6 @@ def _keys(constraint: TopologySpreadConstraint, bearer: Bearer, rules: Collectio
 def _with_occupied(
     domains: Domains, nodes: NodeSets, keys: Sequence[str], key: str, matching: Mapping[str, int]
 ) -> Domains:
-    """Return ``domains`` with the ineligible nodes that have matching pods."""
     value_of = dict(domains.value_of)
     for node in nodes.nodes:
         labels = node.metadata.labels

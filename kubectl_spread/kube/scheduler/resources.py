@@ -125,7 +125,6 @@ def subtract(amounts: dict[str, int], requests: Amounts) -> None:
 
 
 def _raise(amounts: dict[str, int], least: Amounts) -> None:
-    """Raise every amount to that in ``least``."""
     for name, amount in least.items():
         amounts[name] = max(amounts.get(name, amount), amount)
 

@@ -73,7 +73,6 @@ def _case(place: FieldRef, rows: Sequence[Row], place_findings: Sequence[Finding
 
 
 def _with_results(case: TestCase, findings: Sequence[Finding]) -> TestCase:
-    """Return a case with its findings, the most severe first."""
     failures = [finding for finding in findings if finding.severity is not Severity.INFO]
     if failures:
         case.append(_failure(failures))
@@ -96,7 +95,6 @@ def _finding_texts(findings: Sequence[Finding]) -> str:
 
 
 def _lines(finding: Finding) -> Iterator[str]:
-    """Yield the lines about a finding."""
     yield f"{finding.severity} {common.rule(finding)}: {finding.message}"
     source = common.in_file(finding)
     if source is not None:

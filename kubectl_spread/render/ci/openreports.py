@@ -171,7 +171,6 @@ def _summary(results: Iterable[_Json]) -> dict[str, int]:
 
 
 def _safe(document: Any) -> Any:
-    """Return a document in which all texts are safe."""
     match document:
         case dict():
             return {key: _safe(below) for key, below in document.items()}

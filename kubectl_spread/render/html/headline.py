@@ -129,7 +129,6 @@ def _uneven(report: Report) -> set[ObjectRef]:
 
 
 def _warned_rows(report: Report) -> set[int]:
-    """Return the indices of the rows with pods of a warning or error."""
     return {
         index
         for finding in report.findings

@@ -58,7 +58,6 @@ class Texts:
 
 
 def _has_text(value: Value) -> bool:
-    """Tell whether a value is a text or a list of texts."""
     if isinstance(value, str):
         return True
     return isinstance(value, Sequence) and bool(value) and isinstance(value[0], str)

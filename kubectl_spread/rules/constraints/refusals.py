@@ -80,7 +80,6 @@ def _named_once(rule_input: RuleInput) -> Remedy:
 
 
 def _requires_own_value(selector: LabelSelector, key: str, labels: Labels) -> bool:
-    """Tell whether a selector requires the value of a label that the pods will have, as the merge does."""
     requirements = [requirement for requirement in labelselectors.requirements(selector) if requirement.key == key]
     return labels.get(key) != PRESUMED and any(
         requirement.operator == Operator.IN and tuple(requirement.values) == (labels.get(key),)

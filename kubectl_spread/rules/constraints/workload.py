@@ -73,7 +73,6 @@ def _without_constraints(rule_input: RuleInput) -> tuple[Operation, ...]:
 
 
 def _may_refuse_only_node(variant: TermVariant, behaviour: Behaviour) -> bool:
-    """Tell whether a constraint may refuse the only node that a pod of a DaemonSet can use."""
     if variant.term.constraint is None:
         return False
     constraint = working_constraint(variant.term.constraint, variant.effective, behaviour)

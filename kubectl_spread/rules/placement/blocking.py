@@ -141,7 +141,6 @@ def _cause_now(group: EvaluatedGroup, rule_input: RuleInput) -> _Cause:
 
 
 def _refused_by_others(lowest_domains: Closed, group: EvaluatedGroup, audit: Audit) -> _Cause:
-    """Return the other constraints that refuse every free node of the domains at the minimum."""
     evaluation, spread = group.evaluation, lowest_domains.spread
     free = [node for node in lowest(spread) if audit.obstacles.of(evaluation.pod_class, node) is None]
     keys = dict.fromkeys(

@@ -154,7 +154,6 @@ def left_out(spread: Spread, pod_class: PodClass, rule_input: RuleInput) -> Clos
 
 
 def _by_zones(nodes: Sequence[str], pod_class: PodClass, rule_input: RuleInput) -> ClosedDomains | None:
-    """Return the zones of nodes if cordons and taints keep the pods of a class from all nodes of these zones."""
     audit = rule_input.audit
     zones = {audit.nodes.by_name[node].metadata.labels.get(ZONE) for node in nodes}
     values = tuple(sorted(zone for zone in zones if zone is not None))

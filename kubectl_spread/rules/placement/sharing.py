@@ -44,7 +44,6 @@ def _other_workloads(rule_input: RuleInput) -> Iterator[Evidence]:
 
 
 def _all_are_own(row: EvaluatedConstraint, spread: Spread) -> bool:
-    """Tell whether a row has all counted pods, as most rows do."""
     counted = sum(not pod.terminating and pod.node in spread.domains.value_of for pod in row.pods)
     return counted == spread.match_num.total
 
@@ -79,7 +78,6 @@ def _values(spread: Spread, rule_input: RuleInput, workloads: str, *, only_other
 
 
 def _list(first: Sequence[ObjectRef], number: int) -> str:
-    """Return the first of ``number`` workloads as a list, and the number of the others."""
     workloads = [named(workload.kind, workload.name) for workload in first]
     return listed([*workloads, f"{number - len(first)} more"] if number > len(first) else workloads, len(workloads) + 1)
 
@@ -122,7 +120,6 @@ def _workloads_of_templates(
 
 
 def _workloads(templates: Iterable[Template]) -> Mapping[ObjectRef, None]:
-    """Return the workloads of templates with pods, in order."""
     return dict.fromkeys(sorted({template.workload.first_copy for template in templates if template.replicas != 0}))
 
 

@@ -136,7 +136,6 @@ def _not_counting(members: Sequence[EvaluatedPod], verdict: Verdict, rule_input:
 
 
 def _stopped_selecting(selector: LabelSelector | None, member: EvaluatedPod, verdict: Verdict) -> bool:
-    """Tell whether a selector selects the old labels of a pod and not its present ones."""
     labels = member.pod.pod_class.labels
     old = {key.key: key.stored for key in member.keys if key.verdict is verdict and key.stored is not None}
     return labelselectors.matches(selector, {**labels, **old}) and not labelselectors.matches(selector, labels)
