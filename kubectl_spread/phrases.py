@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from kubectl_spread.kube.api.topologykeys import DOMAIN_NOUNS
+
 _NAMED: Final = 3
-_DOMAINS: Final[Mapping[str, str]] = {
-    "topology.kubernetes.io/zone": "zone",
-    "topology.kubernetes.io/region": "region",
-    "kubernetes.io/hostname": "node",
-}
 _SHORT_KINDS: Final[Mapping[str, str]] = {
     "Deployment": "deploy",
     "ReplicaSet": "rs",
@@ -41,14 +38,14 @@ def named(kind: str, name: str) -> str:
 
 def domains(key: str, values: Sequence[str], *, most: int = _NAMED) -> str:
     """Return topology domains as readers call them: ``zone a``, ``zones a and b``, ``nodes n1, n2 and 3 more``."""
-    noun = _DOMAINS.get(key, "domain")
-    prefix = "" if key in _DOMAINS else f"{key}="
+    noun = DOMAIN_NOUNS.get(key, "domain")
+    prefix = "" if key in DOMAIN_NOUNS else f"{key}="
     return f"{noun if len(values) == 1 else f'{noun}s'} {prefix}{listed([value(text) for text in values], most)}"
 
 
 def in_domain(key: str, which: str) -> str:
     """Return the place of a pod in terms of a topology key: ``in its zone``, ``on any node``."""
-    noun = _DOMAINS.get(key) or key.rpartition("/")[2]
+    noun = DOMAIN_NOUNS.get(key) or key.rpartition("/")[2]
     return f"{'on' if noun == 'node' else 'in'} {which} {noun}"
 
 

@@ -11,10 +11,10 @@ from typing import Final, Literal, TypeAlias
 import click
 from click.shell_completion import CompletionItem
 
+from kubectl_spread.kube.api.topologykeys import HOSTNAME, TOPOLOGY_KEYS
+
 Item: TypeAlias = "CompletionItem[str]"
 Completer: TypeAlias = Callable[[click.Context, click.Parameter, str], list[Item]]
-_KEYS: Final = ("zone", "region", "hostname", "node")
-_NODE_KEYS: Final = ("hostname", "node", "kubernetes.io/hostname")
 _ON_NODE: Final = ("spec.nodeName=", "spec.nodeName!=")
 
 
@@ -75,14 +75,15 @@ def minors(_context: click.Context, _parameter: click.Parameter, incomplete: str
 
 def domains(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
     """Complete the short name of a topology key, and ``=``."""
-    return _matching([f"{key}=" for key in _KEYS], incomplete)
+    return _matching([f"{key}=" for key in TOPOLOGY_KEYS], incomplete)
 
 
 def nodes(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
     """Complete the name of a node after the key of nodes; the values of other keys are not requested."""
     from kubectl_spread.run import candidates  # noqa: PLC0415
 
-    is_node = context.params.get("key") in _NODE_KEYS
+    key = context.params.get("key")
+    is_node = TOPOLOGY_KEYS.get(key or "", key) == HOSTNAME
     return _matching(candidates.live(context.params, "Node") if is_node else (), incomplete)
 
 
@@ -95,7 +96,7 @@ def formats_of_domains(context: click.Context, parameter: click.Parameter, incom
 
 def keys(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
     """Complete the short name of a topology key."""
-    return _matching(_KEYS, incomplete)
+    return _matching(TOPOLOGY_KEYS, incomplete)
 
 
 def several_keys(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[Item]:

@@ -13,6 +13,7 @@ from kubectl_spread.audit.merge.verdicts import Verdict
 from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.kube.api.field import FieldPath
+from kubectl_spread.kube.api.topologykeys import HOSTNAME
 from kubectl_spread.kube.api.types import Node, TopologySpreadConstraint
 from kubectl_spread.kube.descheduler import topologyspread
 from kubectl_spread.kube.descheduler.defaultevictor import Explained
@@ -20,7 +21,6 @@ from kubectl_spread.kube.descheduler.topologyspread import Bearer, PodCounts
 from kubectl_spread.kube.scheduler import nodeaffinity
 from kubectl_spread.report import model
 
-_HOSTNAME: Final = "kubernetes.io/hostname"
 _KARPENTER: Final = "karpenter.sh/"
 
 
@@ -132,7 +132,7 @@ def _by_karpenter(rows: Sequence[EvaluatedConstraint], audit: Audit) -> OtherCou
     applies = {
         Karpenter.NODE_POOLS: True,
         Karpenter.NULL_SELECTOR: term.selector is None,
-        Karpenter.HOSTNAME_MINIMUM: term.topology_key == _HOSTNAME,
+        Karpenter.HOSTNAME_MINIMUM: term.topology_key == HOSTNAME,
         Karpenter.OWN_KEY: _some_node_lacks_another_key(term, pod_class.terms, audit),
         Karpenter.MATCH_FIELDS: any(node_term.match_fields for node_term in node_terms),
         Karpenter.KEYS_TWICE: any(row.verdicts[Verdict.MERGED] for row in rows) and bool(term.match_label_keys),

@@ -11,6 +11,7 @@ from kubectl_spread.audit.merge.verdicts import BINDING_KEYS
 from kubectl_spread.audit.snapshot.records import DEFAULT_SCHEDULER
 from kubectl_spread.audit.snapshot.revisions import LABELS
 from kubectl_spread.audit.snapshot.templates import labels_of_controller
+from kubectl_spread.kube.apiserver.validation import CURRENT_KEYS
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.phrases import capitalized
 from kubectl_spread.policy.messages import distinct, listed, single
@@ -28,7 +29,6 @@ from kubectl_spread.rules.constraints.no_effect import (
 )
 from kubectl_spread.rules.constraints.refusals import PODS_REFUSED
 from kubectl_spread.rules.constraints.workload import (
-    CURRENT_KEYS,
     DAEMON_SET_SPREAD,
     DEPRECATED_TOPOLOGY_KEY,
     KEEPS_OFF,

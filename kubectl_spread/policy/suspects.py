@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from kubectl_spread.kube.apiserver.validation import CURRENT_KEYS
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.policy.roots import PODS, WORKLOADS, Root, known, merged, repeated, text
 from kubectl_spread.rules.constraints.grouping import ONE_POD_EACH
-from kubectl_spread.rules.constraints.workload import CURRENT_KEYS
 
 _IN_STATEFUL_SET: Final = 'request.kind.kind == "StatefulSet"'
 UNVALIDATED: Final = (

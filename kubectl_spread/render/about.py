@@ -9,14 +9,13 @@ from typing import Final
 from msgspec import UnsetType
 
 from kubectl_spread.audit.merge.verdicts import GATED
-from kubectl_spread.kube.api.labels import ZONE
+from kubectl_spread.kube.api.topologykeys import HOSTNAME, ZONE
 from kubectl_spread.phrases import capitalized, domains, listed, plural
 from kubectl_spread.render.words import safe
 from kubectl_spread.report.model import ClosedDomains, Cluster, Finding, Severity, Summary
 
 _NODES: Final = 6
 """The most nodes of closed domains that are named; the command has all of them."""
-_HOSTNAME: Final = "kubernetes.io/hostname"
 _BLOCKED: Final = "SPR303"
 """The rule about pods that no node takes; the others are about domains that refuse a pod."""
 _EACH: Final = "kubectl spread explain TYPE/NAME -n NAMESPACE prints the patch"
@@ -44,7 +43,7 @@ def message(findings: Sequence[Finding]) -> str:
 
 def summary(closed: ClosedDomains, findings: Sequence[Finding]) -> str:
     """Return how domains are closed and how many pods wait for them, without the full stop."""
-    nodes = "" if closed.topology_key == _HOSTNAME else f" ({_named(closed.nodes)})"
+    nodes = "" if closed.topology_key == HOSTNAME else f" ({_named(closed.nodes)})"
     verb, whom = ("is", "it") if len(closed.domains) == 1 else ("are", "them")
     state = f"{capitalized(domains(closed.topology_key, closed.domains))} {verb} {closed.state}{nodes}"
     pods, workloads = waiting(findings)

@@ -7,17 +7,13 @@ from typing import Final
 
 from msgspec import UnsetType
 
+from kubectl_spread.kube.api.topologykeys import DOMAIN_NOUNS
 from kubectl_spread.phrases import capitalized, domains, plural, some
 from kubectl_spread.render import words
 from kubectl_spread.report.domains import Amount, DomainRequests, DomainRow, LostBudget, LostWorkload, SpreadDomains
 
 NONE: Final = "<none>"
 """The name of the nodes without the topology key."""
-_NOUNS: Final = {
-    "kubernetes.io/hostname": "node",
-    "topology.kubernetes.io/region": "region",
-    "topology.kubernetes.io/zone": "zone",
-}
 _BINARY: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _STEP: Final = 1024
 _THOUSAND: Final = 1000
@@ -35,7 +31,7 @@ _REQUESTS_UNKNOWN: Final = "Requests are not shown, because the pods of other na
 
 def noun(key: str) -> str:
     """Return what a domain of a topology key is called: ``zone``; of other keys their last part."""
-    return _NOUNS.get(key) or words.safe(key.rpartition("/")[2])
+    return DOMAIN_NOUNS.get(key) or words.safe(key.rpartition("/")[2])
 
 
 def name(domain: DomainRow) -> str:

@@ -9,16 +9,12 @@ from typing import Final
 from msgspec import UnsetType
 
 from kubectl_spread.kube.api.objects import ObjectRef
+from kubectl_spread.kube.api.topologykeys import DOMAIN_NOUNS, HOSTNAME
 from kubectl_spread.phrases import named, some
 from kubectl_spread.report.model import Cluster, Row, Workload
 
 _LISTED_NAMES: Final = 8
-_WELL_KNOWN: Final = {
-    "topology.kubernetes.io/zone": "zone",
-    "topology.kubernetes.io/region": "region",
-    "kubernetes.io/hostname": "hostname",
-}
-_HOSTNAME: Final = "kubernetes.io/hostname"
+_WELL_KNOWN: Final = {**DOMAIN_NOUNS, HOSTNAME: "hostname"}
 _TERMS: Final = {"podAffinity": "affinity", "podAntiAffinity": "anti"}
 _UNSAFE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 
@@ -98,7 +94,7 @@ def policy(row: Row, *, short: bool = False) -> str:
 
 def short_key(key: str) -> str:
     """Return a topology key without its prefix."""
-    return "host" if key == _HOSTNAME else safe(key.rpartition("/")[2])
+    return "host" if key == HOSTNAME else safe(key.rpartition("/")[2])
 
 
 def _affinity_term(path: str) -> tuple[str, str]:

@@ -18,8 +18,8 @@ from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.diagnosis.exposure import Replicas
 from kubectl_spread.kube.api.content import is_object_name
 from kubectl_spread.kube.api.field import FieldPath
-from kubectl_spread.kube.api.labels import ZONE
 from kubectl_spread.kube.api.objects import ObjectRef
+from kubectl_spread.kube.api.topologykeys import HOSTNAME, ZONE
 from kubectl_spread.phrases import sentence
 from kubectl_spread.report import model, projections
 from kubectl_spread.report.model import Severity
@@ -29,7 +29,6 @@ from kubectl_spread.rules.remedy import Remedy, deleted_pods, in_file, line, lit
 from kubectl_spread.rules.rule_input import RuleInput
 from kubectl_spread.rules.selection import SelectedRules, Selection, named
 
-_HOSTNAME: Final = "kubernetes.io/hostname"
 _UNREAD: Final = ("conflicting", "malformed", "unevaluated", "unreadable")
 """Reasons for skipping objects that may have findings."""
 
@@ -229,7 +228,7 @@ def _exposed_keys(rule: Rule, rule_input: RuleInput, evidence: Evidence) -> Iter
         yield term.topology_key
         if term.spread and term.topology_key == ZONE:
             # Pods that are spread over zones are not on one node.
-            yield _HOSTNAME
+            yield HOSTNAME
 
 
 def _is_reported(rule: Rule, rule_input: RuleInput, reported: dict[tuple[object, ...], ObjectRef | None]) -> bool:

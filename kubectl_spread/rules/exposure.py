@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -11,7 +12,7 @@ from kubectl_spread.audit.snapshot.default_constraints import may_have_defaults
 from kubectl_spread.audit.snapshot.templates import Template
 from kubectl_spread.diagnosis.exposure import Exposure, Replicas
 from kubectl_spread.kube.api import labels as labelselectors
-from kubectl_spread.kube.api.labels import HOSTNAME, ZONE
+from kubectl_spread.kube.api.topologykeys import HOSTNAME, ZONE
 from kubectl_spread.kube.api.types import LabelSelector, PodAffinity, PodSpec, WhenUnsatisfiable
 from kubectl_spread.kube.scheduler import configuration
 from kubectl_spread.phrases import domains, value
@@ -134,6 +135,9 @@ NO_SPREAD: Final = Rule(
 
 _BOTH: Final = 2
 _PLUGIN: Final = f"{KUBERNETES}/pkg/scheduler/framework/plugins/podtopologyspread"
+_KEYS_OF: Final = {"SPR501": HOSTNAME, "SPR502": ZONE}
+"""Maps the rules about one topology key to it."""
+_OF_OTHER_KEYS: Final = "SPR505"
 _IN_ZONES: Final = ("SPR503", "SPR504")
 """The rules that say less than that all pods are in one domain."""
 _OTHERS: Final = (
@@ -157,38 +161,27 @@ _CORRECT: Final = (
 )
 
 
-def _on_one_node(rule_input: RuleInput) -> Iterator[Evidence]:
-    exposure = _exposure(rule_input, HOSTNAME)
+def _exposure(rule_input: RuleInput, code: str) -> Exposure | None:
+    """Return the exposure that a rule reports: of SPR505, to a domain of the first further key of ``--by``."""
+    replicas, exposures = rule_input.replicas, rule_input.exposures
+    if replicas is None:
+        return None
+    keys = (_KEYS_OF[code],) if code in _KEYS_OF else (key for key in exposures.keys if key not in _KEYS_OF.values())
+    return next((exposure for key in keys if (exposure := exposures.of(replicas, key)) is not None), None)
+
+
+def _in_one_domain(rule_input: RuleInput, code: str) -> Iterator[Evidence]:
+    """Yield the exposure that a rule reports, which covers those to larger domains."""
+    exposure = _exposure(rule_input, code)
     if exposure is not None:
-        yield _evidence(exposure, rule_input, ("SPR502", "SPR505", *_IN_ZONES))
-
-
-def _in_one_zone(rule_input: RuleInput) -> Iterator[Evidence]:
-    exposure = _exposure(rule_input, ZONE)
-    if exposure is not None:
-        other = _other(rule_input)
-        keys = rule_input.exposures.keys
-        coarser = other is None or keys.index(other.topology_key) > keys.index(ZONE)
-        yield _evidence(exposure, rule_input, ("SPR505", *_IN_ZONES) if coarser else _IN_ZONES)
-
-
-def _in_one_domain(rule_input: RuleInput) -> Iterator[Evidence]:
-    exposure = _other(rule_input)
-    if exposure is not None:
-        keys = rule_input.exposures.keys
-        coarser = ZONE in keys and keys.index(ZONE) > keys.index(exposure.topology_key)
-        yield _evidence(exposure, rule_input, ("SPR502", *_IN_ZONES) if coarser else _IN_ZONES)
-
-
-def _other(rule_input: RuleInput) -> Exposure | None:
-    """Return the exposure to a domain of the first further key of ``--by``."""
-    others = (key for key in rule_input.exposures.keys if key not in (HOSTNAME, ZONE))
-    exposures = (_exposure(rule_input, key) for key in others)
-    return next((exposure for exposure in exposures if exposure is not None), None)
-
-
-def _exposure(rule_input: RuleInput, key: str) -> Exposure | None:
-    return None if rule_input.replicas is None else rule_input.exposures.of(rule_input.replicas, key)
+        position = rule_input.exposures.keys.index
+        others = {other: _exposure(rule_input, other) for other in (*_KEYS_OF, _OF_OTHER_KEYS) if other != code}
+        larger = (
+            other
+            for other, of_other in others.items()
+            if of_other is not None and position(of_other.topology_key) > position(exposure.topology_key)
+        )
+        yield _evidence(exposure, rule_input, (*larger, *_IN_ZONES))
 
 
 def _evidence(exposure: Exposure, rule_input: RuleInput, covers: tuple[str, ...]) -> Evidence:
@@ -273,59 +266,66 @@ def _majority(rule_input: RuleInput) -> Iterator[Evidence]:
         yield Evidence(names(exposure.pods), values, fix=_fix(exposure), covers=("SPR504",), exposes=ZONE)
 
 
-ALL_ON_ONE_NODE: Final = Rule(
-    code="SPR501",
-    name="all-on-one-node",
-    severity=Severity.WARNING,
-    summary="All running pods of a workload are on one node",
-    message="{pods} are on node {domain}, so the loss of this node stops them all.{elsewhere}",
-    why=(
-        "Nothing moves a pod that runs, and without a constraint the scheduler's scores decide, which prefer nodes "
-        "with room and images. Several replicas on one node end together when it fails, is drained or is scaled away."
-    ),
-    fix=_ADD,
-    source=f"{_PLUGIN}/scoring.go",
-    cases=(
-        (Severity.WARNING, "Another node could take one of the pods, or only the pod template excludes the others."),
-        (
-            Severity.INFO,
-            "No other node is known to take one. Nothing can be done now. A cluster of one node has no finding.",
-        ),
-    ),
-    remedies=("command", "patch"),
-    no_remedy=_OTHERS,
-    needs_nodes=True,
-    parts=InputPart.WORKLOAD,
-    check=_on_one_node,
-)
+def _all_in_one(noun: str, code: str, message: str, why: str, *, patched: bool = True) -> Rule:
+    """Return the rule about all running pods in one domain.
 
-ALL_IN_ONE_ZONE: Final = Rule(
-    code="SPR502",
-    name="all-in-one-zone",
-    severity=Severity.WARNING,
-    summary="All running pods of a workload are in one zone",
-    message="{pods} are in zone {domain}, so the loss of this zone stops them all.{elsewhere}",
-    why=(
-        "Replicas protect against the loss of a zone only if another zone has some of them. A workload on one node is "
-        "reported by SPR501 alone."
-    ),
-    fix=_ADD,
-    source=f"{_PLUGIN}/scoring.go",
-    cases=(
-        (
-            Severity.WARNING,
-            "A node of another zone could take one of the pods, or only the pod template excludes the others.",
+    Args:
+        noun: What the domain is called.
+        code: The code.
+        message: The message up to the sentence about other domains.
+        why: Why it matters.
+        patched: Whether the finding may have a patch.
+    """
+    other, no_other = "A node of another {0}", "No node of another {0} is known to take one, or no other {0} has nodes."
+    if noun == "node":
+        other, no_other = "Another node", "No other node is known to take one."
+    only_nodes = " A cluster of one node has no finding." if noun == "node" else ""
+    return Rule(
+        code=code,
+        name=f"all-{'on' if noun == 'node' else 'in'}-one-{noun}",
+        severity=Severity.WARNING,
+        summary=f"All running pods of a workload are {'on' if noun == 'node' else 'in'} one {noun}"
+        + (" of a key of --by" if code == _OF_OTHER_KEYS else ""),
+        message=f"{message}.{{elsewhere}}",
+        why=why,
+        fix=_ADD,
+        source=f"{_PLUGIN}/scoring.go",
+        cases=(
+            (
+                Severity.WARNING,
+                f"{other.format(noun)} could take one of the pods, or only the pod template excludes the others.",
+            ),
+            (Severity.INFO, f"{no_other.format(noun)} Nothing can be done now.{only_nodes}"),
         ),
-        (
-            Severity.INFO,
-            "No node of another zone is known to take one, or no other zone has nodes. Nothing can be done now.",
-        ),
-    ),
-    remedies=("command", "patch"),
-    no_remedy=_OTHERS,
-    needs_nodes=True,
-    parts=InputPart.WORKLOAD,
-    check=_in_one_zone,
+        remedies=("command", "patch") if patched else (),
+        no_remedy=_OTHERS if patched else _NO_REMEDY,
+        needs_nodes=True,
+        parts=InputPart.WORKLOAD,
+        check=partial(_in_one_domain, code=code),
+    )
+
+
+ALL_ON_ONE_NODE: Final = _all_in_one(
+    "node",
+    "SPR501",
+    "{pods} are on node {domain}, so the loss of this node stops them all",
+    "Nothing moves a pod that runs, and without a constraint the scheduler's scores decide, which prefer nodes "
+    "with room and images. Several replicas on one node end together when it fails, is drained or is scaled away.",
+)
+ALL_IN_ONE_ZONE: Final = _all_in_one(
+    "zone",
+    "SPR502",
+    "{pods} are in zone {domain}, so the loss of this zone stops them all",
+    "Replicas protect against the loss of a zone only if another zone has some of them. A workload on one node is "
+    "reported by SPR501 alone.",
+)
+ALL_IN_ONE_DOMAIN: Final = _all_in_one(
+    "domain",
+    _OF_OTHER_KEYS,
+    "{pods} are in {place}, so its loss stops them all",
+    "check --by KEY names domains that fail together, such as regions or racks. Nodes without the label are in no "
+    "domain, and a workload with a pod on such a node has no finding.",
+    patched=False,
 )
 
 MAJORITY_IN_ONE_ZONE: Final = Rule(
@@ -348,32 +348,4 @@ MAJORITY_IN_ONE_ZONE: Final = Rule(
     needs_nodes=True,
     parts=InputPart.WORKLOAD,
     check=_majority,
-)
-
-ALL_IN_ONE_DOMAIN: Final = Rule(
-    code="SPR505",
-    name="all-in-one-domain",
-    severity=Severity.WARNING,
-    summary="All running pods of a workload are in one domain of a key of --by",
-    message="{pods} are in {place}, so its loss stops them all.{elsewhere}",
-    why=(
-        "check --by KEY names domains that fail together, such as regions or racks. Nodes without the label are in no "
-        "domain, and a workload with a pod on such a node has no finding."
-    ),
-    fix=_ADD,
-    source=f"{_PLUGIN}/scoring.go",
-    cases=(
-        (
-            Severity.WARNING,
-            "A node of another domain could take one of the pods, or only the pod template excludes the others.",
-        ),
-        (
-            Severity.INFO,
-            "No node of another domain is known to take one, or no other domain has nodes. Nothing can be done now.",
-        ),
-    ),
-    no_remedy=_NO_REMEDY,
-    needs_nodes=True,
-    parts=InputPart.WORKLOAD,
-    check=_in_one_domain,
 )

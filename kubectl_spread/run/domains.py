@@ -14,6 +14,7 @@ from kubectl_spread.audit.evaluation import domains as evaluation
 from kubectl_spread.audit.evaluation.domains import CountedDomains
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.errors import NotFoundError
+from kubectl_spread.kube.api.topologykeys import TOPOLOGY_KEYS
 from kubectl_spread.kube.api.types import LabelSelectorRequirement, Node
 from kubectl_spread.phrases import did_you_mean, some, value
 from kubectl_spread.report import domains, projections
@@ -22,7 +23,7 @@ from kubectl_spread.report.model import CORDONED, unset_none
 from kubectl_spread.rules.remedy import line, uncordon
 from kubectl_spread.run.checkrun import ClusterIdentity
 from kubectl_spread.run.hints import key_names
-from kubectl_spread.run.options import TOPOLOGY_KEYS, CheckOptions
+from kubectl_spread.run.options import CheckOptions
 from kubectl_spread.sources.addresses import without_secrets
 
 NONE: Final = "<none>"

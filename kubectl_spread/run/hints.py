@@ -16,13 +16,13 @@ from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.audit.snapshot.templates import Template
 from kubectl_spread.diagnosis import needs
 from kubectl_spread.errors import DecodeError, SpreadError
-from kubectl_spread.kube.api.labels import HOSTNAME
+from kubectl_spread.kube.api.topologykeys import HOSTNAME, TOPOLOGY_KEYS
 from kubectl_spread.kube.api.types import Node
 from kubectl_spread.kube.custom.controllers import ANY
 from kubectl_spread.phrases import did_you_mean, named, plural, some
 from kubectl_spread.report import model, projections
 from kubectl_spread.rules import RULES, engine, selection
-from kubectl_spread.run.options import TOPOLOGY_KEYS, CheckOptions
+from kubectl_spread.run.options import CheckOptions
 
 _NO_MANAGED_FIELDS: Final = (
     "no managedFields in what was read: capture with --show-managed-fields to see who changed a label"

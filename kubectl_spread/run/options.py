@@ -12,7 +12,8 @@ import msgspec
 from kubectl_spread.audit.snapshot.scope import FIELDS, FieldRequirement, Scope
 from kubectl_spread.errors import UsageError
 from kubectl_spread.kube.api import content
-from kubectl_spread.kube.api.labels import HOSTNAME, ZONE, parse_fields, parse_labels
+from kubectl_spread.kube.api.labels import parse_fields, parse_labels
+from kubectl_spread.kube.api.topologykeys import HOSTNAME, TOPOLOGY_KEYS, ZONE
 from kubectl_spread.kube.features import NEWEST_RELEASED_MINOR
 from kubectl_spread.report.model import Severity
 from kubectl_spread.rules import RULES
@@ -20,13 +21,6 @@ from kubectl_spread.rules.selection import Selection, named, unknown
 from kubectl_spread.run import names
 
 _NUMBER: Final = re.compile("[0-9]{1,9}")
-TOPOLOGY_KEYS: Final = {
-    "hostname": HOSTNAME,
-    "node": HOSTNAME,
-    "region": "topology.kubernetes.io/region",
-    "zone": ZONE,
-}
-"""Maps the short name of a topology key to the key."""
 _PATHS: Final = frozenset(
     {
         "baseline",

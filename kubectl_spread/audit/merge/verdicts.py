@@ -13,8 +13,9 @@ import msgspec
 
 from kubectl_spread.audit.snapshot.tails import Key, SelectorParts, keys_of
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
-from kubectl_spread.kube.api.labels import HOSTNAME, ZONE, Labels, Operator
+from kubectl_spread.kube.api.labels import Labels, Operator
 from kubectl_spread.kube.api.managedfields import LabelOwner
+from kubectl_spread.kube.api.topologykeys import HOSTNAME, REGION, ZONE
 from kubectl_spread.kube.features import Behaviour
 
 
@@ -39,7 +40,7 @@ MERGE_RELEASED: Final = datetime(2025, 8, 27, tzinfo=UTC)
 """The release of 1.34.0, the first minor whose API server merges spread selectors."""
 NOTHING_ELSE: Final = ExtraChecks()
 _REMOVED_OR_AUTHORED: Final = "the API does not record whether a label was removed or never there"
-BINDING_KEYS: Final = frozenset({"topology.kubernetes.io/zone", "topology.kubernetes.io/region"})
+BINDING_KEYS: Final = frozenset({ZONE, REGION})
 """The labels that a pod gets from its node when it is bound."""
 REVISION_KEYS: Final = frozenset(
     {

@@ -16,8 +16,6 @@ from kubectl_spread.kube.api import content, field
 from kubectl_spread.kube.api.field import FieldPath, MapKey
 from kubectl_spread.kube.api.types import LabelSelector, LabelSelectorRequirement
 
-HOSTNAME: Final = "kubernetes.io/hostname"
-ZONE: Final = "topology.kubernetes.io/zone"
 Labels = Mapping[str, str]
 
 

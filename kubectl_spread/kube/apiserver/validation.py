@@ -16,6 +16,7 @@ from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.affinity import affinity_terms
 from kubectl_spread.kube.api.field import POD_SPEC, FieldError, FieldPath
 from kubectl_spread.kube.api.labels import Operator
+from kubectl_spread.kube.api.topologykeys import REGION, ZONE
 from kubectl_spread.kube.api.types import (
     LabelSelector,
     LabelSelectorRequirement,
@@ -256,12 +257,16 @@ def _name_errors(name: str, path: FieldPath) -> Iterator[FieldError]:
         yield field.invalid(path, name, detail)
 
 
+CURRENT_KEYS: Final = {
+    "beta.kubernetes.io/arch": ("1.14", "kubernetes.io/arch"),
+    "beta.kubernetes.io/instance-type": ("1.17", "node.kubernetes.io/instance-type"),
+    "beta.kubernetes.io/os": ("1.14", "kubernetes.io/os"),
+    "failure-domain.beta.kubernetes.io/region": ("1.17", REGION),
+    "failure-domain.beta.kubernetes.io/zone": ("1.17", ZONE),
+}
+"""Maps a deprecated node label to the minor that deprecated it and its successor."""
 _DEPRECATED_KEYS: Final = {
-    "beta.kubernetes.io/arch": 'deprecated since v1.14; use "kubernetes.io/arch" instead',
-    "beta.kubernetes.io/os": 'deprecated since v1.14; use "kubernetes.io/os" instead',
-    "failure-domain.beta.kubernetes.io/region": 'deprecated since v1.17; use "topology.kubernetes.io/region" instead',
-    "failure-domain.beta.kubernetes.io/zone": 'deprecated since v1.17; use "topology.kubernetes.io/zone" instead',
-    "beta.kubernetes.io/instance-type": 'deprecated since v1.17; use "node.kubernetes.io/instance-type" instead',
+    **{old: f'deprecated since v{minor}; use "{current}" instead' for old, (minor, current) in CURRENT_KEYS.items()},
     "app.kubernetes.io/created-by": "deprecated since v1.9",
     "scheduler.alpha.kubernetes.io/preferAvoidPods": "deprecated since v1.22; use Taints and Tolerations instead",
     "node-role.kubernetes.io/master": 'use "node-role.kubernetes.io/control-plane" instead',

@@ -18,15 +18,14 @@ from typing import Annotated, Final
 import msgspec
 
 from kubectl_spread.kube.api.labels import Labels
+from kubectl_spread.kube.api.topologykeys import REGION, ZONE
 from kubectl_spread.kube.api.types import Message, NodeSelector, Object, ObjectMeta
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeLabels
 
 _BETA_ZONE: Final = "failure-domain.beta.kubernetes.io/zone"
 _BETA_REGION: Final = "failure-domain.beta.kubernetes.io/region"
-_ZONE: Final = "topology.kubernetes.io/zone"
-_REGION: Final = "topology.kubernetes.io/region"
-_STABLE: Final = {_BETA_ZONE: _ZONE, _BETA_REGION: _REGION}
-_KEYS: Final = (_BETA_ZONE, _BETA_REGION, _ZONE, _REGION)
+_STABLE: Final = {_BETA_ZONE: ZONE, _BETA_REGION: REGION}
+_KEYS: Final = (_BETA_ZONE, _BETA_REGION, ZONE, REGION)
 _BETWEEN: Final = "__"
 """What separates the zones of a volume that is in several.
 

@@ -8,16 +8,15 @@ from typing import Final
 import msgspec
 from msgspec import UnsetType
 
-from kubectl_spread.kube.api.labels import ZONE
 from kubectl_spread.kube.api.objects import ObjectRef
+from kubectl_spread.kube.api.topologykeys import HOSTNAME, ZONE
 from kubectl_spread.phrases import capitalized, domains, listed, plural
 from kubectl_spread.render import about, figures, words
 from kubectl_spread.report.model import FieldRef, Finding, Report, Row, Severity, Summary, Zone
 
 _EXPOSED: Final = ("SPR501", "SPR502", "SPR505")
 """The rules about workloads with all pods in one domain."""
-_HOSTNAME: Final = "kubernetes.io/hostname"
-_NOUNS: Final = {ZONE: "zone", _HOSTNAME: "node", "": "domain"}
+_NOUNS: Final = {ZONE: "zone", HOSTNAME: "node", "": "domain"}
 _SEVERAL: Final = 2
 """The least number of pods of which most can be lost; one pod cannot be spread."""
 

@@ -17,7 +17,7 @@ from typing import Final, TypeAlias
 from msgspec import UNSET, UnsetType
 
 from kubectl_spread.diagnosis.exposure import RunningPods
-from kubectl_spread.kube.api.labels import HOSTNAME, ZONE
+from kubectl_spread.kube.api.topologykeys import HOSTNAME, ZONE
 from kubectl_spread.render.figures import domain_counts
 from kubectl_spread.render.openmetrics import families
 from kubectl_spread.render.openmetrics.families import MOST_CHARACTERS, MOST_DOMAINS, Family

@@ -8,8 +8,9 @@ from typing import Final
 from kubectl_spread.audit.snapshot.records import DEFAULT_SCHEDULER
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.kube.api.content import is_object_name, label_value_problems
-from kubectl_spread.kube.api.labels import HOSTNAME
+from kubectl_spread.kube.api.topologykeys import HOSTNAME
 from kubectl_spread.kube.api.types import NodeInclusionPolicy
+from kubectl_spread.kube.apiserver.validation import CURRENT_KEYS
 from kubectl_spread.kube.custom.objects import base_kind
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import working_constraint
@@ -21,14 +22,6 @@ from kubectl_spread.rules.remedy import Remedy, changed, literal
 from kubectl_spread.rules.rule_input import RuleInput
 from kubectl_spread.rules.variants import TermVariant
 
-CURRENT_KEYS: Final = {
-    "beta.kubernetes.io/arch": ("1.14", "kubernetes.io/arch"),
-    "beta.kubernetes.io/instance-type": ("1.17", "node.kubernetes.io/instance-type"),
-    "beta.kubernetes.io/os": ("1.14", "kubernetes.io/os"),
-    "failure-domain.beta.kubernetes.io/region": ("1.17", "topology.kubernetes.io/region"),
-    "failure-domain.beta.kubernetes.io/zone": ("1.17", "topology.kubernetes.io/zone"),
-}
-"""Maps a deprecated node label to the minor that deprecated it and its successor."""
 KEEPS_OFF: Final = "the constraint can only keep a pod off its node"
 NOTHING_TO_SPREAD: Final = "there is nothing to spread"
 OF_TEMPLATE: Final = {"effect": "All pods of the template go to that node", "whose": "their"}

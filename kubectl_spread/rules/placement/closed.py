@@ -14,7 +14,7 @@ from kubectl_spread.audit.evaluation.obstacles import TAINT, Obstacle, ObstacleK
 from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.kube.api.field import POD_SPEC
-from kubectl_spread.kube.api.labels import ZONE
+from kubectl_spread.kube.api.topologykeys import ZONE
 from kubectl_spread.kube.api.types import NodeInclusionPolicy
 from kubectl_spread.kube.scheduler.podtopologyspread.filtering import feasible_nodes
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread

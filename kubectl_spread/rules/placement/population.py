@@ -11,6 +11,7 @@ from kubectl_spread.audit.merge.verdicts import BINDING_KEYS
 from kubectl_spread.audit.snapshot.revisions import revision_key, revision_of
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.kube.api.labels import Labels
+from kubectl_spread.kube.api.topologykeys import HOSTNAME
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import domains, plural, value
 from kubectl_spread.report.model import Operation, Severity
@@ -19,7 +20,6 @@ from kubectl_spread.rules.model import FILTERING, Evidence, Rule, Values, names
 from kubectl_spread.rules.remedy import Remedy, changed
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
 
-_HOSTNAME: Final = "kubernetes.io/hostname"
 _EXCLUDED: Final = "on nodes that node affinity excludes"
 _TAINTED: Final = "on nodes with untolerated taints"
 _UNKNOWN: Final = "on nodes that are not in the node list"
@@ -140,7 +140,7 @@ def _on_unlisted_nodes(rule_input: RuleInput, spread: Spread) -> Counter[str | N
 
 def _domain(node: str, labels: Labels, topology_key: str) -> str | None:
     """Return the domain of a node outside the node list, from the labels that binding wrote to its pod."""
-    if topology_key == _HOSTNAME:
+    if topology_key == HOSTNAME:
         return node
     return labels.get(topology_key) if topology_key in BINDING_KEYS else None
 

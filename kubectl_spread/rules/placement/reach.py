@@ -10,6 +10,7 @@ from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.evaluation.obstacles import only_pinned
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.diagnosis import node_answers
+from kubectl_spread.kube.api.topologykeys import HOSTNAME
 from kubectl_spread.kube.scheduler.podtopologyspread.filtering import feasible_nodes
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import capitalized, domains, plural, value
@@ -19,7 +20,6 @@ from kubectl_spread.rules.model import FILTERING, Evidence, Rule, Values, names
 from kubectl_spread.rules.placement.closed import UNPIN, closed, closed_domains, lowest, opening
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
 
-_HOSTNAME: Final = "kubernetes.io/hostname"
 _NOTHING_NOW: Final = "nothing to do now, because every other domain still allows the next pod"
 
 
@@ -48,7 +48,7 @@ def _nodes(keyless: list[str], *, all_of_them: bool) -> str:
     """Return the subject of the message with its verb."""
     if all_of_them:
         return "All nodes lack"
-    return f"{capitalized(domains(_HOSTNAME, keyless))} {'lacks' if len(keyless) == 1 else 'lack'}"
+    return f"{capitalized(domains(HOSTNAME, keyless))} {'lacks' if len(keyless) == 1 else 'lack'}"
 
 
 def _effect(*, hard: bool, single: bool) -> str:

@@ -12,6 +12,7 @@ from typing import Final
 
 import msgspec
 
+from kubectl_spread.kube.api.topologykeys import HOSTNAME
 from kubectl_spread.kube.api.types import Node, NodeInclusionPolicy
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constraint
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import NO_VALUE, Domains, NodeSets, UsableNodes
@@ -22,7 +23,6 @@ WEIGHT: Final = 2
 
 Source: kubernetes v1.37.1 pkg/scheduler/apis/config/v1/default_plugins.go, getDefaultPlugins.
 """
-_HOSTNAME: Final = "kubernetes.io/hostname"
 
 
 class SoftConstraint(msgspec.Struct, frozen=True):
@@ -46,7 +46,7 @@ class _Ranking(msgspec.Struct, frozen=True):
         value = node.metadata.labels.get(constraint.topology_key)
         if value is None:
             return 0
-        if constraint.topology_key == _HOSTNAME:
+        if constraint.topology_key == HOSTNAME:
             count = self.soft.matching.get(node.metadata.name, 0)
         else:
             count = self.match_num[value]
@@ -86,7 +86,7 @@ def lenient_domains(constraint: Constraint, nodes: NodeSets, usable: UsableNodes
         node.metadata.name: node.metadata.labels.get(constraint.topology_key, NO_VALUE)
         for node in nodes.nodes
         if (usable[node.metadata.name].fits or not honors)
-        and (constraint.topology_key != _HOSTNAME or _HOSTNAME in node.metadata.labels)
+        and (constraint.topology_key != HOSTNAME or HOSTNAME in node.metadata.labels)
     }
     return Domains(nodes=Counter(value_of.values()), value_of=value_of)
 
@@ -97,7 +97,7 @@ def _ranking(soft: SoftConstraint, ranked: Sequence[Node]) -> _Ranking:
     for node, value in soft.domains.value_of.items():
         if value in match_num:
             match_num[value] += soft.matching.get(node, 0)
-    size = len(ranked) if key == _HOSTNAME else len(match_num)
+    size = len(ranked) if key == HOSTNAME else len(match_num)
     return _Ranking(soft, match_num, math.log(size + 2))
 
 
