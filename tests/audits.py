@@ -88,6 +88,7 @@ def reported(evaluation: Audit, selection: Selection = ALL_RULES) -> model.Repor
     """Return the report of an audit by all rules."""
     nodes_known: model.NodesKnown = "listed" if evaluation.snapshot.nodes else "none"
     cluster = model.Cluster(
+        evaluated_as=f"1.{evaluation.context.behaviour.minor}",
         judged_as=f"1.{evaluation.context.behaviour.minor}",
         version_source="flag",
         gates={},

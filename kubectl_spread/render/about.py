@@ -111,6 +111,7 @@ def identity(cluster: Cluster) -> dict[str, str]:
         "uid": cluster.uid,
         "readAt": cluster.read_at,
         "serverVersion": cluster.server_version,
+        "evaluatedAs": cluster.evaluated_as,
         "judgedAs": cluster.judged_as,
         "namespace": cluster.namespace,
     }
@@ -131,18 +132,18 @@ def header(cluster: Cluster, summary: Summary, findings: Iterable[Finding], *, s
 
 def evaluated_as(cluster: Cluster) -> str:
     """Return the version whose rules decide, and its source: ``1.37 (from --server-version)``."""
-    return f"{cluster.judged_as}{'' if _compares(cluster) else _SOURCES[cluster.version_source]}"
+    return f"{cluster.evaluated_as}{'' if _compares(cluster) else _SOURCES[cluster.version_source]}"
 
 
 def _kubernetes(cluster: Cluster) -> str:
     """Return the version of the server, and the version whose rules decide if it differs."""
     if isinstance(cluster.server_version, UnsetType):
         assumed = _ASSUMED if cluster.version_source == "default" else ""
-        text = f"evaluated as Kubernetes {cluster.judged_as}{assumed}"
+        text = f"evaluated as Kubernetes {cluster.evaluated_as}{assumed}"
     else:
         text = f"Kubernetes {safe(cluster.server_version)}"
-        if cluster.judged_as != _minor(cluster.server_version):
-            text += f", evaluated as {cluster.judged_as}"
+        if cluster.evaluated_as != _minor(cluster.server_version):
+            text += f", evaluated as {cluster.evaluated_as}"
     return text + (f", compared with {cluster.compared_with}" if _compares(cluster) else "")
 
 

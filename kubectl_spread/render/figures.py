@@ -108,7 +108,7 @@ def upgrade(cluster: Cluster, summary: Summary) -> str:
     change = summary.upgrade
     if isinstance(change, UnsetType):
         return ""
-    now, then = cluster.judged_as, change.minors[-1]
+    now, then = cluster.evaluated_as, change.minors[-1]
     is_lower = _minor(then) < _minor(now)
     subject = f"the {'downgrade' if is_lower else 'upgrade'} from {now} to {then}"
     if change.codes:

@@ -266,6 +266,7 @@ def cluster_header(
         uid=identity.uid or UNSET,
         read_at=UNSET if identity.read_at is None else projections.timestamp(identity.read_at),
         server_version=identity.server_version or UNSET,
+        evaluated_as=f"1.{target_version.minor}",
         judged_as=f"1.{target_version.minor}",
         compared_with=f"1.{upgrade[-1].minor}" if upgrade else UNSET,
         version_source=target_version.version_source,

@@ -66,6 +66,7 @@ def _cluster(hosts: int, pods: int) -> Cluster:
         uid="1b4e28ba-2fa1-11d2-883f-0016d3cca427",
         read_at="2026-11-22T05:24:07Z",
         server_version="1.37.1",
+        evaluated_as="1.37",
         judged_as="1.37",
         version_source="live",
         gates={},

@@ -157,7 +157,7 @@ def test_healthy_manifests_pass(runner: Runner, workspace: Path) -> None:
     outcome = runner(workspace, files="manifests\n\nmanifests/coredns.yaml\n", server_version="1.37")
     assert (outcome.status, outcome.outputs["exit-status"]) == (0, "0"), outcome.printed
     report = contract.loaded(Path(outcome.outputs["report"]).read_text(encoding="utf-8"))
-    assert report["cluster"]["judgedAs"] == "1.37"
+    assert report["cluster"]["evaluatedAs"] == "1.37"
     assert outcome.summary
 
 

@@ -187,7 +187,7 @@ def test_no_note_about_the_version_is_printed_if_the_user_named_it() -> None:
     outcome = check(healthy("p"), arguments=("--server-version", "v1.34.2", "-o", "json"))
     assert outcome.stderr == ""
     cluster = json.loads(outcome.stdout)["cluster"]
-    assert (cluster["judgedAs"], cluster["versionSource"], cluster["gatesSource"]) == ("1.34", "flag", "version")
+    assert (cluster["evaluatedAs"], cluster["versionSource"], cluster["gatesSource"]) == ("1.34", "flag", "version")
     assert "serverVersion" not in cluster
 
 

@@ -41,7 +41,7 @@ def test_a_newer_server_is_evaluated_as_the_newest_known_minor_and_not_with_stat
     newer = cluster["warnings"][0]
     assert f"is newer than {NEWEST}, the newest that is known: evaluated as {NEWEST}" in newer
     assert f"error: {newer}" in outcome.stderr.splitlines()
-    assert (cluster["judgedAs"], cluster["versionSource"]) == (NEWEST, "live")
+    assert (cluster["evaluatedAs"], cluster["versionSource"]) == (NEWEST, "live")
 
 
 @pytest.mark.parametrize(

@@ -126,7 +126,7 @@ def test_the_report_warns_of_a_version_that_is_not_released(
 
 def test_files_are_evaluated_as_the_newest_release_and_not_as_a_pre_release() -> None:
     cluster = report(STORED)["cluster"]
-    assert (cluster["judgedAs"], cluster["versionSource"]) == (f"1.{NEWEST_RELEASED_MINOR}", "default")
+    assert (cluster["evaluatedAs"], cluster["versionSource"]) == (f"1.{NEWEST_RELEASED_MINOR}", "default")
     assert "warnings" not in cluster
 
 
@@ -191,7 +191,7 @@ def test_a_gate_that_the_other_minor_has_removed_is_left_to_this_one(value: str)
 
 def test_the_report_says_what_was_compared() -> None:
     cluster = report(STORED, arguments=("--server-version", "1.33", "--to", "1.34"))["cluster"]
-    assert (cluster["judgedAs"], cluster["comparedWith"], cluster["versionSource"]) == ("1.33", "1.34", "flag")
+    assert (cluster["evaluatedAs"], cluster["comparedWith"], cluster["versionSource"]) == ("1.33", "1.34", "flag")
     assert "comparedWith" not in report(STORED)["cluster"]
     table = check(STORED, arguments=("--server-version", "1.33", "--to", "1.34")).stdout
     assert table.startswith(

@@ -82,7 +82,7 @@ def test_a_server_newer_than_every_known_minor(behind: Faulty) -> None:
     assert newer.startswith("Kubernetes 1.99 is newer than 1.")
     assert pre_release.startswith(f"Kubernetes 1.{NEWEST_MINOR} is evaluated as its pre-release ")
     assert answer.stderr.splitlines() == [pre_release, f"error: {newer}"]
-    assert (cluster["versionSource"], cluster["judgedAs"]) == ("live", f"1.{NEWEST_MINOR}")
+    assert (cluster["versionSource"], cluster["evaluatedAs"]) == ("live", f"1.{NEWEST_MINOR}")
 
 
 LASTING = {

@@ -61,7 +61,7 @@ def test_a_merge_switched_off_is_read_from_the_metrics(upgrade: Upgrade) -> None
     assert cluster["gates"][Gate.SELECTOR_MERGE] is False
     assert cluster["gatesSource"] == "metrics"
     assert cluster["serverVersion"].startswith("1.37.")
-    assert cluster["judgedAs"] == "1.37"
+    assert cluster["evaluatedAs"] == "1.37"
 
 
 def test_unmerged_pods_under_a_closed_gate_are_merge_off(upgrade: Upgrade) -> None:

@@ -135,7 +135,7 @@ def test_siblings_are_one_workload_with_both_verdicts(pair: Pair) -> None:
 
 def test_the_older_server_leaves_missing_keys_to_the_scheduler(pair: Pair) -> None:
     """The same pods are evaluated as 1.33: stored requirements are evaluated, and missing ones are not a fault."""
-    assert pair.by_old["cluster"]["judgedAs"] == "1.33"
+    assert pair.by_old["cluster"]["evaluatedAs"] == "1.33"
     missing = ("sibling-0", "sibling-1", "sibling-2", "kept", "afterwards", "changed", "back", "late")
     assert pod_verdicts(pair.by_old) == {
         **NEW,

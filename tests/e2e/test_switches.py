@@ -99,7 +99,7 @@ def test_the_emulated_version_is_the_one_that_counts(stops: Stops) -> None:
     """A server of 1.34 that emulates 1.33 does not merge, and its scheduler behaves as that of 1.33."""
     cluster = stops.emulated["cluster"]
     assert cluster["serverVersion"].startswith("1.34.")
-    assert (cluster["judgedAs"], cluster["versionSource"]) == ("1.33", "live")
+    assert (cluster["evaluatedAs"], cluster["versionSource"]) == ("1.33", "live")
     assert Gate.SELECTOR_MERGE not in cluster["gates"]
     assert pod_verdicts(stops.emulated) == {
         **FIRST,

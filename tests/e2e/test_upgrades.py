@@ -220,7 +220,7 @@ ON_1_37 = {**ON_1_34, **EDITED_ON_1_37}
 def test_nothing_is_found_on_1_33(journey: Journey) -> None:
     """The scheduler of 1.33 applies the keys itself, so no edit of a label is a fault."""
     report = journey.reports["1.33"]
-    assert report["cluster"]["judgedAs"] == "1.33"
+    assert report["cluster"]["evaluatedAs"] == "1.33"
     assert report["cluster"]["serverVersion"].startswith("1.33.")
     assert pod_verdicts(report) == ON_1_33
     assert {finding["code"] for finding in report["findings"]} == {"SPR107"}
@@ -240,7 +240,7 @@ def test_every_pod_has_the_verdict_that_can_be_proven(
 ) -> None:
     """An upgrade itself changes no verdict; only edits of pods do."""
     report = journey.reports[stop]
-    assert report["cluster"]["judgedAs"] == stop.partition(",")[0]
+    assert report["cluster"]["evaluatedAs"] == stop.partition(",")[0]
     assert pod_verdicts(report) == expected
 
 
@@ -285,7 +285,7 @@ def test_back_on_1_33_merged_pods_stay_merged(journey: Journey) -> None:
     stored = {name: verdict for name, verdict in ON_1_37.items() if verdict.verdict in STILL_TRUE}
     missing = {name: BY_SCHEDULER for name, verdict in ON_1_37.items() if verdict.verdict in LEFT_OUT}
     assert pod_verdicts(report) == {**stored, **missing}
-    assert report["cluster"]["judgedAs"] == "1.33"
+    assert report["cluster"]["evaluatedAs"] == "1.33"
     assert "SPR103" not in {finding["code"] for finding in report["findings"]}
     stale = {pod for finding in report["findings"] if finding["code"] == "SPR101" for pod in finding["pods"]}
     assert stale == {"new-changed", "new-emptied-changed", "mid-changed", "mid-emptied-changed", "old-anti-changed"}

@@ -39,6 +39,7 @@ IDENTITY: Final = {
     "uid": UID,
     "readAt": READ_AT,
     "serverVersion": "1.37.1",
+    "evaluatedAs": "1.37",
     "judgedAs": "1.37",
     "namespace": "shop",
 }
@@ -115,11 +116,11 @@ def test_the_label_of_a_cluster_is_the_best_name(fields: dict[str, Any], label: 
     [
         pytest.param({}, "Kubernetes 1.37.1", id="the server's"),
         pytest.param(
-            {"judged_as": "1.36", "version_source": "flag"},
+            {"evaluated_as": "1.36", "version_source": "flag"},
             "Kubernetes 1.37.1, evaluated as 1.36",
             id="chosen",
         ),
-        pytest.param({"judged_as": "1.36"}, "Kubernetes 1.37.1, evaluated as 1.36", id="emulated"),
+        pytest.param({"evaluated_as": "1.36"}, "Kubernetes 1.37.1, evaluated as 1.36", id="emulated"),
         pytest.param(
             {"server_version": "1.99.0-eks-1"}, "Kubernetes 1.99.0-eks-1, evaluated as 1.37", id="newer than known"
         ),
@@ -141,7 +142,12 @@ def test_the_label_of_a_cluster_is_the_best_name(fields: dict[str, Any], label: 
             id="files",
         ),
         pytest.param(
-            {"server_version": msgspec.UNSET, "version_source": "flag", "judged_as": "1.33", "compared_with": "1.34"},
+            {
+                "server_version": msgspec.UNSET,
+                "version_source": "flag",
+                "evaluated_as": "1.33",
+                "compared_with": "1.34",
+            },
             "evaluated as Kubernetes 1.33, compared with 1.34, default feature gates",
             id="files, compared",
         ),
@@ -244,6 +250,7 @@ def test_openreports_have_the_identity_of_the_cluster() -> None:
             "kubectl-spread/cluster-uid": UID,
             "kubectl-spread/cluster-read-at": READ_AT,
             "kubectl-spread/cluster-server-version": "1.37.1",
+            "kubectl-spread/cluster-evaluated-as": "1.37",
             "kubectl-spread/cluster-judged-as": "1.37",
             "kubectl-spread/cluster-namespace": "shop",
         }
@@ -253,7 +260,7 @@ def test_openreports_have_the_identity_of_the_cluster() -> None:
 def test_an_unknown_identity_is_left_out() -> None:
     """The identity of a capture without ``--cluster-name`` is only the version."""
     report = reported(without_nodes())
-    assert about.identity(report.cluster) == {"judgedAs": "1.37"}
+    assert about.identity(report.cluster) == {"evaluatedAs": "1.37", "judgedAs": "1.37"}
     assert "automationDetails" not in test_sarif.run(report)
 
 

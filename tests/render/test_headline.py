@@ -77,7 +77,13 @@ def report(
     totals = {"pods": 43, "constraints": 45, "silenced": 0, "skipped": {}, **summary}
     return Report(
         cluster=Cluster(
-            judged_as="1.37", version_source="flag", gates={}, gates_source="flag", nodes=nodes, resource_versions={}
+            evaluated_as="1.37",
+            judged_as="1.37",
+            version_source="flag",
+            gates={},
+            gates_source="flag",
+            nodes=nodes,
+            resource_versions={},
         ),
         constraints=rows,
         groups=[],

@@ -52,7 +52,7 @@ def of_totals(cluster: Cluster, summary: Summary) -> Lines:
         cluster.context,
         cluster.name,
         cluster.uid,
-        cluster.judged_as,
+        cluster.evaluated_as,
         cluster.server_version,
         cluster.version_source,
         cluster.nodes,
