@@ -38,15 +38,21 @@ def named(kind: str, name: str) -> str:
 
 def domains(key: str, values: Sequence[str], *, most: int = _NAMED) -> str:
     """Return topology domains as readers call them: ``zone a``, ``zones a and b``, ``nodes n1, n2 and 3 more``."""
-    noun = DOMAIN_NOUNS.get(key, "domain")
+    singular = noun(key)
     prefix = "" if key in DOMAIN_NOUNS else f"{key}="
-    return f"{noun if len(values) == 1 else f'{noun}s'} {prefix}{listed([value(text) for text in values], most)}"
+    nouns = singular if len(values) == 1 else f"{singular}s"
+    return f"{nouns} {prefix}{listed([value(text) for text in values], most)}"
+
+
+def noun(key: str) -> str:
+    """Return what a domain of a topology key is called: ``zone``, ``region``, ``node`` or ``domain``."""
+    return DOMAIN_NOUNS.get(key, "domain")
 
 
 def in_domain(key: str, which: str) -> str:
     """Return the place of a pod in terms of a topology key: ``in its zone``, ``on any node``."""
-    noun = DOMAIN_NOUNS.get(key) or key.rpartition("/")[2]
-    return f"{'on' if noun == 'node' else 'in'} {which} {noun}"
+    name = DOMAIN_NOUNS.get(key) or key.rpartition("/")[2]
+    return f"{'on' if name == 'node' else 'in'} {which} {name}"
 
 
 def listed(names: Sequence[str], most: int = _NAMED) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
+from functools import partial
 from typing import Final
 
 from kubectl_spread.audit.evaluation import obstacles
@@ -210,11 +211,6 @@ def _terminating(uneven: UnevenRow) -> Iterator[SkewCause]:
         yield _cause(uneven, CauseName.TERMINATING, text)
 
 
-def _other_pods(uneven: UnevenRow) -> Iterator[SkewCause]:
-    if proof := _other_workloads(uneven):
-        yield _cause(uneven, CauseName.OTHER_PODS, proof.text, proof.confidence)
-
-
 def _closed_domains(uneven: UnevenRow) -> Iterator[SkewCause]:
     """Yield a cause for each kind of obstacle that keeps pods from most nodes of a low domain."""
     texts: dict[ObstacleKind, list[str]] = {}
@@ -237,14 +233,9 @@ def _obstacles_in_low_domains(uneven: UnevenRow) -> dict[str, list[Obstacle] | N
     return {domain: check.obstacles(uneven.nodes_of(domain)) for domain in uneven.low}
 
 
-def _rollout(uneven: UnevenRow) -> Iterator[SkewCause]:
-    if proof := history.rollout(uneven):
-        yield _cause(uneven, CauseName.ROLLOUT, proof.text, proof.confidence)
-
-
-def _scale_down(uneven: UnevenRow) -> Iterator[SkewCause]:
-    if proof := history.scale_down(uneven):
-        yield _cause(uneven, CauseName.SCALE_DOWN, proof.text, proof.confidence)
+def _proven(uneven: UnevenRow, name: CauseName, search: Callable[[UnevenRow], Proof | None]) -> Iterator[SkewCause]:
+    if proof := search(uneven):
+        yield _cause(uneven, name, proof.text, proof.confidence)
 
 
 def _late_node(uneven: UnevenRow) -> Iterator[SkewCause]:
@@ -288,10 +279,10 @@ def _searched(uneven: UnevenRow) -> list[str]:
 _SEARCHES: Final[tuple[Callable[[UnevenRow], Iterator[SkewCause]], ...]] = (
     _stale_selector,
     _terminating,
-    _other_pods,
+    partial(_proven, name=CauseName.OTHER_PODS, search=_other_workloads),
     _closed_domains,
-    _rollout,
-    _scale_down,
+    partial(_proven, name=CauseName.ROLLOUT, search=history.rollout),
+    partial(_proven, name=CauseName.SCALE_DOWN, search=history.scale_down),
     _late_node,
     _default_constraints,
     _soft_constraint,

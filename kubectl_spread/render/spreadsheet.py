@@ -132,7 +132,7 @@ def _finding_cells(findings: Sequence[Finding]) -> Cells:
         return {"findings": 0}
     worst = max(findings, key=lambda finding: finding.severity)
     commands = [*worst.opening, *worst.own_commands]
-    fixes = [line for line in worst.advice if line not in commands]
+    fixes = [line for line in worst.fixes if line not in commands]
     return {
         "findings": len(findings),
         "codes": " ".join(sorted({finding.code for finding in findings})),
@@ -140,7 +140,7 @@ def _finding_cells(findings: Sequence[Finding]) -> Cells:
         "code": worst.code,
         "name": worst.name,
         "message": worst.message,
-        "fix": " ".join(fixes).removeprefix("Fix: "),
+        "fix": " ".join(fixes),
         "commands": "\n".join(commands),
         "patch": common.patch(worst),
     }

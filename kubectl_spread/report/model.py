@@ -331,14 +331,20 @@ class Finding(Part, frozen=True, kw_only=True):
     @property
     def advice(self) -> list[str]:
         """The fix, then the commands, each a line of its own; for closed domains there may be two fixes."""
+        fix, *further = self.fixes
+        return [f"Fix: {fix}", *further]
+
+    @property
+    def fixes(self) -> list[str]:
+        """The lines of ``advice`` without the word before the first fix."""
         own = [self.fix, *self.own_commands]
         if isinstance(self.closed, UnsetType):
-            return [f"Fix: {own[0]}", *own[1:]]
+            return own
         opening = [self.closed.fix, *self.closed.opening]
         if not self.has_alternative:
-            return [f"Fix: {opening[0]}", *opening[1:]]
+            return opening
         first, second = (own, opening) if self.closed.lasting else (opening, own)
-        return [f"Fix: {first[0]}", *first[1:], f"{self.closed.condition}: {second[0]}", *second[1:]]
+        return [*first, f"{self.closed.condition}: {second[0]}", *second[1:]]
 
     @property
     def has_alternative(self) -> bool:

@@ -15,7 +15,7 @@ from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.topologykeys import HOSTNAME, ZONE
 from kubectl_spread.kube.api.types import LabelSelector, PodAffinity, PodSpec, WhenUnsatisfiable
 from kubectl_spread.kube.scheduler import configuration
-from kubectl_spread.phrases import domains, value
+from kubectl_spread.phrases import domains, noun, value
 from kubectl_spread.report.model import Operation, Severity
 from kubectl_spread.rules import patches
 from kubectl_spread.rules.model import KUBERNETES, Evidence, Rule, Values, names
@@ -190,7 +190,7 @@ def _evidence(exposure: Exposure, rule_input: RuleInput, covers: tuple[str, ...]
         "topology_key": key,
         "domain": value(exposure.domain),
         "place": domains(key, [exposure.domain]),
-        "noun": _noun(key),
+        "noun": noun(key),
         "running": exposure.running,
         "pods": _all_pods(exposure),
         "elsewhere": _elsewhere(exposure, rule_input),
@@ -217,15 +217,11 @@ def _elsewhere(exposure: Exposure, rule_input: RuleInput) -> str:
             node += f" in {domains(key, [labels[key]])}"
         return f" {node} could take one."
     if not exposure.kept_away:
-        return f" No other {_noun(key)} has nodes."
+        return f" No other {noun(key)} has nodes."
     if exposure.pinned_by:
-        return f" It is the only {_noun(key)} that {exposure.pinned_by} in the pod template allows."
-    where = "No other node" if key == HOSTNAME else f"No node of another {_noun(key)}"
+        return f" It is the only {noun(key)} that {exposure.pinned_by} in the pod template allows."
+    where = "No other node" if key == HOSTNAME else f"No node of another {noun(key)}"
     return f" {where} is known to take one ({exposure.kept_away})."
-
-
-def _noun(key: str) -> str:
-    return domains(key, [""]).partition(" ")[0]
 
 
 def _soft_or_text(exposure: Exposure, rule_input: RuleInput) -> Remedy | str:
@@ -266,25 +262,25 @@ def _majority(rule_input: RuleInput) -> Iterator[Evidence]:
         yield Evidence(names(exposure.pods), values, fix=_fix(exposure), covers=("SPR504",), exposes=ZONE)
 
 
-def _all_in_one(noun: str, code: str, message: str, why: str, *, patched: bool = True) -> Rule:
+def _all_in_one(place: str, code: str, message: str, why: str, *, patched: bool = True) -> Rule:
     """Return the rule about all running pods in one domain.
 
     Args:
-        noun: What the domain is called.
+        place: What the domain is called.
         code: The code.
         message: The message up to the sentence about other domains.
         why: Why it matters.
         patched: Whether the finding may have a patch.
     """
     other, no_other = "A node of another {0}", "No node of another {0} is known to take one, or no other {0} has nodes."
-    if noun == "node":
+    if place == "node":
         other, no_other = "Another node", "No other node is known to take one."
-    only_nodes = " A cluster of one node has no finding." if noun == "node" else ""
+    only_nodes = " A cluster of one node has no finding." if place == "node" else ""
     return Rule(
         code=code,
-        name=f"all-{'on' if noun == 'node' else 'in'}-one-{noun}",
+        name=f"all-{'on' if place == 'node' else 'in'}-one-{place}",
         severity=Severity.WARNING,
-        summary=f"All running pods of a workload are {'on' if noun == 'node' else 'in'} one {noun}"
+        summary=f"All running pods of a workload are {'on' if place == 'node' else 'in'} one {place}"
         + (" of a key of --by" if code == _OF_OTHER_KEYS else ""),
         message=f"{message}.{{elsewhere}}",
         why=why,
@@ -293,9 +289,9 @@ def _all_in_one(noun: str, code: str, message: str, why: str, *, patched: bool =
         cases=(
             (
                 Severity.WARNING,
-                f"{other.format(noun)} could take one of the pods, or only the pod template excludes the others.",
+                f"{other.format(place)} could take one of the pods, or only the pod template excludes the others.",
             ),
-            (Severity.INFO, f"{no_other.format(noun)} Nothing can be done now.{only_nodes}"),
+            (Severity.INFO, f"{no_other.format(place)} Nothing can be done now.{only_nodes}"),
         ),
         remedies=("command", "patch") if patched else (),
         no_remedy=_OTHERS if patched else _NO_REMEDY,

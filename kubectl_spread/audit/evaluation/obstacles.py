@@ -17,8 +17,6 @@ from kubectl_spread.kube.scheduler import taints
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeSets
 from kubectl_spread.phrases import plural
 
-TAINT: Final = "untolerated taint "
-"""The beginning of the text of an obstacle that is a taint."""
 _CONDITIONS: Final = frozenset(
     f"node.kubernetes.io/{condition}"
     for condition in (
@@ -43,10 +41,11 @@ class ObstacleKind(StrEnum):
 
 
 class Obstacle(msgspec.Struct, frozen=True):
-    """Why one node does not take a pod: the cause, and the details in words."""
+    """Why one node does not take a pod: the cause, the details in words, and the taint as kubectl writes it."""
 
     cause: ObstacleKind
     text: str
+    taint: str = ""
 
 
 class Obstacles:
@@ -96,10 +95,9 @@ class Obstacles:
             taint = taints.find_untolerated(node.spec.taints, placement.tolerations, comparison_operators=comparison)
             value = f"={taint.value}" if taint and taint.value else ""
             unhealthy = taint is not None and taint.key in _CONDITIONS
-            return Obstacle(
-                ObstacleKind.UNHEALTHY if unhealthy else ObstacleKind.TAINTED,
-                f"{TAINT}{taint.key}{value}:{taint.effect}" if taint else "",
-            )
+            written = f"{taint.key}{value}:{taint.effect}" if taint else ""
+            cause = ObstacleKind.UNHEALTHY if unhealthy else ObstacleKind.TAINTED
+            return Obstacle(cause, f"untolerated taint {written}" if taint else "", written)
         if not usable.fits:
             return Obstacle(ObstacleKind.EXCLUDED, "node affinity or nodeSelector does not match")
         if lacking := self._capacity.lacks(pod_class.requests, name):

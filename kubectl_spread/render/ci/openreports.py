@@ -56,7 +56,7 @@ def _findings(report: Report) -> Iterator[tuple[str, _Json]]:
     for finding in report.findings:
         outcome, severity = _SEVERITIES[finding.severity]
         pods = {"podCount": str(finding.pod_count), "pods": some(finding.pods)} if finding.pods else {}
-        properties = {"path": finding.path, **pods, "fix": "\n".join(finding.advice).removeprefix("Fix: ")}
+        properties = {"path": finding.path, **pods, "fix": "\n".join(finding.fixes)}
         if patch := common.patch(finding):
             properties["patch"] = patch
         rule = (finding.code, finding.name)

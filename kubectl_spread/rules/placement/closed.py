@@ -10,7 +10,7 @@ import msgspec
 from kubectl_spread.audit.evaluation import obstacles
 from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.evaluation.evaluators import ClassEvaluation
-from kubectl_spread.audit.evaluation.obstacles import TAINT, Obstacle, ObstacleKind
+from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind
 from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.kube.api.field import POD_SPEC
@@ -171,9 +171,7 @@ def _by_zones(nodes: Sequence[str], pod_class: PodClass, rule_input: RuleInput) 
 
 def _in_words(key: str, values: Sequence[str], nodes: Sequence[str], refusals: Collection[Obstacle]) -> ClosedDomains:
     causes = {refusal.cause for refusal in refusals}
-    untolerated = {
-        refusal.text.removeprefix(TAINT) for refusal in refusals if refusal.cause is not ObstacleKind.CORDONED
-    }
+    untolerated = {refusal.taint for refusal in refusals if refusal.cause is not ObstacleKind.CORDONED}
     states = [f"tainted with {listed(sorted(untolerated))}"] if untolerated else []
     if ObstacleKind.CORDONED in causes:
         states.insert(0, CORDONED)

@@ -10,6 +10,7 @@ from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
 from kubectl_spread.audit.evaluation.evaluators import ClassEvaluation
 from kubectl_spread.audit.evaluation.obstacles import Obstacle, only_pinned
 from kubectl_spread.audit.snapshot.records import PodClass
+from kubectl_spread.kube.api.topologykeys import HOSTNAME
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import capitalized, plural, value
 from kubectl_spread.phrases import domains as domains_in_words
@@ -154,8 +155,9 @@ def _single_domain(rule_input: RuleInput) -> Iterator[Evidence]:
 
 def _with_nodes(spread: Spread, domain: str) -> str:
     """Return a domain in words, with its number of nodes if it is not one node."""
-    words = capitalized(domains_in_words(spread.constraint.topology_key, [domain]))
-    return words if words.startswith("Node ") else f"{words} ({plural(spread.domains.nodes[domain], 'node')})"
+    key = spread.constraint.topology_key
+    number = "" if key == HOSTNAME else f" ({plural(spread.domains.nodes[domain], 'node')})"
+    return capitalized(domains_in_words(key, [domain])) + number
 
 
 TOO_FEW_DOMAINS: Final = Rule(

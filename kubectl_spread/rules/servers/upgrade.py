@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Final, NamedTuple
 
 import msgspec
@@ -98,23 +99,15 @@ class _OnlyFirst(NamedTuple):
         return () if self.accepting.edits(pod_class) else self.refusing.edits(pod_class)
 
 
-def _stops_working(rule_input: RuleInput) -> Iterator[Evidence]:
+def _stops_working(rule_input: RuleInput, comparison: Comparison) -> Iterator[Evidence]:
     """Yield templates and pods that the API accepts now and would refuse then; edits have a lower severity."""
-    yield from on_the_way(rule_input, _stops_working_then)
-
-
-def _stops_working_then(rule_input: RuleInput, comparison: Comparison) -> Iterator[Evidence]:
     only_then = _OnlyFirst(comparison.admission, rule_input.audit.admission)
     yield from _accepted_without_pods(rule_input, comparison)
     yield from _newly_refused(rule_input, comparison, only_then, Severity.ERROR, Severity.WARNING)
 
 
-def _starts_working(rule_input: RuleInput) -> Iterator[Evidence]:
+def _starts_working(rule_input: RuleInput, comparison: Comparison) -> Iterator[Evidence]:
     """Yield templates and pods that the API refuses now and would accept then."""
-    yield from on_the_way(rule_input, _starts_working_then)
-
-
-def _starts_working_then(rule_input: RuleInput, comparison: Comparison) -> Iterator[Evidence]:
     only_now = _OnlyFirst(rule_input.audit.admission, comparison.admission)
     yield from _newly_refused(rule_input, comparison, only_now, Severity.INFO, Severity.INFO)
 
@@ -215,7 +208,7 @@ STOPS_WORKING: Final = Rule(
         "The right value of the field is for the owner of the workload to say, and pods are replaced after the change."
     ),
     compares=True,
-    check=_stops_working,
+    check=partial(on_the_way, check=_stops_working),
 )
 STARTS_WORKING: Final = Rule(
     code="SPR405",
@@ -231,7 +224,7 @@ STARTS_WORKING: Final = Rule(
     source=VALIDATION,
     no_remedy="The other Kubernetes accepts the objects as they are.",
     compares=True,
-    check=_starts_working,
+    check=partial(on_the_way, check=_starts_working),
 )
 
 
@@ -240,12 +233,8 @@ _GATED_FIELDS: Final = ("matchLabelKeys", "minDomains", "nodeAffinityPolicy", "n
 """The fields of a spread constraint that an API server may drop."""
 
 
-def _counted_differently(rule_input: RuleInput) -> Iterator[Evidence]:
+def _counted_differently(rule_input: RuleInput, comparison: Comparison) -> Iterator[Evidence]:
     """Yield the rows that another scheduler counts differently; without any, the fields that differ in new pods."""
-    yield from on_the_way(rule_input, _counted_differently_then)
-
-
-def _counted_differently_then(rule_input: RuleInput, comparison: Comparison) -> Iterator[Evidence]:
     values = evaluated(rule_input)
     differences = [difference for row in rule_input.rows for difference in _differences(rule_input, row, comparison)]
     if differences:
@@ -396,5 +385,5 @@ COUNTED_DIFFERENTLY: Final = Rule(
     no_remedy="Which of the two counts is meant is for the owner of the workload to say.",
     compares=True,
     needs_nodes=True,
-    check=_counted_differently,
+    check=partial(on_the_way, check=_counted_differently),
 )
