@@ -111,7 +111,6 @@ def identity(cluster: Cluster) -> dict[str, str]:
         "uid": cluster.uid,
         "readAt": cluster.read_at,
         "serverVersion": cluster.server_version,
-        "evaluatedAs": cluster.evaluated_as,
         "judgedAs": cluster.judged_as,
         "namespace": cluster.namespace,
     }
