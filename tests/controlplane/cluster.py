@@ -13,7 +13,7 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from tests.controlplane import binaries, components, emptying, nodes
 from tests.controlplane.certificates import WEEK
@@ -112,10 +112,24 @@ class ControlPlane:
         """The kubeconfig of a user with all rights."""
         return self._server.kubeconfig
 
-    @property
-    def audit_log(self) -> Path:
-        """The log of the apiserver, a JSON line for each request, without those of the control plane itself."""
-        return self._server.audit_log
+    def audited(self, since: int = 0) -> list[dict[str, Any]]:
+        """Return the events in the apiserver's audit log, without the requests of the control plane itself.
+
+        A request is in the log before its answer. Those of others may be half written.
+
+        Args:
+            since: Where to begin, a value of :meth:`audit_position`.
+        """
+        return [json.loads(line) for line in self._audit_lines()[since:].splitlines()]
+
+    def audit_position(self) -> int:
+        """Return the number of bytes of the audit log now."""
+        return len(self._audit_lines())
+
+    def _audit_lines(self) -> bytes:
+        log = self._server.audit_log
+        content = log.read_bytes() if log.exists() else b""
+        return content[: content.rfind(b"\n") + 1]
 
     @property
     def scheduler_log(self) -> Path:

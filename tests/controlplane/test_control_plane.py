@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections import Counter
 from collections.abc import Iterator
@@ -89,9 +88,7 @@ def test_requests_are_audited(control_plane: ControlPlane) -> None:
     """Each request of a user is one line of the audit log."""
     dave = control_plane.kubeconfig_for("dave")
     control_plane.kubectl("get", "--raw", "/api/v1/nodes", kubeconfig=dave, check=False)
-    lines = control_plane.audit_log.read_text(encoding="utf-8").splitlines()
-    events = [json.loads(line) for line in lines]
-    of_dave = [event for event in events if event["user"]["username"] == "dave"]
+    of_dave = [event for event in control_plane.audited() if event["user"]["username"] == "dave"]
     assert of_dave[-1]["verb"] == "list"
     assert of_dave[-1]["responseStatus"]["code"] == FORBIDDEN
 

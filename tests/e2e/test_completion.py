@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shlex
@@ -213,12 +212,10 @@ def test_only_the_first_names_of_a_long_list_are_requested(cluster: ControlPlane
             pod(name, spread, labels={"app": "many"}, namespace=namespace, metadata={"ownerReferences": [OWNER]})
             for name in names
         )
-        before = cluster.audit_log.stat().st_size
+        before = cluster.audit_position()
         candidates, _ = through_kubectl(environment, "check", "-n", namespace, "many-")
     assert candidates == names[:500]
-    with cluster.audit_log.open("rb") as log:
-        log.seek(before)
-        events = [json.loads(line) for line in log.read().decode().splitlines() if "kubectl-spread/" in line]
+    events = [event for event in cluster.audited(before) if event.get("userAgent", "").startswith("kubectl-spread/")]
     # A watch of an earlier test is logged when it ends.
     requests = [event["requestURI"] for event in events if event["verb"] != "watch"]
     assert len(requests) == 1, requests

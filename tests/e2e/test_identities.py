@@ -140,8 +140,7 @@ def test_the_audit_log_has_the_same_user_for_both(control_plane: ControlPlane, b
     admin = control_plane.kubeconfig_for("carol", ["system:masters"])
     token = control_plane.token_kubeconfig("token-user")
     for file, flags in ((admin, []), (admin, as_bob), (token, [])):
-        control_plane.audit_log.touch()
-        before = control_plane.audit_log.stat().st_size
+        before = control_plane.audit_position()
         both.run("--kubeconfig", str(file), *flags)
         users = [(event["user"], event.get("impersonatedUser")) for event in _versions(control_plane, before)]
         assert len(users) >= 2
@@ -150,10 +149,7 @@ def test_the_audit_log_has_the_same_user_for_both(control_plane: ControlPlane, b
 
 def _versions(cluster: ControlPlane, offset: int) -> list[Json]:
     """Return the requests for the version since an offset in the audit log; both programs are among them."""
-    with cluster.audit_log.open("rb") as lines:
-        lines.seek(offset)
-        events = [json.loads(line) for line in lines]
-    versions = [event for event in events if event["requestURI"].startswith("/version")]
+    versions = [event for event in cluster.audited(offset) if event["requestURI"].startswith("/version")]
     assert {event["userAgent"].startswith(PLUGIN) for event in versions} == {True, False}
     return versions
 

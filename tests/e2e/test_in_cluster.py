@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
 
@@ -124,13 +123,12 @@ def test_the_namespace_is_that_of_the_pod(
     pair = pod.run(content=content, **where)
     assert pair.kubectl.status == 0
     assert json.loads(pair.kubectl.stdout)["major"] == "1"
-    assert _read_by(faulty_cluster.audit_log) == expected
+    assert _read_by(faulty_cluster) == expected
     both.write("")
 
 
-def _read_by(log: Path) -> str:
+def _read_by(cluster: ControlPlane) -> str:
     """Return the namespace of the plugin's last request for pods."""
-    events = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
-    lists = [event for event in events if event["userAgent"].startswith("kubectl-spread/")]
+    lists = [event for event in cluster.audited() if event.get("userAgent", "").startswith("kubectl-spread/")]
     pods = [event["objectRef"] for event in lists if event.get("objectRef", {}).get("resource") == "pods"]
     return str(pods[-1]["namespace"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 
-import msgspec
 import pytest
 
 from tests.builders import constraint, selector
@@ -111,8 +110,7 @@ def test_audit_accepts_in_silence_and_writes_the_violation_to_the_log(cluster: C
     def violations() -> list[str]:
         # An earlier policy may still refuse it.
         refusal(partial(create, cluster.api, "chosen"))
-        events = map(msgspec.json.decode, cluster.audit_log.read_bytes().splitlines())
-        return [text for event in events if (text := event.get("annotations", {}).get(VIOLATION))]
+        return [text for event in cluster.audited() if (text := event.get("annotations", {}).get(VIOLATION))]
 
     found = cluster.wait_for(violations, 60, "a violation in the audit log")
     assert "SPR107 absent-key: matchLabelKeys lists absent" in found[-1]
