@@ -52,10 +52,12 @@ def carried_out(spread: Spread, namespace: str, code: str, directory: Path) -> N
 
 
 def wait_for(cluster: ControlPlane, namespace: str, running: int, refused: int = 0) -> None:
-    """Wait until so many pods of the workload run, and the scheduler has refused so many."""
+    """Wait until no pod of the workload is on its way, so many run, and the scheduler has refused so many."""
 
     def settled() -> bool:
         pods = pods_of(cluster, namespace, "web")
+        if any("deletionTimestamp" in each["metadata"] for each in pods):
+            return False
         bound = [each for each in pods if each["status"].get("phase") == "Running"]
         unscheduled = [each for each in pods if scheduled(each).get("reason") == "Unschedulable"]
         return (len(pods), len(bound), len(unscheduled)) == (running + refused, running, refused)
