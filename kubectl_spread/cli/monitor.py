@@ -162,10 +162,10 @@ def _seconds(option: str, text: str) -> float:
     Raises:
         UsageError: The text is not a duration above 0.
     """
-    from kubectl_spread.sources.auth import durations  # noqa: PLC0415 - completion of flags does not need it
+    from kubectl_spread.sources.auth import connection  # noqa: PLC0415 - completion of flags does not need it
 
     try:
-        seconds = durations.seconds(text)
+        seconds = connection.seconds(text)
     except UsageError:
         seconds = 0.0
     if seconds <= 0:

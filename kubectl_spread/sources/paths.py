@@ -7,14 +7,6 @@ from pathlib import Path
 from kubectl_spread.errors import SourceError
 
 
-def is_file(path: Path) -> bool:
-    """Tell whether a path leads to a file that the user may access."""
-    try:
-        return path.is_file()
-    except OSError:
-        return False
-
-
 def is_directory(path: Path) -> bool:
     """Tell whether a path leads to a directory that the user may access."""
     try:

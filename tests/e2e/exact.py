@@ -64,13 +64,13 @@ class ExactCluster(LiveCluster):
 
     def _request(
         self, resource: Resource[Any], namespace: str | None, field_selector: str
-    ) -> Callable[[str, bytearray], Response]:
+    ) -> Callable[[str], Response]:
         query = {"resourceVersion": self.versions[resource.plural], "resourceVersionMatch": "Exact"}
         if field_selector:
             query["fieldSelector"] = field_selector
         path = resource.path(namespace)
 
-        def request(_token: str, _body: bytearray) -> Response:
+        def request(_token: str) -> Response:
             # The state of a version never changes, and most resources have the version of the last check.
             if self._lists.get(path, {}).keys() != {query["resourceVersion"]}:
                 response = self._transport.get(path, query, _PROTOBUF)

@@ -42,10 +42,10 @@ def error_line(
 CLUSTERS: Final[dict[str, tuple[dict[str, object], str]]] = {
     "NUL in the authority": (
         {"certificate-authority": "a\0"},
-        "certificate-authority for c contains the character U+0000",
+        "a\\x00: a path cannot contain such a character",
     ),
-    "NUL in tls-server-name": ({"tls-server-name": "a\0b"}, "tls-server-name for c contains the character U+0000"),
-    "NUL in the server": ({"server": "https://a\0b"}, "server for c contains the character U+0000"),
+    "NUL in tls-server-name": ({"tls-server-name": "a\0b"}, 'invalid tls-server-name "a\\x00b"'),
+    "NUL in the server": ({"server": "https://a\0b"}, "Unable to connect to the server: "),
     "a surrogate in the server": (
         {"server": "https://a\ud800"},
         "config:1: found invalid Unicode character escape code",
@@ -79,15 +79,18 @@ def test_a_faulty_cluster_of_a_kubeconfig_is_one_line(tmp_path: Path, name: str)
 USERS: Final[dict[str, tuple[dict[str, Any], str]]] = {
     "NUL in the certificate": (
         {"client-certificate": "a\0", "client-key": "b"},
-        "client-certificate for u contains the character U+0000",
+        "a\\x00: a path cannot contain such a character",
     ),
-    "NUL in the key": ({**PAIR, "client-key": "a\0"}, "client-key for u contains the character U+0000"),
-    "NUL in the token's file": ({"tokenFile": "a\0"}, "tokenFile for u contains the character U+0000"),
-    "NUL in a plugin": ({"exec": {**API, "command": "/a\0b"}}, "exec.command for u contains the character U+0000"),
-    "NUL in an argument": ({"exec": {**API, "command": "a", "args": ["\0"]}}, "exec.args[0] for u contains"),
+    "NUL in the key": (
+        {**PAIR, "client-key": "a\0"},
+        "a\\x00: a path cannot contain such a character",
+    ),
+    "NUL in the token's file": ({"tokenFile": "a\0"}, "a\\x00: a path cannot contain such a character"),
+    "NUL in a plugin": ({"exec": {**API, "command": "/a\0b"}}, "exec: executable /a\\x00b not found"),
+    "NUL in an argument": ({"exec": {**API, "command": "cat", "args": ["\0"]}}, "embedded null byte"),
     "NUL in the environment": (
         {"exec": {**API, "command": "cat", "env": [{"name": "a", "value": "\0"}]}},
-        "exec.env[0].value for u contains",
+        "embedded null byte",
     ),
     "a key that is not PEM": (PAIR, "the client certificate or its key is not PEM"),
 }

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kubectl_spread.errors import SourceError, UsageError
-from kubectl_spread.sources.auth import durations
+from kubectl_spread.sources.auth import connection
 from kubectl_spread.sources.auth.connection import ConnectionFlags, Settings, settings
 
 BETA = "client.authentication.k8s.io/v1beta1"
@@ -267,10 +267,10 @@ def test_flags_keep_the_token_to_themselves() -> None:
     ("text", "seconds"), [("0", 0), ("30", 30), ("30s", 30), ("1m30s", 90), ("1.5h", 5400), ("500ms", 0.5)]
 )
 def test_seconds(text: str, seconds: float) -> None:
-    assert durations.seconds(text) == pytest.approx(seconds)
+    assert connection.seconds(text) == pytest.approx(seconds)
 
 
 @pytest.mark.parametrize("text", ["", "s", "-1s", "1 s", "1d", "soon", "1.5"])
 def test_seconds_refuses(text: str) -> None:
     with pytest.raises(UsageError, match=r"^Invalid timeout value"):
-        durations.seconds(text)
+        connection.seconds(text)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
-from threading import Lock
 from typing import Final
 
 _CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", None)
@@ -21,32 +21,18 @@ class ServerClock:
     """The time of the last Date header plus the seconds since; may be used from several threads."""
 
     def __init__(self) -> None:
-        self._lock = Lock()
-        self._date: datetime | None = None
-        self._received = 0.0
+        self._heard: tuple[datetime, float] | None = None
 
     def hear(self, date: str | None) -> None:
         """Take the time from a Date header; None, or a header that is not a date, leaves the clock as it is."""
-        moment = _parsed(date)
-        if moment is not None:
-            with self._lock:
-                self._date, self._received = moment, elapsed()
+        with suppress(ValueError, OverflowError):
+            moment = parsedate_to_datetime(date or "")
+            if moment.tzinfo:
+                self._heard = moment.astimezone(UTC), elapsed()
 
     def now(self) -> datetime | None:
         """Return the time in UTC, to the second; None where no response had a date."""
-        with self._lock:
-            if self._date is None:
-                return None
-            try:
-                return self._date + timedelta(seconds=int(elapsed() - self._received))
-            except OverflowError:
-                return self._date
-
-
-def _parsed(date: str | None) -> datetime | None:
-    """Return the time in a header, in UTC; None without a zone."""
-    try:
-        moment = parsedate_to_datetime(date or "")
-        return moment.astimezone(UTC) if moment.tzinfo else None
-    except (ValueError, OverflowError):
-        return None
+        if self._heard is None:
+            return None
+        date, received = self._heard
+        return date + timedelta(seconds=int(elapsed() - received))

@@ -16,7 +16,7 @@ from kubectl_spread.sources.apiserver import paging, responses
 from kubectl_spread.sources.apiserver.resources import NAMESPACES, Resource
 from kubectl_spread.sources.apiserver.responses import ExpiredError
 from kubectl_spread.sources.apiserver.transport import Response, Transport
-from kubectl_spread.sources.auth import connection, credentials, durations
+from kubectl_spread.sources.auth import connection, credentials
 from kubectl_spread.sources.auth.connection import ConnectionFlags, Settings
 from kubectl_spread.sources.decode.page import Page
 
@@ -33,9 +33,7 @@ _LONGEST: Final = 20
 """The number of characters of a version that an error quotes."""
 _FULL_VERSION: Final = re.compile(r"v?(\d+\.\d+\.\d+(?:[-+][0-9A-Za-z.+-]*)?)", re.ASCII)
 """``1.37.1``, and what vendors add to it, such as ``-gke.100``."""
-_METRIC: Final = b"kubernetes_feature_enabled{"
-_GATE_NAME: Final = re.compile(rb'(?:^|,)\s*name="(\w+)"')
-_GATE_VALUE: Final = re.compile(rb" ([01])\b")
+_GATE: Final = re.compile(rb'\nkubernetes_feature_enabled\{(?:[^}\n]*,)?\s*name="(\w+)"[^}\n]*\} ([01])\b')
 _IDENTIFYING: Final = "kube-system"
 """The namespace whose UID identifies a cluster: it is created with the cluster and is never deleted."""
 
@@ -124,7 +122,7 @@ class LiveCluster:
             UsageError: The timeout is not valid.
             SourceError: The kubeconfig or the credentials cannot be used.
         """
-        timeout = durations.seconds(flags.request_timeout)
+        timeout = connection.seconds(flags.request_timeout)
         settings = connection.settings(flags, os.environ)
         transport = Transport(
             credentials.login(settings, say),
@@ -232,9 +230,9 @@ class LiveCluster:
         if field_selector:
             query["fieldSelector"] = field_selector
 
-        def request(token: str, body: bytearray) -> Response:
+        def request(token: str) -> Response:
             continued = {"continue": token} if token else {}
-            response = self._transport.get(resource.path(namespace), {**query, **continued}, _OBJECTS, body)
+            response = self._transport.get(resource.path(namespace), {**query, **continued}, _OBJECTS)
             responses.check(response, verb="list", resource=resource.plural)
             return response
 
@@ -283,9 +281,9 @@ class LiveCluster:
                 if page.metadata.continue_:
                     total = "" if page.remaining is None else f" of {number + page.remaining:,}"
                     self._progress(f"{resource.plural}: {number:,}{total}")
-                # Its memory is used again for another page.
-                del page
-            _check_length(number, promised)
+            if number < promised:
+                msg = f"Server returned an unexpected response: {number:,} objects in a list of {promised:,}"
+                raise SourceError(msg)  # noqa: TRY301 - the list is not complete, as after the others
         except (ExpiredError, ForbiddenError):
             raise
         except SourceError as error:
@@ -298,13 +296,6 @@ class LiveCluster:
         return response
 
 
-def _check_length(number: int, promised: int) -> None:
-    """Check that a list has as many objects as its pages announced."""
-    if number < promised:
-        msg = f"Server returned an unexpected response: {number:,} objects in a list of {promised:,}"
-        raise SourceError(msg)
-
-
 def _number(text: str) -> int | None:
     """Return the number at the beginning of a version part such as ``37+``; None if there is none of a usual size."""
     match = _DIGITS.match(text)
@@ -312,16 +303,5 @@ def _number(text: str) -> int | None:
 
 
 def feature_gates(metrics: bytes | bytearray) -> dict[str, bool]:
-    """Return the feature gates in the metrics of an API server, in time linear in the text."""
-    gates = {}
-    start = metrics.find(_METRIC)
-    while start >= 0:
-        end = metrics.find(b"\n", start)
-        end = len(metrics) if end < 0 else end
-        if start == 0 or metrics[start - 1 : start] == b"\n":
-            labels, _, value = bytes(metrics[start + len(_METRIC) : end]).partition(b"}")
-            name, on = _GATE_NAME.search(labels), _GATE_VALUE.match(value)
-            if name and on:
-                gates[name[1].decode()] = on[1] == b"1"
-        start = metrics.find(_METRIC, end)
-    return gates
+    """Return the feature gates in the metrics of an API server."""
+    return {match[1].decode(): match[2] == b"1" for match in _GATE.finditer(b"\n" + metrics)}

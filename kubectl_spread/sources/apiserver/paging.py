@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import suppress
 from functools import partial
 from typing import Final, TypeAlias, TypeVar
 
@@ -18,8 +17,8 @@ from kubectl_spread.sources.decode.page import Page
 
 T = TypeVar("T", bound=Message)
 R = TypeVar("R")
-Request: TypeAlias = Callable[[str, bytearray], Response]
-"""Requests the page that a token names ("" for the first), and reads its body into a bytearray."""
+Request: TypeAlias = Callable[[str], Response]
+"""Requests the page that a token names; "" for the first."""
 
 _UNEXPECTED: Final = "Server returned an unexpected response: "
 
@@ -37,12 +36,10 @@ def follow(request: Request, prepare: Callable[[], Callable[[Response], Page[T]]
         SourceError: The API server repeated a continue token.
     """
     revision, tokens = "", {""}
-    pending = background(partial(request, "", bytearray()))
+    pending = background(partial(request, ""))
     decode = prepare()
-    memory = bytearray()
     while True:
-        response = pending.result()
-        page = decode(response)
+        page = decode(pending.result())
         revision = revision or page.resource_version
         if page.resource_version != revision:
             raise ExpiredError(f"{_UNEXPECTED}pages of the revisions {revision} and {page.resource_version}")
@@ -53,23 +50,8 @@ def follow(request: Request, prepare: Callable[[], Callable[[Response], Page[T]]
         if token in tokens:
             raise SourceError(f"{_UNEXPECTED}the API server repeated a continue token")
         tokens.add(token)
-        pending = background(partial(request, token, memory))
+        pending = background(partial(request, token))
         yield page
-        del page
-        memory = _free(response.body)
-
-
-def _free(body: bytes | bytearray) -> bytearray:
-    """Return the memory of a processed page, or new memory if there is still a view of it.
-
-    It is used again because the system clears new memory, which takes longer than to receive a page into it.
-    """
-    if isinstance(body, bytearray):
-        with suppress(BufferError):
-            # A bytearray cannot be resized while there are views of it.
-            body.append(0)
-            return body
-    return bytearray()
 
 
 def background(work: Callable[[], R]) -> Future[R]:

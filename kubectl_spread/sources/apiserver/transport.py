@@ -97,7 +97,7 @@ class Transport:
             # The user asked for insecure connections, so a warning for each request is noise.
             urllib3.disable_warnings(InsecureRequestWarning)
 
-    def get(self, path: str, query: Mapping[str, str | int], accept: str, body: bytearray | None = None) -> Response:
+    def get(self, path: str, query: Mapping[str, str | int], accept: str) -> Response:
         """Return the response to one request, whatever its status.
 
         A request is repeated while its failure may pass, and once with new credentials; expired credentials are
@@ -107,18 +107,16 @@ class Transport:
             path: The path of the URL.
             query: The parameters of the URL.
             accept: The media types.
-            body: The memory for the body; None for new memory.
 
         Raises:
             ConnectionFailedError: There is no response.
             SourceError: There are no new credentials.
         """
         url = self._host + path + (f"?{urlencode(query)}" if query else "")
-        patience, memory = Patience(self._timeout), bytearray() if body is None else body
-        login = self._current()
-        response = self._patiently(url, accept, patience, memory)
+        patience, login = Patience(self._timeout), self._current()
+        response = self._patiently(url, accept, patience)
         if response.status == HTTPStatus.UNAUTHORIZED and self._renewed(login):
-            response = self._patiently(url, accept, patience, memory)
+            response = self._patiently(url, accept, patience)
         return response
 
     def close(self) -> None:
@@ -149,7 +147,7 @@ class Transport:
                 head = self._opened(url, accept, deadline)
             with closing(head):
                 if head.status != HTTPStatus.OK:
-                    yield _response(head, _body(head, deadline, bytearray())), iter(())
+                    yield _response(head, _body(head, deadline)), iter(())
                     return
                 yield _response(head, b""), exchange.parts(head, Deadline(longest, silence))
         except UNANSWERED as error:
@@ -184,12 +182,12 @@ class Transport:
                 self._login = self._renew()
         return True
 
-    def _patiently(self, url: str, accept: str, patience: Patience, body: bytearray) -> Response:
+    def _patiently(self, url: str, accept: str, patience: Patience) -> Response:
         earlier: ConnectionFailedError | None = None
         reported = False
         while True:
             try:
-                response = self._once(url, accept, Deadline(patience.left, self.silence), body)
+                response = self._once(url, accept, Deadline(patience.left, self.silence))
             except ConnectionFailedError as error:
                 if earlier and patience.is_over:
                     # A timeout says less than the failures of the earlier attempts.
@@ -198,9 +196,8 @@ class Transport:
                 if pause is None:
                     raise
             else:
-                pause = (
-                    patience.pause(response.retry_after) if response.is_passing and not self._closed.is_set() else None
-                )
+                repeats = response.is_passing and not self._closed.is_set()
+                pause = patience.pause(response.retry_after) if repeats else None
                 if pause is None:
                     self._reported.clear()
                     return response
@@ -221,10 +218,10 @@ class Transport:
             return None
         return patience.pause(None, retries.RETRIES if self._has_responded else retries.RETRIES_BEFORE_CONTACT)
 
-    def _once(self, url: str, accept: str, deadline: Deadline, body: bytearray) -> Response:
+    def _once(self, url: str, accept: str, deadline: Deadline) -> Response:
         try:
             with closing(self._opened(url, accept, deadline)) as head:
-                response = _response(head, _body(head, deadline, body))
+                response = _response(head, _body(head, deadline))
         except UNANSWERED as error:
             raise self._failure(error) from error
         self._has_responded = True
@@ -256,11 +253,8 @@ def _response(head: Any, body: bytes | bytearray) -> Response:
     )
 
 
-def _body(head: Any, deadline: Deadline, body: bytearray) -> bytearray:
-    """Read the body to its end, over the content of ``body``, and return it."""
-    size = 0
+def _body(head: Any, deadline: Deadline) -> bytearray:
+    body = bytearray()
     for part in exchange.parts(head, deadline):
-        body[size : size + len(part)] = part
-        size += len(part)
-    del body[size:]
+        body += part
     return body

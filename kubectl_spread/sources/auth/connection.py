@@ -7,6 +7,8 @@ Differs: a context with a cluster or user that does not exist is an error; kubec
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -17,6 +19,12 @@ from kubectl_spread.sources.auth.kubeconfig import ContextEntry, Kubeconfig, Sec
 
 _DEFAULT_SERVER: Final = "http://localhost:8080"
 _BETA: Final = "client.authentication.k8s.io/v1beta1"
+_PART: Final = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
+_DURATION: Final = re.compile(rf"\+?(?:{_PART.pattern})+")
+_SECONDS: Final = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+_LONGEST_IN_GO: Final = (2**63 - 1) / 1e9
+_LONGEST: Final = 24 * 24 * 3600.0
+"""Sockets count milliseconds in 31 bits."""
 
 
 class ConnectionFlags(Secretive, frozen=True):
@@ -94,13 +102,19 @@ def settings(flags: ConnectionFlags, environment: Mapping[str, str]) -> Settings
         # A token from a flag replaces the pod's token; in a kubeconfig kubectl would prefer the token file.
         cluster, user = incluster.cluster(environment), {} if flags.token else incluster.user()
     cluster = _override_cluster({"server": environment.get("KUBERNETES_MASTER", _DEFAULT_SERVER), **cluster}, flags)
-    user = _override_user(_with_mode(user), flags)
+    if "://" not in cluster["server"]:
+        # ``localhost:8080`` is http, even with settings for TLS.
+        cluster = {**cluster, "server": f"http://{cluster['server']}"}
+    user = _override_user(user, flags)
+    plugin = user.get("exec", {})
+    if plugin.get("apiVersion") == _BETA:
+        # This API lacks the mode.
+        user = {**user, "exec": {**plugin, "interactiveMode": plugin.get("interactiveMode") or "IfAvailable"}}
     usable.confirm(cluster, flags.cluster or context.cluster or "", user, flags.user or context.user or "")
     otherwise = incluster.namespace(environment) if inside else "default"
     namespace = flags.namespace or context.namespace or otherwise
-    usable.confirm_namespace(namespace)
     return Settings(
-        _with_scheme(cluster),
+        cluster,
         user,
         namespace,
         context=context_name if cluster_name and cluster_name == context.cluster else "",
@@ -108,16 +122,35 @@ def settings(flags: ConnectionFlags, environment: Mapping[str, str]) -> Settings
     )
 
 
+def seconds(text: str) -> float:
+    """Return a duration such as ``1m30s``, or a plain number of seconds, in seconds; at most 24 days.
+
+    Raises:
+        UsageError: It is neither, or longer than Go can count.
+
+    Source: kubernetes v1.37.1 client-go/tools/clientcmd/helpers.go, ParseTimeout.
+    """
+    duration = math.inf
+    if text.isascii() and text.isdigit():
+        duration = float(text)
+    elif _DURATION.fullmatch(text):
+        duration = sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(text))
+    if duration > _LONGEST_IN_GO:
+        raise UsageError(
+            "Invalid timeout value. Timeout must be a single integer in seconds, or an integer "
+            "followed by a corresponding time unit (e.g. 1s | 2m | 3h)"
+        )
+    return min(duration, _LONGEST)
+
+
 def _context(flags: ConnectionFlags, merged: Kubeconfig) -> ContextEntry:
     name = flags.context or merged.current_context
     if name in merged.contexts:
         return merged.contexts[name]
     if flags.context:
-        msg = f'context "{name}" does not exist'
-        raise SourceError(msg)
+        raise SourceError(f'context "{name}" does not exist')
     if name:
-        msg = f"Error in configuration: context was not found for specified context: {name}"
-        raise SourceError(msg)
+        raise SourceError(f"Error in configuration: context was not found for specified context: {name}")
     return ContextEntry()
 
 
@@ -128,10 +161,8 @@ def _section(sections: Mapping[str, Section], what: str, flag: str, named: str |
     if name in sections:
         return sections[name]
     if flag:
-        msg = f'{what} "{name}" does not exist'
-    else:
-        msg = f'Error in configuration: {what} "{name}" was not found for the context'
-    raise SourceError(msg)
+        raise SourceError(f'{what} "{name}" does not exist')
+    raise SourceError(f'Error in configuration: {what} "{name}" was not found for the context')
 
 
 def _override_cluster(cluster: Section, flags: ConnectionFlags) -> Section:
@@ -153,20 +184,6 @@ def _override_cluster(cluster: Section, flags: ConnectionFlags) -> Section:
     if flags.disable_compression:
         cluster = {**cluster, "disable-compression": True}
     return cluster
-
-
-def _with_scheme(cluster: Section) -> Section:
-    """Complete a server such as ``localhost:8080``, which is http, even with settings for TLS."""
-    server = cluster["server"]
-    return cluster if "://" in server else {**cluster, "server": f"http://{server}"}
-
-
-def _with_mode(user: Section) -> Section:
-    """Return a user whose plugin of the older API has an interactive mode, which that API lacks."""
-    plugin = user.get("exec", {})
-    if plugin.get("apiVersion") != _BETA or plugin.get("interactiveMode"):
-        return user
-    return {**user, "exec": {**plugin, "interactiveMode": "IfAvailable"}}
 
 
 def _override_user(user: Section, flags: ConnectionFlags) -> Section:

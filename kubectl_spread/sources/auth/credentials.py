@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import ssl
 import time
 from base64 import b64encode
 from collections.abc import Callable
@@ -15,6 +14,7 @@ from urllib.parse import quote
 import urllib3
 
 from kubectl_spread.errors import SourceError
+from kubectl_spread.sources import paths
 from kubectl_spread.sources.auth import execplugin, kubeconfig, oidc, proxies, tls
 from kubectl_spread.sources.auth.connection import Settings
 from kubectl_spread.sources.auth.kubeconfig import Secretive, Section
@@ -27,6 +27,8 @@ _RENEWABLE: Final = ("auth-provider", "client-certificate", "exec", "tokenFile")
 """The fields of a user whose credentials may change."""
 _TOKEN_FILE_LASTS: Final = 50.0
 """Seconds after which a token's file is read again. Source: kubernetes v1.37.1 client-go/transport/token_source.go."""
+_CERTIFICATE_FILE_LASTS: Final = 300.0
+"""Seconds after which a certificate's file is read again. Source: client-go/transport/cert_rotation.go."""
 _IN_A_HEADER: Final = "!#$&'*+-.^_`|~"
 _REMOVED: Final = {"azure": "kubelogin", "gcp": "gke-gcloud-auth-plugin"}
 """Maps an auth provider that kubectl no longer has to the credential plugin that replaces it."""
@@ -56,7 +58,7 @@ class Login(Secretive, frozen=True):
 
 
 class _Identity(Secretive, frozen=True):
-    """The identity to send: a user with only a certificate, and the value of the Authorization header or ""."""
+    """A user with only a certificate, the value of the Authorization header or "", and when they end."""
 
     user: Section
     authorization: str = ""
@@ -69,16 +71,22 @@ def login(settings: Settings, say: Callable[[str], None] = lambda _: None) -> Lo
     Raises:
         SourceError: There are no credentials.
     """
+    cluster, server = settings.cluster, settings.cluster["server"].rstrip("/")
     # kubectl sends no credentials without TLS, and runs no plugin for them then.
-    secure = settings.cluster["server"].startswith("https://")
+    secure = server.startswith("https://")
     identity = _identity(settings, say) if secure else _Identity({})
-    server = settings.cluster["server"].rstrip("/")
-    proxy = proxies.find(settings.cluster["server"], settings.cluster.get("proxy-url", ""), os.environ)
+    proxy = proxies.find(server, cluster.get("proxy-url", ""), os.environ)
     # Transport repeats requests itself, because it knows what the API server asks for.
-    arguments = _certificates(server, settings.cluster, identity.user)
-    pool = proxies.pool(proxy, retries=False, maxsize=_MOST_CONNECTIONS, **arguments)
-    verifies = not settings.cluster.get("insecure-skip-tls-verify")
-    return Login(server, verifies, pool, identity.authorization, identity.expires)
+    arguments: dict[str, Any] = {"retries": False, "maxsize": _MOST_CONNECTIONS}
+    if secure or (proxy and proxy.url.startswith("https://")):
+        try:
+            arguments["ssl_context"] = tls.context(cluster, identity.user)
+        except OSError as error:
+            raise failure(error, server, 0) from error
+    if cluster.get("tls-server-name"):
+        arguments["server_hostname"] = cluster["tls-server-name"]
+    verifies = not cluster.get("insecure-skip-tls-verify")
+    return Login(server, verifies, proxies.pool(proxy, **arguments), identity.authorization, identity.expires)
 
 
 def renewal(settings: Settings, say: Callable[[str], None] = lambda _: None) -> Callable[[], Login] | None:
@@ -106,54 +114,33 @@ def impersonation(user: Section) -> list[tuple[str, str]]:
 
 def _header_value(text: str) -> str:
     if not text.isprintable():
-        msg = f"{text!r} holds characters that cannot be sent"
-        raise SourceError(msg)
+        raise SourceError(f"{text!r} holds characters that cannot be sent")
     # Go sends UTF-8; http.client sends each character as a byte.
     return text.encode().decode("latin-1")
 
 
-def _certificates(server: str, cluster: Section, user: Section) -> dict[str, Any]:
-    """Return the arguments of a pool for TLS: whom to trust, and the client certificate."""
-    arguments: dict[str, Any] = {
-        "cert_reqs": ssl.CERT_NONE if cluster.get("insecure-skip-tls-verify") else ssl.CERT_REQUIRED
-    }
-    if cluster.get("tls-server-name"):
-        arguments["server_hostname"] = cluster["tls-server-name"]
-    if not (server.startswith("https://") and tls.embeds(cluster, user)):
-        # By name: urllib3 reads the files again for each connection, and they may be replaced.
-        arguments["ca_certs"] = cluster.get("certificate-authority")
-        arguments["cert_file"], arguments["key_file"] = user.get("client-certificate"), user.get("client-key")
-        return arguments
-    try:
-        return {**arguments, "ssl_context": tls.context(cluster, user)}
-    except OSError as error:
-        raise failure(error, server, 0) from error
-
-
 def _identity(settings: Settings, say: Callable[[str], None]) -> _Identity:
     """Return the identity by the first credentials in kubectl's order, and the certificate."""
-    user = settings.user
-    certificate = {key: user[key] for key in _CERTIFICATE if user.get(key)}
-    if not (certificate.get("client-certificate") or certificate.get("client-certificate-data")):
-        certificate = {}
+    user, expires = settings.user, math.inf
+    certificate: Section = {}
+    if user.get("client-certificate") or user.get("client-certificate-data"):
+        certificate = {key: user[key] for key in _CERTIFICATE if user.get(key)}
+    if user.get("client-certificate"):
+        expires = time.time() + _CERTIFICATE_FILE_LASTS
     if user.get("tokenFile"):
         return _Identity(certificate, _bearer(_token_in_file(user)), time.time() + _TOKEN_FILE_LASTS)
     if user.get("token"):
-        return _Identity(certificate, _bearer(user["token"]))
+        return _Identity(certificate, _bearer(user["token"]), expires)
     if user.get("username"):
         who = f"{user['username']}:{user.get('password', '')}"
-        return _Identity(certificate, f"Basic {b64encode(who.encode()).decode()}")
+        return _Identity(certificate, f"Basic {b64encode(who.encode()).decode()}", expires)
     if "exec" in user and not certificate:
-        plugin_credentials = execplugin.credentials(user["exec"], settings.cluster)
-        return _Identity(
-            plugin_credentials.user,
-            _bearer(plugin_credentials.token) if plugin_credentials.token else "",
-            plugin_credentials.expires,
-        )
+        provided = execplugin.credentials(user["exec"], settings.cluster)
+        return _Identity(provided.user, _bearer(provided.token) if provided.token else "", provided.expires)
     if "auth-provider" in user:
-        token, expires = _provided(user["auth-provider"], say)
-        return _Identity(certificate, _bearer(token), expires)
-    return _Identity(certificate)
+        token, token_expires = _provided(user["auth-provider"], say)
+        return _Identity(certificate, _bearer(token), min(expires, token_expires))
+    return _Identity(certificate, expires=expires)
 
 
 def _provided(provider: Section, say: Callable[[str], None]) -> tuple[str, float]:
@@ -170,17 +157,15 @@ def _token_in_file(user: Section) -> str:
     otherwise: str = user.get("token", "")
     try:
         return kubeconfig.content(Path(user["tokenFile"])).decode().strip() or otherwise
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         if otherwise:
             return otherwise
-        reason = (getattr(error, "strerror", None) or "not text").lower()
-        msg = f"error reading {user['tokenFile']}: {reason}"
-        raise SourceError(msg) from error
+        why = "not text" if isinstance(error, UnicodeDecodeError) else paths.reason(error)
+        raise SourceError(f"error reading {user['tokenFile']}: {why}") from error
 
 
 def _bearer(token: str) -> str:
     token = token.strip()
     if not (token.isascii() and token.isprintable()):
-        msg = "the bearer token holds characters that cannot be sent"
-        raise SourceError(msg)
+        raise SourceError("the bearer token holds characters that cannot be sent")
     return f"Bearer {token}"

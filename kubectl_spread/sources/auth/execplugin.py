@@ -47,12 +47,9 @@ class Credentials(Secretive, frozen=True, rename="camel"):
 
     @property
     def user(self) -> Section:
-        """The credentials as a user of a kubeconfig."""
-        section = {"token": self.token} if self.token else {}
-        if self.client_certificate_data:
-            section["client-certificate-data"] = b64encode(self.client_certificate_data.encode()).decode()
-            section["client-key-data"] = b64encode(self.client_key_data.encode()).decode()
-        return section
+        """The certificate as a user of a kubeconfig."""
+        pair = {"client-certificate-data": self.client_certificate_data, "client-key-data": self.client_key_data}
+        return {name: b64encode(pem.encode()).decode() for name, pem in pair.items() if pem}
 
 
 class _ExecCredential(msgspec.Struct, frozen=True, rename="camel"):
@@ -78,16 +75,13 @@ def credentials(plugin: Section, cluster: Section) -> Credentials:
     if plugin.get("provideClusterInfo"):
         spec["cluster"] = _cluster_info(cluster)
     info = json.dumps({"kind": "ExecCredential", "apiVersion": version, "spec": spec})
-    plugin_credentials = _decoded(_run(plugin, info, interactive=spec["interactive"]), version)
-    _check(plugin_credentials)
-    return plugin_credentials
+    return _decoded(_run(plugin, info, interactive=spec["interactive"]), version)
 
 
 def _is_interactive(mode: str) -> bool:
     terminal = sys.stdin is not None and sys.stdin.isatty()
     if mode == "Always" and not terminal:
-        problem = "exec plugin cannot support interactive mode: standard input is not a terminal"
-        raise SourceError(f"{FAILED}{problem}")
+        raise SourceError(f"{FAILED}exec plugin cannot support interactive mode: standard input is not a terminal")
     return terminal and mode != "Never"
 
 
@@ -139,25 +133,22 @@ def _run(plugin: Section, info: str, *, interactive: bool) -> bytes:
 def _decoded(output: bytes, version: str) -> Credentials:
     """Return the credentials that a program printed as JSON or YAML."""
     try:
-        document = next(iter(yaml_values.read_all(output, "stdout")), None)
-        credential = msgspec.json.decode(msgspec.json.encode(document), type=_ExecCredential)
-    except (SourceError, msgspec.DecodeError, UnicodeEncodeError):
+        credential = msgspec.convert(next(iter(yaml_values.read_all(output, "stdout")), None), _ExecCredential)
+    except (SourceError, msgspec.ValidationError):
         # The reason would quote text that may be secret.
         raise SourceError(f"{FAILED}decoding stdout: it is not an ExecCredential") from None
     if credential.kind != "ExecCredential":
         raise SourceError(f'{FAILED}decoding stdout: no kind "{credential.kind}" is registered')
     if credential.api_version != version:
-        wrong = (
-            f"exec plugin is configured to use API version {version}, plugin returned version {credential.api_version}"
+        raise SourceError(
+            f"{FAILED}exec plugin is configured to use API version {version}, "
+            f"plugin returned version {credential.api_version}"
         )
-        raise SourceError(f"{FAILED}{wrong}")
-    if credential.status is None:
+    status = credential.status
+    if status is None:
         raise SourceError(f"{FAILED}exec plugin didn't return a status field")
-    return credential.status
-
-
-def _check(plugin_credentials: Credentials) -> None:
-    if bool(plugin_credentials.client_certificate_data) != bool(plugin_credentials.client_key_data):
+    if bool(status.client_certificate_data) != bool(status.client_key_data):
         raise SourceError(f"{FAILED}exec plugin returned only certificate or key, not both")
-    if not plugin_credentials.token and not plugin_credentials.client_certificate_data:
+    if not status.token and not status.client_certificate_data:
         raise SourceError(f"{FAILED}exec plugin didn't return a token or cert/key pair")
+    return status

@@ -5,12 +5,12 @@ Source: kubernetes v1.37.1 client-go/tools/clientcmd/client_config.go, inCluster
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from kubectl_spread.errors import SourceError
-from kubectl_spread.sources.paths import is_file
 
 DIRECTORY: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _VARIABLES: Final = ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT")
@@ -18,7 +18,7 @@ _VARIABLES: Final = ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT")
 
 def available(environment: Mapping[str, str]) -> bool:
     """Tell whether we run in a pod that has a service account."""
-    return all(map(environment.get, _VARIABLES)) and is_file(DIRECTORY / "token")
+    return all(map(environment.get, _VARIABLES)) and os.path.isfile(DIRECTORY / "token")  # noqa: PTH113 - is_file may raise
 
 
 def cluster(environment: Mapping[str, str]) -> dict[str, Any]:

@@ -15,15 +15,14 @@ import msgspec
 
 from kubectl_spread.errors import SourceError
 from kubectl_spread.sources.decode import yaml_values
-from kubectl_spread.sources.paths import absolute
+from kubectl_spread.sources.paths import absolute, reason
 
 Section: TypeAlias = dict[str, Any]
 """The ``cluster`` or ``user`` of a kubeconfig, without fields that are null or empty."""
 
 _LARGEST: Final = 16 << 20
 """The most bytes of a file with credentials; a kubeconfig of a thousand clusters has 8 MiB."""
-_CLUSTER_FILES: Final = ("certificate-authority",)
-_USER_FILES: Final = ("client-certificate", "client-key", "tokenFile")
+_FILES: Final = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
 
 
 class Secretive(msgspec.Struct, frozen=True):
@@ -35,7 +34,7 @@ class Secretive(msgspec.Struct, frozen=True):
 
 
 class _Part(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
-    """A part of a kubeconfig; null and "" mean absent."""
+    pass
 
 
 class _Cluster(_Part, frozen=True):
@@ -131,11 +130,9 @@ class Kubeconfig(msgspec.Struct):
     def add(self, file: _File, folder: Path) -> None:
         """Add a file; paths in it are relative to ``folder``, the directory of the file."""
         for cluster in file.clusters or ():
-            section = _absolute(cluster.cluster, _CLUSTER_FILES, folder)
-            self.clusters.setdefault(cluster.name, section)
+            self.clusters.setdefault(cluster.name, _absolute(cluster.cluster, folder))
         for user in file.users or ():
-            section = _absolute(user.user, _USER_FILES, folder)
-            self.users.setdefault(user.name, section)
+            self.users.setdefault(user.name, _absolute(user.user, folder))
         for context in file.contexts or ():
             self.contexts.setdefault(context.name, context.context or ContextEntry())
         self.current_context = self.current_context or file.current_context or ""
@@ -192,21 +189,19 @@ def paths(explicit: str, environment: Mapping[str, str]) -> list[Path]:
 def _read(path: Path, *, required: bool) -> _File | None:
     """Return a decoded file; None if it does not exist and is not ``required``."""
     try:
-        documents = yaml_values.read_all(content(path), str(path))
-        file = msgspec.convert(documents[0], _File) if documents and documents[0] is not None else _File()
+        first = next(iter(yaml_values.read_all(content(path), str(path))), None)
+        file = msgspec.convert(first or {}, _File)
         _check(file, path)
     except OSError as error:
         if isinstance(error, FileNotFoundError | NotADirectoryError) and not required:
             return None
-        reason = (error.strerror or str(error)).lower()
-        msg = f"error loading config file {path}: {reason}"
-        raise SourceError(msg) from error
-    except SourceError as error:
-        msg = f"error loading config file {error}"
-        raise SourceError(msg) from error
+        raise SourceError(f"error loading config file {path}: {reason(error)}") from error
     except msgspec.ValidationError as error:
-        msg = f"error loading config file {path}: {_words(error)}"
-        raise SourceError(msg) from error
+        problem, _, place = str(error).replace("`", "").partition(" - at ")
+        where = f"{place.removeprefix('$.')}: " if place else ""
+        raise SourceError(f"error loading config file {path}: {where}{problem}") from error
+    except SourceError as error:
+        raise SourceError(f"error loading config file {error}") from error
     return file
 
 
@@ -223,19 +218,12 @@ def _check(file: _File, path: Path) -> None:
             seen.add(named.name)
 
 
-def _words(error: msgspec.ValidationError) -> str:
-    problem, _, place = str(error).replace("`", "").partition(" - at ")
-    return f"{place.removeprefix('$.')}: {problem}" if place else problem
-
-
-def _absolute(section: _Cluster | _User | None, keys: tuple[str, ...], folder: Path) -> Section:
-    """Return the section with absolute paths; its paths are relative to the directory of its file."""
-    values = {key: value for key, value in msgspec.to_builtins(section or {}).items() if value}
-    for key in keys:
-        if key in values:
-            values[key] = str(folder / values[key])
-    command = values.get("exec", {}).get("command", "")
+def _absolute(part: _Cluster | _User | None, folder: Path) -> Section:
+    """Return a section with absolute paths; its paths are relative to the directory of its file."""
+    section = {key: value for key, value in msgspec.to_builtins(part or {}).items() if value}
+    section |= {key: str(folder / section[key]) for key in _FILES if key in section}
+    command = section.get("exec", {}).get("command", "")
     if os.sep in command:
         # The plugin is a path; a name without a separator is looked up in PATH.
-        values["exec"]["command"] = str(folder / command)
-    return values
+        section["exec"]["command"] = str(folder / command)
+    return section

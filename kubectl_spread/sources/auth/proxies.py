@@ -8,6 +8,7 @@ no credentials to a proxy.
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Mapping
 from ipaddress import ip_address, ip_network
 from typing import Any, Final
@@ -67,15 +68,23 @@ def find(server: str, configured: str, environment: Mapping[str, str]) -> Proxy 
     return _proxy(address if "://" in address else f"http://{address}")
 
 
-def pool(proxy: Proxy | None, **arguments: Any) -> urllib3.PoolManager:
-    """Return a pool that sends requests through a proxy; ``arguments`` are those of ``urllib3.PoolManager``."""
+def pool(proxy: Proxy | None, ssl_context: ssl.SSLContext | None = None, **arguments: Any) -> urllib3.PoolManager:
+    """Return a pool that sends requests through a proxy, which is verified like the server, as in Go.
+
+    Args:
+        proxy: The proxy, or None.
+        ssl_context: The context for TLS; None where there is no TLS.
+        **arguments: Other arguments of ``urllib3.PoolManager``.
+    """
     if proxy is None:
-        return urllib3.PoolManager(**arguments)
+        return urllib3.PoolManager(ssl_context=ssl_context, **arguments)
     if proxy.url.startswith("socks"):
         from urllib3.contrib.socks import SOCKSProxyManager  # noqa: PLC0415 - few have such a proxy
 
-        return SOCKSProxyManager(proxy.url, **arguments)
-    return urllib3.ProxyManager(proxy.url, proxy_headers=proxy.headers, **arguments)
+        return SOCKSProxyManager(proxy.url, ssl_context=ssl_context, **arguments)
+    return urllib3.ProxyManager(
+        proxy.url, proxy_headers=proxy.headers, ssl_context=ssl_context, proxy_ssl_context=ssl_context, **arguments
+    )
 
 
 def _either(environment: Mapping[str, str], name: str) -> str:
@@ -115,37 +124,27 @@ def _is_direct(host: str, port: str, exceptions: str) -> bool:
 
 def _matches(entry: str, host: str, port: str) -> bool:
     """Tell whether an entry of ``NO_PROXY`` names a host: an address, a network, a domain, or ``*`` for all."""
-    if entry == "*":
+    if entry == "*" or _in_network(host, entry):
         return True
-    if "/" in entry:
-        return _in_network(host, entry)
-    named, entry_port = _split(entry)
-    if not named or entry_port not in ("", port):
+    named, _, entry_port = entry.rpartition(":")
+    if not named or _is_address(entry):
+        named, entry_port = entry, port
+    named = named.strip("[]")
+    if not named or entry_port != port:
         return False
     if _is_address(named):
-        return _is_address(host) and ip_address(host) == ip_address(named)
+        return _in_network(host, named)
     named = named.removeprefix("*")
     # ``.example.org`` matches subdomains only, ``example.org`` also itself.
     return host.endswith(named) if named.startswith(".") else host == named or host.endswith(f".{named}")
 
 
-def _split(entry: str) -> tuple[str, str]:
-    """Return the host and the port of an entry; "" for any port."""
-    if _is_address(entry):
-        return entry, ""
-    host, separator, port = entry.rpartition(":")
-    return (host.strip("[]"), port) if separator else (entry.strip("[]"), "")
-
-
 def _is_address(host: str) -> bool:
-    try:
-        ip_address(host)
-    except ValueError:
-        return False
-    return True
+    return _in_network(host, "0.0.0.0/0") or _in_network(host, "::/0")
 
 
 def _in_network(host: str, network: str) -> bool:
+    """Tell whether a host is an address in a network, which may be a single address."""
     try:
         return ip_address(host) in ip_network(network, strict=False)
     except ValueError:
