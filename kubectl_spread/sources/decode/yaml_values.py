@@ -1,7 +1,7 @@
 """YAML documents as JSON, made of libyaml's events, and the places of their fields.
 
-A file is cut where a line begins with ``---``, which is the marker of a document wherever
-it appears, so that a fault ends one document only.
+A file is cut at lines that begin with ``---`` or ``...``, which are markers of documents wherever
+they appear, so that a fault ends one document only.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MOST_BYTES: Final = 64 << 20
 _BUDGET: Final = 1_000_000
 """The most that aliases may add to a document: values, and characters of scalars divided by 64."""
 _MERGE: Final = "<<"
-_MARKER: Final = re.compile(rb"\n---(?=\s|\Z)")
+_MARKER: Final = re.compile(rb"[\r\n](?:(?P<begins>---)(?=\s|\Z)|\.\.\.(?=\s|\Z)[^\r\n]*+(?:\r?\n|\r|\Z))")
 _DIRECTIVE: Final = re.compile(rb"^%", re.MULTILINE)
 _DIRECTIVES: Final = re.compile(rb"(?:[%#][^\n]*+|\s)*+")
 _EMPTY: Final = re.compile(rb"(?:---(?=\s|\Z))?\s*+")
@@ -182,26 +182,37 @@ def read_all(text: bytes, source: str) -> list[Any]:
 
 def _parsed(body: memoryview, source: str, first: int) -> Iterator[tuple[Any, _Text] | SourceError]:
     """Yield the value of each document that is not empty, or its fault."""
+    for part, line in parts(body, first):
+        if not _EMPTY.fullmatch(part):
+            yield from _Parser(part, source, line).documents()
+
+
+def parts(body: memoryview, first: int = 1) -> Iterator[tuple[memoryview, int]]:
+    """Yield the parts of a text, each with a document and the directives before it, and the lines where they begin.
+
+    Args:
+        body: The text.
+        first: The line of the file with which the text begins.
+    """
     start, marks = 0, Marks(body, 0, Place(first))
     for end in _ends(body):
-        part = body[start:end]
-        if not _EMPTY.fullmatch(part):
-            yield from _Parser(part, source, marks.at(start).line).documents()
-        start = end
+        if end > start:
+            yield body[start:end], marks.at(start).line
+            start = end
 
 
 def _ends(body: memoryview) -> Iterator[int]:
-    """Yield where the parts of a file end, each with whole documents and the directives before them."""
     start = 0
     for marker in _MARKER.finditer(body):
-        end = marker.start() + 1
-        for directive in _DIRECTIVE.finditer(body[start:end]):
-            if _DIRECTIVES.fullmatch(body, start + directive.start(), end):
-                end = start + directive.start()
-                break
-        if end > start:
-            yield end
-            start = end
+        end = marker.end()
+        if marker["begins"]:
+            end = marker.start() + 1
+            for directive in _DIRECTIVE.finditer(body[start:end]):
+                if _DIRECTIVES.fullmatch(body, start + directive.start(), end):
+                    end = start + directive.start()
+                    break
+        yield end
+        start = end
     yield len(body)
 
 

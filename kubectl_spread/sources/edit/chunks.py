@@ -9,7 +9,6 @@ import json
 import re
 from collections.abc import Generator, Iterator, Mapping
 from functools import cached_property
-from itertools import pairwise
 from typing import Any, Final
 
 import msgspec
@@ -17,20 +16,17 @@ from msgspec import UNSET
 
 from kubectl_spread.errors import SourceError
 from kubectl_spread.sources.decode import json_documents
-from kubectl_spread.sources.decode.json_documents import Record
+from kubectl_spread.sources.decode.json_documents import Marks, Record
 from kubectl_spread.sources.decode.json_objects import Path, is_too_deep
 
-_MARKER: Final = re.compile(r"(?:(?<=[\r\n])|(?<!.))(?:(?P<begins>---)|\.\.\.)(?=\s|\Z)", re.DOTALL)
-_LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
-_LINE_END: Final = re.compile(r"\r\n|\r|\n")
-# Patterns for comments are possessive. A comment that ends in a space could match in two ways without that, and each
-# such line would double the time.
-_BLANK: Final = re.compile(r"(?:\s|#[^\r\n]*+|---(?=\s|\Z)|\.\.\.(?=\s|\Z))*+")
+# Possessive: a comment that ends in a space could match in two ways without that, and each such line would double the
+# time.
 _BEGINS: Final = re.compile(r"(?:\s|#[^\r\n]*+)*+(?P<marker>---(?=\s|\Z)|%)?")
 _ENCODING: Final = ("utf-8", "surrogateescape")
 _JSON: Final = re.compile(r'[{\[](?:\r?\n(?P<indent>[ \t]*))?\s*(?:"(?:[^"\\]|\\.)*"\s*:(?P<blank> )?)?', re.DOTALL)
 """The beginning of a JSON document, whose blanks are those of the rest."""
-_LAST_OF_FOUR_DIGITS: Final = 0xFFFF
+_NOT_IN_YAML: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+"""The characters of JSON that YAML has no place for, or reads as line breaks."""
 
 
 class Edited(msgspec.Struct, frozen=True):
@@ -113,9 +109,21 @@ def read(body: bytes, source: str) -> Iterator[Chunk]:
     """Yield the chunks of a file, which together are its text."""
     view = memoryview(body)
     number, end = (yield from _json(view, source)) if json_documents.begins(view) else (0, 0)
-    if end < len(body):
-        line = len(_LINE_END.findall(body[:end].decode(*_ENCODING))) + 1
-        yield from _yaml(body[end:].decode(*_ENCODING), (source, number), line)
+    rest = view[end:]
+    if json_documents.is_blank(rest):
+        yield from [Chunk(_text(rest), (source, number))] if rest else ()
+        return
+    from kubectl_spread.sources.decode import yaml_values  # noqa: PLC0415 - JSON does not wait for it
+
+    for place, (part, line) in enumerate(yaml_values.parts(rest, Marks(view).at(end).line), number):
+        documents = list(yaml_values.documents(part, source, line))
+        fault = next((document for document in documents if isinstance(document, SourceError)), None)
+        record = next((document for document in documents if isinstance(document, Record)), None)
+        yield Chunk(_text(part), (source, place), None if fault else record, fault=fault)
+
+
+def _text(part: memoryview) -> str:
+    return str(part, *_ENCODING)
 
 
 def encoded(text: str) -> bytes:
@@ -162,56 +170,12 @@ def _json(body: memoryview, source: str) -> Generator[Chunk, None, tuple[int, in
     try:
         for record in json_documents.documents(body, source):
             start, end = end, record.start + len(record.content)
-            yield Chunk(str(body[start:end], *_ENCODING), (source, number), record, is_json=True)
+            yield Chunk(_text(body[start:end]), (source, number), record, is_json=True)
             number += 1
     except SourceError as error:
-        yield Chunk(str(body[end:], *_ENCODING), (source, number), is_json=True, fault=error)
+        yield Chunk(_text(body[end:]), (source, number), is_json=True, fault=error)
         return number, len(body)
     return number, end
-
-
-def _yaml(text: str, place: tuple[str, int], line: int) -> Iterator[Chunk]:
-    """Yield YAML documents, the first of them at ``place``; a fault ends one document, not the file."""
-    source, first = place
-    starts = _starts(text)
-    for number, (start, end) in enumerate(pairwise((*starts, len(text))), first):
-        chunk = Chunk(text[start:end], (source, number))
-        yield chunk if _BLANK.fullmatch(chunk.text) else _with_document(chunk, line)
-        line += len(_LINE_END.findall(chunk.text))
-
-
-def _with_document(chunk: Chunk, line: int) -> Chunk:
-    """Return a chunk with its YAML document or its fault; ``line`` is the line of the file where the chunk begins."""
-    from kubectl_spread.sources.decode import yaml_values  # noqa: PLC0415 - JSON does not wait for it
-
-    body, source = memoryview(encoded(chunk.text)), chunk.place[0]
-    document = None
-    for part in yaml_values.documents(body, source, line):
-        if isinstance(part, SourceError):
-            return msgspec.structs.replace(chunk, fault=part)
-        document = document or part
-    return msgspec.structs.replace(chunk, record=document)
-
-
-def _starts(text: str) -> list[int]:
-    """Return where the pieces of a YAML file begin: at a marker, at its directives, or behind an end marker."""
-    starts = [0]
-    for marker in _MARKER.finditer(text):
-        start = marker.start()
-        if not marker["begins"]:
-            line = _LINE.match(text, marker.end())
-            start = line.end() if line else len(text)
-        elif _has_directives(text[starts[-1] : start]):
-            continue
-        if starts[-1] < start < len(text):
-            starts.append(start)
-    return starts
-
-
-def _has_directives(text: str) -> bool:
-    """Tell whether a text has only the directives of the document that follows."""
-    lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
-    return bool(lines) and all(line.startswith("%") for line in lines)
 
 
 def _replaced(value: Any, path: Path, new: object) -> Any:
@@ -246,12 +210,8 @@ def _json_text(value: object, like: str) -> str:
 def _json_in_yaml(value: object) -> str:
     """Return a YAML document in JSON; characters that YAML has no place for are escaped."""
     text = json.dumps(value, indent=2, ensure_ascii=False)
-    return "".join(char if char == "\n" or char.isprintable() else _escaped(char) for char in f"---\n{text}\n")
-
-
-def _escaped(char: str) -> str:
-    code = ord(char)
-    return f"\\u{code:04x}" if code <= _LAST_OF_FOUR_DIGITS else f"\\U{code:08x}"
+    text = _NOT_IN_YAML.sub(lambda found: rf"\u{ord(found[0]):04x}", text)
+    return f"---\n{text}\n"
 
 
 def _has_value(text: str, value: object) -> bool:
