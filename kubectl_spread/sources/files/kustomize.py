@@ -6,11 +6,10 @@ import os
 import shutil
 import signal
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from io import BytesIO
-from typing import IO, BinaryIO, Final
+from typing import BinaryIO, Final
 
 from kubectl_spread.errors import SourceError
 from kubectl_spread.sources.paths import reason
@@ -34,22 +33,16 @@ def render(directory: str, *, longest: float = LONGEST) -> tuple[BinaryIO, list[
     Raises:
         SourceError: There is no kubectl, or it does not end or prints nothing, or it fails; the words are then its own.
     """
-    command = [_kubectl(), "kustomize", "--", directory]
     call = f"{PROGRAM} kustomize {directory}"
-    with tempfile.TemporaryFile() as manifests, tempfile.TemporaryFile() as messages:
-        status = _ran(command, call, manifests, messages, longest)
-        manifests.seek(0)
-        text = manifests.read()
-        messages.seek(0)
-        lines = messages.read(_MOST_MESSAGES).decode(errors="backslashreplace").splitlines()
-    lines = [line for line in lines if line.strip()]
+    status, manifests, messages = _ran([_kubectl(), "kustomize", "--", directory], call, longest)
+    lines = [line for line in messages[:_MOST_MESSAGES].decode(errors="backslashreplace").splitlines() if line.strip()]
     if status:
         ending = f"was ended by signal {-status}" if status < 0 else f"failed with exit status {status}"
         words = " ".join(line for line in lines if not line.startswith(_WARNING)).split()
         raise SourceError(" ".join(words).removeprefix(_ERROR) or f"{call} {ending}")
-    if not text.strip():
+    if not manifests.strip():
         raise SourceError(f"{call} printed nothing, so there is nothing to check")
-    return BytesIO(text), lines
+    return BytesIO(manifests), lines
 
 
 def files(directory: str) -> Iterator[str]:
@@ -59,42 +52,39 @@ def files(directory: str) -> Iterator[str]:
 
 
 def _kubectl() -> str:
-    """Return the path of kubectl.
-
-    Raises:
-        SourceError: It is not on PATH, or only in the working directory, which may be a checked repository.
-    """
     program = shutil.which(PROGRAM)
     if program is None:
         raise SourceError(f"-k needs {PROGRAM} on PATH: {PROGRAM} kustomize renders the manifests")
+    # The working directory may be a repository that somebody else wrote.
     if not os.path.isabs(program):  # noqa: PTH117 - the answer for a path as it is written
         raise SourceError(f"-k: {program} is not run: PATH names its directory relative to the working directory")
     return program
 
 
-def _ran(command: list[str], call: str, manifests: IO[bytes], messages: IO[bytes], longest: float) -> int:
-    """Run a program to its end, and return its exit status.
+def _ran(command: list[str], call: str, longest: float) -> tuple[int, bytes, bytes]:
+    """Run a program to its end, and return its exit status, its standard output and its standard error.
 
     It has no terminal and no standard input, so git cannot ask for a password.
-
-    Raises:
-        SourceError: It cannot be run, or does not end.
     """
     try:
         process = subprocess.Popen(  # noqa: S603 - the first kubectl on PATH, as a shell would run it
-            command, stdin=subprocess.DEVNULL, stdout=manifests, stderr=messages, start_new_session=True
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
         )
     except (OSError, ValueError) as error:
         raise SourceError(f"cannot run {command[0]}: {reason(error)}") from error
     with process:
         try:
-            return process.wait(longest)
-        except subprocess.TimeoutExpired:
+            output, messages = process.communicate(timeout=longest)
+        except BaseException as error:
             _stop(process)
-            raise SourceError(f"{call} did not end within {longest:g} seconds") from None
-        except BaseException:
-            _stop(process)
+            if isinstance(error, subprocess.TimeoutExpired):
+                raise SourceError(f"{call} did not end within {longest:g} seconds") from None
             raise
+    return process.returncode, output, messages
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
