@@ -1,16 +1,44 @@
-"""The time of one request, and the body of its response, which is read within that time."""
+"""One exchange with a server: its time, the body of its response, and kubectl's messages where there is none."""
 
 from __future__ import annotations
 
 import math
+import ssl
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from enum import Enum, auto
+from http.client import HTTPException, IncompleteRead, InvalidURL
+from socket import gaierror
 from typing import Any, Final
+from urllib.parse import SplitResult, urlsplit
 
 import urllib3
+from urllib3.exceptions import (
+    HTTPError,
+    LocationParseError,
+    LocationValueError,
+    NewConnectionError,
+    ProxySchemeUnknown,
+    URLSchemeUnknown,
+)
+from urllib3.exceptions import TimeoutError as NoAnswerError
 
-from kubectl_spread.sources.failures import CONNECT_TIMEOUT
+from kubectl_spread.errors import SourceError
+from kubectl_spread.sources.addresses import without_secrets
 
+CONNECT_TIMEOUT: Final = 30.0
+"""Seconds until a server must accept the connection, without ``--request-timeout``."""
+_UNREACHABLE: Final = "Unable to connect to the server: "
+_X509: Final = "tls: failed to verify certificate: x509: "
+# OpenSSL's codes for an unknown issuer at the different places of the chain.
+_UNKNOWN_AUTHORITY: Final = frozenset({2, 18, 19, 20, 21})
+_EXPIRED: Final = 10
+_CUT_OFF: Final = (ssl.SSLEOFError, ssl.SSLZeroReturnError)
+_NO_ADDRESS: Final = (InvalidURL, LocationParseError, LocationValueError, URLSchemeUnknown, ProxySchemeUnknown)
+
+
+UNANSWERED: Final = (HTTPError, HTTPException, OSError, ValueError)
+"""The errors that urllib3 raises; a ValueError is about a name or number that is not valid."""
 _CHUNK: Final = 64 << 10
 """The most bytes that are read at a time."""
 
@@ -64,3 +92,105 @@ def parts(response: Any, deadline: Deadline) -> Iterator[bytes]:
         if not part:
             return
         yield part
+
+
+class Again(Enum):
+    """When to retry a failed request."""
+
+    NEVER = auto()
+    AFTER_CONTACT = auto()
+    """Only after the server has answered once: before, its address may be wrong."""
+    ALWAYS = auto()
+
+
+class ConnectionFailedError(SourceError):
+    """There is no response.
+
+    Attributes:
+        again: When to retry the request.
+    """
+
+    def __init__(self, message: str, again: Again) -> None:
+        """Take the message without the secrets in its addresses."""
+        super().__init__(without_secrets(message))
+        self.again = again
+
+
+def failure(error: BaseException, host: str, timeout: float) -> ConnectionFailedError:
+    """Return the failure for an error of urllib3.
+
+    Args:
+        error: The error.
+        host: The address of the server.
+        timeout: The seconds of ``--request-timeout``; 0 for no limit.
+    """
+    causes = list(_causes(error))
+    for cause in causes:
+        match cause:
+            case ConnectionRefusedError():
+                text = f"The connection to the server {_parts(host).netloc.rpartition('@')[2]} was refused"
+                return ConnectionFailedError(f"{text} - did you specify the right host or port?", Again.AFTER_CONTACT)
+            case ssl.SSLCertVerificationError():
+                return ConnectionFailedError(_UNREACHABLE + _X509 + _certificate_problem(cause), Again.NEVER)
+            case gaierror():
+                text = f"dial tcp: lookup {_parts(host).hostname}: no such host"
+                return ConnectionFailedError(_UNREACHABLE + text, Again.AFTER_CONTACT)
+    if any(map(_is_late, causes)):
+        text = f"no answer within {timeout or CONNECT_TIMEOUT:g}s"
+        return ConnectionFailedError(_UNREACHABLE + text, Again.AFTER_CONTACT)
+    return ConnectionFailedError(_UNREACHABLE + _describe(causes[-1]), _again(causes))
+
+
+def _is_late(error: BaseException) -> bool:
+    """Tell whether the error is a timeout; for urllib3 a failed connection is a timeout, too."""
+    return isinstance(error, NoAnswerError | TimeoutError) and not isinstance(error, NewConnectionError)
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error and its causes, the root last."""
+    while error is not None:
+        yield error
+        nested = next((part for part in error.args if isinstance(part, BaseException)), None)
+        error = nested or error.__cause__ or error.__context__
+
+
+def _again(causes: Sequence[BaseException]) -> Again:
+    last = causes[-1]
+    is_unusable = isinstance(causes[0], ValueError) and not isinstance(causes[0], HTTPError | OSError)
+    if is_unusable or any(isinstance(cause, _NO_ADDRESS) for cause in causes):
+        return Again.NEVER
+    # A failed handshake will fail again, unless the connection broke off.
+    is_handshake = isinstance(last, ssl.SSLError) and not isinstance(last, _CUT_OFF)
+    return Again.NEVER if is_handshake else Again.ALWAYS
+
+
+def _parts(address: str) -> SplitResult:
+    try:
+        return urlsplit(address)
+    except ValueError:
+        return SplitResult("", address, "", "", "")
+
+
+def _certificate_problem(error: ssl.SSLCertVerificationError) -> str:
+    if error.verify_code in _UNKNOWN_AUTHORITY:
+        return "certificate signed by unknown authority"
+    if error.verify_code == _EXPIRED:
+        return "certificate has expired or is not yet valid"
+    return error.verify_message.rstrip(".")
+
+
+def _describe(error: BaseException) -> str:
+    if isinstance(error, ssl.SSLError):
+        reason = (error.reason or str(error)).replace("_", " ").lower()
+        if reason in {"wrong version number", "record layer failure"}:
+            return "http: server gave HTTP response to HTTPS client"
+        if "pem lib" in reason:
+            return "the client certificate or its key is not PEM"
+        return f"tls: {reason}"
+    if isinstance(error, IncompleteRead):
+        return "unexpected EOF"
+    if type(error) is ValueError:
+        return "malformed HTTP message"
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror.lower()
+    return " ".join(str(error).split()) or type(error).__name__

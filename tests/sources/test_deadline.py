@@ -21,7 +21,7 @@ from kubectl_spread.sources.apiserver.responses import UnauthorizedError
 from kubectl_spread.sources.apiserver.watch import WatchedCluster
 from kubectl_spread.sources.auth import oidc
 from kubectl_spread.sources.auth.connection import ConnectionFlags
-from kubectl_spread.sources.failures import ConnectionFailedError
+from kubectl_spread.sources.exchange import ConnectionFailedError
 from tests.sources.raw import Script, drips, sends, talking
 from tests.sources.server import serving
 from tests.sources.test_oidc import jwt

@@ -20,7 +20,7 @@ from kubectl_spread.sources.apiserver.resources import PODS, Resource
 from kubectl_spread.sources.apiserver.transport import Response
 from kubectl_spread.sources.auth.connection import ConnectionFlags
 from kubectl_spread.sources.decode.protobuf.decoder import Decoder
-from kubectl_spread.sources.failures import Again, failure
+from kubectl_spread.sources.exchange import Again, failure
 from tests.sources.raw import talking
 from tests.sources.server import Reply, connect, page, serve, serving, status
 

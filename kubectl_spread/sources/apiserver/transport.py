@@ -19,8 +19,7 @@ from kubectl_spread.sources.apiserver import retries
 from kubectl_spread.sources.apiserver.clock import ServerClock
 from kubectl_spread.sources.apiserver.retries import Patience
 from kubectl_spread.sources.auth.credentials import Login
-from kubectl_spread.sources.exchange import Deadline
-from kubectl_spread.sources.failures import UNANSWERED, Again, ConnectionFailedError, failure
+from kubectl_spread.sources.exchange import UNANSWERED, Again, ConnectionFailedError, Deadline, failure
 
 _USER_AGENT: Final = f"kubectl-spread/{__version__}"
 _WORTH_SAYING: Final = 2.0

@@ -18,7 +18,7 @@ from kubectl_spread.sources import paths
 from kubectl_spread.sources.auth import execplugin, kubeconfig, oidc, proxies, tls
 from kubectl_spread.sources.auth.connection import Settings
 from kubectl_spread.sources.auth.kubeconfig import Secretive, Section
-from kubectl_spread.sources.failures import failure
+from kubectl_spread.sources.exchange import failure
 
 _MOST_CONNECTIONS: Final = 16
 """Connections that stay open between requests: one for each list that is read at the same time, and a few."""

@@ -26,8 +26,7 @@ from kubectl_spread.errors import SourceError
 from kubectl_spread.sources import exchange
 from kubectl_spread.sources.addresses import without_query
 from kubectl_spread.sources.auth.proxies import find, pool
-from kubectl_spread.sources.exchange import Deadline
-from kubectl_spread.sources.failures import UNANSWERED, failure
+from kubectl_spread.sources.exchange import UNANSWERED, Deadline, failure
 
 _LEEWAY: Final = 10.0
 """Seconds before its end in which a token counts as expired."""
