@@ -29,8 +29,6 @@ _METADATA_LIST: Final = "PartialObjectMetadataList"
 _METADATA: Final = f"application/json;as={_METADATA_LIST};g=meta.k8s.io;v=v1,application/json"
 _TEXT: Final = "text/plain"
 _DIGITS: Final = re.compile(r"\d{1,9}(?!\d)")
-_LONGEST: Final = 20
-"""The number of characters of a version that an error quotes."""
 _FULL_VERSION: Final = re.compile(r"v?(\d+\.\d+\.\d+(?:[-+][0-9A-Za-z.+-]*)?)", re.ASCII)
 """``1.37.1``, and what vendors add to it, such as ``-gke.100``."""
 _GATE: Final = re.compile(rb'\nkubernetes_feature_enabled\{(?:[^}\n]*,)?\s*name="(\w+)"[^}\n]*\} ([01])\b')
@@ -158,8 +156,7 @@ class LiveCluster:
         version = responses.decode_object(self._get("/version", _JSON), _Version)
         major, minor = _number(version.major), _number(version.minor)
         if major is None or minor is None:
-            msg = f"the server says that its version is {version.major[:_LONGEST]!r}.{version.minor[:_LONGEST]!r}"
-            raise SourceError(msg)
+            raise SourceError(f"the server says that its version is {version.major!r}.{version.minor!r}")
         return ServerVersion(major, minor, _number(version.emulation_minor), version.git_version)
 
     def feature_gates(self) -> dict[str, bool] | None:
@@ -282,8 +279,8 @@ class LiveCluster:
                     total = "" if page.remaining is None else f" of {number + page.remaining:,}"
                     self._progress(f"{resource.plural}: {number:,}{total}")
             if number < promised:
-                msg = f"Server returned an unexpected response: {number:,} objects in a list of {promised:,}"
-                raise SourceError(msg)  # noqa: TRY301 - the list is not complete, as after the others
+                problem = f"{number:,} objects in a list of {promised:,}"
+                raise SourceError(f"Server returned an unexpected response: {problem}")  # noqa: TRY301 - as after others
         except (ExpiredError, ForbiddenError):
             raise
         except SourceError as error:
@@ -297,7 +294,7 @@ class LiveCluster:
 
 
 def _number(text: str) -> int | None:
-    """Return the number at the beginning of a version part such as ``37+``; None if there is none of a usual size."""
+    """Return the number at the beginning of a version part such as ``37+``."""
     match = _DIGITS.match(text)
     return int(match[0]) if match else None
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Annotated, Any, Final, Protocol, TypeVar
 
 import msgspec
@@ -26,6 +25,7 @@ from kubectl_spread.sources.decode.protobuf.sparse_pods import SparsePods
 
 T = TypeVar("T", bound=Message)
 
+_UNEXPECTED: Final = "Server returned an unexpected response"
 _OK: Final = 200
 _REDIRECTS: Final = range(300, 400)
 _REASONS: Final = {
@@ -108,17 +108,16 @@ def page(response: Response, decoder: ListDecoder[T], resource: Resource[T]) -> 
             listed = _decoded(undecoded, resource.type)
     except MalformedFieldError as error:
         if error.path == ITEMS:
-            raise SourceError(f"Server returned an unexpected response: {error}") from error
+            raise SourceError(f"{_UNEXPECTED}: {error}") from error
         raise _unexpected(response) from error
     except MALFORMED as error:
         raise _unexpected(response) from error
     if not listed.resource_version:
         raise _unexpected(response)
-    return listed.decoded_by(partial(_guarded, response))
+    return msgspec.structs.replace(listed, decode=_guarded(response, listed.decode))
 
 
 def _decoded(listed: ListPage, type_: type[T]) -> Page[T]:
-    """Return a page of a list in JSON, whose objects are decoded in full."""
     if type_ is not SparsePod:
         return json_objects.page(listed, type_)
     pods: Any = json_objects.page(listed, Pod).map(sparse.alone)
@@ -134,8 +133,7 @@ def check_type(response: Response, type_meta: TypeMeta, expected: TypeMeta) -> N
     if not type_meta.kind:
         raise _unexpected(response)
     if (type_meta.api_version, type_meta.kind) != (expected.api_version, expected.kind):
-        msg = f"Server returned an unexpected response: {_described(type_meta)} instead of {_described(expected)}"
-        raise SourceError(msg)
+        raise SourceError(f"{_UNEXPECTED}: {_described(type_meta)} instead of {_described(expected)}")
 
 
 def _described(type_: TypeMeta) -> str:
@@ -181,28 +179,24 @@ def check(response: Response, *, verb: str, resource: str) -> None:
     message += status.message or f"HTTP status {response.status}"
     match response.status:
         case 401:
-            msg = f"You must be logged in to the server ({status.message or 'Unauthorized'})"
-            raise UnauthorizedError(msg)
+            raise UnauthorizedError(f"You must be logged in to the server ({status.message or 'Unauthorized'})")
         case 403:
             raise ResourceForbiddenError(message, verb=verb, resource=resource)
         case 404 if verb == "get":
             raise NotFoundError(message)
         case 404:
-            msg = f'the server doesn\'t have a resource type "{resource}"'
-            raise SourceError(msg)
+            raise SourceError(f'the server doesn\'t have a resource type "{resource}"')
         case 410:
             raise ExpiredError(message)
     raise SourceError(message)
 
 
 def _guarded(response: Response, decode: Callable[[Any], T]) -> Callable[[Any], T]:
-    """Return a decoder of objects that reports malformed objects as malformed responses are reported."""
-
     def guarded(record: object) -> T:
         try:
             return decode(record)
         except MalformedFieldError as error:
-            raise SourceError(f"Server returned an unexpected response: {error}") from error
+            raise SourceError(f"{_UNEXPECTED}: {error}") from error
         except MALFORMED as error:
             raise _unexpected(response) from error
 
@@ -210,13 +204,13 @@ def _guarded(response: Response, decode: Callable[[Any], T]) -> Callable[[Any], 
 
 
 def _redirect(response: Response) -> str:
-    """Return the error for a redirect, which is not followed because another server would see the credentials."""
+    # It is not followed, because another server would see the credentials.
     where = f" to {without_query(response.location)}" if response.location else ""
-    return f"Server returned an unexpected response: HTTP status {response.status}, a redirect{where}"
+    return f"{_UNEXPECTED}: HTTP status {response.status}, a redirect{where}"
 
 
 def _status(response: Response) -> Status:
-    """Read the Status in a response; some responses are plain text, and a proxy's may be anything."""
+    # Some responses are plain text, and a proxy's may be anything.
     if response.body.startswith(MAGIC) or "json" in response.content_type:
         try:
             return decode_object(response, Status)
@@ -230,4 +224,4 @@ def _status(response: Response) -> Status:
 
 def _unexpected(response: Response) -> SourceError:
     kind = response.content_type or "no content type"
-    return SourceError(f"Server returned an unexpected response: not a Kubernetes object ({kind})")
+    return SourceError(f"{_UNEXPECTED}: not a Kubernetes object ({kind})")

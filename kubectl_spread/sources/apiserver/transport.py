@@ -43,11 +43,6 @@ class Response(msgspec.Struct, frozen=True):
     retry_after: float | None = None
     location: str = ""
 
-    @property
-    def is_passing(self) -> bool:
-        """Whether a retry may get another response."""
-        return retries.is_passing(self.status, self.retry_after)
-
 
 class Transport:
     """Sends GET requests only; may be used from several threads.
@@ -195,8 +190,8 @@ class Transport:
                 if pause is None:
                     raise
             else:
-                repeats = response.is_passing and not self._closed.is_set()
-                pause = patience.pause(response.retry_after) if repeats else None
+                passes = retries.is_passing(response.status, response.retry_after) and not self._closed.is_set()
+                pause = patience.pause(response.retry_after) if passes else None
                 if pause is None:
                     self._reported.clear()
                     return response
@@ -238,7 +233,6 @@ class Transport:
 
 
 def _ended() -> ConnectionFailedError:
-    """Return the error of a request whose response nobody waits for."""
     return ConnectionFailedError("the run has ended", Again.NEVER)
 
 

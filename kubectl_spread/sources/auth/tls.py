@@ -13,13 +13,13 @@ from base64 import b64decode
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from urllib3.util.ssl_ import ALPN_PROTOCOLS, create_urllib3_context
 
 from kubectl_spread.errors import SourceError
+from kubectl_spread.sources.auth.kubeconfig import Section
 
-Section = dict[str, Any]
 _DESCRIPTORS: Final = Path("/proc/self/fd")
 
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 import ssl
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from kubectl_spread.errors import SourceError
 from kubectl_spread.sources import paths
-
-Section = dict[str, Any]
+from kubectl_spread.sources.auth.kubeconfig import Section
 
 _MODES: Final = frozenset({"Never", "IfAvailable", "Always"})
 _IMPERSONATED: Final = ("as-uid", "as-groups", "as-user-extra")

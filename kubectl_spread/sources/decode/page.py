@@ -34,10 +34,6 @@ class Page(msgspec.Struct, Generic[T], eq=False):
         """Decode one object after the other, in the order of the API server."""
         return map(self.decode, self.records)
 
-    def decoded_by(self, wrap: Callable[[Callable[[Any], T]], Callable[[Any], T]]) -> Page[T]:
-        """Return the same page with another decoder, which ``wrap`` makes of its decoder."""
-        return Page(self.metadata, self.records, wrap(self.decode))
-
     def map(self, convert: Callable[[T], U]) -> Page[U]:
         """Return a page of this page's objects, each converted by ``convert``."""
         decode = self.decode

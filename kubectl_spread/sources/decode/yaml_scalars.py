@@ -68,8 +68,7 @@ def tagged(text: str, tag: str) -> Scalar:
         return text
     value = plain(text)
     if type(value) not in _TYPES[tag]:
-        msg = f"cannot decode the value as a !!{tag.rpartition(':')[2]}"
-        raise ValueError(msg)
+        raise ValueError(f"cannot decode the value as a !!{tag.rpartition(':')[2]}")
     return value
 
 

@@ -34,8 +34,7 @@ def unwrapped(body: bytes | bytearray) -> memoryview:
         ValueError: The response is not in protobuf.
     """
     if not body.startswith(MAGIC):
-        msg = "not Kubernetes protobuf"
-        raise ValueError(msg)
+        raise ValueError("not Kubernetes protobuf")
     try:
         return dict(_fields(memoryview(body)[len(MAGIC) :]))[_SECOND]
     except (KeyError, IndexError) as error:
