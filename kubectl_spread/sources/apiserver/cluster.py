@@ -254,23 +254,10 @@ class LiveCluster:
             ExpiredError: The API server compacted the list twice.
             SourceError: It fails for another reason.
         """
-        try:
-            return self._fold(resource, begin, add, namespace, field_selector)
-        except ExpiredError as error:
-            self._say(f"{error}: the list of {resource.plural} is read again from its beginning")
-            return self._fold(resource, begin, add, namespace, field_selector)
 
-    def _fold(
-        self,
-        resource: Resource[T],
-        begin: Callable[[], F],
-        add: Callable[[F, Page[T]], object],
-        namespace: str | None,
-        field_selector: str,
-    ) -> F:
-        folded = begin()
-        number = promised = 0
-        try:
+        def read() -> F:
+            folded = begin()
+            number = promised = 0
             for page in self.pages(resource, namespace, field_selector=field_selector):
                 add(folded, page)
                 number += len(page)
@@ -280,12 +267,19 @@ class LiveCluster:
                     self._progress(f"{resource.plural}: {number:,}{total}")
             if number < promised:
                 problem = f"{number:,} objects in a list of {promised:,}"
-                raise SourceError(f"Server returned an unexpected response: {problem}")  # noqa: TRY301 - as after others
+                raise SourceError(f"Server returned an unexpected response: {problem}")
+            return folded
+
+        try:
+            try:
+                return read()
+            except ExpiredError as error:
+                self._say(f"{error}: the list of {resource.plural} is read again from its beginning")
+                return read()
         except (ExpiredError, ForbiddenError):
             raise
         except SourceError as error:
             raise SourceError(f"{error} (the list of {resource.plural} is not complete)") from error
-        return folded
 
     def _get(self, path: str, accept: str) -> Response:
         response = self._transport.get(path, {}, accept)
