@@ -86,16 +86,3 @@ def test_zero_values_of_go_count_as_absent() -> None:
 def test_a_time_has_whole_seconds_in_utc() -> None:
     pod = decoded_pod(field(1, field(8, field(1, 0))))
     assert pod.metadata.creation_timestamp == datetime(1970, 1, 1, tzinfo=UTC)
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        pytest.param(b"{}", id="JSON"),
-        pytest.param(MAGIC + b"\xff\xff", id="garbage"),
-        pytest.param((RECORDED / "pods.pb").read_bytes()[:-5], id="truncated"),
-    ],
-)
-def test_a_malformed_page_is_refused(body: bytes) -> None:
-    with pytest.raises(ValueError, match="protobuf"):
-        Decoder(Pod).page(body)

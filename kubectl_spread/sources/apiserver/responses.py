@@ -38,7 +38,7 @@ _REASONS: Final = {
 }
 _LONGEST_TEXT: Final = 200
 # An OSError means a time that the system cannot represent.
-MALFORMED: Final = (msgspec.DecodeError, ProtobufError, ValueError, OverflowError, OSError, RecursionError)
+MALFORMED: Final = (msgspec.DecodeError, ProtobufError, LookupError, ValueError, OverflowError, OSError, RecursionError)
 
 
 class ExpiredError(SourceError):

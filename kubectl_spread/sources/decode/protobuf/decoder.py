@@ -51,23 +51,12 @@ class Decoder(Generic[T]):
         return _parser(self._type, descriptors.classes(self._type))
 
     def page(self, body: bytes | bytearray) -> Page[T]:
-        """Return one page of a list; its objects are decoded when they are reached.
-
-        Raises:
-            ValueError: The response is not a list in protobuf.
-        """
+        """Return one page of a list, as ``page`` does."""
         return page(body, lambda record: self.decode(bytes(record)))
 
     def decode_response(self, body: bytes | bytearray) -> T:
-        """Decode the only object of a response.
-
-        Raises:
-            ValueError: The response is not an object in protobuf.
-        """
-        try:
-            return self.decode(bytes(envelope.unwrapped(body)))
-        except ProtobufError as error:
-            raise ValueError(envelope.MALFORMED) from error
+        """Decode the only object of a response, with the errors of ``decode`` and ``envelope.unwrapped``."""
+        return self.decode(bytes(envelope.unwrapped(body)))
 
     def part(self, type_: type[M]) -> Callable[[bytes], M]:
         """Return a function that decodes parts of an object, messages of one type, and remembers each distinct one."""
@@ -81,13 +70,10 @@ def page(body: bytes | bytearray, decode: Callable[[memoryview], M]) -> Page[M]:
     """Return one page of a list, whose objects ``decode`` decodes when they are reached.
 
     Raises:
-        ValueError: The response is not a list in protobuf.
+        DecodeError: Its metadata are malformed; or as ``envelope.split_list`` does.
     """
     metadata, records = envelope.split_list(body)
-    try:
-        return Page(_LIST_META.decode(bytes(metadata)), records, decode)
-    except ProtobufError as error:
-        raise ValueError(envelope.MALFORMED) from error
+    return Page(_LIST_META.decode(bytes(metadata)), records, decode)
 
 
 def _parser(type_: type[M], classes: Classes, *, shared: bool = False) -> Callable[[bytes], M]:

@@ -9,7 +9,6 @@ from kubectl_spread.kube.api.types import TypeMeta
 
 MAGIC: Final = b"k8s\x00"
 """The first bytes of a response in protobuf; a runtime.Unknown that holds the object follows."""
-MALFORMED: Final = "malformed or truncated protobuf"
 
 _FIRST: Final = 0x0A
 _SECOND: Final = 0x12
@@ -28,17 +27,13 @@ def type_meta(body: bytes | bytearray) -> TypeMeta:
 
 
 def unwrapped(body: bytes | bytearray) -> memoryview:
-    """Return the object in a response.
+    """Return the object in a response in protobuf.
 
     Raises:
-        ValueError: The response is not in protobuf.
+        LookupError: It has none, or is truncated.
+        ValueError: It is truncated.
     """
-    if not body.startswith(MAGIC):
-        raise ValueError("not Kubernetes protobuf")
-    try:
-        return dict(_fields(memoryview(body)[len(MAGIC) :]))[_SECOND]
-    except (KeyError, IndexError) as error:
-        raise ValueError(MALFORMED) from error
+    return dict(_fields(memoryview(body)[len(MAGIC) :]))[_SECOND]
 
 
 def split_list(body: bytes | bytearray) -> tuple[memoryview, list[memoryview]]:
@@ -47,12 +42,10 @@ def split_list(body: bytes | bytearray) -> tuple[memoryview, list[memoryview]]:
     The list is not parsed, because a parser would copy all objects at once, into memory that the system has to clear.
 
     Raises:
-        ValueError: The response is not a list in protobuf.
+        LookupError: The response has none, or is truncated.
+        ValueError: The response is not a list, or is truncated.
     """
-    try:
-        (_, metadata), *objects = _fields(unwrapped(body))
-    except IndexError as error:
-        raise ValueError(MALFORMED) from error
+    (_, metadata), *objects = _fields(unwrapped(body))
     return metadata, [value for tag, value in objects if tag == _SECOND]
 
 
@@ -71,6 +64,6 @@ def _fields(body: memoryview) -> Iterator[tuple[int, memoryview]]:
             length |= body[at] << shift
             at += 1
         if at + length > end:
-            raise ValueError(MALFORMED)
+            raise ValueError("truncated protobuf")
         yield tag, body[at : at + length]
         at += length
