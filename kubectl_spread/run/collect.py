@@ -95,7 +95,7 @@ def from_files(options: CheckOptions) -> CheckRun:
     profiles = schedulers.profiles(options)
     snapshot = Snapshot(options.scope(None), for_explain=options.explaining, schedulers=profiles)
     files = inputs.choose(options.filename, recursive=options.recursive, kustomize=options.kustomize)
-    reading = manifests.read(files, detailed=options.explaining, services=snapshot.default_selectors.enabled)
+    reading = manifests.ManifestReading(files, detailed=options.explaining, services=snapshot.default_selectors.enabled)
     add_objects(reading, snapshot)
     notes += names.resolve(snapshot)
     unknown_defaults = schedulers.apply(snapshot, schedulers.OWNER_KINDS)
@@ -157,7 +157,7 @@ def _domains_of_files(options: CheckOptions, *, with_budgets: bool) -> DomainsRu
     scope = options.scope(None)
     snapshot = Snapshot(replace(scope, labels=()))
     files = inputs.choose(options.filename, recursive=options.recursive)
-    reading = manifests.read(files)
+    reading = manifests.ManifestReading(files)
     add_objects(reading, snapshot)
     if not snapshot.nodes:
         missing = SourceError("there are no nodes in the files, and only nodes tell the domains: capture nodes as well")

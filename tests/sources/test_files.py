@@ -12,7 +12,7 @@ import pytest
 from kubectl_spread.errors import SourceError
 from kubectl_spread.sources.files import inputs
 from kubectl_spread.sources.files.inputs import ChosenFiles
-from kubectl_spread.sources.files.manifests import ManifestReading, read
+from kubectl_spread.sources.files.manifests import ManifestReading
 
 
 def pod(name: str) -> str:
@@ -20,11 +20,11 @@ def pod(name: str) -> str:
 
 
 def read_paths(*paths: Path, recursive: bool = False) -> ManifestReading:
-    return read(ChosenFiles([str(path) for path in paths], recursive, None))
+    return ManifestReading(ChosenFiles([str(path) for path in paths], recursive, None))
 
 
 def read_stdin(body: bytes) -> ManifestReading:
-    return read(ChosenFiles(["-"], recursive=False, stdin=BytesIO(body)))
+    return ManifestReading(ChosenFiles(["-"], recursive=False, stdin=BytesIO(body)))
 
 
 def names(paths: list[Path], *, recursive: bool) -> list[str]:

@@ -15,7 +15,7 @@ import pytest
 from kubectl_spread.errors import DecodeError, SourceError
 from kubectl_spread.kube.api.types import LabelSelector, Pod
 from kubectl_spread.sources.files.inputs import ChosenFiles
-from kubectl_spread.sources.files.manifests import Loaded, ManifestReading, read
+from kubectl_spread.sources.files.manifests import Loaded, ManifestReading
 
 POD = {
     "apiVersion": "v1",
@@ -48,7 +48,7 @@ spec:
 
 def read_text(text: str | bytes, namespace: str = "default") -> tuple[list[Loaded], ManifestReading]:
     body = text if isinstance(text, bytes) else text.encode()
-    reading = read(ChosenFiles(["-"], recursive=False, stdin=BytesIO(body)), namespace=namespace)
+    reading = ManifestReading(ChosenFiles(["-"], recursive=False, stdin=BytesIO(body)), namespace=namespace)
     return list(reading.objects), reading
 
 
@@ -465,7 +465,7 @@ def test_documents_and_files_behind_an_error_are_read(tmp_path: Path) -> None:
     bad = pod("bad").replace('"bad"', "1")
     (tmp_path / "a.yaml").write_text(f"{pod('a')}\n---\nx: 1\nx: 2\n---\n{bad}\n---\n{pod('b')}\n---\na: [")
     (tmp_path / "b.json").write_text(pod("c"))
-    reading = read(ChosenFiles([str(tmp_path)], recursive=False, stdin=None))
+    reading = ManifestReading(ChosenFiles([str(tmp_path)], recursive=False, stdin=None))
     assert [manifest.object.metadata.name for manifest in reading.objects] == ["a", "b", "c"]
     assert reading.skipped == {"malformed": 1, "unreadable": 2}
     assert len(reading.errors) == 3
@@ -484,7 +484,7 @@ def test_nulls_in_lists_are_zero_values_as_in_go() -> None:
 
 
 def test_standard_input_is_read_once() -> None:
-    reading = read(ChosenFiles(["-", "-"], recursive=False, stdin=BytesIO(pod("p").encode())))
+    reading = ManifestReading(ChosenFiles(["-", "-"], recursive=False, stdin=BytesIO(pod("p").encode())))
     assert len(list(reading.objects)) == 1
 
 
@@ -492,7 +492,7 @@ def test_reading_files_imports_no_client_of_the_api_server() -> None:
     code = (
         "import io, sys; from kubectl_spread.sources.files import inputs, manifests;"
         "files = inputs.ChosenFiles(['-'], False, io.BytesIO(b'kind: Pod'));"
-        "list(manifests.read(files).objects);"
+        "list(manifests.ManifestReading(files).objects);"
         "sys.exit(any(name.split('.')[0] in ('kubernetes', 'urllib3') or name.startswith('google.protobuf')"
         " for name in sys.modules))"
     )

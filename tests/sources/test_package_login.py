@@ -56,7 +56,7 @@ class Plugin:
         plugin = {"command": str(path), "apiVersion": API, "interactiveMode": "IfAvailable", **changes}
         return config("https://127.0.0.1:1", None, {"exec": plugin}, **(cluster or {}))
 
-    def login(self, script: str, **changes: object) -> Configuration:
+    def login(self, script: str, **changes: Any) -> Configuration:
         """Return the configuration after the package has run the plugin."""
         configuration = Configuration()
         loader = KubeConfigLoader(self.config(script, **changes), config_base_path=str(self.directory))
@@ -149,7 +149,7 @@ def test_the_certificate_next_to_a_token_is_left_out(plugin: Plugin) -> None:
 
 def test_the_key_of_a_certificate_is_written_to_the_file_system(plugin: Plugin) -> None:
     pem = {"clientCertificateData": "certificate", "clientKeyData": "key"}
-    assert Path(plugin.login(credential(**pem)).key_file).read_text() == "key"
+    assert Path(str(plugin.login(credential(**pem)).key_file)).read_text() == "key"
 
 
 def test_the_cluster_is_that_of_the_kubeconfig_with_a_file_name(plugin: Plugin) -> None:

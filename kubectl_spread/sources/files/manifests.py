@@ -75,8 +75,8 @@ class Loaded(msgspec.Struct, frozen=True):
         return _is_manifest(self.object)
 
 
-class ManifestReading(msgspec.Struct, frozen=True):
-    """The objects and errors in files; it is complete when ``objects`` is exhausted.
+class ManifestReading:
+    """The objects and errors in files, read one file at a time; it is complete when ``objects`` is exhausted.
 
     Attributes:
         objects: The objects in the order of the files, to be iterated over once.
@@ -88,53 +88,39 @@ class ManifestReading(msgspec.Struct, frozen=True):
         held_templates: Counts the held templates of custom objects by the kind of the object.
     """
 
-    objects: Iterator[Loaded]
-    files: int
-    kinds: Counter[str]
-    skipped: Counter[str]
-    errors: list[DecodeError | SourceError]
-    held_templates: Counter[str]
+    def __init__(
+        self, files: ChosenFiles, *, namespace: str = NAMESPACE, detailed: bool = False, services: bool = False
+    ) -> None:
+        """Prepare to read all JSON and YAML documents of files.
 
+        Args:
+            files: The files. A document in a directory that is not a Kubernetes object is counted; in a file that is
+                named, it is an error.
+            namespace: The namespace of objects that name none.
+            detailed: Whether pods are read in detail.
+            services: Whether Services are read; else they are of an unknown kind.
 
-def read(
-    files: ChosenFiles, *, namespace: str = NAMESPACE, detailed: bool = False, services: bool = False
-) -> ManifestReading:
-    """Read all JSON and YAML documents of files, one file at a time.
+        Raises:
+            SourceError: A path does not exist, or a directory has no manifests. Errors inside files are in ``errors``.
+        """
+        expanded = files.expand()
+        self.objects = self._objects(expanded)
+        self.files = len(expanded)
+        self.kinds = Counter[str]()
+        self.skipped = Counter[str]()
+        self.errors: list[DecodeError | SourceError] = []
+        self.held_templates = Counter[str]()
+        self._files = files
+        self._namespace = namespace
+        self._pod = DetailedPod if detailed else Pod
+        self._services = services
 
-    Args:
-        files: The files. A document in a directory that is not a Kubernetes object is counted; in a file that is
-            named, it is an error.
-        namespace: The namespace of objects that name none.
-        detailed: Whether pods are read in detail.
-        services: Whether Services are read; else they are of an unknown kind.
-
-    Raises:
-        SourceError: A path does not exist, or a directory has no manifests. Errors inside files are in
-            ``ManifestReading.errors``.
-    """
-    reader = _Reader(files, namespace, DetailedPod if detailed else Pod, () if services else (Service,))
-    expanded = files.expand()
-    return ManifestReading(
-        reader.objects(expanded), len(expanded), reader.kinds, reader.skipped, reader.errors, reader.held_templates
-    )
-
-
-class _Reader(msgspec.Struct, frozen=True):
-    files: ChosenFiles
-    namespace: str
-    pod: type[Pod]
-    ignored: tuple[type[Object], ...]
-    kinds: Counter[str] = msgspec.field(default_factory=Counter)
-    skipped: Counter[str] = msgspec.field(default_factory=Counter)
-    errors: list[DecodeError | SourceError] = msgspec.field(default_factory=list)
-    held_templates: Counter[str] = msgspec.field(default_factory=Counter)
-
-    def objects(self, expanded: Sequence[File]) -> Iterator[Loaded]:
+    def _objects(self, expanded: Sequence[File]) -> Iterator[Loaded]:
         number = 0
         for file in expanded:
             most = len(self.errors) + MOST_ERRORS
             try:
-                for document in inputs.documents(self.files.content(file), file.source):
+                for document in inputs.documents(self._files.content(file), file.source):
                     number += 1
                     if isinstance(document, SourceError):
                         self._note(UNREADABLE, document)
@@ -144,7 +130,7 @@ class _Reader(msgspec.Struct, frozen=True):
             except SourceError as error:
                 self._note(UNREADABLE, error)
         if number == self.skipped[NOT_KUBERNETES] and not self.errors:
-            self._note(UNREADABLE, without_objects(self.files.paths))
+            self._note(UNREADABLE, without_objects(self._files.paths))
 
     def _members(self, document: Record, file: File, most: int) -> Iterator[Loaded]:
         for member in rawobjects.members(document):
@@ -170,11 +156,11 @@ class _Reader(msgspec.Struct, frozen=True):
             raise SourceError(f"{file.source}: more than {MOST_ERRORS:,} errors, rest not read")
 
     def _decoded(self, member: RawObject, file: File) -> Loaded | None:
-        if member.type in self.ignored:
+        if member.type is Service and not self._services:
             return None
         if member.type is Pod:
-            member = msgspec.structs.replace(member, type=self.pod)
-        return load(member, file.source, self.namespace)
+            member = msgspec.structs.replace(member, type=self._pod)
+        return load(member, file.source, self._namespace)
 
     def _note(self, reason: str, error: DecodeError | SourceError) -> None:
         """Keep an error without its traceback, whose frames hold the object with the error."""
