@@ -108,7 +108,7 @@ def test_a_login_of_the_user_is_not_seen_where_the_output_is_read_by_a_program(p
 
 
 def test_a_plugin_that_fails_at_a_terminal_is_a_fault_of_the_package(plugin: Plugin, terminal: int) -> None:
-    """The run goes on without credentials, as everywhere in the package."""
+    """The run continues without credentials, as everywhere in the package."""
     failed = plugin.ask("echo 'log in first' >&2; exit 1", stdout=terminal)
     assert failed.returncode == 0
     assert failed.stderr == "log in first\nERROR:root:'NoneType' object has no attribute 'strip'\n"
