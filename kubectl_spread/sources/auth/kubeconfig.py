@@ -88,27 +88,21 @@ class ContextEntry(_Part, frozen=True):
     namespace: str | None = None
 
 
-class _NamedContext(_Part, frozen=True):
-    name: str
-    context: ContextEntry | None = None
+class _Named(_Part, frozen=True):
+    """An entry of one of the three lists, with the field of its list."""
 
-
-class _NamedCluster(_Part, frozen=True):
     name: str
     cluster: _Cluster | None = None
-
-
-class _NamedUser(_Part, frozen=True):
-    name: str
     user: _User | None = None
+    context: ContextEntry | None = None
 
 
 class _File(_Part, frozen=True):
     api_version: str | None = msgspec.field(default=None, name="apiVersion")
     kind: str | None = None
-    clusters: tuple[_NamedCluster, ...] | None = None
-    users: tuple[_NamedUser, ...] | None = None
-    contexts: tuple[_NamedContext, ...] | None = None
+    clusters: tuple[_Named, ...] | None = None
+    users: tuple[_Named, ...] | None = None
+    contexts: tuple[_Named, ...] | None = None
     current_context: str | None = None
 
 
@@ -127,16 +121,6 @@ class Kubeconfig(msgspec.Struct):
     contexts: dict[str, ContextEntry] = msgspec.field(default_factory=dict)
     current_context: str = ""
 
-    def add(self, file: _File, folder: Path) -> None:
-        """Add a file; paths in it are relative to ``folder``, the directory of the file."""
-        for cluster in file.clusters or ():
-            self.clusters.setdefault(cluster.name, _absolute(cluster.cluster, folder))
-        for user in file.users or ():
-            self.users.setdefault(user.name, _absolute(user.user, folder))
-        for context in file.contexts or ():
-            self.contexts.setdefault(context.name, context.context or ContextEntry())
-        self.current_context = self.current_context or file.current_context or ""
-
 
 def load(explicit: str, environment: Mapping[str, str]) -> Kubeconfig:
     """Read the kubeconfig files.
@@ -152,8 +136,16 @@ def load(explicit: str, environment: Mapping[str, str]) -> Kubeconfig:
     merged = Kubeconfig()
     for path in paths(explicit, environment):
         file = _read(path, required=bool(explicit))
-        if file is not None:
-            merged.add(file, absolute(path.parent))
+        if file is None:
+            continue
+        directory = absolute(path.parent)
+        for cluster in file.clusters or ():
+            merged.clusters.setdefault(cluster.name, _absolute(cluster.cluster, directory))
+        for user in file.users or ():
+            merged.users.setdefault(user.name, _absolute(user.user, directory))
+        for context in file.contexts or ():
+            merged.contexts.setdefault(context.name, context.context or ContextEntry())
+        merged.current_context = merged.current_context or file.current_context or ""
     return merged
 
 
@@ -218,12 +210,12 @@ def _check(file: _File, path: Path) -> None:
             seen.add(named.name)
 
 
-def _absolute(part: _Cluster | _User | None, folder: Path) -> Section:
+def _absolute(part: _Cluster | _User | None, directory: Path) -> Section:
     """Return a section with absolute paths; its paths are relative to the directory of its file."""
     section = {key: value for key, value in msgspec.to_builtins(part or {}).items() if value}
-    section |= {key: str(folder / section[key]) for key in _FILES if key in section}
+    section |= {key: str(directory / section[key]) for key in _FILES if key in section}
     command = section.get("exec", {}).get("command", "")
     if os.sep in command:
         # The plugin is a path; a name without a separator is looked up in PATH.
-        section["exec"]["command"] = str(folder / command)
+        section["exec"]["command"] = str(directory / command)
     return section
