@@ -38,10 +38,6 @@ class Observe(Protocol):
         """Take the result."""
 
 
-def _observe_nothing(verb: Literal["list", "watch"], resource: str, *, success: bool) -> None:
-    """Take no notice."""
-
-
 class WatchedCluster(LiveCluster):
     """A cluster whose lists can be followed; what it tells about itself is remembered until ``look``.
 
@@ -57,7 +53,7 @@ class WatchedCluster(LiveCluster):
         super().__init__(*arguments)
         # A request for a list on a connection that was silently dropped would never end.
         self._transport.silence = _SILENCE
-        self.observe = _observe_nothing
+        self.observe = lambda *_, **__: None
         self.reached_etcd_at = -math.inf
         self._signals = Signals()
         self._lists: list[FollowedList[Any]] = []

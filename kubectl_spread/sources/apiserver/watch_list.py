@@ -15,7 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from kubectl_spread.errors import ForbiddenError, SourceError
-from kubectl_spread.kube.api.types import ManagedFieldsEntry, Object
+from kubectl_spread.kube.api.types import Object
 from kubectl_spread.sources.apiserver import retries
 from kubectl_spread.sources.apiserver.clock import elapsed
 from kubectl_spread.sources.apiserver.responses import ExpiredError, UnauthorizedError
@@ -291,13 +291,11 @@ def is_newer(version: str, than: str) -> bool:
 def detached(listed_object: T) -> T:
     """Return an object without its page in memory, and with the managedFields of its labels only."""
     fields = tuple(
-        _entry(entry) for entry in listed_object.metadata.managed_fields if _LABELS in bytes(entry.fields_v1)
+        replace(entry, fields_v1=_shared(bytes(entry.fields_v1)))
+        for entry in listed_object.metadata.managed_fields
+        if _LABELS in bytes(entry.fields_v1)
     )
     return replace(listed_object, metadata=replace(listed_object.metadata, managed_fields=fields))
-
-
-def _entry(entry: ManagedFieldsEntry) -> ManagedFieldsEntry:
-    return replace(entry, fields_v1=_shared(bytes(entry.fields_v1)))
 
 
 @lru_cache(maxsize=4096)

@@ -10,7 +10,7 @@ import os
 import ssl
 import tempfile
 from base64 import b64decode
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
@@ -50,12 +50,8 @@ def context(cluster: Section, user: Section) -> ssl.SSLContext:
     # urllib3 sets the protocols again for each connection, and OpenSSL frees those that it copies for a connection of
     # another thread: a few of a million handshakes offered random bytes, which servers refuse.
     tls_context.set_alpn_protocols(ALPN_PROTOCOLS)
-    tls_context.set_alpn_protocols = _leave  # type: ignore[method-assign]
+    tls_context.set_alpn_protocols = lambda alpn_protocols: None  # type: ignore[method-assign]  # noqa: ARG005
     return tls_context
-
-
-def _leave(alpn_protocols: Iterable[str]) -> None:
-    """Leave the protocols as they are."""
 
 
 @contextmanager

@@ -211,7 +211,9 @@ class _Editor:
     def _remove(self, parent: CollectionNode, removed: tuple[Node, ...], before: list[Node]) -> None:
         """Keep the comments behind ``removed`` that are not about it, behind the nodes before it in ``parent``."""
         outer = _taken(parent, removed, _column(parent) + isinstance(parent, MappingNode))
-        self.removed_comments += sum(_count_comments(node) for part in removed for node in _nodes(part))
+        for behind, before_node, below in (_comments(node) for part in removed for node in _nodes(part)):
+            text = "\n".join(token.value for token in (behind, *before_node, *below) if token)
+            self.removed_comments += len(_COMMENT.findall(text))
         if outer and _is_block(parent):
             _add_comment(_last(parent, before)[0] if before else parent, outer)
 
@@ -248,11 +250,6 @@ def _last(parent: Node, nodes: Sequence[Node]) -> list[Node]:
 def _column(parent: Node) -> int:
     """Return the column of the keys or items of a block collection."""
     return int(_children(parent)[0].start_mark.column)
-
-
-def _count_comments(node: Node) -> int:
-    behind, before, below = _comments(node)
-    return len(_COMMENT.findall("\n".join(token.value for token in (behind, *before, *below) if token)))
 
 
 def _comments(node: Node) -> tuple[Any, list[Any], list[Any]]:

@@ -172,22 +172,16 @@ def _moment(seconds: int) -> datetime:
 
 def _map_converter(classes: Classes, *, quantities: bool) -> _Convert:
     parse = classes["QuantityEntry" if quantities else "Entry"].FromString
-    read_value = _quantity if quantities else _short
+
+    def read_value(value: Any) -> str:
+        if quantities:
+            return sys.intern(value.string) or "0"
+        return sys.intern(value) if len(value) <= _LONGEST_LABEL else value
 
     def convert(parts: tuple[bytes, ...]) -> dict[str, str]:
         return {sys.intern(entry.key): read_value(entry.value) for entry in map(parse, parts)}
 
     return convert
-
-
-def _short(text: str) -> str:
-    """Intern a text that is short enough for the value of a label."""
-    return sys.intern(text) if len(text) <= _LONGEST_LABEL else text
-
-
-def _quantity(message: Any) -> str:
-    """Return a quantity as text; a message without text is zero."""
-    return sys.intern(message.string) or "0"
 
 
 def _remembering(convert: _Convert, key: _Convert) -> _Convert:
