@@ -210,7 +210,7 @@ def _json_text(value: object, like: str) -> str:
 def _json_in_yaml(value: object) -> str:
     """Return a YAML document in JSON; characters that YAML has no place for are escaped."""
     text = json.dumps(value, indent=2, ensure_ascii=False)
-    text = _NOT_IN_YAML.sub(lambda found: rf"\u{ord(found[0]):04x}", text)
+    text = _NOT_IN_YAML.sub(lambda match: rf"\u{ord(match[0]):04x}", text)
     return f"---\n{text}\n"
 
 
