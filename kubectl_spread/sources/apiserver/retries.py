@@ -13,6 +13,8 @@ from typing import Final
 from urllib3.exceptions import InvalidHeader
 from urllib3.util import Retry
 
+from kubectl_spread.sources.exchange import Deadline
+
 JITTER: Final = random.Random()  # noqa: S311 - not a secret
 """Spreads requests over time; it has a state of its own, because threads draw from it."""
 RETRIES: Final = 10
@@ -56,24 +58,19 @@ def backoff(retries: int, share: float) -> float:
     return longest * (0.5 + share / 2)
 
 
-class Patience:
-    """The time that is left for one request, its retries included."""
+class Patience(Deadline):
+    """The time of one request, its retries included, and the pauses before these."""
 
-    def __init__(self, timeout: float) -> None:
-        """Start now; the response must have been read in ``timeout`` seconds, 0 for no limit."""
-        self._deadline = time.monotonic() + timeout if timeout else None
+    def __init__(self, timeout: float, silence: float | None = None) -> None:
+        """Start now; the response must have been read in ``timeout`` seconds, 0 for no limit; see ``Deadline``."""
+        super().__init__(timeout or None, silence)
         self._last_start: float | None = None
         self._retries = 0
 
     @property
-    def left(self) -> float | None:
-        """The seconds until the response must have been read; None for no limit."""
-        return None if self._deadline is None else self._deadline - time.monotonic()
-
-    @property
     def is_over(self) -> bool:
         """Whether the time of ``--request-timeout`` has passed."""
-        return self.left is not None and self.left <= 0
+        return time.monotonic() >= self._end
 
     def pause(self, retry_after: float | None, limit: int = RETRIES) -> float | None:
         """Return the pause before the next retry, in seconds; None for no more retries.
@@ -85,8 +82,7 @@ class Patience:
         now = time.monotonic()
         if self._last_start is None:
             self._last_start = now + PATIENCE
-        ends = [self._last_start] if self._deadline is None else [self._last_start, self._deadline]
         # Never shorter than the server asks for, because an overloaded server needs the pause.
         pause = max(backoff(self._retries, JITTER.random()), retry_after or 0)
         self._retries += 1
-        return pause if self._retries <= limit and now + pause < min(ends) else None
+        return pause if self._retries <= limit and now + pause < min(self._last_start, self._end) else None

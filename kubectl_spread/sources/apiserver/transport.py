@@ -107,7 +107,7 @@ class Transport:
             SourceError: There are no new credentials.
         """
         url = self._host + path + (f"?{urlencode(query)}" if query else "")
-        patience, login = Patience(self._timeout), self._current()
+        patience, login = Patience(self._timeout, self.silence), self._current()
         response = self._patiently(url, accept, patience)
         if response.status == HTTPStatus.UNAUTHORIZED and self._renewed(login):
             response = self._patiently(url, accept, patience)
@@ -181,7 +181,7 @@ class Transport:
         reported = False
         while True:
             try:
-                response = self._once(url, accept, Deadline(patience.left, self.silence))
+                response = self._once(url, accept, patience)
             except ConnectionFailedError as error:
                 if earlier and patience.is_over:
                     # A timeout says less than the failures of the earlier attempts.
