@@ -161,8 +161,8 @@ def test_fields_that_are_not_read_change_nothing() -> None:
 def test_a_pod_of_a_list_is_that_of_an_event() -> None:
     """Lists are decoded sparsely. A pod of an event would otherwise be a change."""
     recorded = Response(200, "application/vnd.kubernetes.protobuf", corpus.pages()["pods"])
-    listed = responses.page(recorded, responses.list_decoder(SPARSE_PODS.type), SPARSE_PODS)
-    decoded = responses.page(recorded, responses.list_decoder(PODS.type), PODS)
+    listed = responses.ListDecoder(SPARSE_PODS).page(recorded)
+    decoded = responses.ListDecoder(PODS).page(recorded)
     reader = PodReader(Scope(), WITHOUT_DEFAULTS)
     assert [reader.read(pod) for pod in listed] == [reader.read_alone(sparse.alone(pod)) for pod in decoded]
 

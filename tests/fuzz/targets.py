@@ -102,7 +102,7 @@ def page(body: bytes, _chance: random.Random) -> Outcome:
 
 def _add(snapshot: Snapshot, resource: Any, body: bytes) -> None:
     answer = Response(200, "application/vnd.kubernetes.protobuf", body)
-    for decoded in responses.page(answer, responses.list_decoder(resource.type), resource):
+    for decoded in responses.ListDecoder(resource).page(answer):
         match decoded:
             case SparsePod():
                 snapshot.add_sparse(decoded)

@@ -10,12 +10,11 @@ from google.protobuf.message import DecodeError as ProtobufError
 
 from kubectl_spread.errors import SourceError
 from kubectl_spread.kube.api.types import Pod
-from kubectl_spread.sources.apiserver import responses
-from kubectl_spread.sources.apiserver.resources import PODS, SPARSE_PODS, Resource
+from kubectl_spread.sources.apiserver.resources import PODS, SPARSE_PODS
+from kubectl_spread.sources.apiserver.responses import ListDecoder
 from kubectl_spread.sources.apiserver.transport import Response
 from kubectl_spread.sources.decode.protobuf.decoder import Decoder
 from kubectl_spread.sources.decode.protobuf.envelope import MAGIC
-from kubectl_spread.sources.decode.protobuf.sparse_pods import SparsePods
 from tests.fuzz import corpus
 from tests.fuzz.wire import Field, encode, parse, varint
 
@@ -24,18 +23,19 @@ FIELDS = parse(PAGE[len(MAGIC) :]) or []
 
 
 DECODER = Decoder(Pod)
-SPARSE = SparsePods()
+LISTS: tuple[ListDecoder[Any], ...] = (ListDecoder(SPARSE_PODS), ListDecoder(PODS))
 
 
 def refused(body: bytes) -> bool:
     """Read a page to its end, sparsely and in full; tell whether either way refuses it."""
-    return any([refuses(SPARSE, SPARSE_PODS, body), refuses(DECODER, PODS, body)])
+    outcomes = [refuses(decoder, body) for decoder in LISTS]
+    return any(outcomes)
 
 
-def refuses(decoder: Any, resource: Resource[Any], body: bytes) -> bool:
+def refuses(decoder: ListDecoder[Any], body: bytes) -> bool:
     """Read a page to its end; tell whether that ends with a SourceError."""
     try:
-        for pod in responses.page(Response(200, "application/vnd.kubernetes.protobuf", body), decoder, resource):
+        for pod in decoder.page(Response(200, "application/vnd.kubernetes.protobuf", body)):
             assert pod.key
     except SourceError as error:
         return str(error).startswith("Server returned an unexpected response: ")

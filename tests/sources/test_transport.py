@@ -19,7 +19,6 @@ from kubectl_spread.sources.apiserver.cluster import LiveCluster
 from kubectl_spread.sources.apiserver.resources import PODS, Resource
 from kubectl_spread.sources.apiserver.transport import Response
 from kubectl_spread.sources.auth.connection import ConnectionFlags
-from kubectl_spread.sources.decode.protobuf.decoder import Decoder
 from kubectl_spread.sources.exchange import Again, failure
 from tests.sources.raw import talking
 from tests.sources.server import Reply, connect, page, serve, serving, status
@@ -84,7 +83,7 @@ def test_broken_protobuf(at: int) -> None:
     """Whatever is broken in it, there is one line or there are objects."""
     body = DEPLOYMENTS[:at] + bytes([DEPLOYMENTS[at] ^ 0xFF]) + DEPLOYMENTS[at + 1 :]
     try:
-        deployments = responses.page(Response(200, "", body), Decoder(Deployment), DEPLOYMENT)
+        deployments = responses.ListDecoder(DEPLOYMENT).page(Response(200, "", body))
         assert all(isinstance(deployment, Deployment) for deployment in deployments)
     except SpreadError as error:
         assert "\n" not in str(error)  # noqa: PT017 - either is right

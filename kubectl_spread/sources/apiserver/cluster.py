@@ -213,12 +213,8 @@ class LiveCluster:
                 states of the cluster. See ``fold``.
             SourceError: It fails for another reason, or repeats a continue token.
         """
-
-        def prepare() -> Callable[[Response], Page[T]]:
-            decoder = responses.list_decoder(resource.type)
-            return lambda response: responses.page(response, decoder, resource)
-
-        return paging.follow(self._request(resource, namespace, field_selector), prepare)
+        request = self._request(resource, namespace, field_selector)
+        return paging.follow(request, lambda: responses.ListDecoder(resource).page)
 
     def _request(self, resource: Resource[T], namespace: str | None, field_selector: str) -> paging.Request:
         query: dict[str, str | int] = {}

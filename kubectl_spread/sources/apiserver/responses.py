@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any, Final, Protocol, TypeVar
+from typing import Annotated, Any, Final, Generic, TypeVar
 
 import msgspec
 from google.protobuf.message import DecodeError as ProtobufError
@@ -71,50 +71,40 @@ class Status(Message, frozen=True):
     reason: Annotated[str, 4] = ""
 
 
-class ListDecoder(Protocol[T]):
-    """Decodes the pages of one list in protobuf."""
+class ListDecoder(Generic[T]):
+    """Decodes the pages of one list, and remembers the parts that its objects share."""
 
-    def page(self, body: bytes | bytearray) -> Page[T]:
-        """Return the page in a response; a bytearray is consumed."""
+    def __init__(self, resource: Resource[T]) -> None:
+        """Prepare for lists of a resource."""
+        self._resource = resource
+        self._decoder: Any = SparsePods() if resource.type is SparsePod else Decoder(resource.type)
 
+    def page(self, response: Response) -> Page[T]:
+        """Return the page in a response.
 
-def list_decoder(type_: type[T]) -> ListDecoder[T]:
-    """Return a decoder of lists of one type, which remembers the parts that objects share."""
-    decoder: Any = SparsePods() if type_ is SparsePod else Decoder(type_)
-    return decoder  # type: ignore[no-any-return]
+        Every list of an API server has a type and a revision, and in JSON items. A body without these may be the
+        beginning of a list, and would pass for an empty one.
 
-
-def page(response: Response, decoder: ListDecoder[T], resource: Resource[T]) -> Page[T]:
-    """Return the page of a list in a response.
-
-    Every list of an API server has a type and a revision, and in JSON items. A body without these may be the beginning
-    of a list, and would pass for an empty one.
-
-    Args:
-        response: The response.
-        decoder: Decodes it if it is protobuf.
-        resource: The resource that was listed.
-
-    Raises:
-        SourceError: It holds no list, or a list of another type. The page raises it for an object that is malformed.
-    """
-    try:
-        if response.body.startswith(MAGIC):
-            check_type(response, envelope.type_meta(response.body), resource.list_type)
-            listed = decoder.page(response.body)
-        else:
-            undecoded = json_objects.list_page(bytes(response.body))
-            check_type(response, undecoded, resource.list_type)
-            listed = _decoded(undecoded, resource.type)
-    except MalformedFieldError as error:
-        if error.path == ITEMS:
-            raise SourceError(f"{_UNEXPECTED}: {error}") from error
-        raise _unexpected(response) from error
-    except MALFORMED as error:
-        raise _unexpected(response) from error
-    if not listed.resource_version:
-        raise _unexpected(response)
-    return msgspec.structs.replace(listed, decode=_guarded(response, listed.decode))
+        Raises:
+            SourceError: It holds no list, or a list of another type. The page raises it for a malformed object.
+        """
+        try:
+            if response.body.startswith(MAGIC):
+                check_type(response, envelope.type_meta(response.body), self._resource.list_type)
+                listed = self._decoder.page(response.body)
+            else:
+                undecoded = json_objects.list_page(bytes(response.body))
+                check_type(response, undecoded, self._resource.list_type)
+                listed = _decoded(undecoded, self._resource.type)
+        except MalformedFieldError as error:
+            if error.path == ITEMS:
+                raise SourceError(f"{_UNEXPECTED}: {error}") from error
+            raise _unexpected(response) from error
+        except MALFORMED as error:
+            raise _unexpected(response) from error
+        if not listed.resource_version:
+            raise _unexpected(response)
+        return msgspec.structs.replace(listed, decode=_guarded(response, listed.decode))
 
 
 def _decoded(listed: ListPage, type_: type[T]) -> Page[T]:

@@ -51,7 +51,7 @@ class Decoder(Generic[T]):
         return _parser(self._type, descriptors.classes(self._type))
 
     def page(self, body: bytes | bytearray) -> Page[T]:
-        """Return one page of a list, as ``page`` does."""
+        """Return one page of a list, as the function does."""
         return page(body, lambda record: self.decode(bytes(record)))
 
     def decode_response(self, body: bytes | bytearray) -> T:
