@@ -7,8 +7,11 @@ import builtins
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from importlib import import_module
 from pathlib import Path
+
+import grimp
 
 import kubectl_spread
 
@@ -149,3 +152,14 @@ def test_docstrings_name_exceptions_that_exist() -> None:
 
 def _is_exception(value: object) -> bool:
     return isinstance(value, type) and issubclass(value, BaseException)
+
+
+def test_import_chains_are_short_and_end() -> None:
+    """A chain of imports, late ones as well, has at most 24 modules, and none is a circle."""
+    graph = grimp.build_graph("kubectl_spread", exclude_type_checking_imports=True)
+    imported = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
+    # A circle ends the order with a CycleError.
+    lengths: dict[str, int] = {}
+    for module in TopologicalSorter(imported).static_order():
+        lengths[module] = 1 + max((lengths[each] for each in imported[module]), default=0)
+    assert max(lengths.values()) <= 24

@@ -9,8 +9,7 @@ import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kubectl_spread.audit.snapshot.tails import keys_of, split
-from kubectl_spread.audit.snapshot.terms import topology_terms
+from kubectl_spread.audit.snapshot.terms import keys_of, split, topology_terms
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.kube.apiserver.strategy import merged_selector, prepare_for_create

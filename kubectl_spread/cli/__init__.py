@@ -256,8 +256,6 @@ def main() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")
     called = Path(sys.argv[0]).name
     if VARIABLE in os.environ:
-        from kubectl_spread.cli import completion  # noqa: PLC0415 - only completion needs it
-
-        completion.silence()
+        import_module("kubectl_spread.cli.completion").silence()
     program = "kubectl spread" if called.startswith("kubectl-") else PROGRAM
     fast_exit.run(lambda: cli(prog_name=program, complete_var=VARIABLE))

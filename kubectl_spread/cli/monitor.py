@@ -110,7 +110,7 @@ def monitor(
     from kubectl_spread.follow.monitor import Monitor  # noqa: PLC0415 - likewise
     from kubectl_spread.follow.telemetry import Telemetry  # noqa: PLC0415 - likewise
     from kubectl_spread.run.collect import check_options  # noqa: PLC0415 - likewise
-    from kubectl_spread.run.live import flags  # noqa: PLC0415 - completion of flags does not need it
+    from kubectl_spread.run.requests import flags  # noqa: PLC0415 - completion of flags does not need it
     from kubectl_spread.sources.apiserver.watch import WatchedCluster  # noqa: PLC0415 - likewise
 
     pause, oldest = _seconds("--interval", interval), _seconds("--max-age", max_age)

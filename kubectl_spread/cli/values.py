@@ -1,21 +1,29 @@
 """Completion of the values of options and arguments; each completer is a ``shell_complete`` of click.
 
-All imports are late, because help and the completion of flags do not need them.
+All imports are late, because help and the completion of flags do not need them. Errors yield no candidates.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Final, Literal, TypeAlias
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, suppress
+from typing import Any, Final, Literal, TypeAlias
 
 import click
+import msgspec
 from click.shell_completion import CompletionItem
 
+from kubectl_spread.errors import SpreadError
 from kubectl_spread.kube.api.topologykeys import HOSTNAME, TOPOLOGY_KEYS
 
 Item: TypeAlias = "CompletionItem[str]"
 Completer: TypeAlias = Callable[[click.Context, click.Parameter, str], list[Item]]
 _ON_NODE: Final = ("spec.nodeName=", "spec.nodeName!=")
+_PATIENCE: Final = "3s"
+"""The longest time that the shell waits for the API server, unless the user sets --request-timeout."""
+_MOST: Final = 500
+"""The largest number of names to request; nobody reads a longer list."""
 
 
 def files(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
@@ -30,9 +38,7 @@ def directories(_context: click.Context, _parameter: click.Parameter, incomplete
 
 def _names_in_kubeconfig(part: Literal["contexts", "clusters", "users"]) -> Completer:
     def complete(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
-        from kubectl_spread.run import candidates  # noqa: PLC0415
-
-        return _matching(candidates.kubeconfig(context.params, part), incomplete)
+        return _matching(_kubeconfig(context.params, part), incomplete)
 
     return complete
 
@@ -44,9 +50,7 @@ users: Final = _names_in_kubeconfig("users")
 
 def namespaces(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
     """Complete the name of a namespace of the cluster."""
-    from kubectl_spread.run import candidates  # noqa: PLC0415
-
-    return _matching(candidates.live(context.params, "Namespace"), incomplete)
+    return _matching(_live(context.params, "Namespace"), incomplete)
 
 
 def several_namespaces(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[Item]:
@@ -56,9 +60,7 @@ def several_namespaces(context: click.Context, parameter: click.Parameter, incom
 
 def rules(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
     """Complete the code or the name of a rule, in any letter case."""
-    from kubectl_spread.run import candidates  # noqa: PLC0415
-
-    return _matching(candidates.rules(incomplete), incomplete)
+    return _matching(_rules(incomplete), incomplete)
 
 
 def several_rules(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[Item]:
@@ -80,11 +82,9 @@ def domains(_context: click.Context, _parameter: click.Parameter, incomplete: st
 
 def nodes(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
     """Complete the name of a node after the key of nodes; the values of other keys are not requested."""
-    from kubectl_spread.run import candidates  # noqa: PLC0415
-
     key = context.params.get("key")
     is_node = TOPOLOGY_KEYS.get(key or "", key) == HOSTNAME
-    return _matching(candidates.live(context.params, "Node") if is_node else (), incomplete)
+    return _matching(_live(context.params, "Node") if is_node else (), incomplete)
 
 
 def formats_of_domains(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[Item]:
@@ -107,11 +107,10 @@ def several_keys(context: click.Context, parameter: click.Parameter, incomplete:
 def fields(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
     """Complete a field of pods, and the node of ``spec.nodeName``."""
     from kubectl_spread.audit.snapshot.scope import FIELDS  # noqa: PLC0415
-    from kubectl_spread.run import candidates  # noqa: PLC0415
 
     if incomplete.startswith(_ON_NODE):
         prefix = incomplete[: incomplete.index("=") + 1]
-        return _matching([f"{prefix}{name}" for name in candidates.live(context.params, "Node")], incomplete)
+        return _matching([f"{prefix}{name}" for name in _live(context.params, "Node")], incomplete)
     return _matching([f"{field}=" for field in FIELDS], incomplete)
 
 
@@ -124,11 +123,9 @@ def formats(context: click.Context, parameter: click.Parameter, incomplete: str)
 
 def objects(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[Item]:
     """Complete NAME, TYPE/NAME or TYPE NAME; with ``--manifests`` files, and with ``-f`` nothing of a cluster."""
-    from kubectl_spread.run import candidates  # noqa: PLC0415
-
     if context.params.get("manifests"):
         return files(context, parameter, incomplete)
-    return _matching(candidates.objects(context.params, incomplete), incomplete)
+    return _matching(_objects(context.params, incomplete), incomplete)
 
 
 def objects_or_rules(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[Item]:
@@ -159,3 +156,63 @@ def _matching(candidates: Iterable[str | tuple[str, str]], incomplete: str) -> l
         for value, description in described
         if value.startswith(incomplete) and value.isprintable()
     ]
+
+
+def _kubeconfig(parameters: Mapping[str, Any], part: Literal["contexts", "clusters", "users"]) -> list[str]:
+    """Return the names in a part of the kubeconfig, in order; none if it cannot be read."""
+    from kubectl_spread.sources.auth import kubeconfig  # noqa: PLC0415 - not every candidate is in a kubeconfig
+
+    with suppress(SpreadError):
+        return list(getattr(kubeconfig.load(parameters.get("kubeconfig") or "", os.environ), part))
+    return []
+
+
+def _rules(incomplete: str) -> Iterator[tuple[str, str]]:
+    """Yield the rules with their summaries: codes in the word's letter case, and names where the word is not empty."""
+    from kubectl_spread.rules import RULES  # noqa: PLC0415 - not every candidate is a rule
+
+    for rule in RULES:
+        yield rule.code if incomplete == incomplete.upper() else rule.code.lower(), rule.summary
+    if incomplete:
+        yield from ((rule.name, rule.summary) for rule in RULES)
+
+
+def _objects(parameters: Mapping[str, Any], incomplete: str) -> Iterator[str | tuple[str, str]]:
+    """Yield candidates for the next argument of TYPE/NAME, TYPE NAME or NAME."""
+    from kubectl_spread.run.names import KINDS  # noqa: PLC0415 - not every candidate is an object
+
+    kinds = {word: kind for kind, words in KINDS.items() for word in words}
+    earlier: tuple[str, ...] = parameters.get("arguments") or ()
+    word, slash, _ = incomplete.partition("/")
+    if slash:
+        names = _live(parameters, kinds.get(word.lower(), ""))
+        yield from (f"{word}/{name}" for name in names if f"{word}/{name}" not in earlier)
+        return
+    kind = kinds.get(earlier[0].lower(), "") if earlier else "Pod"
+    if not earlier:
+        yield from ((words[0], f"or {', '.join(words[1:])}") for words in KINDS.values())
+    # Names of objects have no capital letters; the word is the beginning of a rule's code.
+    if incomplete == incomplete.lower() and not any("/" in argument for argument in earlier):
+        yield from (name for name in _live(parameters, kind or "Pod") if name not in earlier)
+
+
+def _live(parameters: Mapping[str, Any], kind: str) -> list[str]:
+    """Return the names of some objects of a kind in the cluster that the options choose; none after an error.
+
+    The namespace is that of the options or the context. With ``-f`` or ``-k`` there are no names, because no cluster is
+    read, and with ``-A`` there are no names of namespaced objects, because it takes none.
+    """
+    from kubectl_spread.run.requests import flags  # noqa: PLC0415 - it needs urllib3 and protobuf
+    from kubectl_spread.sources.apiserver.cluster import LiveCluster  # noqa: PLC0415 - likewise
+    from kubectl_spread.sources.apiserver.resources import BY_KIND, NAMESPACES, NODES  # noqa: PLC0415 - likewise
+
+    resource = {**BY_KIND, "Namespace": NAMESPACES, "Node": NODES}.get(kind)
+    offline = parameters.get("filename") or parameters.get("kustomize")
+    if resource is None or offline or (resource.namespaced and parameters.get("all_namespaces")):
+        return []
+    with suppress(SpreadError, OSError):
+        connection = flags(parameters)
+        timeout = _PATIENCE if connection.request_timeout in ("", "0") else connection.request_timeout
+        with closing(LiveCluster.connect(msgspec.structs.replace(connection, request_timeout=timeout))) as cluster:
+            return cluster.names(resource, cluster.namespace if resource.namespaced else None, _MOST)
+    return []

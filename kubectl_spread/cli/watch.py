@@ -27,9 +27,9 @@ from kubectl_spread.rules.engine import Baseline
 from kubectl_spread.run.checkrun import CheckRun
 from kubectl_spread.run.collect import check_options
 from kubectl_spread.run.hints import gone, hints, unknown_keys
-from kubectl_spread.run.live import flags
 from kubectl_spread.run.options import CheckOptions
 from kubectl_spread.run.output_files import Output
+from kubectl_spread.run.requests import flags
 from kubectl_spread.sources.apiserver.watch import WatchedCluster
 
 _FORMS: Final = ("json", "name", formats.TABLE, formats.WIDE)

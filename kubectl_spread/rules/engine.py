@@ -24,9 +24,8 @@ from kubectl_spread.phrases import sentence
 from kubectl_spread.report import model, projections
 from kubectl_spread.report.model import Severity
 from kubectl_spread.rules.inputs import rule_inputs
-from kubectl_spread.rules.model import RESTART, Evidence, Rule
-from kubectl_spread.rules.remedy import Remedy, deleted_pods, in_file, line, literal, patched, replacement, uncordon
-from kubectl_spread.rules.rule_input import RuleInput
+from kubectl_spread.rules.model import RESTART, Evidence, Remedy, Rule, RuleInput
+from kubectl_spread.rules.remedy import deleted_pods, in_file, line, literal, patched, replacement, uncordon
 from kubectl_spread.rules.selection import SelectedRules, Selection, named
 
 _UNREAD: Final = ("conflicting", "malformed", "unevaluated", "unreadable")

@@ -18,9 +18,8 @@ from kubectl_spread.kube.scheduler import configuration
 from kubectl_spread.phrases import domains, noun, value
 from kubectl_spread.report.model import Operation, Severity
 from kubectl_spread.rules import patches
-from kubectl_spread.rules.model import KUBERNETES, Evidence, Rule, Values, names
-from kubectl_spread.rules.remedy import Remedy, changed, corrected, in_file
-from kubectl_spread.rules.rule_input import InputPart, RuleInput
+from kubectl_spread.rules.model import KUBERNETES, Evidence, InputPart, Remedy, Rule, RuleInput, Values, names
+from kubectl_spread.rules.remedy import changed, corrected, in_file
 
 _SEVERAL: Final = 2
 _ADD_SOFT: Final = (
@@ -71,7 +70,7 @@ def _spreads(spec: PodSpec) -> bool:
 
 def soft_constraints(rule_input: RuleInput) -> Remedy:
     """Return the patch that adds soft constraints, with the selector of the workload itself."""
-    path = patches.pod_spec(rule_input) / "topologySpreadConstraints"
+    path = rule_input.pod_spec / "topologySpreadConstraints"
     templates = () if rule_input.replicas is None else rule_input.replicas.templates
     selectors = [template.selector for template in templates if template.holder == rule_input.workload]
     keys = rule_input.answers.remember(_keys, lambda: _keys(rule_input))

@@ -15,7 +15,7 @@ from kubectl_spread.diagnosis.exposure import Replicas
 from kubectl_spread.kube.api.field import POD_SPEC, FieldPath
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.unknownfields import UnknownField
-from kubectl_spread.rules.rule_input import RuleInput, SharedAnswers
+from kubectl_spread.rules.model import RuleInput, SharedAnswers
 
 _WorkloadPath: TypeAlias = tuple[ObjectRef, FieldPath]
 """A workload and a field path."""

@@ -12,29 +12,14 @@ import msgspec
 
 from kubectl_spread.audit.snapshot.templates import Template
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
-from kubectl_spread.kube.api.field import POD_SPEC, FieldPath
-from kubectl_spread.kube.api.workloads import template_path
+from kubectl_spread.kube.api.field import FieldPath
 from kubectl_spread.report.model import Operation
-from kubectl_spread.rules.rule_input import RuleInput
 
 KEY_LISTS: Final[Mapping[str, Callable[[TopologyTerm], tuple[str, ...]]]] = {
     "matchLabelKeys": lambda term: term.match_label_keys,
     "mismatchLabelKeys": lambda term: term.mismatch_label_keys,
 }
 """Maps the name of each list of label keys to its entries in a term."""
-
-
-def pod_spec(rule_input: RuleInput) -> FieldPath:
-    """Return the path of the pod spec in the finding's object."""
-    kind, template = rule_input.workload.kind, rule_input.template
-    if template is not None and template.custom:
-        return template.path
-    return POD_SPEC if kind == "Pod" else template_path(kind)
-
-
-def term_path(rule_input: RuleInput) -> FieldPath:
-    """Return the path of the term in the finding's object."""
-    return rule_input.pod_path.moved(POD_SPEC, pod_spec(rule_input))
 
 
 def test(path: FieldPath, value: Any) -> Operation:
@@ -52,28 +37,28 @@ def removed(path: FieldPath, old: Any) -> tuple[Operation, ...]:
     return test(path, old), Operation(op="remove", path=path.pointer)
 
 
-def same_topology(term: TopologyTerm, rule_input: RuleInput) -> Operation:
+def same_topology(term: TopologyTerm, path: FieldPath) -> Operation:
     """Return the test that the term at the path still has its topology key."""
-    return test(term_path(rule_input) / "topologyKey", term.topology_key)
+    return test(path / "topologyKey", term.topology_key)
 
 
-def without_entries(field: str, indices: set[int], term: TopologyTerm, rule_input: RuleInput) -> tuple[Operation, ...]:
+def without_entries(field: str, indices: set[int], term: TopologyTerm, path: FieldPath) -> tuple[Operation, ...]:
     """Return operations that remove entries of a list of label keys; the list as well if it would be empty."""
-    path, keys = term_path(rule_input) / field, KEY_LISTS[field](term)
+    keys = KEY_LISTS[field](term)
     if len(indices) == len(keys):
-        return removed(path, list(keys))
+        return removed(path / field, list(keys))
     return tuple(
-        operation for index in sorted(indices, reverse=True) for operation in removed(path / index, keys[index])
+        operation for index in sorted(indices, reverse=True) for operation in removed(path / field / index, keys[index])
     )
 
 
-def without_keys(keys: set[str], term: TopologyTerm, rule_input: RuleInput) -> tuple[Operation, ...]:
+def without_keys(keys: set[str], term: TopologyTerm, path: FieldPath) -> tuple[Operation, ...]:
     """Return operations that remove label keys from matchLabelKeys and mismatchLabelKeys; none if no list has them."""
     operations: list[Operation] = []
     for field, entries in KEY_LISTS.items():
         if indices := {index for index, key in enumerate(entries(term)) if key in keys}:
-            operations += without_entries(field, indices, term, rule_input)
-    return (same_topology(term, rule_input), *operations) if operations else ()
+            operations += without_entries(field, indices, term, path)
+    return (same_topology(term, path), *operations) if operations else ()
 
 
 def is_done(operations: Sequence[Operation], template: Template) -> bool:

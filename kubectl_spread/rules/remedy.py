@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal
 
 import msgspec
@@ -13,14 +13,16 @@ from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.merge.verdicts import Verdict
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.diagnosis.trials import Removable, Shortfall
-from kubectl_spread.kube.api.content import is_object_name
+from kubectl_spread.kube.api.content import is_object_name, label_value_problems
 from kubectl_spread.kube.api.objects import ObjectRef
+from kubectl_spread.kube.api.topologykeys import HOSTNAME
+from kubectl_spread.kube.apiserver.validation import CURRENT_KEYS
 from kubectl_spread.kube.custom.objects import base_kind
 from kubectl_spread.kube.disruption import PodDisruptionBudget
 from kubectl_spread.phrases import capitalized, listed, named, plural
 from kubectl_spread.report.model import Operation
 from kubectl_spread.rules import patches
-from kubectl_spread.rules.rule_input import RuleInput
+from kubectl_spread.rules.model import Remedy, RuleInput
 
 PIPES: Final = (">", "|", "&&")
 """Words of a command that the shell reads."""
@@ -62,22 +64,6 @@ _CORRECTED: Final = {
 _UNREAD_BUDGETS: Final = "Disruption budgets were not read, and kubectl delete ignores them"
 _FEW: Final = 3
 """The most pods that a command names to replace only them."""
-
-
-class Remedy(msgspec.Struct, frozen=True):
-    """A template of a sentence, with what to type.
-
-    Attributes:
-        text: A template of the evidence's values.
-        commands: Lines for a shell, to run in this order, each as words; a word of ``PIPES`` is not quoted.
-        patch: A JSON patch of the finding's object that ends the finding.
-        after: Commands to run once the patch is applied.
-    """
-
-    text: str
-    commands: tuple[tuple[str, ...], ...] = ()
-    patch: tuple[Operation, ...] = ()
-    after: tuple[tuple[str, ...], ...] = ()
 
 
 def literal(text: str) -> str:
@@ -385,3 +371,30 @@ def _created_again(pod: ObjectRef) -> tuple[tuple[str, ...], ...]:
             *("kubectl", "replace", "--force", "-f", unmerged),
         ),
     )
+
+
+def labelled(nodes: Iterable[str], key: str, rule_input: RuleInput) -> Remedy:
+    """Return how nodes get a topology key, or another key to use instead of a deprecated one.
+
+    A value is known where a node has the deprecated label that the key replaces, and for the name of the node.
+    """
+    if key in CURRENT_KEYS:
+        return Remedy(literal(f"use {CURRENT_KEYS[key][1]} in the pod template: {key} is deprecated"))
+    values = {node: _known_value(node, key, rule_input.audit.nodes.labels_of(node)) for node in nodes}
+    usable = [value and not label_value_problems(value) and is_object_name(node) for node, value in values.items()]
+    if not (usable and all(usable)):
+        command = f"kubectl label node NODE {key}=VALUE"
+        return Remedy(literal(f"label the nodes ({command}), or use a topology key that they have"))
+    nodes_by_value: dict[str, list[str]] = {}
+    for node, value in sorted(values.items()):
+        nodes_by_value.setdefault(value, []).append(node)
+    commands = tuple(("kubectl", "label", "node", *names, f"{key}={value}") for value, names in nodes_by_value.items())
+    source = "their names" if key == HOSTNAME else "the values of their deprecated label"
+    return Remedy(literal(f"label the nodes with {source}, or use a topology key that they have"), commands)
+
+
+def _known_value(node: str, key: str, labels: Mapping[str, str]) -> str:
+    """Return the value that a node should have for a key; "" where only its operator knows."""
+    if key == HOSTNAME:
+        return node
+    return next((labels.get(old, "") for old, (_, current) in CURRENT_KEYS.items() if current == key), "")

@@ -8,8 +8,7 @@ import msgspec
 
 from kubectl_spread.phrases import did_you_mean
 from kubectl_spread.report.model import Severity
-from kubectl_spread.rules.model import Rule
-from kubectl_spread.rules.rule_input import InputPart
+from kubectl_spread.rules.model import InputPart, Rule
 
 
 class Selection(msgspec.Struct, frozen=True):

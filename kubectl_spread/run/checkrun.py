@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
 from pathlib import Path
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -26,9 +25,9 @@ from kubectl_spread.report import model, projections
 from kubectl_spread.report.model import Finding, Report, Source, unset_none
 from kubectl_spread.rules import RULES, engine
 from kubectl_spread.rules.selection import SelectedRules
+from kubectl_spread.run.identity import ClusterIdentity
 from kubectl_spread.run.options import CheckOptions
 from kubectl_spread.run.target_version import TargetVersion
-from kubectl_spread.sources.addresses import without_secrets
 
 
 def _with_positions(report: Report, manifests: Mapping[ObjectRef, Manifest]) -> Report:
@@ -91,24 +90,6 @@ def _source(position: Position) -> Source:
 
 _SKIPPED_PODS: Final = ("finished", "mirror")
 """Reasons why pods in scope are not evaluated."""
-
-
-class ClusterIdentity(msgspec.Struct, frozen=True):
-    """The identity of a cluster; "" and None mean unknown.
-
-    Attributes:
-        context: The kubeconfig context that leads to it.
-        name: Its name in the kubeconfig.
-        uid: The UID of its namespace ``kube-system``.
-        read_at: When its pods were read, by the API server's clock.
-        server_version: The API server's version.
-    """
-
-    context: str = ""
-    name: str = ""
-    uid: str = ""
-    read_at: datetime | None = None
-    server_version: str = ""
 
 
 class CheckRun(msgspec.Struct):
@@ -250,29 +231,17 @@ def cluster_header(
     namespace: str | None,
     resource_versions: Mapping[str, str],
 ) -> model.Cluster:
-    """Return the cluster of a report, named by ``--cluster-name`` or else by the kubeconfig.
-
-    Some tools make these names from a server's address. Its user and password are left out, because everybody who
-    reads the report sees the names.
-    """
+    """Return the cluster of a report."""
     upgrade = target_version.upgrade
-    name = without_secrets(flag_name or identity.name)
-    name_source: Literal["kubeconfig", "flag"] = "flag" if flag_name else "kubeconfig"
     zones = projections.zones(nodes.listed, nodes.pods_on) if nodes.known == "listed" else UNSET
     return model.Cluster(
-        context=without_secrets(identity.context) or UNSET,
-        name=name or UNSET,
-        name_source=name_source if name else UNSET,
-        uid=identity.uid or UNSET,
-        read_at=UNSET if identity.read_at is None else projections.timestamp(identity.read_at),
-        server_version=identity.server_version or UNSET,
+        **identity.fields(flag_name, namespace),
         evaluated_as=f"1.{target_version.minor}",
         judged_as=f"1.{target_version.minor}",
         compared_with=f"1.{upgrade[-1].minor}" if upgrade else UNSET,
         version_source=target_version.version_source,
         gates=dict(target_version.gates),
         gates_source=target_version.gates_source,
-        namespace=model.unset_none(namespace),
         nodes=nodes.known,
         node_count=len(nodes.listed) if nodes.known == "listed" else UNSET,
         zone_count=UNSET if isinstance(zones, UnsetType) else len(zones),

@@ -22,10 +22,11 @@ from kubectl_spread.kube.scheduler.defaultconstraints import Service
 from kubectl_spread.kube.scheduler.volumes import PersistentVolume, PersistentVolumeClaim
 from kubectl_spread.phrases import plural
 from kubectl_spread.report import model
+from kubectl_spread.report.domains import ReadCluster
 from kubectl_spread.run import names, schedulers
-from kubectl_spread.run.checkrun import CheckRun, ClusterIdentity
+from kubectl_spread.run.checkrun import CheckRun
 from kubectl_spread.run.console import Console
-from kubectl_spread.run.domains import DomainsRun, read_cluster
+from kubectl_spread.run.domains import DomainsRun
 from kubectl_spread.run.hints import (
     capture_hints,
     hints,
@@ -34,6 +35,7 @@ from kubectl_spread.run.hints import (
     unknown_keys,
     unknown_nodes,
 )
+from kubectl_spread.run.identity import ClusterIdentity
 from kubectl_spread.run.options import CheckOptions, refuse_undecodable
 from kubectl_spread.run.target_version import target_for_files
 
@@ -75,7 +77,8 @@ def check_options(parameters: Mapping[str, object]) -> CheckOptions:
 
 def _from_cluster(options: CheckOptions, parameters: Mapping[str, object], console: Console) -> CheckRun:
     # Input from files needs neither urllib3 nor protobuf.
-    from kubectl_spread.run.live import LiveRun, flags  # noqa: PLC0415
+    from kubectl_spread.run.live import LiveRun  # noqa: PLC0415
+    from kubectl_spread.run.requests import flags  # noqa: PLC0415
     from kubectl_spread.sources.apiserver.cluster import LiveCluster  # noqa: PLC0415
 
     with closing(LiveCluster.connect(flags(parameters), console.note, console.progress)) as cluster:
@@ -137,12 +140,12 @@ def collect_domains(parameters: Mapping[str, object], console: Console, *, with_
     if options.filename:
         return _domains_of_files(options, with_budgets=with_budgets)
     # Input from files needs neither urllib3 nor protobuf.
-    from kubectl_spread.run.live import flags  # noqa: PLC0415
-    from kubectl_spread.run.live_domains import read  # noqa: PLC0415
+    from kubectl_spread.run.live import read_domains  # noqa: PLC0415
+    from kubectl_spread.run.requests import flags  # noqa: PLC0415
     from kubectl_spread.sources.apiserver.cluster import LiveCluster  # noqa: PLC0415
 
     with closing(LiveCluster.connect(flags(parameters), console.note, console.progress)) as cluster:
-        return read(options, cluster, with_budgets=with_budgets)
+        return read_domains(options, cluster, with_budgets=with_budgets)
 
 
 def _domains_of_files(options: CheckOptions, *, with_budgets: bool) -> DomainsRun:
@@ -165,7 +168,7 @@ def _domains_of_files(options: CheckOptions, *, with_budgets: bool) -> DomainsRu
     return DomainsRun(
         snapshot,
         scope.labels,
-        read_cluster(options, scope.namespace, ClusterIdentity(), {}),
+        ReadCluster(**ClusterIdentity().fields(options.cluster_name, scope.namespace), resource_versions={}),
         everywhere=True,
         skipped=snapshot.skipped + reading.skipped,
         problems=[*map(str, reading.errors), *filter(None, [unknown_nodes(snapshot)])],

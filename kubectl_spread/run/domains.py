@@ -17,14 +17,11 @@ from kubectl_spread.errors import NotFoundError
 from kubectl_spread.kube.api.topologykeys import TOPOLOGY_KEYS
 from kubectl_spread.kube.api.types import LabelSelectorRequirement, Node
 from kubectl_spread.phrases import did_you_mean, some, value
-from kubectl_spread.report import domains, projections
+from kubectl_spread.report import domains
 from kubectl_spread.report.domains import ReadCluster, SpreadDomains
-from kubectl_spread.report.model import CORDONED, unset_none
+from kubectl_spread.report.model import CORDONED
 from kubectl_spread.rules.remedy import line, uncordon
-from kubectl_spread.run.checkrun import ClusterIdentity
 from kubectl_spread.run.hints import key_names
-from kubectl_spread.run.options import CheckOptions
-from kubectl_spread.sources.addresses import without_secrets
 
 NONE: Final = "<none>"
 """The word for the nodes without the topology key; no label can have it as its value."""
@@ -119,20 +116,3 @@ def _place(counts: CountedDomains, key: str, wanted_value: str) -> int:
     suggestion = did_you_mean(wanted_value, texts)
     names = "" if suggestion else f" (nodes have {some(texts, _NAMED)})"
     raise NotFoundError(f'no node has the label {key}="{wanted_value}"{names}{suggestion}')
-
-
-def read_cluster(
-    options: CheckOptions, namespace: str | None, identity: ClusterIdentity, resource_versions: dict[str, str]
-) -> ReadCluster:
-    """Return the cluster, named by ``--cluster-name`` or else by the kubeconfig."""
-    name = without_secrets(options.cluster_name or identity.name)
-    return ReadCluster(
-        context=without_secrets(identity.context) or UNSET,
-        name=name or UNSET,
-        name_source=("flag" if options.cluster_name else "kubeconfig") if name else UNSET,
-        uid=identity.uid or UNSET,
-        read_at=UNSET if identity.read_at is None else projections.timestamp(identity.read_at),
-        server_version=identity.server_version or UNSET,
-        namespace=unset_none(namespace),
-        resource_versions=resource_versions,
-    )

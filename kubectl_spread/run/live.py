@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
@@ -22,10 +22,14 @@ from kubectl_spread.kube import features
 from kubectl_spread.kube.api.sparse import SparsePod
 from kubectl_spread.kube.api.types import Event
 from kubectl_spread.kube.api.workloads import WorkloadObject
+from kubectl_spread.kube.scheduler import configuration
 from kubectl_spread.phrases import did_you_mean
 from kubectl_spread.report import model
+from kubectl_spread.report.domains import ReadCluster
 from kubectl_spread.run import hints, names, schedulers
-from kubectl_spread.run.checkrun import CheckRun, ClusterIdentity
+from kubectl_spread.run.checkrun import CheckRun
+from kubectl_spread.run.domains import DomainsRun
+from kubectl_spread.run.identity import ClusterIdentity
 from kubectl_spread.run.options import CheckOptions
 from kubectl_spread.run.requests import Requests
 from kubectl_spread.run.target_version import TargetVersion, target_for
@@ -42,21 +46,14 @@ from kubectl_spread.sources.apiserver.resources import (
     WORKLOADS,
     Resource,
 )
-from kubectl_spread.sources.auth.connection import ConnectionFlags
 from kubectl_spread.sources.decode.page import Page
 
 _BETWEEN: Final = {"Deployment": "ReplicaSet", "CronJob": "Job"}
 """Maps a kind to that of the workloads between it and its pods."""
 _MOST_NAMESPACES: Final = 10_000
 """The largest number of names to request when one of them may be misspelt."""
-UID_TIMEOUT: Final = 2.0
+_UID_TIMEOUT: Final = 2.0
 """Seconds to wait, when everything else has been read, for the UID that identifies the cluster."""
-
-
-def flags(parameters: Mapping[str, object]) -> ConnectionFlags:
-    """Return the connection flags among a command's options; flags without a value keep their default."""
-    values = {name: parameters[name] for name in ConnectionFlags.__struct_fields__ if parameters.get(name)}
-    return msgspec.convert(values, ConnectionFlags)
 
 
 def _may_own(kind: str, target: Target, snapshot: Snapshot) -> bool:
@@ -66,14 +63,14 @@ def _may_own(kind: str, target: Target, snapshot: Snapshot) -> bool:
     return target.kind not in names.KINDS or _BETWEEN.get(target.kind) == kind
 
 
-def shown_without(resource: Resource[WorkloadObject]) -> str:
+def _shown_without(resource: Resource[WorkloadObject]) -> str:
     """Return how the pods of workloads are shown that may not be listed."""
     if resource.kind == "ReplicaSet":
         return "Deployments are known from the names of their ReplicaSets"
     return "pods are shown under their direct owner"
 
 
-def pods_of(requests: Requests, scope: Scope) -> Snapshot:
+def _pods_of(requests: Requests, scope: Scope) -> Snapshot:
     """Return the pods in scope, and the counts of the others.
 
     Raises:
@@ -87,7 +84,7 @@ def pods_of(requests: Requests, scope: Scope) -> Snapshot:
         raise ForbiddenError(f"{error}{hint}") from None
 
 
-def confirm_namespace(cluster: LiveCluster, namespace: str | None) -> None:
+def _confirm_namespace(cluster: LiveCluster, namespace: str | None) -> None:
     """Raise where a namespace in which nothing was found does not exist, as far as the user may list namespaces.
 
     Raises:
@@ -157,7 +154,7 @@ class LiveRun:
         requests.send()
         server = requests.version.result().behaves_as
         target_version = target_for(options, server)
-        snapshot = pods_of(requests, self._scope)
+        snapshot = _pods_of(requests, self._scope)
         nodes = self._nodes(snapshot, target_version) if options.needs_nodes else "none"
         unread = self._owners(snapshot)
         self._defaults(snapshot, unread)
@@ -168,7 +165,7 @@ class LiveRun:
         audit = self._with_volumes(audit)
         self._budgets(audit)
         if not (self._again or snapshot.objects()):
-            confirm_namespace(self._cluster, self._scope.namespace)
+            _confirm_namespace(self._cluster, self._scope.namespace)
         try:
             self._check_targets(snapshot, unread)
         except NotFoundError as error:
@@ -187,20 +184,7 @@ class LiveRun:
             skipped=skipped,
             problems=[*target_version.problems, *self._problems],
             notes=[*target_version.warnings, *self._notes],
-            identity=self._identity(),
-        )
-
-    def _identity(self) -> ClusterIdentity:
-        try:
-            cluster_uid = self._requests.uid.result(UID_TIMEOUT)
-        except TimeoutError:
-            cluster_uid = ""
-        return ClusterIdentity(
-            context=self._cluster.context,
-            name=self._cluster.name,
-            uid=cluster_uid,
-            read_at=self._requests.read_at,
-            server_version=self._requests.version.result().text,
+            identity=_identity(self._cluster, requests),
         )
 
     def _nodes(self, snapshot: Snapshot, target_version: TargetVersion) -> model.NodesKnown:
@@ -238,7 +222,7 @@ class LiveRun:
                 leads_to_target = any(_may_own(resource.kind, target, snapshot) for target in self._scope.targets)
                 if leads_to_target or resource.kind in owning:
                     messages = self._problems if leads_to_target or needed else self._notes
-                    messages.append(f"{error}: {shown_without(resource)}")
+                    messages.append(f"{error}: {_shown_without(resource)}")
                 else:
                     unread.append(resource)
         if "ReplicaSet" in forbidden:
@@ -439,3 +423,68 @@ def pods_elsewhere(cluster: LiveCluster, namespace: str) -> Snapshot:
             snapshot.add_sparse(pod)
 
     return cluster.fold(SPARSE_PODS, begin, add, field_selector=f"metadata.namespace!={namespace},{_BOUND}")
+
+
+def read_domains(options: CheckOptions, cluster: LiveCluster, *, with_budgets: bool) -> DomainsRun:
+    """Read pods, nodes, workloads and, for one domain, PodDisruptionBudgets of a cluster.
+
+    Raises:
+        SourceError: Pods or nodes cannot be read, or anything else for another reason than a missing permission.
+    """
+    scope = options.scope(cluster.namespace)
+    requests = Requests(cluster, options, msgspec.structs.replace(scope, labels=()), configuration.WITHOUT_DEFAULTS)
+    requests.send()
+    # Where the server cannot be reached, this is the error.
+    requests.version.result()
+    snapshot = _pods_of(requests, scope)
+    try:
+        for node in requests.objects(NODES, None):
+            snapshot.add_node(node)
+    except ForbiddenError as error:
+        raise ForbiddenError(f"{error}: only nodes tell the domains") from None
+    notes = _add_readable_workloads(requests, scope.namespace, snapshot)
+    if with_budgets:
+        try:
+            requests.add_budgets(snapshot)
+        except ForbiddenError as error:
+            notes.append(f"{error}: the minimum of the budgets is unknown")
+    if not snapshot.objects():
+        _confirm_namespace(cluster, scope.namespace)
+    skipped = snapshot.skipped
+    skipped["forbidden"] = len(notes)
+    fields = _identity(cluster, requests).fields(options.cluster_name, scope.namespace)
+    return DomainsRun(
+        snapshot,
+        scope.labels,
+        ReadCluster(**fields, resource_versions=requests.resource_versions),
+        everywhere=scope.namespace is None,
+        skipped=skipped,
+        problems=list(filter(None, [hints.unknown_nodes(snapshot)])) if snapshot.nodes else [],
+        notes=notes,
+        flags=options.kubectl_flags,
+    )
+
+
+def _add_readable_workloads(requests: Requests, namespace: str | None, snapshot: Snapshot) -> list[str]:
+    """Add the owners of the pods to a snapshot, and return notes on those that may not be read."""
+    owning = {pod.pod_class.owner.kind for pod in snapshot.pods if pod.pod_class.owner}
+    notes = []
+    for resource in WORKLOADS:
+        try:
+            for workload in requests.objects(resource, namespace):
+                snapshot.add_workload(resource.kind, workload)
+        except ForbiddenError as error:
+            if resource.kind in owning:
+                notes.append(f"{error}: {_shown_without(resource)}")
+            if resource.kind == "ReplicaSet":
+                snapshot.infer_deployments()
+    return notes
+
+
+def _identity(cluster: LiveCluster, requests: Requests) -> ClusterIdentity:
+    try:
+        uid = requests.uid.result(_UID_TIMEOUT)
+    except TimeoutError:
+        uid = ""
+    server_version = requests.version.result().text
+    return ClusterIdentity(cluster.context, cluster.name, uid, requests.read_at, server_version)

@@ -8,6 +8,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Final, TypeVar
 
+import msgspec
 from msgspec.structs import replace
 
 from kubectl_spread.audit.snapshot.scope import Scope
@@ -28,6 +29,7 @@ from kubectl_spread.sources.apiserver.resources import (
     WORKLOADS,
     Resource,
 )
+from kubectl_spread.sources.auth.connection import ConnectionFlags
 from kubectl_spread.sources.decode.page import Page
 
 Kind = TypeVar("Kind", bound=Object)
@@ -131,3 +133,9 @@ class Requests:
         """Return an object without undecoded managedFields, which would keep the bytes of its page in memory."""
         fields = tuple(read.metadata.managed_fields) if self._explaining else ()
         return replace(read, metadata=replace(read.metadata, managed_fields=fields))
+
+
+def flags(parameters: Mapping[str, object]) -> ConnectionFlags:
+    """Return the connection flags among a command's options; flags without a value keep their default."""
+    values = {name: parameters[name] for name in ConnectionFlags.__struct_fields__ if parameters.get(name)}
+    return msgspec.convert(values, ConnectionFlags)

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from kubectl_spread.audit.snapshot.tails import SelectorParts, split
-from kubectl_spread.audit.snapshot.terms import topology_terms
+from kubectl_spread.audit.snapshot.terms import SelectorParts, split, topology_terms
 from kubectl_spread.kube.api.field import FieldPath
 from kubectl_spread.kube.api.labels import describe
 from tests.builders import Json, affinity, constraint, decode_pod, pod_json, requirement, selector, term

@@ -30,7 +30,7 @@ from kubectl_spread.kube.api.types import (
 from kubectl_spread.kube.api.workloads import KINDS, ReplicatedWorkload
 from kubectl_spread.kube.apiserver import strategy, validation
 from kubectl_spread.kube.features import Behaviour
-from kubectl_spread.kube.scheduler import defaultconstraints, interpodaffinity
+from kubectl_spread.kube.scheduler import configuration, interpodaffinity
 from kubectl_spread.kube.scheduler.configuration import DEFAULT_SCHEDULER, Profile
 from kubectl_spread.kube.scheduler.defaultconstraints import Service
 from kubectl_spread.kube.scheduler.interpodaffinity import AffinityAnswer
@@ -149,7 +149,7 @@ def _scores(question: Question, behaviour: Behaviour) -> Json:
 
 def _evaluated(question: Question, behaviour: Behaviour) -> tuple[Audit, PodClass]:
     """Return the audit of the pod in the question, and its class."""
-    defaults = defaultconstraints.SYSTEM if question.system_defaults else question.default_constraints
+    defaults = configuration.SYSTEM_DEFAULTS if question.system_defaults else question.default_constraints
     profile = Profile(defaults=defaults, system_defaults=question.system_defaults)
     pod = _pod(question.pod)
     target = Target("Pod", pod.metadata.name)

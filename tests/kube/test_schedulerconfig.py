@@ -11,7 +11,7 @@ import pytest
 
 from kubectl_spread.kube.api.field import FieldPath
 from kubectl_spread.kube.api.types import LabelSelector, TopologySpreadConstraint
-from kubectl_spread.kube.scheduler import configuration, defaultconstraints
+from kubectl_spread.kube.scheduler import configuration
 from kubectl_spread.kube.scheduler.configuration import (
     KubeSchedulerProfile,
     Plugin,
@@ -61,7 +61,7 @@ def test_arguments_decide_the_default_constraints(args: PodTopologySpreadArgs, e
 def test_the_built_in_defaults_are_soft_constraints_on_hostname_and_zone() -> None:
     built_in = [(default.topology_key, default.max_skew, default.when_unsatisfiable) for default in Profile().defaults]
     assert built_in == [("kubernetes.io/hostname", 3, "ScheduleAnyway"), (ZONE, 5, "ScheduleAnyway")]
-    assert Profile().defaults is defaultconstraints.SYSTEM
+    assert Profile().defaults is configuration.SYSTEM_DEFAULTS
 
 
 NAME = "PodTopologySpread"

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from kubectl_spread.audit.merge.merging import applied, merge_pod, unmerge_pod
 from kubectl_spread.audit.merge.verdicts import ServerFacts, Verdict, judge
-from kubectl_spread.audit.snapshot.tails import split
-from kubectl_spread.audit.snapshot.terms import topology_terms
+from kubectl_spread.audit.snapshot.terms import split, topology_terms
 from kubectl_spread.kube.api.types import Pod
 from kubectl_spread.kube.apiserver.strategy import prepare_for_create
 from kubectl_spread.kube.apiserver.validation import pod_errors

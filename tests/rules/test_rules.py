@@ -20,8 +20,7 @@ from kubectl_spread.cli import cli
 from kubectl_spread.report.model import Severity
 from kubectl_spread.rules import RULES, engine
 from kubectl_spread.rules.inputs import rule_inputs
-from kubectl_spread.rules.model import Rule
-from kubectl_spread.rules.rule_input import InputPart, RuleInput
+from kubectl_spread.rules.model import InputPart, Rule, RuleInput
 from tests import contract
 from tests.conftest import Golden
 

@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 from operator import attrgetter
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, TypeAlias, TypeVar, cast
 
-from kubectl_spread.audit.evaluation.evaluators import Evaluator
 from kubectl_spread.audit.snapshot.records import PodClass, PodRecord, digest
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.kube.api.labels import Labelled
@@ -22,6 +21,7 @@ from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 
 _BARE: Final = "Pod"
 _T = TypeVar("_T")
+_SpreadsOf: TypeAlias = Callable[[PodClass], Sequence[Spread | None]]
 
 
 class Counted:
@@ -54,11 +54,11 @@ class Counted:
 class CountedPods:
     """The pods that were read, found by the constraints that count them, or by their workload."""
 
-    def __init__(self, snapshot: Snapshot, behaviour: Behaviour, evaluator: Evaluator) -> None:
-        """Take the pods of ``snapshot``, the scheduler's ``behaviour``, and the ``evaluator`` of their classes."""
+    def __init__(self, snapshot: Snapshot, behaviour: Behaviour, spreads_of: _SpreadsOf) -> None:
+        """Take the pods of ``snapshot``, the scheduler's ``behaviour``, and what gives the counts of a class."""
         self._snapshot = snapshot
         self._behaviour = behaviour
-        self._evaluator = evaluator
+        self._spreads_of = spreads_of
         self._counted: dict[tuple[str, Spread], Counted] = {}
         self._siblings: dict[ObjectRef, list[PodRecord]] | None = None
         self._bound: dict[str, _BoundPods] = {}
@@ -85,7 +85,7 @@ class CountedPods:
         if selector is None or counts_nothing(selector, self._behaviour):
             nothing = SelectedPods(_BoundPods((), self._snapshot), (), spread.domains)
             return Counted(spread, nothing, ())
-        return Counted(spread, bound.selected(selector, spread.domains), bound.having(spread, self._evaluator))
+        return Counted(spread, bound.selected(selector, spread.domains), bound.having(spread, self._spreads_of))
 
     def _bound_pods(self, namespace: str) -> _BoundPods:
         if namespace not in self._bound:
@@ -152,12 +152,12 @@ class _BoundPods:
             self._pods[question] = SelectedPods(self, self._selections[key], domains)
         return self._pods[question]
 
-    def having(self, spread: Spread, evaluator: Evaluator) -> Sequence[int]:
+    def having(self, spread: Spread, spreads_of: _SpreadsOf) -> Sequence[int]:
         """Return the classes whose pods have the constraint of a count, over the same domains."""
         if self._having is None:
             self._having = {}
             for number, (_, pods) in enumerate(self.classes):
-                spreads = (each for each in evaluator.of(pods[0].pod_class).spreads if each is not None)
+                spreads = (each for each in spreads_of(pods[0].pod_class) if each is not None)
                 for question in dict.fromkeys((digest(each.constraint), each.domains) for each in spreads):
                     self._having.setdefault(question, []).append(number)
         return self._having.get((digest(spread.constraint), spread.domains), ())

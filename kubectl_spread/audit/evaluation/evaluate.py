@@ -196,7 +196,7 @@ def evaluate(snapshot: Snapshot, context: ServerFacts, *, nodes: str, admission:
         snapshot=snapshot,
         evaluator=evaluator,
         admission=admission or AdmissionCheck(context.behaviour),
-        counted=CountedPods(snapshot, context.behaviour, evaluator),
+        counted=CountedPods(snapshot, context.behaviour, lambda pod_class: evaluator.of(pod_class).spreads),
         comparisons=comparisons(context, evaluator, templates),
     )
 

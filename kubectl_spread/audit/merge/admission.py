@@ -11,7 +11,6 @@ from kubectl_spread.audit.merge.merging import Change, without
 from kubectl_spread.audit.snapshot.capacity import requests_of
 from kubectl_spread.audit.snapshot.podclasses import SharedTerms
 from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
-from kubectl_spread.audit.snapshot.tails import split, split_manifest
 from kubectl_spread.audit.snapshot.templates import (
     Refusal,
     Refused,
@@ -20,7 +19,7 @@ from kubectl_spread.audit.snapshot.templates import (
     pod_refusals,
     template_refusals,
 )
-from kubectl_spread.audit.snapshot.terms import TopologyTerm, topology_terms
+from kubectl_spread.audit.snapshot.terms import TopologyTerm, split, split_manifest, topology_terms
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.field import POD_SPEC, FieldError, FieldPath
 from kubectl_spread.kube.api.labels import Labels

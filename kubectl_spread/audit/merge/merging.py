@@ -8,9 +8,8 @@ from typing import Any, Final
 import msgspec
 
 from kubectl_spread.audit.merge.verdicts import KeyVerdict, ServerFacts, Verdict, judge
-from kubectl_spread.audit.snapshot.tails import Key, SelectorParts, split
 from kubectl_spread.audit.snapshot.templates import controller_labels, pod_refusals, template_errors, template_labels
-from kubectl_spread.audit.snapshot.terms import TopologyTerm, topology_terms
+from kubectl_spread.audit.snapshot.terms import Key, SelectorParts, TopologyTerm, split, topology_terms
 from kubectl_spread.kube.api.field import FieldError, FieldPath
 from kubectl_spread.kube.api.labels import Operator, describe_requirement
 from kubectl_spread.kube.api.types import LabelSelectorRequirement, Pod, PodSpec

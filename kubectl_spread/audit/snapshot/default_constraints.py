@@ -12,8 +12,7 @@ import msgspec
 from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.audit.snapshot.scope import Target
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
-from kubectl_spread.audit.snapshot.tails import SelectorParts
-from kubectl_spread.audit.snapshot.terms import TopologyTerm
+from kubectl_spread.audit.snapshot.terms import SelectorParts, TopologyTerm
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.field import FieldPath
 from kubectl_spread.kube.api.types import LabelSelector, TopologySpreadConstraint, WhenUnsatisfiable

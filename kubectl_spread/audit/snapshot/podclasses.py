@@ -13,8 +13,7 @@ import msgspec
 from kubectl_spread.audit.snapshot.capacity import requests_of
 from kubectl_spread.audit.snapshot.records import Digests, EventRecord, OwnerRecord, PodClass, PodRecord, digest
 from kubectl_spread.audit.snapshot.scope import Scope
-from kubectl_spread.audit.snapshot.tails import SelectorParts, split, split_manifest
-from kubectl_spread.audit.snapshot.terms import TopologyTerm, topology_terms
+from kubectl_spread.audit.snapshot.terms import SelectorParts, TopologyTerm, split, split_manifest, topology_terms
 from kubectl_spread.kube.api import managedfields
 from kubectl_spread.kube.api.labels import Labels, Operator
 from kubectl_spread.kube.api.objects import ObjectRef

@@ -13,8 +13,7 @@ from typing import Final
 
 import msgspec
 
-from kubectl_spread.audit.snapshot.tails import SelectorParts
-from kubectl_spread.audit.snapshot.terms import TopologyTerm
+from kubectl_spread.audit.snapshot.terms import SelectorParts, TopologyTerm
 from kubectl_spread.errors import Position
 from kubectl_spread.kube.api.labels import Labelled, Labels
 from kubectl_spread.kube.api.managedfields import FieldOwner, LabelOwner

@@ -13,14 +13,19 @@ import msgspec
 
 from kubectl_spread.kube.api import content, field
 from kubectl_spread.kube.api.field import FieldError, FieldPath
+from kubectl_spread.kube.api.topologykeys import HOSTNAME, ZONE
 from kubectl_spread.kube.api.types import Int32, Message, TopologySpreadConstraint, WhenUnsatisfiable
-from kubectl_spread.kube.scheduler import defaultconstraints
 
 API_VERSION: Final = "kubescheduler.config.k8s.io/v1"
 KIND: Final = "KubeSchedulerConfiguration"
 PLUGIN: Final = "PodTopologySpread"
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 
+SYSTEM_DEFAULTS: Final = (
+    TopologySpreadConstraint(max_skew=3, topology_key=HOSTNAME, when_unsatisfiable="ScheduleAnyway"),
+    TopologySpreadConstraint(max_skew=5, topology_key=ZONE, when_unsatisfiable="ScheduleAnyway"),
+)
+"""The default constraints of a scheduler whose configuration has none."""
 _SYSTEM: Final = "System"
 _LIST: Final = "List"
 _ALL: Final = "*"
@@ -117,7 +122,7 @@ class Profile(msgspec.Struct, frozen=True):
 
     filters: bool = True
     scores: bool = True
-    defaults: tuple[TopologySpreadConstraint, ...] = defaultconstraints.SYSTEM
+    defaults: tuple[TopologySpreadConstraint, ...] = SYSTEM_DEFAULTS
     system_defaults: bool = True
 
     @property
@@ -146,7 +151,7 @@ def profile(written: KubeSchedulerProfile, args: PodTopologySpreadArgs) -> Profi
     if not filters and not scores:
         return Profile(filters=False, scores=False, defaults=(), system_defaults=False)
     system = (args.defaulting_type or _SYSTEM) == _SYSTEM
-    defaults = defaultconstraints.SYSTEM if system else args.default_constraints
+    defaults = SYSTEM_DEFAULTS if system else args.default_constraints
     return Profile(filters=filters, scores=scores, defaults=defaults, system_defaults=system)
 
 

@@ -1,4 +1,4 @@
-"""Default constraints: how does the scheduler spread pods that have no spread constraints?
+"""The selector of default constraints: which pods count for a pod that has no spread constraints?
 
 Source: kubernetes v1.37.1 pkg/scheduler/framework/plugins/podtopologyspread/common.go, buildDefaultConstraints, and
 pkg/scheduler/framework/plugins/helper/spread.go, DefaultSelector.
@@ -7,20 +7,13 @@ pkg/scheduler/framework/plugins/helper/spread.go, DefaultSelector.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Final
+from typing import Annotated
 
 import msgspec
 
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.labels import Labels
-from kubectl_spread.kube.api.topologykeys import HOSTNAME, ZONE
-from kubectl_spread.kube.api.types import LabelSelector, Message, Object, TopologySpreadConstraint
-
-SYSTEM: Final = (
-    TopologySpreadConstraint(max_skew=3, topology_key=HOSTNAME, when_unsatisfiable="ScheduleAnyway"),
-    TopologySpreadConstraint(max_skew=5, topology_key=ZONE, when_unsatisfiable="ScheduleAnyway"),
-)
-"""The built-in default constraints."""
+from kubectl_spread.kube.api.types import LabelSelector, Message, Object
 
 
 class _ServiceSpec(Message, frozen=True):

@@ -21,9 +21,8 @@ from kubectl_spread.kube.scheduler.podtopologyspread.constraints import counts_n
 from kubectl_spread.phrases import listed
 from kubectl_spread.report.model import Operation, Severity
 from kubectl_spread.rules import patches
-from kubectl_spread.rules.model import KUBERNETES, Evidence, Rule, Values, together
-from kubectl_spread.rules.remedy import Remedy, changed, in_file
-from kubectl_spread.rules.rule_input import RuleInput
+from kubectl_spread.rules.model import KUBERNETES, Evidence, Remedy, Rule, RuleInput, Values, together
+from kubectl_spread.rules.remedy import changed, in_file
 from kubectl_spread.rules.variants import TermVariant
 
 _HASH: Final = "pod-template-hash"
@@ -62,8 +61,8 @@ def _each_revision_by_itself(term: TopologyTerm, rule_input: RuleInput) -> Remed
         return _BY_HAND
     key = _HASH if rule_input.template is None else revision_key(rule_input.template.labels)
     text = _ADD_HASH.replace(_HASH, key)
-    path, keys = patches.term_path(rule_input) / "matchLabelKeys", list(term.match_label_keys)
-    same = patches.same_topology(term, rule_input)
+    path, keys = rule_input.term_path / "matchLabelKeys", list(term.match_label_keys)
+    same = patches.same_topology(term, rule_input.term_path)
     if keys:
         return changed(text, (same, *patches.replaced(path, keys, [*keys, key])), rule_input)
     # kube-apiserver reads a test for null as a test for an absent field; the standard has no such test.
@@ -143,7 +142,7 @@ def _own_group(rule_input: RuleInput) -> Iterator[Evidence]:
         labelled = [variant for variant in variants_of_key if key in variant.labels]
         counts_only_itself = _each_pod_is_alone if rule_input.template is None else _each_future_pod_is_alone
         if labelled and counts_only_itself(labelled, key, rule_input):
-            operations = patches.without_keys({key}, labelled[0].term, rule_input)
+            operations = patches.without_keys({key}, labelled[0].term, rule_input.term_path)
             fix = changed(_REMOVE_KEY, operations, rule_input)
             yield from together(((variant, {"key": key}) for variant in labelled), fix=fix)
             return

@@ -16,9 +16,8 @@ from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.phrases import listed, named, value
 from kubectl_spread.report.model import Severity
 from kubectl_spread.rules import patches
-from kubectl_spread.rules.model import Evidence, Rule, Values, together
-from kubectl_spread.rules.remedy import Remedy, changed, corrected
-from kubectl_spread.rules.rule_input import RuleInput
+from kubectl_spread.rules.model import Evidence, Remedy, Rule, RuleInput, Values, together
+from kubectl_spread.rules.remedy import changed, corrected
 from kubectl_spread.rules.variants import TermVariant
 
 _FIND_THE_WRITER: Final = "find the mutating webhook or the edit that changed the label. Then {restart}"
@@ -62,7 +61,10 @@ def _own_selector(rule_input: RuleInput) -> Remedy | None:
     if own is None or labelselectors.is_empty(own) or not labelselectors.matches(own, template.labels):
         return None
     selectors = msgspec.to_builtins(terms[0].selector), msgspec.to_builtins(own)
-    operations = (patches.same_topology(terms[0], rule_input), *patches.replaced(path / "labelSelector", *selectors))
+    operations = (
+        patches.same_topology(terms[0], rule_input.term_path),
+        *patches.replaced(path / "labelSelector", *selectors),
+    )
     return changed("set labelSelector to the selector of the workload, which selects its pods", operations, rule_input)
 
 

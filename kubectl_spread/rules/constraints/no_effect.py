@@ -12,9 +12,8 @@ from kubectl_spread.kube.features import COUNTS_EMPTY_SELECTORS
 from kubectl_spread.phrases import listed, versions
 from kubectl_spread.report.model import Severity
 from kubectl_spread.rules import patches
-from kubectl_spread.rules.model import KUBERNETES, Evidence, Rule, Values, together
-from kubectl_spread.rules.remedy import Remedy, changed
-from kubectl_spread.rules.rule_input import InputPart, RuleInput
+from kubectl_spread.rules.model import KUBERNETES, Evidence, InputPart, Remedy, Rule, RuleInput, Values, together
+from kubectl_spread.rules.remedy import changed
 from kubectl_spread.rules.variants import TermVariant
 
 COUNTED_LATER: Final = f"From 1.{COUNTS_EMPTY_SELECTORS} on it counts all pods of the namespace"
@@ -38,7 +37,7 @@ def _repeated_key(rule_input: RuleInput) -> Iterator[Evidence]:
 def _once(field: str, terms: Sequence[TopologyTerm], rule_input: RuleInput) -> Remedy:
     """Return how to list each key of a field once, where ``terms`` list a key twice."""
     entries = patches.KEY_LISTS[field]
-    path, keys = patches.term_path(rule_input) / field, entries(terms[0])
+    path, keys = rule_input.term_path / field, entries(terms[0])
     alike = all(entries(term) == keys for term in terms)
     operations = patches.replaced(path, list(keys), list(dict.fromkeys(keys))) if alike else ()
     return changed(_LIST_ONCE, operations, rule_input)

@@ -6,17 +6,16 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from kubectl_spread.audit.snapshot.records import EventRecord, PodClass, PodRecord
-from kubectl_spread.audit.snapshot.tails import split
 from kubectl_spread.audit.snapshot.templates import PRESUMED, Refusal, Refused
+from kubectl_spread.audit.snapshot.terms import split
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.field import FieldPath
 from kubectl_spread.kube.api.labels import Labels, Operator
 from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.report.model import Severity
 from kubectl_spread.rules import patches
-from kubectl_spread.rules.model import VALIDATION, Evidence, Rule, names
-from kubectl_spread.rules.remedy import Remedy, changed, saved_unmerged
-from kubectl_spread.rules.rule_input import InputPart, RuleInput
+from kubectl_spread.rules.model import VALIDATION, Evidence, InputPart, Remedy, Rule, RuleInput, names
+from kubectl_spread.rules.remedy import changed, saved_unmerged
 
 _CORRECT: Final = "correct the field that the error names"
 _CORRECT_SAVED: Final = f"{_CORRECT} in the saved manifest before it is created"
@@ -72,10 +71,10 @@ def _named_once(rule_input: RuleInput) -> Remedy:
     (term,) = terms
     selected = {key for key in term.match_label_keys if term.mentions[key]}
     if not selected:
-        path, keys = patches.term_path(rule_input) / "matchLabelKeys", list(term.match_label_keys)
+        path, keys = rule_input.term_path / "matchLabelKeys", list(term.match_label_keys)
         return changed(_ONCE, patches.replaced(path, keys, list(dict.fromkeys(keys))), rule_input)
     if all(_requires_own_value(selector, key, template.labels) for key in selected):
-        return changed(_ONCE_IN_KEYS, patches.without_keys(selected, term, rule_input), rule_input)
+        return changed(_ONCE_IN_KEYS, patches.without_keys(selected, term, rule_input.term_path), rule_input)
     return changed(_ONCE, (), rule_input)
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from kubectl_spread.audit.snapshot.records import DEFAULT_SCHEDULER
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
-from kubectl_spread.kube.api.content import is_object_name, label_value_problems
-from kubectl_spread.kube.api.topologykeys import HOSTNAME
 from kubectl_spread.kube.api.types import NodeInclusionPolicy
 from kubectl_spread.kube.apiserver.validation import CURRENT_KEYS
 from kubectl_spread.kube.custom.objects import base_kind
@@ -17,9 +15,8 @@ from kubectl_spread.kube.scheduler.podtopologyspread.constraints import working_
 from kubectl_spread.phrases import some
 from kubectl_spread.report.model import Operation, Severity
 from kubectl_spread.rules import patches
-from kubectl_spread.rules.model import KUBERNETES, Evidence, Rule, Values, together
-from kubectl_spread.rules.remedy import Remedy, changed, literal
-from kubectl_spread.rules.rule_input import RuleInput
+from kubectl_spread.rules.model import KUBERNETES, Evidence, Remedy, Rule, RuleInput, Values, together
+from kubectl_spread.rules.remedy import changed
 from kubectl_spread.rules.variants import TermVariant
 
 KEEPS_OFF: Final = "the constraint can only keep a pod off its node"
@@ -60,7 +57,7 @@ def _without_constraints(rule_input: RuleInput) -> tuple[Operation, ...]:
     first, *others = [[term.topology_key for term in terms if term.spread] for terms in classes]
     if any(keys != first for keys in others):
         return ()
-    path = patches.pod_spec(rule_input) / "topologySpreadConstraints"
+    path = rule_input.pod_spec / "topologySpreadConstraints"
     tests = (patches.test(path / index / "topologyKey", key) for index, key in enumerate(first))
     return (*tests, Operation(op="remove", path=path.pointer))
 
@@ -94,7 +91,7 @@ def _node_name(rule_input: RuleInput) -> Iterator[Evidence]:
 
 
 def _without_node_name(nodes: list[str], rule_input: RuleInput) -> Remedy:
-    path = patches.pod_spec(rule_input) / "nodeName"
+    path = rule_input.pod_spec / "nodeName"
     return changed(_REMOVE_NODE_NAME, patches.removed(path, nodes[0]) if len(nodes) == 1 else (), rule_input)
 
 
@@ -149,7 +146,7 @@ def _current_key(variants: Sequence[TermVariant], rule_input: RuleInput) -> Reme
     alike = all(variant.term.topology_key == term.topology_key for variant in variants)
     operations: tuple[Operation, ...] = ()
     if alike and not duplicate and not _lacks(current, term.topology_key, rule_input):
-        path = patches.term_path(rule_input) / "topologyKey"
+        path = rule_input.term_path / "topologyKey"
         operations = patches.replaced(path, term.topology_key, current)
     return changed(_USE_CURRENT, operations, rule_input)
 
@@ -244,30 +241,3 @@ DEPRECATED_TOPOLOGY_KEY: Final = Rule(
     ),
     check=_deprecated_topology_key,
 )
-
-
-def labelled(nodes: Iterable[str], key: str, rule_input: RuleInput) -> Remedy:
-    """Return how nodes get a topology key, or another key to use instead of a deprecated one.
-
-    A value is known where a node has the deprecated label that the key replaces, and for the name of the node.
-    """
-    if key in CURRENT_KEYS:
-        return Remedy(literal(f"use {CURRENT_KEYS[key][1]} in the pod template: {key} is deprecated"))
-    values = {node: _known_value(node, key, rule_input.audit.nodes.labels_of(node)) for node in nodes}
-    usable = [value and not label_value_problems(value) and is_object_name(node) for node, value in values.items()]
-    if not (usable and all(usable)):
-        command = f"kubectl label node NODE {key}=VALUE"
-        return Remedy(literal(f"label the nodes ({command}), or use a topology key that they have"))
-    nodes_by_value: dict[str, list[str]] = {}
-    for node, value in sorted(values.items()):
-        nodes_by_value.setdefault(value, []).append(node)
-    commands = tuple(("kubectl", "label", "node", *named, f"{key}={value}") for value, named in nodes_by_value.items())
-    source = "their names" if key == HOSTNAME else "the values of their deprecated label"
-    return Remedy(literal(f"label the nodes with {source}, or use a topology key that they have"), commands)
-
-
-def _known_value(node: str, key: str, labels: Mapping[str, str]) -> str:
-    """Return the value that a node should have for a key; "" where only its operator knows."""
-    if key == HOSTNAME:
-        return node
-    return next((labels.get(old, "") for old, (_, current) in CURRENT_KEYS.items() if current == key), "")

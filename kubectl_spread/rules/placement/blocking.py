@@ -18,12 +18,18 @@ from kubectl_spread.kube.scheduler.podtopologyspread.filtering import feasible_n
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import domains, listed, plural
 from kubectl_spread.report.model import ClosedDomains, Severity
-from kubectl_spread.rules.constraints.workload import labelled
-from kubectl_spread.rules.model import FILTERING, Evidence, Rule, Values, names
-from kubectl_spread.rules.placement.closed import Closed, closed, closed_domains, left_out, lowest, opening
-from kubectl_spread.rules.placement.domains import fewer_domains, shortage
-from kubectl_spread.rules.remedy import Remedy, corrected, literal
-from kubectl_spread.rules.rule_input import InputPart, RuleInput
+from kubectl_spread.rules.model import FILTERING, Evidence, InputPart, Remedy, Rule, RuleInput, Values, names
+from kubectl_spread.rules.placement.closed import (
+    Closed,
+    closed,
+    closed_domains,
+    fewer_domains,
+    left_out,
+    lowest,
+    opening,
+    shortage,
+)
+from kubectl_spread.rules.remedy import corrected, labelled, literal
 
 _SPREAD: Final = "spread"
 _LABEL: Final = "label"

@@ -1,4 +1,4 @@
-"""Closed domains: domains at the global minimum that take no pod, and the change of policies that leaves them out."""
+"""Domains that take no pod or do not count: which obstacles close them, how to open them or to leave them out."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 from kubectl_spread.audit.evaluation import obstacles
 from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.evaluation.evaluators import ClassEvaluation
-from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind
+from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind, only_pinned
 from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.kube.api.field import POD_SPEC
@@ -18,11 +18,11 @@ from kubectl_spread.kube.api.topologykeys import ZONE
 from kubectl_spread.kube.api.types import NodeInclusionPolicy
 from kubectl_spread.kube.scheduler.podtopologyspread.filtering import feasible_nodes
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
-from kubectl_spread.phrases import capitalized, domains, listed, sentence
+from kubectl_spread.phrases import capitalized, domains, listed, plural, sentence, value
 from kubectl_spread.report.model import CORDONED, ClosedDomains, Operation
 from kubectl_spread.rules import patches
-from kubectl_spread.rules.remedy import Remedy, changed, literal, uncordon
-from kubectl_spread.rules.rule_input import RuleInput
+from kubectl_spread.rules.model import Remedy, RuleInput
+from kubectl_spread.rules.remedy import changed, literal, uncordon
 
 _POLICIES: Final = {"nodeAffinityPolicy": "node_affinity_policy", "nodeTaintsPolicy": "node_taints_policy"}
 """Maps the fields of a constraint that leave out nodes to their names in our types."""
@@ -131,15 +131,7 @@ def left_out(spread: Spread, pod_class: PodClass, rule_input: RuleInput) -> Clos
     None where a taint that is usually meant to stay closes any of them: the policy is then meant to leave it out.
     """
     constraint, audit = spread.constraint, rule_input.audit
-    nodes: dict[str, list[str]] = {}
-    for node in audit.nodes.nodes:
-        domain = node.metadata.labels.get(constraint.topology_key)
-        if domain is not None and domain not in spread.match_num:
-            nodes.setdefault(domain, []).append(node.metadata.name)
-    refusals = {
-        domain: [obstacle for name in names if (obstacle := audit.obstacles.of(pod_class, name)) is not None]
-        for domain, names in nodes.items()
-    }
+    nodes, refusals = _outside(spread, audit), obstacles_outside(pod_class, spread, audit)
     shut = [
         domain
         for domain, obstacles_of_nodes in refusals.items()
@@ -151,6 +143,62 @@ def left_out(spread: Spread, pod_class: PodClass, rule_input: RuleInput) -> Clos
     names = sorted(name for domain in shut for name in nodes[domain])
     causes = [obstacle for domain in shut for obstacle in refusals[domain]]
     return _by_zones(names, pod_class, rule_input) or _in_words(constraint.topology_key, sorted(shut), names, causes)
+
+
+def fewer_domains(spread: Spread, pod_class: PodClass, rule_input: RuleInput) -> Remedy:
+    """Return the two ways to have enough domains: more nodes, or the patch that lowers minDomains to what there is."""
+    number, minimum = len(spread.match_num), spread.constraint.min_domains
+    pinned = sum(map(only_pinned, obstacles_outside(pod_class, spread, rule_input.audit).values()))
+    more = plural(minimum - number, "more domain")
+    ways = f"let nodeSelector or node affinity match {more}" if pinned >= minimum - number else f"add nodes in {more}"
+    text = f"{ways}, or lower minDomains in the pod template"
+    if not number or any(row.term.default for row in rule_input.rows):
+        return Remedy(text)
+    field = rule_input.term_path / "minDomains"
+    test = patches.test(rule_input.term_path / "topologyKey", spread.constraint.topology_key)
+    return changed(f"{text} to {number}", (test, *patches.replaced(field, minimum, number)), rule_input)
+
+
+def shortage(spread: Spread, evaluation: ClassEvaluation, audit: Audit) -> str:
+    """Return which domains there are, which minDomains asks for, and the effect, as sentences."""
+    constraint, number = spread.constraint, len(spread.match_num)
+    verb = "is" if number == 1 else "are"
+    most = plural(constraint.limit(0), "matching pod")
+    outside = left_out_in_words(evaluation.pod_class, spread, audit)
+    return (
+        f"Only {plural(number, 'domain')} of {constraint.topology_key} {verb} eligible, and minDomains is "
+        f"{constraint.min_domains}, so each may have at most {most}.{f' Left out: {outside}.' if outside else ''}"
+    )
+
+
+def left_out_in_words(pod_class: PodClass, spread: Spread, audit: Audit) -> str:
+    """Return the domains whose nodes the constraint's policies leave out, each with the reasons."""
+    obstacles_by_domain = obstacles_outside(pod_class, spread, audit)
+    texts = [
+        f"{value(domain)} ({obstacles.summary(obstacles_by_domain[domain])})" for domain in sorted(obstacles_by_domain)
+    ]
+    return ", ".join(texts)
+
+
+def obstacles_outside(pod_class: PodClass, spread: Spread, audit: Audit) -> dict[str, list[Obstacle]]:
+    """Return the obstacles on the nodes of each domain that does not count, if there are any."""
+    obstacles_by_domain = {
+        domain: [obstacle for node in nodes if (obstacle := audit.obstacles.of(pod_class, node)) is not None]
+        for domain, nodes in _outside(spread, audit).items()
+    }
+    return {
+        domain: obstacles_of_nodes for domain, obstacles_of_nodes in obstacles_by_domain.items() if obstacles_of_nodes
+    }
+
+
+def _outside(spread: Spread, audit: Audit) -> dict[str, list[str]]:
+    """Return the nodes of each domain that does not count."""
+    nodes: dict[str, list[str]] = {}
+    for node in audit.nodes.nodes:
+        domain = node.metadata.labels.get(spread.constraint.topology_key)
+        if domain is not None and domain not in spread.match_num:
+            nodes.setdefault(domain, []).append(node.metadata.name)
+    return nodes
 
 
 def _by_zones(nodes: Sequence[str], pod_class: PodClass, rule_input: RuleInput) -> ClosedDomains | None:
@@ -237,7 +285,7 @@ def _helps(
 def _operations(terms: Iterable[TopologyTerm], fields: Iterable[str], rule_input: RuleInput) -> tuple[Operation, ...]:
     operations: list[Operation] = []
     for term in terms:
-        path = term.path.moved(POD_SPEC, patches.pod_spec(rule_input))
+        path = term.path.moved(POD_SPEC, rule_input.pod_spec)
         operations.append(patches.test(path / "topologyKey", term.topology_key))
         operations += (Operation(op="add", path=(path / field).pointer, value="Honor") for field in fields)
     return tuple(operations)

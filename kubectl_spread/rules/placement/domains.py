@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kubectl_spread.audit.evaluation import obstacles
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
-from kubectl_spread.audit.evaluation.evaluators import ClassEvaluation
-from kubectl_spread.audit.evaluation.obstacles import Obstacle, only_pinned
-from kubectl_spread.audit.snapshot.records import PodClass
+from kubectl_spread.audit.evaluation.obstacles import only_pinned
 from kubectl_spread.kube.api.topologykeys import HOSTNAME
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import capitalized, plural, value
 from kubectl_spread.phrases import domains as domains_in_words
 from kubectl_spread.report.model import Severity
-from kubectl_spread.rules import patches
-from kubectl_spread.rules.model import Evidence, Rule, Values, names
-from kubectl_spread.rules.placement.closed import UNPIN, left_out
-from kubectl_spread.rules.remedy import Remedy, changed
-from kubectl_spread.rules.rule_input import InputPart, RuleInput
+from kubectl_spread.rules.model import Evidence, InputPart, Rule, RuleInput, Values, names
+from kubectl_spread.rules.placement.closed import (
+    UNPIN,
+    fewer_domains,
+    left_out,
+    left_out_in_words,
+    obstacles_outside,
+    shortage,
+)
 
 _MORE_NODES: Final = "add nodes in the missing domains"
 
@@ -29,7 +30,7 @@ def _too_few_domains(rule_input: RuleInput) -> Iterator[Evidence]:
         if spread.short_of_domains and spread.constraint.min_domains > 1:
             values: Values = {
                 "domains": plural(len(spread.match_num), "domain"),
-                "left_out": _left_out(row.evaluations[0][0].pod_class, spread, rule_input.audit),
+                "left_out": left_out_in_words(row.evaluations[0][0].pod_class, spread, rule_input.audit),
                 "shortage": shortage(spread, row.evaluations[0][0], rule_input.audit),
                 "min_domains": spread.constraint.min_domains,
                 "topology_key": spread.constraint.topology_key,
@@ -42,54 +43,6 @@ def _too_few_domains(rule_input: RuleInput) -> Iterator[Evidence]:
                 fix, shut = fewer_domains(spread, pod_class, rule_input), left_out(spread, pod_class, rule_input)
                 yield Evidence(names(row.pods), values, fix=fix, closed=shut)
             return
-
-
-def fewer_domains(spread: Spread, pod_class: PodClass, rule_input: RuleInput) -> Remedy:
-    """Return the two ways to have enough domains: more nodes, or the patch that lowers minDomains to what there is."""
-    number, minimum = len(spread.match_num), spread.constraint.min_domains
-    pinned = sum(map(only_pinned, _obstacles_outside(pod_class, spread, rule_input.audit).values()))
-    more = plural(minimum - number, "more domain")
-    ways = f"let nodeSelector or node affinity match {more}" if pinned >= minimum - number else f"add nodes in {more}"
-    text = f"{ways}, or lower minDomains in the pod template"
-    if not number or any(row.term.default for row in rule_input.rows):
-        return Remedy(text)
-    field = patches.term_path(rule_input) / "minDomains"
-    test = patches.test(patches.term_path(rule_input) / "topologyKey", spread.constraint.topology_key)
-    return changed(f"{text} to {number}", (test, *patches.replaced(field, minimum, number)), rule_input)
-
-
-def shortage(spread: Spread, evaluation: ClassEvaluation, audit: Audit) -> str:
-    """Return which domains there are, which minDomains asks for, and the effect, as sentences."""
-    constraint, number = spread.constraint, len(spread.match_num)
-    verb = "is" if number == 1 else "are"
-    most = plural(constraint.limit(0), "matching pod")
-    left_out = _left_out(evaluation.pod_class, spread, audit)
-    return (
-        f"Only {plural(number, 'domain')} of {constraint.topology_key} {verb} eligible, and minDomains is "
-        f"{constraint.min_domains}, so each may have at most {most}.{f' Left out: {left_out}.' if left_out else ''}"
-    )
-
-
-def _left_out(pod_class: PodClass, spread: Spread, audit: Audit) -> str:
-    """Return the domains whose nodes the constraint's policies leave out, each with the reasons."""
-    obstacles_by_domain = _obstacles_outside(pod_class, spread, audit)
-    texts = [
-        f"{value(domain)} ({obstacles.summary(obstacles_by_domain[domain])})" for domain in sorted(obstacles_by_domain)
-    ]
-    return ", ".join(texts)
-
-
-def _obstacles_outside(pod_class: PodClass, spread: Spread, audit: Audit) -> dict[str, list[Obstacle]]:
-    """Return the obstacles on the nodes of each domain that does not count."""
-    key = spread.constraint.topology_key
-    obstacles_by_domain: dict[str, list[Obstacle]] = {}
-    for node in audit.nodes.nodes:
-        domain = node.metadata.labels.get(key)
-        if domain is not None and domain not in spread.match_num:
-            obstacle = audit.obstacles.of(pod_class, node.metadata.name)
-            if obstacle is not None:
-                obstacles_by_domain.setdefault(domain, []).append(obstacle)
-    return obstacles_by_domain
 
 
 def _empty_value(rule_input: RuleInput) -> Iterator[Evidence]:
@@ -147,7 +100,7 @@ def _single_domain(rule_input: RuleInput) -> Iterator[Evidence]:
                 "topology_key": constraint.topology_key,
                 "only": _with_nodes(spread, domain),
             }
-            outside = _obstacles_outside(row.evaluations[0][0].pod_class, spread, rule_input.audit)
+            outside = obstacles_outside(row.evaluations[0][0].pod_class, spread, rule_input.audit)
             fix = UNPIN if any(map(only_pinned, outside.values())) else None
             yield Evidence(names(row.pods), values, fix=fix, exposes=constraint.topology_key)
             return

@@ -16,9 +16,8 @@ from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import domains, plural, value
 from kubectl_spread.report.model import Operation, Severity
 from kubectl_spread.rules import patches
-from kubectl_spread.rules.model import FILTERING, Evidence, Rule, Values, names
-from kubectl_spread.rules.remedy import Remedy, changed
-from kubectl_spread.rules.rule_input import InputPart, RuleInput
+from kubectl_spread.rules.model import FILTERING, Evidence, InputPart, Remedy, Rule, RuleInput, Values, names
+from kubectl_spread.rules.remedy import changed
 
 _EXCLUDED: Final = "on nodes that node affinity excludes"
 _TAINTED: Final = "on nodes with untolerated taints"
@@ -71,10 +70,10 @@ def _with_revision_key(term: TopologyTerm, rule_input: RuleInput, key: str) -> R
     """Return the patch that adds the key of the revision; None where the server ignores keys or a key is not known."""
     if not key or term.default or not rule_input.behaviour.scheduler_adds_match_label_keys:
         return None
-    path = patches.term_path(rule_input) / "matchLabelKeys"
+    path = rule_input.term_path / "matchLabelKeys"
     keys = list(term.match_label_keys)
     operations = (
-        patches.same_topology(term, rule_input),
+        patches.same_topology(term, rule_input.term_path),
         patches.test(path, keys or None),
         Operation(op="add", path=path.pointer, value=[*keys, key]),
     )

@@ -15,10 +15,9 @@ from kubectl_spread.kube.scheduler.podtopologyspread.filtering import feasible_n
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import capitalized, domains, plural, value
 from kubectl_spread.report.model import Severity
-from kubectl_spread.rules.constraints.workload import labelled
-from kubectl_spread.rules.model import FILTERING, Evidence, Rule, Values, names
+from kubectl_spread.rules.model import FILTERING, Evidence, InputPart, Rule, RuleInput, Values, names
 from kubectl_spread.rules.placement.closed import UNPIN, closed, closed_domains, lowest, opening
-from kubectl_spread.rules.rule_input import InputPart, RuleInput
+from kubectl_spread.rules.remedy import labelled
 
 _NOTHING_NOW: Final = "nothing to do now, because every other domain still allows the next pod"
 

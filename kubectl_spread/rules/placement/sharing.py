@@ -16,8 +16,7 @@ from kubectl_spread.kube.scheduler.podtopologyspread.constraints import counts_n
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import capitalized, domains, listed, named, plural
 from kubectl_spread.report.model import Severity
-from kubectl_spread.rules.model import Evidence, Rule, Values, names, together
-from kubectl_spread.rules.rule_input import InputPart, RuleInput
+from kubectl_spread.rules.model import Evidence, InputPart, Rule, RuleInput, Values, names, together
 from kubectl_spread.rules.variants import TermVariant
 
 _NAMED: Final = 3

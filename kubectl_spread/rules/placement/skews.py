@@ -12,10 +12,9 @@ from kubectl_spread.diagnosis.trials import Removable
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import capitalized, domains, named, plural, some, value
 from kubectl_spread.report.model import Severity
-from kubectl_spread.rules.model import FILTERING, Evidence, Rule, Values, names
+from kubectl_spread.rules.model import FILTERING, Evidence, InputPart, Remedy, Rule, RuleInput, Values, names
 from kubectl_spread.rules.placement.closed import UNPIN
-from kubectl_spread.rules.remedy import Remedy, Removal, literal, one_by_one, removal, unreplaced
-from kubectl_spread.rules.rule_input import InputPart, RuleInput
+from kubectl_spread.rules.remedy import Removal, literal, one_by_one, removal, unreplaced
 
 _NAMED: Final = 10
 """The most pods in a command."""

@@ -17,9 +17,8 @@ from kubectl_spread.kube.api.labels import Labels, Operator
 from kubectl_spread.phrases import capitalized, listed
 from kubectl_spread.report.model import Operation, Severity
 from kubectl_spread.rules import patches
-from kubectl_spread.rules.model import Evidence, Rule
-from kubectl_spread.rules.remedy import Remedy, changed, literal
-from kubectl_spread.rules.rule_input import InputPart, RuleInput
+from kubectl_spread.rules.model import Evidence, InputPart, Remedy, Rule, RuleInput
+from kubectl_spread.rules.remedy import changed, literal
 from kubectl_spread.rules.variants import TermVariant
 
 _CLOSE: Final = 0.85
@@ -115,9 +114,9 @@ def _operations(term: TopologyTerm, replacements: Mapping[str, str], rule_input:
         for field, entries in patches.KEY_LISTS.items()
         for index, key in enumerate(entries(term))
         if key in useful
-        for operation in patches.replaced(patches.term_path(rule_input) / field / index, key, useful[key])
+        for operation in patches.replaced(rule_input.term_path / field / index, key, useful[key])
     ]
-    return (*replacing, *patches.without_keys({*replacements} - {*useful}, term, rule_input))
+    return (*replacing, *patches.without_keys({*replacements} - {*useful}, term, rule_input.term_path))
 
 
 def _advice(key: str, kind: str, labels: Labels) -> _Advice:
@@ -214,7 +213,7 @@ def _to_remove(
     if not pairs:
         return
     keys = list(dict.fromkeys(key for _, key in pairs))
-    operations = [patches.without_keys(set(keys), term, rule_input) for term, _ in pairs]
+    operations = [patches.without_keys(set(keys), term, rule_input.term_path) for term, _ in pairs]
     alike = all(of_term == operations[0] for of_term in operations)
     effect = "the key is ignored" if len(keys) == 1 else "the keys are ignored"
     values = {"keys": listed(keys, len(keys)), "effect": effect}

@@ -16,8 +16,7 @@ from kubectl_spread.kube.api.labels import Operator
 from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.phrases import in_domain
 from kubectl_spread.report.model import Severity
-from kubectl_spread.rules.model import Evidence, Rule, Values, names
-from kubectl_spread.rules.rule_input import InputPart, RuleInput
+from kubectl_spread.rules.model import Evidence, InputPart, Rule, RuleInput, Values, names
 from kubectl_spread.rules.selectors.verdicts import key_of, values_of
 
 CHANGED: Final = "changed from {stored} to {label} after creation"

@@ -13,9 +13,8 @@ from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.kube.api.field import FieldPath
 from kubectl_spread.report.model import Operation, Severity
 from kubectl_spread.rules import patches
-from kubectl_spread.rules.model import KUBERNETES, Evidence, Rule, Values, names
-from kubectl_spread.rules.remedy import Remedy, changed
-from kubectl_spread.rules.rule_input import InputPart, RuleInput
+from kubectl_spread.rules.model import KUBERNETES, Evidence, InputPart, Remedy, Rule, RuleInput, Values, names
+from kubectl_spread.rules.remedy import changed
 
 _BARE_DUPLICATE: Final = "find out what wrote the pod, and create it again from a manifest that names the key once"
 
@@ -77,7 +76,7 @@ def _label_in_template(members: Sequence[EvaluatedPod], rule_input: RuleInput) -
     operations: tuple[Operation, ...] = ()
     if len(late) == 1 and everywhere and chain:
         ((key, label),) = late
-        path = FieldPath((*patches.pod_spec(rule_input)[:-1], "metadata", "labels", key))
+        path = FieldPath((*rule_input.pod_spec[:-1], "metadata", "labels", key))
         if key not in chain[0].template_keys:
             operations = (patches.test(path, None), Operation(op="add", path=path.pointer, value=label))
     return changed("add the label to the pod template, so that new pods are created with it", operations, rule_input)

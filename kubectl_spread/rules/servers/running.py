@@ -18,9 +18,8 @@ from kubectl_spread.phrases import plural, versions
 from kubectl_spread.report.model import Severity
 from kubectl_spread.report.projections import timestamp
 from kubectl_spread.rules import patches
-from kubectl_spread.rules.model import KUBERNETES, Evidence, Rule, Values, names
-from kubectl_spread.rules.remedy import Remedy, changed
-from kubectl_spread.rules.rule_input import InputPart, RuleInput
+from kubectl_spread.rules.model import KUBERNETES, Evidence, InputPart, Remedy, Rule, RuleInput, Values, names
+from kubectl_spread.rules.remedy import changed
 
 _SAME_MOMENT: Final = timedelta(seconds=1)
 """The resolution of creation times in the API."""
@@ -156,7 +155,7 @@ def _namespace_selector_twice(rule_input: RuleInput) -> Iterator[Evidence]:
 
 def _with_requirement(selector: LabelSelector, rule_input: RuleInput) -> Remedy:
     """Return the patch that adds a requirement which every namespace meets, but not the absence of all labels."""
-    path = patches.term_path(rule_input) / "namespaceSelector" / "matchExpressions"
+    path = rule_input.term_path / "namespaceSelector" / "matchExpressions"
     expressions = msgspec.to_builtins(selector.match_expressions)
     requirement = {"key": "kubernetes.io/metadata.name", "operator": "Exists"}
     operations = (*patches.replaced(path, expressions, [*expressions, requirement]),)
