@@ -17,7 +17,7 @@ from kubectl_spread.audit.evaluation import obstacles
 from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
 from kubectl_spread.audit.snapshot.templates import Template
-from kubectl_spread.diagnosis.node_answers import Departure, as_obstacle, departures
+from kubectl_spread.diagnosis.node_answers import Departure, NodeAnswers, as_obstacle, departures
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.topologykeys import HOSTNAME, ZONE
 from kubectl_spread.kube.api.types import PodSpec
@@ -133,8 +133,9 @@ class _Unobstructed:
         self._rest = self._look(pod_class, value_of, audit)
 
     def _look(self, pod_class: PodClass, value_of: Mapping[str, str], audit: Audit) -> Iterator[None]:
+        answers = NodeAnswers(pod_class, audit)
         for node, domain in value_of.items():
-            obstacle = audit.obstacles.of(pod_class, node)
+            obstacle = answers.obstacle(node)
             if obstacle is not None:
                 self._refusals.setdefault(domain, Counter())[obstacle.text] += 1
                 continue
@@ -217,9 +218,9 @@ class _Openings:
 def _refusal(departure: Departure, node: str) -> str:
     """Return why a node does not take the pod of a departure, in words; "" if it would.
 
-    All that is known of a node is asked here: what ``NodeFilters`` asks, for the pod ``departure.gone``.
+    All that is known of a node is asked here: what ``NodeAnswers`` asks, for the pod ``departure.gone``.
     """
-    refusal = departure.filters.first_refusal(node)
+    refusal = departure.first_refusal(node)
     if refusal is not None:
         return as_obstacle(refusal).text
     return departure.unknown

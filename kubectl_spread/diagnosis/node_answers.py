@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain, islice
 from typing import Final, TypeAlias
@@ -21,6 +21,7 @@ from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.scheduler.interpodaffinity import AffinityAnswer
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constraint
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import Cell
+from kubectl_spread.kube.scheduler.podtopologyspread.filtering import feasible_nodes
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 
 FirstRefusal: TypeAlias = Obstacle | Spread | AffinityAnswer
@@ -33,34 +34,48 @@ AFFINITY_WORDS: Final = {
 }
 
 
-class NodeFilters(msgspec.Struct, frozen=True):
-    """The filters that a pod of one class has to pass.
+class NodeAnswers(msgspec.Struct, frozen=True):
+    """Would nodes take a pod of one class, and which filter refuses it if not?
+
+    Of the filters of volumes, constraints and pod affinity only those ask whose attributes are given.
 
     Attributes:
         pod_class: The class of the pod.
+        audit: The cluster.
         hard: The counts of its hard constraints.
         repelled: Maps the name of each node that pod affinity refuses to the answer.
-        audit: The cluster.
         volumes: The nodes that its volumes refuse; None for a pod without volumes.
     """
 
     pod_class: PodClass
-    hard: Sequence[Spread]
-    repelled: Mapping[str, AffinityAnswer]
     audit: Audit
+    hard: Sequence[Spread] = ()
+    repelled: Mapping[str, AffinityAnswer] = {}
     volumes: VolumeNodes | None = None
+
+    def obstacle(self, node: str) -> Obstacle | None:
+        """Return the first obstacle on a node, before constraints and pod affinity decide; None: there is none."""
+        obstacle = self.audit.obstacles.of(self.pod_class, node)
+        return self.volumes.obstacle(node) if obstacle is None and self.volumes is not None else obstacle
+
+    def obstacles(self, nodes: Iterable[str]) -> list[Obstacle]:
+        """Return the obstacles on the nodes that have one."""
+        return [obstacle for node in nodes if (obstacle := self.obstacle(node)) is not None]
 
     def first_refusal(self, node: str) -> FirstRefusal | None:
         """Return the refusal of the first filter that refuses a node; None: the node would take the pod."""
-        if obstacle := self.audit.obstacles.of(self.pod_class, node):
-            return obstacle
-        if self.volumes is not None and (obstacle := self.volumes.obstacle(node)):
+        if obstacle := self.obstacle(node):
             return obstacle
         labels = self.audit.nodes.labels_of(node)
         for spread in self.hard:
             if not spread.allows(labels.get(spread.constraint.topology_key)):
                 return spread
         return self.repelled.get(node)
+
+    def free(self) -> Iterator[str]:
+        """Yield the nodes that would take the pod, by name."""
+        allowed = (node.metadata.name for node in feasible_nodes(self.hard, self.audit.nodes))
+        return (node for node in allowed if node not in self.repelled and self.obstacle(node) is None)
 
 
 _LEAVERS: Final = 32
@@ -84,16 +99,27 @@ class PlacementCheck:
 
     def obstacles(self, nodes: Iterable[str]) -> list[Obstacle] | None:
         """Return the obstacles that keep the pods from ``nodes``, by node; None: some node would take a pod."""
-        refusing: list[Obstacle] = []
-        for node in nodes:
-            refusals: list[FirstRefusal] = []
-            for departure in self._departures:
-                refusal = departure.filters.first_refusal(node)
-                if refusal is None:
-                    return None
-                refusals.append(refusal)
-            refusing += [as_obstacle(refusal) for refusal in refusals[:1]]
-        return refusing
+        return _refusals([departure.first_refusal for departure in self._departures], nodes)
+
+
+def obstacles_on(row: EvaluatedConstraint, nodes: Iterable[str], audit: Audit) -> list[Obstacle] | None:
+    """Return the obstacles that keep the row's pods from ``nodes`` before constraints decide; None: a node is free."""
+    kinds = dict.fromkeys(audit.obstacles.kind(evaluation.pod_class) for evaluation, _ in row.evaluations)
+    return _refusals([NodeAnswers(kind, audit).obstacle for kind in kinds], nodes)
+
+
+def _refusals(filters: Sequence[Callable[[str], FirstRefusal | None]], nodes: Iterable[str]) -> list[Obstacle] | None:
+    """Return the refusal of the first pod on each node, as obstacles; None: a node would take a pod."""
+    refusing: list[Obstacle] = []
+    for node in nodes:
+        refusals: list[FirstRefusal] = []
+        for refuses in filters:
+            refusal = refuses(node)
+            if refusal is None:
+                return None
+            refusals.append(refusal)
+        refusing += [as_obstacle(refusal) for refusal in refusals[:1]]
+    return refusing
 
 
 def as_obstacle(refusal: FirstRefusal) -> Obstacle:
@@ -107,18 +133,6 @@ def as_obstacle(refusal: FirstRefusal) -> Obstacle:
             return Obstacle(ObstacleKind.CONSTRAINED, text)
         case _:
             return Obstacle(ObstacleKind.REPELLED, AFFINITY_WORDS[refusal])
-
-
-def obstacles_on(row: EvaluatedConstraint, nodes: Iterable[str], audit: Audit) -> list[Obstacle] | None:
-    """Return the obstacles that keep the row's pods from ``nodes`` before constraints decide; None: a node is free."""
-    kinds = dict.fromkeys(audit.obstacles.kind(evaluation.pod_class) for evaluation, _ in row.evaluations)
-    refusing: list[Obstacle] = []
-    for node in nodes:
-        kept_away = [audit.obstacles.of(kind, node) for kind in kinds]
-        if None in kept_away:
-            return None
-        refusing += [obstacle for obstacle in kept_away[:1] if obstacle is not None]
-    return refusing
 
 
 def why_not(refusing: list[Obstacle]) -> str:
@@ -171,19 +185,22 @@ class Departure(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def question(self) -> object:
-        """A value that is equal for equal filters."""
+        """A value that is equal for equal answers."""
         gone = self.gone if self.kind.concerned else None
         return (self.kind.pod_class, self.kind.concerned, self.volumes, gone, *self.hard, *self.lost)
 
+    def first_refusal(self, node: str) -> FirstRefusal | None:
+        """Return the refusal of the first filter that refuses a node; None: the node would take one of the pods."""
+        return self._answers.first_refusal(node)
+
     @cached_property
-    def filters(self) -> NodeFilters:
-        """The filters that the pods have to pass; computed late because an early departure often settles a node."""
+    def _answers(self) -> NodeAnswers:
+        """The answers of nodes; computed late because an early departure often settles a node."""
         after = [
             spread if domain is None else spread.without({domain: 1})
             for spread, domain in zip(self.hard, self.lost, strict=True)
         ]
-        repelled = {} if self._repelled is None else self._repelled
-        return NodeFilters(self.kind.pod_class, after, repelled, self.audit, self.volumes)
+        return NodeAnswers(self.kind.pod_class, self.audit, after, self._repelled or {}, self.volumes)
 
     @property
     def unknown(self) -> str:

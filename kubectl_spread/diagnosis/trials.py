@@ -22,7 +22,7 @@ from kubectl_spread.audit.merge import admission
 from kubectl_spread.audit.snapshot.records import ENCODER, PodClass, PodRecord
 from kubectl_spread.audit.snapshot.revisions import LABELS, revision_of
 from kubectl_spread.audit.snapshot.templates import PRESUMED, Template, labels_of_controller
-from kubectl_spread.diagnosis.node_answers import FreeCells, NodeFilters, Replacement, as_obstacle, domain_of
+from kubectl_spread.diagnosis.node_answers import FreeCells, NodeAnswers, Replacement, as_obstacle, domain_of
 from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import PodSpec
@@ -251,8 +251,8 @@ class _Placement:
         return self._reasons[question]
 
     def _why(self, volumes: VolumeNodes) -> str:
-        filters = NodeFilters(self._pod_class, self._spreads, self._repelled or {}, self._audit, volumes)
-        refusals = (filters.first_refusal(node.metadata.name) for node in self._audit.nodes.nodes)
+        answers = NodeAnswers(self._pod_class, self._audit, self._spreads, self._repelled or {}, volumes)
+        refusals = (answers.first_refusal(node.metadata.name) for node in self._audit.nodes.nodes)
         return obstacles.summary(_TAKEN if refusal is None else as_obstacle(refusal) for refusal in refusals)
 
 

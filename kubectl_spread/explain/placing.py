@@ -13,7 +13,7 @@ from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind
 from kubectl_spread.audit.evaluation.volumes import VolumeNodes
 from kubectl_spread.audit.snapshot.records import PodClass
-from kubectl_spread.diagnosis.node_answers import AFFINITY_WORDS, FirstRefusal, NodeFilters
+from kubectl_spread.diagnosis.node_answers import AFFINITY_WORDS, FirstRefusal, NodeAnswers
 from kubectl_spread.kube.api.field import POD_SPEC, FieldPath
 from kubectl_spread.kube.api.types import Node
 from kubectl_spread.kube.scheduler.interpodaffinity import AffinityAnswer
@@ -79,11 +79,11 @@ def place(pod_class: PodClass, pods: Sequence[str], volumes: VolumeNodes, audit:
     spreads = audit.evaluator.of(pod_class).spreads
     hard = [spread for spread in spreads if spread is not None and spread.constraint.hard]
     repelled = audit.affinity.refusals(pod_class)
-    filters = NodeFilters(pod_class, hard, {} if repelled is None else repelled, audit, volumes)
+    answers = NodeAnswers(pod_class, audit, hard, repelled or {}, volumes)
     allowed: list[str] = []
     nodes_by_refusal: dict[_Refusal, list[Node]] = {}
     for node in audit.nodes.nodes:
-        first_refusal = filters.first_refusal(node.metadata.name)
+        first_refusal = answers.first_refusal(node.metadata.name)
         if first_refusal is None:
             allowed.append(node.metadata.name)
         else:

@@ -11,6 +11,7 @@ import msgspec
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint, EvaluatedPod
 from kubectl_spread.audit.merge.verdicts import Confidence, Verdict
 from kubectl_spread.audit.snapshot.records import PodRecord
+from kubectl_spread.diagnosis.node_answers import NodeAnswers
 from kubectl_spread.explain.workload_pods import PodsByWorkload, WorkloadPods, counter, per_domain
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import domains
@@ -112,9 +113,6 @@ def _refuses_free_nodes(row: EvaluatedConstraint, spread: Spread, audit: Audit) 
     if not spread.constraint.hard or (row.workload.kind == "Pod" and all(pod.node for pod in row.pods)):
         return False
     pod_class = row.evaluations[0][0].pod_class
-    domains = [
-        node.metadata.labels.get(spread.constraint.topology_key)
-        for node in audit.nodes.nodes
-        if audit.obstacles.of(pod_class, node.metadata.name) is None
-    ]
+    key, free = spread.constraint.topology_key, NodeAnswers(pod_class, audit).free()
+    domains = [audit.nodes.labels_of(node).get(key) for node in free]
     return bool(domains) and not any(spread.allows(domain) for domain in domains)

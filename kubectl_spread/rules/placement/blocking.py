@@ -9,9 +9,10 @@ from typing import Final
 import msgspec
 
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedGroup
+from kubectl_spread.audit.evaluation.evaluators import ClassEvaluation
 from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind
 from kubectl_spread.audit.snapshot.records import PodRecord
-from kubectl_spread.diagnosis.node_answers import NodeFilters
+from kubectl_spread.diagnosis.node_answers import NodeAnswers
 from kubectl_spread.kube.api.field import POD_SPEC, FieldPath
 from kubectl_spread.kube.api.types import LabelSelector, Node, TopologySpreadConstraint
 from kubectl_spread.kube.scheduler.podtopologyspread.filtering import feasible_nodes
@@ -71,10 +72,10 @@ def _answer(group: EvaluatedGroup, audit: Audit) -> str:
     hard = [spread for spread in evaluation.spreads if spread is not None and spread.constraint.hard]
     first = next(iter(_pending(group)), group.pods[0])
     # The filter of pod affinity comes after that of constraints, which refuses all nodes that are left.
-    filters = NodeFilters(evaluation.pod_class, hard, {}, audit, audit.volumes.of(first))
+    answers = NodeAnswers(evaluation.pod_class, audit, hard, volumes=audit.volumes.of(first))
     numbers: Counter[str] = Counter()
     for node in audit.nodes.nodes:
-        refusal = filters.first_refusal(node.metadata.name)
+        refusal = answers.first_refusal(node.metadata.name)
         if isinstance(refusal, Spread):
             numbers[_SPREAD if refusal.constraint.topology_key in node.metadata.labels else _LABEL] += 1
         elif isinstance(refusal, Obstacle):
@@ -137,18 +138,19 @@ def _cause_now(group: EvaluatedGroup, rule_input: RuleInput) -> _Cause:
         text = f" {shortage(spread, evaluation, audit)}"
         fix = fewer_domains(spread, evaluation.pod_class, rule_input)
         return _Cause(text, fix, ("SPR304",), left_out(spread, evaluation.pod_class, rule_input))
-    refusals = [audit.obstacles.of(evaluation.pod_class, node) for node in lowest(spread)]
-    refusing = [obstacle for obstacle in refusals if obstacle is not None]
-    shut = closed(spread, refusing)
-    if len(refusing) < len(refusals):
-        return _refused_by_others(shut, group, audit)
+    answers = NodeAnswers(evaluation.pod_class, audit)
+    free = [node for node in lowest(spread) if answers.obstacle(node) is None]
+    shut = closed(spread, answers.obstacles(lowest(spread)))
+    if free:
+        return _refused_by_others(shut, free, evaluation, audit)
     fix = opening(shut, evaluation, rule_input, blocked=True)
     return _Cause(f" {shut.sentence}.", fix, ("SPR307",), closed_domains(shut, evaluation, rule_input))
 
 
-def _refused_by_others(lowest_domains: Closed, group: EvaluatedGroup, audit: Audit) -> _Cause:
-    evaluation, spread = group.evaluation, lowest_domains.spread
-    free = [node for node in lowest(spread) if audit.obstacles.of(evaluation.pod_class, node) is None]
+def _refused_by_others(
+    lowest_domains: Closed, free: Sequence[str], evaluation: ClassEvaluation, audit: Audit
+) -> _Cause:
+    spread = lowest_domains.spread
     keys = dict.fromkeys(
         other.constraint.topology_key
         for other in evaluation.spreads
@@ -246,10 +248,10 @@ def _blockage(group: EvaluatedGroup, audit: Audit) -> _Blockage | None:
     ]
     if not hard or evaluation.node_answers is None:
         return None
-    pending = any(not pod.node for pod in group.pods)
+    pending, answers = any(not pod.node for pod in group.pods), NodeAnswers(evaluation.pod_class, audit)
 
     def usable(node: Node) -> bool:
-        obstacle = audit.obstacles.of(evaluation.pod_class, node.metadata.name)
+        obstacle = answers.obstacle(node.metadata.name)
         return obstacle is None or (obstacle.cause is ObstacleKind.FULL and not pending)
 
     if any(usable(node) for node in feasible_nodes([spread for _, spread in hard], audit.nodes)):

@@ -13,10 +13,10 @@ from kubectl_spread.audit.evaluation.evaluators import ClassEvaluation
 from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind, only_pinned
 from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
+from kubectl_spread.diagnosis.node_answers import NodeAnswers
 from kubectl_spread.kube.api.field import POD_SPEC
 from kubectl_spread.kube.api.topologykeys import ZONE
 from kubectl_spread.kube.api.types import NodeInclusionPolicy
-from kubectl_spread.kube.scheduler.podtopologyspread.filtering import feasible_nodes
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import capitalized, domains, listed, plural, sentence, value
 from kubectl_spread.report.model import CORDONED, ClosedDomains, Operation
@@ -182,13 +182,9 @@ def left_out_in_words(pod_class: PodClass, spread: Spread, audit: Audit) -> str:
 
 def obstacles_outside(pod_class: PodClass, spread: Spread, audit: Audit) -> dict[str, list[Obstacle]]:
     """Return the obstacles on the nodes of each domain that does not count, if there are any."""
-    obstacles_by_domain = {
-        domain: [obstacle for node in nodes if (obstacle := audit.obstacles.of(pod_class, node)) is not None]
-        for domain, nodes in _outside(spread, audit).items()
-    }
-    return {
-        domain: obstacles_of_nodes for domain, obstacles_of_nodes in obstacles_by_domain.items() if obstacles_of_nodes
-    }
+    answers = NodeAnswers(pod_class, audit)
+    obstacles_by_domain = {domain: answers.obstacles(nodes) for domain, nodes in _outside(spread, audit).items()}
+    return {domain: of_domain for domain, of_domain in obstacles_by_domain.items() if of_domain}
 
 
 def _outside(spread: Spread, audit: Audit) -> dict[str, list[str]]:
@@ -210,9 +206,8 @@ def _by_zones(nodes: Sequence[str], pod_class: PodClass, rule_input: RuleInput) 
 
     def whole() -> ClosedDomains | None:
         of_zones = sorted(node.metadata.name for node in audit.nodes.nodes if node.metadata.labels.get(ZONE) in zones)
-        refusals = [audit.obstacles.of(pod_class, node) for node in of_zones]
-        closing = [refusal for refusal in refusals if refusal is not None and refusal.cause in _TAINTS]
-        return _in_words(ZONE, values, of_zones, closing) if len(closing) == len(refusals) else None
+        closing = [each for each in NodeAnswers(pod_class, audit).obstacles(of_zones) if each.cause in _TAINTS]
+        return _in_words(ZONE, values, of_zones, closing) if len(closing) == len(of_zones) else None
 
     return rule_input.answers.remember((_by_zones, values, audit.obstacles.kind(pod_class)), whole)
 
@@ -278,8 +273,8 @@ def _helps(
     (own,) = [new for old, new in zip(before, after, strict=True) if old is shut.spread]
     if not own.match_num.keys().isdisjoint(shut.values):
         return False
-    nodes = feasible_nodes(after, audit.nodes)
-    return not blocked or any(audit.obstacles.of(pod_class, node.metadata.name) is None for node in nodes)
+    hard = [spread for spread in after if spread.constraint.hard]
+    return not blocked or any(NodeAnswers(pod_class, audit, hard).free())
 
 
 def _operations(terms: Iterable[TopologyTerm], fields: Iterable[str], rule_input: RuleInput) -> tuple[Operation, ...]:

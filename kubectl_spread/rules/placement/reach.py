@@ -9,9 +9,8 @@ from kubectl_spread.audit.evaluation import obstacles
 from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.evaluation.obstacles import only_pinned
 from kubectl_spread.audit.snapshot.records import PodRecord
-from kubectl_spread.diagnosis import node_answers
+from kubectl_spread.diagnosis.node_answers import NodeAnswers, obstacles_on
 from kubectl_spread.kube.api.topologykeys import HOSTNAME
-from kubectl_spread.kube.scheduler.podtopologyspread.filtering import feasible_nodes
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import capitalized, domains, plural, value
 from kubectl_spread.report.model import Severity
@@ -61,7 +60,7 @@ def _held_down(rule_input: RuleInput) -> Iterator[Evidence]:
     for row, spread in rule_input.awaiting:
         if not spread.constraint.hard and not spread.exceeds_max_skew:
             continue
-        refusals = node_answers.obstacles_on(row, lowest(spread), rule_input.audit)
+        refusals = obstacles_on(row, lowest(spread), rule_input.audit)
         least = spread.match_num.least
         fuller = sum(number > least for number in spread.match_num.values()) if refusals else 0
         if not refusals or not fuller or fuller < spread.constraint.min_domains:
@@ -92,8 +91,7 @@ def _held_down(rule_input: RuleInput) -> Iterator[Evidence]:
 def _fits_nowhere(pod: PodRecord, audit: Audit) -> bool:
     """Tell whether every node refuses a pod, by its hard constraints or before these decide."""
     spreads = [spread for spread in audit.evaluator.of(pod.pod_class).spreads if spread and spread.constraint.hard]
-    nodes = (node.metadata.name for node in feasible_nodes(spreads, audit.nodes))
-    return not any(audit.obstacles.of(pod.pod_class, node) is None for node in nodes)
+    return not any(NodeAnswers(pod.pod_class, audit, spreads).free())
 
 
 def _pending(number: int) -> str:
