@@ -25,7 +25,7 @@ from kubectl_spread.report import model, projections
 from kubectl_spread.report.model import Severity
 from kubectl_spread.rules.inputs import rule_inputs
 from kubectl_spread.rules.model import RESTART, Evidence, Remedy, Rule, RuleInput
-from kubectl_spread.rules.remedy import deleted_pods, in_file, line, literal, patched, replacement, uncordon
+from kubectl_spread.rules.remedy import delete_pending, in_file, line, literal, patched, replacement, uncordon
 from kubectl_spread.rules.selection import SelectedRules, Selection, named
 
 _UNREAD: Final = ("conflicting", "malformed", "unevaluated", "unreadable")
@@ -208,8 +208,7 @@ def _without_overlap(
     finding: model.Finding, rule: Rule, rule_input: RuleInput, evidence: Evidence, earlier: _Earlier
 ) -> model.Finding:
     """Return a finding without commands if one of them removes a pod that an earlier finding removes."""
-    commands = () if finding.commands is UNSET else _remedy(rule, rule_input, evidence).commands
-    removed = [pod for command in commands for pod in deleted_pods(command)]
+    removed = () if finding.commands is UNSET else _remedy(rule, rule_input, evidence).removes
     findings_by_pod = earlier.removed.setdefault(rule_input.workload, {})
     other = next((findings_by_pod[pod] for pod in removed if pod in findings_by_pod), "")
     if other:
@@ -343,7 +342,8 @@ def _remedy(rule: Rule, rule_input: RuleInput, evidence: Evidence) -> Remedy:
         return remedy
     replaced = replacement(evidence.pods, rule_input)
     text = remedy.text.replace(RESTART, literal(replaced.text))
-    return msgspec.structs.replace(remedy, text=text, commands=(*remedy.commands, *replaced.commands))
+    commands, removes = (*remedy.commands, *replaced.commands), (*remedy.removes, *replaced.removes)
+    return msgspec.structs.replace(remedy, text=text, commands=commands, removes=removes)
 
 
 def _commands(remedy: Remedy, rule_input: RuleInput, evidence: Evidence, flags: Sequence[str]) -> list[str]:
@@ -354,9 +354,9 @@ def _commands(remedy: Remedy, rule_input: RuleInput, evidence: Evidence, flags: 
     commands = list(remedy.commands)
     if remedy.patch and not in_file(rule_input):
         commands.append(patched(rule_input.workload, remedy.patch))
-    commands += remedy.after
-    deleted = (name for command in commands for name in deleted_pods(command))
-    names = (rule_input.namespace, rule_input.workload.name, *evidence.pods, *deleted)
+    if remedy.after:
+        commands.append(delete_pending(rule_input.namespace, remedy.after))
+    names = (rule_input.namespace, rule_input.workload.name, *evidence.pods, *remedy.removes, *remedy.after)
     return [line(command, flags) for command in commands] if all(map(is_object_name, names)) else []
 
 

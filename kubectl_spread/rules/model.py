@@ -273,14 +273,16 @@ class Remedy(msgspec.Struct, frozen=True):
     Attributes:
         text: A template of the evidence's values.
         commands: Lines for a shell, to run in this order, each as words; a word of ``PIPES`` is not quoted.
+        removes: The pods that the commands delete or evict.
         patch: A JSON patch of the finding's object that ends the finding.
-        after: Commands to run once the patch is applied.
+        after: The pending pods of a StatefulSet to delete once the patch is applied.
     """
 
     text: str
     commands: tuple[tuple[str, ...], ...] = ()
+    removes: tuple[str, ...] = ()
     patch: tuple[Operation, ...] = ()
-    after: tuple[tuple[str, ...], ...] = ()
+    after: tuple[str, ...] = ()
 
 
 class Evidence(msgspec.Struct, frozen=True):

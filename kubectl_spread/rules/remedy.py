@@ -28,13 +28,6 @@ PIPES: Final = (">", "|", "&&")
 """Words of a command that the shell reads."""
 _FILTERS: Final = ("merge", "unmerge")
 """Commands of the plugin that read a file and no cluster."""
-_RAW: Final = 6
-"""The index of the path in the command that evicts a pod."""
-_PODS: Final = "/api/v1/namespaces/"
-_EVICTION: Final = "/eviction"
-_DELETE: Final = ("kubectl", "delete", "pod", "-n")
-_DELETE_SEVERAL: Final = ("kubectl", "delete", "pod", "--wait=false", "-n")
-_DELETE_IF_PRESENT: Final = ("kubectl", "delete", "pod", "--ignore-not-found", "-n")
 _RESTARTABLE: Final = ("Deployment", "StatefulSet", "DaemonSet")
 _COSTS: Final = {
     **dict.fromkeys(_RESTARTABLE, "The patch restarts all pods of the workload"),
@@ -50,7 +43,7 @@ _FIXED: Final = {
 """Maps each kind whose pod spec cannot be changed to the way to replace the object."""
 _WAITS: Final = (
     "A StatefulSet waits for pending pods instead of replacing them, unless its podManagementPolicy is Parallel, so "
-    "delete them after the patch"
+    "delete them"
 )
 _DIFFERS: Final = "The template is not like these pods at this place, so that a patch of it would be refused"
 CORRECTED: Final = "corrected in the template; the rollout replaces {these}"
@@ -114,7 +107,7 @@ def changed(text: str, operations: Sequence[Operation], rule_input: RuleInput) -
     if shortfall is not None:
         return Remedy(f"{text}. Wait with the patch: {_stuck(shortfall)}")
     text, after = f"{text}. {_COSTS[workload.kind]}", _waiting_pods(rule_input)
-    return Remedy(f"{text}. {_WAITS}" if after else text, patch=tuple(operations), after=after)
+    return Remedy(f"{text}. {_WAITS} after the patch" if after else text, patch=tuple(operations), after=after)
 
 
 def _stuck(shortfall: Shortfall) -> str:
@@ -127,7 +120,9 @@ def corrected(rule_input: RuleInput) -> Remedy:
     """Return what happens to pods whose template is corrected already."""
     after = _waiting_pods(rule_input)
     text = _CORRECTED.get(rule_input.workload.kind, CORRECTED)
-    return Remedy(f"{text}. {_WAITS}".replace(" after the patch", "") if after else text, after)
+    if not after:
+        return Remedy(text)
+    return Remedy(f"{text}. {_WAITS}", (delete_pending(rule_input.namespace, after),), after)
 
 
 def _has_known_path(rule_input: RuleInput) -> bool:
@@ -138,15 +133,20 @@ def _has_known_path(rule_input: RuleInput) -> bool:
     return rule_input.template is not None or rule_input.workload.kind in (*_COSTS, *_FIXED, "PodTemplate")
 
 
-def _waiting_pods(rule_input: RuleInput) -> tuple[tuple[str, ...], ...]:
-    """Return the command that deletes the pending pods of a StatefulSet, for which it may wait.
-
-    With the podManagementPolicy Parallel it may have replaced them before the command runs.
-    """
+def _waiting_pods(rule_input: RuleInput) -> tuple[str, ...]:
+    """Return the pending pods of a StatefulSet, for which it may wait."""
     pods = {pod.name: pod for pod in rule_input.pods if not pod.node and not pod.terminating}
     if rule_input.workload.kind != "StatefulSet" or not pods:
         return ()
-    return ((*_DELETE_IF_PRESENT, rule_input.namespace, *sorted(pods)),)
+    return tuple(sorted(pods))
+
+
+def delete_pending(namespace: str, pods: Sequence[str]) -> tuple[str, ...]:
+    """Return the command that deletes pods for which a StatefulSet may wait.
+
+    With the podManagementPolicy Parallel it may have replaced them before the command runs.
+    """
+    return ("kubectl", "delete", "pod", "--ignore-not-found", "-n", namespace, *pods)
 
 
 def delete(namespace: str, pods: Sequence[str]) -> tuple[str, ...]:
@@ -155,14 +155,15 @@ def delete(namespace: str, pods: Sequence[str]) -> tuple[str, ...]:
     For several pods it does not wait: while kubectl 1.32 waits for one, a StatefulSet may replace another under the
     same name, and kubectl takes the new pod for the old one.
     """
-    return (*(_DELETE if len(pods) == 1 else _DELETE_SEVERAL), namespace, *pods)
+    flags = () if len(pods) == 1 else ("--wait=false",)
+    return ("kubectl", "delete", "pod", *flags, "-n", namespace, *pods)
 
 
 def evict(namespace: str, pod: str) -> tuple[str, ...]:
     """Return the command that evicts a pod, which its disruption budget may refuse."""
     metadata = {"name": pod, "namespace": namespace}
     body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata}
-    path = f"{_PODS}{namespace}/pods/{pod}{_EVICTION}"
+    path = f"/api/v1/namespaces/{namespace}/pods/{pod}/eviction"
     return ("echo", msgspec.json.encode(body).decode(), "|", "kubectl", "create", "--raw", path, "-f", "-")
 
 
@@ -253,16 +254,6 @@ def uncordon(nodes: Sequence[str]) -> tuple[tuple[str, ...], ...]:
     return (("kubectl", "uncordon", *nodes),) if all(map(is_object_name, nodes)) else ()
 
 
-def deleted_pods(command: Sequence[str]) -> tuple[str, ...]:
-    """Return the pods that a command deletes or evicts; none for any other command."""
-    if len(command) > _RAW and command[_RAW].startswith(_PODS) and command[_RAW].endswith(_EVICTION):
-        return (command[_RAW].removesuffix(_EVICTION).rpartition("/pods/")[2],)
-    for beginning in (_DELETE, _DELETE_SEVERAL, _DELETE_IF_PRESENT):
-        if tuple(command[: len(beginning)]) == beginning:
-            return tuple(command[len(beginning) + 1 :])
-    return ()
-
-
 def patched(workload: ObjectRef, operations: Sequence[Operation]) -> tuple[str, ...]:
     """Return the command that applies a JSON patch to a workload."""
     name, text = named(workload.kind, workload.name), msgspec.json.encode(operations).decode()
@@ -311,7 +302,7 @@ def _of_some(pods: Sequence[PodRecord], restart_all: Remedy, rule_input: RuleInp
         )
     if restart_all.commands:
         text += f", or {restart_all.text}"
-    return Remedy(f"{text}. {literal(chosen.note)}" if chosen.note else text, chosen.commands)
+    return Remedy(f"{text}. {literal(chosen.note)}" if chosen.note else text, chosen.commands, chosen.pods)
 
 
 def _restart(rule_input: RuleInput, pods: Sequence[str], number: int) -> Remedy:
@@ -325,7 +316,9 @@ def _restart(rule_input: RuleInput, pods: Sequence[str], number: int) -> Remedy:
         command = ("kubectl", "rollout", "restart", named(workload.kind, workload.name), "-n", workload.namespace)
         waiting = _waiting_pods(rule_input)
         text = f"restart {whom}, and delete those that are pending, for which a StatefulSet waits"
-        return Remedy(text if waiting else f"restart {whom}", (command, *waiting))
+        if not waiting:
+            return Remedy(f"restart {whom}", (command,))
+        return Remedy(text, (command, delete_pending(workload.namespace, waiting)), waiting)
     if workload.kind != "Pod":
         return Remedy("evict the pods: their owner replaces them, and disruption budgets are respected")
     if any(Verdict.DUPLICATE in row.verdicts for row in rule_input.rows):

@@ -180,12 +180,14 @@ def _deletion(
     chosen = removal(removable.pods, rule_input.audit)
     if removable.why and chosen.pods:
         text = f"{chosen.verb} {literal(chosen.pods[0])} and look again: {one_by_one(removable)}{_noted(chosen)}"
-        return Remedy(text, chosen.commands)
+        return Remedy(text, chosen.commands, chosen.pods)
     if not chosen.pods:
         return Remedy(f"{which} cannot be evicted now{_noted(chosen)}")
     if len(chosen.pods) < len(pods):
-        return Remedy(f"evict {len(chosen.pods)} of {which} now, and look again{_noted(chosen)}", chosen.commands)
-    return Remedy(f"{chosen.verb} {which}{outcome}{_noted(chosen)}", chosen.commands)
+        return Remedy(
+            f"evict {len(chosen.pods)} of {which} now, and look again{_noted(chosen)}", chosen.commands, chosen.pods
+        )
+    return Remedy(f"{chosen.verb} {which}{outcome}{_noted(chosen)}", chosen.commands, chosen.pods)
 
 
 def _noted(chosen: Removal) -> str:
