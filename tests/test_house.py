@@ -97,6 +97,14 @@ def test_the_drawing_of_the_rooms_names_each_package() -> None:
     assert sorted(drawn) == sorted([*packages, "schemas"])
 
 
+def test_the_forms_of_a_pod_are_in_their_modules() -> None:
+    page = (DOCS / "development.md").read_text(encoding="utf-8")
+    forms = re.findall(r"^\| (`[A-Z]\w+`(?:, `\w+`)*) \| .* \| `([a-z_/]+[.]py)` \|$", page, re.MULTILINE)
+    assert forms
+    classes = {(str(path), name) for path, name in public_classes()}
+    assert {(path, name) for names, path in forms for name in re.findall(r"\w+", names)} <= classes
+
+
 def test_the_modules_that_the_decisions_name_exist() -> None:
     for page in (DOCS / "decisions").glob("*.md"):
         for name in re.findall(r"`([\w/]+\.py)`", page.read_text(encoding="utf-8")):
