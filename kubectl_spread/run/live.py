@@ -52,7 +52,7 @@ _BETWEEN: Final = {"Deployment": "ReplicaSet", "CronJob": "Job"}
 """Maps a kind to that of the workloads between it and its pods."""
 _MOST_NAMESPACES: Final = 10_000
 """The largest number of names to request when one of them may be misspelt."""
-_UID_TIMEOUT: Final = 2.0
+UID_TIMEOUT: Final = 2.0
 """Seconds to wait, when everything else has been read, for the UID that identifies the cluster."""
 
 
@@ -483,7 +483,7 @@ def _add_readable_workloads(requests: Requests, namespace: str | None, snapshot:
 
 def _identity(cluster: LiveCluster, requests: Requests) -> ClusterIdentity:
     try:
-        uid = requests.uid.result(_UID_TIMEOUT)
+        uid = requests.uid.result(UID_TIMEOUT)
     except TimeoutError:
         uid = ""
     server_version = requests.version.result().text
