@@ -2,7 +2,6 @@
 
 The annotation of a field has its protobuf number; its JSON name is the camelCase of its Python name. ``SHARED`` marks
 fields that the pods of one template have in common, so that a decoder decodes each distinct byte string once.
-``SELDOM`` marks large fields that few objects are read for.
 
 Source: kubernetes v1.37.1, generated.proto of k8s.io/api/core/v1, apps/v1, batch/v1 and
 k8s.io/apimachinery/pkg/apis/meta/v1.
@@ -10,7 +9,6 @@ k8s.io/apimachinery/pkg/apis/meta/v1.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, ClassVar, Final, TypeAlias
@@ -20,7 +18,6 @@ import msgspec
 from kubectl_spread.kube.api.quantity import Quantity
 
 SHARED: Final = "shared"
-SELDOM: Final = "seldom"
 
 Time: TypeAlias = Annotated[datetime, msgspec.Meta(tz=True)]
 """A time with its zone, as RFC 3339 requires."""
@@ -197,7 +194,7 @@ class ObjectMeta(Message, frozen=True):
     annotations: Annotated[dict[str, str], 12, SHARED] = {}
     owner_references: Annotated[tuple[OwnerReference, ...], 13, SHARED] = ()
     finalizers: Annotated[tuple[str, ...], 14] = ()
-    managed_fields: Annotated[Sequence[ManagedFieldsEntry], 17, SELDOM] = ()
+    managed_fields: Annotated[tuple[ManagedFieldsEntry, ...], 17] = ()
 
 
 class Object(Message, frozen=True):

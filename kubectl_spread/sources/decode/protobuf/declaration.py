@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from enum import Enum, auto
 from functools import cache
 from types import NoneType, UnionType
@@ -11,7 +10,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 import msgspec
 
 from kubectl_spread.kube.api.quantity import Quantity
-from kubectl_spread.kube.api.types import SELDOM, SHARED, IntOrString, Message
+from kubectl_spread.kube.api.types import SHARED, IntOrString, Message
 
 
 class Cardinality(Enum):
@@ -33,7 +32,6 @@ class DeclaredField(msgspec.Struct, frozen=True):
         type: The type of one value: a ``Message``, str, int, bool, ``datetime``, ``IntOrString`` or ``msgspec.Raw``.
         optional: Whether absent and empty values differ.
         shared: Whether pods of one template share it.
-        seldom: Whether it is large and is read from few objects only.
         limits: The smallest and the largest integer; None for any, or for other types.
         quantities: Whether the values of a map are quantities, which are messages in protobuf and may be numbers in
             JSON; they are text here.
@@ -46,7 +44,6 @@ class DeclaredField(msgspec.Struct, frozen=True):
     type: type
     optional: bool
     shared: bool
-    seldom: bool
     limits: tuple[int, int] | None
     quantities: bool
 
@@ -71,9 +68,7 @@ def _field(name: str, json_name: str, hint: Any) -> DeclaredField:
     if get_origin(hint) is Annotated:
         hint, *rest = get_args(hint)
         notes += tuple(rest)
-    shape = {tuple: Cardinality.MANY, Sequence: Cardinality.MANY, dict: Cardinality.MAP}.get(
-        get_origin(hint), Cardinality.ONE
-    )
+    shape = {tuple: Cardinality.MANY, dict: Cardinality.MAP}.get(get_origin(hint), Cardinality.ONE)
     return DeclaredField(
         name=name,
         json_name=json_name,
@@ -82,7 +77,6 @@ def _field(name: str, json_name: str, hint: Any) -> DeclaredField:
         type=hint if shape is Cardinality.ONE else get_args(hint)[0],
         optional=optional,
         shared=SHARED in notes,
-        seldom=SELDOM in notes,
         limits=next(filter(None, map(_limits, notes)), None),
         quantities=Quantity in get_args(hint),
     )

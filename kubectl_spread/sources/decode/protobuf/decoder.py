@@ -7,15 +7,13 @@ decoded once.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import msgspec
-from google.protobuf.message import DecodeError as ProtobufError
 
-from kubectl_spread.errors import SourceError
 from kubectl_spread.kube.api.types import IntOrString, ListMeta, Message
 from kubectl_spread.sources.decode.page import Page
 from kubectl_spread.sources.decode.protobuf import descriptors, envelope
@@ -114,38 +112,12 @@ def _field_converter(field: DeclaredField, classes: Classes, *, shared: bool) ->
         if field.shape is Cardinality.ONE:
             return _remembering(parse, bytes)
         return _remembering(lambda parts: tuple(map(parse, parts)), tuple)
-    if field.seldom:
-        decode: _Convert = _parser(field.type, classes)
-        return lambda parts: _Undecoded(parts, decode)
     convert_value = _value_converter(field.type, classes, shared=shared)
     if field.shape is Cardinality.MANY:
         return lambda values: tuple(map(convert_value, values))
     if field.type in SCALARS and not field.optional:
         return sys.intern if shared and field.type is str else None
     return convert_value
-
-
-class _Undecoded(Sequence[Any]):
-    """The values of a field, each decoded when it is reached, by its index."""
-
-    def __init__(self, parts: Sequence[bytes], decode: _Convert) -> None:
-        self._parts = parts
-        self._decode = decode
-
-    def __len__(self) -> int:
-        return len(self._parts)
-
-    def __getitem__(self, index: Any) -> Any:
-        part = self._parts[index]
-        try:
-            return self._decode(part)
-        except (ProtobufError, ValueError, OverflowError, OSError) as error:
-            raise SourceError("Server returned an unexpected response: an object cannot be decoded") from error
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and tuple(self) == tuple(other)
-
-    __hash__ = None  # type: ignore[assignment]
 
 
 def _value_converter(type_: type, classes: Classes, *, shared: bool) -> _Convert:

@@ -82,7 +82,7 @@ def _description(root: type[Message], *, merged: bool) -> descriptor_pb2.FileDes
     for type_ in _reachable(root, {root: None}):
         message = file.message_type.add(name=type_.__name__)
         for field in protobuf_fields(type_):
-            is_bytes = field.shared or (not merged and (field.seldom or field.shape is Cardinality.MAP))
+            is_bytes = field.shared or (not merged and field.shape is Cardinality.MAP)
             added = _add_field(
                 message, field.name, field.number, _FieldProto.TYPE_BYTES if is_bytes else _type_of(field)
             )
