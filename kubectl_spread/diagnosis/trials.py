@@ -68,21 +68,14 @@ class Trials:
         """Try fixes on the nodes and pods of ``audit``."""
         self._audit = audit
         self._classes: dict[bytes, PodClass] = {}
-        self._removable: dict[tuple[PodRecord, ...], Removable] = {}
         self._rollouts: dict[tuple[ObjectRef, bytes], Shortfall | None] = {}
         self._reasons: dict[object, str] = {}
 
     def removable(self, pods: Sequence[PodRecord]) -> Removable:
         """Return which of some pods of one workload can be removed at once; all where nodes were not read."""
-        question = tuple(pods)
-        if question not in self._removable:
-            self._removable[question] = self._try_removals(question)
-        return self._removable[question]
-
-    def _try_removals(self, pods: tuple[PodRecord, ...]) -> Removable:
         shortfall = self._removal(pods)
         if shortfall is None:
-            return Removable(pods)
+            return Removable(tuple(pods))
         alone = ((pod,) for pod in (pods[:_TRIED] if len(pods) > 1 else ()))
         single = next((removed for removed in alone if self._removal(removed) is None), ())
         return Removable(single, shortfall.why)

@@ -189,11 +189,15 @@ def _uncovered(
     """
     exposed = earlier.exposed
     ignored = (*selection.ignore, *_annotated(rule_input))
-    findings = [(_finding(rule, rule_input, evidence, flags), rule, evidence) for rule, evidence in evidences]
+    remedies = [_remedy(rule, rule_input, evidence) for rule, evidence in evidences]
+    findings = [
+        (_finding(rule, rule_input, evidence, remedy, flags), rule, evidence)
+        for (rule, evidence), remedy in zip(evidences, remedies, strict=True)
+    ]
     silenced = [named(rule, ignored) or finding.severity < selection.least for finding, rule, _ in findings]
     loud = (evidence for (_, _, evidence), silent in zip(findings, silenced, strict=True) if not silent)
     covered = {code for evidence in loud for code in evidence.covers}
-    for (finding, rule, evidence), silent in zip(findings, silenced, strict=True):
+    for (finding, rule, evidence), remedy, silent in zip(findings, remedies, silenced, strict=True):
         exposure = (rule_input.workload, evidence.exposes)
         is_told = exposure in exposed and exposed[exposure] >= finding.severity
         if rule.code in covered or (rule_input.replicas is not None and is_told):
@@ -201,14 +205,12 @@ def _uncovered(
         for key in () if silent else _exposed_keys(rule, rule_input, evidence):
             exposure = (rule_input.workload, key)
             exposed[exposure] = max(exposed.get(exposure, finding.severity), finding.severity)
-        yield (finding if silent else _without_overlap(finding, rule, rule_input, evidence, earlier)), silent
+        yield (finding if silent else _without_overlap(finding, remedy, rule_input, earlier)), silent
 
 
-def _without_overlap(
-    finding: model.Finding, rule: Rule, rule_input: RuleInput, evidence: Evidence, earlier: _Earlier
-) -> model.Finding:
+def _without_overlap(finding: model.Finding, remedy: Remedy, rule_input: RuleInput, earlier: _Earlier) -> model.Finding:
     """Return a finding without commands if one of them removes a pod that an earlier finding removes."""
-    removed = () if finding.commands is UNSET else _remedy(rule, rule_input, evidence).removes
+    removed = () if finding.commands is UNSET else remedy.removes
     findings_by_pod = earlier.removed.setdefault(rule_input.workload, {})
     other = next((findings_by_pod[pod] for pod in removed if pod in findings_by_pod), "")
     if other:
@@ -290,11 +292,12 @@ def codes(annotation: str) -> tuple[str, ...]:
     return tuple(code.strip() for code in annotation.split(",") if code.strip())
 
 
-def _finding(rule: Rule, rule_input: RuleInput, evidence: Evidence, flags: Sequence[str]) -> model.Finding:
+def _finding(
+    rule: Rule, rule_input: RuleInput, evidence: Evidence, remedy: Remedy, flags: Sequence[str]
+) -> model.Finding:
     values = {name: evidence.values[name] for name in sorted(evidence.values)}
     severity = rule.severity if evidence.severity is None else evidence.severity
     message = rule.message.format_map(values)
-    remedy = _remedy(rule, rule_input, evidence)
     number = len(evidence.pods)
     these = "this pod" if number == 1 else f"these {number} pods"
     fix = sentence(remedy.text.format_map({**values, "these": these}) + _default_hint(rule_input))

@@ -7,6 +7,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import TypeAlias
 
+from kubectl_spread.audit.evaluation.counted import SharedAnswers
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint, EvaluatedGroup
 from kubectl_spread.audit.snapshot.records import Manifest, PodRecord
 from kubectl_spread.audit.snapshot.templates import Refusal, Template
@@ -15,7 +16,7 @@ from kubectl_spread.diagnosis.exposure import Replicas
 from kubectl_spread.kube.api.field import POD_SPEC, FieldPath
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.unknownfields import UnknownField
-from kubectl_spread.rules.model import RuleInput, SharedAnswers
+from kubectl_spread.rules.model import RuleInput
 
 _WorkloadPath: TypeAlias = tuple[ObjectRef, FieldPath]
 """A workload and a field path."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Flag, auto
 from functools import cached_property
-from typing import Any, Final, Literal, TypeAlias, TypeVar, cast
+from typing import Final, Literal, TypeAlias
 
 import msgspec
 
+from kubectl_spread.audit.evaluation.counted import SharedAnswers
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint, EvaluatedGroup, EvaluatedPod
 from kubectl_spread.audit.merge.admission import Refusals
 from kubectl_spread.audit.merge.verdicts import Verdict
@@ -27,7 +28,6 @@ from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.report.model import API_VERSION, ClosedDomains, Operation, Part, Severity
 from kubectl_spread.rules.variants import TermVariant, variant_of_pods, variant_of_template
 
-_T = TypeVar("_T")
 _ENDING: Final = frozenset({"Pod", "Job", "CronJob"})
 """Kinds whose pods have no successors."""
 
@@ -50,19 +50,6 @@ class InputPart(Flag):
     WORKLOAD = auto()
 
 
-class SharedAnswers:
-    """Answers about one audit that several inputs need."""
-
-    def __init__(self) -> None:
-        self._answers: dict[object, Any] = {}
-
-    def remember(self, question: object, answer: Callable[[], _T]) -> _T:
-        """Return the answer to a question, computed only once."""
-        if question not in self._answers:
-            self._answers[question] = answer()
-        return cast("_T", self._answers[question])
-
-
 class RuleInput(msgspec.Struct, frozen=True, eq=False, dict=True):
     """One workload and one field path: the workload's pods, in all rows with that path, or its template, or everything.
 
@@ -70,7 +57,7 @@ class RuleInput(msgspec.Struct, frozen=True, eq=False, dict=True):
         workload: The workload.
         path: The field path of a term, or of an unknown field.
         audit: The audit.
-        answers: Answers that the inputs of the audit share.
+        answers: Answers about the audit that its inputs share.
         rows: The rows, which differ in the stored selectors; last come rows without keys, which the report leaves out.
         indices: The indices of the rows in the report.
         groups: The groups of the workload's pods.

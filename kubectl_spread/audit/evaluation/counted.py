@@ -24,7 +24,20 @@ _T = TypeVar("_T")
 _SpreadsOf: TypeAlias = Callable[[PodClass], Sequence[Spread | None]]
 
 
-class Counted:
+class SharedAnswers:
+    """Answers that are computed once, however many need them."""
+
+    def __init__(self) -> None:
+        self._answers: dict[object, Any] = {}
+
+    def remember(self, question: object, answer: Callable[[], _T]) -> _T:
+        """Return the answer to a question, computed only once."""
+        if question not in self._answers:
+            self._answers[question] = answer()
+        return cast("_T", self._answers[question])
+
+
+class Counted(SharedAnswers):
     """The count of one constraint, and the pods that were read and counted.
 
     Attributes:
@@ -34,16 +47,10 @@ class Counted:
 
     def __init__(self, spread: Spread, pods: SelectedPods, numbers: Sequence[int]) -> None:
         """Take the count, its pods, and the numbers of the classes whose pods have the constraint."""
+        super().__init__()
         self.spread = spread
         self.pods = pods
         self._numbers = numbers
-        self._answers: dict[object, Any] = {}
-
-    def remember(self, question: object, answer: Callable[[], _T]) -> _T:
-        """Return the answer to a question about the count, computed only once."""
-        if question not in self._answers:
-            self._answers[question] = answer()
-        return cast("_T", self._answers[question])
 
     @cached_property
     def carriers(self) -> Sequence[PodRecord]:

@@ -82,7 +82,6 @@ class Evaluator:
         self.census = Census(snapshot, self.node_sets, context.behaviour)
         self._evaluations: dict[PodClass, ClassEvaluation] = {}
         self._alike: dict[object, ClassEvaluation] = {}
-        self._named: dict[int, tuple[str, ...]] = {}
         self._verdicts: dict[KeyVerdicts, KeyVerdicts] = {}
 
     @property
@@ -137,13 +136,10 @@ class Evaluator:
     def _likeness(self, pod_class: PodClass) -> tuple[object, ...]:
         """Return a key with everything that an evaluation depends on, so without labels that no term names."""
         terms, where = pod_class.terms, pod_class.placement
-        named = self._named.get(id(terms))
-        if named is None:
-            named = self._named[id(terms)] = _named(terms)
         # Classes outlive evaluators, so that an identity is never given to another object.
         parts = (terms, pod_class.splits, where.node_selector or None, where.affinity, where.tolerations)
         others = (pod_class.namespace, pod_class.scheduler_name, pod_class.bound, pod_class.pinned)
-        return (*map(id, parts), *others, *map(pod_class.labels.get, named))
+        return (*map(id, parts), *others, *map(pod_class.labels.get, _named(terms)))
 
     def _evaluated(self, pod_class: PodClass) -> ClassEvaluation:
         context = self._context

@@ -67,11 +67,8 @@ class Volumes:
         self._snapshot = snapshot
         self._nodes = nodes
         self._answers: dict[object, VolumeNodes] = {}
-        self._claim_names: dict[PodClass, ClaimNames | None] = {}
-        self._refused_by: dict[str, tuple[int, int]] = {}
-        self._refused_by_content: dict[bytes, tuple[int, int]] = {}
+        self._refused_by: dict[bytes, tuple[int, int]] = {}
         self._ordinals: dict[ObjectRef, int] = {}
-        self._class_answers: dict[tuple[PodClass, tuple[str, ...]], VolumeNodes] = {}
 
     def claims(self, pod: PodRecord) -> Sequence[str]:
         """Return the names of the claims of a pod and of the pod that replaces it."""
@@ -84,23 +81,14 @@ class Volumes:
 
     def claim_names(self, pod_class: PodClass) -> ClaimNames | None:
         """Return the claims in the template of a class; None if they are not known."""
-        if pod_class not in self._claim_names:
-            record = self._snapshot.ownership.record(_ref(pod_class.namespace, pod_class.owner))
-            self._claim_names[pod_class] = None if record is None else record.claims
-        return self._claim_names[pod_class]
+        record = self._snapshot.ownership.record(_ref(pod_class.namespace, pod_class.owner))
+        return None if record is None else record.claims
 
     def of(self, pod: PodRecord) -> VolumeNodes:
         """Return the nodes that the volumes of a pod refuse, to the pod and to the pod that replaces it."""
-        key = (pod.pod_class, pod.claims)
-        answer = self._class_answers.get(key)
-        if answer is not None:
-            return answer
         names = self.claim_names(pod.pod_class)
         created = () if names is None else tuple(f"{template}-{pod.name}" for template in names.templates)
-        answer = self._of_claims(pod.namespace, self.claims(pod), created)
-        if not created:
-            self._class_answers[key] = answer
-        return answer
+        return self._of_claims(pod.namespace, self.claims(pod), created)
 
     def of_any(self, pods: Iterable[PodRecord]) -> VolumeNodes:
         """Return the nodes that the volumes of each of some pods refuse.
@@ -180,18 +168,15 @@ class Volumes:
 
     def _refused(self, volume: PersistentVolume) -> tuple[int, int]:
         """Return the nodes that a volume's node affinity refuses, and those that its zone labels refuse."""
-        name = volume.metadata.name
-        if name not in self._refused_by:
-            selector, topology = scheduler.node_selector(volume), scheduler.topology(volume.metadata.labels)
-            key = digest((selector, {key: sorted(values) for key, values in topology.items()}))
-            if key not in self._refused_by_content:
-                index = self._nodes.index
-                self._refused_by_content[key] = (
-                    index.everything & ~scheduler.allowed_by_affinity(selector, index),
-                    index.everything & ~scheduler.allowed_by_zone(topology, index),
-                )
-            self._refused_by[name] = self._refused_by_content[key]
-        return self._refused_by[name]
+        selector, topology = scheduler.node_selector(volume), scheduler.topology(volume.metadata.labels)
+        key = digest((selector, {key: sorted(values) for key, values in topology.items()}))
+        if key not in self._refused_by:
+            index = self._nodes.index
+            self._refused_by[key] = (
+                index.everything & ~scheduler.allowed_by_affinity(selector, index),
+                index.everything & ~scheduler.allowed_by_zone(topology, index),
+            )
+        return self._refused_by[key]
 
     def _shared(self, refusals: tuple[tuple[int, Obstacle], ...], unknown: str) -> VolumeNodes:
         """Return the answer, which equal answers share."""

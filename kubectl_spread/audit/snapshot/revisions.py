@@ -35,7 +35,6 @@ class Revisions:
         """Start empty, or with all pods of ``snapshot`` where the command line names some of them."""
         self._snapshot = snapshot
         self._born: dict[ObjectRef, dict[str, tuple[int, datetime]]] = {}
-        self._in_order: dict[ObjectRef, tuple[str, ...]] = {}
         for pod in snapshot.pods if snapshot.scope.targets else ():
             self.add(snapshot.workload(pod), [pod])
 
@@ -50,17 +49,14 @@ class Revisions:
             age = (chain[0].revision, chain[0].created or _LONG_AGO)
         else:
             age = (0, min(pod.created or _LONG_AGO for pod in alike))
-        self._in_order.pop(workload, None)
         ages = self._born.setdefault(workload, {})
         revision = revision_of(pod_class.labels)
         ages[revision] = min(ages.get(revision, age), age)
 
     def of(self, workload: ObjectRef) -> tuple[str, ...]:
         """Return the revisions of a workload, the oldest first."""
-        if workload not in self._in_order:
-            born = self._born.get(workload, {})
-            self._in_order[workload] = tuple(sorted(born, key=lambda revision: (born[revision], revision)))
-        return self._in_order[workload]
+        born = self._born.get(workload, {})
+        return tuple(sorted(born, key=lambda revision: (born[revision], revision)))
 
     def superseded(self, workload: ObjectRef, pods: Iterable[PodRecord]) -> bool:
         """Tell whether none of ``pods`` is of the newest revision of their workload."""

@@ -263,7 +263,6 @@ class NodeSets:
         self._domains: dict[tuple[str, int], Domains] = {}
         self._lacking: dict[str, tuple[str, ...]] = {}
         self._cells: dict[tuple[str, ...], dict[Cell, list[Node]]] = {}
-        self._cells_in_order: dict[tuple[str, ...], Sequence[Cell]] = {}
         self._placements: dict[bytes, UsableNodes] = {}
         self._outcomes: dict[object, UsableNodes] = {}
         self._value_of: dict[str, Mapping[str, str]] = {}
@@ -346,18 +345,11 @@ class NodeSets:
         return self._lacking[key]
 
     def cells(self, keys: Sequence[str]) -> Mapping[Cell, Sequence[Node]]:
-        """Map each combination of the nodes' values for ``keys`` (None: no such label) to its nodes."""
+        """Map each combination of the nodes' values for ``keys`` (None: no such label), in order, to its nodes."""
         topology_keys = tuple(keys)
         if topology_keys not in self._cells:
-            cells = self._cells[topology_keys] = {}
+            cells: dict[Cell, list[Node]] = {}
             for node in self.nodes:
                 cells.setdefault(tuple(node.metadata.labels.get(key) for key in topology_keys), []).append(node)
+            self._cells[topology_keys] = {cell: cells[cell] for cell in sorted(cells, key=str)}
         return self._cells[topology_keys]
-
-    def cells_in_order(self, keys: Sequence[str]) -> Sequence[Cell]:
-        """Return the combinations of values for ``keys`` of the nodes that have all of these labels, in order."""
-        topology_keys = tuple(keys)
-        if topology_keys not in self._cells_in_order:
-            complete = (cell for cell in self.cells(keys) if None not in cell)
-            self._cells_in_order[topology_keys] = sorted(complete, key=str)
-        return self._cells_in_order[topology_keys]
