@@ -143,7 +143,7 @@ def check(
         formats.write(text, destination.file)
     if run.problems:
         context.exit(_UNANSWERED)
-    if _at_or_above(report, fail_on):
+    if fail_on != _NEVER and any(finding.severity >= Severity(fail_on) for finding in report.findings):
         context.exit(_FINDINGS)
 
 
@@ -181,7 +181,3 @@ def _table(report: Report, layout: Layout, destination: Output, color: str) -> s
     from kubectl_spread.render import table  # noqa: PLC0415 - only tables need rich
 
     return table.check(report, layout, output.terminal(color, to_file=destination.file is not None))
-
-
-def _at_or_above(report: Report, fail_on: str) -> bool:
-    return fail_on != _NEVER and any(finding.severity >= Severity(fail_on) for finding in report.findings)

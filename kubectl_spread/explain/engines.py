@@ -14,7 +14,7 @@ from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.kube.api.field import FieldPath
 from kubectl_spread.kube.api.topologykeys import HOSTNAME
-from kubectl_spread.kube.api.types import Node, TopologySpreadConstraint
+from kubectl_spread.kube.api.types import TopologySpreadConstraint
 from kubectl_spread.kube.descheduler import topologyspread
 from kubectl_spread.kube.descheduler.defaultevictor import Explained
 from kubectl_spread.kube.descheduler.topologyspread import Bearer, PodCounts
@@ -79,13 +79,9 @@ def other_counts(audit: Audit) -> list[OtherCount]:
             count = _by_descheduler(row, row.term.constraint, cluster, audit)
             counts.append(msgspec.structs.replace(count, row=index))
             rows_by_path.setdefault(row.path, []).append(row)
-    if any(_made_by_karpenter(node) for node in audit.nodes.nodes):
+    if any(key.startswith(_KARPENTER) for node in audit.nodes.nodes for key in node.metadata.labels):
         counts += [_by_karpenter(rows, audit) for rows in rows_by_path.values()]
     return counts
-
-
-def _made_by_karpenter(node: Node) -> bool:
-    return any(key.startswith(_KARPENTER) for key in node.metadata.labels)
 
 
 def _by_descheduler(

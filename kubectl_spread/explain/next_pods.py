@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedGroup
@@ -107,7 +107,7 @@ def next_pods(group: EvaluatedGroup, audit: Audit, number: int) -> NextPods | No
         if not allowed:
             steps.append(Step(allowed=[], nodes=0, assumed=""))
             break
-        chosen = min(allowed, key=lambda cell: (_crowd(spreads, cell), _cell_name(cell)))
+        chosen = min(allowed, key=lambda cell: (sum(map(_pods_in, spreads, cell)), _cell_name(cell)))
         steps.append(_step(allowed, chosen))
         spreads = filtering.place(spreads, chosen)
     return NextPods(pods=[pod.name for pod in group.pods], topology_keys=keys, steps=steps)
@@ -121,11 +121,6 @@ def _step(allowed: Mapping[Cell, int], chosen: Cell) -> Step:
 def _cell_name(cell: Cell) -> str:
     """Return a cell as its values, in the order of the keys."""
     return _BETWEEN_KEYS.join("<none>" if domain is None else value(domain) for domain in cell)
-
-
-def _crowd(spreads: Sequence[Spread], cell: Cell) -> int:
-    """Return the number of matching pods in the domains of a cell."""
-    return sum(_pods_in(spread, domain) for spread, domain in zip(spreads, cell, strict=True))
 
 
 def _pods_in(spread: Spread, domain: str | None) -> int:

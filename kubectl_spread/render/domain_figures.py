@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final
 
 from msgspec import UnsetType
@@ -150,7 +149,7 @@ def remarks(report: SpreadDomains) -> list[str]:
     totals = report.totals
     unlisted = sum(node.pods for node in totals.unlisted)
     nodes_unlisted = [words.safe(node.name) for node in totals.unlisted]
-    unknown = sum(_unknown(report.domains))
+    unknown = sum(each.requests.unknown_pods for each in report.domains if not isinstance(each.requests, UnsetType))
     sentences = [
         f"{plural(unlisted, 'running pod')} {_is(unlisted)} on {plural(len(nodes_unlisted), 'node')} "
         f"that {'was' if len(nodes_unlisted) == 1 else 'were'} not listed ({some(nodes_unlisted)})."
@@ -175,10 +174,6 @@ def _mirror(number: int) -> str:
 
 def _is(number: int) -> str:
     return "is" if number == 1 else "are"
-
-
-def _unknown(domains: Iterable[DomainRow]) -> list[int]:
-    return [domain.requests.unknown_pods for domain in domains if not isinstance(domain.requests, UnsetType)]
 
 
 def header(report: SpreadDomains) -> list[str]:

@@ -87,13 +87,9 @@ def blocks(findings: Iterable[Finding]) -> list[Block]:
         causes.setdefault(finding.group, []).append(finding)
     for causes in grouped.values():
         for of_cause in causes.values():
-            of_cause.sort(key=_worst, reverse=True)
+            of_cause.sort(key=lambda finding: (finding.severity, finding.pending_pods), reverse=True)
     unsorted = [Block(sorted(map(Cause, causes.values()), key=_size, reverse=True)) for causes in grouped.values()]
     return sorted(unsorted, key=_importance, reverse=True)
-
-
-def _worst(finding: Finding) -> tuple[Severity, int]:
-    return finding.severity, finding.pending_pods
 
 
 def _size(cause: Cause) -> tuple[int, int, int]:

@@ -11,7 +11,6 @@ from kubectl_spread.audit.evaluation.domains import (
     BudgetLoss,
     CountedDomain,
     CountedDomains,
-    DomainUse,
     ResourceUse,
     WorkloadLoss,
 )
@@ -174,12 +173,12 @@ def _row(count: CountedDomain, total: int, *, with_requests: bool) -> DomainRow:
         else "tainted"
         if count.closed == len(count.nodes)
         else UNSET,
-        requests=_requests(count.use) if with_requests else UNSET,
+        requests=DomainRequests(
+            cpu=_amount(count.use.cpu), memory=_amount(count.use.memory), unknown_pods=count.use.unknown
+        )
+        if with_requests
+        else UNSET,
     )
-
-
-def _requests(use: DomainUse) -> DomainRequests:
-    return DomainRequests(cpu=_amount(use.cpu), memory=_amount(use.memory), unknown_pods=use.unknown)
 
 
 def _amount(use: ResourceUse) -> Amount:

@@ -137,7 +137,6 @@ class _BoundPods:
                 self.workloads.setdefault(owner, []).extend(pods)
         for of_workload in self.workloads.values():
             of_workload.sort(key=attrgetter("name"))
-        self._selections: dict[bytes, tuple[int, ...]] = {}
         self._pods: dict[tuple[tuple[int, ...], Domains], SelectedPods] = {}
         self._having: dict[tuple[bytes, Domains], list[int]] | None = None
 
@@ -151,12 +150,9 @@ class _BoundPods:
 
     def selected(self, selector: LabelSelector, domains: Domains) -> SelectedPods:
         """Return the pods that a selector selects in some domains."""
-        key = digest(selector)
-        if key not in self._selections:
-            self._selections[key] = self.classes.selection(selector)
-        question = (self._selections[key], domains)
+        question = (self.classes.selection(selector), domains)
         if question not in self._pods:
-            self._pods[question] = SelectedPods(self, self._selections[key], domains)
+            self._pods[question] = SelectedPods(self, *question)
         return self._pods[question]
 
     def having(self, spread: Spread, spreads_of: _SpreadsOf) -> Sequence[int]:

@@ -144,7 +144,7 @@ def _add_place(samples: _Samples, place: str, rows: list[Row]) -> None:
         for verdict, number in row.verdicts.items():
             samples.add(families.VERDICT_PODS, f"{place},{_labels(('verdict',), (verdict,))}", number)
     samples.add(families.ALLOWED_DOMAINS, place, min(_allowed(rows), default=UNSET))
-    _add_counts(samples, place, max(rows, key=_excess))
+    _add_counts(samples, place, max(rows, key=lambda row: float("-inf") if row.excess is None else row.excess))
 
 
 def _add_counts(samples: _Samples, place: str, row: Row) -> None:
@@ -183,11 +183,6 @@ def _allowed(rows: Iterable[Row]) -> Iterator[int]:
         if not isinstance(row.next, UnsetType):
             allowed = row.next.allowed
             yield allowed if isinstance(allowed, int) else len(allowed)
-
-
-def _excess(row: Row) -> float:
-    """Return how far a row is above its maxSkew; rows without a count are lowest."""
-    return float("-inf") if row.excess is None else row.excess
 
 
 def _timestamp(time: str | UnsetType) -> int | UnsetType:

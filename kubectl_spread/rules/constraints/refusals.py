@@ -42,13 +42,13 @@ def _fix_of_refused(refusal: Refusal, rule_input: RuleInput) -> Remedy | str:
     if refusal.refused is Refused.TEMPLATE:
         return _named_once(rule_input)
     file = "" if rule_input.manifest is None else rule_input.manifest.position.source
-    if file in ("", "-") or not all(_is_merged(pod_class, rule_input.path) for pod_class in _classes(rule_input)):
+    if file in ("", "-") or not all(
+        _is_merged(evaluation.pod_class, rule_input.path)
+        for row in rule_input.rows
+        for evaluation, _ in row.evaluations
+    ):
         return _ONCE
     return Remedy(_UNMERGE, (("kubectl", "spread", "unmerge", "-f", file),))
-
-
-def _classes(rule_input: RuleInput) -> list[PodClass]:
-    return [evaluation.pod_class for row in rule_input.rows for evaluation, _ in row.evaluations]
 
 
 def _is_merged(pod_class: PodClass, path: FieldPath) -> bool:

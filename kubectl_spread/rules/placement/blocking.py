@@ -14,7 +14,7 @@ from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.diagnosis.node_answers import NodeAnswers
 from kubectl_spread.kube.api.field import POD_SPEC, FieldPath
-from kubectl_spread.kube.api.types import LabelSelector, Node, TopologySpreadConstraint
+from kubectl_spread.kube.api.types import Node
 from kubectl_spread.kube.scheduler.podtopologyspread.filtering import feasible_nodes
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import domains, listed, plural
@@ -110,14 +110,9 @@ def _is_replaced(group: EvaluatedGroup, rule_input: RuleInput) -> bool:
     pod_class = group.evaluation.pod_class
     index = next(index for index, term in enumerate(pod_class.terms) if term.path == rule_input.path)
     path = rule_input.pod_path.moved(POD_SPEC, template.path)
-    own = _with_selector(pod_class.terms[index].constraint, pod_class.splits[index].authored)
+    constraint, selector = pod_class.terms[index].constraint, pod_class.splits[index].authored
+    own = None if constraint is None else msgspec.structs.replace(constraint, label_selector=selector)
     return all(now.constraint != own for now in template.terms_by_path.get(path, ()))
-
-
-def _with_selector(
-    constraint: TopologySpreadConstraint | None, selector: LabelSelector | None
-) -> TopologySpreadConstraint | None:
-    return None if constraint is None else msgspec.structs.replace(constraint, label_selector=selector)
 
 
 def _cause_now(group: EvaluatedGroup, rule_input: RuleInput) -> _Cause:
@@ -262,11 +257,8 @@ def _blockage(group: EvaluatedGroup, audit: Audit) -> _Blockage | None:
     if not refusing:
         return None
     first = next(path for path, _ in hard if any(path in paths for paths in refusing))
-    return _Blockage(first, conflict=not set.intersection(*refusing) and _each_allows_a_node(hard, refusing))
-
-
-def _each_allows_a_node(hard: Sequence[tuple[FieldPath, Spread]], refusing: Sequence[set[FieldPath]]) -> bool:
-    return all(any(path not in paths for paths in refusing) for path, _ in hard)
+    each_allows_a_node = all(any(path not in paths for paths in refusing) for path, _ in hard)
+    return _Blockage(first, conflict=not set.intersection(*refusing) and each_allows_a_node)
 
 
 def _lets_in(spread: Spread, node: Node) -> bool:
