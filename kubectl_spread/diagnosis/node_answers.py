@@ -318,10 +318,7 @@ class FreeCells:
         self._enough = enough
         self._audit = audit
         self._nodes = audit.nodes.cells(self._keys)
-        self._cells = [cell for cell in self._nodes if None not in cell]
-        self._of_value: dict[str | None, list[Cell]] = {}
-        for cell in self._cells if spreads else ():
-            self._of_value.setdefault(cell[decisive], []).append(cell)
+        self._cells, self._of_value = audit.nodes.complete_cells(self._keys, decisive)
         self._room: dict[Cell, int] = {}
 
     def left_by(self, pods: Iterable[PodRecord]) -> Counter[Cell]:

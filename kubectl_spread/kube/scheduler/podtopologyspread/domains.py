@@ -245,6 +245,13 @@ class UsableNodes(Mapping[str, Usability]):
         return len(self._numbers)
 
 
+class CompleteCells(NamedTuple):
+    """The cells of nodes that have all of some labels, in order, and the same by their values of one of the labels."""
+
+    in_order: Sequence[Cell]
+    by_value: Mapping[str | None, Sequence[Cell]]
+
+
 class NodeSets:
     """The nodes of a cluster; the domains of each distinct set of nodes are computed once.
 
@@ -263,6 +270,7 @@ class NodeSets:
         self._domains: dict[tuple[str, int], Domains] = {}
         self._lacking: dict[str, tuple[str, ...]] = {}
         self._cells: dict[tuple[str, ...], dict[Cell, list[Node]]] = {}
+        self._complete_cells: dict[tuple[tuple[str, ...], int], CompleteCells] = {}
         self._placements: dict[bytes, UsableNodes] = {}
         self._outcomes: dict[object, UsableNodes] = {}
         self._value_of: dict[str, Mapping[str, str]] = {}
@@ -353,3 +361,14 @@ class NodeSets:
                 cells.setdefault(tuple(node.metadata.labels.get(key) for key in topology_keys), []).append(node)
             self._cells[topology_keys] = {cell: cells[cell] for cell in sorted(cells, key=str)}
         return self._cells[topology_keys]
+
+    def complete_cells(self, keys: Sequence[str], index: int) -> CompleteCells:
+        """Return the cells of the nodes that have all of ``keys``, also by their values of the key at an index."""
+        question = (tuple(keys), index)
+        if question not in self._complete_cells:
+            in_order = [cell for cell in self.cells(keys) if None not in cell]
+            by_value: dict[str | None, list[Cell]] = {}
+            for cell in in_order if keys else ():
+                by_value.setdefault(cell[index], []).append(cell)
+            self._complete_cells[question] = CompleteCells(in_order, by_value)
+        return self._complete_cells[question]
