@@ -151,6 +151,13 @@ BLOCKS: Final[dict[str, dict[str, Callable[[], str]]]] = {
         "zones": lambda: answers.domains("domains -A", DOMAINS),
         "zone": lambda: answers.domains("domains zone a -A", DOMAINS),
     },
+    "docs/simulate.md": {
+        "lose": lambda: answers.domains("simulate --lose zone=a -A --runs 20", SAMPLE),
+        "drain": lambda: answers.domains("simulate --drain zone=b -n shop --runs 20", SAMPLE),
+        "rollout": lambda: answers.domains("simulate --drain c1,c2 --restart deploy/web -n shop --runs 20", SAMPLE),
+        "scale": lambda: answers.domains("simulate --scale deploy/api=2 -n shop --runs 20", SAMPLE),
+        "budget": lambda: answers.domains("simulate --drain zone=a -n shop --runs 20", DOMAINS),
+    },
     "docs/watch.md": {"changes": answers.watched},
     "docs/troubleshooting.md": {
         "constraints": lambda: answers.explain("explain deploy/coredns -n kube-system", f"{COREDNS}/input.yaml", 1),

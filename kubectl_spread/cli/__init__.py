@@ -44,6 +44,10 @@ _SECTIONS: Final = {
             "Explain how one pod or workload is spread and where its next pod may go, or explain one rule.",
         ),
         "domains": ("domains:domains", "Show the nodes and pods of each zone, and what is lost with one of them."),
+        "simulate": (
+            "simulate:simulate",
+            "Show what would happen to pods if nodes went, or workloads were restarted, scaled or changed.",
+        ),
     },
     "Watch over time": {
         "monitor": (

@@ -40,6 +40,8 @@ _METRICS: Final = "openmetrics"
 NAMES: Final = tuple(sorted((TABLE, WIDE, _METRICS, *_RENDERERS)))
 NAMES_FOR_DOMAINS: Final = ("csv", "html", "json", TABLE, WIDE, "yaml")
 """The formats of ``domains``."""
+NAMES_FOR_SIMULATIONS: Final = ("html", "json", "markdown", TABLE, WIDE, "yaml")
+"""The formats of ``simulate``."""
 
 
 def parsed(_context: click.Context, _option: click.Parameter, values: Sequence[str]) -> list[Output]:
@@ -50,6 +52,11 @@ def parsed(_context: click.Context, _option: click.Parameter, values: Sequence[s
 def parsed_for_domains(_context: click.Context, _option: click.Parameter, values: Sequence[str]) -> list[Output]:
     """Return the outputs of ``domains`` as ``parsed`` does."""
     return [_parsed(value, NAMES_FOR_DOMAINS) for value in values]
+
+
+def parsed_for_simulations(_context: click.Context, _option: click.Parameter, values: Sequence[str]) -> list[Output]:
+    """Return the outputs of ``simulate`` as ``parsed`` does."""
+    return [_parsed(value, NAMES_FOR_SIMULATIONS) for value in values]
 
 
 def _parsed(value: str, names: Sequence[str]) -> Output:

@@ -14,6 +14,7 @@ from kubectl_spread.errors import UsageError
 if TYPE_CHECKING:
     from cloup.formatting import HelpFormatter, HelpSection
 
+EVENTS: Final = "What happens, in the order given"
 READ: Final = "What to read"
 EVALUATE: Final = "How to evaluate"
 OUTPUT: Final = "Output"
@@ -21,7 +22,7 @@ SERVE: Final = "How to serve"
 OTHER: Final = "Other"
 ADVANCED: Final = "Advanced"
 CONNECTION: Final = "Connection"
-GROUPS: Final = (READ, EVALUATE, OUTPUT, SERVE, OTHER, ADVANCED, CONNECTION)
+GROUPS: Final = (EVENTS, READ, EVALUATE, OUTPUT, SERVE, OTHER, ADVANCED, CONNECTION)
 """The headings of options, in their order."""
 _LIST: Final = ",…"
 """Ends the metavar of an option whose value is a list."""

@@ -87,11 +87,27 @@ def nodes(context: click.Context, _parameter: click.Parameter, incomplete: str) 
     return _matching(_live(context.params, "Node") if is_node else (), incomplete)
 
 
+def several_nodes(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[Item]:
+    """Complete the last node of a list: its name, or a key of labels."""
+
+    def complete(_context: click.Context, _parameter: click.Parameter, last: str) -> list[Item]:
+        return [*domains(context, parameter, last), *_matching(_live(context.params, "Node"), last)]
+
+    return _last(complete, context, parameter, incomplete)
+
+
 def formats_of_domains(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[Item]:
     """Complete a format of ``domains``, and the file after it."""
     from kubectl_spread.cli.formats import NAMES_FOR_DOMAINS  # noqa: PLC0415
 
     return files(context, parameter, incomplete) if "=" in incomplete else _matching(NAMES_FOR_DOMAINS, incomplete)
+
+
+def formats_of_simulations(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[Item]:
+    """Complete a format of ``simulate``, and the file after it."""
+    from kubectl_spread.cli.formats import NAMES_FOR_SIMULATIONS  # noqa: PLC0415
+
+    return files(context, parameter, incomplete) if "=" in incomplete else _matching(NAMES_FOR_SIMULATIONS, incomplete)
 
 
 def keys(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:

@@ -29,6 +29,7 @@ class _BudgetSpec(Message, frozen=True):
     min_available: Annotated[Int32 | str | None, 1] = None
     selector: Annotated[LabelSelector | None, 2] = None
     max_unavailable: Annotated[Int32 | str | None, 3] = None
+    unhealthy_pod_eviction_policy: Annotated[str, 4] = "IfHealthyBudget"
 
 
 class BudgetStatus(Message, frozen=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Final
 
 from msgspec import UnsetType
@@ -24,7 +25,7 @@ LEGEND: Final = (
 _UNLESS: Final = {"cordoned": "", "tainted": " without a toleration"}
 _OPENED: Final = 3
 """The most domains for which the command that opens them is printed."""
-LEFT: Final = "Left: running pods elsewhere, ready or not."
+_LEFT: Final = "Left: running pods elsewhere, ready or not."
 _REQUESTS_UNKNOWN: Final = "Requests are not shown, because the pods of other namespaces were not read (-A reads them)."
 
 
@@ -107,6 +108,15 @@ def summary(report: SpreadDomains) -> str:
     if not isinstance(domain.requests, UnsetType):
         parts += [f"{label} {use(domain.requests, label)[0]}" for label in ("cpu", "memory")]
     return ", ".join(parts)
+
+
+def left(report: SpreadDomains) -> str:
+    """Return what the numbers of the only domain of a report leave open, and the command that answers it."""
+    (domain,) = report.domains
+    if domain.value is None:
+        return _LEFT
+    nodes_lost = f"{DOMAIN_NOUNS.get(report.topology_key, report.topology_key)}={domain.value}"
+    return f"{_LEFT} Where the others would go: kubectl spread simulate --lose {words.safe(shlex.quote(nodes_lost))}"
 
 
 def budgets(workload: LostWorkload) -> str:

@@ -30,7 +30,7 @@ def domains(report: SpreadDomains, terminal: Terminal, *, wide: bool, headers: b
     if isinstance(report.workloads, UnsetType):
         body, legend = _domains(report, terminal, wide=wide, headers=headers), domain_figures.LEGEND
     else:
-        body, legend = _workloads(report, report.workloads, terminal, headers=headers), domain_figures.LEFT
+        body, legend = _workloads(report, report.workloads, terminal, headers=headers), domain_figures.left(report)
         header += hanging(f"{domain_figures.subject(report)}: {domain_figures.summary(report)}", _INDENT, terminal)
     if not headers:
         return body

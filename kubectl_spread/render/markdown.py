@@ -40,10 +40,10 @@ def markdown(report: Report) -> str:
     troubled = {finding.place for finding in report.findings}
     rows = [row for row in report.constraints if row.place in troubled]
     header = about.header(report.cluster, report.summary, report.findings)
-    text = f"### kubectl spread check\n\n**{_escaped(totals(report))}**\n\n{_escaped(header)}\n"
-    text += "".join(f"\n**Warning:** {_escaped(warning)}\n" for warning in words.warnings(report.cluster))
+    text = f"### kubectl spread check\n\n**{escaped(totals(report))}**\n\n{escaped(header)}\n"
+    text += "".join(f"\n**Warning:** {escaped(warning)}\n" for warning in words.warnings(report.cluster))
     errors = figures.unchecked_lines(figures.unchecked(report))
-    text += "".join(f"\n**Error:** {_escaped(error)}\n" for error in errors)
+    text += "".join(f"\n**Error:** {escaped(error)}\n" for error in errors)
     causes = [
         _cause(cause.findings, with_namespace=with_namespace)
         for block in grouped.blocks(report.findings)
@@ -82,14 +82,14 @@ def _cause(findings: Sequence[Finding], *, with_namespace: bool) -> tuple[str, .
     """Return the cells about findings with the same cause."""
     first = findings[0]
     workloads = dict.fromkeys(_workload(finding.ref, with_namespace=with_namespace) for finding in findings)
-    paths = dict.fromkeys(_escaped(words.short_path(finding.path)) for finding in findings)
+    paths = dict.fromkeys(escaped(words.short_path(finding.path)) for finding in findings)
     return (
         f"**{first.severity}**" if first.severity is Severity.ERROR else str(first.severity),
         grouped.rules(findings),
         some(list(workloads), _LISTED_OBJECTS),
         some(list(paths), _LISTED_OBJECTS),
         str(sum(finding.pod_count for finding in findings)),
-        _escaped(about.message(findings)),
+        escaped(about.message(findings)),
         _fixes(findings, with_namespace=with_namespace),
     )
 
@@ -99,29 +99,29 @@ def _fixes(findings: Sequence[Finding], *, with_namespace: bool) -> str:
     domains, lines = about.closed_domains(findings), list[str]()
     others = about.alternatives(findings)
     if domains is not None and not (domains.lasting and others):
-        lines += [_escaped(domains.fix), *map(_code, map(words.safe, domains.opening))]
-        lines += [_escaped(f"{domains.condition}: {about.alternative(findings)}")] if others else []
+        lines += [escaped(domains.fix), *map(_code, map(words.safe, domains.opening))]
+        lines += [escaped(f"{domains.condition}: {about.alternative(findings)}")] if others else []
         return "<br>".join([*lines, *(map(_code, others[0].own_commands) if len(findings) == len(others) == 1 else ())])
     findings = findings if domains is None else others
     all_advice = grouped.advice(findings)
     for each in all_advice:
         workload = _workload(each.findings[0].ref, with_namespace=with_namespace)
-        lines.append((f"{workload}: " if len(all_advice) > 1 else "") + _escaped(each.fix))
+        lines.append((f"{workload}: " if len(all_advice) > 1 else "") + escaped(each.fix))
         lines += map(_code, map(words.safe, each.commands))
         lines += [f"and for {each.left} more"] if each.left else []
     left = len(findings) - sum(len(each.findings) for each in all_advice)
     lines += [f"and {left} more with other fixes"] if left else []
-    return "<br>".join([*lines, *([] if domains is None else [_escaped(f"{domains.condition}: {domains.fix}")])])
+    return "<br>".join([*lines, *([] if domains is None else [escaped(f"{domains.condition}: {domains.fix}")])])
 
 
 def _row(row: Row, *, with_namespace: bool) -> tuple[str, ...]:
     verdicts = ", ".join(f"{verdict} {number}" for verdict, number in row.verdicts.items())
     return (
         _workload(row.place.object, with_namespace=with_namespace),
-        _escaped(words.term(row)),
+        escaped(words.term(row)),
         str(row.pod_count),
         verdicts or "-",
-        _escaped(_domains(row)),
+        escaped(_domains(row)),
         _skew(row),
         "-" if isinstance(row.max_skew, UnsetType) else str(row.max_skew),
     )
@@ -129,7 +129,7 @@ def _row(row: Row, *, with_namespace: bool) -> tuple[str, ...]:
 
 def _workload(ref: ObjectRef, *, with_namespace: bool) -> str:
     name = words.workload(ref)
-    return _escaped(f"{ref.namespace}/{name}" if with_namespace else name)
+    return escaped(f"{ref.namespace}/{name}" if with_namespace else name)
 
 
 def _domains(row: Row) -> str:
@@ -157,7 +157,7 @@ def _code(text: str) -> str:
     return f"{fence}{padding}{text}{padding}{fence}".replace("|", "\\|")
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
     """Return text as Markdown without markup, HTML, links, mentions or emoji.
 
     A space of no width breaks text that GitHub would link after it has rendered the Markdown.

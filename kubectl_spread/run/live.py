@@ -70,7 +70,7 @@ def _shown_without(resource: Resource[WorkloadObject]) -> str:
     return "pods are shown under their direct owner"
 
 
-def _pods_of(requests: Requests, scope: Scope) -> Snapshot:
+def pods_of(requests: Requests, scope: Scope) -> Snapshot:
     """Return the pods in scope, and the counts of the others.
 
     Raises:
@@ -84,7 +84,7 @@ def _pods_of(requests: Requests, scope: Scope) -> Snapshot:
         raise ForbiddenError(f"{error}{hint}") from None
 
 
-def _confirm_namespace(cluster: LiveCluster, namespace: str | None) -> None:
+def confirm_namespace(cluster: LiveCluster, namespace: str | None) -> None:
     """Raise where a namespace in which nothing was found does not exist, as far as the user may list namespaces.
 
     Raises:
@@ -154,7 +154,7 @@ class LiveRun:
         requests.send()
         server = requests.version.result().behaves_as
         target_version = target_for(options, server)
-        snapshot = _pods_of(requests, self._scope)
+        snapshot = pods_of(requests, self._scope)
         nodes = self._nodes(snapshot, target_version) if options.needs_nodes else "none"
         unread = self._owners(snapshot)
         self._defaults(snapshot, unread)
@@ -165,7 +165,7 @@ class LiveRun:
         audit = self._with_volumes(audit)
         self._budgets(audit)
         if not (self._again or snapshot.objects()):
-            _confirm_namespace(self._cluster, self._scope.namespace)
+            confirm_namespace(self._cluster, self._scope.namespace)
         try:
             self._check_targets(snapshot, unread)
         except NotFoundError as error:
@@ -436,7 +436,7 @@ def read_domains(options: CheckOptions, cluster: LiveCluster, *, with_budgets: b
     requests.send()
     # Where the server cannot be reached, this is the error.
     requests.version.result()
-    snapshot = _pods_of(requests, scope)
+    snapshot = pods_of(requests, scope)
     try:
         for node in requests.objects(NODES, None):
             snapshot.add_node(node)
@@ -449,7 +449,7 @@ def read_domains(options: CheckOptions, cluster: LiveCluster, *, with_budgets: b
         except ForbiddenError as error:
             notes.append(f"{error}: the minimum of the budgets is unknown")
     if not snapshot.objects():
-        _confirm_namespace(cluster, scope.namespace)
+        confirm_namespace(cluster, scope.namespace)
     skipped = snapshot.skipped
     skipped["forbidden"] = len(notes)
     fields = _identity(cluster, requests).fields(options.cluster_name, scope.namespace)

@@ -56,13 +56,20 @@ class Requests:
     pods: Future[Snapshot]
 
     def __init__(
-        self, cluster: LiveCluster, options: CheckOptions, scope: Scope, profiles: Mapping[str, Profile]
+        self,
+        cluster: LiveCluster,
+        options: CheckOptions,
+        scope: Scope,
+        profiles: Mapping[str, Profile],
+        *,
+        for_simulation: bool = False,
     ) -> None:
-        """Prepare the requests; ``send`` sends them."""
+        """Prepare the requests; ``send`` sends them. Pods are read in detail ``for_simulation``."""
         self.read_at: datetime | None = None
         self.resource_versions: dict[str, str] = {}
         self._cluster = cluster
         self._explaining = options.explaining
+        self._for_simulation = for_simulation
         self._needs_nodes = options.needs_nodes
         self.scope = scope
         self._profiles = profiles
@@ -112,10 +119,16 @@ class Requests:
 
         def begin() -> Snapshot:
             self.read_at = None
-            return Snapshot(self.scope, for_explain=self._explaining, schedulers=self._profiles)
+            return Snapshot(
+                self.scope,
+                for_explain=self._explaining,
+                for_simulation=self._for_simulation,
+                schedulers=self._profiles,
+            )
 
-        if self._explaining or self.scope.fields:
-            resource: Resource[Pod] = DETAILED_PODS if self._explaining else PODS
+        detailed = self._explaining or self._for_simulation
+        if detailed or self.scope.fields:
+            resource: Resource[Pod] = DETAILED_PODS if detailed else PODS
             return self._cluster.fold(resource, begin, add_full, self.scope.namespace, field_selector=UNFINISHED)
         return self._cluster.fold(SPARSE_PODS, begin, add, self.scope.namespace, field_selector=UNFINISHED)
 

@@ -326,14 +326,14 @@ def _scale(selected: Iterable[_Selected], snapshot: Snapshot) -> int | None:
     for pod_class in (each.pod_class for each in selected):
         if pod_class.owner is None:
             continue
-        scaled = _scaled_controller(pod_class.namespace, pod_class.owner, snapshot)
+        scaled = scaled_controller(pod_class.namespace, pod_class.owner, snapshot)
         if scaled is None:
             return None
         controllers[scaled[0]] = scaled[1]
     return sum(controllers.values())
 
 
-def _scaled_controller(namespace: str, owner: OwnerReference, snapshot: Snapshot) -> tuple[ObjectRef, int] | None:
+def scaled_controller(namespace: str, owner: OwnerReference, snapshot: Snapshot) -> tuple[ObjectRef, int] | None:
     """Return the controller whose replicas count for a pod, and their number; None where it is unknown.
 
     That is the Deployment of a ReplicaSet, or the ReplicaSet itself if a Deployment does not own it.

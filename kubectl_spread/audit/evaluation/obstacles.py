@@ -11,7 +11,7 @@ import msgspec
 
 from kubectl_spread.audit.snapshot.capacity import NodeCapacity
 from kubectl_spread.audit.snapshot.records import PodClass
-from kubectl_spread.kube.api.types import Node
+from kubectl_spread.kube.api.types import Node, Taint
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler import taints
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeSets
@@ -46,6 +46,17 @@ class Obstacle(msgspec.Struct, frozen=True):
     cause: ObstacleKind
     text: str
     taint: str = ""
+
+
+CORDONED: Final = Obstacle(ObstacleKind.CORDONED, "cordoned")
+EXCLUDED: Final = Obstacle(ObstacleKind.EXCLUDED, "node affinity or nodeSelector does not match")
+
+
+def tainted(taint: Taint) -> Obstacle:
+    """Return the obstacle that a taint is for pods that do not tolerate it."""
+    written = f"{taint.key}{f'={taint.value}' if taint.value else ''}:{taint.effect}"
+    cause = ObstacleKind.UNHEALTHY if taint.key in _CONDITIONS else ObstacleKind.TAINTED
+    return Obstacle(cause, f"untolerated taint {written}", written)
 
 
 class Obstacles:
@@ -89,17 +100,13 @@ class Obstacles:
         placement, name = pod_class.placement, node.metadata.name
         usable = self._nodes.usable(placement)[name]
         if not usable.open:
-            return Obstacle(ObstacleKind.CORDONED, "cordoned")
+            return CORDONED
         if not usable.tolerated:
             comparison = self._behaviour.toleration_comparison
             taint = taints.find_untolerated(node.spec.taints, placement.tolerations, comparison_operators=comparison)
-            value = f"={taint.value}" if taint and taint.value else ""
-            unhealthy = taint is not None and taint.key in _CONDITIONS
-            written = f"{taint.key}{value}:{taint.effect}" if taint else ""
-            cause = ObstacleKind.UNHEALTHY if unhealthy else ObstacleKind.TAINTED
-            return Obstacle(cause, f"untolerated taint {written}" if taint else "", written)
+            return Obstacle(ObstacleKind.TAINTED, "") if taint is None else tainted(taint)
         if not usable.fits:
-            return Obstacle(ObstacleKind.EXCLUDED, "node affinity or nodeSelector does not match")
+            return EXCLUDED
         if lacking := self._capacity.lacks(pod_class.requests, name):
             return Obstacle(ObstacleKind.FULL, ", ".join(lacking))
         return None

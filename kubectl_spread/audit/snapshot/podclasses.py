@@ -11,14 +11,22 @@ from weakref import WeakValueDictionary
 import msgspec
 
 from kubectl_spread.audit.snapshot.capacity import requests_of
-from kubectl_spread.audit.snapshot.records import Digests, EventRecord, OwnerRecord, PodClass, PodRecord, digest
+from kubectl_spread.audit.snapshot.records import (
+    Digests,
+    EventRecord,
+    OwnerRecord,
+    PodClass,
+    PodRecord,
+    PodState,
+    digest,
+)
 from kubectl_spread.audit.snapshot.scope import Scope
 from kubectl_spread.audit.snapshot.terms import SelectorParts, TopologyTerm, split, split_manifest, topology_terms
 from kubectl_spread.kube.api import managedfields
 from kubectl_spread.kube.api.labels import Labels, Operator
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.kube.api.sparse import DetailedPod, SparsePod
-from kubectl_spread.kube.api.types import Affinity, Event, ObjectMeta, OwnerReference, Pod, PodSpec
+from kubectl_spread.kube.api.sparse import DetailedPod, DetailedPodSpec, SparsePod
+from kubectl_spread.kube.api.types import READY, Affinity, Event, ObjectMeta, OwnerReference, Pod, PodSpec
 from kubectl_spread.kube.custom.objects import kind_name
 from kubectl_spread.kube.scheduler import nodeaffinity
 from kubectl_spread.kube.scheduler.configuration import Profile
@@ -164,6 +172,8 @@ _MOST_SIMILAR: Final = 2_000
 """The number of distinct pods whose shared facts are remembered while pods are read."""
 _MOST_TERMS: Final = 4_000
 """The number of distinct terms that are remembered: a follower of a cluster sees new ones with each rollout."""
+_DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
+_INT32: Final = range(-(2**31), 2**31)
 _NO_KEYS: Final = frozenset[str]()
 """Used wherever there are none: each new set takes 216 bytes."""
 
@@ -215,6 +225,7 @@ class PodClasses:
             pinned,
             pod.metadata.annotations.get(IGNORE_ANNOTATION, ""),
             requests,
+            _priority(spec),
         )
         key = self._digests.of(identity)
         pod_class = self._classes.get(key)
@@ -244,7 +255,12 @@ class PodClasses:
             stored=stored,
             pinned=pinned,
             ignored=pod.metadata.annotations.get(IGNORE_ANNOTATION, ""),
+            priority=_priority(spec),
         )
+
+
+def _priority(spec: PodSpec) -> int | None:
+    return spec.priority if isinstance(spec, DetailedPodSpec) else None
 
 
 def _unsettled_keys(
@@ -349,7 +365,29 @@ def pod_record(pod: SparsePod, pod_class: PodClass, copy: int = 0) -> PodRecord:
         tuple(gate.name for gate in like.spec.scheduling_gates),
         like.unscheduled if isinstance(like, DetailedPod) else None,
         copy,
+        _state(like) if isinstance(like, DetailedPod) else None,
     )
+
+
+def _state(pod: DetailedPod) -> PodState:
+    ready = next((each for each in pod.status.conditions if each.type == READY), None)
+    is_ready = ready is not None and ready.status == "True"
+    return PodState(
+        uid=pod.metadata.uid,
+        running=pod.status.phase == "Running",
+        ready=is_ready,
+        ready_since=ready.last_transition_time if ready is not None and is_ready else None,
+        deletion_cost=_cost(pod.metadata.annotations.get(_DELETION_COST, "")),
+    )
+
+
+def _cost(text: str) -> int:
+    """Return a deletion cost; the controller takes an invalid one for 0.
+
+    Source: kubernetes v1.37.1 pkg/apis/core/helper/helpers.go, GetDeletionCostFromPodAnnotations.
+    """
+    number = nodeaffinity.parse_int(text)
+    return number if number is not None and str(number) == text and number in _INT32 else 0
 
 
 def why_unevaluated(pod: Pod) -> str:

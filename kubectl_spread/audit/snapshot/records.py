@@ -59,7 +59,7 @@ class PodClass(msgspec.Struct, frozen=True, eq=False, weakref=True):
     current value is missing in a term. ``pinned`` pods may run on one node only. ``written`` is the spec as it was
     read. In a snapshot ``spec`` is the same; ``admission`` replaces it and the terms of manifests.
     ``requests`` are the resources that the spec requests, None if unknown. ``profile`` is the spread configuration of
-    the pods' scheduler, None if unknown.
+    the pods' scheduler, None if unknown. ``priority`` is None where pods were not read in detail.
     """
 
     namespace: str
@@ -78,6 +78,7 @@ class PodClass(msgspec.Struct, frozen=True, eq=False, weakref=True):
     stored: bool
     pinned: bool
     ignored: str
+    priority: int | None = None
 
     @property
     def known_scheduler(self) -> bool:
@@ -98,13 +99,31 @@ class Manifest(msgspec.Struct, frozen=True):
     copy: int = 0
 
 
+class PodState(msgspec.Struct, frozen=True, gc=False):
+    """The state by which controllers choose the pods to delete.
+
+    Attributes:
+        uid: The UID.
+        running: Whether its phase is Running.
+        ready_since: When it became ready; None while it is not ready, or where that is unknown.
+        ready: Whether it is ready.
+        deletion_cost: The value of its annotation ``controller.kubernetes.io/pod-deletion-cost``.
+    """
+
+    uid: str = ""
+    running: bool = True
+    ready: bool = True
+    ready_since: datetime | None = None
+    deletion_cost: int = 0
+
+
 class PodRecord(msgspec.Struct, frozen=True, gc=False):
     """The record of one evaluated pod; ``node`` is "" while it is pending.
 
     ``owners`` are the managers of unsettled labels. ``claims`` are the names of its PersistentVolumeClaims. ``held``
     tells whether it has finalizers, which delay its deletion; ``gates`` are the names of its scheduling gates.
-    ``unscheduled`` is the condition that says why it has no node, where it was read in detail. ``copy`` distinguishes
-    manifests of one name.
+    ``unscheduled`` is the condition that says why it has no node, and ``state`` what controllers read; both are known
+    where it was read in detail. ``copy`` distinguishes manifests of one name.
     """
 
     name: str
@@ -119,6 +138,7 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
     gates: tuple[str, ...] = ()
     unscheduled: PodCondition | None = None
     copy: int = 0
+    state: PodState | None = None
 
     @property
     def ref(self) -> ObjectRef:

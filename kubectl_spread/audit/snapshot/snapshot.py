@@ -81,12 +81,14 @@ class Snapshot:
         scope: Scope,
         *,
         for_explain: bool = False,
+        for_simulation: bool = False,
         schedulers: Mapping[str, Profile] = configuration.WITHOUT_DEFAULTS,
     ) -> None:
         """Store the pods that ``scope`` selects, and count all pods.
 
         ``schedulers`` has the known spread configurations of schedulers, by name; if any has default constraints,
-        ``default_selectors`` stores their input. ``for_explain`` stores the manager of ``spec.replicas`` too.
+        ``default_selectors`` stores their input. ``for_explain`` stores the manager of ``spec.replicas`` too, and
+        ``for_simulation`` the mirror pods and the objects with pod templates.
         ``with_managed_fields`` counts the evaluated pods that have managedFields; ``evictees`` are the pods that were
         read in detail, as the descheduler sees them.
         """
@@ -94,6 +96,9 @@ class Snapshot:
         self.with_managed_fields = 0
         self.anti_affinity = AntiAffinity()
         self._for_explain = for_explain
+        self._for_simulation = for_simulation
+        self.mirror_pods: list[PodRecord] = []
+        self.workload_objects: dict[ObjectRef, WorkloadObject] = {}
         self.evictees: list[PodGroup] = []
         self.pods: list[PodRecord] = []
         self.nodes: list[Node] = []
@@ -146,6 +151,8 @@ class Snapshot:
             authored_keys=authored_keys(workload.template.spec),
         )
         self.ownership.add(record)
+        if self._for_simulation:
+            self.workload_objects[ref.first_copy] = workload
         self.default_selectors.add_owner(kind, workload)
         if self._evaluates_template(record, workload) and self.scope.selects_template(
             metadata.namespace, workload.template.metadata.labels
@@ -218,7 +225,7 @@ class Snapshot:
     def _add(self, pod: SparsePod, intake: _Intake, copy: int) -> None:
         like, node = intake.like, pod.node_name
         if intake.reason != FINISHED:
-            if isinstance(like, DetailedPod):
+            if isinstance(like, DetailedPod) and not self._for_simulation:
                 self.evictees.append(_evictee(like))
             if node:
                 # A node has many pods, each of which was decoded with a name of its own.
@@ -229,6 +236,8 @@ class Snapshot:
         if intake.reason:
             ref = ObjectRef(like.metadata.namespace, "Pod", pod.name)
             self._unevaluated.append((intake.reason, ref, controller(like.metadata)))
+            if self._for_simulation and intake.reason != FINISHED:
+                self.mirror_pods.append(pod_record(pod, self._classes.of(like, intake.requests)))
         else:
             self._store(pod, intake, copy)
 

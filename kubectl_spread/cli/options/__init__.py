@@ -235,6 +235,12 @@ counting: Final = together(
 )
 """Adds the flags that choose the pods to count."""
 
+counting_scope: Final = together(*_NAMESPACES, _NAMESPACE, _FILENAME, _RECURSIVE, _CLUSTER_NAME)
+"""Adds the flags that choose the input and the namespaces that are reported."""
+
+evaluated_as: Final = together(*_version("the API server's; with -f the newest known release"))
+"""Adds the flags that choose the Kubernetes to evaluate the input as."""
+
 scope: Final = together(
     *_NAMESPACES,
     _SELECTOR,

@@ -131,10 +131,18 @@ class NodeSelector(Message, frozen=True):
     node_selector_terms: Annotated[tuple[NodeSelectorTerm, ...], 1] = ()
 
 
+class PreferredSchedulingTerm(Message, frozen=True):
+    """Nodes that a pod prefers, with a weight from 1 to 100."""
+
+    weight: Annotated[Int32, 1] = 0
+    preference: Annotated[NodeSelectorTerm, 2] = NodeSelectorTerm()
+
+
 class NodeAffinity(Message, frozen=True):
-    """The part of node affinity that filters nodes."""
+    """Node affinity: the nodes that a pod requires, and those that it prefers."""
 
     required_during_scheduling_ignored_during_execution: Annotated[NodeSelector | None, 1] = None
+    preferred_during_scheduling_ignored_during_execution: Annotated[tuple[PreferredSchedulingTerm, ...], 2] = ()
 
 
 class Affinity(Message, frozen=True):

@@ -11,6 +11,7 @@ from kubectl_spread.kube.api.sparse import ClaimNames, shared_claims
 from kubectl_spread.kube.api.types import Int32, LabelSelector, Message, Object, ObjectMeta, PodSpec
 
 _DEFAULT_REPLICAS: Final = 1
+_DEFAULT_BACKOFF_LIMIT: Final = 6
 _QUARTER: Final = 25
 _HUNDRED: Final = 100
 _INDEXED: Final = "Indexed"
@@ -72,8 +73,20 @@ class _ClaimTemplate(Message, frozen=True):
     metadata: Annotated[ObjectMeta, 1] = ObjectMeta()
 
 
+class _PartitionedUpdate(Message, frozen=True):
+    partition: Annotated[Int32 | None, 1] = None
+    max_unavailable: Annotated[Int32 | str | None, 2] = None
+
+
+class _StatefulSetStrategy(Message, frozen=True):
+    type: Annotated[str, 1] = "RollingUpdate"
+    rolling_update: Annotated[_PartitionedUpdate, 2] = _PartitionedUpdate()
+
+
 class _StatefulSetSpec(_SelectingSpec, frozen=True):
     volume_claim_templates: Annotated[tuple[_ClaimTemplate, ...], 4] = ()
+    pod_management_policy: Annotated[str, 6] = "OrderedReady"
+    update_strategy: Annotated[_StatefulSetStrategy, 7] = _StatefulSetStrategy()
     ordinals: Annotated[_Ordinals, 11] = _Ordinals()
 
 
@@ -85,10 +98,25 @@ class _DaemonSetSpec(Message, frozen=True):
     template: Annotated[PodTemplateSpec, 2] = EMPTY
 
 
+class _FailurePolicyCondition(Message, frozen=True):
+    type: Annotated[str, 1] = ""
+
+
+class _FailurePolicyRule(Message, frozen=True):
+    action: Annotated[str, 1] = ""
+    on_pod_conditions: Annotated[tuple[_FailurePolicyCondition, ...], 3] = ()
+
+
+class _FailurePolicy(Message, frozen=True):
+    rules: Annotated[tuple[_FailurePolicyRule, ...], 1] = ()
+
+
 class _JobSpec(Message, frozen=True):
     manual_selector: Annotated[bool, 5] = False
     template: Annotated[PodTemplateSpec, 6] = EMPTY
+    backoff_limit: Annotated[Int32 | None, 7] = None
     completion_mode: Annotated[str, 9] = ""
+    pod_failure_policy: Annotated[_FailurePolicy, 11] = _FailurePolicy()
 
 
 class _JobTemplateSpec(Message, frozen=True):
@@ -178,6 +206,27 @@ class StatefulSet(ReplicatedWorkload, frozen=True):
         templates = tuple(claim.metadata.name for claim in self.spec.volume_claim_templates)
         return ClaimNames(templates, shared_claims(self.template.spec.volumes, templates), self.spec.ordinals.start)
 
+    @property
+    def ordered(self) -> bool:
+        """Whether a pod is created only when all pods before it are ready."""
+        return self.spec.pod_management_policy != "Parallel"
+
+    @property
+    def partition(self) -> int | None:
+        """The least ordinal that a rollout replaces; None where it replaces no pod (OnDelete)."""
+        if self.spec.update_strategy.type == "OnDelete":
+            return None
+        return self.spec.update_strategy.rolling_update.partition or 0
+
+    @property
+    def unavailable(self) -> int:
+        """The number of pods that a rollout replaces at once.
+
+        Source: kubernetes v1.37.1 pkg/controller/statefulset/stateful_set_utils.go, getStatefulSetMaxUnavailable.
+        """
+        amount = self.spec.update_strategy.rolling_update.max_unavailable
+        return 1 if amount is None else max(1, _scaled(amount, self.replicas, up=False))
+
 
 class Deployment(ReplicatedWorkload, frozen=True):
     """A Deployment."""
@@ -191,15 +240,19 @@ class Deployment(ReplicatedWorkload, frozen=True):
 
     @property
     def pace(self) -> Pace:
-        """How fast a rollout replaces its pods.
+        """How fast a rollout replaces its pods."""
+        return self.pace_of(self.replicas)
+
+    def pace_of(self, replicas: int) -> Pace:
+        """Return how fast a rollout replaces a number of pods.
 
         Source: kubernetes v1.37.1 pkg/controller/deployment/util/deployment_util.go, ResolveFenceposts.
         """
         if not self.rolls:
-            return Pace(surge=0, unavailable=self.replicas)
+            return Pace(surge=0, unavailable=replicas)
         limits = self.spec.strategy.rolling_update
-        surge = _scaled(limits.max_surge, self.replicas, up=True)
-        unavailable = min(_scaled(limits.max_unavailable, self.replicas, up=False), self.replicas)
+        surge = _scaled(limits.max_surge, replicas, up=True)
+        unavailable = min(_scaled(limits.max_unavailable, replicas, up=False), replicas)
         return Pace(surge, unavailable) if surge or unavailable else ONE_BY_ONE
 
 
@@ -248,6 +301,22 @@ class Job(WorkloadObject, frozen=True):
         """Whether its pods have completion indices."""
         return self.spec.completion_mode == _INDEXED
 
+    @property
+    def failures(self) -> int | None:
+        """The number of lost pods that it replaces; None where a lost pod is not a failure, by its podFailurePolicy.
+
+        Source: kubernetes v1.37.1 pkg/apis/batch/v1/defaults.go, SetDefaults_Job, and
+        pkg/controller/job/pod_failure_policy.go, matchPodFailurePolicy.
+        """
+        for rule in self.spec.pod_failure_policy.rules:
+            if any(condition.type == "DisruptionTarget" for condition in rule.on_pod_conditions):
+                return None if rule.action == "Ignore" else 0 if rule.action == "FailJob" else self._backoff_limit
+        return self._backoff_limit
+
+    @property
+    def _backoff_limit(self) -> int:
+        return _DEFAULT_BACKOFF_LIMIT if self.spec.backoff_limit is None else self.spec.backoff_limit
+
 
 class CronJob(WorkloadObject, frozen=True):
     """A CronJob; its pod template is that of its Jobs."""
@@ -288,6 +357,8 @@ KINDS: Final[dict[tuple[str, str], type[WorkloadObject]]] = {
     ("", "PodTemplate"): PodTemplate,
 }
 """Maps (API group, kind) to the type that decodes it."""
+SCALABLE: Final = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController")
+"""The kinds with a number of replicas that a user chooses."""
 
 
 def template_path(kind: str) -> FieldPath:

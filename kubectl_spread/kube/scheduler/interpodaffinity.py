@@ -97,8 +97,8 @@ def pre_filter(
         namespaces: Maps a namespace's name to its labels.
         behaviour: How the scheduler behaves.
     """
-    affinity = [_unrolled(term, namespaces, behaviour) for term in affinity_terms(pod)]
-    anti_affinity = [_unrolled(term, namespaces, behaviour) for term in anti_affinity_terms(pod)]
+    affinity = [unrolled(term, namespaces, behaviour) for term in affinity_terms(pod)]
+    anti_affinity = [unrolled(term, namespaces, behaviour) for term in anti_affinity_terms(pod)]
     attracting: set[_Domain] = set()
     excluded: set[_Domain] = set()
     repelling: set[_Domain] = set()
@@ -113,7 +113,7 @@ def pre_filter(
         repelling_terms = (term for term in anti_affinity_terms(neighbour) if term.matches(pod, own_namespace))
         repelling.update(_domains(repelling_terms, node))
     return PreFilterState(
-        parses=all(_term_parses(term) for _, term, _ in api_affinity.affinity_terms(pod.spec)),
+        parses=parses(pod),
         affinity=affinity,
         anti_affinity=anti_affinity,
         attracting=frozenset(attracting),
@@ -131,6 +131,26 @@ def affinity_terms(pod: Pod) -> tuple[Term, ...]:
 def anti_affinity_terms(pod: Pod) -> tuple[Term, ...]:
     """Return the required anti-affinity terms of a pod; no terms if any of them cannot be parsed."""
     return _terms(None if pod.spec.affinity is None else pod.spec.affinity.pod_anti_affinity, pod.metadata.namespace)
+
+
+def preferred_terms(pod: Pod) -> tuple[tuple[Term, int], ...]:
+    """Return the preferred terms of a pod with their weights, which are negative for anti-affinity."""
+    affinity = pod.spec.affinity
+    if affinity is None:
+        return ()
+    signed = ((affinity.pod_affinity, 1), (affinity.pod_anti_affinity, -1))
+    return tuple(
+        (_term(weighted.pod_affinity_term, pod.metadata.namespace), sign * weighted.weight)
+        for terms, sign in signed
+        if terms is not None
+        for weighted in terms.preferred_during_scheduling_ignored_during_execution
+        if _term_parses(weighted.pod_affinity_term)
+    )
+
+
+def parses(pod: Pod) -> bool:
+    """Tell whether all terms of a pod can be parsed; the scheduler does not place a pod with others."""
+    return all(_term_parses(term) for _, term, _ in api_affinity.affinity_terms(pod.spec))
 
 
 def _terms(affinity: PodAffinity | None, namespace: str) -> tuple[Term, ...]:
@@ -158,7 +178,7 @@ def _term_parses(term: PodAffinityTerm) -> bool:
     return all(selector is None or labelselectors.valid(selector) for selector in selectors)
 
 
-def _unrolled(term: Term, namespaces: Mapping[str, Labels], behaviour: Behaviour) -> Term:
+def unrolled(term: Term, namespaces: Mapping[str, Labels], behaviour: Behaviour) -> Term:
     """Return an incoming pod's term with the names of the namespaces that its selector selects.
 
     Source: kubernetes v1.37.1 pkg/scheduler/framework/plugins/interpodaffinity/plugin.go,

@@ -38,11 +38,18 @@ _ALWAYS: Final = "Always"
 _THOUSAND: Final = 1000
 
 
-def pod_requests(spec: PodSpec) -> dict[str, int]:
+_NOTHING: Final[Amounts] = {}
+
+
+def pod_requests(spec: PodSpec, missing: Amounts = _NOTHING) -> dict[str, int]:
     """Return the requests of a pod, with one of ``pods``.
 
     A limit stands for a missing request, as in the API server's defaults, so that a manifest requests as much as its
     pods. A resize in progress, for which the scheduler takes the larger of two amounts, is ignored.
+
+    Args:
+        spec: The spec of the pod.
+        missing: What a container is assumed to request of a resource that it does not name, in thousandths.
 
     Raises:
         ValueError: A quantity is not valid.
@@ -50,7 +57,7 @@ def pod_requests(spec: PodSpec) -> dict[str, int]:
     Source: kubernetes v1.37.1 staging/src/k8s.io/component-helpers/resource/helpers.go, PodRequests, and
     pkg/apis/core/v1/defaults.go, SetDefaults_Pod.
     """
-    amounts = _of_containers(spec)
+    amounts = _of_containers(spec, missing)
     if spec.resources is not None:
         amounts |= _of_pod(spec.resources, amounts)
     if spec.overhead:
@@ -58,18 +65,18 @@ def pod_requests(spec: PodSpec) -> dict[str, int]:
     return {**_amounts(amounts), POD: 1}
 
 
-def _of_containers(spec: PodSpec) -> dict[str, int]:
+def _of_containers(spec: PodSpec, missing: Amounts) -> dict[str, int]:
     """Return the requests of the containers in thousandths, when they are largest: at the start or later.
 
     Source: kubernetes v1.37.1 staging/src/k8s.io/component-helpers/resource/helpers.go, AggregateContainerRequests.
     """
     amounts: dict[str, int] = {}
     for container in spec.containers:
-        add(amounts, _requests(container.resources))
+        add(amounts, {**missing, **_requests(container.resources)})
     sidecars: dict[str, int] = {}
     at_start: dict[str, int] = {}
     for container in spec.init_containers:
-        requests = _requests(container.resources)
+        requests = {**missing, **_requests(container.resources)}
         if container.restart_policy == _ALWAYS:
             add(amounts, requests)
             add(sidecars, requests)

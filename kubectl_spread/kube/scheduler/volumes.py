@@ -85,6 +85,11 @@ class ClaimedVolumes:
         self._namespaces: set[str] = set()
         self._volumes: dict[str, PersistentVolume] = {}
 
+    @property
+    def any(self) -> bool:
+        """Whether any volume was read."""
+        return bool(self._volumes)
+
     def add_claim(self, claim: PersistentVolumeClaim) -> None:
         """Store the name of the volume that a claim is bound to."""
         self._claims[claim.metadata.namespace, claim.metadata.name] = claim.spec.volume_name

@@ -54,7 +54,7 @@ def page(report: SpreadDomains) -> str:
     else:
         headline, about, columns = domain_figures.subject(report), domain_figures.summary(report), _WORKLOAD_COLUMNS
         lines = [_workload(workload) for workload in report.workloads]
-        title, caption, legend = "Workload", "Workloads with running pods here", domain_figures.LEFT
+        title, caption, legend = "Workload", "Workloads with running pods here", domain_figures.left(report)
     return PAGES.get_template("domains.html").render(
         policy=policy(style, ""),
         style=style,

@@ -14,6 +14,7 @@ from kubectl_spread.explain.next_pods import NextPods, Step
 from kubectl_spread.explain.placing import Placing
 from kubectl_spread.explain.waiting import InertConstraint, SchedulerEvent, Waiting
 from kubectl_spread.kube.api import labels
+from kubectl_spread.kube.api.workloads import SCALABLE
 from kubectl_spread.kube.scheduler.podtopologyspread.scoring import WEIGHT
 from kubectl_spread.phrases import listed, plural, sentence, some
 from kubectl_spread.render import figures, words
@@ -259,17 +260,23 @@ def _ranking(scores: Mapping[str, int]) -> str:
 
 def replicas(explanation: Explanation, terminal: Terminal) -> str:
     """Return a line for each pod that --replicas adds."""
-    return "\n".join(_next_pods(next_pods, terminal) for next_pods in explanation.next_pods)
+    return "\n".join(_next_pods(next_pods, explanation, terminal) for next_pods in explanation.next_pods)
 
 
-def _next_pods(next_pods: NextPods, terminal: Terminal) -> str:
+def _next_pods(next_pods: NextPods, explanation: Explanation, terminal: Terminal) -> str:
     keys = " / ".join(words.topology(key) for key in next_pods.topology_keys)
     title = heading(
         f"Next {plural(len(next_pods.steps), 'pod')} like {words.safe(next_pods.pods[0])}, by {keys}", terminal
     )
     lines = [f"+{number}  {_step(step)}" for number, step in enumerate(next_pods.steps, start=1)]
     lines.append("Only taints, node affinity and spread constraints were considered.")
-    return title + "".join(paragraph(line, _INDENT, terminal) for line in lines)
+    text = title + "".join(paragraph(line, _INDENT, terminal) for line in lines)
+    if explanation.object.kind not in SCALABLE:
+        return text
+    scaled = f"{words.workload(explanation.object)}={explanation.summary.pods + len(next_pods.steps)}"
+    # A command is one line of any length, so that it can be copied.
+    command = f"$ kubectl spread simulate --scale {scaled} -n {words.safe(explanation.namespace)}"
+    return f"{text}{paragraph('All filters and scores:', _INDENT, terminal)}{_INDENT}{command}\n"
 
 
 def _step(step: Step) -> str:

@@ -227,7 +227,7 @@ class UsableNodes(Mapping[str, Usability]):
         self._numbers = numbers
         self.fits = fits
         self.tolerated = tolerated
-        self._uncordoned = uncordoned
+        self.uncordoned = uncordoned
 
     __eq__ = object.__eq__
     __hash__ = object.__hash__
@@ -235,7 +235,7 @@ class UsableNodes(Mapping[str, Usability]):
     def __getitem__(self, name: str) -> Usability:
         number = self._numbers[name]
         return Usability(
-            bool(self.fits >> number & 1), bool(self.tolerated >> number & 1), bool(self._uncordoned >> number & 1)
+            bool(self.fits >> number & 1), bool(self.tolerated >> number & 1), bool(self.uncordoned >> number & 1)
         )
 
     def __iter__(self) -> Iterator[str]:
@@ -261,9 +261,9 @@ class NodeSets:
         index: The nodes by their labels.
     """
 
-    def __init__(self, nodes: Iterable[Node], behaviour: Behaviour) -> None:
-        """Take the nodes in any order; tolerations are read by ``behaviour``."""
-        self.nodes = tuple(sorted(nodes, key=lambda node: node.metadata.name))
+    def __init__(self, nodes: Iterable[Node], behaviour: Behaviour, *, in_order: bool = False) -> None:
+        """Take the nodes in any order, which is kept if ``in_order``; tolerations are read by ``behaviour``."""
+        self.nodes = tuple(nodes if in_order else sorted(nodes, key=lambda node: node.metadata.name))
         self.numbers = {node.metadata.name: number for number, node in enumerate(self.nodes)}
         self.index = NodeLabels(self.nodes)
         self._taints = NodeTaints(self.nodes, behaviour)

@@ -1,0 +1,203 @@
+"""``kubectl spread simulate``: what happens to pods if nodes go, or workloads are restarted, scaled or changed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from kubectl_spread.cli import fast_exit, formats, options, output, values
+from kubectl_spread.cli.help import ADVANCED, EVALUATE, EVENTS, OUTPUT, Command
+from kubectl_spread.cli.options import connection
+from kubectl_spread.errors import UsageError
+from kubectl_spread.report.model import Severity
+from kubectl_spread.run import output_files
+from kubectl_spread.run.output_files import Output
+
+if TYPE_CHECKING:
+    from kubectl_spread.report.simulation import SpreadSimulation
+
+_FINDINGS: Final = 1
+_UNANSWERED: Final = 2
+_NEVER: Final = "never"
+_NAMES: Final = ("lose", "drain", "restart", "scale", "apply", "add")
+"""The parameters of events."""
+_ORDER: Final = "kubectl_spread.events"
+_MOST_RUNS: Final = 10_000
+
+
+class _EventCommand(Command):
+    """A command that knows in which order its events were given."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Note the order of the events, which click itself keeps for each option alone."""
+        _, _, order = self.make_parser(ctx).parse_args(args=list(args))
+        ctx.meta[_ORDER] = [parameter.name for parameter in order if parameter.name in _NAMES]
+        return super().parse_args(ctx, args)
+
+
+def _event(name: str, metavar: str, about: str, complete: values.Completer | None = None) -> options.Decorator:
+    return options.texts(name, metavar=metavar, about=about, complete=complete, group=EVENTS)
+
+
+@click.command(
+    cls=_EventCommand,
+    examples={
+        "kubectl spread simulate --lose zone=a -A": "Lose all nodes of a zone",
+        "kubectl spread simulate --drain worker-1,worker-2": "Drain two nodes, one after another",
+        "kubectl spread simulate --restart deploy/web": "Restart a workload",
+        "kubectl spread simulate --lose zone=a --add zone=b:3 -A": "Replace the nodes of a zone by nodes of another",
+        "kubectl spread simulate --apply web.yaml -n shop": "Apply a changed manifest",
+        "kubectl spread simulate --scale deploy/web=12 -f cluster.json": "Ask a captured cluster",
+    },
+    statuses={
+        0: "There are no findings at or above --fail-on.",
+        1: "Pods would stay pending, a workload would have none running, or a budget would stop a drain.",
+        2: "Not everything could be read, or the command line is wrong.",
+    },
+)
+@_event(
+    "--lose",
+    "NODES,…",
+    "Remove nodes, by name or label (zone=a), and their Node objects; repeatable.",
+    values.several_nodes,
+)
+@_event(
+    "--drain",
+    "NODES,…",
+    "Evict the pods of nodes within disruption budgets, one node after another; repeatable.",
+    values.several_nodes,
+)
+@_event(
+    "--restart",
+    "TYPE/NAME,…",
+    "Restart a Deployment, StatefulSet or DaemonSet by its own strategy; repeatable.",
+    values.objects,
+)
+@_event("--scale", "TYPE/NAME=NUMBER,…", "Set the number of replicas; repeatable.", values.objects)
+@_event("--apply", "FILE", "Apply the workloads of a manifest, and roll them out; repeatable.", values.files)
+@_event(
+    "--add",
+    "NODES:NUMBER",
+    "Add nodes like the newest one of this name or label (zone=a:3); repeatable.",
+    values.several_nodes,
+)
+@options.counting_scope
+@options.evaluated_as
+@options.file(
+    "--scheduler-config",
+    about="Evaluate by the profiles and default constraints in this configuration of kube-scheduler.",
+    group=ADVANCED,
+)
+@options.option(
+    "--seconds",
+    type=click.FloatRange(min=0, max=3600),
+    default=5.0,
+    show_default=True,
+    metavar="NUMBER",
+    help="Run other simulations, by other random numbers, for about this long, at most 200.",
+    group=EVALUATE,
+)
+@options.option(
+    "--runs",
+    type=click.IntRange(min=1, max=_MOST_RUNS),
+    metavar="NUMBER",
+    help="Run exactly this number of simulations.",
+    group=EVALUATE,
+)
+@options.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="NUMBER",
+    help="Use other random numbers. [default: 0]",
+    group=ADVANCED,
+)
+@options.option(
+    "-o",
+    "--output",
+    "forms",
+    callback=formats.parsed_for_simulations,
+    multiple=True,
+    metavar="FORMAT[=FILE]",
+    shell_complete=values.formats_of_simulations,
+    help="Print in this format, or write it to a file; repeatable. One of "
+    f"{', '.join(formats.NAMES_FOR_SIMULATIONS)}. [default: table]",
+    group=OUTPUT,
+)
+@options.option(
+    "--fail-on",
+    type=options.Choice([*options.SEVERITIES, _NEVER]),
+    default=Severity.ERROR.value,
+    show_default=True,
+    help="Exit with status 1 if there are findings of this severity or higher.",
+    group=OUTPUT,
+)
+@options.color
+@connection.flags
+@click.pass_context
+def simulate(
+    context: click.Context,
+    /,
+    *,
+    seconds: float,
+    runs: int | None,
+    seed: int,
+    forms: list[Output],
+    fail_on: str,
+    color: str,
+    **parameters: Any,
+) -> None:
+    """Show what would happen to pods if nodes went, or workloads were restarted, scaled or changed.
+
+    Events happen in the order given. Controllers replace pods and kube-scheduler places them by their own rules, and
+    what is random in a cluster is simulated several times. Nothing is changed.
+    """
+    from kubectl_spread.run.simulate import Limits, collect  # noqa: PLC0415 - completion of flags does not need it
+
+    events = _events(context, parameters)
+    if not events:
+        names = ", ".join(f"--{name}" for name in _NAMES)
+        raise UsageError(f"nothing happens: give at least one event ({names})")
+    outputs = output_files.outputs(forms, formats.TABLE)
+    output_files.refuse_inputs((destination.file for destination in outputs), parameters)
+    run = collect(parameters, output)
+    report = run.report(events, Limits(runs=runs or 0, seconds=seconds, seed=seed), output)
+    fast_exit.keep(run, report)
+    for text in run.notes:
+        output.note(text)
+    for text in run.problems:
+        output.error(text)
+    for destination in outputs:
+        formats.write(_rendered(report, destination, color), destination.file)
+    if run.problems:
+        context.exit(_UNANSWERED)
+    if fail_on != _NEVER and any(finding.severity >= Severity(fail_on) for finding in report.findings):
+        context.exit(_FINDINGS)
+
+
+def _events(context: click.Context, parameters: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return the events in the order in which they were given, each with its value."""
+    values_of = {name: iter(parameters.pop(name)) for name in _NAMES}
+    return [(name, next(values_of[name])) for name in context.meta[_ORDER]]
+
+
+def _rendered(report: SpreadSimulation, destination: Output, color: str) -> str:
+    """Return a report in a format, whose module is imported only now."""
+    match destination.form:
+        case "html":
+            from kubectl_spread.render.html import simulation_page  # noqa: PLC0415
+
+            return simulation_page.page(report)
+        case "json" | "yaml":
+            from kubectl_spread.render import structured  # noqa: PLC0415
+
+            return structured.document(report, destination.form)
+        case "markdown":
+            from kubectl_spread.render.simulation import markdown  # noqa: PLC0415
+
+            return markdown.simulation(report)
+    from kubectl_spread.render.simulation import table  # noqa: PLC0415 - only tables need rich
+
+    terminal = output.terminal(color, to_file=destination.file is not None)
+    return table.simulation(report, terminal, wide=destination.form == formats.WIDE)

@@ -1,0 +1,104 @@
+"""Scores: how do the default plugins rank the nodes that a pod may go to? Spread has a package of its own.
+
+Source: kubernetes v1.37.1 pkg/scheduler/apis/config/v1/default_plugins.go, getDefaultPlugins, and
+pkg/scheduler/framework/plugins, noderesources, helper/normalize_score.go and interpodaffinity/scoring.go.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from kubectl_spread.kube.api.types import PodSpec
+from kubectl_spread.kube.scheduler import resources
+
+MAX_NODE_SCORE: Final = 100
+_HALF: Final = MAX_NODE_SCORE // 2
+_ASSUMED: Final = {"cpu": 100, "memory": 200 * 1024 * 1024 * 1000}
+"""The requests, in thousandths, that the scores assume for a container that does not name them.
+
+Source: kubernetes v1.37.1 pkg/scheduler/util/pod_resources.go.
+"""
+
+
+class Weights(msgspec.Struct, frozen=True):
+    """The weights of the score plugins; 0 for a plugin that is disabled."""
+
+    taint_toleration: int = 3
+    node_affinity: int = 2
+    pod_topology_spread: int = 2
+    inter_pod_affinity: int = 2
+    node_resources_fit: int = 1
+    balanced_allocation: int = 1
+
+
+def assumed_requests(spec: PodSpec) -> tuple[int, int]:
+    """Return the cpu and memory of a pod for LeastAllocated, which assumes some for each container without any.
+
+    Raises:
+        ValueError: A quantity is not valid.
+
+    Source: kubernetes v1.37.1 pkg/scheduler/framework/types.go, CalculatePodResource.
+    """
+    requests = resources.pod_requests(spec, _ASSUMED)
+    return requests.get("cpu", 0), requests.get("memory", 0)
+
+
+def least_allocated(requested: Sequence[int], allocatable: Sequence[int]) -> int:
+    """Return the score of a node with these amounts, the pod's own among those that are requested.
+
+    Source: kubernetes v1.37.1 pkg/scheduler/framework/plugins/noderesources/least_allocated.go, leastResourceScorer.
+    """
+    score = number = 0
+    for amount, has in zip(requested, allocatable, strict=True):
+        if has:
+            number += 1
+            score += 0 if amount > has else (has - amount) * MAX_NODE_SCORE // has
+    return score // number if number else 0
+
+
+def balanced_allocation(with_pod: Sequence[int], without_pod: Sequence[int], allocatable: Sequence[int]) -> int:
+    """Return the score of a node by what a pod changes in the balance of its resources.
+
+    Source: kubernetes v1.37.1 pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go,
+    balancedResourceScorer.
+    """
+    change = _balance(with_pod, allocatable) - _balance(without_pod, allocatable)
+    return _HALF + (_HALF + change) // 2
+
+
+def _balance(requested: Sequence[int], allocatable: Sequence[int]) -> int:
+    fractions = [min(1.0, amount / has) for amount, has in zip(requested, allocatable, strict=True) if has]
+    deviation = abs((fractions[0] - fractions[1]) / 2) if len(fractions) > 1 else 0.0
+    return int((1 - deviation) * MAX_NODE_SCORE)
+
+
+def share_of_most(raw: Sequence[int], *, reverse: bool = False) -> list[int]:
+    """Return scores as shares of the largest one.
+
+    Source: kubernetes v1.37.1 pkg/scheduler/framework/plugins/helper/normalize_score.go, DefaultNormalizeScore.
+    """
+    most = max(raw)
+    if not most:
+        return [MAX_NODE_SCORE if reverse else 0] * len(raw)
+    shares = [MAX_NODE_SCORE * score // most for score in raw]
+    return [MAX_NODE_SCORE - share for share in shares] if reverse else shares
+
+
+def between_extremes(raw: Sequence[int]) -> list[int]:
+    """Return scores of pod affinity by their place between the smallest and the largest one.
+
+    Source: kubernetes v1.37.1 pkg/scheduler/framework/plugins/interpodaffinity/scoring.go, NormalizeScore.
+    """
+    least, most = min(raw), max(raw)
+    if least == most:
+        return [0] * len(raw)
+    return [int(MAX_NODE_SCORE * ((score - least) / (most - least))) for score in raw]
+
+
+def weight_of_domains(number: int) -> float:
+    """Return the weight of one pod in a constraint whose candidates have this number of domains."""
+    return math.log(number + 2)

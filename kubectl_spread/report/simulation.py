@@ -1,0 +1,145 @@
+"""The report of `simulate`; its JSON form is a contract (docs/json.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec import UNSET, UnsetType
+
+from kubectl_spread.report.model import API_VERSION, Cluster, Part, Severity, Workload
+
+KIND = "SpreadSimulation"
+
+
+class Range(Part, frozen=True, kw_only=True):
+    """The smallest and the largest number of all runs."""
+
+    min: int
+    max: int
+
+    @property
+    def text(self) -> str:
+        """The numbers as the table has them: ``2``, or ``2..3``."""
+        return str(self.min) if self.min == self.max else f"{self.min}..{self.max}"
+
+    @property
+    def words(self) -> str:
+        """The numbers as a sentence has them: ``2``, or ``2 to 3``."""
+        return str(self.min) if self.min == self.max else f"{self.min} to {self.max}"
+
+
+def span(numbers: Iterable[int]) -> Range:
+    """Return the smallest and the largest of some numbers."""
+    values = list(numbers)
+    return Range(min=min(values), max=max(values))
+
+
+class PodNumbers(Part, frozen=True, kw_only=True):
+    """The pods of a workload with and without a node, before the events."""
+
+    running: int
+    pending: int
+
+
+class PodRanges(Part, frozen=True, kw_only=True):
+    """The pods of a workload with and without a node, after the events."""
+
+    running: Range
+    pending: Range
+
+
+class SimulatedDomain(Part, frozen=True, kw_only=True):
+    """A domain with running pods of a workload, ``before`` the events or after them."""
+
+    topology_key: str
+    value: str
+    before: int
+    pods: Range
+
+
+class SimulatedSkew(Part, frozen=True, kw_only=True):
+    """The skew of a constraint of a workload's pods after the events."""
+
+    topology_key: str
+    skew: Range
+
+
+class SimulatedReason(Part, frozen=True, kw_only=True):
+    """Why pods of a workload would stay pending."""
+
+    text: str
+    pods: Range
+
+
+class SimulatedWorkload(Part, frozen=True, kw_only=True):
+    """A workload before and after the events; ``lost`` pods were removed by these, and may have been replaced."""
+
+    namespace: str
+    workload: Workload
+    before: PodNumbers
+    lost: int
+    after: PodRanges
+    domains: list[SimulatedDomain]
+    skews: list[SimulatedSkew]
+    reasons: list[SimulatedReason]
+
+
+class RefusedEviction(Part, frozen=True, kw_only=True):
+    """An eviction that a PodDisruptionBudget refuses for good, where the drain stops."""
+
+    namespace: str
+    pod: str
+    budget: str
+
+
+class AffectedWorkload(Part, frozen=True, kw_only=True):
+    """A workload of a finding, with its pods that would stay pending."""
+
+    namespace: str
+    workload: Workload
+    pending: Range
+
+
+class SimulationFinding(Part, frozen=True, kw_only=True):
+    """A consequence of the events, for the workloads that have it for the same reason.
+
+    ``fix`` was simulated: with it, none of these pods would stay pending. ``commands`` carry it out.
+    """
+
+    severity: Severity
+    message: str
+    workloads: list[AffectedWorkload]
+    fix: str | UnsetType = UNSET
+    commands: list[str] | UnsetType = UNSET
+
+
+class SimulationSummary(Part, frozen=True, kw_only=True):
+    """Totals of the workloads in scope; ``stopped`` workloads had running pods, and would have none.
+
+    ``not_simulated`` has what the simulation leaves out and could matter here.
+    """
+
+    workloads: int
+    pods: int
+    lost: int
+    pending: Range
+    stopped: Range
+    nodes_before: int
+    nodes_after: int
+    not_simulated: list[str]
+    skipped: dict[str, int]
+
+
+class SpreadSimulation(Part, frozen=True, kw_only=True):
+    """The report of ``simulate``."""
+
+    api_version: str = API_VERSION
+    kind: str = KIND
+    cluster: Cluster
+    events: list[str]
+    runs: int
+    seed: int
+    workloads: list[SimulatedWorkload]
+    refused_evictions: list[RefusedEviction]
+    findings: list[SimulationFinding]
+    summary: SimulationSummary

@@ -1,0 +1,434 @@
+"""One run of ``simulate``: read files or a cluster, and let events happen to it."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+from msgspec.structs import replace
+
+from kubectl_spread.audit.evaluation import affinity
+from kubectl_spread.audit.snapshot.scope import Scope, Target
+from kubectl_spread.audit.snapshot.snapshot import Snapshot
+from kubectl_spread.errors import CombinedError, ForbiddenError, NotFoundError, SourceError, SpreadError, UsageError
+from kubectl_spread.kube.api.objects import ObjectRef
+from kubectl_spread.kube.api.topologykeys import TOPOLOGY_KEYS
+from kubectl_spread.kube.api.workloads import KINDS, WorkloadObject
+from kubectl_spread.kube.scheduler import configuration
+from kubectl_spread.phrases import listed, named, plural
+from kubectl_spread.report.simulation import SpreadSimulation
+from kubectl_spread.run import hints, names, schedulers
+from kubectl_spread.run.checkrun import Nodes, cluster_header
+from kubectl_spread.run.collect import add_objects, check_options
+from kubectl_spread.run.console import Console
+from kubectl_spread.run.identity import ClusterIdentity
+from kubectl_spread.run.options import CheckOptions, split
+from kubectl_spread.run.target_version import TargetVersion, target_for, target_for_files
+from kubectl_spread.simulate import outcome
+from kubectl_spread.simulate.events import Add, Apply, DrainNodes, Lose, NodeChoice, Restart, Scale, SimulatedEvent
+from kubectl_spread.simulate.runs import Simulation
+from kubectl_spread.simulate.world import World
+
+if TYPE_CHECKING:
+    from kubectl_spread.run.requests import Requests
+    from kubectl_spread.sources.apiserver.cluster import LiveCluster
+
+_KINDS: Final = frozenset(kind for _, kind in KINDS)
+_NO_BUDGETS: Final = "no PodDisruptionBudgets in what was read: a drain is not kept from evicting pods"
+_NO_VOLUMES: Final = "no PersistentVolumes in what was read: volumes may keep pods where they are"
+_TRIALS: Final = 2.0
+"""The part of the time for runs that trials of fixes may take in addition."""
+_CHANGES: Final = 1_000_000
+"""The number of times that pods may come or go in the trials of fixes if the number of runs is fixed."""
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """How often a simulation runs.
+
+    Attributes:
+        runs: The number of runs; 0 for as many as there is time for.
+        seconds: The time for runs.
+        seed: Decides what is not determined.
+    """
+
+    runs: int
+    seconds: float
+    seed: int
+
+
+class SimulateRun(msgspec.Struct):
+    """What was read for a simulation.
+
+    Attributes:
+        snapshot: All pods, nodes and workloads.
+        target_version: The Kubernetes whose rules decide.
+        namespace: The namespace that is reported; None for all.
+        excluded: The namespaces that are not reported.
+        options: The options.
+        identity: The cluster.
+        resource_versions: The resourceVersion of each list that was read.
+        skipped: The number of objects that were left out, by reason.
+        problems: Errors that make the exit status 2.
+        notes: Messages that do not change the exit status.
+    """
+
+    snapshot: Snapshot
+    target_version: TargetVersion
+    namespace: str | None
+    excluded: frozenset[str]
+    options: CheckOptions
+    identity: ClusterIdentity = ClusterIdentity()
+    resource_versions: dict[str, str] = msgspec.field(default_factory=dict)
+    skipped: Counter[str] = msgspec.field(default_factory=Counter)
+    problems: list[str] = msgspec.field(default_factory=list)
+    notes: list[str] = msgspec.field(default_factory=list)
+
+    def report(self, events: Sequence[tuple[str, str]], limits: Limits, console: Console) -> SpreadSimulation:
+        """Return the report on events, each of which is an option and its value.
+
+        Raises:
+            SpreadError: An event names what is not there, or makes no sense.
+        """
+        snapshot = self.snapshot
+        world = World(snapshot, self.target_version.behaviour, self.identity.read_at or _newest(snapshot))
+        simulation = Simulation(world, [*self._events(events)], limits.seed)
+        if simulation.drains and self.options.filename and not snapshot.budgets.read:
+            self.notes.append(_NO_BUDGETS)
+        clock = _Clock(limits, console)
+        runs = simulation.fixed(limits.runs) if limits.runs else simulation.runs(clock.proceed)
+        pods = Counter(pod.node for pod in snapshot.pods)
+        header = cluster_header(
+            self.target_version,
+            self.identity,
+            Nodes(snapshot.nodes, "listed", pods.__getitem__),
+            flag_name=self.options.cluster_name,
+            namespace=self.namespace,
+            resource_versions=self.resource_versions,
+        )
+        return outcome.report(
+            simulation,
+            runs,
+            header,
+            self._in_scope,
+            self.skipped,
+            flags=self.options.kubectl_flags,
+            proceed=clock.has_time_for_fixes,
+        )
+
+    def _in_scope(self, workload: ObjectRef) -> bool:
+        return self.namespace in (None, workload.namespace) and workload.namespace not in self.excluded
+
+    def _events(self, events: Sequence[tuple[str, str]]) -> Iterator[SimulatedEvent]:
+        for option, value in events:
+            match option:
+                case "lose":
+                    yield from map(Lose, node_choices("--lose", value))
+                case "drain":
+                    yield from map(DrainNodes, node_choices("--drain", value))
+                case "add":
+                    yield _addition(value)
+                case "restart":
+                    yield from (Restart(self._workload(name)) for name in split([value]))
+                case "scale":
+                    yield from (self._scale(assignment) for assignment in split([value]))
+                case _:
+                    yield from self._manifests(value)
+
+    def _scale(self, assignment: str) -> Scale:
+        name, _, number = assignment.rpartition("=")
+        if not name or not (number.isascii() and number.isdecimal()):
+            raise UsageError(f'--scale: "{assignment}" is not TYPE/NAME=REPLICAS (write deploy/web=12)')
+        return Scale(self._workload(name), int(number))
+
+    def _workload(self, name: str) -> ObjectRef:
+        """Return the workload that a word names.
+
+        Raises:
+            NotFoundError: There is no such workload in scope.
+            UsageError: There are several.
+        """
+        snapshot = self.snapshot
+        (target,) = names.parse((name,))
+        scope, snapshot.scope = snapshot.scope, replace(snapshot.scope, targets=(target,))
+        names.resolve(snapshot)
+        (target,), snapshot.scope = snapshot.scope.targets, scope
+        refs = sorted(ref for ref in snapshot.objects() if self._in_scope(ref) and _is(target, ref))
+        if not refs:
+            where = f"in namespace {self.namespace}" if self.namespace else "in what was read"
+            raise NotFoundError(names.missing(target, where, snapshot))
+        if len(refs) > 1:
+            namespaces = listed([ref.namespace for ref in refs])
+            raise UsageError(f'"{name}" is in namespaces {namespaces}: choose one with -n')
+        return refs[0]
+
+    def _manifests(self, path: str) -> Iterator[Apply]:
+        """Yield the workloads of a file.
+
+        Raises:
+            SourceError: It cannot be read, or has no workload.
+        """
+        from kubectl_spread.sources.files import inputs, manifests  # noqa: PLC0415 - only --apply needs it
+
+        reading = manifests.ManifestReading(inputs.choose((path,), recursive=False))
+        loaded = [(each.kind, each.object) for each in reading.objects if isinstance(each.object, WorkloadObject)]
+        if reading.errors:
+            raise CombinedError(reading.errors)
+        if not loaded:
+            raise SourceError(f"--apply: {path} has no workload ({listed(sorted(_KINDS), len(_KINDS))})")
+        for kind, workload in loaded:
+            namespace = workload.metadata.namespace
+            if self.namespace and namespace == "default":
+                namespace = self.namespace
+            yield Apply(ObjectRef(namespace, kind, workload.metadata.name), workload)
+
+
+def _is(target: Target, ref: ObjectRef) -> bool:
+    return target.includes(ref) and ref.kind != "Pod"
+
+
+class _Clock:
+    """The time that a simulation may take."""
+
+    def __init__(self, limits: Limits, console: Console) -> None:
+        self._limits, self._console = limits, console
+        self._begin = time.monotonic()
+
+    def proceed(self, runs: int) -> bool:
+        """Tell whether there is time for more runs than there were."""
+        passed = time.monotonic() - self._begin
+        self._console.progress(f"{plural(runs, 'run')} simulated")
+        return 2 * passed < self._limits.seconds
+
+    def has_time_for_fixes(self, changes: int) -> bool:
+        """Tell whether another fix may be tried; a fixed number of runs has trials with a fixed number of changes."""
+        if self._limits.runs:
+            return changes < _CHANGES
+        return time.monotonic() - self._begin < (1 + _TRIALS) * self._limits.seconds
+
+
+def _newest(snapshot: Snapshot) -> datetime | None:
+    """Return the latest time in a capture."""
+    times = (
+        moment
+        for pod in snapshot.pods
+        for moment in (pod.created, pod.state.ready_since if pod.state else None)
+        if moment is not None
+    )
+    return max(times, default=None)
+
+
+def node_choices(option: str, value: str) -> Iterator[NodeChoice]:
+    """Yield the nodes that a value names: ``KEY=VALUE`` or names, several after commas.
+
+    Raises:
+        UsageError: The value names nothing.
+    """
+    by_key: dict[str, list[str]] = {}
+    for word in split([value]):
+        key, separator, label = word.partition("=")
+        if separator and not key:
+            raise UsageError(f'{option}: "{word}" is not KEY=VALUE or the name of a node (write zone=a)')
+        if separator:
+            by_key.setdefault(TOPOLOGY_KEYS.get(key, key), []).append(label)
+        else:
+            by_key.setdefault("", []).append(word)
+    if not by_key:
+        raise UsageError(f"{option}: the value is empty")
+    for key, values in by_key.items():
+        written = f"{_short(key)}={values[0]}" if key else ""
+        yield NodeChoice(key, tuple(dict.fromkeys(values)), written)
+
+
+def _short(key: str) -> str:
+    return next((short for short, full in TOPOLOGY_KEYS.items() if full == key), key)
+
+
+_MOST_ADDED: Final = 10_000
+
+
+def _addition(value: str) -> Add:
+    nodes, separator, number = value.rpartition(":")
+    if separator and not (number.isascii() and number.isdecimal() and 0 < int(number) <= _MOST_ADDED):
+        raise UsageError(f'--add: "{value}" is not KEY=VALUE:NUMBER (write zone=a:3)')
+    (choice, *others) = node_choices("--add", nodes if separator else value)
+    if others or len(choice.values) > 1:
+        raise UsageError(f'--add: "{value}" names several kinds of nodes: repeat --add')
+    return Add(choice, int(number) if separator else 1)
+
+
+def collect(parameters: Mapping[str, object], console: Console) -> SimulateRun:
+    """Read files or a cluster, as the options of the command say.
+
+    Raises:
+        SpreadError: Nothing can be simulated.
+    """
+    options = check_options(parameters)
+    if options.filename:
+        return _from_files(options)
+    # Input from files needs neither urllib3 nor protobuf.
+    from kubectl_spread.run.requests import flags  # noqa: PLC0415
+    from kubectl_spread.sources.apiserver.cluster import LiveCluster  # noqa: PLC0415
+
+    with closing(LiveCluster.connect(flags(parameters), console.note, console.progress)) as cluster:
+        return _from_cluster(options, cluster)
+
+
+def _profiles(options: CheckOptions) -> Mapping[str, configuration.Profile]:
+    return schedulers.profiles(options) if options.scheduler_config else configuration.SYSTEM
+
+
+def _from_files(options: CheckOptions) -> SimulateRun:
+    from kubectl_spread.sources.files import inputs, manifests  # noqa: PLC0415 - a live run does not need files
+
+    target_version, notes = target_for_files(options)
+    snapshot = Snapshot(Scope(), for_simulation=True, schedulers=_profiles(options))
+    files = inputs.choose(options.filename, recursive=options.recursive)
+    reading = manifests.ManifestReading(files, detailed=True, services=True)
+    add_objects(reading, snapshot)
+    errors: list[SpreadError] = [*reading.errors]
+    if not snapshot.nodes:
+        errors.append(SourceError("there are no nodes in the files: capture nodes as well"))
+        raise CombinedError(errors)
+    if unread := unread_owners(snapshot):
+        raise CombinedError([*errors, SourceError(f"{unread}: capture {_RESOURCES} as well")])
+    schedulers.apply(snapshot, schedulers.OWNER_KINDS)
+    if any(pod.claims for pod in snapshot.pods) and not snapshot.volumes.any:
+        notes.append(_NO_VOLUMES)
+    notes += files.notes
+    return SimulateRun(
+        snapshot,
+        target_version,
+        options.namespace or None,
+        options.scope(None).exclude_namespaces,
+        options,
+        skipped=snapshot.skipped + reading.skipped,
+        problems=[*map(str, reading.errors), *filter(None, [hints.unknown_nodes(snapshot)])],
+        notes=notes,
+    )
+
+
+_RESOURCES: Final = "deployments,replicasets,statefulsets,daemonsets,jobs"
+
+
+def unread_owners(snapshot: Snapshot) -> str:
+    """Return an error about owners of pods that were not read, so that nothing is known of them; "" without any."""
+    owners: dict[ObjectRef, None] = {}
+    for pod in snapshot.pods:
+        owner = pod.pod_class.owner
+        if owner is not None and owner.kind in _KINDS:
+            ref = ObjectRef(pod.namespace, owner.kind, owner.name)
+            if snapshot.ownership.record(ref) is None:
+                owners[ref] = None
+    if not owners:
+        return ""
+    owner_names = [named(ref.kind, ref.name) for ref in sorted(owners)]
+    return f"the owners of pods are missing ({listed(owner_names)})"
+
+
+def _from_cluster(options: CheckOptions, cluster: LiveCluster) -> SimulateRun:
+    """Read a cluster: all pods where the user may list them, because pods of all namespaces take room on nodes."""
+    from kubectl_spread.run.live import UID_TIMEOUT, confirm_namespace, pods_of  # noqa: PLC0415 - as above
+    from kubectl_spread.run.requests import Requests  # noqa: PLC0415 - as above
+
+    scope = options.scope(cluster.namespace)
+    profiles = _profiles(options)
+    notes: list[str] = []
+    requests = Requests(cluster, options, Scope(), profiles, for_simulation=True)
+    requests.send()
+    version = requests.version.result()
+    target_version = target_for(options, version.behaves_as)
+    try:
+        snapshot = requests.pods.result()
+    except ForbiddenError as error:
+        if scope.namespace is None:
+            raise ForbiddenError(f"{error} (name a namespace that you may list with -n)") from None
+        notes.append(f"{error}: the room that pods of other namespaces take is not known")
+        requests = Requests(cluster, options, Scope(namespace=scope.namespace), profiles, for_simulation=True)
+        requests.send()
+        snapshot = pods_of(requests, scope)
+    _add_others(requests, snapshot, notes)
+    missing = unread_owners(snapshot)
+    if scope.namespace is not None and not any(pod.namespace == scope.namespace for pod in snapshot.pods):
+        confirm_namespace(cluster, scope.namespace)
+    try:
+        uid = requests.uid.result(UID_TIMEOUT)
+    except TimeoutError:
+        uid = ""
+    skipped = snapshot.skipped
+    skipped["forbidden"] = len(notes)
+    return SimulateRun(
+        snapshot,
+        target_version,
+        scope.namespace,
+        scope.exclude_namespaces,
+        options,
+        identity=ClusterIdentity(cluster.context, cluster.name, uid, requests.read_at, version.text),
+        resource_versions=requests.resource_versions,
+        skipped=skipped,
+        problems=[*target_version.problems, *filter(None, [missing, hints.unknown_nodes(snapshot)])],
+        notes=[*target_version.warnings, *notes],
+    )
+
+
+def _add_others(requests: Requests, snapshot: Snapshot, notes: list[str]) -> None:
+    """Add nodes and everything that decides where pods go to a snapshot.
+
+    Raises:
+        SourceError: Nodes cannot be read, or anything else for another reason than a missing permission.
+    """
+    from kubectl_spread.sources.apiserver.resources import NODES, WORKLOADS  # noqa: PLC0415 - only live runs need it
+
+    namespace = requests.scope.namespace
+    try:
+        for node in requests.objects(NODES, None):
+            snapshot.add_node(node)
+    except ForbiddenError as error:
+        raise ForbiddenError(f"{error}: a simulation needs nodes") from None
+    for resource in WORKLOADS:
+        with _optional(notes, "its pods are not replaced in the simulation"):
+            for workload in requests.objects(resource, namespace):
+                snapshot.add_workload(resource.kind, workload)
+    _add_placement(requests, snapshot, notes)
+    with _optional(notes, "a drain is not kept from evicting pods"):
+        requests.add_budgets(snapshot)
+    schedulers.apply(snapshot, ())
+
+
+def _add_placement(requests: Requests, snapshot: Snapshot, notes: list[str]) -> None:
+    """Add the objects that decide where pods go: Services, claims, volumes and namespaces."""
+    from kubectl_spread.sources.apiserver.resources import (  # noqa: PLC0415 - input from files does not need it
+        CLAIMS,
+        NAMESPACES,
+        SERVICES,
+        VOLUMES,
+    )
+
+    namespace = requests.scope.namespace
+    with _optional(notes, "default constraints are not known"):
+        for service in requests.objects(SERVICES, namespace):
+            snapshot.default_selectors.add_service(service)
+    if any(pod.claims for pod in snapshot.pods):
+        with _optional(notes, "volumes may keep pods where they are"):
+            for claim in requests.objects(CLAIMS, namespace):
+                snapshot.volumes.add_claim(claim)
+            for volume in requests.objects(VOLUMES, None):
+                snapshot.volumes.add_volume(volume)
+            snapshot.volumes.complete = True
+    if affinity.wants_namespaces({pod.pod_class for pod in snapshot.pods}, snapshot):
+        with _optional(notes, "affinity terms that select namespaces by labels are not known"):
+            for listed_namespace in requests.objects(NAMESPACES, None):
+                snapshot.anti_affinity.add_namespace(listed_namespace)
+
+
+@contextmanager
+def _optional(notes: list[str], consequence: str) -> Iterator[None]:
+    """Add a note where the user may not read objects without which a simulation is less exact."""
+    try:
+        yield
+    except ForbiddenError as error:
+        notes.append(f"{error}: {consequence}")

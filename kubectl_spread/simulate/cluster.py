@@ -1,0 +1,311 @@
+"""Cluster: the nodes and pods of one run, which events, controllers and the scheduler change."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
+from random import Random
+
+from msgspec.structs import replace
+
+from kubectl_spread.audit.evaluation import domains
+from kubectl_spread.audit.evaluation.volumes import Volumes
+from kubectl_spread.audit.snapshot.records import PodClass, PodRecord, PodState
+from kubectl_spread.kube.api import labels as labelselectors
+from kubectl_spread.kube.api.objects import ObjectRef
+from kubectl_spread.kube.api.types import Node
+from kubectl_spread.kube.disruption import PodDisruptionBudget
+from kubectl_spread.simulate.kinds import SchedulingKind
+from kubectl_spread.simulate.nodes import NodeTable
+from kubectl_spread.simulate.placing import Placements
+from kubectl_spread.simulate.world import World, owner_of
+
+_READY = PodState()
+
+
+class SimulatedPod:
+    """A pod of a run.
+
+    Attributes:
+        name: Its name.
+        kind: The facts that the scheduler reads of it.
+        workload: Its root owner, or itself.
+        owner: Its direct owner.
+        record: Its record; that of a new pod has the claims of a pod like it.
+        node: The name of its node; "" while it is pending.
+        pin: The name of the only node that it may use; "" for any.
+        order: Its place in the queue of the scheduler, among pods of one priority.
+        state: The facts by which controllers choose pods.
+        refused: The nodes that its volumes or its pin refuse, as a bitmap.
+        simulated: Whether a controller created it in this run.
+        revised: Whether a simulated rollout created it.
+    """
+
+    __slots__ = (
+        "kind",
+        "name",
+        "node",
+        "order",
+        "owner",
+        "pin",
+        "record",
+        "refused",
+        "revised",
+        "simulated",
+        "state",
+        "workload",
+    )
+
+    def __init__(self, record: PodRecord, kind: SchedulingKind, workload: ObjectRef, owner: ObjectRef | None) -> None:
+        self.name = record.name
+        self.record = record
+        self.kind = kind
+        self.workload = workload
+        self.owner = owner
+        self.node = record.node
+        self.pin = ""
+        self.order = 0
+        self.state = record.state or _READY
+        self.refused = 0
+        self.simulated = False
+        self.revised = False
+
+    @property
+    def key(self) -> str:
+        """What distinguishes it from others of its owner; bare pods of two namespaces may have one name."""
+        return self.name if self.owner else f"{self.namespace}/{self.name}"
+
+    @property
+    def ready(self) -> bool:
+        """Whether it is on a node and ready."""
+        return bool(self.node) and self.state.ready
+
+    @property
+    def namespace(self) -> str:
+        """Its namespace."""
+        return self.record.namespace
+
+
+class SimulatedCluster:
+    """The cluster of one run.
+
+    Attributes:
+        world: The facts that all runs share.
+        random: The source of what is not determined.
+        nodes: The nodes.
+        pods: The pods by their direct owner, and then by name; pods without an owner are under None.
+        desired: The number of pods that each owner is to have.
+        lost: The number of pods of each workload that an event removed.
+        refused: The evictions that a budget refused: namespace, pod and budget.
+        failed: The Jobs that failed.
+        rolled: The classes from which a rollout creates the pods of an owner.
+        replicas: The replicas of workloads that an event has scaled.
+        pending: The pods without a node.
+    """
+
+    def __init__(self, world: World, random: Random) -> None:
+        """Start with the pods that were read, without those that are terminating."""
+        self.world = world
+        self.random = random
+        self.pods: dict[ObjectRef | None, dict[str, SimulatedPod]] = {}
+        self.desired: dict[ObjectRef, int] = {}
+        self.lost: Counter[ObjectRef] = Counter()
+        self.refused: list[tuple[str, str, str]] = []
+        self.failed: dict[ObjectRef, str] = {}
+        self.rolled: dict[ObjectRef, PodClass] = {}
+        self.replicas: dict[ObjectRef, int] = {}
+        self.pending: list[SimulatedPod] = []
+        self._mirrors: list[SimulatedPod] = []
+        self._dirty: dict[ObjectRef, None] = {}
+        self._lost_of: Counter[ObjectRef] = Counter()
+        self._order = 0
+        self._protected: dict[int, list[ObjectRef | None]] = {}
+        snapshot = world.snapshot
+        for record in snapshot.mirror_pods:
+            if record.node:
+                self._mirrors.append(SimulatedPod(record, world.kinds.of(record.pod_class), record.ref, None))
+        for record in snapshot.pods:
+            if not record.terminating:
+                workload = snapshot.workload(record)
+                pod = SimulatedPod(record, world.kind(record.pod_class, workload), workload, owner_of(record))
+                if record.pod_class.pinned:
+                    pod.pin = record.node
+                self._insert(pod)
+        self.set_nodes(world.nodes)
+        for pod in self.pending:
+            if pod.owner is not None:
+                self.touch(pod.owner)
+
+    def _insert(self, pod: SimulatedPod) -> None:
+        if pod.owner not in self.pods:
+            self.pods[pod.owner] = {}
+            self._protected.clear()
+        self.pods[pod.owner][pod.key] = pod
+        self._order += 1
+        pod.order = self._order
+        if not pod.node:
+            self.pending.append(pod)
+
+    def set_nodes(self, nodes: Iterable[Node]) -> None:
+        """Replace the nodes; the pods on nodes that are gone have to be removed before."""
+        self.nodes: tuple[Node, ...] = tuple(nodes)
+        self.table: NodeTable
+        self.volumes: Volumes
+        self.table, self.volumes = self.world.table(self.nodes)
+        self.state = Placements(self.table, self.world.kinds, self.world.weights)
+        if self.nodes:
+            self.state.start = self.random.randrange(len(self.nodes))
+        numbers = self.table.numbers
+        for pod in (*self._mirrors, *self.all_pods()):
+            if pod.node in numbers:
+                self.state.add(pod.kind, numbers[pod.node])
+        for pod in self.pending:
+            pod.refused = self._refused(pod)
+
+    def all_pods(self) -> Iterator[SimulatedPod]:
+        """Yield all pods, without mirror pods."""
+        return (pod for of_owner in self.pods.values() for pod in of_owner.values())
+
+    def of(self, owner: ObjectRef | None) -> Collection[SimulatedPod]:
+        """Return the pods of a direct owner; None for those without one."""
+        return self.pods.get(owner, {}).values()
+
+    def on(self, nodes: Collection[str]) -> list[SimulatedPod]:
+        """Return the pods on some nodes, without mirror pods."""
+        return [pod for pod in self.all_pods() if pod.node in nodes]
+
+    def mirrors_on(self, node: str) -> list[SimulatedPod]:
+        """Return the mirror pods on a node."""
+        return [pod for pod in self._mirrors if pod.node == node]
+
+    def copy_to(self, pod: SimulatedPod, node: str) -> None:
+        """Start a copy of a pod on another node, as a DaemonSet does on a new one; mirror pods have no owner."""
+        copy = SimulatedPod(pod.record, pod.kind, pod.workload, pod.owner)
+        copy.name, copy.node, copy.pin, copy.simulated = f"{pod.name}-{node}", node, node, True
+        if pod.owner is None:
+            self._mirrors.append(copy)
+        else:
+            self._insert(copy)
+        if node in self.table.numbers:
+            self.state.add(copy.kind, self.table.numbers[node])
+
+    def drop_mirrors(self, nodes: Collection[str]) -> None:
+        """Remove the mirror pods of nodes."""
+        self._mirrors = [pod for pod in self._mirrors if pod.node not in nodes]
+
+    def create(
+        self, like: PodRecord, kind: SchedulingKind, workload: ObjectRef, owner: ObjectRef | None
+    ) -> SimulatedPod:
+        """Create a pending pod; ``like`` has its name and claims."""
+        pod = SimulatedPod(like, kind, workload, owner)
+        pod.node, pod.simulated, pod.state = "", True, _READY
+        self._insert(pod)
+        pod.refused = self._refused(pod)
+        return pod
+
+    def remove(self, pod: SimulatedPod, *, lost: bool = False) -> None:
+        """Remove a pod; its owner has to act if an event, and not the owner itself, removed it (``lost``)."""
+        del self.pods[pod.owner][pod.key]
+        if pod.node:
+            if pod.node in self.table.numbers:
+                self.state.add(pod.kind, self.table.numbers[pod.node], -1)
+        else:
+            self.pending.remove(pod)
+        if lost:
+            self.lost[pod.workload] += 1
+            if pod.owner is not None:
+                self._lost_of[pod.owner] += 1
+                self.touch(pod.owner)
+
+    def lost_of(self, owner: ObjectRef) -> int:
+        """Return the number of pods of a direct owner that events removed."""
+        return self._lost_of[owner]
+
+    def next_number(self) -> int:
+        """Return a number that no pod of this run has."""
+        return self._order + 1
+
+    def has(self, pod: SimulatedPod) -> bool:
+        """Tell whether a pod is still there."""
+        return self.pods[pod.owner].get(pod.key) is pod
+
+    def selected_by(self, budget: PodDisruptionBudget) -> list[SimulatedPod]:
+        """Return the pods that a budget selects."""
+        selector, namespace = budget.spec.selector, budget.metadata.namespace
+
+        def selects(pod: SimulatedPod) -> bool:
+            return pod.namespace == namespace and labelselectors.matches(selector, pod.kind.labels)
+
+        if id(budget) not in self._protected:
+            # The snapshot keeps its budgets, so that no other object gets this identity.
+            owners = (owner for owner, pods in self.pods.items() if any(map(selects, pods.values())))
+            self._protected[id(budget)] = list(owners)
+        return [pod for owner in self._protected[id(budget)] for pod in self.of(owner) if selects(pod)]
+
+    def scale_of(self, pods: Iterable[SimulatedPod]) -> int | None:
+        """Return the sum of the replicas of the controllers of pods; None where one of them is unknown."""
+        numbers: dict[ObjectRef, int] = {}
+        for pod in pods:
+            if pod.kind.pod_class.owner is not None:
+                root, replicas = pod.workload, self.replicas.get(pod.workload)
+                if replicas is None:
+                    scaled = domains.scaled_controller(pod.namespace, pod.kind.pod_class.owner, self.world.snapshot)
+                    if scaled is None:
+                        return None
+                    root, replicas = scaled
+                numbers[root] = replicas
+        return sum(numbers.values())
+
+    def pin(self, pod: SimulatedPod, node: str) -> None:
+        """Let a pending pod use only one node."""
+        pod.pin = node
+        pod.refused = self._refused(pod)
+
+    def touch(self, owner: ObjectRef) -> None:
+        """Let the controller of an owner act."""
+        self._dirty[owner] = None
+
+    @property
+    def touched(self) -> list[ObjectRef]:
+        """The owners whose controllers may have something to do, in random order."""
+        owners = list(self._dirty)
+        self.random.shuffle(owners)
+        return owners
+
+    def finished(self, owner: ObjectRef) -> None:
+        """Note that the controller of an owner has nothing to do while none of its pods changes."""
+        self._dirty.pop(owner, None)
+
+    def settle(self) -> None:
+        """Place pending pods, by priority and time, until no more of them finds a node."""
+        state, names, random = self.state, self.table.names, self.random
+        waiting = sorted(
+            (pod for pod in self.pending if not pod.record.gates), key=lambda pod: (-pod.kind.priority, pod.order)
+        )
+        placed = bool(waiting)
+        failures: dict[tuple[SchedulingKind, int], int] = {}
+        while placed:
+            placed, left = False, []
+            for pod in waiting:
+                question = (pod.kind, pod.refused)
+                # Nothing has changed since a pod like this one found no node.
+                number = None if failures.get(question) == state.changes else state.choose(pod, random)
+                if number is None:
+                    failures[question] = state.changes
+                    left.append(pod)
+                else:
+                    pod.node = names[number]
+                    pod.state = replace(pod.state, running=True, ready=True)
+                    state.add(pod.kind, number)
+                    placed = True
+            waiting = left
+        self.pending = [pod for pod in self.pending if not pod.node]
+
+    def _refused(self, pod: SimulatedPod) -> int:
+        refused = 0
+        for nodes, _ in self.volumes.of(pod.record).refusals:
+            refused |= nodes
+        if pod.pin:
+            number = self.table.numbers.get(pod.pin)
+            refused |= self.table.everything & ~(0 if number is None else 1 << number)
+        return refused

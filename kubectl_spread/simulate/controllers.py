@@ -1,0 +1,358 @@
+"""Controllers: what do the controllers of Kubernetes do after an event, by the kind of a workload?
+
+A pod that has found a node is taken as ready.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final, Protocol
+
+from msgspec.structs import replace
+
+from kubectl_spread.audit.snapshot.records import PodClass
+from kubectl_spread.kube.api.objects import ObjectRef
+from kubectl_spread.kube.api.workloads import Job, Pace, StatefulSet
+from kubectl_spread.kube.custom.objects import base_kind
+from kubectl_spread.simulate.cluster import SimulatedCluster, SimulatedPod
+
+NOT_REPLACED: Final = frozenset({"DaemonSet", "Node"})
+"""The kinds of owners that create no pod on another node."""
+
+
+class Actor(Protocol):
+    """A controller, or a command, that acts until it has nothing more to do."""
+
+    def step(self, cluster: SimulatedCluster) -> bool:
+        """Do what is possible now; tell whether anything changed."""
+        ...
+
+
+def run(cluster: SimulatedCluster, actors: Sequence[Actor] = ()) -> None:
+    """Let actors, controllers and the scheduler act until nothing changes any more."""
+    cluster.settle()
+    changed = True
+    while changed:
+        changed = False
+        for owner in cluster.touched:
+            if reconcile(cluster, owner):
+                changed = True
+            elif all(pod.node for pod in cluster.of(owner)):
+                cluster.finished(owner)
+        if not changed:
+            for actor in actors:
+                changed |= actor.step(cluster)
+        cluster.settle()
+
+
+def reconcile(cluster: SimulatedCluster, owner: ObjectRef) -> bool:
+    """Let the controller of an owner create or delete pods; tell whether it did."""
+    kind = base_kind(owner.kind)
+    if kind in NOT_REPLACED:
+        return False
+    if kind == "StatefulSet":
+        return _stateful_set(cluster, owner)
+    if kind == "Job" and _fails(cluster, owner):
+        return False
+    missing = desired(cluster, owner) - len(cluster.of(owner))
+    if missing > 0:
+        for _ in range(missing):
+            if not _create(cluster, owner):
+                return False
+    elif missing < 0:
+        for pod in first_deleted(cluster, owner, -missing):
+            cluster.remove(pod)
+    return missing != 0
+
+
+def desired(cluster: SimulatedCluster, owner: ObjectRef) -> int:
+    """Return the number of pods that an owner is to have.
+
+    An owner with fewer pods than it asks for is kept from creating more, for example by a quota, so its number stays.
+    A StatefulSet only waits for the pods that it has.
+    """
+    if owner not in cluster.desired:
+        record = cluster.world.snapshot.ownership.record(owner)
+        number = cluster.world.number_of_pods(owner)
+        replicas = None if record is None else record.replicas
+        waits = not number or base_kind(owner.kind) == "StatefulSet"
+        cluster.desired[owner] = number if replicas is None else replicas if waits else min(replicas, number)
+    return cluster.desired[owner]
+
+
+def _create(cluster: SimulatedCluster, owner: ObjectRef, name: str = "", index: int = 0) -> bool:
+    """Create a pod of an owner; tell whether its template is known."""
+    world = cluster.world
+    like = world.newest_pods.get(owner)
+    pod_class = cluster.rolled.get(owner)
+    if pod_class is None:
+        pod_class = world.created(owner, like, name, index)
+    elif name:
+        pod_class = world.numbered(pod_class, name, index)
+    if pod_class is None:
+        return False
+    workload = world.root(owner)
+    kind = world.kind(pod_class, workload)
+    record = world.record(owner, pod_class, name or f"{owner.name}-new-{cluster.next_number()}", like)
+    pod = cluster.create(record, kind, workload, owner)
+    pod.revised = owner in cluster.rolled
+    return True
+
+
+def _stateful_set(cluster: SimulatedCluster, owner: ObjectRef) -> bool:
+    """Create the first missing pod, or all of them, and delete the last ones that are too many.
+
+    Source: kubernetes v1.37.1 pkg/controller/statefulset/stateful_set_control.go, updateStatefulSet.
+    """
+    workload = cluster.world.object(owner)
+    ordered = not isinstance(workload, StatefulSet) or workload.ordered
+    start = workload.spec.ordinals.start if isinstance(workload, StatefulSet) else 0
+    pods = {pod.name: pod for pod in cluster.of(owner)}
+    changed = False
+    number = desired(cluster, owner)
+    ordinals = range(start, start + number) if workload is not None else sorted(cluster.world.ordinals(owner))
+    for ordinal in ordinals:
+        pod = pods.get(f"{owner.name}-{ordinal}")
+        if pod is None:
+            _create(cluster, owner, f"{owner.name}-{ordinal}", ordinal)
+            changed = True
+        if ordered and (pod is None or not pod.ready):
+            return changed
+    surplus = sorted((pod for pod in pods.values() if ordinal_of(pod) >= start + number), key=ordinal_of)
+    if workload is not None and surplus:
+        cluster.remove(surplus[-1])
+        return True
+    return changed
+
+
+def ordinal_of(pod: SimulatedPod) -> int:
+    """Return the ordinal of a pod of a StatefulSet."""
+    text = pod.name.rpartition("-")[2]
+    return int(text) if text.isdecimal() else -1
+
+
+def _fails(cluster: SimulatedCluster, owner: ObjectRef) -> bool:
+    """Tell whether a Job has failed, because it has lost more pods than its backoffLimit allows; its pods are gone."""
+    job = cluster.world.object(owner)
+    limit = job.failures if isinstance(job, Job) else None
+    if limit is None or cluster.lost_of(owner) <= limit:
+        return False
+    cluster.failed[owner] = f"its backoffLimit ({limit}) allows no further failure, so the Job fails"
+    for pod in list(cluster.of(owner)):
+        cluster.remove(pod)
+    return True
+
+
+def first_deleted(cluster: SimulatedCluster, owner: ObjectRef, number: int) -> list[SimulatedPod]:
+    """Return the pods that a ReplicaSet deletes first when it has too many.
+
+    Source: kubernetes v1.37.1 pkg/controller/controller_utils.go, ActivePodsWithRanks.
+    """
+    root = cluster.world.root(owner)
+    on_node = Counter(pod.node for related in cluster.world.siblings(owner, root) for pod in cluster.of(related))
+    now = cluster.world.now
+
+    def rank(pod: SimulatedPod) -> tuple[object, ...]:
+        state = pod.state
+        ready = pod.ready
+        since = state.ready_since if ready else None
+        return (
+            bool(pod.node),
+            state.running,
+            ready,
+            state.deletion_cost,
+            -on_node[pod.node],
+            _bucket(since, now) if not pod.simulated else -1,
+            _bucket(pod.record.created, now) if not pod.simulated else -1,
+            state.uid or "",
+        )
+
+    pods = list(cluster.of(owner))
+    cluster.random.shuffle(pods)
+    return sorted(pods, key=rank)[:number]
+
+
+def _bucket(moment: datetime | None, now: datetime | None) -> int:
+    """Return the logarithm of an age: pods with ages of one magnitude are ranked by their UID.
+
+    Source: kubernetes v1.37.1 pkg/controller/controller_utils.go, logarithmicRankDiff.
+    """
+    if moment is None or now is None:
+        return -1
+    age = int((now - moment).total_seconds() * 1e9)
+    return -1 if age <= 0 else int(math.log2(age))
+
+
+class Rollout:
+    """The rollout of a Deployment: new pods within its surge, and fewer old ones as far as it may.
+
+    Source: kubernetes v1.37.1 pkg/controller/deployment/rolling.go, rolloutRolling, and recreate.go.
+    """
+
+    def __init__(
+        self, cluster: SimulatedCluster, workload: ObjectRef, pod_class: PodClass, replicas: int, pace: Pace | None
+    ) -> None:
+        """Replace the pods of ``workload`` by pods of a class; a pace of None replaces all at once (Recreate)."""
+        self._replicas, self._pace = replicas, pace
+        below = cluster.world.owners_below(workload)
+        self._old = [owner for owner in below if cluster.of(owner)]
+        for owner in self._old:
+            desired(cluster, owner)
+        self._new = ObjectRef(workload.namespace, "ReplicaSet", f"{workload.name}-simulated-{len(cluster.rolled)}")
+        cluster.world.adopt(self._new, workload)
+        cluster.rolled[self._new] = pod_class
+        cluster.desired[self._new] = 0
+
+    def step(self, cluster: SimulatedCluster) -> bool:
+        """Create or delete pods if that is allowed now."""
+        numbers, new = cluster.desired, self._new
+        if self._pace is None:
+            if left := [owner for owner in self._old if numbers[owner]]:
+                return all(self._scale(cluster, owner, 0) for owner in left)
+            return self._scale(cluster, new, self._replicas)
+        total = numbers[new] + sum(numbers[owner] for owner in self._old)
+        most = self._replicas + self._pace.surge
+        if numbers[new] < self._replicas and total < most:
+            return self._scale(cluster, new, min(self._replicas, numbers[new] + most - total))
+        least = self._replicas - self._pace.unavailable
+        new_unavailable = numbers[new] - _available(cluster, new)
+        allowed = total - least - new_unavailable
+        if allowed <= 0 or not any(numbers[owner] for owner in self._old):
+            return False
+        return self._remove_old(cluster, allowed, least)
+
+    def _remove_old(self, cluster: SimulatedCluster, allowed: int, least: int) -> bool:
+        """Remove old pods: first those that are not available, then as many as the minimum allows."""
+        numbers, changed = cluster.desired, False
+        for owner in self._old:
+            removed = min(allowed, numbers[owner] - _available(cluster, owner))
+            if removed > 0:
+                allowed -= removed
+                changed |= self._scale(cluster, owner, numbers[owner] - removed)
+        available = sum(_available(cluster, owner) for owner in (self._new, *self._old))
+        spare = available - least
+        for owner in self._old:
+            removed = min(numbers[owner], max(spare, 0))
+            if removed:
+                spare -= removed
+                changed |= self._scale(cluster, owner, numbers[owner] - removed)
+        return changed
+
+    def _scale(self, cluster: SimulatedCluster, owner: ObjectRef, number: int) -> bool:
+        if cluster.desired[owner] == number:
+            return False
+        cluster.desired[owner] = number
+        cluster.touch(owner)
+        return True
+
+
+def _available(cluster: SimulatedCluster, owner: ObjectRef) -> int:
+    return sum(pod.ready for pod in cluster.of(owner))
+
+
+class OrderedRollout:
+    """The rollout of a StatefulSet from its highest ordinal, or of a DaemonSet, one pod after another."""
+
+    def __init__(
+        self,
+        cluster: SimulatedCluster,
+        workload: ObjectRef,
+        pod_class: PodClass,
+        *,
+        partition: int = 0,
+        at_once: int = 1,
+    ) -> None:
+        """Replace the pods with ordinals from ``partition`` on by pods of a class, some at once."""
+        self._workload, self._partition, self._at_once = workload, partition, at_once
+        cluster.rolled[workload] = pod_class
+
+    def step(self, cluster: SimulatedCluster) -> bool:
+        """Delete the next old pods, if all pods are ready; the controller creates them again."""
+        pods = cluster.of(self._workload)
+        if any(not pod.node for pod in pods):
+            return False
+        old = [pod for pod in pods if not pod.revised and (pod.pin or ordinal_of(pod) >= self._partition)]
+        for pod in sorted(old, key=ordinal_of, reverse=True)[: self._at_once]:
+            cluster.remove(pod)
+            if pod.pin:
+                self._replace_on(cluster, pod)
+            else:
+                cluster.touch(self._workload)
+        return bool(old)
+
+    def _replace_on(self, cluster: SimulatedCluster, pod: SimulatedPod) -> None:
+        """Create a pod of a DaemonSet again on its node."""
+        world = cluster.world
+        kind = world.kind(cluster.rolled[self._workload], pod.workload)
+        record = replace(pod.record, node="", pod_class=kind.pod_class)
+        created = cluster.create(record, kind, pod.workload, pod.owner)
+        created.revised = True
+        cluster.pin(created, pod.node)
+
+
+class Drain:
+    """The drain of nodes, one after another: pods are evicted as far as their budgets allow it now.
+
+    A refused eviction is tried again after other pods have become ready. Pods of DaemonSets and mirror pods stay, and
+    so do pods that come to a node after its cordon because they tolerate it.
+
+    Source: kubernetes v1.37.1 pkg/registry/core/pod/storage/eviction.go, Create.
+    """
+
+    def __init__(self, cluster: SimulatedCluster, nodes: Sequence[str]) -> None:
+        """Drain nodes in this order; they are cordoned already."""
+        on: dict[str, list[SimulatedPod]] = {node: [] for node in nodes}
+        for pod in cluster.on(on):
+            if not _stays(pod):
+                on[pod.node].append(pod)
+        self._left = list(on.values())
+
+    def step(self, cluster: SimulatedCluster) -> bool:
+        """Evict pods of the first node; continue with the next node when none is left."""
+        while self._left:
+            pods = [pod for pod in self._left[0] if cluster.has(pod)]
+            if not pods:
+                self._left.pop(0)
+                continue
+            cluster.random.shuffle(pods)
+            refused: list[tuple[str, str, str]] = []
+            for pod in pods:
+                if budget := refusing_budget(cluster, pod):
+                    refused.append((pod.namespace, pod.name, budget))
+                else:
+                    cluster.remove(pod, lost=True)
+            if len(refused) == len(pods):
+                cluster.refused = sorted(refused)
+                self._left.clear()
+                return False
+            return True
+        return False
+
+
+def _stays(pod: SimulatedPod) -> bool:
+    return pod.owner is not None and base_kind(pod.owner.kind) in NOT_REPLACED
+
+
+def refusing_budget(cluster: SimulatedCluster, pod: SimulatedPod) -> str:
+    """Return the name of the budget that refuses the eviction of a pod, or "".
+
+    Several budgets of one pod refuse each eviction. A pod that is not ready may be evicted by the policy of its budget.
+    """
+    budgets = cluster.world.snapshot.budgets.of(pod.namespace, pod.kind.labels)
+    if len(budgets) > 1:
+        return ", ".join(budget.metadata.name for budget in budgets)
+    if not budgets:
+        return ""
+    budget = budgets[0]
+    selected = cluster.selected_by(budget)
+    healthy = sum(each.ready for each in selected)
+    least = budget.desired_healthy(cluster.scale_of(selected) if budget.needs_scale else None)
+    if least is None:
+        # The disruption controller allows none where it cannot compute the number.
+        least = healthy
+    if not pod.ready and (budget.spec.unhealthy_pod_eviction_policy == "AlwaysAllow" or healthy >= least > 0):
+        return ""
+    return "" if healthy - least > 0 else budget.metadata.name

@@ -1,0 +1,287 @@
+"""Events: what happens to the cluster, before controllers and the scheduler react."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple, Protocol
+
+import msgspec
+
+from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
+from kubectl_spread.errors import NotFoundError, UsageError
+from kubectl_spread.kube.api.objects import ObjectRef
+from kubectl_spread.kube.api.types import Node
+from kubectl_spread.kube.api.workloads import SCALABLE, Deployment, PodTemplateSpec, StatefulSet, WorkloadObject
+from kubectl_spread.phrases import did_you_mean, domains, named, plural, some
+from kubectl_spread.simulate import controllers
+from kubectl_spread.simulate.cluster import SimulatedCluster, SimulatedPod
+from kubectl_spread.simulate.controllers import Actor, Drain, OrderedRollout, Rollout
+
+ROLLED: Final = ("Deployment", "StatefulSet", "DaemonSet")
+"""The kinds of which a rollout can be simulated."""
+_NAMED: Final = 12
+
+
+class NodeChoice(msgspec.Struct, frozen=True):
+    """The nodes that an event names: by a value of a label, or by their names, which have the key ""."""
+
+    key: str
+    values: tuple[str, ...]
+    written: str
+
+    def of(self, nodes: Sequence[Node]) -> list[Node]:
+        """Return the nodes with one of the values.
+
+        Raises:
+            NotFoundError: No node has one of the values; the message has the nearest one.
+        """
+        values = {_value(node, self.key) for node in nodes}
+        for value in self.values:
+            if value not in values:
+                texts = sorted(text for text in values if text is not None)
+                what = f"no node has {self.written}" if self.key else f'no node is named "{value}"'
+                suggestion = did_you_mean(value, texts)
+                names = "" if suggestion or not self.key else f" (nodes have {some(texts, _NAMED)})"
+                raise NotFoundError(f"{what}{names}{suggestion}")
+        return self.chosen(nodes)
+
+    def chosen(self, nodes: Iterable[Node]) -> list[Node]:
+        """Return the nodes with one of the values, which may be none."""
+        return [node for node in nodes if _value(node, self.key) in self.values]
+
+    @property
+    def text(self) -> str:
+        """The nodes in words, such as ``zone a``."""
+        if self.key:
+            return domains(self.key, self.values, most=_NAMED)
+        return f"{'node' if len(self.values) == 1 else 'nodes'} {some(self.values)}"
+
+
+def _value(node: Node, key: str) -> str | None:
+    return node.metadata.labels.get(key) if key else node.metadata.name
+
+
+class Begun(NamedTuple):
+    """An event that has happened: in words, and who acts because of it."""
+
+    text: str
+    actors: tuple[Actor, ...] = ()
+
+
+class SimulatedEvent(Protocol):
+    """An event of a simulation."""
+
+    def begin(self, cluster: SimulatedCluster) -> Begun:
+        """Let the event happen.
+
+        Raises:
+            SpreadError: The event names what is not there.
+        """
+        ...
+
+
+class Lose(msgspec.Struct, frozen=True):
+    """Nodes are lost, and their Node objects with them."""
+
+    nodes: NodeChoice
+
+    def begin(self, cluster: SimulatedCluster) -> Begun:
+        """Remove the nodes and their pods."""
+        lost = {node.metadata.name for node in self.nodes.of(cluster.nodes)}
+        pods, running = cluster.on(lost), sum(bool(pod.node) for pod in cluster.all_pods())
+        text = f"lose {self.nodes.text}: {len(lost)} of {plural(len(cluster.nodes), 'node')}, "
+        text += f"{len(pods)} of {plural(running, 'pod')}"
+        for pod in pods:
+            cluster.remove(pod, lost=True)
+        cluster.drop_mirrors(lost)
+        cluster.set_nodes(node for node in cluster.nodes if node.metadata.name not in lost)
+        return Begun(text)
+
+
+class DrainNodes(msgspec.Struct, frozen=True):
+    """Nodes are cordoned, and then drained one after another."""
+
+    nodes: NodeChoice
+
+    def begin(self, cluster: SimulatedCluster) -> Begun:
+        """Cordon the nodes."""
+        chosen = {node.metadata.name for node in self.nodes.of(cluster.nodes)}
+        order = self.nodes.values if not self.nodes.key else sorted(chosen)
+        text = f"drain {self.nodes.text}: {plural(len(chosen), 'node')}, {plural(len(cluster.on(chosen)), 'pod')}"
+        cluster.set_nodes(
+            cluster.world.cordoned(node) if node.metadata.name in chosen else node for node in cluster.nodes
+        )
+        return Begun(text, (Drain(cluster, order),))
+
+
+class Add(msgspec.Struct, frozen=True):
+    """New nodes like the newest one that has a label, with the pods that DaemonSets create on them."""
+
+    like: NodeChoice
+    number: int
+
+    def begin(self, cluster: SimulatedCluster) -> Begun:
+        """Add the nodes."""
+        try:
+            models = self.like.of(cluster.nodes)
+        except NotFoundError:
+            # The nodes may be lost, and new ones replace them.
+            models = self.like.of(cluster.world.nodes)
+        model = max(models, key=_newest)
+        names = {node.metadata.name for node in cluster.nodes}
+        added: list[Node] = []
+        number = 0
+        while len(added) < self.number:
+            number += 1
+            name = f"{model.metadata.name}-added-{number}"
+            if name not in names:
+                added.append(cluster.world.copied(model, name))
+        sources = [*cluster.mirrors_on(model.metadata.name), *_daemons(cluster, model.metadata.name)]
+        cluster.set_nodes(sorted((*cluster.nodes, *added), key=lambda node: node.metadata.name))
+        for node in added:
+            for pod in sources:
+                cluster.copy_to(pod, node.metadata.name)
+        place = f" in {self.like.text}" if self.like.key else ""
+        return Begun(f"add {plural(self.number, 'node')}{place} like {model.metadata.name}")
+
+
+def _newest(node: Node) -> tuple[float, str]:
+    created = node.metadata.creation_timestamp
+    return (created.timestamp() if created else 0.0, node.metadata.name)
+
+
+def _daemons(cluster: SimulatedCluster, node: str) -> list[SimulatedPod]:
+    return [pod for pod in cluster.on({node}) if pod.owner and pod.owner.kind == "DaemonSet"]
+
+
+class Restart(msgspec.Struct, frozen=True):
+    """A rollout of the same pod template, as ``kubectl rollout restart`` starts it."""
+
+    workload: ObjectRef
+
+    def begin(self, cluster: SimulatedCluster) -> Begun:
+        """Start the rollout.
+
+        Raises:
+            UsageError: A workload of this kind has no rollouts.
+            NotFoundError: Neither its template nor a pod of it was read.
+        """
+        workload = self.workload
+        _confirm_kind(workload, ROLLED, "a rollout")
+        stored = cluster.world.object(workload)
+        if stored is None:
+            raise NotFoundError(f"{_missing(workload)}: its rollout cannot be simulated (capture workloads as well)")
+        return Begun(f"restart {_named(workload)}", (_rollout(cluster, workload, stored, stored.template),))
+
+
+class Scale(msgspec.Struct, frozen=True):
+    """Another number of replicas."""
+
+    workload: ObjectRef
+    replicas: int
+
+    def begin(self, cluster: SimulatedCluster) -> Begun:
+        """ConstraintChange the number.
+
+        Raises:
+            UsageError: A workload of this kind cannot be scaled.
+            NotFoundError: Its pods have no owner that was read.
+        """
+        workload, world = self.workload, cluster.world
+        _confirm_kind(workload, SCALABLE, "replicas")
+        if world.object(workload) is None:
+            raise NotFoundError(f"{_missing(workload)}: it cannot be scaled (capture workloads as well)")
+        before = scale(cluster, workload, self.replicas)
+        return Begun(f"scale {_named(workload)} from {before} to {plural(self.replicas, 'replica')}")
+
+
+def scale(cluster: SimulatedCluster, workload: ObjectRef, replicas: int) -> int:
+    """ConstraintChange the number of pods of a workload, by its newest ReplicaSet; return the number before."""
+    owners = cluster.world.owners_below(workload) if workload.kind == "Deployment" else [workload]
+    numbers = {owner: controllers.desired(cluster, owner) for owner in owners}
+    before = sum(numbers.values())
+    cluster.replicas[workload] = replicas
+    surplus = before - replicas
+    for owner in owners[-1:] if surplus < 0 else reversed(owners):
+        taken = min(numbers[owner], surplus)
+        cluster.desired[owner] = numbers[owner] - taken
+        surplus -= taken
+        cluster.touch(owner)
+    return before
+
+
+class Apply(msgspec.Struct, frozen=True):
+    """A manifest replaces the stored workload, or creates it."""
+
+    workload: ObjectRef
+    manifest: WorkloadObject
+
+    def begin(self, cluster: SimulatedCluster) -> Begun:
+        """ConstraintChange the number of replicas and, where the pod template is another one, start its rollout.
+
+        Raises:
+            UsageError: A workload of this kind has no rollouts.
+        """
+        workload, world = self.workload, cluster.world
+        _confirm_kind(workload, ROLLED, "a rollout")
+        stored = world.snapshot.workload_objects.get(workload)
+        world.objects[workload] = self.manifest
+        text = f"apply {_named(workload)}"
+        if stored is None:
+            return Begun(f"{text}, which is new", (self._create(cluster),))
+        replicas = self.manifest.replicas if self.manifest.replicas is not None else 0
+        if stored.template == self.manifest.template:
+            if stored.replicas not in (None, replicas):
+                scale(cluster, workload, replicas)
+            return Begun(f"{text}, with the same pod template")
+        if stored.replicas is not None and replicas < stored.replicas:
+            scale(cluster, workload, replicas)
+        return Begun(text, (_rollout(cluster, workload, self.manifest, self.manifest.template),))
+
+    def _create(self, cluster: SimulatedCluster) -> Actor:
+        if self.workload.kind == "DaemonSet":
+            raise UsageError(f"{_named(self.workload)} is new: pods of a new DaemonSet cannot be simulated")
+        return _rollout(cluster, self.workload, self.manifest, self.manifest.template)
+
+
+def _rollout(
+    cluster: SimulatedCluster, workload: ObjectRef, manifest: WorkloadObject, template: PodTemplateSpec
+) -> Actor:
+    """Return the rollout of a pod template, by the strategy of its workload."""
+    like = _newest_pod(cluster, workload)
+    revision = f"simulated-{len(cluster.rolled)}"
+    pod_class = cluster.world.from_template(workload, template, _owned_class(like), revision=revision)
+    if isinstance(manifest, Deployment):
+        replicas = cluster.replicas.setdefault(workload, manifest.replicas)
+        pace = manifest.pace_of(replicas) if manifest.rolls else None
+        return Rollout(cluster, workload, pod_class, replicas, pace)
+    if isinstance(manifest, StatefulSet):
+        replicas = cluster.replicas.setdefault(workload, manifest.replicas)
+        cluster.desired[workload] = replicas
+        cluster.touch(workload)
+        partition = replicas + manifest.spec.ordinals.start if manifest.partition is None else manifest.partition
+        return OrderedRollout(cluster, workload, pod_class, partition=partition, at_once=manifest.unavailable)
+    return OrderedRollout(cluster, workload, pod_class)
+
+
+def _newest_pod(cluster: SimulatedCluster, workload: ObjectRef) -> PodRecord | None:
+    owners = cluster.world.owners_below(workload) if workload.kind == "Deployment" else [workload]
+    pods = (cluster.world.newest_pods.get(owner) for owner in reversed(owners))
+    return next((pod for pod in pods if pod is not None), None)
+
+
+def _owned_class(pod: PodRecord | None) -> PodClass | None:
+    return None if pod is None else pod.pod_class
+
+
+def _confirm_kind(workload: ObjectRef, kinds: Sequence[str], what: str) -> None:
+    if workload.kind not in kinds:
+        raise UsageError(f"{_named(workload)} has no {what.removeprefix('a ')} (only {', '.join(kinds)})")
+
+
+def _named(workload: ObjectRef) -> str:
+    return named(workload.kind, workload.name)
+
+
+def _missing(workload: ObjectRef) -> str:
+    return f"{_named(workload)} was not read"

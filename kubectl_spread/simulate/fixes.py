@@ -1,0 +1,181 @@
+"""Fixes: what would let pending pods run? Each one is simulated before it is reported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final
+
+import msgspec
+
+from kubectl_spread.kube.api.objects import ObjectRef
+from kubectl_spread.kube.api.topologykeys import ZONE
+from kubectl_spread.kube.api.types import Node
+from kubectl_spread.kube.custom.objects import base_kind
+from kubectl_spread.kube.scheduler import taints
+from kubectl_spread.phrases import domains, in_domain, listed, plural
+from kubectl_spread.simulate.controllers import NOT_REPLACED
+from kubectl_spread.simulate.events import Add, Lose, NodeChoice, SimulatedEvent
+from kubectl_spread.simulate.reasons import Reason
+from kubectl_spread.simulate.runs import RunResult, Simulation
+from kubectl_spread.simulate.world import ConstraintChange
+
+_RUNS: Final = 3
+"""The runs in which a fix has to help."""
+_ADDED: Final = (1, 2, 4, 8)
+"""The numbers of nodes that are tried."""
+_NAMED: Final = 6
+
+
+class Fix(msgspec.Struct, frozen=True):
+    """A fix: in words, and as arguments of commands."""
+
+    text: str
+    commands: tuple[tuple[str, ...], ...] = ()
+
+
+class _Candidate(msgspec.Struct, frozen=True):
+    """A fix that is to be tried."""
+
+    fix: Fix
+    simulation: Simulation
+
+
+class FixTrials:
+    """The trials of fixes for the pods that stay pending after a simulation."""
+
+    def __init__(self, simulation: Simulation, runs: Sequence[RunResult], proceed: Callable[[int], bool]) -> None:
+        """Take a simulation and its runs.
+
+        Args:
+            simulation: The events, after which pods stay pending.
+            runs: The runs.
+            proceed: Tells whether another fix may be tried after trials in which this number of pods came or went.
+        """
+        self._simulation, self._runs, self._proceed = simulation, runs, proceed
+        self._changes = 0
+
+    def first_that_helps(self, reason: Reason, workloads: frozenset[ObjectRef]) -> Fix | None:
+        """Return the first fix after which no pod of some workloads stays pending; None where none is known.
+
+        Args:
+            reason: Why they do.
+            workloads: Their workloads.
+        """
+        for candidate in _candidates(self._simulation, reason, workloads):
+            if not self._proceed(self._changes):
+                return None
+            if self._helps(candidate.simulation, workloads):
+                return candidate.fix
+        return None
+
+    def _helps(self, simulation: Simulation, workloads: Iterable[ObjectRef]) -> bool:
+        results: list[RunResult] = []
+        for number in range(_RUNS):
+            results.append(simulation.run(number))
+            self._changes += results[-1].changes
+            if any(results[-1].of(workload).pending for workload in workloads):
+                return False
+        return not _harms(results, self._runs)
+
+
+def _harms(results: Sequence[RunResult], runs: Sequence[RunResult]) -> bool:
+    """Tell whether a workload loses more pods, or has more pending pods or fewer running ones, than without the fix.
+
+    The pods of a DaemonSet belong to their nodes.
+    """
+    workloads = {workload for result in (*results, *runs) for workload in result.workloads}
+    for workload in (each for each in workloads if base_kind(each.kind) not in NOT_REPLACED):
+        before, after = [run.of(workload) for run in runs], [result.of(workload) for result in results]
+        if (
+            max(each.pending for each in after) > max(each.pending for each in before)
+            or max(each.lost for each in after) > max(each.lost for each in before)
+            or min(each.running for each in after) < min(each.running for each in before)
+        ):
+            return True
+    return False
+
+
+def _candidates(simulation: Simulation, reason: Reason, workloads: frozenset[ObjectRef]) -> Iterator[_Candidate]:
+    """Yield fixes, those first that change least."""
+    kinds = {refusal.kind for refusal in reason.refusals}
+    spreads = [refusal.detail for refusal in reason.refusals if refusal.kind == "spread"]
+    if "cordon" in kinds:
+        yield from _uncordon(simulation, reason)
+    if spreads:
+        yield from _constraint(simulation, spreads[0], workloads, "min_domains", None)
+        if kinds & {"cordon", "taint"}:
+            yield from _constraint(simulation, spreads[0], workloads, "node_taints_policy", "Honor")
+    if kinds & {"spread", "resource", "cordon", "nodes", "affinity"}:
+        yield from _added(simulation, reason)
+    if spreads:
+        yield from _deleted(simulation, reason)
+        yield from _constraint(simulation, spreads[0], workloads, "when_unsatisfiable", "ScheduleAnyway")
+
+
+def _uncordon(simulation: Simulation, reason: Reason) -> Iterator[_Candidate]:
+    """Uncordon the nodes that were cordoned before the events: those of the lowest domains, or all."""
+    world = simulation.world
+    cordoned = [node for node in world.nodes if node.spec.unschedulable]
+    key, values = reason.lowest
+    lowest = [node for node in cordoned if node.metadata.labels.get(key) in values]
+    for chosen in [nodes for nodes in (lowest, cordoned) if nodes]:
+        names = {node.metadata.name for node in chosen}
+        nodes = [world.uncordoned(node) if node.metadata.name in names else node for node in world.nodes]
+        command = ("kubectl", "uncordon", *sorted(names))
+        what = f"uncordon {'node' if len(names) == 1 else 'nodes'} {listed(sorted(names), _NAMED)}"
+        yield _Candidate(Fix(what, (command,)), simulation.with_world(world.variant(nodes=nodes)))
+
+
+def _constraint(
+    simulation: Simulation, key: str, workloads: frozenset[ObjectRef], field: str, value: object
+) -> Iterator[_Candidate]:
+    change = ConstraintChange(workloads, key, {field: value})
+    first, *others = field.split("_")
+    name = f"{first}{''.join(map(str.capitalize, others))}"
+    where = f"in their constraint on {in_domain(key, '').split()[-1]}"
+    text = f"remove {name} {where}" if value is None else f"set {name}: {value} {where}"
+    yield _Candidate(Fix(text), simulation.with_world(simulation.world.variant(change=change)))
+
+
+def _added(simulation: Simulation, reason: Reason) -> Iterator[_Candidate]:
+    """Add nodes to the first of the lowest domains, or like the newest node."""
+    key, values = reason.lowest
+    nodes = simulation.world.nodes
+    if values and any(node.metadata.labels.get(key) == values[0] for node in nodes):
+        choice = NodeChoice(key, values[:1], values[0])
+    elif nodes and not values:
+        newest = max(nodes, key=lambda node: (_created(node.metadata.creation_timestamp), node.metadata.name))
+        zone = newest.metadata.labels.get(ZONE)
+        choice = NodeChoice(ZONE, (zone,), zone) if zone else NodeChoice("", (newest.metadata.name,), "")
+    else:
+        return
+    place = f"in {choice.text}" if choice.key else f"like {choice.values[0]}"
+    for number in _ADDED:
+        events: Sequence[SimulatedEvent] = [Add(choice, number)]
+        yield _Candidate(Fix(f"add {plural(number, 'node')} {place}"), simulation.with_world(simulation.world, events))
+
+
+def _created(moment: object) -> str:
+    return str(moment or "")
+
+
+def _deleted(simulation: Simulation, reason: Reason) -> Iterator[_Candidate]:
+    """Delete the nodes of the lowest domains all of whose nodes take no pods, but still count."""
+    key, lowest = reason.lowest
+    closed = simulation.drained()
+    by_value: dict[str, list[Node]] = {value: [] for value in lowest}
+    for node in simulation.world.nodes:
+        if (value := node.metadata.labels.get(key, "")) in by_value:
+            by_value[value].append(node)
+    values = tuple(
+        value
+        for value, nodes in by_value.items()
+        if nodes and all(node.metadata.name in closed or taints.keep_pods_away(node) for node in nodes)
+    )
+    if values:
+        names = sorted(node.metadata.name for value in values for node in by_value[value])
+        text = f"delete the nodes of {domains(key, values)}, which still count although they take no pods"
+        yield _Candidate(
+            Fix(text, (("kubectl", "delete", "node", *names),)),
+            simulation.with_world(simulation.world, [Lose(NodeChoice(key, values, values[0]))]),
+        )

@@ -1,0 +1,237 @@
+"""Kinds: the facts that kube-scheduler reads of a pod, shared by all pods that it cannot tell apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from kubectl_spread.audit.snapshot.records import ENCODER, PodClass
+from kubectl_spread.kube.api import labels as labelselectors
+from kubectl_spread.kube.api.labels import Labelled, Labels
+from kubectl_spread.kube.api.types import LabelSelector, ObjectMeta, Pod, PodSpec
+from kubectl_spread.kube.features import Behaviour
+from kubectl_spread.kube.scheduler import interpodaffinity, scores
+from kubectl_spread.kube.scheduler.interpodaffinity import Term
+from kubectl_spread.kube.scheduler.podtopologyspread.constraints import (
+    Constraint,
+    effective_selector,
+    working_constraint,
+)
+
+_HARD_AFFINITY_WEIGHT: Final = 1
+"""What a required affinity term of another pod adds to the score of its domain."""
+_ANYWHERE: Final = ""
+ASSUMED_CPU: Final = "assumed cpu"
+ASSUMED_MEMORY: Final = "assumed memory"
+"""The amounts that LeastAllocated sums up, next to the requests; no resource has such a name."""
+
+
+class HeldTerm(msgspec.Struct, frozen=True, eq=False):
+    """A term of running pods that acts on other pods.
+
+    Attributes:
+        term: The term.
+        weight: What it adds to the score of its domain; None for required anti-affinity, which refuses the domain.
+    """
+
+    term: Term
+    weight: int | None
+
+
+class SchedulingKind(msgspec.Struct, frozen=True, eq=False):
+    """The facts that the scheduler reads of pods; compared by identity.
+
+    Attributes:
+        pod_class: The class of one of the pods.
+        pod: A pod with only namespace and labels, which affinity terms may select.
+        requests: The resources that it needs.
+        usage: The amounts that it takes from a node, with those that the scores assume.
+        priority: Its priority.
+        hard: Its hard constraints.
+        soft: Its soft constraints.
+        all_keys: Whether a node without the topology key of any soft constraint has the worst score.
+        affinity: Its required affinity terms.
+        anti_affinity: Its required anti-affinity terms.
+        preferred: Its preferred terms and their weights.
+        held: Its terms that act on other pods.
+        parses: Whether the scheduler can parse all selectors that it needs.
+    """
+
+    pod_class: PodClass
+    pod: Pod
+    requests: tuple[tuple[str, int], ...]
+    usage: tuple[tuple[str, int], ...]
+    priority: int
+    hard: tuple[Constraint, ...]
+    soft: tuple[Constraint, ...]
+    all_keys: bool
+    affinity: tuple[Term, ...]
+    anti_affinity: tuple[Term, ...]
+    preferred: tuple[tuple[Term, int], ...]
+    held: tuple[HeldTerm, ...]
+    parses: bool
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of the pods."""
+        return self.pod_class.namespace
+
+    @property
+    def labels(self) -> Labels:
+        """The labels of the pods."""
+        return self.pod_class.labels
+
+    @property
+    def uses_affinity(self) -> bool:
+        """Whether it has required terms of pod affinity or anti-affinity."""
+        return bool(self.affinity or self.anti_affinity)
+
+
+class Kinds:
+    """The kinds of all pods of a simulation, which its runs share."""
+
+    def __init__(self, behaviour: Behaviour, namespaces: Mapping[str, Labels]) -> None:
+        """Read constraints by ``behaviour``; ``namespaces`` maps names to labels."""
+        self._behaviour = behaviour
+        self._namespaces = namespaces
+        self._of_class: dict[PodClass, SchedulingKind] = {}
+        self._by_content: dict[bytes, SchedulingKind] = {}
+        self._labelled: dict[str, Labelled[SchedulingKind]] = {}
+        self._held: dict[bytes, HeldTerm] = {}
+        self._index: dict[tuple[str, tuple[str, str] | None], list[HeldTerm]] = {}
+        self._selector_keys: dict[int, bytes] = {}
+        self._acting: dict[SchedulingKind, tuple[int, Sequence[HeldTerm]]] = {}
+
+    def of(self, pod_class: PodClass) -> SchedulingKind:
+        """Return the kind of pods of a class."""
+        kind = self._of_class.get(pod_class)
+        if kind is None:
+            key = _content(pod_class)
+            kind = self._by_content.get(key)
+            if kind is None:
+                kind = self._by_content[key] = self._make(pod_class)
+                self._labelled.setdefault(pod_class.namespace, Labelled()).add(pod_class.labels, kind)
+            self._of_class[pod_class] = kind
+        return kind
+
+    def selected(self, namespace: str, selector: LabelSelector | None) -> Iterator[SchedulingKind]:
+        """Yield the kinds of a namespace that a selector selects."""
+        if selector is not None and namespace in self._labelled:
+            yield from (kind for _, kind in self._labelled[namespace].selected(selector))
+
+    def selector_key(self, constraint: Constraint) -> bytes:
+        """Return a value that is equal for constraints that select the same pods of a namespace."""
+        key = self._selector_keys.get(id(constraint))
+        if key is None:
+            # Kinds keep their constraints, so that no other object gets this identity.
+            key = self._selector_keys[id(constraint)] = ENCODER.encode((constraint.selector, constraint.counts))
+        return key
+
+    def matching(self, terms: Sequence[Term]) -> Iterator[SchedulingKind]:
+        """Yield the kinds that all of some unrolled terms select."""
+        first = terms[0]
+        anywhere = first.namespace_selector is not None
+        for namespace in list(self._labelled) if anywhere else sorted(first.namespaces):
+            for kind in self.selected(namespace, first.selector):
+                if all(term.matches(kind.pod, {}) for term in terms):
+                    yield kind
+
+    def acting_on(self, kind: SchedulingKind) -> Sequence[HeldTerm]:
+        """Return the terms of any pods that select pods of a kind."""
+        acting = self._acting.get(kind)
+        if acting is None or acting[0] != len(self._held):
+            labels = self._namespaces.get(kind.namespace, {})
+            filed = {
+                id(held): held
+                for namespace in (kind.namespace, _ANYWHERE)
+                for label in (*kind.labels.items(), None)
+                for held in self._index.get((namespace, label), ())
+            }
+            acting = (len(self._held), [held for held in filed.values() if held.term.matches(kind.pod, labels)])
+            self._acting[kind] = acting
+        return acting[1]
+
+    def _make(self, pod_class: PodClass) -> SchedulingKind:
+        spec = pod_class.spec
+        metadata = ObjectMeta(namespace=pod_class.namespace, labels=dict(pod_class.labels))
+        pod = Pod(metadata=metadata, spec=PodSpec(affinity=spec.affinity))
+        constraints = [*self._constraints(pod_class)]
+        preferred = interpodaffinity.preferred_terms(pod)
+        requests = dict(pod_class.requests or {})
+        assumed = (0, 0) if pod_class.requests is None else scores.assumed_requests(spec)
+        usage = {**requests, ASSUMED_CPU: assumed[0], ASSUMED_MEMORY: assumed[1]}
+        required = interpodaffinity.affinity_terms(pod)
+        repelling = interpodaffinity.anti_affinity_terms(pod)
+        held = (
+            *((term, None) for term in repelling),
+            *((term, _HARD_AFFINITY_WEIGHT) for term in required),
+            *preferred,
+        )
+        return SchedulingKind(
+            pod_class=pod_class,
+            pod=Pod(metadata=metadata),
+            requests=tuple((name, amount) for name, amount in sorted(requests.items()) if amount > 0),
+            usage=tuple(sorted(usage.items())),
+            priority=pod_class.priority or 0,
+            hard=tuple(constraint for constraint in constraints if constraint.hard),
+            soft=tuple(constraint for constraint in constraints if not constraint.hard),
+            all_keys=not any(constraint.lenient for constraint in constraints),
+            affinity=tuple(map(self._unrolled, required)),
+            anti_affinity=tuple(map(self._unrolled, repelling)),
+            preferred=tuple((self._unrolled(term), weight) for term, weight in preferred),
+            held=tuple(self._hold(term, weight) for term, weight in held),
+            parses=interpodaffinity.parses(pod)
+            and not any(term.parse_error for term in pod_class.terms if term.spread and term.required),
+        )
+
+    def _constraints(self, pod_class: PodClass) -> Iterator[Constraint]:
+        """Yield the constraints of a pod that is to be placed, as far as its scheduler respects them."""
+        behaviour, profile = self._behaviour, pod_class.profile
+        for term in pod_class.terms:
+            if term.constraint is None or term.parse_error:
+                continue
+            keys = term.match_label_keys if behaviour.scheduler_adds_match_label_keys else ()
+            selector = effective_selector(term.selector, keys, pod_class.labels)
+            lenient = term.default and profile is not None and profile.system_defaults
+            if profile is None or profile.respects(hard=term.required):
+                yield working_constraint(term.constraint, selector, behaviour, lenient=lenient)
+
+    def _unrolled(self, term: Term) -> Term:
+        return interpodaffinity.unrolled(term, self._namespaces, self._behaviour)
+
+    def _hold(self, term: Term, weight: int | None) -> HeldTerm:
+        """Return a term of running pods, filed under its namespaces and a label that it requires."""
+        key = ENCODER.encode(
+            (term.topology_key, term.selector, sorted(term.namespaces), term.namespace_selector, weight)
+        )
+        if key not in self._held:
+            held = self._held[key] = HeldTerm(term, weight)
+            labels: Iterable[tuple[str, str]] = () if term.selector is None else term.selector.match_labels.items()
+            label = next(iter(sorted(labels)), None)
+            for namespace in (_ANYWHERE,) if term.namespace_selector is not None else sorted(term.namespaces):
+                self._index.setdefault((namespace, label), []).append(held)
+        return self._held[key]
+
+
+def _content(pod_class: PodClass) -> bytes:
+    """Return the parts of a class that the scheduler reads."""
+    spec, terms = pod_class.spec, [(term.constraint, term.selector, term.default) for term in pod_class.terms]
+    return ENCODER.encode(
+        (
+            pod_class.namespace,
+            sorted(pod_class.labels.items()),
+            terms,
+            (spec.node_selector, pod_class.placement.affinity, spec.affinity, spec.tolerations),
+            None if pod_class.requests is None else sorted(pod_class.requests.items()),
+            [container.resources.requests for container in spec.containers],
+            pod_class.scheduler_name,
+            pod_class.priority,
+        )
+    )
+
+
+def selects(constraint: Constraint, kind: SchedulingKind) -> bool:
+    """Tell whether pods of a kind count for a constraint of a pod in their namespace."""
+    return constraint.counts and labelselectors.matches(constraint.selector, kind.labels)

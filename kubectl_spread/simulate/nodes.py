@@ -1,0 +1,181 @@
+"""Nodes: the answers about nodes that do not change while pods come and go, computed once for each kind of pods."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import msgspec
+
+from kubectl_spread.kube.api.labels import ascending
+from kubectl_spread.kube.api.topologykeys import HOSTNAME
+from kubectl_spread.kube.api.types import Node, NodeInclusionPolicy, NodeSelector
+from kubectl_spread.kube.features import Behaviour
+from kubectl_spread.kube.scheduler import resources, sampling, taints
+from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constraint
+from kubectl_spread.kube.scheduler.podtopologyspread.domains import NO_VALUE, NodeSets, UsableNodes
+from kubectl_spread.kube.scheduler.resources import Amounts
+from kubectl_spread.simulate.kinds import SchedulingKind
+
+_PREFER_NO_SCHEDULE: Final = "PreferNoSchedule"
+Values = Sequence[str | None]
+"""The value of a topology key of each node, by the node's number; None for a node that does not count."""
+
+
+class CountedNodes(msgspec.Struct, frozen=True, eq=False):
+    """The nodes that count for a constraint.
+
+    Attributes:
+        bits: The nodes, as a bitmap.
+        values: The values of their topology key.
+        domains: The number of distinct values.
+    """
+
+    bits: int
+    values: Values
+    domains: int
+
+
+class KindAnswers(msgspec.Struct, frozen=True, eq=False):
+    """The answers about all nodes for one kind of pods.
+
+    Attributes:
+        usable: Which nodes node affinity, taints and cordons allow.
+        allowed: The nodes that all of these allow, as a bitmap.
+        hard: The nodes that count for each hard constraint.
+        soft: The nodes that count for each soft constraint.
+        ranked: The nodes that the soft constraints rank, as a bitmap.
+        avoided: The number of PreferNoSchedule taints that are not tolerated on each node; None without any.
+        preferred: The sum of the weights of the preferred terms of node affinity on each node; None without any.
+    """
+
+    usable: UsableNodes
+    allowed: int
+    hard: tuple[CountedNodes, ...]
+    soft: tuple[CountedNodes, ...]
+    ranked: int
+    avoided: Sequence[int] | None
+    preferred: Sequence[int] | None
+
+
+class NodeTable:
+    """The nodes of a cluster, numbered in the order in which the scheduler visits them.
+
+    Attributes:
+        sets: The nodes by their labels and taints.
+        names: Their names.
+        allocatable: The amounts that the pods of each node may request together; None where they are unknown.
+        to_find: The number of feasible nodes that the scheduler looks for.
+    """
+
+    def __init__(self, nodes: Iterable[Node], behaviour: Behaviour) -> None:
+        """Take nodes in the order of their names; tolerations are read by ``behaviour``."""
+        self.sets = NodeSets(sampling.in_visiting_order(nodes), behaviour, in_order=True)
+        self.names = [node.metadata.name for node in self.sets.nodes]
+        self.allocatable = [_allocatable(node) for node in self.sets.nodes]
+        self.to_find = sampling.nodes_to_find(len(self.names))
+        self._behaviour = behaviour
+        self._answers: dict[SchedulingKind, KindAnswers] = {}
+        self._counted: dict[tuple[str, int, bool], CountedNodes] = {}
+        self._masks: dict[tuple[str, str], int] = {}
+        self._values: dict[str, Values] = {}
+
+    @property
+    def numbers(self) -> dict[str, int]:
+        """Maps the name of each node to its number."""
+        return self.sets.numbers
+
+    @property
+    def everything(self) -> int:
+        """All nodes, as a bitmap."""
+        return self.sets.index.everything
+
+    def mask(self, key: str, value: str) -> int:
+        """Return the nodes with a value of a label, as a bitmap."""
+        mask = self._masks.get((key, value))
+        if mask is None:
+            mask = self._masks[key, value] = self.sets.index.with_value(key, (value,))
+        return mask
+
+    def values(self, key: str) -> Values:
+        """Return the value of a label of each node."""
+        if key not in self._values:
+            self._values[key] = [node.metadata.labels.get(key) for node in self.sets.nodes]
+        return self._values[key]
+
+    def answers(self, kind: SchedulingKind) -> KindAnswers:
+        """Return the answers for a kind, computed at first use."""
+        if kind not in self._answers:
+            self._answers[kind] = self._make(kind)
+        return self._answers[kind]
+
+    def _make(self, kind: SchedulingKind) -> KindAnswers:
+        usable = self.sets.usable(kind.pod_class.placement)
+        keys = {
+            hard: [constraint.topology_key for constraint in constraints]
+            for hard, constraints in ((True, kind.hard), (False, kind.soft))
+        }
+        carrying_soft = self.sets.carrying(keys[False]) if kind.all_keys else self.everything
+        carrying_hard = self.sets.carrying(keys[True])
+        return KindAnswers(
+            usable=usable,
+            allowed=usable.fits & usable.tolerated & usable.uncordoned,
+            hard=tuple(self._nodes_of(constraint, carrying_hard, usable) for constraint in kind.hard),
+            soft=tuple(self._nodes_of(constraint, carrying_soft, usable) for constraint in kind.soft),
+            ranked=carrying_soft,
+            avoided=self._avoided(kind),
+            preferred=self._preferred(kind),
+        )
+
+    def _nodes_of(self, constraint: Constraint, carrying: int, usable: UsableNodes) -> CountedNodes:
+        bits = carrying
+        if constraint.node_affinity_policy is NodeInclusionPolicy.HONOR:
+            bits &= usable.fits
+        if constraint.node_taints_policy is NodeInclusionPolicy.HONOR:
+            bits &= usable.tolerated
+        key = (constraint.topology_key, bits, constraint.lenient)
+        if key not in self._counted:
+            values = self.values(constraint.topology_key)
+            if constraint.lenient and constraint.topology_key != HOSTNAME:
+                values = [NO_VALUE if value is None else value for value in values]
+            counted: list[str | None] = [None] * len(values)
+            for number in ascending(bits):
+                counted[number] = values[number]
+            self._counted[key] = CountedNodes(bits, counted, len({value for value in counted if value is not None}))
+        return self._counted[key]
+
+    def _avoided(self, kind: SchedulingKind) -> Sequence[int] | None:
+        tolerations = [
+            toleration
+            for toleration in kind.pod_class.placement.tolerations
+            if toleration.effect in ("", _PREFER_NO_SCHEDULE)
+        ]
+        comparison = self._behaviour.toleration_comparison
+        numbers = [
+            sum(
+                taint.effect == _PREFER_NO_SCHEDULE
+                and not any(taints.tolerates(each, taint, comparison_operators=comparison) for each in tolerations)
+                for taint in node.spec.taints
+            )
+            for node in self.sets.nodes
+        ]
+        return numbers if any(numbers) else None
+
+    def _preferred(self, kind: SchedulingKind) -> Sequence[int] | None:
+        affinity = kind.pod_class.placement.affinity
+        node_affinity = None if affinity is None else affinity.node_affinity
+        terms = () if node_affinity is None else node_affinity.preferred_during_scheduling_ignored_during_execution
+        weights = [0] * len(self.names)
+        for term in terms:
+            if term.weight:
+                for number in ascending(self.sets.index.matching(NodeSelector(node_selector_terms=(term.preference,)))):
+                    weights[number] += term.weight
+        return weights if any(weights) else None
+
+
+def _allocatable(node: Node) -> Amounts | None:
+    listed = node.status.allocatable or node.status.capacity
+    try:
+        return resources.allocatable(listed) if listed else None
+    except ValueError:
+        return None

@@ -1,0 +1,417 @@
+"""Placing: on which node does kube-scheduler put a pod, given all pods that are there now?
+
+Source: kubernetes v1.37.1 pkg/scheduler/schedule_one.go, schedulePod, with the default plugins.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from random import Random
+from typing import Protocol
+
+from kubectl_spread.kube.api import labels as labelselectors
+from kubectl_spread.kube.api.labels import ascending
+from kubectl_spread.kube.api.topologykeys import HOSTNAME
+from kubectl_spread.kube.scheduler import scores
+from kubectl_spread.kube.scheduler.interpodaffinity import Term
+from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constraint
+from kubectl_spread.kube.scheduler.scores import MAX_NODE_SCORE, Weights
+from kubectl_spread.simulate.kinds import ASSUMED_CPU, ASSUMED_MEMORY, HeldTerm, Kinds, SchedulingKind, selects
+from kubectl_spread.simulate.nodes import CountedNodes, KindAnswers, NodeTable, Values
+
+_CPU, _MEMORY = "cpu", "memory"
+_UNKNOWN_ROOM: dict[str, int] = {}
+
+
+class Incoming(Protocol):
+    """A pod to place."""
+
+    @property
+    def kind(self) -> SchedulingKind:
+        """Its kind."""
+        ...
+
+    @property
+    def refused(self) -> int:
+        """The nodes that its volumes, or the node that it belongs to, refuse, as a bitmap."""
+        ...
+
+
+class Tally:
+    """Counts of pods by the value of a topology key; domains without pods have no entry.
+
+    Attributes:
+        counts: Maps a value to its number of pods, or to the sum of their weights.
+        values: The value of each node.
+    """
+
+    __slots__ = ("counts", "values")
+
+    def __init__(self, values: Values) -> None:
+        self.values = values
+        self.counts: dict[str, int] = {}
+
+    def add(self, number: int, pods: int) -> None:
+        """Add pods on a node; a negative number removes them."""
+        value = self.values[number]
+        if value is not None:
+            count = self.counts.get(value, 0) + pods
+            if count:
+                self.counts[value] = count
+            else:
+                del self.counts[value]
+
+
+class Room:
+    """The nodes with room for pods with the same requests, and the scores that depend on resources alone."""
+
+    __slots__ = ("_log", "_nodes", "_seen", "_used", "_weights", "assumed", "fits", "kind", "own", "scores")
+
+    def __init__(
+        self,
+        kind: SchedulingKind,
+        nodes: NodeTable,
+        used: Sequence[dict[str, int]],
+        log: Sequence[int],
+        weights: Weights,
+    ) -> None:
+        self.kind = kind
+        usage = dict(kind.usage)
+        self.own = (usage.get(_CPU, 0), usage.get(_MEMORY, 0))
+        self.assumed = (usage[ASSUMED_CPU], usage[ASSUMED_MEMORY])
+        self._nodes, self._used, self._weights, self._log = nodes, used, weights, log
+        self._seen = len(log)
+        self.scores: list[int | None] = [None] * len(used)
+        content = bytearray(len(used) // 8 + 1)
+        for number in range(len(used)):
+            if self.has_room(number):
+                content[number >> 3] |= 1 << (number & 7)
+        self.fits = int.from_bytes(content, "little")
+
+    def has_room(self, number: int) -> bool:
+        """Tell whether a pod fits on a node."""
+        allocatable = self._nodes.allocatable[number]
+        if allocatable is None:
+            return True
+        used = self._used[number]
+        return all(used.get(name, 0) + amount <= allocatable.get(name, 0) for name, amount in self.kind.requests)
+
+    def refresh(self) -> None:
+        """Compute again what changed on nodes since the last time."""
+        for number in set(islice(self._log, self._seen, None)):
+            self.scores[number] = None
+            bit = 1 << number
+            self.fits = self.fits | bit if self.has_room(number) else self.fits & ~bit
+        self._seen = len(self._log)
+
+    def score(self, number: int) -> int:
+        """Return the weighted sum of the scores of a node that depend on resources."""
+        score = self.scores[number]
+        if score is None:
+            score = self.scores[number] = self._compute(number)
+        return score
+
+    def _compute(self, number: int) -> int:
+        allocatable, used = self._nodes.allocatable[number] or _UNKNOWN_ROOM, self._used[number]
+        has = (allocatable.get(_CPU, 0), allocatable.get(_MEMORY, 0))
+        assumed = (used.get(ASSUMED_CPU, 0) + self.assumed[0], used.get(ASSUMED_MEMORY, 0) + self.assumed[1])
+        score = self._weights.node_resources_fit * scores.least_allocated(assumed, has)
+        if self.own != (0, 0):
+            before = (used.get(_CPU, 0), used.get(_MEMORY, 0))
+            after = (before[0] + self.own[0], before[1] + self.own[1])
+            score += self._weights.balanced_allocation * scores.balanced_allocation(after, before, has)
+        return score
+
+
+class Placements:
+    """The pods on the nodes of a cluster at one moment, and where the scheduler would put one more.
+
+    Attributes:
+        nodes: The nodes.
+        used: The sum of the usage of the pods of each node.
+    """
+
+    def __init__(self, nodes: NodeTable, kinds: Kinds, weights: Weights) -> None:
+        """Start without pods."""
+        self.nodes = nodes
+        self.used: list[dict[str, int]] = [{} for _ in nodes.names]
+        self._kinds = kinds
+        self._weights = weights
+        self._population: dict[SchedulingKind, dict[int, int]] = {}
+        self._tallies: dict[object, Tally] = {}
+        self._tallies_of: dict[SchedulingKind, list[tuple[Tally, int]]] = {}
+        self._sources: list[tuple[Tally, object]] = []
+        self._log: list[int] = []
+        self._rooms: dict[object, Room] = {}
+        self.start = 0
+
+    @property
+    def changes(self) -> int:
+        """The number of times that pods came or went."""
+        return len(self._log)
+
+    def add(self, kind: SchedulingKind, number: int, pods: int = 1) -> None:
+        """Put pods of a kind on a node; a negative number removes them."""
+        on = self._population.setdefault(kind, {})
+        on[number] = on.get(number, 0) + pods
+        used = self.used[number]
+        for name, amount in kind.usage:
+            used[name] = used.get(name, 0) + pods * amount
+        self._log.append(number)
+        if self._tallies:
+            for tally, weight in self._weights_of(kind):
+                tally.add(number, weight * pods)
+
+    def choose(self, pod: Incoming, random: Random) -> int | None:
+        """Return the number of the node on which the scheduler puts a pod; None where no node is feasible."""
+        feasible = self.feasible(pod)
+        candidates = self._sample(feasible)
+        if len(candidates) <= 1:
+            return candidates[0] if candidates else None
+        totals = self.scores(pod.kind, candidates)
+        best = max(totals)
+        best_nodes = [number for number, total in zip(candidates, totals, strict=True) if total == best]
+        return best_nodes[0] if len(best_nodes) == 1 else random.choice(best_nodes)
+
+    def _sample(self, feasible: int) -> Sequence[int]:
+        """Return the feasible nodes that are found before the scheduler stops looking."""
+        size, most = len(self.nodes.names), self.nodes.to_find
+        if feasible.bit_count() <= most:
+            return list(ascending(feasible))
+        sample = [number + self.start for number in islice(ascending(feasible >> self.start), most)]
+        if len(sample) < most:
+            sample += islice(ascending(feasible & (1 << self.start) - 1), most - len(sample))
+        self.start = (sample[-1] + 1) % size
+        return sample
+
+    def feasible(self, pod: Incoming) -> int:
+        """Return the nodes that all filters allow, as a bitmap."""
+        kind = pod.kind
+        if not kind.parses:
+            return 0
+        answers = self.nodes.answers(kind)
+        feasible = answers.allowed & ~pod.refused
+        if feasible:
+            feasible &= self.room(kind).fits
+        for refused in self.constrained(kind, answers) if feasible else ():
+            feasible &= ~refused
+        return feasible & ~self.repelled(kind) if feasible else 0
+
+    def room(self, kind: SchedulingKind) -> Room:
+        """Return the room for pods with the requests of a kind."""
+        room = self._rooms.get(kind.usage)
+        if room is None:
+            room = self._rooms[kind.usage] = Room(kind, self.nodes, self.used, self._log, self._weights)
+        room.refresh()
+        return room
+
+    def constrained(self, kind: SchedulingKind, answers: KindAnswers) -> Iterator[int]:
+        """Yield the nodes that each hard constraint refuses, as a bitmap."""
+        for constraint, counted in zip(kind.hard, answers.hard, strict=True):
+            tally = self.spread(kind, constraint, counted)
+            limit = self.limit(kind, constraint, counted, tally)
+            key = constraint.topology_key
+            if limit < 0:
+                yield self.nodes.everything
+                continue
+            refused = self.nodes.everything & ~self.nodes.sets.carrying([key])
+            for value, count in tally.counts.items():
+                if count > limit:
+                    refused |= self.nodes.mask(key, value)
+            yield refused
+
+    def limit(self, kind: SchedulingKind, constraint: Constraint, counted: CountedNodes, tally: Tally) -> int:
+        """Return the number of matching pods up to which a domain takes one more pod of a kind."""
+        return constraint.max_skew - int(self_matches(constraint, kind)) + minimum(constraint, counted.domains, tally)
+
+    def repelled(self, kind: SchedulingKind) -> int:
+        """Return the nodes that required pod affinity and anti-affinity refuse, as a bitmap."""
+        refused = 0
+        for term in kind.anti_affinity:
+            refused |= self._occupied(term.topology_key, self._matching((term,), term.topology_key))
+        for held in self._kinds.acting_on(kind):
+            if held.weight is None:
+                refused |= self._occupied(held.term.topology_key, self._holding(held))
+        return refused | self.unattracted(kind)
+
+    def unattracted(self, kind: SchedulingKind) -> int:
+        """Return the nodes that the required affinity of a kind refuses, as a bitmap.
+
+        Source: kubernetes v1.37.1 pkg/scheduler/framework/plugins/interpodaffinity/filtering.go, satisfyPodAffinity.
+        """
+        if not kind.affinity:
+            return 0
+        keys = [term.topology_key for term in kind.affinity]
+        tallies = [self._matching(kind.affinity, key) for key in keys]
+        attracting = self.nodes.sets.carrying(keys)
+        starts_group = not any(tally.counts for tally in tallies) and all(
+            term.matches(kind.pod, {}) for term in kind.affinity
+        )
+        for key, tally in () if starts_group else zip(keys, tallies, strict=True):
+            attracting &= self._occupied(key, tally)
+        return self.nodes.everything & ~attracting
+
+    def _occupied(self, key: str, tally: Tally) -> int:
+        """Return the nodes of the domains with pods, as a bitmap."""
+        bits = 0
+        for value in tally.counts:
+            bits |= self.nodes.mask(key, value)
+        return bits
+
+    def scores(self, kind: SchedulingKind, candidates: Sequence[int]) -> list[int]:
+        """Return the scores of feasible nodes, the weighted sums over all plugins."""
+        answers, weights, room = self.nodes.answers(kind), self._weights, self.room(kind)
+        of_resources = room.scores
+        totals = [room.score(number) if (score := of_resources[number]) is None else score for number in candidates]
+        parts: list[tuple[int, list[int]]] = []
+        if answers.avoided is not None:
+            avoided = [answers.avoided[number] for number in candidates]
+            parts.append((weights.taint_toleration, scores.share_of_most(avoided, reverse=True)))
+        if answers.preferred is not None:
+            preferred = [answers.preferred[number] for number in candidates]
+            parts.append((weights.node_affinity, scores.share_of_most(preferred)))
+        if kind.soft:
+            parts.append((weights.pod_topology_spread, self._spread_scores(kind, answers, candidates)))
+        if affinity := self._affinity_scores(kind, candidates):
+            parts.append((weights.inter_pod_affinity, scores.between_extremes(affinity)))
+        for weight, part in parts:
+            totals = [total + weight * score for total, score in zip(totals, part, strict=True)]
+        return totals
+
+    def _spread_scores(self, kind: SchedulingKind, answers: KindAnswers, candidates: Sequence[int]) -> list[int]:
+        """Return the scores of soft constraints.
+
+        Source: kubernetes v1.37.1 pkg/scheduler/framework/plugins/podtopologyspread/scoring.go.
+        """
+        ranked = candidates
+        if answers.ranked != self.nodes.everything:
+            ranked = [number for number in candidates if answers.ranked >> number & 1]
+            if not ranked:
+                return [0] * len(candidates)
+        columns, terms = [], []
+        for constraint, counted in zip(kind.soft, answers.soft, strict=True):
+            key = constraint.topology_key
+            values = self.nodes.values(key)
+            if key == HOSTNAME:
+                counts, size = self._on_nodes(kind, constraint).counts, len(ranked)
+                names = self.nodes.names
+                column = [None if values[number] is None else counts.get(names[number], 0) for number in ranked]
+            else:
+                counts, size = self.spread(kind, constraint, counted).counts, len({values[n] for n in ranked})
+                column = [None if (value := values[n]) is None else counts.get(value, 0) for n in ranked]
+            columns.append(column)
+            terms.append((scores.weight_of_domains(size), constraint.max_skew - 1))
+        cells = list(zip(*columns, strict=True))
+        raw = {cell: _raw_score(cell, terms) for cell in set(cells)}
+        least, most = min(raw.values()), max(raw.values())
+        normal = {
+            cell: MAX_NODE_SCORE * (most + least - score) // most if most else MAX_NODE_SCORE
+            for cell, score in raw.items()
+        }
+        if ranked is candidates:
+            return [normal[cell] for cell in cells]
+        of_ranked = dict(zip(ranked, (normal[cell] for cell in cells), strict=True))
+        return [of_ranked.get(number, 0) for number in candidates]
+
+    def _affinity_scores(self, kind: SchedulingKind, candidates: Sequence[int]) -> list[int] | None:
+        """Return the raw scores of preferred terms of the pod and of all pods; None without such terms."""
+        tallies = [
+            (self._matching((term,), term.topology_key), term.topology_key, weight) for term, weight in kind.preferred
+        ]
+        tallies += [
+            (self._holding(held), held.term.topology_key, held.weight)
+            for held in self._kinds.acting_on(kind)
+            if held.weight is not None
+        ]
+        tallies = [each for each in tallies if each[0].counts]
+        if not tallies:
+            return None
+        raw = [0] * len(candidates)
+        for tally, key, weight in tallies:
+            values, counts = self.nodes.values(key), tally.counts
+            raw = [
+                score if (value := values[number]) is None else score + weight * counts.get(value, 0)
+                for score, number in zip(raw, candidates, strict=True)
+            ]
+        return raw
+
+    def spread(self, kind: SchedulingKind, constraint: Constraint, counted: CountedNodes) -> Tally:
+        """Return the pods that count for a constraint of a kind, by domain."""
+        selector = self._kinds.selector_key(constraint)
+        key = (kind.namespace, selector, constraint.topology_key, counted.bits, constraint.lenient)
+        selected = self._kinds.selected(kind.namespace, constraint.selector) if constraint.counts else ()
+        return self._tally(key, counted.values, selected, (kind.namespace, constraint))
+
+    def _on_nodes(self, kind: SchedulingKind, constraint: Constraint) -> Tally:
+        """Return the pods that a constraint selects on each node, whether or not the node counts for it."""
+        key = ("node", kind.namespace, self._kinds.selector_key(constraint))
+        selected = self._kinds.selected(kind.namespace, constraint.selector) if constraint.counts else ()
+        return self._tally(key, self.nodes.names, selected, (kind.namespace, constraint))
+
+    def _matching(self, terms: tuple[Term, ...], key: str) -> Tally:
+        """Return the pods that all terms select, by domain."""
+        return self._tally((key, *map(id, terms)), self.nodes.values(key), self._kinds.matching(terms), terms)
+
+    def _holding(self, held: HeldTerm) -> Tally:
+        """Return the pods that have a term, by the domain of the term."""
+        holders = (kind for kind in self._population for each in kind.held if each is held)
+        return self._tally(held, self.nodes.values(held.term.topology_key), holders, held)
+
+    def _tally(self, key: object, values: Values, kinds: Iterable[SchedulingKind], source: object) -> Tally:
+        tally = self._tallies.get(key)
+        if tally is None:
+            weights: dict[SchedulingKind, int] = {}
+            for kind in kinds:
+                if kind in self._population:
+                    weights[kind] = weights.get(kind, 0) + 1
+            for kind in self._population if not self._tallies else ():
+                self._tallies_of[kind] = []
+            tally = self._tallies[key] = Tally(values)
+            self._sources.append((tally, source))
+            for kind, weight in weights.items():
+                self._tallies_of[kind].append((tally, weight))
+                for number, pods in self._population[kind].items():
+                    if pods:
+                        tally.add(number, weight * pods)
+        return tally
+
+    def _weights_of(self, kind: SchedulingKind) -> list[tuple[Tally, int]]:
+        """Return the tallies that count a kind, and how often; a kind that is new is compared with all of them."""
+        if kind not in self._tallies_of:
+            counted = ((tally, _weight(source, kind)) for tally, source in self._sources)
+            self._tallies_of[kind] = [(tally, weight) for tally, weight in counted if weight]
+        return self._tallies_of[kind]
+
+
+def _weight(source: object, kind: SchedulingKind) -> int:
+    """Return how often the source of a tally counts a pod of a kind."""
+    match source:
+        case HeldTerm():
+            return sum(each is source for each in kind.held)
+        case (str() as namespace, Constraint() as constraint):
+            return int(namespace == kind.namespace and selects(constraint, kind))
+        case tuple():
+            return int(all(term.matches(kind.pod, {}) for term in source))
+    raise TypeError(source)
+
+
+def self_matches(constraint: Constraint, kind: SchedulingKind) -> bool:
+    """Tell whether a constraint selects the pod that has it, whatever the scheduler counts for it."""
+    return labelselectors.matches(constraint.selector, kind.labels)
+
+
+def minimum(constraint: Constraint, domains: int, tally: Tally) -> int:
+    """Return the global minimum over this number of eligible domains."""
+    least = min(tally.counts.values(), default=0) if len(tally.counts) >= domains else 0
+    return constraint.minimum(least, domains)
+
+
+def _raw_score(cell: Sequence[int | None], terms: Sequence[tuple[float, int]]) -> int:
+    """Return the sum of a node over the soft constraints, rounded as Go does."""
+    score = 0.0
+    for count, (weight, allowance) in zip(cell, terms, strict=True):
+        if count is not None:
+            score += count * weight + allowance
+    return math.floor(score + 0.5)

@@ -1,0 +1,213 @@
+"""Runs: the same events again and again, with what is not determined decided by other random numbers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from random import Random
+from typing import Final
+
+import msgspec
+
+from kubectl_spread.kube.api.objects import ObjectRef
+from kubectl_spread.kube.api.topologykeys import HOSTNAME, ZONE
+from kubectl_spread.simulate.cluster import SimulatedCluster
+from kubectl_spread.simulate.controllers import run
+from kubectl_spread.simulate.events import DrainNodes, SimulatedEvent
+from kubectl_spread.simulate.kinds import SchedulingKind
+from kubectl_spread.simulate.placing import minimum
+from kubectl_spread.simulate.reasons import Reason, reason
+from kubectl_spread.simulate.world import World
+
+STEPS: Final = (1, 5, 10, 20, 50, 100, 200)
+"""The numbers of runs after which a simulation may end, so that a slower machine seldom has another number."""
+
+
+class WorkloadResult(msgspec.Struct):
+    """The pods of one workload at the end of a run.
+
+    Attributes:
+        running: The pods with a node.
+        pending: The pods without one.
+        lost: The pods that events removed.
+        domains: The running pods by topology key and value.
+        skews: The skew of each hard or soft constraint of its pods, by topology key.
+        reasons: The pending pods by the key of their reason.
+    """
+
+    running: int = 0
+    pending: int = 0
+    lost: int = 0
+    domains: Counter[tuple[str, str]] = msgspec.field(default_factory=Counter)
+    skews: dict[str, int] = msgspec.field(default_factory=dict)
+    reasons: Counter[object] = msgspec.field(default_factory=Counter)
+
+
+_NOTHING: Final = WorkloadResult()
+
+
+class RunResult(msgspec.Struct):
+    """The end of one run.
+
+    Attributes:
+        texts: The events in words.
+        workloads: The result of each workload.
+        reasons: The reasons by their keys.
+        refused: The evictions that a budget refused: namespace, pod and budget.
+        preempting: The pending pods that could preempt others.
+        nodes: The number of nodes at the end.
+        failed: Why Jobs have failed.
+        changes: The number of times that pods came or went after the last event.
+    """
+
+    texts: list[str]
+    workloads: dict[ObjectRef, WorkloadResult]
+    reasons: dict[object, Reason]
+    refused: list[tuple[str, str, str]]
+    preempting: int
+    nodes: int
+    failed: dict[ObjectRef, str]
+    changes: int
+
+    def of(self, workload: ObjectRef) -> WorkloadResult:
+        """Return the result of a workload; that of one without pods has only zeros."""
+        return self.workloads.get(workload, _NOTHING)
+
+
+class Simulation:
+    """Events on a cluster."""
+
+    def __init__(self, world: World, events: Sequence[SimulatedEvent], seed: int = 0) -> None:
+        """Simulate ``events``, in this order; runs with the same seed and number are the same."""
+        self.world = world
+        self.events = events
+        self.seed = seed
+
+    def with_world(self, world: World, more: Sequence[SimulatedEvent] = ()) -> Simulation:
+        """Return the simulation of the same events, and of ``more`` events after them, on another cluster."""
+        return Simulation(world, [*self.events, *more], self.seed)
+
+    @property
+    def drains(self) -> bool:
+        """Whether an event cordons nodes, which stay."""
+        return any(isinstance(event, DrainNodes) for event in self.events)
+
+    def drained(self) -> set[str]:
+        """Return the names of the nodes that are there before the events, and that one of these drains."""
+        drains = (event for event in self.events if isinstance(event, DrainNodes))
+        return {node.metadata.name for event in drains for node in event.nodes.chosen(self.world.nodes)}
+
+    def before(self) -> dict[ObjectRef, WorkloadResult]:
+        """Return the pods of each workload before the events."""
+        return _results(SimulatedCluster(self.world, Random(self.seed)))  # noqa: S311 - nothing is placed
+
+    def run(self, number: int) -> RunResult:
+        """Return the end of the run with a number.
+
+        Raises:
+            SpreadError: An event names what is not there.
+        """
+        cluster = SimulatedCluster(self.world, Random(f"{self.seed}/{number}"))  # noqa: S311 - they decide on nothing secret
+        texts = []
+        for event in self.events:
+            begun = event.begin(cluster)
+            texts.append(begun.text)
+            run(cluster, begun.actors)
+        results = _results(cluster)
+        reasons = _explain(cluster, results)
+        return RunResult(
+            texts=texts,
+            workloads=results,
+            reasons=reasons,
+            refused=cluster.refused,
+            preempting=_preempting(cluster),
+            nodes=len(cluster.nodes),
+            failed=cluster.failed,
+            changes=cluster.state.changes,
+        )
+
+    def runs(self, proceed: Callable[[int], bool]) -> list[RunResult]:
+        """Return several runs.
+
+        Args:
+            proceed: Tells after a number of runs whether to make more; it is asked after each of ``STEPS``.
+        """
+        results: list[RunResult] = []
+        for step in STEPS:
+            results += [self.run(number) for number in range(len(results), step)]
+            if step == STEPS[-1] or not proceed(step):
+                break
+        return results
+
+    def fixed(self, number: int) -> list[RunResult]:
+        """Return a fixed number of runs."""
+        return [self.run(each) for each in range(number)]
+
+
+def _results(cluster: SimulatedCluster) -> dict[ObjectRef, WorkloadResult]:
+    results: dict[ObjectRef, WorkloadResult] = {}
+    nodes = {node.metadata.name: node.metadata.labels for node in cluster.nodes}
+    kinds: dict[ObjectRef, SchedulingKind] = {}
+    for pod in cluster.all_pods():
+        result = results.setdefault(pod.workload, WorkloadResult())
+        if pod.workload not in kinds or pod.simulated:
+            kinds[pod.workload] = pod.kind
+        if not pod.node:
+            result.pending += 1
+            continue
+        result.running += 1
+        labels = nodes.get(pod.node, {})
+        for key in topology_keys(pod.kind):
+            if key in labels:
+                result.domains[key, labels[key]] += 1
+    for workload, lost in cluster.lost.items():
+        results.setdefault(workload, WorkloadResult()).lost = lost
+    for workload, kind in kinds.items():
+        results[workload].skews = _skews(cluster, kind)
+    return results
+
+
+def topology_keys(kind: SchedulingKind) -> list[str]:
+    """Return the topology keys by which pods are reported: the zone and those of their own constraints, but no host."""
+    keys = (term.topology_key for term in kind.pod_class.terms if term.constraint is not None and not term.default)
+    return [key for key in dict.fromkeys((ZONE, *keys)) if key != HOSTNAME]
+
+
+def _skews(cluster: SimulatedCluster, kind: SchedulingKind) -> dict[str, int]:
+    """Return the skew of each of a kind's own constraints."""
+    skews: dict[str, int] = {}
+    answers = cluster.table.answers(kind)
+    own = {term.topology_key for term in kind.pod_class.terms if term.constraint is not None and not term.default}
+    for constraint, counted in (
+        *zip(kind.hard, answers.hard, strict=True),
+        *zip(kind.soft, answers.soft, strict=True),
+    ):
+        if constraint.topology_key in own:
+            tally = cluster.state.spread(kind, constraint, counted)
+            most = max(tally.counts.values(), default=0)
+            skew = most - minimum(constraint, counted.domains, tally)
+            skews[constraint.topology_key] = max(skew, skews.get(constraint.topology_key, 0))
+    return skews
+
+
+def _explain(cluster: SimulatedCluster, results: Mapping[ObjectRef, WorkloadResult]) -> dict[object, Reason]:
+    """Count the pending pods of each workload by their reasons, and return the reasons."""
+    reasons: dict[object, Reason] = {}
+    answered: dict[object, Reason] = {}
+    for pod in cluster.pending:
+        question = (pod.kind, pod.refused, pod.pin, pod.record.gates)
+        if question not in answered:
+            answered[question] = reason(cluster, pod)
+        key = (pod.workload, answered[question].key)
+        reasons.setdefault(key, answered[question])
+        results[pod.workload].reasons[key] += 1
+    return reasons
+
+
+def _preempting(cluster: SimulatedCluster) -> int:
+    """Return the pending pods with a higher priority than a running one."""
+    waiting = [pod for pod in cluster.pending if not pod.record.gates]
+    if not waiting:
+        return 0
+    lowest = min((pod.kind.priority for pod in cluster.all_pods() if pod.node), default=0)
+    return sum(pod.kind.priority > lowest for pod in waiting)

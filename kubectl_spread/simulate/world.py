@@ -1,0 +1,353 @@
+"""World: the facts that all runs of a simulation share, and the classes of pods that controllers would create."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from copy import copy
+from datetime import datetime
+from functools import cached_property
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from kubectl_spread.audit.evaluation.volumes import Volumes
+from kubectl_spread.audit.merge import admission
+from kubectl_spread.audit.snapshot import default_constraints
+from kubectl_spread.audit.snapshot.capacity import requests_of
+from kubectl_spread.audit.snapshot.podclasses import PodClasses
+from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
+from kubectl_spread.audit.snapshot.revisions import LABELS
+from kubectl_spread.audit.snapshot.snapshot import Snapshot
+from kubectl_spread.audit.snapshot.templates import labels_of_controller
+from kubectl_spread.audit.snapshot.terms import TopologyTerm
+from kubectl_spread.kube.api import labels as labelselectors
+from kubectl_spread.kube.api.labels import Labels
+from kubectl_spread.kube.api.objects import ObjectRef
+from kubectl_spread.kube.api.sparse import ClaimNames
+from kubectl_spread.kube.api.topologykeys import HOSTNAME
+from kubectl_spread.kube.api.types import LabelSelector, Node, ObjectMeta, OwnerReference, Pod, Taint
+from kubectl_spread.kube.api.workloads import PodTemplateSpec, WorkloadObject
+from kubectl_spread.kube.features import Behaviour
+from kubectl_spread.kube.scheduler.scores import Weights
+from kubectl_spread.simulate.kinds import Kinds, SchedulingKind
+from kubectl_spread.simulate.nodes import NodeTable
+
+_POD_NAME: Final = "statefulset.kubernetes.io/pod-name"
+_POD_INDEX: Final = "apps.kubernetes.io/pod-index"
+_CORDON: Final = "node.kubernetes.io/unschedulable"
+_OF_CONDITIONS: Final = "node.kubernetes.io/"
+SIMULATED: Final = "simulated"
+"""The revision of pods that a simulated rollout creates."""
+
+
+class ConstraintChange(msgspec.Struct, frozen=True):
+    """A change of the constraints of a workload's pods, which a fix makes.
+
+    Attributes:
+        workloads: The workloads.
+        topology_key: The topology key of the constraint.
+        fields: The new values of its fields, by their names in Python.
+    """
+
+    workloads: frozenset[ObjectRef]
+    topology_key: str
+    fields: Mapping[str, object]
+
+
+class World:
+    """The cluster as it was read."""
+
+    def __init__(self, snapshot: Snapshot, behaviour: Behaviour, now: datetime | None) -> None:
+        """Take a snapshot with all pods; ``now`` is when it was read, None where that is unknown."""
+        self.snapshot = snapshot
+        self.behaviour = behaviour
+        self.weights = Weights()
+        self.now = now
+        self.kinds = Kinds(behaviour, snapshot.anti_affinity.namespaces)
+        self.change: ConstraintChange | None = None
+        self._classes = PodClasses(snapshot.schedulers)
+        self._tables: dict[tuple[int, ...], tuple[NodeTable, Volumes, tuple[Node, ...]]] = {}
+        self._created: dict[object, PodClass] = {}
+        self._changed: dict[tuple[PodClass, int], tuple[ConstraintChange, PodClass]] = {}
+        self._adopted: dict[ObjectRef, ObjectRef] = {}
+        self._cordoned: dict[int, tuple[Node, Node]] = {}
+        self._copies: dict[tuple[int, str], tuple[Node, Node]] = {}
+        self.objects: dict[ObjectRef, WorkloadObject] = {}
+
+    def variant(self, *, nodes: Sequence[Node] | None = None, change: ConstraintChange | None = None) -> World:
+        """Return this cluster with other nodes, or with a change of constraints; answers that still hold are shared."""
+        other = copy(self)
+        other.change = change
+        if nodes is not None:
+            other.__dict__["nodes"] = tuple(nodes)
+        return other
+
+    @cached_property
+    def nodes(self) -> tuple[Node, ...]:
+        """The nodes, by name."""
+        return tuple(sorted(self.snapshot.nodes, key=lambda node: node.metadata.name))
+
+    @cached_property
+    def newest_pods(self) -> Mapping[ObjectRef, PodRecord]:
+        """Maps each direct owner to its newest pod."""
+        newest: dict[ObjectRef, PodRecord] = {}
+        for pod in self.snapshot.pods:
+            owner = owner_of(pod)
+            if owner is None or pod.terminating:
+                continue
+            before = newest.get(owner)
+            if before is None or (_age(pod), pod.name) > (_age(before), before.name):
+                newest[owner] = pod
+        return newest
+
+    def table(self, nodes: tuple[Node, ...]) -> tuple[NodeTable, Volumes]:
+        """Return the answers about a set of nodes, which runs share."""
+        key = tuple(map(id, nodes))
+        if key not in self._tables:
+            table = NodeTable(nodes, self.behaviour)
+            # The entry keeps the nodes, so that no other object gets their identities.
+            self._tables[key] = (table, Volumes(self.snapshot, table.sets), nodes)
+        table, volumes, _ = self._tables[key]
+        return table, volumes
+
+    def object(self, ref: ObjectRef) -> WorkloadObject | None:
+        """Return a workload that was read."""
+        return self.objects.get(ref) or self.snapshot.workload_objects.get(ref)
+
+    @cached_property
+    def _numbers_of_pods(self) -> Counter[ObjectRef | None]:
+        return Counter(owner_of(pod) for pod in self.snapshot.pods if not pod.terminating)
+
+    def number_of_pods(self, owner: ObjectRef) -> int:
+        """Return the number of pods that an owner had when the cluster was read."""
+        return self._numbers_of_pods[owner]
+
+    @cached_property
+    def _ordinals(self) -> Mapping[ObjectRef, Sequence[int]]:
+        ordinals: dict[ObjectRef, list[int]] = {}
+        for pod in self.snapshot.pods:
+            owner, text = owner_of(pod), pod.name.rpartition("-")[2]
+            if owner is not None and not pod.terminating and text.isdecimal():
+                ordinals.setdefault(owner, []).append(int(text))
+        return ordinals
+
+    def ordinals(self, owner: ObjectRef) -> Sequence[int]:
+        """Return the ordinals of the pods that a StatefulSet had when the cluster was read."""
+        return self._ordinals.get(owner, ())
+
+    def adopt(self, owner: ObjectRef, workload: ObjectRef) -> None:
+        """Note that a workload owns ``owner``, which a simulated rollout creates."""
+        self._adopted[owner] = workload
+
+    def root(self, owner: ObjectRef) -> ObjectRef:
+        """Return the root owner of an owner."""
+        return self._adopted.get(owner) or self.snapshot.ownership.owners(owner)[-1]
+
+    def owners_below(self, workload: ObjectRef) -> list[ObjectRef]:
+        """Return the ReplicaSets of a Deployment, the oldest first."""
+        records = self.snapshot.ownership.below(workload)
+        records.sort(key=lambda record: (record.revision, record.created.timestamp() if record.created else 0.0))
+        adopted = [owner for owner, root in self._adopted.items() if root == workload]
+        return [*(record.ref for record in records), *adopted]
+
+    def siblings(self, owner: ObjectRef, root: ObjectRef) -> list[ObjectRef]:
+        """Return an owner and the other owners whose pods count when it ranks its own."""
+        return self.owners_below(root) if root != owner and root.kind == "Deployment" else [owner]
+
+    def record(self, owner: ObjectRef, pod_class: PodClass, name: str, like: PodRecord | None) -> PodRecord:
+        """Return the record of a new pod, with the claims that the template of its owner names."""
+        names = self._claim_names(owner)
+        claims = names.of(name) if names is not None else like.claims if like is not None else ()
+        return PodRecord(name, "", pod_class, 1, None, (), terminating=False, claims=claims)
+
+    def _claim_names(self, owner: ObjectRef) -> ClaimNames | None:
+        workload = self.object(owner) or self.object(self.root(owner))
+        return None if workload is None else workload.claims
+
+    def cordoned(self, node: Node) -> Node:
+        """Return a node after ``kubectl cordon``, with the taint that follows."""
+        if id(node) not in self._cordoned:
+            taint = Taint(key=_CORDON, effect="NoSchedule")
+            taints = node.spec.taints if taint in node.spec.taints else (*node.spec.taints, taint)
+            cordoned = replace(node, spec=replace(node.spec, unschedulable=True, taints=taints))
+            self._cordoned[id(node)] = (node, cordoned)
+        return self._cordoned[id(node)][1]
+
+    def uncordoned(self, node: Node) -> Node:
+        """Return a node after ``kubectl uncordon``."""
+        taints = tuple(taint for taint in node.spec.taints if taint.key != _CORDON)
+        return replace(node, spec=replace(node.spec, unschedulable=False, taints=taints))
+
+    def copied(self, node: Node, name: str) -> Node:
+        """Return a new node like another one, without the taints that Kubernetes sets by conditions."""
+        key = (id(node), name)
+        if key not in self._copies:
+            labels = {**node.metadata.labels, HOSTNAME: name}
+            taints = tuple(taint for taint in node.spec.taints if not taint.key.startswith(_OF_CONDITIONS))
+            copied = replace(
+                node,
+                metadata=ObjectMeta(name=name, labels=labels),
+                spec=replace(node.spec, unschedulable=False, taints=taints),
+            )
+            self._copies[key] = (node, copied)
+        return self._copies[key][1]
+
+    def numbered(self, pod_class: PodClass, name: str, index: int) -> PodClass:
+        """Return the class of a pod of a StatefulSet from the class of another one."""
+        key = (pod_class, name)
+        if key not in self._created:
+            labels = _numbered(pod_class.labels, name, index)
+            self._created[key] = admission.created_again(pod_class, labels, self.behaviour)
+        return self._created[key]
+
+    def kind(self, pod_class: PodClass, workload: ObjectRef) -> SchedulingKind:
+        """Return the kind of pods of a class, with the change of the fix that is tried."""
+        change = self.change
+        if change is not None and workload in change.workloads:
+            key = (pod_class, id(change))
+            if key not in self._changed:
+                # The entry keeps the change, so that no other object gets its identity.
+                self._changed[key] = (change, _changed(pod_class, change))
+            pod_class = self._changed[key][1]
+        return self.kinds.of(pod_class)
+
+    def created(self, owner: ObjectRef, like: PodRecord | None, name: str = "", index: int = 0) -> PodClass | None:
+        """Return the class of a pod that an owner creates from the template that it has; None where it is unknown.
+
+        Args:
+            owner: The direct owner.
+            like: A pod of the owner; None where there is none.
+            name: The name of a pod of a StatefulSet, which is also in a label.
+            index: The index of such a pod.
+        """
+        workload = self.object(owner)
+        key = (owner, like.pod_class if like else None, name)
+        if key not in self._created:
+            if like is not None:
+                labels = self._labels(owner, like.pod_class, name, index)
+                created = admission.created_again(like.pod_class, labels, self.behaviour)
+                self._created[key] = _with_revision(created)
+            elif workload is not None:
+                self._created[key] = self.from_template(owner, workload.template, None, name=name, index=index)
+            else:
+                return None
+        return self._created[key]
+
+    def _labels(self, owner: ObjectRef, pod_class: PodClass, name: str, index: int) -> Labels:
+        """Return the labels of a new pod: those of the template and of its controller, or those of a pod like it."""
+        record = self.snapshot.ownership.record(owner)
+        labels = pod_class.labels
+        if record is not None and record.template_labels:
+            of_controller = (key for key in labels_of_controller(owner.kind) if key in labels)
+            labels = {**{key: labels[key] for key in of_controller}, **record.template_labels}
+        return _numbered(labels, name, index)
+
+    def from_template(
+        self,
+        owner: ObjectRef,
+        template: PodTemplateSpec,
+        like: PodClass | None,
+        *,
+        revision: str = "",
+        name: str = "",
+        index: int = 0,
+    ) -> PodClass:
+        """Return the class of a pod of a template.
+
+        Args:
+            owner: The direct owner.
+            template: The pod template.
+            like: The class of pods of the same workload, which have what admission adds to every pod.
+            revision: The value of the label that distinguishes revisions; "" for the value of a first one.
+            name: The name of a pod of a StatefulSet.
+            index: The index of such a pod.
+        """
+        key = (owner, id(template), like, revision, name)
+        if key not in self._created:
+            added: dict[str, str] = {
+                label: revision or SIMULATED
+                for label in LABELS
+                if label in labels_of_controller(_kind_with_revisions(owner.kind))
+            }
+            labels = _numbered({**added, **template.metadata.labels}, name, index)
+            if like is None:
+                self._created[key] = self._new(owner, template, labels)
+            else:
+                tolerations = dict.fromkeys((*template.spec.tolerations, *like.spec.tolerations))
+                spec = replace(
+                    template.spec,
+                    tolerations=tuple(tolerations),
+                    topology_spread_constraints=template.spec.topology_spread_constraints,
+                )
+                self._created[key] = _with_revision(admission.created_from(like, spec, labels, self.behaviour))
+        return self._created[key]
+
+    def _new(self, owner: ObjectRef, template: PodTemplateSpec, labels: Labels) -> PodClass:
+        """Return the class of the first pods of a workload."""
+        reference = OwnerReference(api_version="apps/v1", kind=owner.kind, name=owner.name, controller=True)
+        metadata = ObjectMeta(
+            namespace=owner.namespace, labels=dict(labels), owner_references=(reference,), uid=SIMULATED
+        )
+        pod = Pod(metadata=metadata, spec=template.spec)
+        plain = self._classes.of(pod, requests_of(template.spec))
+        created = admission.created_from(plain, template.spec, labels, self.behaviour)
+        if not default_constraints.may_have_defaults(created):
+            return created
+        selector = self.snapshot.default_selectors.of(created)
+        if labelselectors.is_empty(selector):
+            workload = self.object(owner)
+            selector = (workload and workload.selector) or selector
+        return created if labelselectors.is_empty(selector) else default_constraints.with_defaults(created, selector)
+
+
+def owner_of(pod: PodRecord) -> ObjectRef | None:
+    """Return the direct owner of a pod."""
+    owner = pod.pod_class.owner
+    return None if owner is None else ObjectRef(pod.namespace, owner.kind, owner.name)
+
+
+def _age(pod: PodRecord) -> float:
+    return pod.created.timestamp() if pod.created else 0.0
+
+
+def _kind_with_revisions(kind: str) -> str:
+    """Return the kind whose controller adds the labels of revisions: that of a ReplicaSet is the Deployment."""
+    return "Deployment" if kind == "ReplicaSet" else kind
+
+
+def _numbered(labels: Labels, name: str, index: int) -> Labels:
+    """Return the labels of a pod of a StatefulSet with its name and index."""
+    own = {_POD_NAME: name, _POD_INDEX: str(index)} if name else {}
+    return {**labels, **own}
+
+
+def _with_revision(pod_class: PodClass) -> PodClass:
+    """Return a class whose default constraints select the revision of its labels."""
+    if not any(term.default for term in pod_class.terms):
+        return pod_class
+    return replace(pod_class, terms=tuple(_of_revision(term, pod_class.labels) for term in pod_class.terms))
+
+
+def _of_revision(term: TopologyTerm, labels: Labels) -> TopologyTerm:
+    if not term.default or term.selector is None:
+        return term
+    expressions = tuple(
+        replace(item, values=(labels[item.key],)) if item.key in LABELS and item.key in labels else item
+        for item in term.selector.match_expressions
+    )
+    selector: LabelSelector = replace(term.selector, match_expressions=expressions)
+    return replace(term, selector=selector)
+
+
+def _changed(pod_class: PodClass, change: ConstraintChange) -> PodClass:
+    terms: list[TopologyTerm] = []
+    for term in pod_class.terms:
+        if term.constraint is None or term.topology_key != change.topology_key:
+            terms.append(term)
+        else:
+            constraint = replace(term.constraint, **change.fields)
+            required = constraint.when_unsatisfiable == "DoNotSchedule"
+            terms.append(replace(term, constraint=constraint, required=required))
+    return replace(pod_class, terms=tuple(terms))

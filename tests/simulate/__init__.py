@@ -1,0 +1,1 @@
+"""Simulated events on small clusters."""

@@ -1,0 +1,308 @@
+"""What events do to workloads of each kind, where their pods go, and why others wait."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.builders import HOSTNAME, Json, selector
+from tests.simulate.clusters import (
+    after,
+    budget,
+    command,
+    deployment,
+    node,
+    nodes,
+    pod,
+    reasons,
+    simulated,
+    stateful_set,
+    template,
+    workload,
+    zone_constraint,
+)
+
+REGION = "topology.kubernetes.io/region"
+SIX = nodes("a1", "a2", "b1", "b2", "c1", "c2")
+HARD: dict[str, Any] = {"topologySpreadConstraints": [zone_constraint("web")]}
+
+
+def anti_affinity(name: str) -> Json:
+    term = {"topologyKey": HOSTNAME, "labelSelector": selector({"app": name})}
+    return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+
+
+def test_a_lost_zone_no_longer_counts_so_its_pods_move() -> None:
+    report = simulated([*SIX, *deployment("web", ["a1", "b1", "c1"], **HARD)], "--lose", "zone=a")
+    assert after(report, "web") == ("3", "0")
+    assert report["events"] == ["lose zone a: 2 of 6 nodes, 1 of 3 pods"]
+    assert report["findings"] == []
+    assert [skew["skew"] for skew in report["workloads"][0]["skews"]] == [{"min": 1, "max": 1}]
+    before = {domain["value"]: domain["before"] for domain in report["workloads"][0]["domains"]}
+    assert before == {"a": 1, "b": 1, "c": 1}
+
+
+def test_a_drained_zone_counts_so_its_pods_wait() -> None:
+    cluster = [*SIX, *deployment("web", ["a1", "b1", "c1"], **HARD), budget("other", minAvailable=1)]
+    report = simulated(cluster, "--drain", "zone=a")
+    assert after(report, "web") == ("2", "1")
+    (reason,) = reasons(report, "web")
+    text = "their constraint on zone (maxSkew 1) allows no more, because zone a has none and no node there takes one"
+    assert reason == f"{text}; 2 nodes: cordoned"
+    (finding,) = report["findings"]
+    assert (finding["severity"], finding["fix"]) == (
+        "error",
+        "set nodeTaintsPolicy: Honor in their constraint on zone",
+    )
+    assert command(cluster, "--drain", "zone=a", "--runs", "1").exit_code == 1
+    assert command(cluster, "--drain", "zone=a", "--runs", "1", "--fail-on", "never").exit_code == 0
+
+
+def test_nodes_that_were_cordoned_before_are_the_first_fix() -> None:
+    cluster = [node("a1", cordoned=True), *nodes("b1", "c1"), *deployment("web", ["b1", "c1"], **HARD)]
+    report = simulated(cluster, "--scale", "deploy/web=3")
+    assert after(report, "web") == ("2", "1")
+    assert report["findings"][0]["fix"] == "uncordon node a1"
+    assert report["findings"][0]["commands"] == ["kubectl uncordon a1"]
+
+
+def test_a_node_is_the_fix_where_room_is_missing() -> None:
+    report = simulated([*nodes("a1", cpu=2), *deployment("web", ["a1", "a1"])], "--scale", "deploy/web=3")
+    assert after(report, "web") == ("2", "1")
+    assert reasons(report, "web") == ["1 node: Insufficient cpu"]
+    assert report["findings"][0]["fix"] == "add 1 node in zone a"
+
+
+@pytest.mark.parametrize(("owner", "commands"), [("DaemonSet/agent", ["kubectl delete node a1"]), ("", None)])
+def test_nodes_are_deleted_only_where_no_pod_is_lost(owner: str, commands: list[str] | None) -> None:
+    """Zone a is also a region, so that a change of one constraint does not help."""
+    taint = {"key": "broken", "effect": "NoSchedule"}
+    cluster: list[Json] = [node("a1", taints=[taint]), node("b1"), node("c1")]
+    for each in cluster:
+        each["metadata"]["labels"][REGION] = "one" if each["metadata"]["name"] == "a1" else "two"
+    constraints = [zone_constraint("web"), zone_constraint("web", topologyKey=REGION)]
+    cluster += deployment("web", ["b1"], topologySpreadConstraints=constraints)
+    daemon: Json = {"selector": selector({"app": "agent"}), "template": template("agent")}
+    cluster += [workload("DaemonSet", "agent", daemon), pod("agent-1", "a1", template("agent"), owner)]
+    (finding,) = simulated(cluster, "--scale", "deploy/web=2")["findings"]
+    assert finding["message"].startswith("1 pod of deploy/web would stay pending")
+    assert finding.get("commands") == commands
+
+
+def test_a_drain_ends_although_pods_come_back_to_the_cordoned_node() -> None:
+    pinned: dict[str, Any] = {"tolerations": [{"operator": "Exists"}], "nodeSelector": {HOSTNAME: "a1"}}
+    report = simulated([*nodes("a1", "b1"), *deployment("web", ["a1", "a1"], **pinned)], "--drain", "a1")
+    assert after(report, "web") == ("2", "0")
+    assert report["workloads"][0]["lost"] == 2
+
+
+def test_a_budget_refuses_an_eviction_and_stops_the_drain() -> None:
+    cluster = [*nodes("a1", "b1"), *deployment("web", ["a1", "b1"]), budget("web", minAvailable=2)]
+    report = simulated(cluster, "--drain", "a1,b1")
+    assert after(report, "web") == ("2", "0")
+    assert report["refusedEvictions"] == [{"namespace": "shop", "pod": "web-5d9c-0", "budget": "web"}]
+    assert "The drain stops: budget web in namespace shop" in report["findings"][0]["message"]
+    assert report["workloads"][0]["lost"] == 0
+
+
+def test_a_drain_goes_on_when_replacements_are_ready() -> None:
+    cluster = [*nodes("a1", "b1"), *deployment("web", ["a1", "a1", "a1"]), budget("web", maxUnavailable=1)]
+    report = simulated(cluster, "--drain", "a1")
+    assert after(report, "web") == ("3", "0")
+    assert report["refusedEvictions"] == []
+
+
+@pytest.mark.parametrize(
+    ("policy", "refused"),
+    [
+        pytest.param("AlwaysAllow", 0, id="a pod that is not ready may go"),
+        pytest.param("IfHealthyBudget", 1, id="only while the others are enough"),
+    ],
+)
+def test_unhealthy_pods_are_evicted_by_the_policy_of_their_budget(policy: str, refused: int) -> None:
+    web = deployment("web", ["a1"])
+    web[-1]["status"]["conditions"] = [{"type": "Ready", "status": "False"}]
+    cluster = [*nodes("a1", "b1"), *web, budget("web", minAvailable=1, unhealthyPodEvictionPolicy=policy)]
+    assert len(simulated(cluster, "--drain", "a1")["refusedEvictions"]) == refused
+
+
+def test_pods_of_a_stateful_set_need_their_volumes_and_are_replaced_in_order() -> None:
+    report = simulated([*SIX, *stateful_set("db", ["a1", "a2", "b1"], claims=True)], "--lose", "zone=a")
+    assert after(report, "db") == ("1", "1")
+    (reason,) = reasons(report, "db")
+    assert reason.startswith("its volume is in zone a")
+    parallel = stateful_set("db", ["a1", "a2", "b1"], claims=True, podManagementPolicy="Parallel")
+    assert after(simulated([*SIX, *parallel], "--lose", "zone=a"), "db") == ("1", "2")
+
+
+def test_a_stateful_set_goes_on_when_the_pod_that_it_waited_for_has_a_node() -> None:
+    db = stateful_set("db", ["a1", ""])
+    db[0]["spec"]["replicas"] = 4
+    report = simulated([*nodes("a1", cpu=1), *db], "--add", "a1:3")
+    assert after(report, "db") == ("4", "0")
+
+
+def test_daemons_and_bare_pods_are_not_replaced() -> None:
+    daemon = template("agent")
+    daemon_set = workload("DaemonSet", "agent", {"selector": selector({"app": "agent"}), "template": daemon})
+    pinned = {
+        "nodeAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": {
+                "nodeSelectorTerms": [
+                    {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [name]}]} for name in ["a1"]
+                ]
+            }
+        }
+    }
+    daemon["spec"]["affinity"] = pinned
+    agents = [daemon_set, pod("agent-a", "a1", daemon, "DaemonSet/agent")]
+    report = simulated([*nodes("a1", "b1"), *agents, pod("bare", "a1", template("bare"))], "--lose", "a1")
+    assert after(report, "agent") == ("0", "0")
+    assert after(report, "bare") == ("0", "0")
+    assert report["summary"]["stopped"] == {"min": 2, "max": 2}
+    assert "2 workloads would have no running pod" in report["findings"][0]["message"]
+
+
+def test_new_nodes_have_the_pods_of_daemon_sets() -> None:
+    daemon = template("agent", cpu="7")
+    daemon_set = workload("DaemonSet", "agent", {"selector": selector({"app": "agent"}), "template": daemon})
+    cluster = [*nodes("a1"), daemon_set, pod("agent-a", "a1", daemon, "DaemonSet/agent"), *deployment("web", ["a1"])]
+    report = simulated(cluster, "--add", "zone=a:2", "--scale", "deploy/web=4")
+    assert after(report, "agent") == ("3", "0")
+    assert after(report, "web") == ("3", "1")
+
+
+@pytest.mark.parametrize(
+    ("limit", "running"), [pytest.param(6, "1", id="replaced"), pytest.param(0, "0", id="a failure too many")]
+)
+def test_a_job_replaces_pods_as_far_as_its_backoff_limit_allows(limit: int, running: str) -> None:
+    batch = template("batch", restartPolicy="Never")
+    job = workload("Job", "batch", {"backoffLimit": limit, "template": batch}, version="batch/v1")
+    report = simulated([*nodes("a1", "b1"), job, pod("batch-1", "a1", batch, "Job/batch")], "--lose", "a1")
+    assert after(report, "batch") == (running, "0")
+
+
+def test_a_scale_down_deletes_cheap_pods_first_and_then_those_that_share_a_node() -> None:
+    web = deployment("web", ["a1", "b1", "b1", "c1"])
+    web[2]["metadata"]["annotations"] = {"controller.kubernetes.io/pod-deletion-cost": "-5"}
+    report = simulated([*SIX, *web], "--scale", "deploy/web=2")
+    places = {domain["value"]: domain["pods"]["max"] for domain in report["workloads"][0]["domains"]}
+    assert places == {"a": 0, "b": 1, "c": 1}
+
+
+def test_a_rollout_waits_where_its_new_pods_have_no_node() -> None:
+    cluster = [*nodes("a1", "b1"), *deployment("web", ["a1", "b1"], affinity=anti_affinity("web"))]
+    report = simulated(cluster, "--restart", "deploy/web")
+    assert after(report, "web") == ("2", "1")
+    replacing = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
+    cluster = [*nodes("a1", "b1"), *deployment("web", ["a1", "b1"], strategy=replacing, affinity=anti_affinity("web"))]
+    assert after(simulated(cluster, "--restart", "deploy/web"), "web") == ("2", "0")
+
+
+def test_the_new_revision_has_values_of_its_own_for_match_label_keys() -> None:
+    keyed = [zone_constraint("web", match=["pod-template-hash"], minDomains=2)]
+    cluster = [*nodes("a1", "b1"), *deployment("web", ["a1", "a1"], topologySpreadConstraints=keyed)]
+    report = simulated(cluster, "--restart", "deploy/web")
+    assert after(report, "web") == ("2", "0")
+    assert {domain["value"]: domain["pods"]["max"] for domain in report["workloads"][0]["domains"]} == {"a": 1, "b": 1}
+
+
+def test_a_rollout_of_a_stateful_set_ends_at_its_partition(tmp_path: Path) -> None:
+    strategy = {"type": "RollingUpdate", "rollingUpdate": {"partition": 1}}
+    db = stateful_set("db", ["a1", "b1"], updateStrategy=strategy)
+    changed = json.loads(json.dumps(db[0]))
+    changed["spec"]["template"]["spec"]["nodeSelector"] = {"disk": "fast"}
+    report = _applied([*SIX, *db], changed, tmp_path)
+    assert after(report, "db") == ("1", "1")
+    assert reasons(report, "db") == ["6 nodes: node affinity or nodeSelector does not match"]
+
+
+def test_a_changed_manifest_is_rolled_out_and_a_new_one_created(tmp_path: Path) -> None:
+    web = deployment("web", ["a1", "b1"])
+    larger = json.loads(json.dumps(web[0]))
+    larger["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "64"
+    assert after(_applied([*SIX, *web], larger, tmp_path), "web") == ("2", "1")
+    new = deployment("shop", ["a1", "b1", "c1"])[0]
+    assert after(_applied([*SIX, *web], new, tmp_path), "shop") == ("3", "0")
+    scaled = {**web[0], "spec": {**web[0]["spec"], "replicas": 4}}
+    assert after(_applied([*SIX, *web], scaled, tmp_path), "web") == ("4", "0")
+
+
+def _applied(cluster: list[Json], manifest: Json, directory: Path) -> Any:
+    path = directory / "manifest.json"
+    path.write_text(json.dumps(manifest), encoding="utf-8")
+    return simulated(cluster, "--apply", str(path))
+
+
+def test_pods_of_a_higher_priority_are_placed_first_and_could_preempt() -> None:
+    low, high = deployment("low", ["a1"], priority=1), deployment("high", ["b1"], priority=1000)
+    report = simulated([*nodes("a1", "b1", "c1", cpu=1), *low, *high], "--lose", "a1,b1")
+    assert (after(report, "high"), after(report, "low")) == (("1", "0"), ("0", "1"))
+    full = [*nodes("a1", "b1", cpu=1), *low, *high]
+    report = simulated(full, "--lose", "b1")
+    assert after(report, "high") == ("0", "1")
+    assert "preemption (1 pod could preempt others)" in report["summary"]["notSimulated"]
+
+
+def test_events_happen_in_the_order_given() -> None:
+    cluster = [*nodes("a1", "b1"), *deployment("web", ["a1", "a1"])]
+    events = ("--scale", "deploy/web=1", "--lose", "a1", "--scale", "deploy/web=3")
+    assert simulated(cluster, *events)["events"] == [
+        "scale deploy/web from 2 to 1 replica",
+        "lose node a1: 1 of 2 nodes, 1 of 1 pod",
+        "scale deploy/web from 1 to 3 replicas",
+    ]
+
+
+def test_the_same_input_seed_and_runs_give_the_same_bytes() -> None:
+    cluster = [*SIX, *deployment("web", ["a1", "a2", "b1", "c1"]), *deployment("api", ["a1", "a2", "b2"])]
+    arguments = ("--lose", "zone=a", "--runs", "10", "-o", "json")
+    assert command(cluster, *arguments).stdout == command(cluster, *arguments).stdout
+    assert command(cluster, *arguments, "--seed", "7").exit_code == 0
+
+
+def test_results_that_are_not_determined_are_ranges() -> None:
+    web, api = deployment("web", ["a1"]), deployment("api", ["a1"])
+    report = simulated([*nodes("a1", "b1", cpu=2), pod("full", "b1", template("full")), *web, *api], "--lose", "a1")
+    assert (after(report, "web"), after(report, "api")) == (("0..1", "0..1"), ("0..1", "0..1"))
+    assert report["summary"]["pending"] == {"min": 1, "max": 1}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--lose", "zone=x"), "error: no node has zone=x (nodes have a, b, c)"),
+        (("--lose", "zone=eu-1x"), "no node has zone=eu-1x"),
+        (("--drain", "a11"), 'error: no node is named "a11"; did you mean "a1"?'),
+        (("--scale", "deploy/webb=3"), 'deployments "webb" not found in what was read; did you mean deploy/web?'),
+        (("--scale", "deploy/web"), '--scale: "deploy/web" is not TYPE/NAME=REPLICAS'),
+        (("--restart", "rs/web-5d9c"), "rs/web-5d9c has no rollout"),
+        (("--add", "zone=a:x"), '--add: "zone=a:x" is not KEY=VALUE:NUMBER'),
+        (("--apply", "missing.yaml"), "missing.yaml"),
+        ((), "nothing happens: give at least one event"),
+    ],
+)
+def test_bad_events_end_with_status_2(arguments: tuple[str, ...], message: str) -> None:
+    answer = command([*SIX, *deployment("web", ["a1"])], *arguments)
+    assert answer.exit_code == 2
+    assert message in answer.stderr
+
+
+def test_a_capture_without_nodes_or_owners_says_what_is_missing() -> None:
+    web = deployment("web", ["a1"])
+    answer = command(web, "--lose", "a1")
+    assert (answer.exit_code, "capture nodes as well" in answer.stderr) == (2, True)
+    answer = command([*SIX, web[-1]], "--lose", "a1")
+    assert answer.exit_code == 2
+    assert "the owners of pods are missing (rs/web-5d9c): capture deployments,replicasets" in answer.stderr
+
+
+@pytest.mark.parametrize("form", ["table", "wide", "markdown", "html", "yaml"])
+def test_each_format_names_the_pending_workload_and_the_fix(form: str) -> None:
+    cluster = [*SIX, *deployment("web", ["a1", "b1", "c1"], **HARD)]
+    text = command(cluster, "--drain", "zone=a", "--runs", "2", "-o", form).stdout
+    assert "nodeTaintsPolicy" in text
+    assert "web" in text
