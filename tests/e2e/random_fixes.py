@@ -31,7 +31,7 @@ from tests.controlplane.cluster import ControlPlane, KubectlError
 from tests.e2e.manifests import pod_spec
 from tests.e2e.shell import paste
 from tests.e2e.spread import Plugin, Program
-from tests.e2e.workloads import pods, scheduled
+from tests.e2e.workloads import pods, rests
 
 _QUIET: Final = 3.0
 """The seconds without a change after which nothing changes; the first backoff of the scheduler is one second."""
@@ -355,7 +355,7 @@ class Play:
             nonlocal since, last
             if (now := self._state()) != last:
                 since, last = time.monotonic(), now
-            return self._observed() and all(map(_rests, self._pods())) and time.monotonic() - since > _QUIET
+            return self._observed() and all(map(rests, self._pods())) and time.monotonic() - since > _QUIET
 
         self._cluster.wait_for(quiet, timeout=90, what=f"nothing changes any more in {self._case}")
 
@@ -373,13 +373,6 @@ class Play:
 _RESOURCES: Final = {"Deployment": "deployments", "ReplicaSet": "replicasets", "StatefulSet": "statefulsets"}
 _AMOUNTS: Final[Json] = {"requests": {"cpu": "1"}, "limits": {"cpu": "1"}}
 _CONTAINER: Final[Json] = {"name": "app", "image": "registry.example/app:1", "resources": _AMOUNTS}
-
-
-def _rests(manifest: Json) -> bool:
-    """Tell whether a pod runs, or was refused by the scheduler."""
-    if "deletionTimestamp" in manifest["metadata"]:
-        return False
-    return manifest["status"].get("phase") == "Running" or scheduled(manifest).get("reason") == "Unschedulable"
 
 
 def play(cluster: ControlPlane, spread: Program, seeds: Sequence[int], directory: Path) -> list[Fix]:

@@ -55,6 +55,13 @@ def scheduled(pod: Json) -> Json:
     return next((condition for condition in conditions if condition["type"] == "PodScheduled"), {})
 
 
+def rests(pod: Json) -> bool:
+    """Tell whether a pod runs, or was refused by the scheduler."""
+    if "deletionTimestamp" in pod["metadata"]:
+        return False
+    return pod["status"].get("phase") == "Running" or scheduled(pod).get("reason") == "Unschedulable"
+
+
 def owner_reference(owner: Json) -> Json:
     """Return the reference of a pod to its controller, an object as it is stored."""
     metadata = owner["metadata"]

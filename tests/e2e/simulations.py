@@ -1,0 +1,464 @@
+"""Random clusters on a real control plane: what ``simulate`` says about events, and what happens after them.
+
+``python -m tests.e2e.simulations --cases 1000`` runs many and prints each difference; the end-to-end tests run a few.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from urllib3.exceptions import HTTPError
+
+from tests.builders import HOSTNAME, ZONE, Json, constraint, selector
+from tests.controlplane import nodes
+from tests.controlplane.client import ApiError
+from tests.controlplane.cluster import ControlPlane, KubectlError
+from tests.e2e.manifests import pod_spec
+from tests.e2e.spread import Plugin, Program
+from tests.e2e.workloads import pods, rests, scheduled
+
+_QUIET: Final = 3.0
+"""The seconds without a change after which nothing changes."""
+_BACKOFF: Final = 15.0
+"""The seconds after which the scheduler has tried a pod again; its longest backoff is ten."""
+_TOGETHER: Final = 4
+"""The cases that run at the same time, on nodes of their own."""
+_RUNS: Final = "50"
+_TAINT: Final[Json] = {"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}
+_OF_CORDONS: Final[Json] = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
+"""The taint that the node lifecycle controller adds to cordoned nodes; the control plane of tests runs without it."""
+_CLASSES: Final = {"high": 1000, "low": 10}
+"""The priorities of pods, which never preempt."""
+_MESSAGES: Final[Mapping[str, Sequence[str]]] = {
+    "their constraint on": ("didn't match pod topology spread constraints",),
+    "Insufficient cpu": ("Insufficient cpu",),
+    "cordoned": ("were unschedulable", "was unschedulable"),
+    "untolerated taint": ("had untolerated taint",),
+    "anti-affinity": ("anti-affinity rules",),
+}
+"""What the scheduler says where the simulation names a reason with these words."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event:
+    """An event: the arguments of ``simulate``, and what carries it out."""
+
+    arguments: tuple[str, ...]
+    carry_out: Callable[[ControlPlane, str], object]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """A cluster and the events on it.
+
+    Attributes:
+        seed: The number from which the case is made.
+        slots: The cpu of each node.
+        cordoned: The nodes that are cordoned before the events.
+        tainted: Those with a taint.
+        objects: The workloads and budgets, without a namespace.
+        events: The events.
+    """
+
+    seed: int
+    slots: dict[str, int]
+    cordoned: Sequence[str]
+    tainted: Sequence[str]
+    objects: Sequence[Json]
+    events: Sequence[Event] = field(repr=False)
+
+    @property
+    def arguments(self) -> list[str]:
+        """The arguments of ``simulate``."""
+        return [argument for event in self.events for argument in event.arguments]
+
+
+def random_case(seed: int) -> Case:
+    """Return the case of a seed: six to forty nodes, one to four workloads, one or two events."""
+    chance = random.Random(seed)
+    zones = [f"s{seed}-{letter}" for letter in "abcd"[: chance.choice([2, 3, 3, 3, 4])]]
+    most = chance.choice([2, 3, 3, 4, 10])
+    slots = {
+        f"{zone}-{number}": chance.choice([2, 3, 4, 8])
+        for zone in zones
+        for number in range(max(chance.randint(1, most), 6 // len(zones)))
+    }
+    objects = [each for number in range(chance.randint(1, 4)) for each in _workload(chance, f"w{number}", seed)]
+    workloads = [each for each in objects if each["kind"] in _REPLICATED]
+    kinds = ["lose", "drain", "drain", "restart", "scale", "add"]
+    events = [
+        _event(kind, chance, zones, slots, workloads) for kind in chance.sample(kinds, k=chance.choice([1, 1, 1, 2]))
+    ]
+    return Case(
+        seed=seed,
+        slots=slots,
+        cordoned=[node for node in slots if chance.random() < 0.06],
+        tainted=[node for node in slots if chance.random() < 0.06],
+        objects=objects,
+        events=events,
+    )
+
+
+_REPLICATED: Final = {"Deployment": "deployments", "ReplicaSet": "replicasets", "StatefulSet": "statefulsets"}
+
+
+def _workload(chance: random.Random, name: str, seed: int) -> Iterator[Json]:
+    """Yield a workload and, sometimes, its budget."""
+    kind, replicas = chance.choice(["Deployment", "Deployment", "ReplicaSet", "StatefulSet"]), chance.randint(1, 8)
+    amounts = {"cpu": str(chance.choice([1, 1, 1, 2])), "memory": chance.choice(["64Mi", "1Gi"])}
+    spec = pod_spec(
+        list(_constraints(chance, name)),
+        containers=[{"name": "app", "image": "registry.example/app:1", "resources": {"requests": amounts}}],
+        nodeSelector={"case": f"s{seed}"},
+    )
+    if chance.random() < 0.2:
+        spec["tolerations"] = [{"key": "dedicated", "operator": "Exists"}]
+    if chance.random() < 0.3:
+        spec["priorityClassName"] = chance.choice(list(_CLASSES))
+    if chance.random() < 0.3:
+        spec["affinity"] = _affinity(chance, name)
+    pace: Json = chance.choice([{}, {}, {"maxSurge": 1, "maxUnavailable": 0}, {"maxSurge": 0, "maxUnavailable": 1}])
+    more: Json = {}
+    if kind == "Deployment":
+        more = {"strategy": {"type": "RollingUpdate", "rollingUpdate": pace} if pace else {"type": "RollingUpdate"}}
+    elif kind == "StatefulSet":
+        more = {"serviceName": name, "podManagementPolicy": chance.choice(["Parallel", "OrderedReady"])}
+    yield {
+        "apiVersion": "apps/v1",
+        "kind": kind,
+        "metadata": {"name": name},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": {"app": name}},
+            "template": {"metadata": {"labels": {"app": name}}, "spec": spec},
+            **more,
+        },
+    }
+    if chance.random() < 0.3:
+        limit: Json = chance.choice(
+            [{"minAvailable": max(1, replicas - 1)}, {"maxUnavailable": 1}, {"minAvailable": "50%"}]
+        )
+        yield {
+            "apiVersion": "policy/v1",
+            "kind": "PodDisruptionBudget",
+            "metadata": {"name": name},
+            "spec": {"selector": {"matchLabels": {"app": name}}, **limit},
+        }
+
+
+def _constraints(chance: random.Random, name: str) -> Iterator[Json]:
+    for key in chance.choice([[], [ZONE], [ZONE], [HOSTNAME], [ZONE, HOSTNAME]]):
+        hard = chance.random() < 0.7
+        yield constraint(
+            key=key,
+            hard=hard,
+            max_skew=chance.choice([1, 1, 2]),
+            selects=selector({"app": name}),
+            match=chance.choice([(), (), ("pod-template-hash",)]),
+            minDomains=chance.choice([2, 3]) if hard and chance.random() < 0.2 else None,
+            nodeTaintsPolicy="Honor" if chance.random() < 0.3 else None,
+        )
+
+
+def _affinity(chance: random.Random, name: str) -> Json:
+    term = {"topologyKey": chance.choice([HOSTNAME, HOSTNAME, ZONE]), "labelSelector": selector({"app": name})}
+    if chance.random() < 0.5:
+        return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    weighted = {"weight": chance.choice([1, 50, 100]), "podAffinityTerm": term}
+    kind = chance.choice(["podAffinity", "podAntiAffinity"])
+    return {kind: {"preferredDuringSchedulingIgnoredDuringExecution": [weighted]}}
+
+
+def _event(
+    kind: str, chance: random.Random, zones: Sequence[str], slots: Mapping[str, int], workloads: Sequence[Json]
+) -> Event:
+    workload = chance.choice(workloads)
+    name = f"{workload['kind'].lower()}/{workload['metadata']['name']}"
+    if kind == "restart" and workload["kind"] == "ReplicaSet":
+        kind = "scale"
+    zone = chance.choice(zones)
+    whole = chance.random() < 0.5
+    chosen = [node for node in slots if _zone_of(node) == zone]
+    if not whole:
+        chosen = sorted(chance.sample(list(slots), k=min(len(slots), chance.choice([1, 2]))))
+    written = f"zone={zone}" if whole else ",".join(chosen)
+    match kind:
+        case "lose":
+            return Event(arguments=("--lose", written), carry_out=lambda cluster, _: _lose(cluster, chosen))
+        case "drain":
+            return Event(arguments=("--drain", written), carry_out=lambda cluster, _: _drain(cluster, chosen))
+        case "restart":
+            return Event(
+                arguments=("--restart", name),
+                carry_out=lambda cluster, namespace: cluster.kubectl("rollout", "restart", name, "-n", namespace),
+            )
+        case "scale":
+            replicas = chance.randint(0, 10)
+            return Event(
+                arguments=("--scale", f"{name}={replicas}"),
+                carry_out=lambda cluster, namespace: cluster.kubectl(
+                    "scale", name, "-n", namespace, f"--replicas={replicas}"
+                ),
+            )
+    number = chance.randint(1, 2)
+    model = chance.choice(list(slots))
+    return Event(arguments=("--add", f"{model}:{number}"), carry_out=lambda cluster, _: _add(cluster, model, number))
+
+
+def _zone_of(node: str) -> str:
+    return node.rpartition("-")[0]
+
+
+def _lose(cluster: ControlPlane, chosen: Sequence[str]) -> None:
+    for name in chosen:
+        cluster.api.request("DELETE", f"/api/v1/nodes/{name}")
+    for pod in cluster.api.get("/api/v1/pods")["items"]:
+        if pod["spec"].get("nodeName") in chosen:
+            path = f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}"
+            cluster.api.request("DELETE", f"{path}?gracePeriodSeconds=0")
+
+
+def _cordon(cluster: ControlPlane, name: str) -> None:
+    stored = cluster.api.get(f"/api/v1/nodes/{name}")["spec"].get("taints", [])
+    taints = stored if _OF_CORDONS in stored else [*stored, _OF_CORDONS]
+    cluster.api.patch(f"/api/v1/nodes/{name}", {"spec": {"unschedulable": True, "taints": taints}})
+
+
+def _drain(cluster: ControlPlane, chosen: Sequence[str]) -> None:
+    for name in chosen:
+        _cordon(cluster, name)
+    cluster.kubectl("drain", *chosen, "--ignore-daemonsets", "--force", "--timeout=30s", check=False)
+
+
+def _add(cluster: ControlPlane, model: str, number: int) -> None:
+    stored = cluster.api.get(f"/api/v1/nodes/{model}")
+    taints = [taint for taint in stored["spec"].get("taints", []) if taint["key"] == _TAINT["key"]]
+    added = []
+    for each in range(number):
+        labels = {"case": stored["metadata"]["labels"]["case"]}
+        node = nodes.node(f"{model}-{each}", stored["metadata"]["labels"][ZONE], labels)
+        added.append({**node, "status": {**node["status"], "allocatable": stored["status"]["allocatable"]}})
+    nodes.add(cluster.api, added, taints)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """What happened differently than simulated.
+
+    Attributes:
+        case: The case.
+        about: The workload, and what was said and seen.
+        certain: Whether one number was said.
+        capture: The objects before the events.
+    """
+
+    case: Case
+    about: str
+    certain: bool
+    capture: str = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Played:
+    """A case that was played: its workloads, those with one number, and what differs."""
+
+    workloads: int
+    certain: int
+    pending: int
+    differences: list[Difference]
+
+
+class Play:
+    """One case on a real cluster, on nodes of its own."""
+
+    def __init__(self, cluster: ControlPlane, spread: Program, case: Case, namespace: str) -> None:
+        """Prepare a case, which ``differences`` plays."""
+        self._cluster = cluster
+        self._spread = spread
+        self._case = case
+        self._namespace = namespace
+
+    def play(self) -> Played:
+        """Make the situation, simulate the events, carry them out and compare."""
+        self._prepare()
+        capture = self._capture()
+        answer = self._spread("simulate", *self._case.arguments, "-n", self._namespace, "--runs", _RUNS, "-o", "json")
+        report = answer.report
+        for event in self._case.events:
+            event.carry_out(self._cluster, self._namespace)
+            self._settle(_QUIET)
+        with suppress(TimeoutError):
+            self._cluster.wait_for(
+                lambda: not any(map(self._outside, report["workloads"])), _BACKOFF, "the numbers said"
+            )
+        differences = [
+            Difference(case=self._case, about=text, certain=certain, capture=capture)
+            for row in report["workloads"]
+            for text, certain in self._differences(row)
+        ]
+        ranges = [row["after"]["pending"] for row in report["workloads"]]
+        return Played(
+            workloads=len(ranges),
+            certain=sum(pending["min"] == pending["max"] for pending in ranges),
+            pending=sum(pending["max"] > 0 for pending in ranges),
+            differences=differences,
+        )
+
+    def clean(self) -> None:
+        """Delete the workloads and nodes; the namespace is deleted by who made it."""
+        api = self._cluster.api
+        for kind in _REPLICATED.values():
+            api.request("DELETE", f"/apis/apps/v1/namespaces/{self._namespace}/{kind}")
+        api.request("DELETE", f"/api/v1/namespaces/{self._namespace}/pods?gracePeriodSeconds=0")
+        for node in api.get(f"/api/v1/nodes?labelSelector=case=s{self._case.seed}")["items"]:
+            api.request("DELETE", f"/api/v1/nodes/{node['metadata']['name']}")
+
+    def _prepare(self) -> None:
+        case, added = self._case, []
+        for name, slots in case.slots.items():
+            node = nodes.node(name, _zone_of(name), {"case": f"s{case.seed}"})
+            node["status"]["allocatable"] = {**node["status"]["allocatable"], "cpu": str(slots)}
+            added.append(node)
+        tainted = [node for node in added if node["metadata"]["name"] in case.tainted]
+        nodes.add(self._cluster.api, [node for node in added if node not in tainted], [])
+        nodes.add(self._cluster.api, tainted, [_TAINT])
+        for name in case.cordoned:
+            _cordon(self._cluster, name)
+        self._cluster.apply(
+            [{**each, "metadata": {**each["metadata"], "namespace": self._namespace}} for each in case.objects]
+        )
+        self._settle(_QUIET)
+
+    def _capture(self) -> str:
+        kinds = "nodes,pods,deployments,replicasets,statefulsets,poddisruptionbudgets"
+        return self._cluster.kubectl("get", kinds, "-n", self._namespace, "-o", "json").stdout
+
+    def _of(self, row: Json) -> list[Json]:
+        name = row["workload"]["name"]
+        return [pod for pod in pods(self._cluster, self._namespace) if pod["metadata"]["labels"]["app"] == name]
+
+    def _outside(self, row: Json) -> bool:
+        pending, span = _pending(self._of(row)), row["after"]["pending"]
+        return not span["min"] <= len(pending) <= span["max"]
+
+    def _differences(self, row: Json) -> Iterator[tuple[str, bool]]:
+        """Yield what differs in a workload, and whether that was said as one number."""
+        span, name = row["after"]["pending"], row["workload"]["name"]
+        own = self._of(row)
+        pending = _pending(own)
+        if not span["min"] <= len(pending) <= span["max"]:
+            yield f"{name} pending: {span} said, {len(pending)} seen", span["min"] == span["max"]
+            return
+        span, running = row["after"]["running"], len(own) - len(pending)
+        if not span["min"] <= running <= span["max"]:
+            yield f"{name} running: {span} said, {running} seen", span["min"] == span["max"]
+        messages = [scheduled(pod).get("message", "") for pod in pending]
+        for reason in row["reasons"] if pending else ():
+            named = [words for words in _MESSAGES if words in reason["text"]]
+            first = min(named, key=reason["text"].index, default="")
+            if named and not any(each in message for message in messages for each in _MESSAGES[first]):
+                yield f"{name}: {reason['text']!r} said, {messages} seen", reason["pods"]["min"] > 0
+
+    def _settle(self, quiet: float) -> None:
+        """Wait until controllers have seen the workloads, no pod is on its way, and nothing has changed for a time."""
+        since, last = time.monotonic(), self._state()
+
+        def settled() -> bool:
+            nonlocal since, last
+            if (now := self._state()) != last:
+                since, last = time.monotonic(), now
+            return (
+                self._observed()
+                and all(map(rests, pods(self._cluster, self._namespace)))
+                and time.monotonic() - since > quiet
+            )
+
+        self._cluster.wait_for(settled, timeout=120, what=f"nothing changes any more in {self._case}")
+
+    def _state(self) -> dict[str, tuple[str, str]]:
+        return {
+            pod["metadata"]["name"]: (pod["metadata"]["uid"], pod["spec"].get("nodeName", ""))
+            for pod in pods(self._cluster, self._namespace)
+        }
+
+    def _observed(self) -> bool:
+        stored: list[Any] = []
+        for kind in _REPLICATED.values():
+            stored += self._cluster.api.get(f"/apis/apps/v1/namespaces/{self._namespace}/{kind}")["items"]
+        return all(each["status"].get("observedGeneration", 0) >= each["metadata"]["generation"] for each in stored)
+
+
+def _pending(own: Sequence[Json]) -> list[Json]:
+    return [pod for pod in own if "nodeName" not in pod["spec"]]
+
+
+def play(cluster: ControlPlane, spread: Program, seeds: Sequence[int]) -> list[Played]:
+    """Play the cases of some seeds, several at the same time, on a cluster without nodes."""
+    for name, value in _CLASSES.items():
+        cluster.apply(
+            {
+                "apiVersion": "scheduling.k8s.io/v1",
+                "kind": "PriorityClass",
+                "metadata": {"name": name},
+                "value": value,
+                "preemptionPolicy": "Never",
+            }
+        )
+    with ThreadPoolExecutor(_TOGETHER) as pool:
+        return [played for played in pool.map(lambda seed: _play(cluster, spread, seed), seeds) if played]
+
+
+def _play(cluster: ControlPlane, spread: Program, seed: int) -> Played | None:
+    with cluster.namespace("simulate") as namespace:
+        case = Play(cluster, spread, random_case(seed), namespace)
+        try:
+            return case.play()
+        except (TimeoutError, subprocess.TimeoutExpired, HTTPError, ApiError, KubectlError) as error:
+            print(f"case {seed} was not played: {error}", file=sys.stderr)
+            return None
+        finally:
+            case.clean()
+
+
+def main() -> int:
+    """Play as many cases as asked for, and print each difference."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cases", type=int, default=20)
+    parser.add_argument("--first", type=int, default=0, help="the seed of the first case")
+    parser.add_argument("--keep", type=Path, help="a directory for the objects before the events of these cases")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        (directory / "cluster").mkdir()
+        with ControlPlane.start(directory / "cluster", kubelet=True) as cluster:
+            spread = Plugin(directory / "plugins").program(cluster)
+            played = play(cluster, spread, range(options.first, options.first + options.cases))
+    differences = [difference for each in played for difference in each.differences]
+    for difference in differences:
+        print(f"case {difference.case.seed} {' '.join(difference.case.arguments)}: {difference.about}")
+        if options.keep:
+            options.keep.mkdir(parents=True, exist_ok=True)
+            path = options.keep / f"{difference.case.seed}.json"
+            path.write_text(json.dumps(json.loads(difference.capture)), encoding="utf-8")
+    workloads, certain = sum(each.workloads for each in played), sum(each.certain for each in played)
+    pending = sum(each.pending for each in played)
+    print(f"{len(played)} of {options.cases} cases, {workloads} workloads, {pending} of them with pending pods")
+    print(f"{certain} workloads with one number: {sum(each.certain for each in differences)} differ")
+    print(f"{workloads - certain} with a range: {sum(not each.certain for each in differences)} differ")
+    return int(bool(differences))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
