@@ -129,7 +129,7 @@ class SimulatedCluster:
                 workload = snapshot.workload(record)
                 pod = SimulatedPod(record, world.kind(record.pod_class, workload), workload, owner_of(record))
                 if record.pod_class.pinned:
-                    pod.pin = record.node
+                    pod.pin = record.node or pod.state.only_node
                 self._insert(pod)
         self.set_nodes(world.nodes)
         for pod in self.pending:
@@ -276,12 +276,15 @@ class SimulatedCluster:
         """Note that the controller of an owner has nothing to do while none of its pods changes."""
         self._dirty.pop(owner, None)
 
+    def queue(self) -> list[SimulatedPod]:
+        """Return the pods that the scheduler tries to place, in this order."""
+        waiting = (pod for pod in self.pending if not pod.record.gates)
+        return sorted(waiting, key=lambda pod: (-pod.kind.priority, pod.order))
+
     def settle(self) -> None:
         """Place pending pods, by priority and time, until no more of them finds a node."""
         state, names, random = self.state, self.table.names, self.random
-        waiting = sorted(
-            (pod for pod in self.pending if not pod.record.gates), key=lambda pod: (-pod.kind.priority, pod.order)
-        )
+        waiting = self.queue()
         placed = bool(waiting)
         failures: dict[tuple[SchedulingKind, int], int] = {}
         while placed:

@@ -100,7 +100,7 @@ class Manifest(msgspec.Struct, frozen=True):
 
 
 class PodState(msgspec.Struct, frozen=True, gc=False):
-    """The state by which controllers choose the pods to delete.
+    """The state by which controllers choose the pods to delete, and the scheduler the node of a pinned pod.
 
     Attributes:
         uid: The UID.
@@ -108,6 +108,7 @@ class PodState(msgspec.Struct, frozen=True, gc=False):
         ready_since: When it became ready; None while it is not ready, or where that is unknown.
         ready: Whether it is ready.
         deletion_cost: The value of its annotation ``controller.kubernetes.io/pod-deletion-cost``.
+        only_node: The name of the node to which its node affinity pins it; "" for none.
     """
 
     uid: str = ""
@@ -115,6 +116,7 @@ class PodState(msgspec.Struct, frozen=True, gc=False):
     ready: bool = True
     ready_since: datetime | None = None
     deletion_cost: int = 0
+    only_node: str = ""
 
 
 class PodRecord(msgspec.Struct, frozen=True, gc=False):
