@@ -48,6 +48,7 @@ class SchedulingKind(msgspec.Struct, frozen=True, eq=False):
         pod: A pod with only namespace and labels, which affinity terms may select.
         requests: The resources that it needs.
         usage: The amounts that it takes from a node, with those that the scores assume.
+        assumed: The cpu and memory that the scores assume while it is placed.
         priority: Its priority.
         hard: Its hard constraints.
         soft: Its soft constraints.
@@ -63,6 +64,7 @@ class SchedulingKind(msgspec.Struct, frozen=True, eq=False):
     pod: Pod
     requests: tuple[tuple[str, int], ...]
     usage: tuple[tuple[str, int], ...]
+    assumed: tuple[int, int]
     priority: int
     hard: tuple[Constraint, ...]
     soft: tuple[Constraint, ...]
@@ -160,8 +162,8 @@ class Kinds:
         constraints = [*self._constraints(pod_class)]
         preferred = interpodaffinity.preferred_terms(pod)
         requests = dict(pod_class.requests or {})
-        assumed = (0, 0) if pod_class.requests is None else scores.assumed_requests(spec)
-        usage = {**requests, ASSUMED_CPU: assumed[0], ASSUMED_MEMORY: assumed[1]}
+        running, incoming = _assumed(pod_class)
+        usage = {**requests, ASSUMED_CPU: running[0], ASSUMED_MEMORY: running[1]}
         required = interpodaffinity.affinity_terms(pod)
         repelling = interpodaffinity.anti_affinity_terms(pod)
         held = (
@@ -174,6 +176,7 @@ class Kinds:
             pod=Pod(metadata=metadata),
             requests=tuple((name, amount) for name, amount in sorted(requests.items()) if amount > 0),
             usage=tuple(sorted(usage.items())),
+            assumed=incoming,
             priority=pod_class.priority or 0,
             hard=tuple(constraint for constraint in constraints if constraint.hard),
             soft=tuple(constraint for constraint in constraints if not constraint.hard),
@@ -215,6 +218,13 @@ class Kinds:
         return self._held[key]
 
 
+def _assumed(pod_class: PodClass) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Return the cpu and memory that the scores assume for a running pod, and while it is placed."""
+    if pod_class.requests is None:
+        return (0, 0), (0, 0)
+    return scores.assumed_requests(pod_class.spec), scores.assumed_requests_of_incoming(pod_class.spec)
+
+
 def _content(pod_class: PodClass) -> bytes:
     """Return the parts of a class that the scheduler reads."""
     spec, terms = pod_class.spec, [(term.constraint, term.selector, term.default) for term in pod_class.terms]
@@ -225,7 +235,7 @@ def _content(pod_class: PodClass) -> bytes:
             terms,
             (spec.node_selector, pod_class.placement.affinity, spec.affinity, spec.tolerations),
             None if pod_class.requests is None else sorted(pod_class.requests.items()),
-            [container.resources.requests for container in spec.containers],
+            _assumed(pod_class),
             pod_class.scheduler_name,
             pod_class.priority,
         )

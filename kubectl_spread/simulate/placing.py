@@ -67,7 +67,7 @@ class Tally:
 class Room:
     """The nodes with room for pods with the same requests, and the scores that depend on resources alone."""
 
-    __slots__ = ("_log", "_nodes", "_seen", "_used", "_weights", "assumed", "fits", "kind", "own", "scores")
+    __slots__ = ("_log", "_nodes", "_seen", "_used", "_weights", "fits", "kind", "own", "scores")
 
     def __init__(
         self,
@@ -80,7 +80,6 @@ class Room:
         self.kind = kind
         usage = dict(kind.usage)
         self.own = (usage.get(_CPU, 0), usage.get(_MEMORY, 0))
-        self.assumed = (usage[ASSUMED_CPU], usage[ASSUMED_MEMORY])
         self._nodes, self._used, self._weights, self._log = nodes, used, weights, log
         self._seen = len(log)
         self.scores: list[int | None] = [None] * len(used)
@@ -116,7 +115,8 @@ class Room:
     def _compute(self, number: int) -> int:
         allocatable, used = self._nodes.allocatable[number] or _UNKNOWN_ROOM, self._used[number]
         has = (allocatable.get(_CPU, 0), allocatable.get(_MEMORY, 0))
-        assumed = (used.get(ASSUMED_CPU, 0) + self.assumed[0], used.get(ASSUMED_MEMORY, 0) + self.assumed[1])
+        own = self.kind.assumed
+        assumed = (used.get(ASSUMED_CPU, 0) + own[0], used.get(ASSUMED_MEMORY, 0) + own[1])
         score = self._weights.node_resources_fit * scores.least_allocated(assumed, has)
         if self.own != (0, 0):
             before = (used.get(_CPU, 0), used.get(_MEMORY, 0))
@@ -201,9 +201,10 @@ class Placements:
 
     def room(self, kind: SchedulingKind) -> Room:
         """Return the room for pods with the requests of a kind."""
-        room = self._rooms.get(kind.usage)
+        key = (kind.usage, kind.assumed)
+        room = self._rooms.get(key)
         if room is None:
-            room = self._rooms[kind.usage] = Room(kind, self.nodes, self.used, self._log, self._weights)
+            room = self._rooms[key] = Room(kind, self.nodes, self.used, self._log, self._weights)
         room.refresh()
         return room
 

@@ -98,6 +98,14 @@ def _of_pod(resources: ResourceRequirements, of_containers: Amounts) -> dict[str
     return {name: amount for name, amount in (defaults | requests).items() if name in {_CPU, _MEMORY} or _is_huge(name)}
 
 
+def has_own_requests(spec: PodSpec) -> bool:
+    """Tell whether a pod has requests of its own, next to those of its containers.
+
+    Source: kubernetes v1.37.1 staging/src/k8s.io/component-helpers/resource/helpers.go, IsPodLevelRequestsSet.
+    """
+    return spec.resources is not None and bool(_of_pod(spec.resources, {}))
+
+
 def _requests(resources: ResourceRequirements) -> dict[str, int]:
     if not resources.limits:
         return _numbers(resources.requests)

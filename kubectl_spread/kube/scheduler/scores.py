@@ -11,13 +11,15 @@ from collections.abc import Sequence
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from kubectl_spread.kube.api.types import PodSpec
 from kubectl_spread.kube.scheduler import resources
+from kubectl_spread.kube.scheduler.resources import Amounts
 
 MAX_NODE_SCORE: Final = 100
 _HALF: Final = MAX_NODE_SCORE // 2
-_ASSUMED: Final = {"cpu": 100, "memory": 200 * 1024 * 1024 * 1000}
+_ASSUMED: Final[Amounts] = {"cpu": 100, "memory": 200 * 1024 * 1024 * 1000}
 """The requests, in thousandths, that the scores assume for a container that does not name them.
 
 Source: kubernetes v1.37.1 pkg/scheduler/util/pod_resources.go.
@@ -36,14 +38,36 @@ class Weights(msgspec.Struct, frozen=True):
 
 
 def assumed_requests(spec: PodSpec) -> tuple[int, int]:
-    """Return the cpu and memory of a pod for LeastAllocated, which assumes some for each container without any.
+    """Return the cpu and memory of a running pod for LeastAllocated, which assumes some for each container without any.
+
+    Requests of the pod itself stand for those of its containers.
 
     Raises:
         ValueError: A quantity is not valid.
 
     Source: kubernetes v1.37.1 pkg/scheduler/framework/types.go, CalculatePodResource.
     """
-    requests = resources.pod_requests(spec, _ASSUMED)
+    assumed = _ASSUMED
+    if resources.has_own_requests(spec):
+        named = resources.pod_requests(spec)
+        assumed = {name: amount for name, amount in _ASSUMED.items() if name not in named}
+    return _cpu_and_memory(spec, assumed)
+
+
+def assumed_requests_of_incoming(spec: PodSpec) -> tuple[int, int]:
+    """Return the cpu and memory of a pod that is to be placed for LeastAllocated, which reads those of containers only.
+
+    Raises:
+        ValueError: A quantity is not valid.
+
+    Source: kubernetes v1.37.1 pkg/scheduler/framework/plugins/noderesources/fit.go, NewFit, which does not set
+    enablePodLevelResources of its scorer.
+    """
+    return _cpu_and_memory(replace(spec, resources=None), _ASSUMED)
+
+
+def _cpu_and_memory(spec: PodSpec, assumed: Amounts) -> tuple[int, int]:
+    requests = resources.pod_requests(spec, assumed)
     return requests.get("cpu", 0), requests.get("memory", 0)
 
 
