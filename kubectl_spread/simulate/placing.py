@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from random import Random
 from typing import Protocol
 
@@ -166,24 +166,25 @@ class Placements:
 
     def choose(self, pod: Incoming, random: Random) -> int | None:
         """Return the number of the node on which the scheduler puts a pod; None where no node is feasible."""
-        feasible = self.feasible(pod)
-        candidates = self._sample(feasible)
-        if len(candidates) <= 1:
-            return candidates[0] if candidates else None
-        totals = self.scores(pod.kind, candidates)
-        best = max(totals)
-        best_nodes = [number for number, total in zip(candidates, totals, strict=True) if total == best]
-        return best_nodes[0] if len(best_nodes) == 1 else random.choice(best_nodes)
+        best = self.best(pod.kind, self.sample(self.feasible(pod)))
+        return random.choice(best) if len(best) > 1 else next(iter(best), None)
 
-    def _sample(self, feasible: int) -> Sequence[int]:
+    def best(self, kind: SchedulingKind, candidates: Sequence[int]) -> Sequence[int]:
+        """Return the candidates with the highest score."""
+        if len(candidates) <= 1:
+            return candidates
+        totals = [*map(sum, zip(*self.scores(kind, candidates).values(), strict=True))]
+        most = max(totals)
+        return [number for number, total in zip(candidates, totals, strict=True) if total == most]
+
+    def sample(self, feasible: int) -> Sequence[int]:
         """Return the feasible nodes that are found before the scheduler stops looking."""
-        size, most = len(self.nodes.names), self.nodes.to_find
+        most = self.nodes.to_find
         if feasible.bit_count() <= most:
             return list(ascending(feasible))
-        sample = [number + self.start for number in islice(ascending(feasible >> self.start), most)]
-        if len(sample) < most:
-            sample += islice(ascending(feasible & (1 << self.start) - 1), most - len(sample))
-        self.start = (sample[-1] + 1) % size
+        before = feasible & (1 << self.start) - 1
+        # The scheduler stops at the first node more than it needs, and begins there the next time.
+        *sample, self.start = islice(chain(ascending(feasible ^ before), ascending(before)), most + 1)
         return sample
 
     def feasible(self, pod: Incoming) -> int:
@@ -261,25 +262,26 @@ class Placements:
             bits |= self.nodes.mask(key, value)
         return bits
 
-    def scores(self, kind: SchedulingKind, candidates: Sequence[int]) -> list[int]:
-        """Return the scores of feasible nodes, the weighted sums over all plugins."""
+    def scores(self, kind: SchedulingKind, candidates: Sequence[int]) -> dict[str, list[int]]:
+        """Return the weighted scores of feasible nodes by what they depend on.
+
+        Scores may differ from those of the scheduler by a number that is the same for all candidates.
+        """
         answers, weights, room = self.nodes.answers(kind), self._weights, self.room(kind)
         of_resources = room.scores
-        totals = [room.score(number) if (score := of_resources[number]) is None else score for number in candidates]
-        parts: list[tuple[int, list[int]]] = []
+        fit = [room.score(number) if (score := of_resources[number]) is None else score for number in candidates]
+        parts: dict[str, tuple[int, list[int]]] = {"resources": (1, fit)}
         if answers.avoided is not None:
             avoided = [answers.avoided[number] for number in candidates]
-            parts.append((weights.taint_toleration, scores.share_of_most(avoided, reverse=True)))
+            parts["taints"] = (weights.taint_toleration, scores.share_of_most(avoided, reverse=True))
         if answers.preferred is not None:
             preferred = [answers.preferred[number] for number in candidates]
-            parts.append((weights.node_affinity, scores.share_of_most(preferred)))
+            parts["node affinity"] = (weights.node_affinity, scores.share_of_most(preferred))
         if kind.soft:
-            parts.append((weights.pod_topology_spread, self._spread_scores(kind, answers, candidates)))
+            parts["spread"] = (weights.pod_topology_spread, self._spread_scores(kind, answers, candidates))
         if affinity := self._affinity_scores(kind, candidates):
-            parts.append((weights.inter_pod_affinity, scores.between_extremes(affinity)))
-        for weight, part in parts:
-            totals = [total + weight * score for total, score in zip(totals, part, strict=True)]
-        return totals
+            parts["pod affinity"] = (weights.inter_pod_affinity, scores.between_extremes(affinity))
+        return {name: [weight * score for score in part] for name, (weight, part) in parts.items()}
 
     def _spread_scores(self, kind: SchedulingKind, answers: KindAnswers, candidates: Sequence[int]) -> list[int]:
         """Return the scores of soft constraints.
@@ -300,7 +302,8 @@ class Placements:
                 names = self.nodes.names
                 column = [None if values[number] is None else counts.get(names[number], 0) for number in ranked]
             else:
-                counts, size = self.spread(kind, constraint, counted).counts, len({values[n] for n in ranked})
+                # Nodes without the key and those with an empty value are one domain.
+                counts, size = self.spread(kind, constraint, counted).counts, len({values[n] or "" for n in ranked})
                 column = [None if (value := values[n]) is None else counts.get(value, 0) for n in ranked]
             columns.append(column)
             terms.append((scores.weight_of_domains(size), constraint.max_skew - 1))

@@ -17,8 +17,12 @@ _LEAST_PERCENT: Final = 5
 _MOST_PERCENT: Final = 50
 _NODES_FOR_A_PERCENT: Final = 125
 _HUNDRED: Final = 100
-_ZONE: Final = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone")
-_REGION: Final = ("topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/region")
+_ZONE: Final = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")
+_REGION: Final = ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region")
+"""The labels of a node that may name its zone and its region; the first that it has does, even where it is empty.
+
+Source: kubernetes v1.37.1 staging/src/k8s.io/component-helpers/node/topology/helpers.go, GetZoneKey.
+"""
 
 
 def nodes_to_find(nodes: int) -> int:
