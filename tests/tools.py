@@ -14,6 +14,7 @@ from pathlib import Path
 
 from tests.conformance import oracles
 from tests.conformance.descheduler import oracles as descheduler
+from tests.conformance.placements import oracles as placements
 from tests.conformance.settings import CI_MINORS
 from tests.controlplane import binaries
 from tests.e2e import peers
@@ -33,6 +34,7 @@ def builders(*, everything: bool) -> list[Callable[[], Path]]:
         *(partial(binaries.kubernetes, version, _APISERVER) for version in binaries.OLDER_APISERVERS),
         binaries.kubectl,
         *(partial(oracles.binary, minor) for minor in minors),
+        placements.binary,
         descheduler.binary,
         *(partial(peers.binary, *module) for module in modules),
         *(partial(programs.program, name) for name in programs.PACKAGES),

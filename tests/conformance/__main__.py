@@ -21,15 +21,22 @@ from tests.conformance.compare import PARTS, Bench, Disagreement, Tally
 from tests.conformance.descheduler import run as descheduler
 from tests.conformance.descheduler.cases import KIND as DESCHEDULER
 from tests.conformance.descheduler.oracles import VERSION as DESCHEDULER_VERSION
+from tests.conformance.placements import run as placements
+from tests.conformance.placements.cases import KIND as PLACEMENTS
+from tests.conformance.placements.oracles import VERSION as SCHEDULER_VERSION
+from tests.conformance.placements.oracles import binary as placements_oracle
 from tests.conformance.settings import CI_GATES, CI_MINORS, GATES, Setting, settings
 from tests.conformance.shrink import shrink
 
 _CHUNK: Final = 250
-_KINDS: Final = (*KINDS, *ADVICE_KINDS, DESCHEDULER)
+_ALONE: Final = (PLACEMENTS, DESCHEDULER)
+"""The kinds that one program answers, for all minors and gates."""
+_KINDS: Final = (*KINDS, *ADVICE_KINDS, *_ALONE)
+_PLACEMENTS_AT_ONCE: Final = 250
 _ADVICE_SHARE: Final = 10
 _CASES: Final = (
     f"per minor, set of gates and kind (default 2000); of {', '.join(ADVICE_KINDS)} one in {_ADVICE_SHARE}; "
-    f"of {DESCHEDULER}, which has neither, at least {descheduler.LEAST} and at most {descheduler.MOST}"
+    f"of {DESCHEDULER}, which has neither minors nor gates, at least {descheduler.LEAST} and at most {descheduler.MOST}"
 )
 
 
@@ -38,6 +45,7 @@ class Run:
     """The options of the command line."""
 
     cases: int
+    placements: int
     seed: int
     minors: tuple[int, ...]
     kinds: tuple[str, ...]
@@ -51,7 +59,7 @@ class Run:
     @property
     def kubernetes_kinds(self) -> tuple[str, ...]:
         """The kinds that Kubernetes answers, minor by minor."""
-        return tuple(kind for kind in self.kinds if kind != DESCHEDULER)
+        return tuple(kind for kind in self.kinds if kind not in _ALONE)
 
 
 def main() -> int:
@@ -59,8 +67,10 @@ def main() -> int:
     run = _parse(sys.argv[1:])
     for minor in run.minors if run.kubernetes_kinds else ():
         oracles.binary(minor)
-    print(f"{'minor':<6}{'gates':<12}{'kind':<18}{'cases':>9}{'disagreements':>15}{'seconds':>9}")
+    print(f"{'minor':<6}{'gates':<12}{'kind':<24}{'cases':>9}{'disagreements':>15}{'seconds':>9}")
     agrees = not _compare_kubernetes(run)
+    if PLACEMENTS in run.kinds:
+        agrees = not _compare_placements(run) and agrees
     if DESCHEDULER in run.kinds:
         agrees = not _compare_descheduler(run) and agrees
     return 0 if agrees else 1
@@ -85,6 +95,22 @@ def _compare_kubernetes(run: Run) -> bool:
     return bool(disagreements)
 
 
+def _compare_placements(run: Run) -> bool:
+    """Ask the whole kube-scheduler of one minor; return whether there is a disagreement."""
+    started = time.monotonic()
+    placements_oracle()
+    starts = range(0, run.placements, _PLACEMENTS_AT_ONCE)
+    parts = [(run.seed, range(start, min(start + _PLACEMENTS_AT_ONCE, run.placements))) for start in starts]
+    total = Tally()
+    with multiprocessing.Pool(run.workers) as pool:
+        for tally in pool.starmap(placements.run, parts, chunksize=1):
+            total.add(tally)
+    _print_rows(PLACEMENTS, {SCHEDULER_VERSION: total}, time.monotonic() - started)
+    for part, first in total.first.items():
+        _show(f"{part}, kube-scheduler {SCHEDULER_VERSION}", placements.smallest(first), "kubernetes")
+    return bool(total.first)
+
+
 def _compare_descheduler(run: Run) -> bool:
     """Ask the descheduler, which is not part of a minor; return whether there is a disagreement."""
     started = time.monotonic()
@@ -102,6 +128,7 @@ _bench: list[tuple[Run, Bench]] = []
 def _parse(arguments: Sequence[str]) -> Run:
     parser = argparse.ArgumentParser(prog="python -m tests.conformance", description=__doc__)
     parser.add_argument("--cases", type=int, default=2000, help=_CASES)
+    parser.add_argument("--placements", type=int, help=f"cases of {PLACEMENTS} (default: as --cases)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minors", default=_named(CI_MINORS), help=f"of {_named(oracles.VERSIONS)}, or all")
     parser.add_argument("--kinds", default=",".join(_KINDS), help=f"of {', '.join(_KINDS)}")
@@ -110,6 +137,7 @@ def _parse(arguments: Sequence[str]) -> Run:
     options = parser.parse_args(arguments)
     return Run(
         cases=options.cases,
+        placements=options.cases if options.placements is None else options.placements,
         seed=options.seed,
         minors=tuple(oracles.VERSIONS) if options.minors == "all" else _minors(options.minors),
         kinds=tuple(options.kinds.split(",")),
@@ -148,7 +176,7 @@ def _print_rows(kind: str, tallies: Mapping[Setting, Tally] | Mapping[str, Tally
     for setting, tally in tallies.items():
         minor, gates = (f"1.{setting.minor}", setting.name) if isinstance(setting, Setting) else ("", setting)
         for part in PARTS[kind]:
-            line = f"{minor:<6}{gates:<12}{part:<18}{tally.cases:>9}{tally.disagreements[part]:>15}"
+            line = f"{minor:<6}{gates:<12}{part:<24}{tally.cases:>9}{tally.disagreements[part]:>15}"
             print(f"{line}{share:>9.1f}", flush=True)
 
 

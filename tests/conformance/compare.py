@@ -16,6 +16,9 @@ from tests.conformance import advice, cases, ours
 from tests.conformance.oracles import Oracle
 from tests.conformance.settings import Setting
 
+SCORES: Final = ("resources", "taints", "node affinity", "spread", "pod affinity", "others")
+"""The scores of a placement."""
+
 PARTS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     "create": {"merge": ("stored",), "create errors": ("errors",), "create warnings": ("warnings",)},
     "update": {"update errors": ("errors",)},
@@ -28,6 +31,13 @@ PARTS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     "next pods": {"next pods": ("steps",)},
     "eviction advice": {"eviction advice": ("ends",)},
     "causes": {"causes": ("domains",)},
+    "placements": {
+        "queue": ("priorities",),
+        "feasible nodes": ("feasible",),
+        "sampled nodes": ("candidates",),
+        "chosen nodes": ("node",),
+        **{f"scores of {name}": (name,) for name in SCORES},
+    },
     "descheduler": {"evictor": ("obstacles",), "descheduler": ("counts",), "evictions": ("evicts",)},
 }
 """Maps a kind of question to the compared parts of its answer, and each part to its fields."""

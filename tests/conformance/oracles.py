@@ -42,32 +42,41 @@ def binary(minor: int) -> Path:
     Raises:
         MissingToolError: Go is needed and not on PATH.
     """
+    return built("conformance-oracle", _SOURCE, minor)
+
+
+def built(program: str, source: Path, minor: int) -> Path:
+    """Return the program in the directory ``source``, linked with the code of a minor; it is built if it is missing.
+
+    Raises:
+        MissingToolError: Go is needed and not on PATH.
+    """
     version = VERSIONS[minor]
     changes = overlays.CHANGES.get(minor, ())
-    name = f"conformance-oracle-{_fingerprint(changes)}"
+    name = f"{program}-{_fingerprint(source, changes)}"
     directory = binaries.cache_directory() / (f"v1.{minor}-from-{version}" if changes else version)
     with binaries._missing(directory, (name,)) as missing:
         if missing:
-            for outdated in directory.glob("conformance-oracle-*"):
+            for outdated in directory.glob(f"{program}-*"):
                 outdated.unlink()
-            _build(version, minor, changes, directory / name)
+            print(f"building {program} ({directory.name})", file=sys.stderr, flush=True)
+            _build(version, minor, changes, source, directory / name)
     return directory / name
 
 
-def _fingerprint(changes: Sequence[Change]) -> str:
+def _fingerprint(source: Path, changes: Sequence[Change]) -> str:
     digest = hashlib.sha256("".join(map(repr, changes)).encode())
-    for path in sorted(_SOURCE.glob("*.go")):
+    for path in sorted(source.glob("*.go")):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:12]
 
 
-def _build(version: str, minor: int, changes: Sequence[Change], target: Path) -> None:
+def _build(version: str, minor: int, changes: Sequence[Change], source: Path, target: Path) -> None:
     with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
         work = Path(scratch)
-        for path in _SOURCE.glob("*.go"):
+        for path in source.glob("*.go"):
             shutil.copy(path, work)
         (work / "go.mod").write_text(binaries._kubernetes_module(version), encoding="utf-8")
-        print(f"building the conformance oracle ({target.parent.name})", file=sys.stderr, flush=True)
         overlay = _overlay(version, changes, work) if changes else ()
         flags = ("-mod=mod", "-trimpath", "-p=2", f"-tags=kube{minor}", f"-ldflags={binaries._version_flags(version)}")
         binaries._go("build", *flags, *overlay, "-o", "oracle", ".", cwd=work)

@@ -17,6 +17,7 @@ _LISTS: Final = frozenset({"nodes", "pods", "namespaces", "services", "replicaSe
 _NEEDED: Final = frozenset(
     {"name", "topologyKey", "maxSkew", "whenUnsatisfiable", "weight", "operator", "key"}
     | {"status", "allocatable", "cpu", "pods", "seed", "labelSelector", "matchLabels", "app"}
+    | {"metadata", "uid", "namespace", "spec", "schedulerName", "containers", "preemptionPolicy", "operator", "effect"}
 )
 """The fields that a case needs to be valid."""
 

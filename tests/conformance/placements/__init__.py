@@ -1,0 +1,1 @@
+"""The simulated scheduler, held against the whole kube-scheduler with its default profile, pod by pod."""
