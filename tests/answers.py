@@ -78,6 +78,17 @@ def domains(command: str, path: str) -> str:
     return _block(command, _printed([*shlex.split(command), "-f", path]))
 
 
+def plan(command: str, path: str) -> str:
+    """Return a plan for a live cluster, and what it prints for a file."""
+    return _block(command, _printed([*shlex.split(command), "-f", path]).replace(f" -f {path}", ""))
+
+
+def waves(command: str, path: str) -> str:
+    """Return the waves in the script of a plan for a file."""
+    text = _printed([*shlex.split(command), "-f", path])
+    return f"```sh\n{text[text.index('say ' + shlex.quote('wave 1')[:-1]) :].rstrip()}\n```\n"
+
+
 def failure(command: str) -> str:
     """Return a command, its output on both streams, and its exit status."""
     return _failure(command, command)

@@ -38,6 +38,7 @@ KUSTOMIZATION: Final = "examples/kustomize/production"
 RENDERED: Final = ROOT / "tests" / "e2e" / "rendered"
 """What helm and kubectl rendered for these; ``tests/e2e/test_rendered.py`` renders them again."""
 DOMAINS: Final = "docs/domains/cluster.yaml"
+PLAN: Final = "docs/plan/cluster.yaml"
 THREADS: Final = "tests/threads"
 BLUEBIRD: Final = f"{THREADS}/24-canary-is-wedged-by-tainted-nodes"
 COREDNS: Final = f"{THREADS}/26-second-coredns-is-pending"
@@ -157,6 +158,11 @@ BLOCKS: Final[dict[str, dict[str, Callable[[], str]]]] = {
         "rollout": lambda: answers.domains("simulate --drain c1,c2 --restart deploy/web -n shop --runs 20", SAMPLE),
         "scale": lambda: answers.domains("simulate --scale deploy/api=2 -n shop --runs 20", SAMPLE),
         "budget": lambda: answers.domains("simulate --drain zone=a -n shop --runs 20", DOMAINS),
+    },
+    "docs/plan.md": {
+        "plan": lambda: answers.plan("plan -n shop", SAMPLE),
+        "waves": lambda: answers.plan("plan -n shop", PLAN),
+        "script": lambda: answers.waves("plan -n shop -o script", PLAN),
     },
     "docs/watch.md": {"changes": answers.watched},
     "docs/troubleshooting.md": {

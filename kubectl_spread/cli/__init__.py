@@ -48,6 +48,10 @@ _SECTIONS: Final = {
             "simulate:simulate",
             "Show what would happen to pods if nodes went, or workloads were restarted, scaled or changed.",
         ),
+        "plan": (
+            "plan:plan",
+            "Show which evictions correct skews above maxSkew and stale selectors, and in which order.",
+        ),
     },
     "Watch over time": {
         "monitor": (

@@ -42,6 +42,8 @@ NAMES_FOR_DOMAINS: Final = ("csv", "html", "json", TABLE, WIDE, "yaml")
 """The formats of ``domains``."""
 NAMES_FOR_SIMULATIONS: Final = ("html", "json", "markdown", TABLE, WIDE, "yaml")
 """The formats of ``simulate``."""
+NAMES_FOR_PLANS: Final = ("json", "markdown", "script", TABLE, "yaml")
+"""The formats of ``plan``."""
 
 
 def parsed(_context: click.Context, _option: click.Parameter, values: Sequence[str]) -> list[Output]:
@@ -57,6 +59,11 @@ def parsed_for_domains(_context: click.Context, _option: click.Parameter, values
 def parsed_for_simulations(_context: click.Context, _option: click.Parameter, values: Sequence[str]) -> list[Output]:
     """Return the outputs of ``simulate`` as ``parsed`` does."""
     return [_parsed(value, NAMES_FOR_SIMULATIONS) for value in values]
+
+
+def parsed_for_plans(_context: click.Context, _option: click.Parameter, values: Sequence[str]) -> list[Output]:
+    """Return the outputs of ``plan`` as ``parsed`` does."""
+    return [_parsed(value, NAMES_FOR_PLANS) for value in values]
 
 
 def _parsed(value: str, names: Sequence[str]) -> Output:

@@ -18,7 +18,10 @@ from kubectl_spread.phrases import did_you_mean, listed
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-_KINDS: Final = ("MergeReport", "RuleList", "SpreadDomains", "SpreadExplanation", "SpreadReport", "SpreadSimulation")
+_KINDS: Final = (
+    *("MergeReport", "RuleList", "SpreadDomains", "SpreadExplanation", "SpreadPlan", "SpreadReport"),
+    "SpreadSimulation",
+)
 _MACHINES: Final = {"x86_64": "amd64", "aarch64": "arm64"}
 """Maps the name of a machine to the name that Go gives it."""
 
@@ -113,7 +116,7 @@ def schema(kind: str) -> None:
     """Print the JSON Schema of the documents that -o json prints.
 
     KIND is SpreadReport (check; the default), SpreadExplanation (explain), SpreadDomains (domains), SpreadSimulation
-    (simulate), MergeReport (merge and unmerge) or RuleList (rules and explain CODE).
+    (simulate), SpreadPlan (plan), MergeReport (merge and unmerge) or RuleList (rules and explain CODE).
     """
     name = next((name for name in _KINDS if name.lower() == kind.lower()), None)
     if name is None:

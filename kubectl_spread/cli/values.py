@@ -110,6 +110,13 @@ def formats_of_simulations(context: click.Context, parameter: click.Parameter, i
     return files(context, parameter, incomplete) if "=" in incomplete else _matching(NAMES_FOR_SIMULATIONS, incomplete)
 
 
+def formats_of_plans(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[Item]:
+    """Complete a format of ``plan``, and the file after it."""
+    from kubectl_spread.cli.formats import NAMES_FOR_PLANS  # noqa: PLC0415
+
+    return files(context, parameter, incomplete) if "=" in incomplete else _matching(NAMES_FOR_PLANS, incomplete)
+
+
 def keys(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
     """Complete the short name of a topology key."""
     return _matching(TOPOLOGY_KEYS, incomplete)

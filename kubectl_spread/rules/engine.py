@@ -150,6 +150,12 @@ def _everything_is_evaluated(scope: Scope, skipped: Mapping[str, int]) -> bool:
     return not (scope.labels or scope.fields or scope.targets or any(skipped.get(reason) for reason in _UNREAD))
 
 
+def findings_of(audit: Audit, rules: Iterable[Rule], least: Severity) -> list[model.Finding]:
+    """Return the findings of some rules at a severity or a higher one, without those that are silenced."""
+    selected = SelectedRules(rules, Selection(least=least))
+    return [finding for finding, silenced in _findings(audit, selected, ()) if not silenced]
+
+
 def _findings(audit: Audit, selected: SelectedRules, flags: Sequence[str]) -> Iterator[tuple[model.Finding, bool]]:
     reported: dict[tuple[object, ...], ObjectRef | None] = {}
     earlier = _Earlier({}, {})

@@ -21,6 +21,7 @@ from kubectl_spread.kube.api.topologykeys import TOPOLOGY_KEYS
 from kubectl_spread.kube.api.workloads import KINDS, WorkloadObject
 from kubectl_spread.kube.scheduler import configuration
 from kubectl_spread.phrases import listed, named, plural
+from kubectl_spread.report.model import Cluster
 from kubectl_spread.report.simulation import SpreadSimulation
 from kubectl_spread.run import hints, names, schedulers
 from kubectl_spread.run.checkrun import Nodes, cluster_header
@@ -94,33 +95,39 @@ class SimulateRun(msgspec.Struct):
         Raises:
             SpreadError: An event names what is not there, or makes no sense.
         """
-        snapshot = self.snapshot
-        world = World(snapshot, self.target_version.behaviour, self.identity.read_at or _newest(snapshot))
-        simulation = Simulation(world, [*self._events(events)], limits.seed)
-        if simulation.drains and self.options.filename and not snapshot.budgets.read:
+        simulation = Simulation(self.world(), [*self._events(events)], limits.seed)
+        if simulation.drains and self.options.filename and not self.snapshot.budgets.read:
             self.notes.append(_NO_BUDGETS)
         clock = _Clock(limits, console)
         runs = simulation.fixed(limits.runs) if limits.runs else simulation.runs(clock.proceed)
-        pods = Counter(pod.node for pod in snapshot.pods)
-        header = cluster_header(
-            self.target_version,
-            self.identity,
-            Nodes(snapshot.nodes, "listed", pods.__getitem__),
-            flag_name=self.options.cluster_name,
-            namespace=self.namespace,
-            resource_versions=self.resource_versions,
-        )
         return outcome.report(
             simulation,
             runs,
-            header,
-            self._in_scope,
+            self.header(),
+            self.in_scope,
             self.skipped,
             flags=self.options.kubectl_flags,
             proceed=clock.has_time_for_fixes,
         )
 
-    def _in_scope(self, workload: ObjectRef) -> bool:
+    def world(self) -> World:
+        """Return the cluster for simulations."""
+        return World(self.snapshot, self.target_version.behaviour, self.identity.read_at or _newest(self.snapshot))
+
+    def header(self) -> Cluster:
+        """Return the cluster as reports name it."""
+        pods = Counter(pod.node for pod in self.snapshot.pods)
+        return cluster_header(
+            self.target_version,
+            self.identity,
+            Nodes(self.snapshot.nodes, "listed", pods.__getitem__),
+            flag_name=self.options.cluster_name,
+            namespace=self.namespace,
+            resource_versions=self.resource_versions,
+        )
+
+    def in_scope(self, workload: ObjectRef) -> bool:
+        """Tell whether a workload is reported."""
         return self.namespace in (None, workload.namespace) and workload.namespace not in self.excluded
 
     def _events(self, events: Sequence[tuple[str, str]]) -> Iterator[SimulatedEvent]:
@@ -152,19 +159,30 @@ class SimulateRun(msgspec.Struct):
             NotFoundError: There is no such workload in scope.
             UsageError: There are several.
         """
-        snapshot = self.snapshot
-        (target,) = names.parse((name,))
-        scope, snapshot.scope = snapshot.scope, replace(snapshot.scope, targets=(target,))
-        names.resolve(snapshot)
-        (target,), snapshot.scope = snapshot.scope.targets, scope
-        refs = sorted(ref for ref in snapshot.objects() if self._in_scope(ref) and _is(target, ref))
-        if not refs:
-            where = f"in namespace {self.namespace}" if self.namespace else "in what was read"
-            raise NotFoundError(names.missing(target, where, snapshot))
+        refs = self.named((name,))
         if len(refs) > 1:
             namespaces = listed([ref.namespace for ref in refs])
             raise UsageError(f'"{name}" is in namespaces {namespaces}: choose one with -n')
         return refs[0]
+
+    def named(self, arguments: tuple[str, ...]) -> list[ObjectRef]:
+        """Return the workloads that arguments name, in order.
+
+        Raises:
+            NotFoundError: There is no workload of a name in scope.
+            UsageError: The arguments name no workloads.
+        """
+        snapshot = self.snapshot
+        targets = names.parse(arguments)
+        scope, snapshot.scope = snapshot.scope, replace(snapshot.scope, targets=targets)
+        names.resolve(snapshot)
+        targets, snapshot.scope = snapshot.scope.targets, scope
+        objects = [ref for ref in snapshot.objects() if self.in_scope(ref)]
+        for target in targets:
+            if target.name and not any(_is(target, ref) for ref in objects):
+                where = f"in namespace {self.namespace}" if self.namespace else "in what was read"
+                raise NotFoundError(names.missing(target, where, snapshot))
+        return sorted(ref for ref in objects if any(_is(target, ref) for target in targets))
 
     def _manifests(self, path: str) -> Iterator[Apply]:
         """Yield the workloads of a file.

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
+from copy import copy
+from enum import Enum
 from random import Random
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -21,6 +24,39 @@ from kubectl_spread.simulate.placing import Placements
 from kubectl_spread.simulate.world import World, owner_of
 
 _READY = PodState()
+
+
+class PodStep(Enum):
+    """How a pod of a run changes."""
+
+    CREATED = "created"
+    PLACED = "placed"
+    REMOVED = "removed"
+
+
+class Journal:
+    """The changes of a run since ``SimulatedCluster.begin``, in their order, so that they can be undone.
+
+    Attributes:
+        steps: How pods changed, with the state that each had before.
+    """
+
+    def __init__(self, cluster: SimulatedCluster) -> None:
+        self.steps: list[tuple[PodStep, SimulatedPod, PodState]] = []
+        self._before = {name: copy(getattr(cluster, name)) for name in _COUNTED}
+
+    def of(self, step: PodStep) -> list[SimulatedPod]:
+        """Return the pods that changed in this way."""
+        return [pod for each, pod, _ in self.steps if each is step]
+
+    def restore(self, cluster: SimulatedCluster) -> None:
+        """Restore what controllers remember, but no pods."""
+        for name, value in self._before.items():
+            setattr(cluster, name, value)
+
+
+_COUNTED: Final = ("desired", "lost", "failed", "_dirty", "_lost_of")
+"""The attributes of a cluster that controllers change."""
 
 
 class SimulatedPod:
@@ -101,6 +137,7 @@ class SimulatedCluster:
         rolled: The classes from which a rollout creates the pods of an owner.
         replicas: The replicas of workloads that an event has scaled.
         pending: The pods without a node.
+        journal: The changes that can be undone; None where none are noted.
     """
 
     def __init__(self, world: World, random: Random) -> None:
@@ -115,6 +152,7 @@ class SimulatedCluster:
         self.rolled: dict[ObjectRef, PodClass] = {}
         self.replicas: dict[ObjectRef, int] = {}
         self.pending: list[SimulatedPod] = []
+        self.journal: Journal | None = None
         self._mirrors: list[SimulatedPod] = []
         self._dirty: dict[ObjectRef, None] = {}
         self._lost_of: Counter[ObjectRef] = Counter()
@@ -145,6 +183,7 @@ class SimulatedCluster:
         pod.order = self._order
         if not pod.node:
             self.pending.append(pod)
+        self._note(PodStep.CREATED, pod)
 
     def set_nodes(self, nodes: Iterable[Node]) -> None:
         """Replace the nodes; the pods on nodes that are gone have to be removed before."""
@@ -205,6 +244,7 @@ class SimulatedCluster:
 
     def remove(self, pod: SimulatedPod, *, lost: bool = False) -> None:
         """Remove a pod; its owner has to act if an event, and not the owner itself, removed it (``lost``)."""
+        self._note(PodStep.REMOVED, pod)
         del self.pods[pod.owner][pod.key]
         if pod.node:
             if pod.node in self.table.numbers:
@@ -216,6 +256,38 @@ class SimulatedCluster:
             if pod.owner is not None:
                 self._lost_of[pod.owner] += 1
                 self.touch(pod.owner)
+
+    def _note(self, step: PodStep, pod: SimulatedPod) -> None:
+        if self.journal is not None:
+            self.journal.steps.append((step, pod, pod.state))
+
+    def begin(self) -> None:
+        """Note all changes of pods from now on, so that they can be undone; nodes must not change."""
+        self.journal = Journal(self)
+
+    def keep(self) -> None:
+        """Keep the changes since ``begin``."""
+        self.journal = None
+
+    def undo(self) -> None:
+        """Undo the changes since ``begin``."""
+        journal, self.journal = self.journal, None
+        if journal is None:
+            return
+        for step, pod, state in reversed(journal.steps):
+            if step is PodStep.CREATED:
+                del self.pods[pod.owner][pod.key]
+                self.pending.remove(pod)
+                continue
+            if pod.node:
+                self.state.add(pod.kind, self.table.numbers[pod.node], 1 if step is PodStep.REMOVED else -1)
+            if step is PodStep.REMOVED:
+                self.pods[pod.owner][pod.key] = pod
+            else:
+                pod.node, pod.state = "", state
+            if not pod.node:
+                self.pending.append(pod)
+        journal.restore(self)
 
     def lost_of(self, owner: ObjectRef) -> int:
         """Return the number of pods of a direct owner that events removed."""
@@ -238,8 +310,8 @@ class SimulatedCluster:
 
         if id(budget) not in self._protected:
             # The snapshot keeps its budgets, so that no other object gets this identity.
-            owners = (owner for owner, pods in self.pods.items() if any(map(selects, pods.values())))
-            self._protected[id(budget)] = list(owners)
+            owners = (owner for owner in self.pods if owner is None or owner.namespace == namespace)
+            self._protected[id(budget)] = [owner for owner in owners if any(map(selects, self.pods[owner].values()))]
         return [pod for owner in self._protected[id(budget)] for pod in self.of(owner) if selects(pod)]
 
     def scale_of(self, pods: Iterable[SimulatedPod]) -> int | None:
@@ -297,6 +369,7 @@ class SimulatedCluster:
                     failures[question] = state.changes
                     left.append(pod)
                 else:
+                    self._note(PodStep.PLACED, pod)
                     pod.node = names[number]
                     pod.state = replace(pod.state, running=True, ready=True)
                     state.add(pod.kind, number)

@@ -279,6 +279,7 @@ FREE = {
     "--interval",
     "--listen",
     "--max-age",
+    "--max-per-workload",
     "--merge-since",
     "--namespace-selector",
     "--password",

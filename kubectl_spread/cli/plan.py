@@ -1,0 +1,157 @@
+"""``kubectl spread plan``: which evictions make the placement what the constraints ask for, in which order?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from kubectl_spread.cli import fast_exit, formats, options, output, values
+from kubectl_spread.cli.help import ADVANCED, EVALUATE, OUTPUT
+from kubectl_spread.cli.options import connection
+from kubectl_spread.report.model import Severity
+from kubectl_spread.run import output_files
+from kubectl_spread.run.output_files import Output
+
+if TYPE_CHECKING:
+    from kubectl_spread.report.plan import SpreadPlan
+
+_FINDINGS: Final = 1
+_UNANSWERED: Final = 2
+_NEVER: Final = "never"
+_MOST_RUNS: Final = 1_000
+
+
+@options.command(
+    examples={
+        "kubectl spread plan": "Plan for the current namespace",
+        "kubectl spread plan -A": "Plan for all namespaces",
+        "kubectl spread plan deploy/web -n shop": "Plan for one workload",
+        "kubectl spread plan -n shop -o script | sh": "Carry the plan out",
+        "kubectl spread plan -f cluster.json": "Plan for a captured cluster",
+    },
+    statuses={
+        0: "There is nothing to correct.",
+        1: "There are evictions, or workloads that evictions cannot correct.",
+        2: "Not everything could be read, or the command line is wrong.",
+    },
+)
+@click.argument("arguments", nargs=-1, metavar="[NAME… | TYPE/NAME… | TYPE NAME…]", shell_complete=values.objects)
+@options.counting_scope
+@options.text("-l", "--selector", metavar="SELECTOR", about="Correct only workloads of pods with these labels.")
+@options.evaluated_as
+@options.file(
+    "--scheduler-config",
+    about="Evaluate by the profiles and default constraints in this configuration of kube-scheduler.",
+    group=ADVANCED,
+)
+@options.flag("--soft", about="Correct the skew of ScheduleAnyway constraints too.", group=EVALUATE)
+@options.option(
+    "--max-per-workload",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    metavar="NUMBER",
+    help="Evict at most this number of pods of a workload in a wave.",
+    group=EVALUATE,
+)
+@options.option(
+    "--runs",
+    type=click.IntRange(min=1, max=_MOST_RUNS),
+    metavar="NUMBER",
+    help="Try each wave in this number of simulations. [default: 5; 2 from 50,000 pods]",
+    group=EVALUATE,
+)
+@options.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="NUMBER",
+    help="Use other random numbers. [default: 0]",
+    group=ADVANCED,
+)
+@options.option(
+    "-o",
+    "--output",
+    "forms",
+    callback=formats.parsed_for_plans,
+    multiple=True,
+    metavar="FORMAT[=FILE]",
+    shell_complete=values.formats_of_plans,
+    help="Print in this format, or write it to a file; repeatable. One of "
+    f"{', '.join(formats.NAMES_FOR_PLANS)}. [default: table]",
+    group=OUTPUT,
+)
+@options.option(
+    "--fail-on",
+    type=options.Choice([*options.SEVERITIES, _NEVER]),
+    default=Severity.WARNING.value,
+    show_default=True,
+    help="Exit with status 1 if there are findings of this severity or higher. All in a plan are warnings.",
+    group=OUTPUT,
+)
+@options.color
+@connection.flags
+@click.pass_context
+def plan(
+    context: click.Context,
+    /,
+    *,
+    soft: bool,
+    max_per_workload: int,
+    runs: int | None,
+    seed: int,
+    forms: list[Output],
+    fail_on: str,
+    color: str,
+    **parameters: Any,
+) -> None:
+    """Show which evictions correct skews above maxSkew and stale selectors, and in which order.
+
+    Each eviction is tried in simulations before it is named, within disruption budgets. Nothing is changed. The format
+    script prints commands for a shell, which carry the plan out.
+    """
+    from kubectl_spread.run import plan as planning  # noqa: PLC0415 - completion of flags does not need it
+    from kubectl_spread.run.simulate import collect  # noqa: PLC0415 - likewise
+
+    outputs = output_files.outputs(forms, formats.TABLE)
+    output_files.refuse_inputs((destination.file for destination in outputs), parameters)
+    run = collect(parameters, output)
+    chosen = planning.PlanOptions(runs=runs or 0, seed=seed, soft=soft, most=max_per_workload)
+    report = planning.report(run, chosen)
+    command = planning.command(run.options, chosen)
+    fast_exit.keep(run, report)
+    for text in run.notes:
+        output.note(text)
+    for text in run.problems:
+        output.error(text)
+    for destination in outputs:
+        formats.write(_rendered(report, destination, color, run.options.kubectl_flags, command), destination.file)
+    if run.problems:
+        context.exit(_UNANSWERED)
+    troubled = bool(report.waves or report.not_correctable)
+    if troubled and fail_on != _NEVER and Severity(fail_on) <= Severity.WARNING:
+        context.exit(_FINDINGS)
+
+
+def _rendered(report: SpreadPlan, destination: Output, color: str, flags: tuple[str, ...], command: str) -> str:
+    """Return a report in a format, whose module is imported only now.
+
+    ``flags`` are kubectl's for the cluster, and ``command`` carries the plan out.
+    """
+    match destination.form:
+        case "json" | "yaml":
+            from kubectl_spread.render import structured  # noqa: PLC0415
+
+            return structured.document(report, destination.form)
+        case "markdown":
+            from kubectl_spread.render.plan import markdown  # noqa: PLC0415
+
+            return markdown.plan(report)
+        case "script":
+            from kubectl_spread.render.plan import script  # noqa: PLC0415
+
+            return script.plan(report, flags)
+    from kubectl_spread.render.plan import table  # noqa: PLC0415 - only tables need rich
+
+    return table.plan(report, output.terminal(color, to_file=destination.file is not None), command)

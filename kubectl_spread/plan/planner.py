@@ -1,0 +1,497 @@
+"""Planner: waves of evictions, each tried in all runs of a simulation before it is in the plan.
+
+A wave is accepted only if in every run budgets allow its evictions together, no workload has more pending or fewer
+running pods at its end, and each skew above maxSkew falls by its evictions while no other one grows. So the sum of
+skews above maxSkew and of stale pods falls with each wave, and a plan ends.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from random import Random
+from typing import Final
+
+import msgspec
+
+from kubectl_spread.audit.snapshot.records import PodRecord
+from kubectl_spread.kube.api.content import is_object_name
+from kubectl_spread.kube.api.objects import ObjectRef
+from kubectl_spread.phrases import domains, in_domain, named, noun, some
+from kubectl_spread.plan.stale import StalePod
+from kubectl_spread.plan.standing import Standing
+from kubectl_spread.plan.targets import PlanTarget, Scope, SpreadTarget, StaleTarget, affected, same_in, spread_targets
+from kubectl_spread.simulate import controllers
+from kubectl_spread.simulate.cluster import PodStep, SimulatedCluster, SimulatedPod
+from kubectl_spread.simulate.controllers import refusing_budget
+from kubectl_spread.simulate.destinations import destinations
+from kubectl_spread.simulate.kinds import SchedulingKind
+from kubectl_spread.simulate.reasons import reason
+from kubectl_spread.simulate.world import World
+
+_TRIES: Final = 3
+"""The most sets of evictions that are tried for one wave."""
+_MOST_CANDIDATES: Final = 32
+"""The most pods that are tried for one skew."""
+_UNNAMED: Final = "its other pods there are replaced by this plan: plan again afterwards"
+_UNDECIDED: Final = "pending pods decide whether it ends"
+
+
+class Candidate(msgspec.Struct, frozen=True, eq=False):
+    """An eviction to try.
+
+    Attributes:
+        pod: The pod in the first run.
+        target: The skew or stale pod that it is to end.
+        value: The domain of the pod; "" where its node has none.
+    """
+
+    pod: SimulatedPod
+    target: PlanTarget
+    value: str
+
+
+class PlannedStep(msgspec.Struct, frozen=True):
+    """An eviction of a plan.
+
+    Attributes:
+        record: The pod.
+        workload: Its workload.
+        owner: Its direct owner.
+        replicas: The number of pods of that owner.
+        topology_key: The topology key of the domains.
+        value: The domain that the pod leaves.
+        to: The domains to which its replacement may go.
+        why: What the eviction ends.
+    """
+
+    record: PodRecord
+    workload: ObjectRef
+    owner: ObjectRef
+    replicas: int
+    topology_key: str
+    value: str
+    to: tuple[str, ...]
+    why: str
+
+
+class PlannedWaves(msgspec.Struct, frozen=True):
+    """Waves of evictions, and what they leave.
+
+    Attributes:
+        waves: The evictions of each wave.
+        uneven: The workloads with a skew above maxSkew or a stale pod before the plan.
+        left: The reasons why some of these have one after it.
+    """
+
+    waves: Sequence[Sequence[PlannedStep]]
+    uneven: Collection[ObjectRef]
+    left: Mapping[ObjectRef, Sequence[str]]
+
+
+_Failures = dict[Candidate | None, str]
+"""Maps evictions to what speaks against them; None stands for all evictions of a wave."""
+
+
+class Planner:
+    """The plan of one cluster."""
+
+    def __init__(
+        self,
+        world: World,
+        stale: Iterable[StalePod],
+        scope: Scope,
+        *,
+        runs: int,
+        seed: int = 0,
+        soft: bool = False,
+        most: int = 1,
+    ) -> None:
+        """Plan for the workloads in ``scope``.
+
+        Args:
+            world: The cluster.
+            stale: The stale pods.
+            scope: Tells whether a workload is in the plan.
+            runs: The number of runs in which each wave is tried.
+            seed: Decides what is not determined.
+            soft: Whether skews of soft constraints are ended too.
+            most: The most pods of a workload that a wave evicts.
+        """
+        self._standing = Standing(world.snapshot)
+        self._scope, self._most = scope, most
+        self._runs = [SimulatedCluster(world, Random(f"{seed}/plan/{number}")) for number in range(runs)]  # noqa: S311
+        for cluster in self._runs:
+            controllers.run(cluster)
+        first = self._runs[0]
+        pods = {pod.record.ref: pod for pod in first.all_pods()}
+        self._groups = spread_targets(first, soft=soft)
+        self._by_namespace: dict[str, list[SpreadTarget]] = {}
+        for group in self._groups:
+            self._by_namespace.setdefault(group.kind.namespace, []).append(group)
+        self._counting: dict[SchedulingKind, list[SpreadTarget]] = {}
+        self._excess = [{id(group): group.excess(cluster) for group in self._groups} for cluster in self._runs]
+        self._stale = [
+            StaleTarget(each, pods[each.record.ref])
+            for each in stale
+            if scope(each.workload) and each.record.ref in pods
+        ]
+        self._pods: dict[SchedulingKind, list[SimulatedPod]] = {}
+        for pod in first.all_pods():
+            self._pods.setdefault(pod.kind, []).append(pod)
+        self._to: dict[Candidate, set[str]] = {}
+        self._before: dict[Candidate, int] = {}
+
+    def plan(self) -> PlannedWaves:
+        """Return the plan."""
+        uneven = self._troubled()
+        waves: list[Sequence[PlannedStep]] = []
+        reasons: dict[PlanTarget, str] = {}
+        while True:
+            while wave := self._wave():
+                waves.append(wave)
+            reasons.clear()
+            alone = [*self._one_by_one(reasons)]
+            waves += alone
+            if not alone:
+                break
+        left: dict[ObjectRef, list[str]] = {}
+        for target in self._targets():
+            for ref in self._reported(target):
+                texts = left.setdefault(ref, [])
+                if reasons[target] not in texts:
+                    texts.append(reasons[target])
+        return PlannedWaves(waves, uneven, left)
+
+    def _troubled(self) -> set[ObjectRef]:
+        return {ref for target in self._targets() for ref in self._reported(target)}
+
+    def _targets(self) -> list[PlanTarget]:
+        """Return what is left to end in any run: stale pods first, because they decide what constraints count."""
+        stale: list[PlanTarget] = [target for target in self._stale if any(map(target.excess, self._runs))]
+        uneven = [
+            group
+            for group in self._groups
+            if any(excess[id(group)] for excess in self._excess) and any(map(self._scope, group.workloads))
+        ]
+        return [*stale, *uneven]
+
+    def _reported(self, target: PlanTarget) -> list[ObjectRef]:
+        """Return the workloads on which a target is reported: those with pods in a domain that is too full."""
+        refs = [ref for ref in target.workloads if self._scope(ref)]
+        if not isinstance(target, SpreadTarget):
+            return refs
+        cluster = next(each for each in self._runs if target.excess(each))
+        uneven = target.uneven(cluster)
+        there = {
+            pod.workload
+            for pod in cluster.all_pods()
+            if pod.workload in refs and target.value_on(cluster, pod) in uneven
+        }
+        return sorted(there) or refs
+
+    def _wave(self) -> Sequence[PlannedStep]:
+        """Let the next wave happen in all runs and return its evictions; () where no set that is tried helps."""
+        rejected: set[SimulatedPod] = set()
+        most: int | None = None
+        queues = {target: self._candidates(target) for target in self._targets()}
+        for _ in range(_TRIES):
+            candidates = self._chosen(queues, rejected)[:most]
+            if not candidates:
+                return ()
+            failures = self._try(candidates)
+            if not failures:
+                return self._accepted(candidates)
+            if None in failures:
+                most = len(candidates) // 2
+            rejected |= {candidate.pod for candidate in failures if candidate is not None}
+        return self._rest(queues, rejected, most)
+
+    def _rest(
+        self, queues: Mapping[PlanTarget, Sequence[Candidate]], rejected: Collection[SimulatedPod], most: int | None
+    ) -> Sequence[PlannedStep]:
+        """Return a last, smaller wave: without the targets whose evictions have failed until now."""
+        failing = {
+            id(candidate.target) for queue in queues.values() for candidate in queue if candidate.pod in rejected
+        }
+        left = {target: queue for target, queue in queues.items() if id(target) not in failing}
+        candidates = self._chosen(left, rejected)[:most]
+        if not candidates or self._try(candidates):
+            return ()
+        return self._accepted(candidates)
+
+    def _one_by_one(self, reasons: dict[PlanTarget, str]) -> Iterator[Sequence[PlannedStep]]:
+        """Yield waves of single evictions, and store why none of a target's is accepted."""
+        for target in self._targets():
+            if not any(map(target.excess, self._runs)):
+                continue
+            queue = self._candidates(target)
+            if not queue:
+                reasons[target] = self._without_candidates(target)
+            for candidate in queue:
+                failures = self._try([candidate])
+                if not failures:
+                    yield self._accepted([candidate])
+                    break
+                reasons.setdefault(target, next(iter(failures.values())))
+
+    def _without_candidates(self, target: PlanTarget) -> str:
+        if isinstance(target, StaleTarget) and target.stale.lasting:
+            return target.stale.lasting
+        obstacles = (self._standing.obstacle(ref) for ref in self._reported(target))
+        return next(filter(None, obstacles), _UNNAMED if target.excess(self._runs[0]) else _UNDECIDED)
+
+    def _chosen(
+        self, queues: Mapping[PlanTarget, Sequence[Candidate]], rejected: Collection[SimulatedPod]
+    ) -> list[Candidate]:
+        """Return the next eviction of each target, several only as far as a wave may evict them of one workload."""
+        chosen: list[Candidate] = []
+        of_workload: Counter[ObjectRef] = Counter()
+        taken = set(rejected)
+        for target, queue in queues.items():
+            room = self._room(target, queue)
+            for candidate in queue:
+                pod = candidate.pod
+                if room[candidate.value] > 0 and pod not in taken and of_workload[pod.workload] < self._most:
+                    chosen.append(candidate)
+                    taken.add(pod)
+                    of_workload[pod.workload] += 1
+                    room[candidate.value] -= 1
+        return chosen
+
+    def _room(self, target: PlanTarget, queue: Sequence[Candidate]) -> Counter[str]:
+        """Return the number of evictions from each domain that lower a target."""
+        if isinstance(target, SpreadTarget):
+            return Counter(target.uneven(self._runs[0]))
+        return Counter({candidate.value: 1 for candidate in queue})
+
+    def _candidates(self, target: PlanTarget) -> list[Candidate]:
+        """Return the evictions that may lower a target, the best first; of equal pods only as many as a wave has."""
+        if isinstance(target, StaleTarget):
+            return [*self._of_stale(target)]
+        if not isinstance(target, SpreadTarget):
+            return []
+        first = self._runs[0]
+        uneven = target.uneven(first)
+        ranked: list[tuple[tuple[object, ...], Candidate]] = []
+        others = [
+            (group, group.uneven(first))
+            for group in self._by_namespace[target.kind.namespace]
+            if self._excess[0][id(group)]
+        ]
+        for pod in (pod for kind, pods in self._pods.items() if target.counts(kind) for pod in pods):
+            value = target.value_on(first, pod)
+            if value in uneven and value is not None and self._movable(pod):
+                gain = sum(group.value_on(first, pod) in each for group, each in others)
+                ranked.append(
+                    (_rank(pod, gain, uneven[value], pod.workload in target.workloads), Candidate(pod, target, value))
+                )
+        ranked.sort(key=lambda pair: pair[0])
+        alike: Counter[object] = Counter()
+        distinct: list[Candidate] = []
+        for _, candidate in ranked:
+            key = (candidate.pod.kind, candidate.pod.node, candidate.pod.owner, candidate.pod.record.claims)
+            alike[key] += 1
+            if alike[key] <= self._most:
+                distinct.append(candidate)
+        return distinct[:_MOST_CANDIDATES]
+
+    def _of_stale(self, target: StaleTarget) -> Iterator[Candidate]:
+        if not target.stale.lasting and self._movable(target.pod):
+            labels = self._runs[0].table.sets.nodes[self._runs[0].table.numbers[target.pod.node]].metadata.labels
+            yield Candidate(target.pod, target, labels.get(target.topology_key, ""))
+
+    def _movable(self, pod: SimulatedPod) -> bool:
+        """Tell whether a pod has a name and a node that are known, and its workload is complete."""
+        if not self._scope(pod.workload) or self._standing.obstacle(pod.workload) or pod.record.node != pod.node:
+            return False
+        # A script has these names in the path of a request.
+        if not (is_object_name(pod.name) and is_object_name(pod.namespace)):
+            return False
+        return pod.node in self._runs[0].table.numbers and all(same_in(each, pod) for each in self._runs)
+
+    def _try(self, candidates: Sequence[Candidate]) -> _Failures:
+        """Evict pods in all runs; if anything speaks against it, undo it and return what does."""
+        self._to = {candidate: set() for candidate in candidates}
+        first = self._runs[0]
+        self._before = {
+            candidate: candidate.target.skew(first, candidate.value)
+            for candidate in candidates
+            if isinstance(candidate.target, SpreadTarget)
+        }
+        for number, cluster in enumerate(self._runs):
+            cluster.begin()
+            if failures := self._evict(number, candidates):
+                for begun in self._runs[: number + 1]:
+                    begun.undo()
+                return failures
+        return {}
+
+    def _evict(self, number: int, candidates: Sequence[Candidate]) -> _Failures:
+        cluster = self._runs[number]
+        failures: _Failures = {}
+        for candidate in candidates:
+            pod = same_in(cluster, candidate.pod)
+            if pod is None:
+                failures[candidate] = _UNNAMED
+            elif budget := refusing_budget(cluster, pod):
+                failures[candidate] = _refused(budget)
+            else:
+                cluster.remove(pod, lost=True)
+        if failures:
+            return failures
+        controllers.run(cluster)
+        return self._unplaced(cluster, candidates) or self._not_lower(number, candidates)
+
+    def _unplaced(self, cluster: SimulatedCluster, candidates: Sequence[Candidate]) -> _Failures:
+        """Return the evictions after which a workload has more pending or fewer running pods."""
+        running, pending = _changes(cluster)
+        failures: _Failures = {}
+        evicted = {candidate.pod.workload for candidate in candidates}
+        for workload in sorted(ref for ref in {*running, *pending} if pending[ref] > 0 or running[ref] < 0):
+            text = _why_pending(cluster, workload)
+            if workload not in evicted:
+                whose = named(workload.kind, workload.name)
+                failures[None if len(candidates) > 1 else candidates[0]] = (
+                    f"a pod of {whose} would stay pending: {text}"
+                )
+            for candidate in candidates:
+                if candidate.pod.workload == workload:
+                    failures[candidate] = text
+        return failures
+
+    def _not_lower(self, number: int, candidates: Sequence[Candidate]) -> _Failures:
+        """Return the evictions whose targets do not fall, or after which another skew grows."""
+        cluster, before = self._runs[number], self._excess[number]
+        failures: _Failures = {}
+        for group in self._changed(cluster):
+            own = [candidate for candidate in candidates if candidate.target is group]
+            if group.excess(cluster) <= before[id(group)] - len(own):
+                continue
+            for candidate in own:
+                failures[candidate] = _may_return(candidate)
+            if not own:
+                touching: list[Candidate | None] = [each for each in candidates if _touches(group, each)]
+                unknown = candidates[0] if len(candidates) == 1 else None
+                failures.update(dict.fromkeys(touching or [unknown], _against(group)))
+        for candidate in () if failures else candidates:
+            to = self._destinations(cluster, candidate)
+            self._to[candidate] |= to
+            if isinstance(candidate.target, SpreadTarget) and candidate.value in to:
+                failures[candidate] = _may_return(candidate)
+        return failures
+
+    def _changed(self, cluster: SimulatedCluster) -> Iterator[SpreadTarget]:
+        """Yield the groups whose counts changed."""
+        steps = () if cluster.journal is None else cluster.journal.steps
+        kinds = dict.fromkeys(pod.kind for _, pod, _ in steps)
+        for namespace in {kind.namespace: None for kind in kinds}:
+            of_namespace = [kind for kind in kinds if kind.namespace == namespace]
+            yield from affected(self._by_namespace.get(namespace, ()), of_namespace, self._counting)
+
+    def _destinations(self, cluster: SimulatedCluster, candidate: Candidate) -> set[str]:
+        """Return the domains to which the replacement of a pod may go."""
+        created = () if cluster.journal is None else cluster.journal.of(PodStep.CREATED)
+        target = candidate.target
+        values: set[str] = set()
+        for pod in created:
+            if pod.owner == candidate.pod.owner and pod.node:
+                values |= destinations(cluster, pod, target.topology_key, scored=not target.hard)
+        return values
+
+    def _accepted(self, candidates: Sequence[Candidate]) -> Sequence[PlannedStep]:
+        """Keep the evictions that were tried last, and return them as a wave."""
+        texts = {candidate: self._why(candidate) for candidate in candidates}
+        for cluster, excess in zip(self._runs, self._excess, strict=True):
+            for group in self._changed(cluster):
+                excess[id(group)] = group.excess(cluster)
+            cluster.keep()
+        steps = [self._step(candidate, texts[candidate]) for candidate in candidates]
+        return sorted(steps, key=lambda step: (step.workload, step.record.name))
+
+    def _why(self, candidate: Candidate) -> str:
+        target = candidate.target
+        if isinstance(target, StaleTarget):
+            return target.stale.why
+        if not isinstance(target, SpreadTarget):
+            return ""
+        after = max(target.skew(cluster, candidate.value) for cluster in self._runs)
+        before = self._before[candidate]
+        return f"{noun(target.topology_key)} skew {before} to {after} (maxSkew {target.constraint.max_skew})"
+
+    def _step(self, candidate: Candidate, why: str) -> PlannedStep:
+        pod = candidate.pod
+        owner = pod.owner or pod.workload
+        return PlannedStep(
+            record=pod.record,
+            workload=pod.workload,
+            owner=owner,
+            replicas=self._standing.replicas(owner),
+            topology_key=candidate.target.topology_key,
+            value=candidate.value,
+            to=tuple(sorted(self._to[candidate])),
+            why=why,
+        )
+
+
+def _rank(pod: SimulatedPod, gain: int, excess: int, own: bool) -> tuple[object, ...]:
+    """Return the order in which pods are tried: by skews that end, by domain, by deletion cost, the youngest first."""
+    created = pod.record.created
+    return (
+        -gain,
+        not own,
+        -excess,
+        pod.state.deletion_cost,
+        -(created.timestamp() if created else 0.0),
+        pod.workload,
+        pod.name,
+    )
+
+
+def _changes(cluster: SimulatedCluster) -> tuple[Counter[ObjectRef], Counter[ObjectRef]]:
+    """Return how many more running and pending pods each workload has than before."""
+    running: Counter[ObjectRef] = Counter()
+    pending: Counter[ObjectRef] = Counter()
+    for step, pod, _ in () if cluster.journal is None else cluster.journal.steps:
+        match step:
+            case PodStep.CREATED:
+                pending[pod.workload] += 1
+            case PodStep.PLACED:
+                pending[pod.workload] -= 1
+                running[pod.workload] += 1
+            case PodStep.REMOVED:
+                (running if pod.node else pending)[pod.workload] -= 1
+    return running, pending
+
+
+def _why_pending(cluster: SimulatedCluster, workload: ObjectRef) -> str:
+    """Return why a workload has more pending or fewer running pods than before."""
+    created = () if cluster.journal is None else cluster.journal.of(PodStep.CREATED)
+    waiting = next((pod for pod in created if pod.workload == workload and not pod.node), None)
+    if waiting is None:
+        return "nothing replaces its pod"
+    text = reason(cluster, waiting).text
+    first, _, _ = text.partition("; ")
+    return first if first.startswith(_VOLUME) else f"its replacement would stay pending: {text}"
+
+
+_VOLUME: Final = "its volume is "
+
+
+def _refused(budget: str) -> str:
+    if ", " in budget:
+        return f"budgets {budget} select its pods together, so the API server evicts none of them"
+    return f"budget {budget} allows no eviction now"
+
+
+def _may_return(candidate: Candidate) -> str:
+    return f"its replacement may go back to {domains(candidate.target.topology_key, [candidate.value])}"
+
+
+def _touches(group: SpreadTarget, candidate: Candidate) -> bool:
+    return group.counts(candidate.pod.kind) or candidate.pod.workload in group.workloads
+
+
+def _against(group: SpreadTarget) -> str:
+    names = some([named(ref.kind, ref.name) for ref in group.workloads])
+    return f"its replacement may raise the skew of {names} on {in_domain(group.topology_key, '').split()[-1]}"

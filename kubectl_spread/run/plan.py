@@ -1,0 +1,113 @@
+"""One run of ``plan``: which evictions correct the placement of what was read?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import msgspec
+
+from kubectl_spread.audit.evaluation.evaluate import evaluate
+from kubectl_spread.audit.evaluation.evaluators import Evaluator
+from kubectl_spread.audit.merge.verdicts import ServerFacts
+from kubectl_spread.audit.snapshot.snapshot import Snapshot
+from kubectl_spread.kube.api import labels as labelselectors
+from kubectl_spread.kube.api.objects import ObjectRef
+from kubectl_spread.plan import outcome
+from kubectl_spread.plan.planner import Planner
+from kubectl_spread.plan.stale import STALE, StalePod, stale_pods
+from kubectl_spread.report.plan import SpreadPlan
+from kubectl_spread.rules.remedy import line
+from kubectl_spread.run.options import CheckOptions
+from kubectl_spread.run.simulate import SimulateRun
+from kubectl_spread.simulate.limits import left_out
+
+_NO_BUDGETS: Final = "no PodDisruptionBudgets in what was read: they may refuse evictions of the plan"
+_STDIN: Final = "-"
+_RUNS: Final = 5
+_FEW_RUNS: Final = 2
+_MANY_PODS: Final = 50_000
+"""The number of pods from which fewer runs are made."""
+
+
+class PlanOptions(msgspec.Struct, frozen=True):
+    """How a plan is made.
+
+    Attributes:
+        runs: The number of runs in which each wave is tried; 0 for the default.
+        seed: Decides what is not determined.
+        soft: Whether skews of soft constraints are ended too.
+        most: The most pods of a workload that a wave evicts.
+    """
+
+    runs: int
+    seed: int
+    soft: bool
+    most: int
+
+
+def report(run: SimulateRun, options: PlanOptions) -> SpreadPlan:
+    """Return the plan for the workloads in scope.
+
+    Raises:
+        NotFoundError: An argument names no workload.
+    """
+    snapshot = run.snapshot
+    if run.options.filename and not snapshot.budgets.read:
+        run.notes.append(_NO_BUDGETS)
+    scope = _scope(run)
+    runs = options.runs or (_RUNS if len(snapshot.pods) < _MANY_PODS else _FEW_RUNS)
+    world = run.world()
+    stale = _stale(snapshot, run.target_version.facts(run.options))
+    planner = Planner(world, stale, scope, runs=runs, seed=options.seed, soft=options.soft, most=options.most)
+    return outcome.report(
+        planner.plan(),
+        run.header(),
+        runs=runs,
+        seed=options.seed,
+        not_simulated=[*left_out(world)],
+        skipped=run.skipped,
+    )
+
+
+def command(options: CheckOptions, plan: PlanOptions) -> str:
+    """Return the command that carries a plan with these options out; "" where standard input was read."""
+    if _STDIN in options.filename:
+        return ""
+    words = ["kubectl", "spread", "plan", *options.arguments]
+    texts: dict[str, Sequence[str]] = {
+        "-l": [options.selector],
+        "-n": [options.namespace],
+        "--exclude-namespace": options.exclude_namespace,
+    }
+    texts |= {"-f": options.filename, "--scheduler-config": [options.scheduler_config]}
+    words += ["-A"] if options.all_namespaces else []
+    words += (word for flag, values in texts.items() for value in values if value for word in (flag, value))
+    words += ["--soft"] if plan.soft else []
+    words += ["--max-per-workload", str(plan.most)] if plan.most > 1 else []
+    return line([*words, "-o", "script", "|", "sh"], options.kubectl_flags)
+
+
+def _scope(run: SimulateRun) -> Callable[[ObjectRef], bool]:
+    """Return whether a workload is in the plan: by namespace, by name, or by the labels of any of its pods."""
+    options = run.options
+    scope = options.scope(run.namespace)
+    if scope.targets:
+        return frozenset(run.named(options.arguments)).__contains__
+    if not scope.labels:
+        return run.in_scope
+    selected = {
+        run.snapshot.workload(pod)
+        for pod in run.snapshot.pods
+        if all(labelselectors.satisfies(requirement, pod.pod_class.labels) for requirement in scope.labels)
+    }
+    return lambda workload: workload in selected and run.in_scope(workload)
+
+
+def _stale(snapshot: Snapshot, facts: ServerFacts) -> list[StalePod]:
+    """Return the stale pods; only classes of pods with such a verdict make an evaluation of the cluster necessary."""
+    evaluator = Evaluator(snapshot, facts, nodes="none")
+    classes = {pod.pod_class for pod in snapshot.pods if any(term.keyed for term in pod.pod_class.terms)}
+    if not any(key.verdict in STALE for each in classes for keys in evaluator.of(each).verdicts for key in keys):
+        return []
+    return stale_pods(evaluate(snapshot, facts, nodes="listed"))
