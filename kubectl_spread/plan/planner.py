@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import combinations, islice
 from random import Random
 from typing import Final
 
@@ -16,8 +18,9 @@ import msgspec
 
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.kube.api.content import is_object_name
+from kubectl_spread.kube.api.labels import ascending
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.phrases import domains, in_domain, named, noun, some
+from kubectl_spread.phrases import domains, in_domain, listed, named, noun, some
 from kubectl_spread.plan.stale import StalePod
 from kubectl_spread.plan.standing import Standing
 from kubectl_spread.plan.targets import PlanTarget, Scope, SpreadTarget, StaleTarget, affected, same_in, spread_targets
@@ -33,8 +36,10 @@ _TRIES: Final = 3
 """The most sets of evictions that are tried for one wave."""
 _MOST_CANDIDATES: Final = 32
 """The most pods that are tried for one skew."""
+_MOST_PAIRED: Final = 8
+"""The most pods that are tried for one skew together with another pod that makes room."""
 _UNNAMED: Final = "its other pods there are replaced by this plan: plan again afterwards"
-_UNDECIDED: Final = "pending pods decide whether it ends"
+_UNDECIDED: Final = "it depends on where other pods go: plan again afterwards"
 
 
 class Candidate(msgspec.Struct, frozen=True, eq=False):
@@ -44,11 +49,13 @@ class Candidate(msgspec.Struct, frozen=True, eq=False):
         pod: The pod in the first run.
         target: The skew or stale pod that it is to end.
         value: The domain of the pod; "" where its node has none.
+        makes_room: Whether it only makes room for the replacement of another pod of the wave.
     """
 
     pod: SimulatedPod
     target: PlanTarget
     value: str
+    makes_room: bool = False
 
 
 class PlannedStep(msgspec.Struct, frozen=True):
@@ -228,12 +235,42 @@ class Planner:
             queue = self._candidates(target)
             if not queue:
                 reasons[target] = self._without_candidates(target)
-            for candidate in queue:
-                failures = self._try([candidate])
+            for candidates in (*([candidate] for candidate in queue), *self._with_room(target, queue)):
+                failures = self._try(candidates)
                 if not failures:
-                    yield self._accepted([candidate])
+                    yield self._accepted(candidates)
                     break
                 reasons.setdefault(target, next(iter(failures.values())))
+
+    def _with_room(self, target: PlanTarget, queue: Sequence[Candidate]) -> Iterator[list[Candidate]]:
+        """Yield an eviction of a target with those of one or two pods of other workloads on a node that lacks room."""
+        if not isinstance(target, SpreadTarget):
+            return
+        first = self._runs[0]
+        for candidate in queue[:_MOST_PAIRED]:
+            full = target.open_nodes(first) & ~first.state.room(candidate.pod.kind).fits
+            full &= first.table.answers(candidate.pod.kind).allowed
+            sets = (each for number in (1, 2) for node in ascending(full) for each in self._sets(node, number, target))
+            allowed = (each for each in sets if all(other.pod.workload != candidate.pod.workload for other in each))
+            yield from ([candidate, *each] for each in islice(allowed, _MOST_CANDIDATES))
+
+    def _sets(self, node: int, number: int, target: PlanTarget) -> Iterator[tuple[Candidate, ...]]:
+        """Yield the sets of a number of pods of different workloads on a node that may be evicted to make room."""
+        first = self._runs[0]
+        value = first.table.values(target.topology_key)[node] or ""
+        pods = [pod for pod in self._on_nodes.get(first.table.names[node], ()) if self._movable(pod)]
+        pods.sort(key=lambda pod: _rank(pod, 0, 0, own=False))
+        for chosen in combinations(pods, number):
+            if len({pod.workload for pod in chosen}) == number:
+                yield tuple(Candidate(pod, target, value, makes_room=True) for pod in chosen)
+
+    @cached_property
+    def _on_nodes(self) -> Mapping[str, Sequence[SimulatedPod]]:
+        """Maps a node to the pods that were on it at the beginning."""
+        pods: dict[str, list[SimulatedPod]] = {}
+        for pod in (pod for of_kind in self._pods.values() for pod in of_kind):
+            pods.setdefault(pod.node, []).append(pod)
+        return pods
 
     def _without_candidates(self, target: PlanTarget) -> str:
         if isinstance(target, StaleTarget) and target.stale.lasting:
@@ -284,7 +321,10 @@ class Planner:
             if value in uneven and value is not None and self._movable(pod):
                 gain = sum(group.value_on(first, pod) in each for group, each in others)
                 ranked.append(
-                    (_rank(pod, gain, uneven[value], pod.workload in target.workloads), Candidate(pod, target, value))
+                    (
+                        _rank(pod, gain, uneven[value], own=pod.workload in target.workloads),
+                        Candidate(pod, target, value),
+                    )
                 )
         ranked.sort(key=lambda pair: pair[0])
         alike: Counter[object] = Counter()
@@ -365,7 +405,7 @@ class Planner:
         cluster, before = self._runs[number], self._excess[number]
         failures: _Failures = {}
         for group in self._changed(cluster):
-            own = [candidate for candidate in candidates if candidate.target is group]
+            own = [each for each in candidates if each.target is group and not each.makes_room]
             if group.excess(cluster) <= before[id(group)] - len(own):
                 continue
             for candidate in own:
@@ -377,7 +417,8 @@ class Planner:
         for candidate in () if failures else candidates:
             to = self._destinations(cluster, candidate)
             self._to[candidate] |= to
-            if isinstance(candidate.target, SpreadTarget) and candidate.value in to:
+            returns = isinstance(candidate.target, SpreadTarget) and not candidate.makes_room and candidate.value in to
+            if returns:
                 failures[candidate] = _may_return(candidate)
         return failures
 
@@ -411,6 +452,8 @@ class Planner:
 
     def _why(self, candidate: Candidate) -> str:
         target = candidate.target
+        if candidate.makes_room:
+            return f"makes room for {listed([named(ref.kind, ref.name) for ref in target.workloads])}"
         if isinstance(target, StaleTarget):
             return target.stale.why
         if not isinstance(target, SpreadTarget):
@@ -434,7 +477,7 @@ class Planner:
         )
 
 
-def _rank(pod: SimulatedPod, gain: int, excess: int, own: bool) -> tuple[object, ...]:
+def _rank(pod: SimulatedPod, gain: int, excess: int, *, own: bool) -> tuple[object, ...]:
     """Return the order in which pods are tried: by skews that end, by domain, by deletion cost, the youngest first."""
     created = pod.record.created
     return (

@@ -77,6 +77,17 @@ class SpreadTarget(msgspec.Struct, frozen=True, eq=False):
         most = self._most(tally)
         return {value: pods - most for value, pods in tally.counts.items() if pods > most}
 
+    def open_nodes(self, cluster: SimulatedCluster) -> int:
+        """Return the nodes of the domains that may have one more pod, as a bitmap."""
+        tally = self._tally(cluster)
+        most, values = self._most(tally), self.counted.values
+        full = {value for value, pods in tally.counts.items() if pods >= most}
+        nodes = 0
+        for number, value in enumerate(values):
+            if value is not None and value not in full:
+                nodes |= 1 << number
+        return nodes
+
     def skew(self, cluster: SimulatedCluster, value: str) -> int:
         """Return the skew of a domain."""
         tally = self._tally(cluster)

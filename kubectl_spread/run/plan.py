@@ -52,22 +52,31 @@ def report(run: SimulateRun, options: PlanOptions) -> SpreadPlan:
     Raises:
         NotFoundError: An argument names no workload.
     """
-    snapshot = run.snapshot
-    if run.options.filename and not snapshot.budgets.read:
+    if run.options.filename and not run.snapshot.budgets.read:
         run.notes.append(_NO_BUDGETS)
-    scope = _scope(run)
-    runs = options.runs or (_RUNS if len(snapshot.pods) < _MANY_PODS else _FEW_RUNS)
-    world = run.world()
-    stale = _stale(snapshot, run.target_version.facts(run.options))
-    planner = Planner(world, stale, scope, runs=runs, seed=options.seed, soft=options.soft, most=options.most)
     return outcome.report(
-        planner.plan(),
+        planner(run, options).plan(),
         run.header(),
-        runs=runs,
+        runs=_runs(run, options),
         seed=options.seed,
-        not_simulated=[*left_out(world)],
+        not_simulated=[*left_out(run.world())],
         skipped=run.skipped,
     )
+
+
+def planner(run: SimulateRun, options: PlanOptions) -> Planner:
+    """Return the planner for the workloads in scope.
+
+    Raises:
+        NotFoundError: An argument names no workload.
+    """
+    scope, stale = _scope(run), _stale(run.snapshot, run.target_version.facts(run.options))
+    runs = _runs(run, options)
+    return Planner(run.world(), stale, scope, runs=runs, seed=options.seed, soft=options.soft, most=options.most)
+
+
+def _runs(run: SimulateRun, options: PlanOptions) -> int:
+    return options.runs or (_RUNS if len(run.snapshot.pods) < _MANY_PODS else _FEW_RUNS)
 
 
 def command(options: CheckOptions, plan: PlanOptions) -> str:

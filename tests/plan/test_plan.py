@@ -263,6 +263,16 @@ def test_a_replacement_must_not_raise_the_skew_of_another_workload() -> None:
     assert reasons(report) == ["its replacement may raise the skew of deploy/api on zone"]
 
 
+def test_a_pod_of_another_workload_makes_room() -> None:
+    """Zone c has room for one pod, which a pod of api takes although it could run anywhere."""
+    cluster = [*nodes("a1", "a2", "b1"), node("c1", cpu=1)]
+    report = planned([*cluster, *deployment("web", ["a1", "a2", "b1"], **hard()), *deployment("api", ["c1"])])
+    assert [[step["why"] for step in wave["evictions"]] for wave in report["waves"]] == [
+        ["makes room for deploy/web", "zone skew 2 to 0 (maxSkew 1)"]
+    ]
+    assert [step["to"] for step in steps(report)] == [["a", "b"], ["c"]]
+
+
 def test_names_and_labels_choose_workloads() -> None:
     web, api = (deployment(name, ["a1", "a2", "b1"], **hard(name)) for name in ("web", "api"))
     cluster = [*SIX, *web, *api]
