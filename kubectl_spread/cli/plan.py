@@ -58,8 +58,10 @@ _MOST_RUNS: Final = 1_000
 @options.option(
     "--runs",
     type=click.IntRange(min=1, max=_MOST_RUNS),
+    default=5,
+    show_default=True,
     metavar="NUMBER",
-    help="Try each wave in this number of simulations. [default: 5; 2 from 50,000 pods]",
+    help="Try each wave in this number of simulations.",
     group=EVALUATE,
 )
 @options.option(
@@ -99,7 +101,7 @@ def plan(
     *,
     soft: bool,
     max_per_workload: int,
-    runs: int | None,
+    runs: int,
     seed: int,
     forms: list[Output],
     fail_on: str,
@@ -117,7 +119,7 @@ def plan(
     outputs = output_files.outputs(forms, formats.TABLE)
     output_files.refuse_inputs((destination.file for destination in outputs), parameters)
     run = collect(parameters, output)
-    chosen = planning.PlanOptions(runs=runs or 0, seed=seed, soft=soft, most=max_per_workload)
+    chosen = planning.PlanOptions(runs=runs, seed=seed, soft=soft, most=max_per_workload)
     report = planning.report(run, chosen)
     command = planning.command(run.options, chosen)
     fast_exit.keep(run, report)

@@ -24,17 +24,13 @@ from kubectl_spread.simulate.limits import left_out
 
 _NO_BUDGETS: Final = "no PodDisruptionBudgets in what was read: they may refuse evictions of the plan"
 _STDIN: Final = "-"
-_RUNS: Final = 5
-_FEW_RUNS: Final = 2
-_MANY_PODS: Final = 50_000
-"""The number of pods from which fewer runs are made."""
 
 
 class PlanOptions(msgspec.Struct, frozen=True):
     """How a plan is made.
 
     Attributes:
-        runs: The number of runs in which each wave is tried; 0 for the default.
+        runs: The number of runs in which each wave is tried.
         seed: Decides what is not determined.
         soft: Whether skews of soft constraints are ended too.
         most: The most pods of a workload that a wave evicts.
@@ -57,7 +53,7 @@ def report(run: SimulateRun, options: PlanOptions) -> SpreadPlan:
     return outcome.report(
         planner(run, options).plan(),
         run.header(),
-        runs=_runs(run, options),
+        runs=options.runs,
         seed=options.seed,
         not_simulated=[*left_out(run.world())],
         skipped=run.skipped,
@@ -71,12 +67,9 @@ def planner(run: SimulateRun, options: PlanOptions) -> Planner:
         NotFoundError: An argument names no workload.
     """
     scope, stale = _scope(run), _stale(run.snapshot, run.target_version.facts(run.options))
-    runs = _runs(run, options)
-    return Planner(run.world(), stale, scope, runs=runs, seed=options.seed, soft=options.soft, most=options.most)
-
-
-def _runs(run: SimulateRun, options: PlanOptions) -> int:
-    return options.runs or (_RUNS if len(run.snapshot.pods) < _MANY_PODS else _FEW_RUNS)
+    return Planner(
+        run.world(), stale, scope, runs=options.runs, seed=options.seed, soft=options.soft, most=options.most
+    )
 
 
 def command(options: CheckOptions, plan: PlanOptions) -> str:
