@@ -100,7 +100,9 @@ def check(report: Report, layout: Layout, terminal: Terminal) -> str:
         below = [_block(block, layout, terminal, Detail.BRIEF) for block in blocks]
     first = _first_commands(blocks) if _lines(below) > _LONG else ""
     shortened = " Shortened (-o wide lists all)." if is_long else ""
-    below.append(hanging(f"{totals(report, notes=layout.notes)}{shortened}", _FURTHER, terminal) + first)
+    below.append(
+        hanging(f"{totals(report, notes=layout.notes)}{shortened}", _FURTHER, terminal) + first + _plan(report)
+    )
     return "\n".join([*above, *_table(report, findings, layout, terminal, _lines([*above, *below])), *below])
 
 
@@ -115,6 +117,12 @@ def _first_commands(blocks: Sequence[grouped.Block]) -> str:
     most = sorted((command for command in ended if sizes[command] > (0, 1)), key=lambda each: sizes[each], reverse=True)
     lines = [f"{_FURTHER * 2}$ {words.safe(command)}\n" for command in most[:_FIRST]]
     return "".join(["Do this first:\n", *lines]) if lines else ""
+
+
+def _plan(report: Report) -> str:
+    """Return the command that orders the evictions for skews."""
+    command = report.summary.plan
+    return "" if isinstance(command, UnsetType) else f"Several evictions:\n{_FURTHER * 2}$ {words.safe(command)}\n"
 
 
 def _lines(parts: Sequence[str]) -> int:

@@ -415,7 +415,7 @@ class Summary(Part, frozen=True, kw_only=True):
     ``templates`` are pod templates, and ``template_constraints`` are in them. ``pending`` pods have no node.
     ``skipped`` maps a reason to a number of objects or lists. ``known`` findings are in the baseline and left out;
     ``gone`` findings are in the baseline and no longer occur. ``selected`` are the rules of ``--select``, as
-    written there.
+    written there. ``plan`` is the command that orders the evictions if skews need several.
     """
 
     pods: int
@@ -431,6 +431,7 @@ class Summary(Part, frozen=True, kw_only=True):
     known: int | UnsetType = UNSET
     gone: int | UnsetType = UNSET
     upgrade: Upgrade | UnsetType = UNSET
+    plan: str | UnsetType = UNSET
     skipped: dict[str, int]
 
 

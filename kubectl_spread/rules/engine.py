@@ -25,6 +25,7 @@ from kubectl_spread.report import model, projections
 from kubectl_spread.report.model import Severity
 from kubectl_spread.rules.inputs import rule_inputs
 from kubectl_spread.rules.model import RESTART, Evidence, Remedy, Rule, RuleInput
+from kubectl_spread.rules.placement.skews import HARD_SKEW
 from kubectl_spread.rules.remedy import delete_pending, in_file, line, literal, patched, replacement, uncordon
 from kubectl_spread.rules.selection import SelectedRules, Selection, named
 
@@ -115,9 +116,24 @@ def complete(
             known=UNSET if baseline is None else len(loud) - len(new),
             gone=model.unset_none(gone),
             upgrade=upgrade(audit.context, selected, findings),
+            plan=_plan(new, flags) or UNSET,
             skipped={reason: number for reason, number in sorted(skipped.items()) if number},
         ),
     )
+
+
+def _plan(findings: Iterable[model.Finding], flags: Sequence[str]) -> str:
+    """Return the command that orders the evictions which hard skews need, as far as these can end; "" for one or none.
+
+    Workloads that are uneven together have the same commands.
+    """
+    skews = [finding for finding in findings if finding.code == HARD_SKEW.code and finding.own_commands]
+    commands = {command for finding in skews for command in finding.own_commands}
+    if len(commands) <= 1 and all(int(finding.values["must_go"]) <= 1 for finding in skews):
+        return ""
+    namespaces = {finding.namespace for finding in skews}
+    scope = ("-n", *namespaces) if len(namespaces) == 1 else ("-A",)
+    return line(("kubectl", "spread", "plan", *scope), flags)
 
 
 def upgrade(

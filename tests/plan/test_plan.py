@@ -273,6 +273,22 @@ def test_a_pod_of_another_workload_makes_room() -> None:
     assert [step["to"] for step in steps(report)] == [["a", "b"], ["c"]]
 
 
+@pytest.mark.parametrize(
+    ("places", "line"),
+    [
+        pytest.param(["a1", "a2", "b1"], "", id="one eviction"),
+        pytest.param(["a1", "a2", "a1", "a2"], "kubectl spread plan -n shop", id="several"),
+    ],
+)
+def test_check_and_its_page_name_the_command_where_several_evictions_are_needed(places: list[str], line: str) -> None:
+    objects = "\n".join(map(json.dumps, [*SIX, *deployment("web", places, **hard())]))
+    for form in ("table", "json", "html"):
+        text = run("check", "-f", "-", "--server-version", "1.37", "-o", form, stdin=objects).stdout
+        assert "web" in text
+        assert ("kubectl spread plan" in text) is bool(line)
+        assert line in text
+
+
 def test_names_and_labels_choose_workloads() -> None:
     web, api = (deployment(name, ["a1", "a2", "b1"], **hard(name)) for name in ("web", "api"))
     cluster = [*SIX, *web, *api]

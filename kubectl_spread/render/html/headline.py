@@ -54,8 +54,16 @@ def headline(report: Report) -> Headline:
     if unanswered and not (severity and severity > Severity.INFO):
         facts.insert(0, "Not everything was checked")
     return Headline(
-        facts[0], severity, (*unanswered, *map(_sentence, unchecked), *map(_sentence, facts[1:]), *_left_out(report))
+        facts[0],
+        severity,
+        (*unanswered, *map(_sentence, unchecked), *map(_sentence, facts[1:]), *_plan(report), *_left_out(report)),
     )
+
+
+def _plan(report: Report) -> Iterator[str]:
+    """Yield a sentence about the command that orders the evictions for skews."""
+    if isinstance(report.summary.plan, str):
+        yield f"Several evictions correct the skews: {words.safe(report.summary.plan)} orders them."
 
 
 def _sentence(text: str) -> str:
