@@ -43,14 +43,14 @@ class NodeAnswers(msgspec.Struct, frozen=True):
         pod_class: The class of the pod.
         audit: The cluster.
         hard: The counts of its hard constraints.
-        repelled: Maps the name of each node that pod affinity refuses to the answer.
+        repelled: Maps the name of each node that pod affinity refuses to the answer; its length needs all answers.
         volumes: The nodes that its volumes refuse; None for a pod without volumes.
     """
 
     pod_class: PodClass
     audit: Audit
     hard: Sequence[Spread] = ()
-    repelled: Mapping[str, AffinityAnswer] = {}
+    repelled: Mapping[str, AffinityAnswer] | None = None
     volumes: VolumeNodes | None = None
 
     def obstacle(self, node: str) -> Obstacle | None:
@@ -70,12 +70,13 @@ class NodeAnswers(msgspec.Struct, frozen=True):
         for spread in self.hard:
             if not spread.allows(labels.get(spread.constraint.topology_key)):
                 return spread
-        return self.repelled.get(node)
+        return None if self.repelled is None else self.repelled.get(node)
 
     def free(self) -> Iterator[str]:
         """Yield the nodes that would take the pod, by name."""
         allowed = (node.metadata.name for node in feasible_nodes(self.hard, self.audit.nodes))
-        return (node for node in allowed if node not in self.repelled and self.obstacle(node) is None)
+        repelled = {} if self.repelled is None else self.repelled
+        return (node for node in allowed if node not in repelled and self.obstacle(node) is None)
 
 
 _LEAVERS: Final = 32
@@ -200,7 +201,7 @@ class Departure(msgspec.Struct, frozen=True, dict=True):
             spread if domain is None else spread.without({domain: 1})
             for spread, domain in zip(self.hard, self.lost, strict=True)
         ]
-        return NodeAnswers(self.kind.pod_class, self.audit, after, self._repelled or {}, self.volumes)
+        return NodeAnswers(self.kind.pod_class, self.audit, after, self._repelled, self.volumes)
 
     @property
     def unknown(self) -> str:

@@ -244,7 +244,7 @@ class _Placement:
         return self._reasons[question]
 
     def _why(self, volumes: VolumeNodes) -> str:
-        answers = NodeAnswers(self._pod_class, self._audit, self._spreads, self._repelled or {}, volumes)
+        answers = NodeAnswers(self._pod_class, self._audit, self._spreads, self._repelled, volumes)
         refusals = (answers.first_refusal(node.metadata.name) for node in self._audit.nodes.nodes)
         return obstacles.summary(_TAKEN if refusal is None else as_obstacle(refusal) for refusal in refusals)
 

@@ -79,7 +79,7 @@ def place(pod_class: PodClass, pods: Sequence[str], volumes: VolumeNodes, audit:
     spreads = audit.evaluator.of(pod_class).spreads
     hard = [spread for spread in spreads if spread is not None and spread.constraint.hard]
     repelled = audit.affinity.refusals(pod_class)
-    answers = NodeAnswers(pod_class, audit, hard, repelled or {}, volumes)
+    answers = NodeAnswers(pod_class, audit, hard, repelled, volumes)
     allowed: list[str] = []
     nodes_by_refusal: dict[_Refusal, list[Node]] = {}
     for node in audit.nodes.nodes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -19,8 +19,10 @@ from kubectl_spread.plan.stale import STALE, StalePod, stale_pods
 from kubectl_spread.report.plan import SpreadPlan
 from kubectl_spread.rules.remedy import line
 from kubectl_spread.run.options import CheckOptions
-from kubectl_spread.run.simulate import SimulateRun
 from kubectl_spread.simulate.limits import left_out
+
+if TYPE_CHECKING:
+    from kubectl_spread.run.simulate import SimulateRun
 
 _NO_BUDGETS: Final = "no PodDisruptionBudgets in what was read: they may refuse evictions of the plan"
 _STDIN: Final = "-"

@@ -21,8 +21,6 @@ def destinations(cluster: SimulatedCluster, pod: SimulatedPod, key: str, *, scor
     values = cluster.table.values(key)
     candidates = [*ascending(feasible)]
     if scored:
-        totals = state.scores(pod.kind, candidates)
-        best = max(totals)
-        candidates = [each for each, total in zip(candidates, totals, strict=True) if total == best or each == number]
+        candidates = [*state.best(pod.kind, candidates), number]
     state.add(pod.kind, number)
     return {value for each in candidates if (value := values[each]) is not None}
