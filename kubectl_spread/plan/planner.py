@@ -38,6 +38,8 @@ _MOST_CANDIDATES: Final = 32
 """The most pods that are tried for one skew."""
 _MOST_PAIRED: Final = 8
 """The most pods that are tried for one skew together with another pod that makes room."""
+_MOST_SETS: Final = 1_000
+"""The most sets of pods that make room that are tried for one plan."""
 _UNNAMED: Final = "its other pods there are replaced by this plan: plan again afterwards"
 _UNDECIDED: Final = "it depends on where other pods go: plan again afterwards"
 
@@ -148,6 +150,7 @@ class Planner:
             self._pods.setdefault(pod.kind, []).append(pod)
         self._to: dict[Candidate, set[str]] = {}
         self._before: dict[Candidate, int] = {}
+        self._sets_left = _MOST_SETS
 
     def plan(self) -> PlannedWaves:
         """Return the plan."""
@@ -247,12 +250,14 @@ class Planner:
         if not isinstance(target, SpreadTarget):
             return
         first = self._runs[0]
-        for candidate in queue[:_MOST_PAIRED]:
+        for candidate in queue[:_MOST_PAIRED] if self._sets_left else ():
             full = target.open_nodes(first) & ~first.state.room(candidate.pod.kind).fits
             full &= first.table.answers(candidate.pod.kind).allowed
             sets = (each for number in (1, 2) for node in ascending(full) for each in self._sets(node, number, target))
             allowed = (each for each in sets if all(other.pod.workload != candidate.pod.workload for other in each))
-            yield from ([candidate, *each] for each in islice(allowed, _MOST_CANDIDATES))
+            for each in islice(allowed, min(_MOST_CANDIDATES, self._sets_left)):
+                self._sets_left -= 1
+                yield [candidate, *each]
 
     def _sets(self, node: int, number: int, target: PlanTarget) -> Iterator[tuple[Candidate, ...]]:
         """Yield the sets of a number of pods of different workloads on a node that may be evicted to make room."""
