@@ -19,10 +19,12 @@ class _Objects:
         return self
 
     def show(self, picture: Picture) -> None:
-        """Print one line; its first word is the number of all objects."""
+        """Print one line; it begins with the numbers of all objects and of all modules."""
         assert picture.text()
         types = Counter(type(each).__name__ for each in gc.get_objects())
-        print(types.total(), *(f"{name}={number}" for name, number in types.most_common(12)), flush=True)
+        print(
+            types.total(), len(sys.modules), *(f"{name}={number}" for name, number in types.most_common(12)), flush=True
+        )
 
     def lose(self, reason: str) -> None:
         """Fail: the connection is never lost."""

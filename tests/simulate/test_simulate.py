@@ -166,6 +166,17 @@ def test_daemons_and_bare_pods_are_not_replaced() -> None:
     assert "2 workloads would have no running pod" in report["findings"][0]["message"]
 
 
+def test_a_pending_pod_of_a_daemon_set_waits_for_its_own_node() -> None:
+    term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["a1"]}]}
+    pinned = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
+    agent = template("agent", affinity=pinned)
+    daemon: Json = {"selector": selector({"app": "agent"}), "template": template("agent")}
+    cluster = [*nodes("a1", cpu=1), *nodes("b1"), *deployment("web", ["a1"])]
+    cluster += [workload("DaemonSet", "agent", daemon), pod("agent-a1", "", agent, "DaemonSet/agent")]
+    report = simulated(cluster, "--scale", "deploy/web=1")
+    assert after(report, "agent") == ("0", "1")
+
+
 def test_new_nodes_have_the_pods_of_daemon_sets() -> None:
     daemon = template("agent", cpu="7")
     daemon_set = workload("DaemonSet", "agent", {"selector": selector({"app": "agent"}), "template": daemon})
