@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from kubectl_spread.cli import fast_exit, formats, options, output, values
-from kubectl_spread.cli.help import ADVANCED, EVALUATE, OUTPUT
+from kubectl_spread.cli.help import EVALUATE, OUTPUT
 from kubectl_spread.cli.options import connection
 from kubectl_spread.report.model import Severity
 from kubectl_spread.run import output_files
@@ -40,11 +40,7 @@ _MOST_RUNS: Final = 1_000
 @options.counting_scope
 @options.text("-l", "--selector", metavar="SELECTOR", about="Correct only workloads of pods with these labels.")
 @options.evaluated_as
-@options.file(
-    "--scheduler-config",
-    about="Evaluate by the profiles and default constraints in this configuration of kube-scheduler.",
-    group=ADVANCED,
-)
+@options.simulated
 @options.flag("--soft", about="Correct the skew of ScheduleAnyway constraints too.", group=EVALUATE)
 @options.option(
     "--max-per-workload",
@@ -63,14 +59,6 @@ _MOST_RUNS: Final = 1_000
     metavar="NUMBER",
     help="Try each wave in this number of simulations.",
     group=EVALUATE,
-)
-@options.option(
-    "--seed",
-    type=click.IntRange(min=0),
-    default=0,
-    metavar="NUMBER",
-    help="Use other random numbers. [default: 0]",
-    group=ADVANCED,
 )
 @options.option(
     "-o",

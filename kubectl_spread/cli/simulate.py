@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from kubectl_spread.cli import fast_exit, formats, options, output, values
-from kubectl_spread.cli.help import ADVANCED, EVALUATE, EVENTS, OUTPUT, Command
+from kubectl_spread.cli.help import EVALUATE, EVENTS, OUTPUT, Command
 from kubectl_spread.cli.options import connection
 from kubectl_spread.errors import UsageError
 from kubectl_spread.report.model import Severity
@@ -84,11 +84,7 @@ def _event(name: str, metavar: str, about: str, complete: values.Completer | Non
 )
 @options.counting_scope
 @options.evaluated_as
-@options.file(
-    "--scheduler-config",
-    about="Evaluate by the profiles and default constraints in this configuration of kube-scheduler.",
-    group=ADVANCED,
-)
+@options.simulated
 @options.option(
     "--seconds",
     type=click.FloatRange(min=0, max=3600),
@@ -104,14 +100,6 @@ def _event(name: str, metavar: str, about: str, complete: values.Completer | Non
     metavar="NUMBER",
     help="Run exactly this number of simulations.",
     group=EVALUATE,
-)
-@options.option(
-    "--seed",
-    type=click.IntRange(min=0),
-    default=0,
-    metavar="NUMBER",
-    help="Use other random numbers. [default: 0]",
-    group=ADVANCED,
 )
 @options.option(
     "-o",

@@ -148,6 +148,11 @@ _FIELD_SELECTOR: Final = text(
     about="Check only pods with these fields.",
     group=ADVANCED,
 )
+_SCHEDULER_CONFIG: Final = file(
+    "--scheduler-config",
+    about="Evaluate by the profiles and default constraints in this configuration of kube-scheduler.",
+    group=ADVANCED,
+)
 _EVALUATION: Final = (
     flag(
         "--recreate",
@@ -167,11 +172,7 @@ _EVALUATION: Final = (
         about="Evaluate pods without constraints by the default constraints of kube-scheduler.",
         group=EVALUATE,
     ),
-    file(
-        "--scheduler-config",
-        about="Evaluate by the profiles and default constraints in this configuration of kube-scheduler.",
-        group=ADVANCED,
-    ),
+    _SCHEDULER_CONFIG,
 )
 _SELECTOR: Final = text("-l", "--selector", metavar="SELECTOR", about="Check only pods with these labels.")
 _MERGE_SINCE: Final = text(
@@ -237,6 +238,19 @@ counting: Final = together(
 
 counting_scope: Final = together(*_NAMESPACES, _NAMESPACE, _FILENAME, _RECURSIVE, _CLUSTER_NAME)
 """Adds the flags that choose the input and the namespaces that are reported."""
+
+simulated: Final = together(
+    _SCHEDULER_CONFIG,
+    option(
+        "--seed",
+        type=click.IntRange(min=0),
+        default=0,
+        metavar="NUMBER",
+        help="Use other random numbers. [default: 0]",
+        group=ADVANCED,
+    ),
+)
+"""Adds the flags of each simulation."""
 
 evaluated_as: Final = together(*_version("the API server's; with -f the newest known release"))
 """Adds the flags that choose the Kubernetes to evaluate the input as."""
