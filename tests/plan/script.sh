@@ -103,13 +103,13 @@ arrive() {
 
 say 'wave 1: 1 eviction'
 before1=$(check shop web-5d9c-0 uid-web-5d9c-0 a1 ReplicaSet web-5d9c 4)
-# a to b or c: zone skew 4 to 3 (maxSkew 1)
+# from a to b or c: zone skew 4 to 3 (maxSkew 1)
 evict shop web-5d9c-0 uid-web-5d9c-0 "$before1"
 arrive shop ReplicaSet web-5d9c 4 "$before1" topology.kubernetes.io/zone 'b c'
 
 say 'wave 2: 1 eviction'
 before1=$(check shop web-5d9c-1 uid-web-5d9c-1 a1 ReplicaSet web-5d9c 4)
-# a to c: zone skew 3 to 1 (maxSkew 1)
+# from a to c: zone skew 3 to 1 (maxSkew 1)
 evict shop web-5d9c-1 uid-web-5d9c-1 "$before1"
 arrive shop ReplicaSet web-5d9c 4 "$before1" topology.kubernetes.io/zone c
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +12,6 @@ from click.testing import Result
 from tests import contract
 from tests.builders import HOSTNAME, Json, selector
 from tests.cli.test_check import run
-from tests.conftest import Golden
 from tests.simulate.clusters import (
     budget,
     deployment,
@@ -315,12 +312,3 @@ def test_each_format_names_the_pod_and_what_is_not_correctable(form: str) -> Non
     text = command(cluster, "-o", form).stdout
     assert "web-5d9c-0" in text
     assert "budget db allows no eviction now" in text
-
-
-def test_the_script_is_readable_and_posix(golden: Golden, tmp_path: Path) -> None:
-    db = deployment("db", ["a1", "a2"], **hard("db"))
-    cluster = [*SIX, *deployment("web", ["a1"] * 4, **hard()), *db, budget("db", minAvailable=2)]
-    text = command(cluster, "-o", "script").stdout
-    golden(Path(__file__).with_name("script.sh"), text)
-    (tmp_path / "script.sh").write_text(text, encoding="utf-8")
-    subprocess.run(["sh", "-n", str(tmp_path / "script.sh")], check=True)

@@ -151,7 +151,7 @@ def _wave(number: int, wave: PlannedWave) -> Iterator[str]:
         owner = (step.owner.kind, step.owner.name, str(step.replicas))
         yield f"before{index}=$({shlex.join(['check', step.namespace, step.pod, step.uid, step.node, *owner])})"
     for index, step in steps:
-        yield _comment(f"{step.domain.value} to {figures.destination(step)}: {step.why}")
+        yield _comment(f"from {step.domain.value} to {figures.destination(step)}: {step.why}")
         yield f'{shlex.join(["evict", step.namespace, step.pod, step.uid])} "$before{index}"'
     for index, step in steps:
         owner = (step.owner.kind, step.owner.name, str(step.replicas))

@@ -1,0 +1,87 @@
+"""The scripts of plans are POSIX sh without a finding of shellcheck, whatever the names in a capture are."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.builders import Json
+from tests.conftest import Golden
+from tests.plan.test_plan import SIX, command, hard, planned
+from tests.simulate.clusters import budget, deployment
+
+SHELLCHECK: Final = Path(sys.executable).with_name("shellcheck")
+HOSTILE: Final = (
+    "c'; touch broken; '",
+    "$(touch broken)",
+    "`touch broken`",
+    '"; touch broken; "',
+    "c\ntouch broken\n",
+    "c\\' & touch broken #",
+    "-n",
+    "shellcheck disable=SC2086",
+    "\u2028touch broken\r",
+)
+_REPLACED: Final = ("a", "b", "web-5d9c", "uid-web-5d9c-0", "a1", "db")
+"""The zone that a pod leaves, one that it may go to, its owner, its UID, its node, and a workload that stays."""
+_FUNCTIONS: Final = 'say() { :; }; check() { :; }; arrive() { :; }; evict() { printf "%s\\0" "$@"; }\n'
+"""They take the place of those of the script, so that only its arguments are read."""
+
+
+def shellcheck(text: str, severity: str = "style") -> str:
+    """Return the findings of shellcheck about a script."""
+    arguments = [str(SHELLCHECK), "--norc", "--shell=sh", f"--severity={severity}", "-"]
+    completed = subprocess.run(arguments, input=text, check=False, capture_output=True, text=True)
+    assert completed.returncode in {0, 1}, completed.stderr
+    return completed.stdout
+
+
+def _cluster() -> list[Json]:
+    """Return a cluster with one workload that is corrected in two waves, and one that is not."""
+    db = deployment("db", ["a1", "a2"], **hard("db"))
+    return [*SIX, *deployment("web", ["a1"] * 4, **hard()), *db, budget("db", minAvailable=2)]
+
+
+def _hostile(objects: Sequence[Json], first: int) -> list[Json]:
+    """Return objects with hostile names, each in place of all strings that are equal to one name."""
+    text = json.dumps(objects)
+    for number, name in enumerate(_REPLACED, first):
+        text = text.replace(json.dumps(name), json.dumps(HOSTILE[number % len(HOSTILE)]))
+    renamed: list[Json] = json.loads(text)
+    return renamed
+
+
+def test_the_script_is_readable_and_has_no_finding(golden: Golden) -> None:
+    text = command(_cluster(), "-o", "script").stdout
+    golden(Path(__file__).with_name("script.sh"), text)
+    assert shellcheck(text) == ""
+
+
+def test_a_script_without_evictions_has_no_finding() -> None:
+    assert shellcheck(command(SIX, "-o", "script").stdout) == ""
+
+
+def test_shellcheck_finds_a_seeded_fault() -> None:
+    text = command(_cluster(), "-o", "script").stdout
+    assert "SC2086" in shellcheck(text.replace('k get pod "$2"', "k get pod $2"))
+
+
+@pytest.mark.parametrize("first", range(len(HOSTILE)))
+def test_hostile_names_stay_arguments(first: int, tmp_path: Path) -> None:
+    cluster = _hostile(_cluster(), first)
+    text = command(cluster, "-o", "script").stdout
+    assert shellcheck(text, "warning") == ""
+    _, _, steps = text.partition("say 'wave 1")
+    script = f"set -eu\n{_FUNCTIONS}say 'wave 1{steps}"
+    printed = subprocess.run(["sh"], input=script.encode(), cwd=tmp_path, check=True, stdout=subprocess.PIPE).stdout
+    evictions = [step for wave in planned(cluster)["waves"] for step in wave["evictions"]]
+    assert printed.decode().split("\0") == [
+        part for step in evictions for part in (step["namespace"], step["pod"], step["uid"], "")
+    ] + [""]
+    assert list(tmp_path.iterdir()) == []
