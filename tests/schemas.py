@@ -69,7 +69,7 @@ def parts_of(root: type[Part]) -> dict[str, dict[str, Any]]:
     A field of a Part with a default is always written, unless the default is UNSET, which msgspec leaves out of the
     schema. A message of the Kubernetes API leaves defaults out. The values of enums are repeated in their fields.
     """
-    types: dict[str, dict[str, Any]] = msgspec.json.schema(root)["$defs"]
+    types: dict[str, dict[str, Any]] = msgspec.json.schema(root, schema_hook=lambda _: {"type": "string"})["$defs"]
     enums = {f"#/$defs/{name}": {"enum": part["enum"]} for name, part in types.items() if "enum" in part}
     structs = {name: part for name, part in types.items() if "enum" not in part}
     ours = {subclass.__name__ for subclass in _subclasses(Part)}

@@ -63,7 +63,7 @@ class Changes:
 
 
 def _encoded(part: Row | Finding) -> bytes:
-    return msgspec.json.encode(part, order="deterministic")
+    return msgspec.json.encode(part, order="deterministic", enc_hook=str)
 
 
 def _name(part: Row | Finding) -> Row | Finding:

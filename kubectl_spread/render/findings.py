@@ -226,7 +226,7 @@ def _urgency(finding: Finding) -> tuple[bool, bool]:
 
 
 def _advice(fix: str, findings: list[Finding], *, everything: bool) -> Advice:
-    each = [finding.commands for finding in findings if not isinstance(finding.commands, UnsetType)]
+    each = [finding.own_commands for finding in findings if finding.own_commands]
     printed = each if everything or len(each) <= _COMMANDS else each[:1]
     commands = dict.fromkeys(command for commands in printed for command in commands)
     return Advice(fix, findings, list(commands), len(each) - len(printed))

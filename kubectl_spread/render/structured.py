@@ -27,7 +27,7 @@ def json_line(document: msgspec.Struct) -> str:
 
 def _encoded(document: msgspec.Struct | dict[str, Any]) -> bytes:
     """Return a document as JSON; the author of a dict has chosen the order of its keys."""
-    return msgspec.json.encode(document, order=None if isinstance(document, dict) else "deterministic")
+    return msgspec.json.encode(document, order=None if isinstance(document, dict) else "deterministic", enc_hook=str)
 
 
 def _printable(encoded: bytes) -> str:
@@ -47,7 +47,7 @@ def yaml(document: msgspec.Struct | dict[str, Any]) -> str:
     """Return a document as YAML."""
     from kubectl_spread.render import yaml_text  # noqa: PLC0415 - only this format needs it
 
-    return yaml_text.dump([msgspec.to_builtins(document, order="deterministic")])
+    return yaml_text.dump([msgspec.to_builtins(document, order="deterministic", enc_hook=str)])
 
 
 def document(part: msgspec.Struct | dict[str, Any], form: str) -> str:

@@ -5,7 +5,8 @@ A field that is UNSET is not applicable and is left out of the JSON; 0, "", fals
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import shlex
+from collections.abc import Iterable, Sequence
 from enum import Enum
 from functools import total_ordering
 from typing import Any, Final, Literal, NamedTuple, TypeVar
@@ -42,6 +43,8 @@ API_VERSION: Final = "kubectl-spread/v1"
 KIND: Final = "SpreadReport"
 NodesKnown = Literal["listed", "inferred", "none"]
 GatesSource = Literal["metrics", "version", "flag"]
+PIPES: Final = (">", "|", "&&")
+"""Words of a command that the shell reads."""
 CORDONED: Final = "cordoned"
 Closed = Literal["cordoned", "tainted"]
 """How all nodes of a domain keep pods away: all by a cordon, or some by taints."""
@@ -50,6 +53,30 @@ _T = TypeVar("_T")
 
 class Part(msgspec.Struct, frozen=True, rename="camel"):
     """The base of the parts of a report: frozen, with JSON names in camel case."""
+
+
+class Command:
+    """A line for a shell; in JSON it is its text.
+
+    Attributes:
+        words: Its words, without quotes.
+        pods: The names of the pods that it removes.
+    """
+
+    __slots__ = ("pods", "words")
+
+    def __init__(self, words: Iterable[str], pods: Sequence[str] = ()) -> None:
+        self.words, self.pods = tuple(words), tuple(pods)
+
+    def __str__(self) -> str:
+        """Return the line, which is safe to paste into a shell."""
+        return " ".join(word if word in PIPES else shlex.quote(word) for word in self.words)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Command) and self.words == other.words
+
+    def __hash__(self) -> int:
+        return hash(self.words)
 
 
 class Zone(Part, frozen=True, kw_only=True):
@@ -306,7 +333,7 @@ class Finding(Part, frozen=True, kw_only=True):
     message: str
     values: dict[str, str | int]
     fix: str
-    commands: list[str] | UnsetType = UNSET
+    commands: list[Command] | UnsetType = UNSET
     patch: Patch | UnsetType = UNSET
     group: str
     closed: ClosedDomains | UnsetType = UNSET
@@ -320,8 +347,8 @@ class Finding(Part, frozen=True, kw_only=True):
 
     @property
     def own_commands(self) -> list[str]:
-        """The commands, if there are any."""
-        return [] if isinstance(self.commands, UnsetType) else self.commands
+        """The commands as text, if there are any."""
+        return [] if isinstance(self.commands, UnsetType) else [str(command) for command in self.commands]
 
     @property
     def opening(self) -> list[str]:

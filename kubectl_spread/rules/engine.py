@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from string import Formatter
 from typing import Final, NamedTuple
 
 import msgspec
@@ -24,9 +25,9 @@ from kubectl_spread.phrases import sentence
 from kubectl_spread.report import model, projections
 from kubectl_spread.report.model import Severity
 from kubectl_spread.rules.inputs import rule_inputs
-from kubectl_spread.rules.model import RESTART, Evidence, Remedy, Rule, RuleInput
+from kubectl_spread.rules.model import Evidence, Remedy, Rule, RuleInput
 from kubectl_spread.rules.placement.skews import HARD_SKEW
-from kubectl_spread.rules.remedy import delete_pending, in_file, line, literal, patched, replacement, uncordon
+from kubectl_spread.rules.remedy import delete_pending, flagged, in_file, patched, replacement, uncordon
 from kubectl_spread.rules.selection import SelectedRules, Selection, named
 
 _UNREAD: Final = ("conflicting", "malformed", "unevaluated", "unreadable")
@@ -133,7 +134,7 @@ def _plan(findings: Iterable[model.Finding], flags: Sequence[str]) -> str:
         return ""
     namespaces = {finding.namespace for finding in skews}
     scope = ("-n", *namespaces) if len(namespaces) == 1 else ("-A",)
-    return line(("kubectl", "spread", "plan", *scope), flags)
+    return str(flagged(model.Command(("kubectl", "spread", "plan", *scope)), flags))
 
 
 def upgrade(
@@ -232,7 +233,7 @@ def _uncovered(
 
 def _without_overlap(finding: model.Finding, remedy: Remedy, rule_input: RuleInput, earlier: _Earlier) -> model.Finding:
     """Return a finding without commands if one of them removes a pod that an earlier finding removes."""
-    removed = () if finding.commands is UNSET else remedy.removes
+    removed = () if finding.commands is UNSET else [pod for command in remedy.commands for pod in command.pods]
     findings_by_pod = earlier.removed.setdefault(rule_input.workload, {})
     other = next((findings_by_pod[pod] for pod in removed if pod in findings_by_pod), "")
     if other:
@@ -320,9 +321,6 @@ def _finding(
     values = {name: evidence.values[name] for name in sorted(evidence.values)}
     severity = rule.severity if evidence.severity is None else evidence.severity
     message = rule.message.format_map(values)
-    number = len(evidence.pods)
-    these = "this pod" if number == 1 else f"these {number} pods"
-    fix = sentence(remedy.text.format_map({**values, "these": these}) + _default_hint(rule_input))
     return model.Finding(
         code=rule.code,
         name=rule.name,
@@ -335,7 +333,7 @@ def _finding(
         pending=len(rule_input.pending.intersection(evidence.pods)) or UNSET,
         message=message,
         values=values,
-        fix=fix,
+        fix=sentence(remedy.text + _default_hint(rule_input)),
         commands=_commands(remedy, rule_input, evidence, flags) or UNSET,
         patch=model.Patch(operations=list(remedy.patch)) if remedy.patch else UNSET,
         group=_group(rule, severity, message, evidence.closed),
@@ -355,24 +353,25 @@ def _closed(closed: model.ClosedDomains | None, flags: Sequence[str]) -> model.C
     """Return closed domains with the command that opens them, where a cordon is all that closes them."""
     if closed is None:
         return UNSET
-    commands = [line(command, flags) for command in (uncordon(closed.nodes) if closed.state == model.CORDONED else ())]
+    opening = uncordon(closed.nodes) if closed.state == model.CORDONED else ()
+    commands = [str(flagged(command, flags)) for command in opening]
     return msgspec.structs.replace(closed, commands=commands or UNSET)
 
 
 def _remedy(rule: Rule, rule_input: RuleInput, evidence: Evidence) -> Remedy:
-    """Return what to do, with the replacement of the pods where the text names it."""
+    """Return what to do in words, with the commands that replace the pods where the words name that."""
     fix = evidence.fix or rule.fix
     remedy = fix if isinstance(fix, Remedy) else Remedy(fix)
-    if RESTART not in remedy.text:
-        return remedy
-    replaced = replacement(evidence.pods, rule_input)
-    text = remedy.text.replace(RESTART, literal(replaced.text))
-    commands, removes = (*remedy.commands, *replaced.commands), (*remedy.removes, *replaced.removes)
-    return msgspec.structs.replace(remedy, text=text, commands=commands, removes=removes)
+    number, commands = len(evidence.pods), remedy.commands
+    values = {**evidence.values, "these": "this pod" if number == 1 else f"these {number} pods"}
+    if any(name == "restart" for _, name, _, _ in Formatter().parse(remedy.text)):
+        replaced = replacement(evidence.pods, rule_input)
+        values["restart"], commands = replaced.text, (*commands, *replaced.commands)
+    return msgspec.structs.replace(remedy, text=remedy.text.format_map(values), commands=commands)
 
 
-def _commands(remedy: Remedy, rule_input: RuleInput, evidence: Evidence, flags: Sequence[str]) -> list[str]:
-    """Return the commands as lines, with the one that applies the patch unless the object is in a file.
+def _commands(remedy: Remedy, rule_input: RuleInput, evidence: Evidence, flags: Sequence[str]) -> list[model.Command]:
+    """Return the commands, with the one that applies the patch unless the object is in a file.
 
     There are none for names that no API server accepts: a file may call a pod ``--all`` or ``../config``.
     """
@@ -381,8 +380,9 @@ def _commands(remedy: Remedy, rule_input: RuleInput, evidence: Evidence, flags: 
         commands.append(patched(rule_input.workload, remedy.patch))
     if remedy.after:
         commands.append(delete_pending(rule_input.namespace, remedy.after))
-    names = (rule_input.namespace, rule_input.workload.name, *evidence.pods, *remedy.removes, *remedy.after)
-    return [line(command, flags) for command in commands] if all(map(is_object_name, names)) else []
+    names = [rule_input.namespace, rule_input.workload.name, *evidence.pods]
+    names += (pod for command in commands for pod in command.pods)
+    return [flagged(command, flags) for command in commands] if all(map(is_object_name, names)) else []
 
 
 def _rows_of(rule_input: RuleInput, evidence: Evidence) -> list[int]:

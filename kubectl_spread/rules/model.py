@@ -25,7 +25,7 @@ from kubectl_spread.kube.api.workloads import template_path
 from kubectl_spread.kube.custom.objects import base_kind
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
-from kubectl_spread.report.model import API_VERSION, ClosedDomains, Operation, Part, Severity
+from kubectl_spread.report.model import API_VERSION, ClosedDomains, Command, Operation, Part, Severity
 from kubectl_spread.rules.variants import TermVariant, variant_of_pods, variant_of_template
 
 _ENDING: Final = frozenset({"Pod", "Job", "CronJob"})
@@ -248,8 +248,6 @@ class RuleInput(msgspec.Struct, frozen=True, eq=False, dict=True):
 KUBERNETES: Final = "https://github.com/kubernetes/kubernetes/blob/v1.37.1"
 FILTERING: Final = f"{KUBERNETES}/pkg/scheduler/framework/plugins/podtopologyspread/filtering.go"
 VALIDATION: Final = f"{KUBERNETES}/pkg/apis/core/validation/validation.go"
-RESTART: Final = "{restart}"
-"""The place in a fix for the safe way to replace the pods of the workload."""
 Values: TypeAlias = dict[str, str | int]
 """The values of a message, by the names in its template."""
 
@@ -258,16 +256,14 @@ class Remedy(msgspec.Struct, frozen=True):
     """A template of a sentence, with what to type.
 
     Attributes:
-        text: A template of the evidence's values.
-        commands: Lines for a shell, to run in this order, each as words; a word of ``PIPES`` is not quoted.
-        removes: The pods that the commands delete or evict.
+        text: A template of the evidence's values, of ``these`` (its pods in words) and of ``restart`` (see ``Rule``).
+        commands: Lines for a shell, to run in this order, without kubectl's flags for the cluster.
         patch: A JSON patch of the finding's object that ends the finding.
         after: The pending pods of a StatefulSet to delete once the patch is applied.
     """
 
     text: str
-    commands: tuple[tuple[str, ...], ...] = ()
-    removes: tuple[str, ...] = ()
+    commands: tuple[Command, ...] = ()
     patch: tuple[Operation, ...] = ()
     after: tuple[str, ...] = ()
 
@@ -338,7 +334,7 @@ class Rule(msgspec.Struct, frozen=True):
     @property
     def general_fix(self) -> str:
         """The fix for any workload."""
-        return self.fix.replace(RESTART, "restart the workload")
+        return self.fix.replace("{restart}", "restart the workload")
 
 
 def names(pods: Iterable[PodRecord]) -> tuple[str, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal
@@ -20,12 +19,10 @@ from kubectl_spread.kube.apiserver.validation import CURRENT_KEYS
 from kubectl_spread.kube.custom.objects import base_kind
 from kubectl_spread.kube.disruption import PodDisruptionBudget
 from kubectl_spread.phrases import capitalized, listed, named, plural
-from kubectl_spread.report.model import Operation
+from kubectl_spread.report.model import Command, Operation
 from kubectl_spread.rules import patches
 from kubectl_spread.rules.model import Remedy, RuleInput
 
-PIPES: Final = (">", "|", "&&")
-"""Words of a command that the shell reads."""
 _FILTERS: Final = ("merge", "unmerge")
 """Commands of the plugin that read a file and no cluster."""
 _RESTARTABLE: Final = ("Deployment", "StatefulSet", "DaemonSet")
@@ -64,15 +61,15 @@ def literal(text: str) -> str:
     return text.replace("{", "{{").replace("}", "}}")
 
 
-def line(command: Sequence[str], flags: Sequence[str]) -> str:
-    """Return a command as a line that is safe to paste into a shell, with kubectl's flags for the cluster."""
-    words = [word if word in PIPES else shlex.quote(word) for word in command]
+def flagged(command: Command, flags: Sequence[str]) -> Command:
+    """Return a command with kubectl's flags for the cluster."""
+    words = list(command.words)
     for index in reversed(range(len(words))):
         if words[index] == "kubectl" and words[index + 2] not in (*_FILTERS, "--local"):
             # kubectl takes no flags in front of a plugin's name.
             end = index + 3 if words[index + 1] == "spread" else index + 1
-            words[end:end] = map(shlex.quote, flags)
-    return " ".join(words)
+            words[end:end] = flags
+    return Command(words, command.pods)
 
 
 def in_file(rule_input: RuleInput) -> bool:
@@ -105,15 +102,15 @@ def changed(text: str, operations: Sequence[Operation], rule_input: RuleInput) -
         return Remedy(f"{text}. {_DIFFERS}")
     shortfall = rule_input.trials.rollout(workload, operations)
     if shortfall is not None:
-        return Remedy(f"{text}. Wait with the patch: {_stuck(shortfall)}")
+        return Remedy(f"{text}. Wait with the patch: {literal(_stuck(shortfall))}")
     text, after = f"{text}. {_COSTS[workload.kind]}", _waiting_pods(rule_input)
     return Remedy(f"{text}. {_WAITS} after the patch" if after else text, patch=tuple(operations), after=after)
 
 
 def _stuck(shortfall: Shortfall) -> str:
-    """Return what a rollout would do that leaves new pods pending, as a part of a template."""
+    """Return what a rollout would do that leaves new pods pending."""
     pods = plural(shortfall.pods, "new pod")
-    return literal(f"{pods} would find no node ({shortfall.why}), so the rollout could not end")
+    return f"{pods} would find no node ({shortfall.why}), so the rollout could not end"
 
 
 def corrected(rule_input: RuleInput) -> Remedy:
@@ -122,7 +119,7 @@ def corrected(rule_input: RuleInput) -> Remedy:
     text = _CORRECTED.get(rule_input.workload.kind, CORRECTED)
     if not after:
         return Remedy(text)
-    return Remedy(f"{text}. {_WAITS}", (delete_pending(rule_input.namespace, after),), after)
+    return Remedy(f"{text}. {_WAITS}", (delete_pending(rule_input.namespace, after),))
 
 
 def _has_known_path(rule_input: RuleInput) -> bool:
@@ -141,30 +138,31 @@ def _waiting_pods(rule_input: RuleInput) -> tuple[str, ...]:
     return tuple(sorted(pods))
 
 
-def delete_pending(namespace: str, pods: Sequence[str]) -> tuple[str, ...]:
+def delete_pending(namespace: str, pods: Sequence[str]) -> Command:
     """Return the command that deletes pods for which a StatefulSet may wait.
 
     With the podManagementPolicy Parallel it may have replaced them before the command runs.
     """
-    return ("kubectl", "delete", "pod", "--ignore-not-found", "-n", namespace, *pods)
+    return Command(("kubectl", "delete", "pod", "--ignore-not-found", "-n", namespace, *pods), pods)
 
 
-def delete(namespace: str, pods: Sequence[str]) -> tuple[str, ...]:
+def delete(namespace: str, pods: Sequence[str]) -> Command:
     """Return the command that deletes pods, which their owner replaces.
 
     For several pods it does not wait: while kubectl 1.32 waits for one, a StatefulSet may replace another under the
     same name, and kubectl takes the new pod for the old one.
     """
     flags = () if len(pods) == 1 else ("--wait=false",)
-    return ("kubectl", "delete", "pod", *flags, "-n", namespace, *pods)
+    return Command(("kubectl", "delete", "pod", *flags, "-n", namespace, *pods), pods)
 
 
-def evict(namespace: str, pod: str) -> tuple[str, ...]:
+def evict(namespace: str, pod: str) -> Command:
     """Return the command that evicts a pod, which its disruption budget may refuse."""
     metadata = {"name": pod, "namespace": namespace}
     body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata}
     path = f"/api/v1/namespaces/{namespace}/pods/{pod}/eviction"
-    return ("echo", msgspec.json.encode(body).decode(), "|", "kubectl", "create", "--raw", path, "-f", "-")
+    words = ("echo", msgspec.json.encode(body).decode(), "|", "kubectl", "create", "--raw", path, "-f", "-")
+    return Command(words, (pod,))
 
 
 class Removal(msgspec.Struct, frozen=True):
@@ -180,7 +178,7 @@ class Removal(msgspec.Struct, frozen=True):
     verb: Literal["delete", "evict"]
     pods: tuple[str, ...]
     note: str
-    commands: tuple[tuple[str, ...], ...]
+    commands: tuple[Command, ...]
 
 
 def removal(pods: Sequence[PodRecord], audit: Audit) -> Removal:
@@ -246,22 +244,25 @@ def unreplaced(these: str, removable: Removable) -> str:
 
 def one_by_one(removable: Removable) -> str:
     """Return why only one of several pods is to be removed at a time."""
-    return literal(f"not all replacements are sure to find nodes at once ({removable.why})")
+    return f"not all replacements are sure to find nodes at once ({removable.why})"
 
 
-def uncordon(nodes: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+def uncordon(nodes: Sequence[str]) -> tuple[Command, ...]:
     """Return the command that lets nodes take pods again; none for names that no API server accepts."""
-    return (("kubectl", "uncordon", *nodes),) if all(map(is_object_name, nodes)) else ()
+    return (Command(("kubectl", "uncordon", *nodes)),) if all(map(is_object_name, nodes)) else ()
 
 
-def patched(workload: ObjectRef, operations: Sequence[Operation]) -> tuple[str, ...]:
+def patched(workload: ObjectRef, operations: Sequence[Operation]) -> Command:
     """Return the command that applies a JSON patch to a workload."""
     name, text = named(workload.kind, workload.name), msgspec.json.encode(operations).decode()
-    return ("kubectl", "patch", name, "-n", workload.namespace, "--type=json", "-p", text)
+    return Command(("kubectl", "patch", name, "-n", workload.namespace, "--type=json", "-p", text))
 
 
 def replacement(pods: Sequence[str], rule_input: RuleInput) -> Remedy:
-    """Return how to replace some pods of the workload, and how many other pods that restarts."""
+    """Return how to replace some pods of the workload, and how many other pods that restarts.
+
+    The text is no template.
+    """
     pods_by_name = {pod.name: pod for pod in rule_input.pods}
     staying = [name for name in pods if name in pods_by_name and not pods_by_name[name].terminating]
     if rule_input.manifest is not None:
@@ -287,22 +288,20 @@ def _of_some(pods: Sequence[PodRecord], restart_all: Remedy, rule_input: RuleInp
     removable = rule_input.trials.removable(pods)
     if not removable.pods:
         if not restart_all.commands:
-            return Remedy(literal(unreplaced(these, removable)))
+            return Remedy(unreplaced(these, removable))
         why = f"because no node would take a replacement of {these} alone ({removable.why})"
-        return msgspec.structs.replace(restart_all, text=literal(f"{restart_all.text}, {why}"))
+        return msgspec.structs.replace(restart_all, text=f"{restart_all.text}, {why}")
     chosen = removal(removable.pods, rule_input.audit)
     if not chosen.pods and restart_all.commands:
-        return msgspec.structs.replace(restart_all, text=f"{restart_all.text}. {literal(chosen.note)}")
+        return msgspec.structs.replace(restart_all, text=f"{restart_all.text}. {chosen.note}")
     if not chosen.pods:
-        return Remedy(f"{these} cannot be evicted now. {literal(chosen.note)}")
+        return Remedy(f"{these} cannot be evicted now. {chosen.note}")
     text = f"{chosen.verb} {these} ({whose})"
     if removable.why:
-        text = (
-            f"{chosen.verb} {literal(chosen.pods[0])} (its owner replaces it) and look again: {one_by_one(removable)}"
-        )
+        text = f"{chosen.verb} {chosen.pods[0]} (its owner replaces it) and look again: {one_by_one(removable)}"
     if restart_all.commands:
         text += f", or {restart_all.text}"
-    return Remedy(f"{text}. {literal(chosen.note)}" if chosen.note else text, chosen.commands, chosen.pods)
+    return Remedy(f"{text}. {chosen.note}" if chosen.note else text, chosen.commands)
 
 
 def _restart(rule_input: RuleInput, pods: Sequence[str], number: int) -> Remedy:
@@ -313,12 +312,13 @@ def _restart(rule_input: RuleInput, pods: Sequence[str], number: int) -> Remedy:
         if shortfall is not None:
             return Remedy(f"wait with the restart: {_stuck(shortfall)}")
         whom = f"all {number} pods of the workload" if number > 1 else "the pod"
-        command = ("kubectl", "rollout", "restart", named(workload.kind, workload.name), "-n", workload.namespace)
+        words = ("kubectl", "rollout", "restart", named(workload.kind, workload.name), "-n", workload.namespace)
+        command = Command(words)
         waiting = _waiting_pods(rule_input)
         text = f"restart {whom}, and delete those that are pending, for which a StatefulSet waits"
         if not waiting:
             return Remedy(f"restart {whom}", (command,))
-        return Remedy(text, (command, delete_pending(workload.namespace, waiting)), waiting)
+        return Remedy(text, (command, delete_pending(workload.namespace, waiting)))
     if workload.kind != "Pod":
         return Remedy("evict the pods: their owner replaces them, and disruption budgets are respected")
     if any(Verdict.DUPLICATE in row.verdicts for row in rule_input.rows):
@@ -332,37 +332,33 @@ def _restart(rule_input: RuleInput, pods: Sequence[str], number: int) -> Remedy:
     records = [pod for pod in rule_input.pods if pod.name in pods][:1]
     removable = rule_input.trials.removable(records)
     if not removable.pods:
-        return Remedy(literal(unreplaced("the pod", removable)))
+        return Remedy(unreplaced("the pod", removable))
     chosen = removal(records, rule_input.audit)
     if not chosen.pods:
-        return Remedy(f"the pod cannot be replaced now. {literal(chosen.note)}")
-    guarded = f". {literal(chosen.note)}, and kubectl replace ignores it" if chosen.verb == "evict" else ""
+        return Remedy(f"the pod cannot be replaced now. {chosen.note}")
+    guarded = f". {chosen.note}, and kubectl replace ignores it" if chosen.verb == "evict" else ""
     return Remedy(text + guarded, _created_again(workload))
 
 
-def saved_unmerged(pod: ObjectRef) -> tuple[str, ...]:
+def saved_unmerged(pod: ObjectRef) -> Command:
     """Return the command that saves the manifest of a pod in a form that can be created again."""
     read = ("kubectl", "get", "pod", pod.name, "-n", pod.namespace, "-o", "yaml")
-    return (*read, "|", "kubectl", "spread", "unmerge", "-f", "-", ">", f"{pod.name}.yaml")
+    return Command((*read, "|", "kubectl", "spread", "unmerge", "-f", "-", ">", f"{pod.name}.yaml"))
 
 
-def _created_again(pod: ObjectRef) -> tuple[tuple[str, ...], ...]:
+def _created_again(pod: ObjectRef) -> tuple[Command, ...]:
     """Return the commands that create a bare pod again from its saved manifest.
 
     The pod is deleted only if the API would accept its successor, which has no node, so that its constraints decide.
     """
     saved, unmerged = f"{pod.name}.yaml", f"{pod.name}-unmerged.yaml"
     without_node = ("--type=merge", "-p", '{"spec":{"nodeName":null}}', "-o", "yaml")
+    changed = ("kubectl", "patch", "--local", "-f", "-", *without_node, ">", unmerged)
+    replaced = ("kubectl", "replace", "--force", "-f", unmerged)
     return (
-        ("kubectl", "get", "pod", pod.name, "-n", pod.namespace, "-o", "yaml", ">", saved),
-        (
-            *("kubectl", "spread", "unmerge", "-f", saved, "|"),
-            *("kubectl", "patch", "--local", "-f", "-", *without_node, ">", unmerged),
-        ),
-        (
-            *("kubectl", "spread", "merge", "-f", unmerged, ">", "/dev/null", "&&"),
-            *("kubectl", "replace", "--force", "-f", unmerged),
-        ),
+        Command(("kubectl", "get", "pod", pod.name, "-n", pod.namespace, "-o", "yaml", ">", saved)),
+        Command(("kubectl", "spread", "unmerge", "-f", saved, "|", *changed)),
+        Command(("kubectl", "spread", "merge", "-f", unmerged, ">", "/dev/null", "&&", *replaced)),
     )
 
 
@@ -381,7 +377,9 @@ def labelled(nodes: Iterable[str], key: str, rule_input: RuleInput) -> Remedy:
     nodes_by_value: dict[str, list[str]] = {}
     for node, value in sorted(values.items()):
         nodes_by_value.setdefault(value, []).append(node)
-    commands = tuple(("kubectl", "label", "node", *names, f"{key}={value}") for value, names in nodes_by_value.items())
+    commands = tuple(
+        Command(("kubectl", "label", "node", *names, f"{key}={value}")) for value, names in nodes_by_value.items()
+    )
     source = "their names" if key == HOSTNAME else "the values of their deprecated label"
     return Remedy(literal(f"label the nodes with {source}, or use a topology key that they have"), commands)
 

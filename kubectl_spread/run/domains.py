@@ -20,7 +20,7 @@ from kubectl_spread.phrases import did_you_mean, some, value
 from kubectl_spread.report import domains
 from kubectl_spread.report.domains import ReadCluster, SpreadDomains
 from kubectl_spread.report.model import CORDONED
-from kubectl_spread.rules.remedy import line, uncordon
+from kubectl_spread.rules.remedy import flagged, uncordon
 from kubectl_spread.run.hints import key_names
 
 NONE: Final = "<none>"
@@ -74,7 +74,7 @@ class DomainsRun(msgspec.Struct):
     def _with_commands(self, report: SpreadDomains, counts: CountedDomains) -> SpreadDomains:
         """Return a report with the commands that uncordon the nodes of its cordoned domains."""
         rows = [
-            replace(row, commands=[line(each, self.flags) for each in uncordon(count.nodes)] or UNSET)
+            replace(row, commands=[str(flagged(each, self.flags)) for each in uncordon(count.nodes)] or UNSET)
             if row.closed == CORDONED
             else row
             for row, count in zip(report.domains, counts.domains, strict=True)

@@ -10,7 +10,7 @@ from msgspec import UNSET
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.phrases import named, plural, some
 from kubectl_spread.report import projections
-from kubectl_spread.report.model import Cluster, Severity
+from kubectl_spread.report.model import Cluster, Command, Severity
 from kubectl_spread.report.simulation import (
     AffectedWorkload,
     PodNumbers,
@@ -26,7 +26,7 @@ from kubectl_spread.report.simulation import (
     SpreadSimulation,
     span,
 )
-from kubectl_spread.rules.remedy import line
+from kubectl_spread.rules.remedy import flagged
 from kubectl_spread.simulate.fixes import FixTrials
 from kubectl_spread.simulate.limits import not_simulated
 from kubectl_spread.simulate.reasons import Reason
@@ -164,7 +164,9 @@ def _pending(
                 for ref, _, pods in sorted(group, key=lambda item: item[0])
             ],
             fix=UNSET if fix is None else fix.text,
-            commands=UNSET if fix is None or not fix.commands else [line(each, flags) for each in fix.commands],
+            commands=UNSET
+            if fix is None or not fix.commands
+            else [str(flagged(Command(each), flags)) for each in fix.commands],
         )
 
 

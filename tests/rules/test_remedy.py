@@ -9,8 +9,8 @@ from click.testing import CliRunner
 
 from kubectl_spread.cli import cli
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.report.model import Operation
-from kubectl_spread.rules.remedy import line, patched
+from kubectl_spread.report.model import Command, Operation
+from kubectl_spread.rules.remedy import flagged, patched
 from tests import contract
 
 WEB = ObjectRef("shop", "Deployment", "web")
@@ -20,7 +20,7 @@ MAX_SKEW = "/spec/template/spec/topologySpreadConstraints/0/maxSkew"
 
 def test_a_patch_is_applied_by_one_command() -> None:
     operations = [Operation(op="test", path=MAX_SKEW, value=1), Operation(op="replace", path=MAX_SKEW, value=2)]
-    assert line(patched(WEB, operations), ["--context", "prod eu"]) == (
+    assert str(flagged(patched(WEB, operations), ["--context", "prod eu"])) == (
         "kubectl --context 'prod eu' patch deploy/web -n shop --type=json -p "
         f"""'[{{"op":"test","path":"{MAX_SKEW}","value":1}},{{"op":"replace","path":"{MAX_SKEW}","value":2}}]'"""
     )
@@ -28,7 +28,7 @@ def test_a_patch_is_applied_by_one_command() -> None:
 
 def test_a_patch_that_only_removes_has_no_value() -> None:
     command = patched(WEB, [Operation(op="remove", path=MAX_SKEW)])
-    assert command[-1] == f'[{{"op":"remove","path":"{MAX_SKEW}"}}]'
+    assert command.words[-1] == f'[{{"op":"remove","path":"{MAX_SKEW}"}}]'
 
 
 def test_flags_go_to_the_commands_that_contact_the_cluster() -> None:
@@ -37,7 +37,7 @@ def test_flags_go_to_the_commands_that_contact_the_cluster() -> None:
         *("kubectl", "spread", "unmerge", "-f", "a b", "|", "kubectl", "patch", "--local", "-f", "-", ">", "new", "&&"),
         *("kubectl", "spread", "merge", "-f", "new", "&&", "kubectl", "replace", "-f", "new"),
     )
-    assert line(words, ["--context", "prod"]) == (
+    assert str(flagged(Command(words), ["--context", "prod"])) == (
         "kubectl spread unmerge -f 'a b' | kubectl patch --local -f - > new && "
         "kubectl spread merge -f new && kubectl --context prod replace -f new"
     )

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from msgspec import UnsetType
+
 from kubectl_spread.explain.explanation import Explanation
 from kubectl_spread.phrases import capitalized, listed, plural
 from kubectl_spread.render import about, figures, findings, words
 from kubectl_spread.render.findings import Block, Cause
 from kubectl_spread.render.terminal import Terminal, between_phrases, hanging, heading, paragraph
-from kubectl_spread.report.model import SEVEREST_FIRST, Finding, Severity
+from kubectl_spread.report.model import SEVEREST_FIRST, Command, Finding, Severity
 
 _INDENT: Final = "  "
 _LISTED_ROWS: Final = 4
-_EXPLAIN: Final = "kubectl spread explain "
+_EXPLAIN: Final = ("kubectl", "spread", "explain")
 
 
 def conclusion(explanation: Explanation, terminal: Terminal) -> str:
@@ -112,7 +114,7 @@ def _of(number: int, pods: int) -> str:
 def _causes(fixes: Sequence[str], causes: Sequence[Cause], explanation: Explanation, terminal: Terminal) -> str:
     """Return the message of each cause, then the fixes and commands that they share, and the pods if not all."""
     of_causes = [finding for cause in causes for finding in cause.findings]
-    commands = dict.fromkeys(command for finding in of_causes for command in _commands(finding))
+    commands = [command for finding in of_causes for command in _commands(finding)]
     pods = list(dict.fromkeys(name for finding in of_causes for name in finding.pods))
     messages = dict.fromkeys(finding.message for cause in causes for finding in _with_messages(cause))
     text = "".join(paragraph(words.safe(message), _INDENT, terminal) for message in messages)
@@ -120,12 +122,15 @@ def _causes(fixes: Sequence[str], causes: Sequence[Cause], explanation: Explanat
     if domains is None:
         text += _fix("Fix", fixes, commands, terminal)
     else:
-        fixes, commands = _fixes(own), dict.fromkeys(command for finding in own for command in _commands(finding))
-        advice: list[tuple[Sequence[str], Iterable[str]]] = [([domains.fix], domains.opening), (fixes, commands)]
+        commands = [command for finding in own for command in _commands(finding)]
+        advice: list[tuple[Sequence[str], Iterable[object]]] = [
+            ([domains.fix], domains.opening),
+            (_fixes(own), commands),
+        ]
         labels = ("Fix", domains.condition)
         in_order = reversed(advice) if own and domains.lasting else advice
         text += "".join(_fix(label, *each, terminal) for label, each in zip(labels, in_order, strict=True))
-    named = {word for command in commands for word in command.split()}
+    named = {word for command in commands for word in command.words}
     if len(pods) >= explanation.summary.pods or named.issuperset(pods):
         return text
     return text + paragraph(f"Affected: {words.names(pods)}", _INDENT, terminal)
@@ -136,19 +141,20 @@ def _with_messages(cause: Cause) -> list[Finding]:
     return cause.findings if about.closed_domains(cause.findings) else cause.findings[:1]
 
 
-def _fix(label: str, fixes: Iterable[str], commands: Iterable[str], terminal: Terminal) -> str:
+def _fix(label: str, fixes: Iterable[str], commands: Iterable[object], terminal: Terminal) -> str:
     """Return fixes with their commands, each in one line of any length, so that it can be copied."""
     text = "".join(paragraph(f"{label}: {words.safe(fix)}", _INDENT, terminal) for fix in fixes)
-    return text + "".join(f"{_INDENT * 2}$ {words.safe(command)}\n" for command in commands)
+    return text + "".join(f"{_INDENT * 2}$ {words.safe(line)}\n" for line in dict.fromkeys(map(str, commands)))
 
 
 def _fixes(of_cause: Sequence[Finding]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(finding.fix for finding in of_cause))
 
 
-def _commands(finding: Finding) -> list[str]:
+def _commands(finding: Finding) -> list[Command]:
     """Return the commands of a finding, without those that lead here."""
-    return [command for command in finding.own_commands if not command.startswith(_EXPLAIN)]
+    commands = [] if isinstance(finding.commands, UnsetType) else finding.commands
+    return [command for command in commands if command.words[:3] != _EXPLAIN]
 
 
 def _checked(explanation: Explanation) -> str:

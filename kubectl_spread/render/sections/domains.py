@@ -154,7 +154,7 @@ def _is_reported(plan: Evictions, explanation: Explanation) -> bool:
     if isinstance(plan.pods, UnsetType):
         return bool(findings)
     commands = [command for finding in findings if isinstance(finding.commands, list) for command in finding.commands]
-    return set(plan.pods) <= {word for command in commands for word in command.replace("/", " ").split()}
+    return set(plan.pods) <= {pod for command in commands for pod in command.pods}
 
 
 def _evictions(plan: Evictions) -> str:

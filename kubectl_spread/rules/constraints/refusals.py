@@ -12,7 +12,7 @@ from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.field import FieldPath
 from kubectl_spread.kube.api.labels import Labels, Operator
 from kubectl_spread.kube.api.types import LabelSelector
-from kubectl_spread.report.model import Severity
+from kubectl_spread.report.model import Command, Severity
 from kubectl_spread.rules import patches
 from kubectl_spread.rules.model import VALIDATION, Evidence, InputPart, Remedy, Rule, RuleInput, names
 from kubectl_spread.rules.remedy import changed, saved_unmerged
@@ -48,7 +48,7 @@ def _fix_of_refused(refusal: Refusal, rule_input: RuleInput) -> Remedy | str:
         for evaluation, _ in row.evaluations
     ):
         return _ONCE
-    return Remedy(_UNMERGE, (("kubectl", "spread", "unmerge", "-f", file),))
+    return Remedy(_UNMERGE, (Command(("kubectl", "spread", "unmerge", "-f", file)),))
 
 
 def _is_merged(pod_class: PodClass, path: FieldPath) -> bool:

@@ -11,7 +11,7 @@ from kubectl_spread.diagnosis.skew import Passing, Skew, skew_of, why_wait
 from kubectl_spread.diagnosis.trials import Removable
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import capitalized, domains, named, plural, some, value
-from kubectl_spread.report.model import Severity
+from kubectl_spread.report.model import Command, Severity
 from kubectl_spread.rules.model import FILTERING, Evidence, InputPart, Remedy, Rule, RuleInput, Values, names
 from kubectl_spread.rules.placement.closed import UNPIN
 from kubectl_spread.rules.remedy import Removal, literal, one_by_one, removal, unreplaced
@@ -168,7 +168,7 @@ def _deletion(
         which = f"the {len(pods)} pods that explain lists below the domains" if hard else f"{len(pods)} of these pods"
         return Remedy(
             f"{chosen.verb} {which}{outcome}{_noted(chosen)}",
-            (("kubectl", "spread", "explain", workload, "-n", rule_input.namespace),),
+            (Command(("kubectl", "spread", "explain", workload, "-n", rule_input.namespace)),),
         )
     these = "this pod" if len(pods) == 1 else f"these {len(pods)} pods"
     owners = {rule_input.audit.snapshot.workload(pod) for pod in pods}
@@ -179,15 +179,15 @@ def _deletion(
         return Remedy(literal(unreplaced(which, removable)))
     chosen = removal(removable.pods, rule_input.audit)
     if removable.why and chosen.pods:
-        text = f"{chosen.verb} {literal(chosen.pods[0])} and look again: {one_by_one(removable)}{_noted(chosen)}"
-        return Remedy(text, chosen.commands, chosen.pods)
+        text = (
+            f"{chosen.verb} {literal(chosen.pods[0])} and look again: {literal(one_by_one(removable))}{_noted(chosen)}"
+        )
+        return Remedy(text, chosen.commands)
     if not chosen.pods:
         return Remedy(f"{which} cannot be evicted now{_noted(chosen)}")
     if len(chosen.pods) < len(pods):
-        return Remedy(
-            f"evict {len(chosen.pods)} of {which} now, and look again{_noted(chosen)}", chosen.commands, chosen.pods
-        )
-    return Remedy(f"{chosen.verb} {which}{outcome}{_noted(chosen)}", chosen.commands, chosen.pods)
+        return Remedy(f"evict {len(chosen.pods)} of {which} now, and look again{_noted(chosen)}", chosen.commands)
+    return Remedy(f"{chosen.verb} {which}{outcome}{_noted(chosen)}", chosen.commands)
 
 
 def _noted(chosen: Removal) -> str:
