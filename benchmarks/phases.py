@@ -61,8 +61,8 @@ def main() -> None:
     from kubectl_spread.cli import main as command  # noqa: PLC0415
     from kubectl_spread.render import table  # noqa: PLC0415
     from kubectl_spread.run import live  # noqa: PLC0415
-    from kubectl_spread.run.checkrun import CheckRun  # noqa: PLC0415
     from kubectl_spread.run.requests import Requests  # noqa: PLC0415
+    from kubectl_spread.run.run import CheckRun  # noqa: PLC0415
     from kubectl_spread.sources.apiserver import responses  # noqa: PLC0415
     from kubectl_spread.sources.apiserver.cluster import LiveCluster  # noqa: PLC0415
 

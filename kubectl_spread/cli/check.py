@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kubectl_spread.render.table import Layout
     from kubectl_spread.report.model import Report
     from kubectl_spread.rules.engine import Baseline
-    from kubectl_spread.run.checkrun import CheckRun
+    from kubectl_spread.run.run import CheckRun
 
 _FINDINGS: Final = 1
 _UNANSWERED: Final = 2
@@ -120,8 +120,8 @@ def check(
         from kubectl_spread.cli.watch import View, follow  # noqa: PLC0415 - it needs urllib3 and protobuf
 
         follow(parameters, View(outputs, layout_of, color, loaded_baseline))
-    check_options, run = collect(parameters, output)
-    report = run.report(check_options, loaded_baseline)
+    run = collect(parameters, output)
+    report = run.report(loaded_baseline)
     fast_exit.keep(run, report)
     if any(destination.form not in formats.FOR_PEOPLE for destination in outputs):
         report = run.located(report)

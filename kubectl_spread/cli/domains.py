@@ -65,11 +65,12 @@ def domains(
     VALUE of the label, show the workloads there, those that lose most first.
     """
     from kubectl_spread.run.collect import collect_domains  # noqa: PLC0415 - completion of flags does not need it
+    from kubectl_spread.run.domains import counted  # noqa: PLC0415 - likewise
 
     outputs = output_files.outputs(forms, formats.TABLE)
     output_files.refuse_inputs((destination.file for destination in outputs), parameters)
     run = collect_domains({**parameters, "key": key, "value": value}, output, with_budgets=value is not None)
-    report = run.report(key, value)
+    report = counted(run, key, value)
     fast_exit.keep(run, report)
     for text in run.notes:
         output.note(text)

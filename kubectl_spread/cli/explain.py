@@ -16,7 +16,7 @@ from kubectl_spread.errors import NotFoundError, UsageError
 if TYPE_CHECKING:
     from kubectl_spread.audit.snapshot.scope import Target
     from kubectl_spread.rules.model import Rule
-    from kubectl_spread.run.checkrun import CheckRun
+    from kubectl_spread.run.run import CheckRun
 
 _UNANSWERED: Final = 2
 _MOST_REPLICAS: Final = 1000
@@ -83,11 +83,11 @@ def explain(
             raise UsageError(f"--replicas is about the pods of a workload, and {arguments[0]} is a rule")
         _print_rule(rule, form)
         return
-    check_options, run = collect({**parameters, "arguments": arguments, "explaining": True}, output)
+    run = collect({**parameters, "arguments": arguments, "explaining": True}, output)
     targets = run.scope.targets
     if len(targets) != 1 or not targets[0].name:
         raise UsageError("explain takes exactly one pod, workload or rule code")
-    report = run.report(check_options)
+    report = run.report()
     fast_exit.keep(run, report)
     if form:
         report = run.located(report)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
     from kubectl_spread.render.terminal import Terminal
-    from kubectl_spread.run.checkrun import CheckRun
+    from kubectl_spread.run.run import CheckRun
 
 _WIPE: Final = "\r\x1b[K"
 """Moves the cursor to the beginning of the line and clears it."""

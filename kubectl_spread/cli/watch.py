@@ -24,12 +24,12 @@ from kubectl_spread.render.table import Layout
 from kubectl_spread.render.terminal import Terminal
 from kubectl_spread.report.model import Report
 from kubectl_spread.rules.engine import Baseline
-from kubectl_spread.run.checkrun import CheckRun
 from kubectl_spread.run.collect import check_options
 from kubectl_spread.run.hints import gone, hints, unknown_keys
 from kubectl_spread.run.options import CheckOptions
 from kubectl_spread.run.output_files import Output
 from kubectl_spread.run.requests import flags
+from kubectl_spread.run.run import CheckRun
 from kubectl_spread.sources.apiserver.watch import WatchedCluster
 
 _FORMS: Final = ("json", "name", formats.TABLE, formats.WIDE)
@@ -124,7 +124,7 @@ class _Watch:
             self._show(run)
 
     def _show(self, run: CheckRun) -> None:
-        report = run.report(self._options, self._view.baseline)
+        report = run.report(self._view.baseline)
         form, layout = self._view.form, self._view.layout(run, self._view.form)
         silent = run.empty and form in formats.FOR_PEOPLE
         messages = _messages(run, report, silent=silent)

@@ -19,10 +19,10 @@ from kubectl_spread.kube.api.sparse import SparsePod
 from kubectl_spread.kube.api.types import Pod
 from kubectl_spread.kube.scheduler.configuration import Profile
 from kubectl_spread.run import schedulers
-from kubectl_spread.run.checkrun import CheckRun
 from kubectl_spread.run.live import LiveRun
 from kubectl_spread.run.options import CheckOptions
 from kubectl_spread.run.requests import UNFINISHED, Requests
+from kubectl_spread.run.run import CheckRun
 from kubectl_spread.sources.apiserver.clock import elapsed
 from kubectl_spread.sources.apiserver.paging import background
 from kubectl_spread.sources.apiserver.resources import (

@@ -26,9 +26,9 @@ from kubectl_spread.report import model, projections
 from kubectl_spread.report.model import Report
 from kubectl_spread.rules import RULES
 from kubectl_spread.rules.selection import SelectedRules
-from kubectl_spread.run.checkrun import CheckRun
 from kubectl_spread.run.hints import unknown_keys
 from kubectl_spread.run.options import CheckOptions
+from kubectl_spread.run.run import CheckRun
 from kubectl_spread.run.target_version import target_for
 from kubectl_spread.sources.apiserver.clock import elapsed
 from kubectl_spread.sources.apiserver.watch import WatchedCluster
@@ -157,7 +157,7 @@ class Monitor:
             # A list that the run did not need is as new as the others.
             versions = {**self._following.store.versions(), **run.resource_versions}
             self._tell(run)
-            self._report = run.report(self._options)
+            self._report = run.report()
             self._lines = openmetrics.lines(series.of_report(self._report, run.running_pods()))
             self._publish(self._report, known_at, versions)
 

@@ -22,11 +22,8 @@ from kubectl_spread.kube.scheduler.defaultconstraints import Service
 from kubectl_spread.kube.scheduler.volumes import PersistentVolume, PersistentVolumeClaim
 from kubectl_spread.phrases import plural
 from kubectl_spread.report import model
-from kubectl_spread.report.domains import ReadCluster
 from kubectl_spread.run import names, schedulers
-from kubectl_spread.run.checkrun import CheckRun
 from kubectl_spread.run.console import Console
-from kubectl_spread.run.domains import DomainsRun
 from kubectl_spread.run.hints import (
     capture_hints,
     hints,
@@ -35,8 +32,8 @@ from kubectl_spread.run.hints import (
     unknown_keys,
     unknown_nodes,
 )
-from kubectl_spread.run.identity import ClusterIdentity
 from kubectl_spread.run.options import CheckOptions, refuse_undecodable
+from kubectl_spread.run.run import CheckRun, Run
 from kubectl_spread.run.target_version import target_for_files
 
 if TYPE_CHECKING:
@@ -46,7 +43,7 @@ _NO_BUDGETS: Final = "no PodDisruptionBudgets in what was read: their minimum is
 _WITH_PODS: Final = frozenset({"Pod", *(kind for _, kind in KINDS)})
 
 
-def collect(parameters: Mapping[str, object], console: Console) -> tuple[CheckOptions, CheckRun]:
+def collect(parameters: Mapping[str, object], console: Console) -> CheckRun:
     """Read files or a cluster, as a command's options say, and evaluate the pods.
 
     Args:
@@ -60,7 +57,7 @@ def collect(parameters: Mapping[str, object], console: Console) -> tuple[CheckOp
     run = from_files(options) if options.reads_files else _from_cluster(options, parameters, console)
     run.notes += hints(options, run.audit)
     run.problems += unknown_keys(options, run.audit.snapshot.nodes, listed=run.nodes == "listed")
-    return options, run
+    return run
 
 
 def check_options(parameters: Mapping[str, object]) -> CheckOptions:
@@ -113,10 +110,11 @@ def from_files(options: CheckOptions) -> CheckRun:
     unevaluated = sum(bool(template.unevaluated) for template in audit.templates)
     problems += [names.missing(target, "in the files", snapshot) for target in snapshot.unmet()]
     return CheckRun(
-        audit,
-        target_version,
-        nodes,
-        options.all_namespaces,
+        options=options,
+        snapshot=snapshot,
+        audit=audit,
+        target_version=target_version,
+        nodes=nodes,
         skipped=snapshot.skipped + reading.skipped + Counter(unevaluated=unevaluated),
         unchecked=[*malformed_objects(reading.errors), *parts],
         problems=problems,
@@ -125,7 +123,7 @@ def from_files(options: CheckOptions) -> CheckRun:
     )
 
 
-def collect_domains(parameters: Mapping[str, object], console: Console, *, with_budgets: bool) -> DomainsRun:
+def collect_domains(parameters: Mapping[str, object], console: Console, *, with_budgets: bool) -> Run:
     """Read files or a cluster, as a command's options say.
 
     Args:
@@ -148,7 +146,7 @@ def collect_domains(parameters: Mapping[str, object], console: Console, *, with_
         return read_domains(options, cluster, with_budgets=with_budgets)
 
 
-def _domains_of_files(options: CheckOptions, *, with_budgets: bool) -> DomainsRun:
+def _domains_of_files(options: CheckOptions, *, with_budgets: bool) -> Run:
     """Read the files of ``--filename``.
 
     Raises:
@@ -157,19 +155,16 @@ def _domains_of_files(options: CheckOptions, *, with_budgets: bool) -> DomainsRu
     """
     from kubectl_spread.sources.files import inputs, manifests  # noqa: PLC0415 - a live run does not need files
 
-    scope = options.scope(None)
-    snapshot = Snapshot(replace(scope, labels=()))
+    snapshot = Snapshot(replace(options.scope(None), labels=()))
     files = inputs.choose(options.filename, recursive=options.recursive)
     reading = manifests.ManifestReading(files)
     add_objects(reading, snapshot)
     if not snapshot.nodes:
         missing = SourceError("there are no nodes in the files, and only nodes tell the domains: capture nodes as well")
         raise CombinedError([*reading.errors, missing])
-    return DomainsRun(
-        snapshot,
-        scope.labels,
-        ReadCluster(**ClusterIdentity().fields(options.cluster_name, scope.namespace), resource_versions={}),
-        everywhere=True,
+    return Run(
+        options=options,
+        snapshot=snapshot,
         skipped=snapshot.skipped + reading.skipped,
         problems=[*map(str, reading.errors), *filter(None, [unknown_nodes(snapshot)])],
         notes=[*([_NO_BUDGETS] if with_budgets and not snapshot.budgets.read else []), *files.notes],

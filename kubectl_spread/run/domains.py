@@ -1,4 +1,4 @@
-"""One run of ``domains``: read files or a cluster, and count the pods of each domain."""
+"""The report of ``domains``: count the pods of each domain."""
 
 from __future__ import annotations
 
@@ -6,22 +6,21 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-import msgspec
 from msgspec import UNSET
 from msgspec.structs import replace
 
 from kubectl_spread.audit.evaluation import domains as evaluation
 from kubectl_spread.audit.evaluation.domains import CountedDomains
-from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.errors import NotFoundError
 from kubectl_spread.kube.api.topologykeys import TOPOLOGY_KEYS
-from kubectl_spread.kube.api.types import LabelSelectorRequirement, Node
+from kubectl_spread.kube.api.types import Node
 from kubectl_spread.phrases import did_you_mean, some, value
 from kubectl_spread.report import domains
 from kubectl_spread.report.domains import ReadCluster, SpreadDomains
 from kubectl_spread.report.model import CORDONED
 from kubectl_spread.rules.remedy import flagged, uncordon
 from kubectl_spread.run.hints import key_names
+from kubectl_spread.run.run import Run
 
 NONE: Final = "<none>"
 """The word for the nodes without the topology key; no label can have it as its value."""
@@ -31,68 +30,46 @@ _NAMED: Final = 12
 """The number of keys or values that an error names."""
 
 
-class DomainsRun(msgspec.Struct):
-    """What was read to count the pods of domains.
+def counted(run: Run, key: str, wanted_value: str | None) -> SpreadDomains:
+    """Return the report on all domains of a topology key, or on the one with a value.
 
-    Attributes:
-        snapshot: All pods of the namespaces in scope, the nodes and the workloads.
-        labels: The labels of the pods to count.
-        cluster: The cluster.
-        everywhere: Whether the pods of all namespaces were read.
-        skipped: The number of objects that were left out, by reason.
-        problems: Errors that make the exit status 2.
-        notes: Messages that do not change the exit status.
-        flags: kubectl's flags for the cluster, where it is not the current one.
+    Raises:
+        NotFoundError: No node has the key, or no node has the value.
     """
+    topology_key, options, scope = TOPOLOGY_KEYS.get(key, key), run.options, run.scope
+    _confirm_key(topology_key, run.snapshot.nodes)
+    counts = evaluation.count(run.snapshot, topology_key, options.scope(None).labels)
+    cluster = ReadCluster(
+        **run.identity.fields(options.cluster_name, scope.namespace), resource_versions=run.resource_versions
+    )
+    # Files have the pods of all namespaces, of which the scope may be one.
+    everywhere = options.reads_files or scope.namespace is None
+    report = domains.domains(cluster, topology_key, counts, run.skipped, with_requests=everywhere)
+    rows = [
+        replace(row, commands=[str(flagged(each, options.kubectl_flags)) for each in uncordon(count.nodes)] or UNSET)
+        if row.closed == CORDONED
+        else row
+        for row, count in zip(report.domains, counts.domains, strict=True)
+    ]
+    report = replace(report, domains=rows)
+    if wanted_value is None:
+        return report
+    place = _place(counts, topology_key, wanted_value)
+    return domains.domain(report, place, evaluation.losses(counts, place, run.snapshot))
 
-    snapshot: Snapshot
-    labels: tuple[LabelSelectorRequirement, ...]
-    cluster: ReadCluster
-    everywhere: bool
-    skipped: Counter[str] = msgspec.field(default_factory=Counter)
-    problems: list[str] = msgspec.field(default_factory=list)
-    notes: list[str] = msgspec.field(default_factory=list)
-    flags: tuple[str, ...] = ()
 
-    def report(self, key: str, wanted_value: str | None) -> SpreadDomains:
-        """Return the report on all domains of a topology key, or on the one with a value.
+def _confirm_key(key: str, nodes: Sequence[Node]) -> None:
+    """Raise where no node has a label with this key.
 
-        Raises:
-            NotFoundError: No node has the key, or no node has the value.
-        """
-        topology_key = TOPOLOGY_KEYS.get(key, key)
-        self._confirm_key(topology_key)
-        counts = evaluation.count(self.snapshot, topology_key, self.labels)
-        report = self._with_commands(
-            domains.domains(self.cluster, topology_key, counts, self.skipped, with_requests=self.everywhere), counts
-        )
-        if wanted_value is None:
-            return report
-        place = _place(counts, topology_key, wanted_value)
-        return domains.domain(report, place, evaluation.losses(counts, place, self.snapshot))
-
-    def _with_commands(self, report: SpreadDomains, counts: CountedDomains) -> SpreadDomains:
-        """Return a report with the commands that uncordon the nodes of its cordoned domains."""
-        rows = [
-            replace(row, commands=[str(flagged(each, self.flags)) for each in uncordon(count.nodes)] or UNSET)
-            if row.closed == CORDONED
-            else row
-            for row, count in zip(report.domains, counts.domains, strict=True)
-        ]
-        return replace(report, domains=rows)
-
-    def _confirm_key(self, key: str) -> None:
-        """Raise where no node has a label with this key.
-
-        Raises:
-            NotFoundError: No node has it; the message names the keys that nodes have.
-        """
-        keys = {label for node in self.snapshot.nodes for label in node.metadata.labels}
-        if key in keys:
-            return
-        labels = some(_topology_first(self.snapshot.nodes, keys), _NAMED)
-        known_keys = f"nodes have {labels}" if labels else "nodes have no labels"
-        raise NotFoundError(f'no node has the label "{key}" ({known_keys}){did_you_mean(key, key_names(keys))}')
+    Raises:
+        NotFoundError: No node has it; the message names the keys that nodes have.
+    """
+    keys = {label for node in nodes for label in node.metadata.labels}
+    if key in keys:
+        return
+    labels = some(_topology_first(nodes, keys), _NAMED)
+    known_keys = f"nodes have {labels}" if labels else "nodes have no labels"
+    raise NotFoundError(f'no node has the label "{key}" ({known_keys}){did_you_mean(key, key_names(keys))}')
 
 
 def _topology_first(nodes: Sequence[Node], keys: set[str]) -> list[str]:

@@ -25,13 +25,10 @@ from kubectl_spread.kube.api.workloads import WorkloadObject
 from kubectl_spread.kube.scheduler import configuration
 from kubectl_spread.phrases import did_you_mean
 from kubectl_spread.report import model
-from kubectl_spread.report.domains import ReadCluster
 from kubectl_spread.run import hints, names, schedulers
-from kubectl_spread.run.checkrun import CheckRun
-from kubectl_spread.run.domains import DomainsRun
-from kubectl_spread.run.identity import ClusterIdentity
 from kubectl_spread.run.options import CheckOptions
 from kubectl_spread.run.requests import Requests
+from kubectl_spread.run.run import CheckRun, ClusterIdentity, Run
 from kubectl_spread.run.target_version import TargetVersion, target_for
 from kubectl_spread.sources.apiserver.cluster import LiveCluster
 from kubectl_spread.sources.apiserver.resources import (
@@ -176,10 +173,11 @@ class LiveRun:
         skipped = snapshot.skipped
         skipped["forbidden"] = self._forbidden
         return CheckRun(
+            options=options,
+            snapshot=snapshot,
             audit=audit,
             target_version=target_version,
             nodes=nodes,
-            all_namespaces=options.all_namespaces,
             resource_versions=requests.resource_versions,
             skipped=skipped,
             problems=[*target_version.problems, *self._problems],
@@ -425,7 +423,7 @@ def pods_elsewhere(cluster: LiveCluster, namespace: str) -> Snapshot:
     return cluster.fold(SPARSE_PODS, begin, add, field_selector=f"metadata.namespace!={namespace},{_BOUND}")
 
 
-def read_domains(options: CheckOptions, cluster: LiveCluster, *, with_budgets: bool) -> DomainsRun:
+def read_domains(options: CheckOptions, cluster: LiveCluster, *, with_budgets: bool) -> Run:
     """Read pods, nodes, workloads and, for one domain, PodDisruptionBudgets of a cluster.
 
     Raises:
@@ -452,16 +450,14 @@ def read_domains(options: CheckOptions, cluster: LiveCluster, *, with_budgets: b
         confirm_namespace(cluster, scope.namespace)
     skipped = snapshot.skipped
     skipped["forbidden"] = len(notes)
-    fields = _identity(cluster, requests).fields(options.cluster_name, scope.namespace)
-    return DomainsRun(
-        snapshot,
-        scope.labels,
-        ReadCluster(**fields, resource_versions=requests.resource_versions),
-        everywhere=scope.namespace is None,
+    return Run(
+        options=options,
+        snapshot=snapshot,
+        identity=_identity(cluster, requests),
+        resource_versions=requests.resource_versions,
         skipped=skipped,
         problems=list(filter(None, [hints.unknown_nodes(snapshot)])) if snapshot.nodes else [],
         notes=notes,
-        flags=options.kubectl_flags,
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from datetime import datetime
@@ -24,11 +23,10 @@ from kubectl_spread.phrases import listed, named, plural
 from kubectl_spread.report.model import Cluster
 from kubectl_spread.report.simulation import SpreadSimulation
 from kubectl_spread.run import hints, names, schedulers
-from kubectl_spread.run.checkrun import Nodes, cluster_header
 from kubectl_spread.run.collect import add_objects, check_options
 from kubectl_spread.run.console import Console
-from kubectl_spread.run.identity import ClusterIdentity
 from kubectl_spread.run.options import CheckOptions, split
+from kubectl_spread.run.run import ClusterIdentity, Run, cluster_header
 from kubectl_spread.run.target_version import TargetVersion, target_for, target_for_files
 from kubectl_spread.simulate import outcome
 from kubectl_spread.simulate.events import Add, Apply, DrainNodes, Lose, NodeChoice, Restart, Scale, SimulatedEvent
@@ -62,32 +60,18 @@ class Limits(msgspec.Struct, frozen=True):
     seed: int
 
 
-class SimulateRun(msgspec.Struct):
-    """What was read for a simulation.
+class SimulateRun(Run, kw_only=True):
+    """A run whose snapshot has all pods, nodes and workloads, for a simulation.
 
     Attributes:
-        snapshot: All pods, nodes and workloads.
         target_version: The Kubernetes whose rules decide.
         namespace: The namespace that is reported; None for all.
         excluded: The namespaces that are not reported.
-        options: The options.
-        identity: The cluster.
-        resource_versions: The resourceVersion of each list that was read.
-        skipped: The number of objects that were left out, by reason.
-        problems: Errors that make the exit status 2.
-        notes: Messages that do not change the exit status.
     """
 
-    snapshot: Snapshot
     target_version: TargetVersion
     namespace: str | None
     excluded: frozenset[str]
-    options: CheckOptions
-    identity: ClusterIdentity = ClusterIdentity()
-    resource_versions: dict[str, str] = msgspec.field(default_factory=dict)
-    skipped: Counter[str] = msgspec.field(default_factory=Counter)
-    problems: list[str] = msgspec.field(default_factory=list)
-    notes: list[str] = msgspec.field(default_factory=list)
 
     def report(self, events: Sequence[tuple[str, str]], limits: Limits, console: Console) -> SpreadSimulation:
         """Return the report on events, each of which is an option and its value.
@@ -116,15 +100,7 @@ class SimulateRun(msgspec.Struct):
 
     def header(self) -> Cluster:
         """Return the cluster as reports name it."""
-        pods = Counter(pod.node for pod in self.snapshot.pods)
-        return cluster_header(
-            self.target_version,
-            self.identity,
-            Nodes(self.snapshot.nodes, "listed", pods.__getitem__),
-            flag_name=self.options.cluster_name,
-            namespace=self.namespace,
-            resource_versions=self.resource_versions,
-        )
+        return cluster_header(self, self.target_version, "listed", self.namespace)
 
     def in_scope(self, workload: ObjectRef) -> bool:
         """Tell whether a workload is reported."""
@@ -319,11 +295,11 @@ def _from_files(options: CheckOptions) -> SimulateRun:
         notes.append(_NO_VOLUMES)
     notes += files.notes
     return SimulateRun(
-        snapshot,
-        target_version,
-        options.namespace or None,
-        options.scope(None).exclude_namespaces,
-        options,
+        options=options,
+        snapshot=snapshot,
+        target_version=target_version,
+        namespace=options.namespace or None,
+        excluded=options.scope(None).exclude_namespaces,
         skipped=snapshot.skipped + reading.skipped,
         problems=[*map(str, reading.errors), *filter(None, [hints.unknown_nodes(snapshot)])],
         notes=notes,
@@ -380,11 +356,11 @@ def _from_cluster(options: CheckOptions, cluster: LiveCluster) -> SimulateRun:
     skipped = snapshot.skipped
     skipped["forbidden"] = len(notes)
     return SimulateRun(
-        snapshot,
-        target_version,
-        scope.namespace,
-        scope.exclude_namespaces,
-        options,
+        options=options,
+        snapshot=snapshot,
+        target_version=target_version,
+        namespace=scope.namespace,
+        excluded=scope.exclude_namespaces,
         identity=ClusterIdentity(cluster.context, cluster.name, uid, requests.read_at, version.text),
         resource_versions=requests.resource_versions,
         skipped=skipped,

@@ -38,7 +38,7 @@ def ended(end: str) -> subprocess.CompletedProcess[str]:
 
 _TELLING: Final = """
 from kubectl_spread.cli import main
-from kubectl_spread.run.checkrun import CheckRun
+from kubectl_spread.run.run import CheckRun
 
 CheckRun.__del__ = lambda _: print("freed", flush=True)
 main()

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any, Final
 
-from kubectl_spread.run.checkrun import CheckRun
 from kubectl_spread.run.live import LiveRun
 from kubectl_spread.run.options import CheckOptions
+from kubectl_spread.run.run import CheckRun
 from kubectl_spread.sources.apiserver import responses
 from kubectl_spread.sources.apiserver.cluster import LiveCluster, ServerVersion
 from kubectl_spread.sources.apiserver.resources import EVENTS, Resource

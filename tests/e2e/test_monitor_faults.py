@@ -138,7 +138,7 @@ def compare(published: Published, exact: ExactCluster, options: CheckOptions) ->
     """Compare a state, and its metrics, with a fresh check at its versions."""
     report = published.report
     run = exact.check(report.cluster.resource_versions, options)
-    fresh = run.report(options)
+    fresh = run.report()
     if options.to_version:
         assert report.cluster.gates_source == fresh.cluster.gates_source == "metrics"
     fresh = msgspec.structs.replace(fresh, cluster=about(report.cluster, fresh.cluster))

@@ -26,9 +26,9 @@ from kubectl_spread.report import model
 from kubectl_spread.rules import RULES
 from kubectl_spread.rules.engine import complete
 from kubectl_spread.rules.selection import SelectedRules, Selection
-from kubectl_spread.run.checkrun import CheckRun
 from kubectl_spread.run.hints import unknown_nodes
 from kubectl_spread.run.options import CheckOptions
+from kubectl_spread.run.run import CheckRun
 from kubectl_spread.sources.apiserver import responses
 from kubectl_spread.sources.apiserver.resources import PODS, SPARSE_PODS
 from kubectl_spread.sources.apiserver.transport import Response
@@ -76,7 +76,7 @@ class Printed(NamedTuple):
 def current(following: Following, options: CheckOptions) -> tuple[CheckRun, Printed]:
     """Evaluate what is stored."""
     with following.evaluation() as run:
-        report = run.report(options)
+        report = run.report()
         return run, Printed(structured.json(report), openmetrics.text(report, run.running_pods()))
 
 
@@ -104,7 +104,7 @@ def fresh(objects: list[Json], run: CheckRun, cluster: model.Cluster) -> Printed
 def compare(cluster: SimulatedCluster, following: Following, options: CheckOptions) -> Printed:
     """Return the current report, which is that of a fresh check."""
     run, printed = current(following, options)
-    assert printed == fresh([*cluster.objects.values()], run, run.report(options).cluster)
+    assert printed == fresh([*cluster.objects.values()], run, run.report().cluster)
     return printed
 
 
