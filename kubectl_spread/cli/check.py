@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -20,10 +20,6 @@ if TYPE_CHECKING:
     from kubectl_spread.report.model import Report
     from kubectl_spread.rules.engine import Baseline
     from kubectl_spread.run.run import CheckRun
-
-_FINDINGS: Final = 1
-_UNANSWERED: Final = 2
-_NEVER: Final = "never"
 
 
 @options.command(
@@ -45,32 +41,11 @@ _NEVER: Final = "never"
 @options.scope
 @options.reading
 @options.flag("--manifests", about="Read each argument as a file, as with -f.", group=ADVANCED)
-@options.option(
-    "-o",
-    "--output",
-    "forms",
-    callback=formats.parsed,
-    multiple=True,
-    metavar="FORMAT[=FILE]",
-    shell_complete=values.formats,
-    help=f"Print in this format, or write it to a file; repeatable. One of {', '.join(formats.NAMES)}. "
-    "[default: table]",
-    group=OUTPUT,
+@options.outputs("check")
+@options.severity(
+    "Show findings of this severity or higher. [default: warning in tables, info in other formats]", OUTPUT
 )
-@options.option(
-    "--severity",
-    type=options.Choice(options.SEVERITIES),
-    help="Show findings of this severity or higher. [default: warning in tables, info in other formats]",
-    group=OUTPUT,
-)
-@options.option(
-    "--fail-on",
-    type=options.Choice([*options.SEVERITIES, _NEVER]),
-    default=Severity.ERROR.value,
-    show_default=True,
-    help="Exit with status 1 if there are findings of this severity or higher.",
-    group=OUTPUT,
-)
+@options.fail_on(Severity.ERROR)
 @options.file(
     "--baseline",
     about="Hide the findings of an earlier report (-o json or yaml). The exit status ignores them as well.",
@@ -82,7 +57,7 @@ _NEVER: Final = "never"
     help="Show only rows with problems, or all rows. [default: all, where they are few]",
     group=OUTPUT,
 )
-@options.flag("--no-headers", about="Print the table without headers.", group=OUTPUT)
+@options.no_headers
 @options.flag("-w", "--watch", about="Print the result again whenever it changes, until Ctrl-C.", group=OUTPUT)
 @options.color
 @connection.flags
@@ -141,10 +116,7 @@ def check(
                 else formats.render(report, destination.form, run.running_pods)
             )
         formats.write(text, destination.file)
-    if run.problems:
-        context.exit(_UNANSWERED)
-    if fail_on != _NEVER and any(finding.severity >= Severity(fail_on) for finding in report.findings):
-        context.exit(_FINDINGS)
+    options.end(context, run.problems, fail_on, (finding.severity for finding in report.findings))
 
 
 def _baseline(path: str, filename: tuple[str, ...]) -> Baseline:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from kubectl_spread.cli import fast_exit, formats, options, output, values
-from kubectl_spread.cli.help import OUTPUT
 from kubectl_spread.cli.options import connection
 from kubectl_spread.run import output_files
 from kubectl_spread.run.output_files import Output
@@ -15,7 +14,6 @@ from kubectl_spread.run.output_files import Output
 if TYPE_CHECKING:
     from kubectl_spread.report.domains import SpreadDomains
 
-_UNANSWERED: Final = 2
 _TABLES: Final = (formats.TABLE, formats.WIDE)
 
 
@@ -32,19 +30,8 @@ _TABLES: Final = (formats.TABLE, formats.WIDE)
 @click.argument("key", default="zone", metavar="[KEY]", shell_complete=values.keys)
 @click.argument("value", default=None, required=False, metavar="[VALUE]", shell_complete=values.nodes)
 @options.counting
-@options.option(
-    "-o",
-    "--output",
-    "forms",
-    callback=formats.parsed_for_domains,
-    multiple=True,
-    metavar="FORMAT[=FILE]",
-    shell_complete=values.formats_of_domains,
-    help="Print in this format, or write it to a file; repeatable. One of "
-    f"{', '.join(formats.NAMES_FOR_DOMAINS)}. [default: table]",
-    group=OUTPUT,
-)
-@options.flag("--no-headers", about="Print the table without headers.", group=OUTPUT)
+@options.outputs("domains")
+@options.no_headers
 @options.color
 @connection.flags
 @click.pass_context
@@ -72,17 +59,13 @@ def domains(
     run = collect_domains({**parameters, "key": key, "value": value}, output, with_budgets=value is not None)
     report = counted(run, key, value)
     fast_exit.keep(run, report)
-    for text in run.notes:
-        output.note(text)
-    for text in run.problems:
-        output.error(text)
+    output.result(run.notes, run.problems)
     if any(destination.form == "csv" or (no_headers and destination.form in _TABLES) for destination in outputs):
         _note_remarks(report)
     for destination in outputs:
         text = _rendered(report, destination, color, headers=not no_headers)
         formats.write(text, destination.file)
-    if run.problems:
-        context.exit(_UNANSWERED)
+    options.end(context, run.problems, "never", ())
 
 
 def _note_remarks(report: SpreadDomains) -> None:
@@ -94,20 +77,8 @@ def _note_remarks(report: SpreadDomains) -> None:
 
 
 def _rendered(report: SpreadDomains, destination: Output, color: str, *, headers: bool) -> str:
-    """Return a report in a format, whose module is imported only now."""
-    match destination.form:
-        case "csv":
-            from kubectl_spread.render import spreadsheet  # noqa: PLC0415
-
-            return spreadsheet.domains_csv(report)
-        case "html":
-            from kubectl_spread.render.html import domains_page  # noqa: PLC0415
-
-            return domains_page.page(report)
-        case "json" | "yaml":
-            from kubectl_spread.render import structured  # noqa: PLC0415
-
-            return structured.document(report, destination.form)
+    if destination.form not in _TABLES:
+        return formats.rendered("domains", report, destination.form)
     from kubectl_spread.render import domain_table  # noqa: PLC0415 - only tables need rich
 
     terminal = output.terminal(color, to_file=destination.file is not None)

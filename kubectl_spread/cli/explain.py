@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from kubectl_spread.rules.model import Rule
     from kubectl_spread.run.run import CheckRun
 
-_UNANSWERED: Final = 2
 _MOST_REPLICAS: Final = 1000
 _DIGITS: Final = re.compile("[0-9]{1,9}")
 _MISSPELT: Final = 0.85
@@ -95,14 +94,14 @@ def explain(
     namespaces = sorted(run.namespaces)
     if not namespaces:
         if run.problems:
-            context.exit(_UNANSWERED)
+            context.exit(options.UNANSWERED)
         raise NotFoundError(f"{targets[0].kind or 'Pod'} {targets[0].name} has no pods to explain")
     _confirm_one(targets[0], namespaces, run)
     ref = ObjectRef(namespaces[0], targets[0].kind, targets[0].name)
     document = explain_audit(run.audit, report, ref, replicas=replicas)
     output.data(structured.document(document, form) if form else sections.explain(document, output.terminal(color)))
     if run.problems:
-        context.exit(_UNANSWERED)
+        context.exit(options.UNANSWERED)
 
 
 def _confirm_one(target: Target, namespaces: list[str], run: CheckRun) -> None:

@@ -1,12 +1,13 @@
-"""The formats of ``check`` and ``domains``: their names, and the functions that render the report of ``check``."""
+"""The formats of the commands: their names, and the functions that render reports."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 import click
+import msgspec
 
 from kubectl_spread.cli import output
 from kubectl_spread.phrases import did_you_mean
@@ -23,50 +24,38 @@ FOR_PEOPLE: Final = frozenset({TABLE, WIDE, "name"})
 """Formats that print nothing for an empty report, as kubectl does."""
 WITH_HEADER: Final = frozenset({TABLE, WIDE, "html", "markdown"})
 """Formats that begin with a header about the cluster and its version."""
-_RENDERERS: Final = {
-    "csv": "spreadsheet:csv",
-    "github": "ci.github:github",
-    "html": "html:page",
-    "json": "structured:json",
-    "junit": "ci.junit:junit",
-    "markdown": "markdown:markdown",
-    "name": "structured:names",
-    "openreports": "ci.openreports:openreports",
-    "sarif": "ci.sarif:sarif",
-    "yaml": "structured:yaml",
+_EVERY: Final = {"json": "structured:json", "yaml": "structured:yaml"}
+_RENDERERS: Final[Mapping[str, Mapping[str, str]]] = {
+    "check": {
+        **_EVERY,
+        "csv": "spreadsheet:csv",
+        "github": "ci.github:github",
+        "html": "html:page",
+        "junit": "ci.junit:junit",
+        "markdown": "markdown:markdown",
+        "name": "structured:names",
+        "openreports": "ci.openreports:openreports",
+        "sarif": "ci.sarif:sarif",
+    },
+    "domains": {**_EVERY, "csv": "spreadsheet:domains_csv", "html": "html.other_pages:domains"},
+    "simulate": {**_EVERY, "html": "html.other_pages:simulation", "markdown": "simulation.markdown:simulation"},
+    "plan": {**_EVERY, "markdown": "plan.markdown:plan"},
 }
-"""Maps a format to its module in ``kubectl_spread.render`` and the function in it that renders a report."""
+"""Maps a command to its formats, each with its module in ``kubectl_spread.render`` and the function in it."""
 _METRICS: Final = "openmetrics"
-NAMES: Final = tuple(sorted((TABLE, WIDE, _METRICS, *_RENDERERS)))
-NAMES_FOR_DOMAINS: Final = ("csv", "html", "json", TABLE, WIDE, "yaml")
-"""The formats of ``domains``."""
-NAMES_FOR_SIMULATIONS: Final = ("html", "json", "markdown", TABLE, WIDE, "yaml")
-"""The formats of ``simulate``."""
-NAMES_FOR_PLANS: Final = ("json", "markdown", "script", TABLE, "yaml")
-"""The formats of ``plan``."""
+_OTHERS: Final = {
+    "check": (TABLE, WIDE, _METRICS),
+    "domains": (TABLE, WIDE),
+    "simulate": (TABLE, WIDE),
+    "plan": (TABLE, "script"),
+}
+"""Maps a command to the formats that need more than its report."""
+NAMES_BY_COMMAND: Final = {command: tuple(sorted((*_OTHERS[command], *forms))) for command, forms in _RENDERERS.items()}
+NAMES: Final = NAMES_BY_COMMAND["check"]
 
 
-def parsed(_context: click.Context, _option: click.Parameter, values: Sequence[str]) -> list[Output]:
-    """Return the outputs that the values of ``-o`` name; an unknown format is an error in kubectl's words."""
-    return [_parsed(value, NAMES) for value in values]
-
-
-def parsed_for_domains(_context: click.Context, _option: click.Parameter, values: Sequence[str]) -> list[Output]:
-    """Return the outputs of ``domains`` as ``parsed`` does."""
-    return [_parsed(value, NAMES_FOR_DOMAINS) for value in values]
-
-
-def parsed_for_simulations(_context: click.Context, _option: click.Parameter, values: Sequence[str]) -> list[Output]:
-    """Return the outputs of ``simulate`` as ``parsed`` does."""
-    return [_parsed(value, NAMES_FOR_SIMULATIONS) for value in values]
-
-
-def parsed_for_plans(_context: click.Context, _option: click.Parameter, values: Sequence[str]) -> list[Output]:
-    """Return the outputs of ``plan`` as ``parsed`` does."""
-    return [_parsed(value, NAMES_FOR_PLANS) for value in values]
-
-
-def _parsed(value: str, names: Sequence[str]) -> Output:
+def parsed(value: str, names: Sequence[str]) -> Output:
+    """Return the output that a value of ``-o`` names; an unknown format is an error in kubectl's words."""
     form, separator, file = value.partition("=")
     if form not in names:
         unmatched = f'unable to match a printer suitable for the output format "{form}"'
@@ -77,7 +66,7 @@ def _parsed(value: str, names: Sequence[str]) -> Output:
 
 
 def render(report: Report, form: str, running: Callable[[], Iterable[RunningPods]] = tuple) -> str:
-    """Return a report in a format other than a table; the module of the format is imported only now.
+    """Return a report of ``check`` in a format other than a table; the module of the format is imported only now.
 
     Args:
         report: The report.
@@ -88,7 +77,12 @@ def render(report: Report, form: str, running: Callable[[], Iterable[RunningPods
         from kubectl_spread.render import openmetrics  # noqa: PLC0415 - as other formats
 
         return openmetrics.text(report, running())
-    module, _, function = _RENDERERS[form].partition(":")
+    return rendered("check", report, form)
+
+
+def rendered(command: str, report: msgspec.Struct, form: str) -> str:
+    """Return the report of a command in a format that needs nothing else, whose module is imported only now."""
+    module, _, function = _RENDERERS[command][form].partition(":")
     text: str = getattr(import_module(f"kubectl_spread.render.{module}"), function)(report)
     return text
 

@@ -29,12 +29,7 @@ if TYPE_CHECKING:
     },
 )
 @options.following
-@options.option(
-    "--severity",
-    type=options.Choice(options.SEVERITIES),
-    help="Serve findings of this severity or higher. [default: info]",
-    group=EVALUATE,
-)
+@options.severity("Serve findings of this severity or higher. [default: info]", EVALUATE)
 @options.option(
     "--listen",
     default="127.0.0.1:8080",

@@ -7,6 +7,7 @@ import os
 import select
 import shutil
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -127,9 +128,14 @@ def messages(run: CheckRun, *, header: bool) -> None:
     """Print the notes and errors of a run; ``header`` tells whether the header of a report has the version."""
     if (text := run.target_version.assumption) and not (header or run.empty):
         note(text)
-    for text in run.useful_notes:
+    result(run.useful_notes, run.problems)
+
+
+def result(notes: Iterable[str], problems: Iterable[str]) -> None:
+    """Print the notes and errors of a run."""
+    for text in notes:
         note(text)
-    for text in run.problems:
+    for text in problems:
         error(text)
 
 

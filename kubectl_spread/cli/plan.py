@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from kubectl_spread.cli import fast_exit, formats, options, output, values
-from kubectl_spread.cli.help import EVALUATE, OUTPUT
+from kubectl_spread.cli.help import EVALUATE
 from kubectl_spread.cli.options import connection
 from kubectl_spread.report.model import Severity
 from kubectl_spread.run import output_files
@@ -16,9 +16,6 @@ from kubectl_spread.run.output_files import Output
 if TYPE_CHECKING:
     from kubectl_spread.report.plan import SpreadPlan
 
-_FINDINGS: Final = 1
-_UNANSWERED: Final = 2
-_NEVER: Final = "never"
 _MOST_RUNS: Final = 1_000
 
 
@@ -60,26 +57,8 @@ _MOST_RUNS: Final = 1_000
     help="Try each wave in this number of simulations.",
     group=EVALUATE,
 )
-@options.option(
-    "-o",
-    "--output",
-    "forms",
-    callback=formats.parsed_for_plans,
-    multiple=True,
-    metavar="FORMAT[=FILE]",
-    shell_complete=values.formats_of_plans,
-    help="Print in this format, or write it to a file; repeatable. One of "
-    f"{', '.join(formats.NAMES_FOR_PLANS)}. [default: table]",
-    group=OUTPUT,
-)
-@options.option(
-    "--fail-on",
-    type=options.Choice([*options.SEVERITIES, _NEVER]),
-    default=Severity.WARNING.value,
-    show_default=True,
-    help="Exit with status 1 if there are findings of this severity or higher. All in a plan are warnings.",
-    group=OUTPUT,
-)
+@options.outputs("plan")
+@options.fail_on(Severity.WARNING, " All in a plan are warnings.")
 @options.color
 @connection.flags
 @click.pass_context
@@ -111,17 +90,11 @@ def plan(
     report = planning.report(run, chosen)
     command = planning.command(run.options, chosen)
     fast_exit.keep(run, report)
-    for text in run.notes:
-        output.note(text)
-    for text in run.problems:
-        output.error(text)
+    output.result(run.notes, run.problems)
     for destination in outputs:
         formats.write(_rendered(report, destination, color, run.options.kubectl_flags, command), destination.file)
-    if run.problems:
-        context.exit(_UNANSWERED)
     troubled = bool(report.waves or report.not_correctable)
-    if troubled and fail_on != _NEVER and Severity(fail_on) <= Severity.WARNING:
-        context.exit(_FINDINGS)
+    options.end(context, run.problems, fail_on, [Severity.WARNING] if troubled else [])
 
 
 def _rendered(report: SpreadPlan, destination: Output, color: str, flags: tuple[str, ...], command: str) -> str:
@@ -130,18 +103,12 @@ def _rendered(report: SpreadPlan, destination: Output, color: str, flags: tuple[
     ``flags`` are kubectl's for the cluster, and ``command`` carries the plan out.
     """
     match destination.form:
-        case "json" | "yaml":
-            from kubectl_spread.render import structured  # noqa: PLC0415
-
-            return structured.document(report, destination.form)
-        case "markdown":
-            from kubectl_spread.render.plan import markdown  # noqa: PLC0415
-
-            return markdown.plan(report)
         case "script":
             from kubectl_spread.render.plan import script  # noqa: PLC0415
 
             return script.plan(report, flags)
-    from kubectl_spread.render.plan import table  # noqa: PLC0415 - only tables need rich
+        case formats.TABLE:
+            from kubectl_spread.render.plan import table  # noqa: PLC0415 - only tables need rich
 
-    return table.plan(report, output.terminal(color, to_file=destination.file is not None), command)
+            return table.plan(report, output.terminal(color, to_file=destination.file is not None), command)
+    return formats.rendered("plan", report, destination.form)

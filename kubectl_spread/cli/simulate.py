@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from kubectl_spread.cli import fast_exit, formats, options, output, values
-from kubectl_spread.cli.help import EVALUATE, EVENTS, OUTPUT, Command
+from kubectl_spread.cli.help import EVALUATE, EVENTS, Command
 from kubectl_spread.cli.options import connection
 from kubectl_spread.errors import UsageError
 from kubectl_spread.report.model import Severity
@@ -17,9 +17,6 @@ from kubectl_spread.run.output_files import Output
 if TYPE_CHECKING:
     from kubectl_spread.report.simulation import SpreadSimulation
 
-_FINDINGS: Final = 1
-_UNANSWERED: Final = 2
-_NEVER: Final = "never"
 _NAMES: Final = ("lose", "drain", "restart", "scale", "apply", "add")
 """The parameters of events."""
 _ORDER: Final = "kubectl_spread.events"
@@ -101,26 +98,8 @@ def _event(name: str, metavar: str, about: str, complete: values.Completer | Non
     help="Run exactly this number of simulations.",
     group=EVALUATE,
 )
-@options.option(
-    "-o",
-    "--output",
-    "forms",
-    callback=formats.parsed_for_simulations,
-    multiple=True,
-    metavar="FORMAT[=FILE]",
-    shell_complete=values.formats_of_simulations,
-    help="Print in this format, or write it to a file; repeatable. One of "
-    f"{', '.join(formats.NAMES_FOR_SIMULATIONS)}. [default: table]",
-    group=OUTPUT,
-)
-@options.option(
-    "--fail-on",
-    type=options.Choice([*options.SEVERITIES, _NEVER]),
-    default=Severity.ERROR.value,
-    show_default=True,
-    help="Exit with status 1 if there are findings of this severity or higher.",
-    group=OUTPUT,
-)
+@options.outputs("simulate")
+@options.fail_on(Severity.ERROR)
 @options.color
 @connection.flags
 @click.pass_context
@@ -152,16 +131,10 @@ def simulate(
     run = collect(parameters, output)
     report = run.report(events, Limits(runs=runs or 0, seconds=seconds, seed=seed), output)
     fast_exit.keep(run, report)
-    for text in run.notes:
-        output.note(text)
-    for text in run.problems:
-        output.error(text)
+    output.result(run.notes, run.problems)
     for destination in outputs:
         formats.write(_rendered(report, destination, color), destination.file)
-    if run.problems:
-        context.exit(_UNANSWERED)
-    if fail_on != _NEVER and any(finding.severity >= Severity(fail_on) for finding in report.findings):
-        context.exit(_FINDINGS)
+    options.end(context, run.problems, fail_on, (finding.severity for finding in report.findings))
 
 
 def _events(context: click.Context, parameters: dict[str, Any]) -> list[tuple[str, str]]:
@@ -171,20 +144,8 @@ def _events(context: click.Context, parameters: dict[str, Any]) -> list[tuple[st
 
 
 def _rendered(report: SpreadSimulation, destination: Output, color: str) -> str:
-    """Return a report in a format, whose module is imported only now."""
-    match destination.form:
-        case "html":
-            from kubectl_spread.render.html import simulation_page  # noqa: PLC0415
-
-            return simulation_page.page(report)
-        case "json" | "yaml":
-            from kubectl_spread.render import structured  # noqa: PLC0415
-
-            return structured.document(report, destination.form)
-        case "markdown":
-            from kubectl_spread.render.simulation import markdown  # noqa: PLC0415
-
-            return markdown.simulation(report)
+    if destination.form not in (formats.TABLE, formats.WIDE):
+        return formats.rendered("simulate", report, destination.form)
     from kubectl_spread.render.simulation import table  # noqa: PLC0415 - only tables need rich
 
     terminal = output.terminal(color, to_file=destination.file is not None)

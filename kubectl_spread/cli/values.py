@@ -96,27 +96,6 @@ def several_nodes(context: click.Context, parameter: click.Parameter, incomplete
     return _last(complete, context, parameter, incomplete)
 
 
-def formats_of_domains(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[Item]:
-    """Complete a format of ``domains``, and the file after it."""
-    from kubectl_spread.cli.formats import NAMES_FOR_DOMAINS  # noqa: PLC0415
-
-    return files(context, parameter, incomplete) if "=" in incomplete else _matching(NAMES_FOR_DOMAINS, incomplete)
-
-
-def formats_of_simulations(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[Item]:
-    """Complete a format of ``simulate``, and the file after it."""
-    from kubectl_spread.cli.formats import NAMES_FOR_SIMULATIONS  # noqa: PLC0415
-
-    return files(context, parameter, incomplete) if "=" in incomplete else _matching(NAMES_FOR_SIMULATIONS, incomplete)
-
-
-def formats_of_plans(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[Item]:
-    """Complete a format of ``plan``, and the file after it."""
-    from kubectl_spread.cli.formats import NAMES_FOR_PLANS  # noqa: PLC0415
-
-    return files(context, parameter, incomplete) if "=" in incomplete else _matching(NAMES_FOR_PLANS, incomplete)
-
-
 def keys(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
     """Complete the short name of a topology key."""
     return _matching(TOPOLOGY_KEYS, incomplete)
@@ -137,11 +116,13 @@ def fields(context: click.Context, _parameter: click.Parameter, incomplete: str)
     return _matching([f"{field}=" for field in FIELDS], incomplete)
 
 
-def formats(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[Item]:
-    """Complete a format, and the file after it."""
-    from kubectl_spread.cli.formats import NAMES  # noqa: PLC0415
+def formats(names: Iterable[str]) -> Completer:
+    """Return the completer of formats with these names, and of the file after one."""
 
-    return files(context, parameter, incomplete) if "=" in incomplete else _matching(NAMES, incomplete)
+    def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[Item]:
+        return files(context, parameter, incomplete) if "=" in incomplete else _matching(names, incomplete)
+
+    return complete
 
 
 def objects(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[Item]:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Final, TypeAlias, TypeVar
 
 import click
 
-from kubectl_spread.cli import values
+from kubectl_spread.cli import formats, values
 from kubectl_spread.cli.help import ADVANCED, EVALUATE, OUTPUT, READ, Command, Option
 from kubectl_spread.phrases import did_you_mean
-from kubectl_spread.report.model import SEVEREST_FIRST
+from kubectl_spread.report.model import SEVEREST_FIRST, Severity
 
 Function = TypeVar("Function", bound=Callable[..., object])
 Decorator: TypeAlias = Callable[[Any], Any]
 option: Final = partial(click.option, cls=Option)
 """Adds an option with a heading of the help, ``group``."""
 SEVERITIES: Final = [severity.value for severity in SEVEREST_FIRST]
+UNANSWERED: Final = 2
+"""The exit status if not everything could be read or checked."""
 command: Final = partial(click.command, cls=Command)
 """Makes a command with examples and exit statuses in its help."""
 
@@ -285,6 +287,50 @@ color: Final = option(
     help="Print in colour always, never, or on a terminal unless NO_COLOR is set.",
     group=OUTPUT,
 )
+
+
+def outputs(command: str) -> Decorator:
+    """Return the option ``-o`` of a command whose formats may be written to files."""
+    names = formats.NAMES_BY_COMMAND[command]
+    return option(
+        "-o",
+        "--output",
+        "forms",
+        callback=lambda _context, _option, given: [formats.parsed(each, names) for each in given],
+        multiple=True,
+        metavar="FORMAT[=FILE]",
+        shell_complete=values.formats(names),
+        help=f"Print in this format, or write it to a file; repeatable. One of {', '.join(names)}. [default: table]",
+        group=OUTPUT,
+    )
+
+
+def severity(about: str, group: str) -> Decorator:
+    """Return the option ``--severity``, with its help."""
+    return option("--severity", type=Choice(SEVERITIES), help=about, group=group)
+
+
+def fail_on(default: Severity, about: str = "") -> Decorator:
+    """Return the option ``--fail-on``; ``about`` continues its help."""
+    return option(
+        "--fail-on",
+        type=Choice([*SEVERITIES, "never"]),
+        default=default.value,
+        show_default=True,
+        help=f"Exit with status 1 if there are findings of this severity or higher.{about}",
+        group=OUTPUT,
+    )
+
+
+no_headers: Final = flag("--no-headers", about="Print the table without headers.", group=OUTPUT)
+
+
+def end(context: click.Context, problems: Sequence[str], fail_on: str, severities: Iterable[Severity]) -> None:
+    """End a command: with status 2 after errors, with 1 if a finding is as severe as ``--fail-on`` or more severe."""
+    if problems:
+        context.exit(UNANSWERED)
+    if fail_on != "never" and any(each >= Severity(fail_on) for each in severities):
+        context.exit(1)
 
 
 def form(*names: str, about: str) -> Decorator:

@@ -1,4 +1,4 @@
-"""The report of ``domains`` as one HTML page, which loads nothing and runs no script."""
+"""The reports of ``domains`` and ``simulate``, each as one HTML page that loads nothing and runs no script."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ import msgspec
 from msgspec import UnsetType
 
 from kubectl_spread.phrases import capitalized, plural
-from kubectl_spread.render import domain_figures, words
+from kubectl_spread.render import about, domain_figures, words
 from kubectl_spread.render.html import PAGES, policy, source
+from kubectl_spread.render.simulation import figures
 from kubectl_spread.report.domains import DomainRow, LostWorkload, SpreadDomains
+from kubectl_spread.report.simulation import SimulatedWorkload, SimulationFinding, SpreadSimulation
 
 
 class _Column(msgspec.Struct, frozen=True):
@@ -40,19 +42,19 @@ _WORKLOAD_COLUMNS = (
 )
 
 
-def page(report: SpreadDomains) -> str:
-    """Return a report as an HTML document."""
+def domains(report: SpreadDomains) -> str:
+    """Return a report of ``domains`` as an HTML document."""
     style = source("page.css") + source("domains.css")
     noun = domain_figures.noun(report.topology_key)
     if isinstance(report.workloads, UnsetType):
         with_requests = not any(isinstance(domain.requests, UnsetType) for domain in report.domains)
         with_value = sum(domain.value is not None for domain in report.domains)
-        headline, about = f"{plural(with_value, noun)}, {plural(report.totals.pods, 'running pod')}", ""
+        headline, summary = f"{plural(with_value, noun)}, {plural(report.totals.pods, 'running pod')}", ""
         columns = (*_DOMAIN_COLUMNS, *(_REQUEST_COLUMNS if with_requests else ()))
         lines = [_domain(domain, report.totals.pods) for domain in report.domains]
         title, caption, legend = noun.capitalize(), f"Nodes and pods by {noun}", domain_figures.LEGEND
     else:
-        headline, about, columns = domain_figures.subject(report), domain_figures.summary(report), _WORKLOAD_COLUMNS
+        headline, summary, columns = domain_figures.subject(report), domain_figures.summary(report), _WORKLOAD_COLUMNS
         lines = [_workload(workload) for workload in report.workloads]
         title, caption, legend = "Workload", "Workloads with running pods here", domain_figures.left(report)
     return PAGES.get_template("domains.html").render(
@@ -61,7 +63,7 @@ def page(report: SpreadDomains) -> str:
         cluster=domain_figures.cluster_label(report),
         header=domain_figures.header(report),
         headline=capitalized(headline),
-        about=about,
+        about=summary,
         key=words.safe(report.topology_key),
         title=title,
         caption=caption,
@@ -92,3 +94,65 @@ def _workload(lost: LostWorkload) -> _Line:
         domain_figures.budgets(lost),
     ]
     return _Line(words.workload(lost.workload), cells, not lost.left or domain_figures.is_below(lost))
+
+
+class _Advice(msgspec.Struct, frozen=True):
+    """A finding: its severity, its sentences and commands."""
+
+    severity: str
+    sentences: Sequence[str]
+    commands: Sequence[str]
+
+
+class _Bar(msgspec.Struct, frozen=True):
+    """A zone: its pods before and after the events, and both as shares of the fullest zone, in percent."""
+
+    name: str
+    before: int
+    after: str
+    before_share: int
+    after_share: int
+
+
+def simulation(report: SpreadSimulation) -> str:
+    """Return a report of ``simulate`` as an HTML document."""
+    style = source("page.css") + source("domains.css") + source("simulation.css")
+    return PAGES.get_template("simulation.html").render(
+        policy=policy(style, ""),
+        style=style,
+        cluster=about.label(report.cluster),
+        header=figures.header(report),
+        headline=capitalized(figures.conclusion(report)),
+        zones=_bars(report),
+        findings=[_advice(finding) for finding in report.findings],
+        workloads=[_cells(workload) for workload in figures.changed(report)],
+        marked=[bool(workload.after.pending.max) for workload in figures.changed(report)],
+        remarks=figures.remarks(report),
+    )
+
+
+def _bars(report: SpreadSimulation) -> list[_Bar]:
+    zones = figures.zones(report)
+    most = max((max(before, after.max) for _, before, after in zones), default=1) or 1
+    return [
+        _Bar(words.value(zone), before, after.text, 100 * before // most, 100 * after.max // most)
+        for zone, before, after in zones
+    ]
+
+
+def _advice(finding: SimulationFinding) -> _Advice:
+    commands = [words.safe(command) for command in figures.commands(finding)]
+    return _Advice(finding.severity.value, list(figures.sentences(finding)), commands)
+
+
+def _cells(workload: SimulatedWorkload) -> Sequence[str]:
+    return (
+        words.workload(workload.workload),
+        words.safe(workload.namespace),
+        str(workload.before.running),
+        workload.after.running.text,
+        str(workload.lost),
+        workload.after.pending.text,
+        figures.skews(workload),
+        figures.why(workload),
+    )
