@@ -8,7 +8,7 @@ from typing import Final
 from prometheus_client.parser import text_string_to_metric_families as parse
 
 from kubectl_spread.follow.telemetry import Telemetry
-from kubectl_spread.render.openmetrics.families import CONSTRAINT, FAMILIES, WORKLOAD, Family
+from kubectl_spread.render.openmetrics import CONSTRAINT, FAMILIES, WORKLOAD, Family
 
 _RULE: Final = "---"
 

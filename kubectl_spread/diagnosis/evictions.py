@@ -18,7 +18,7 @@ from kubectl_spread.audit.merge.verdicts import Verdict
 from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
 from kubectl_spread.diagnosis.node_answers import FreeCells, Replacement, replacement_of
 from kubectl_spread.diagnosis.skew import why_wait
-from kubectl_spread.kube.custom.objects import base_kind
+from kubectl_spread.kube.custom import base_kind
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constraint
 from kubectl_spread.kube.scheduler.podtopologyspread.filtering import place
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread

@@ -21,7 +21,7 @@ from kubectl_spread.diagnosis.node_answers import Departure, NodeAnswers, as_obs
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.topologykeys import HOSTNAME, ZONE
 from kubectl_spread.kube.api.types import PodSpec
-from kubectl_spread.kube.custom.objects import base_kind
+from kubectl_spread.kube.custom import base_kind
 
 _NO_REPLICAS: Final = frozenset({"CronJob", "DaemonSet", "Job", "JobSet", "Pod", "RayJob"})
 """Kinds whose pods do not stand in for each other."""

@@ -18,7 +18,7 @@ from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
 from kubectl_spread.audit.evaluation.obstacles import Obstacle, only_pinned
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.diagnosis.node_answers import PlacementCheck, why_not
-from kubectl_spread.kube.custom.objects import base_kind
+from kubectl_spread.kube.custom import base_kind
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 
 _STRIDE: Final = 64

@@ -12,12 +12,11 @@ from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
 from kubectl_spread.audit.merge.verdicts import Verdict
 from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
+from kubectl_spread.kube import descheduler
 from kubectl_spread.kube.api.field import FieldPath
 from kubectl_spread.kube.api.topologykeys import HOSTNAME
 from kubectl_spread.kube.api.types import TopologySpreadConstraint
-from kubectl_spread.kube.descheduler import topologyspread
-from kubectl_spread.kube.descheduler.defaultevictor import Explained
-from kubectl_spread.kube.descheduler.topologyspread import Bearer, PodCounts
+from kubectl_spread.kube.descheduler import Bearer, Explained, PodCounts
 from kubectl_spread.kube.scheduler import nodeaffinity
 from kubectl_spread.report import model
 
@@ -98,12 +97,12 @@ def _by_descheduler(
     )
     differences = [
         Difference(rule=str(rule), clause=rule.clause)
-        for rule in topologyspread.differences(constraint, bearer, cluster, audit.context.behaviour)
+        for rule in descheduler.differences(constraint, bearer, cluster, audit.context.behaviour)
     ]
     count = msgspec.structs.replace(count, differences=differences)
-    if not topologyspread.looks_at(constraint):
+    if not descheduler.looks_at(constraint):
         return count
-    counted = topologyspread.count(constraint, bearer, cluster)
+    counted = descheduler.count(constraint, bearer, cluster)
     return msgspec.structs.replace(
         count,
         domains=dict(sorted(counted.match_num.items())),

@@ -13,8 +13,7 @@ from kubectl_spread.audit.snapshot.terms import TopologyTerm, topology_terms
 from kubectl_spread.diagnosis.evictions import Evictions, evictions
 from kubectl_spread.explain.causes import SkewCause, causes
 from kubectl_spread.explain.engines import OtherCount, other_counts
-from kubectl_spread.explain.next_pods import NextPods, next_pods, placing, succeeded
-from kubectl_spread.explain.placing import Placing
+from kubectl_spread.explain.next_pods import NextPods, Placing, next_pods, placing, succeeded
 from kubectl_spread.explain.rollup import Rollup, roll_up
 from kubectl_spread.explain.waiting import Waiting, waiting
 from kubectl_spread.explain.workload_pods import pods_by_workload

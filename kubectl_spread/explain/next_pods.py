@@ -1,21 +1,206 @@
-"""Next pods: which present pods will they be like, and which nodes or domains may take them?"""
+"""Next pods: like which present pods will they be, which nodes and domains may take them, and how are nodes ranked?"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
 
+from msgspec import UNSET, UnsetType
+
+from kubectl_spread import phrases
+from kubectl_spread.audit.evaluation import affinity
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedGroup
-from kubectl_spread.audit.snapshot.records import PodRecord
+from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind
+from kubectl_spread.audit.evaluation.volumes import VolumeNodes
+from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
 from kubectl_spread.audit.snapshot.revisions import revision_of
-from kubectl_spread.explain.placing import Placing, parses, place
+from kubectl_spread.diagnosis.node_answers import AFFINITY_WORDS, FirstRefusal, NodeAnswers
 from kubectl_spread.explain.uneven_rows import RELABELLED
+from kubectl_spread.kube.api.field import POD_SPEC, FieldPath
 from kubectl_spread.kube.api.objects import ObjectRef
+from kubectl_spread.kube.api.types import Node
+from kubectl_spread.kube.scheduler.interpodaffinity import AffinityAnswer
 from kubectl_spread.kube.scheduler.podtopologyspread import filtering
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import NO_VALUE, Cell
+from kubectl_spread.kube.scheduler.podtopologyspread.scoring import SoftConstraint, scores
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import value
 from kubectl_spread.report import model
+
+_FILTERS: Final = {
+    ObstacleKind.CORDONED: "cordon",
+    ObstacleKind.TAINTED: "taints",
+    ObstacleKind.UNHEALTHY: "taints",
+    ObstacleKind.EXCLUDED: "nodeAffinity",
+    ObstacleKind.FULL: "resources",
+    ObstacleKind.VOLUME: "volumes",
+}
+_SPREAD: Final = "spread"
+_POD_AFFINITY: Final = "podAffinity"
+ORDER: Final = (*_FILTERS.values(), _SPREAD, _POD_AFFINITY)
+"""The filters that are modelled, in the scheduler's order."""
+_UNREAD_NAMESPACES: Final = (
+    "pods of other namespaces were not read, so neither their resources nor their anti-affinity is known"
+)
+
+
+class NodeRefusal(model.Part, frozen=True, kw_only=True):
+    """Nodes that will not take the next pod, all for the same reason; domains with equal counts share one.
+
+    ``filter`` is ``cordon``, ``taints``, ``nodeAffinity``, ``resources``, ``volumes``, ``spread`` or ``podAffinity``.
+    """
+
+    filter: str
+    reason: str
+    nodes: list[str]
+
+
+class Placing(model.Part, frozen=True, kw_only=True):
+    """The nodes where the next pod of one group may go; ``unknown`` are the questions that could not be answered.
+
+    ``scores`` are the scores of the scheduler's spread plugin alone. They are absent if a single node is allowed, and
+    for pods without soft constraints.
+    """
+
+    pods: list[str]
+    allowed: list[str]
+    scores: dict[str, int] | UnsetType = UNSET
+    refused: list[NodeRefusal]
+    unknown: list[str] | UnsetType = UNSET
+
+
+def place(pod_class: PodClass, pods: Sequence[str], volumes: VolumeNodes, audit: Audit) -> Placing:
+    """Return the nodes where the next pod of a class may go.
+
+    Args:
+        pod_class: The class of the pod.
+        pods: The names of the present pods of the class.
+        volumes: The nodes that the pod's volumes refuse.
+        audit: The cluster.
+    """
+    if failure := _failure(pod_class, required=True):
+        nodes = [node.metadata.name for node in audit.nodes.nodes]
+        refusal = NodeRefusal(filter=failure[0], reason=failure[1], nodes=nodes)
+        return Placing(pods=list(pods), allowed=[], refused=[refusal])
+    spreads = audit.evaluator.of(pod_class).spreads
+    hard = [spread for spread in spreads if spread is not None and spread.constraint.hard]
+    repelled = audit.affinity.refusals(pod_class)
+    answers = NodeAnswers(pod_class, audit, hard, repelled, volumes)
+    allowed: list[str] = []
+    nodes_by_refusal: dict[_Refusal, list[Node]] = {}
+    for node in audit.nodes.nodes:
+        first_refusal = answers.first_refusal(node.metadata.name)
+        if first_refusal is None:
+            allowed.append(node.metadata.name)
+        else:
+            nodes_by_refusal.setdefault(_refusal(first_refusal, node), []).append(node)
+    refused = [refusal.of(nodes) for refusal, nodes in nodes_by_refusal.items()]
+    if len(allowed) > 1 and (failure := _failure(pod_class, required=False)):
+        refused.append(NodeRefusal(filter=failure[0], reason=failure[1], nodes=allowed))
+        allowed = []
+    return Placing(
+        pods=list(pods),
+        allowed=allowed,
+        scores=(rank(pod_class, allowed, audit) if len(allowed) > 1 else {}) or UNSET,
+        refused=sorted(refused, key=lambda refusal: (ORDER.index(refusal.filter), refusal.reason)),
+        unknown=_unknown(repelled, volumes, audit) or UNSET,
+    )
+
+
+def rank(pod_class: PodClass, feasible: Iterable[str], audit: Audit) -> dict[str, int]:
+    """Map the names of ``feasible`` nodes to scores from 0 to 100; empty for pods without counted soft constraints.
+
+    The scheduler adds this score, with the plugin's weight, to the scores of its other plugins. It ranks the nodes
+    that passed its filters, in clusters of more than 100 nodes a sample of them, and does not rank a single node.
+    """
+    soft = [
+        SoftConstraint(
+            spread.constraint,
+            spread.domains,
+            audit.evaluator.census.matching(pod_class.namespace, spread.constraint.selector),
+        )
+        for spread in audit.evaluator.of(pod_class).spreads
+        if spread is not None and not spread.constraint.hard
+    ]
+    names = set(feasible)
+    nodes = [node for node in audit.nodes.nodes if node.metadata.name in names]
+    lenient = any(constraint.constraint.lenient for constraint in soft)
+    return scores(soft, nodes, all_keys=not lenient)
+
+
+def _failure(pod_class: PodClass, *, required: bool) -> tuple[str, str] | None:
+    """Return the plugin that fails on a selector of the pods that it cannot parse, and the reason; None if none does.
+
+    Hard constraints and all affinity terms fail the attempt before the scheduler looks at a node; soft constraints
+    fail it only if there is more than one node to choose from.
+
+    Source: kubernetes v1.37.1 pkg/scheduler/schedule_one.go, schedulePod, and the PreFilter and PreScore of
+    podtopologyspread and interpodaffinity.
+    """
+    for term in pod_class.terms:
+        soft = term.spread and not term.required
+        respected = not term.spread or (
+            pod_class.profile is not None and pod_class.profile.respects(hard=term.required)
+        )
+        if soft is not required and respected and (error := term.parse_error):
+            selector = f"{error[0]} of {term.path.moved(POD_SPEC, FieldPath())}"
+            fails = "fails before it looks at a node" if required else "fails to choose a node"
+            reason = f"{selector} cannot be parsed, so the scheduler {fails}"
+            return (_SPREAD if term.spread else _POD_AFFINITY), reason
+    return None
+
+
+def parses(pod_class: PodClass) -> bool:
+    """Tell whether every selector of a class can be parsed; if not, the API refuses new pods of the class."""
+    return all(term.parse_error is None for term in pod_class.terms)
+
+
+def _unknown(repelled: Mapping[str, AffinityAnswer] | None, volumes: VolumeNodes, audit: Audit) -> list[str]:
+    """Return the questions that cannot be answered because something was not read."""
+    unknown = [volumes.unknown] if volumes.unknown else []
+    if repelled is None:
+        unknown.append(affinity.UNKNOWN_NAMESPACES)
+    return unknown if audit.snapshot.anti_affinity.everywhere else [*unknown, _UNREAD_NAMESPACES]
+
+
+class _Refusal(NamedTuple):
+    """The filter that refuses nodes, and the reason; ``key`` is the topology key if their domains belong to it."""
+
+    filter: str
+    reason: str
+    key: str = ""
+
+    def of(self, nodes: Sequence[Node]) -> NodeRefusal:
+        """Return the refusal of some nodes, which names their domains."""
+        reason = self.reason
+        if self.key:
+            values = sorted({node.metadata.labels[self.key] for node in nodes})
+            own = values == sorted(node.metadata.name for node in nodes)
+            there = "" if own else f" in {phrases.domains(self.key, values)}"
+            reason = f"one more pod{there} would exceed maxSkew: {reason}"
+        return NodeRefusal(filter=self.filter, reason=reason, nodes=[node.metadata.name for node in nodes])
+
+
+def _refusal(refusal: FirstRefusal, node: Node) -> _Refusal:
+    match refusal:
+        case Obstacle():
+            return _Refusal(_FILTERS[refusal.cause], refusal.text)
+        case Spread():
+            key = refusal.constraint.topology_key
+            value = node.metadata.labels.get(key)
+            if value is None:
+                return _Refusal(_SPREAD, f"no label {key}")
+            return _Refusal(_SPREAD, formula(refusal, value), key)
+        case _:
+            return _Refusal(_POD_AFFINITY, AFFINITY_WORDS[refusal])
+
+
+def formula(spread: Spread, value: str) -> str:
+    """Return the Filter's comparison with its numbers, for one domain."""
+    numbers = f"{spread.match_num.get(value, 0)} + {spread.self_match_num} - {spread.min_match_num}"
+    sign = "<=" if spread.allows(value) else ">"
+    return f"{numbers} = {spread.skew_with_one_more(value)} {sign} {spread.constraint.max_skew}"
+
 
 _BETWEEN_KEYS: Final = " / "
 

@@ -11,7 +11,7 @@ from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.evaluation.volumes import VolumeNodes
 from kubectl_spread.audit.merge.verdicts import Verdict
 from kubectl_spread.audit.snapshot.records import ENCODER, PodClass, PodRecord
-from kubectl_spread.explain.placing import NodeRefusal, place
+from kubectl_spread.explain.next_pods import NodeRefusal, place
 from kubectl_spread.report import model, projections
 
 FAILED_SCHEDULING = "FailedScheduling"

@@ -21,15 +21,13 @@ from kubectl_spread.follow.following import Following
 from kubectl_spread.follow.telemetry import Telemetry
 from kubectl_spread.phrases import plural
 from kubectl_spread.render import html, openmetrics, structured
-from kubectl_spread.render.openmetrics import series
 from kubectl_spread.report import model, projections
 from kubectl_spread.report.model import Report
 from kubectl_spread.rules import RULES
 from kubectl_spread.rules.selection import SelectedRules
 from kubectl_spread.run.hints import unknown_keys
-from kubectl_spread.run.options import CheckOptions
+from kubectl_spread.run.options import CheckOptions, target_for
 from kubectl_spread.run.run import CheckRun
-from kubectl_spread.run.target_version import target_for
 from kubectl_spread.sources.apiserver.clock import elapsed
 from kubectl_spread.sources.apiserver.watch import WatchedCluster
 
@@ -158,7 +156,7 @@ class Monitor:
             versions = {**self._following.store.versions(), **run.resource_versions}
             self._tell(run)
             self._report = run.report()
-            self._lines = openmetrics.lines(series.of_report(self._report, run.running_pods()))
+            self._lines = openmetrics.lines(openmetrics.of_report(self._report, run.running_pods()))
             self._publish(self._report, known_at, versions)
 
     def _publish(self, report: model.Report, known_at: float, versions: Mapping[str, str]) -> None:
@@ -166,7 +164,7 @@ class Monitor:
         now, age = self._cluster.now(), timedelta(seconds=elapsed() - known_at)
         read_at = report.cluster.read_at if now is None else projections.timestamp(now - age)
         cluster = replace(report.cluster, read_at=read_at, resource_versions=dict(versions))
-        totals = openmetrics.lines(series.of_totals(cluster, report.summary))
+        totals = openmetrics.lines(openmetrics.of_totals(cluster, report.summary))
         metrics = totals + self._lines + openmetrics.END
         self._published = Published(
             replace(report, cluster=cluster), metrics, gzip.compress(metrics, compresslevel=1), known_at + self._max_age

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from kubectl_spread.kube.custom.objects import base_kind
+from kubectl_spread.kube.custom import base_kind
 from kubectl_spread.plan.planner import PlannedStep, PlannedWaves
 from kubectl_spread.report import projections
 from kubectl_spread.report.model import Cluster, Workload

@@ -13,7 +13,7 @@ from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.report.model import Severity
 from kubectl_spread.rules.engine import findings_of
-from kubectl_spread.rules.selectors.relabelled import REMOVED_LABEL, STALE_LABEL
+from kubectl_spread.rules.selectors.verdicts import REMOVED_LABEL, STALE_LABEL
 
 _VERDICTS: Final = {STALE_LABEL.code: Verdict.STALE_LABEL, REMOVED_LABEL.code: Verdict.REMOVED_LABEL}
 STALE: Final = frozenset(_VERDICTS.values())

@@ -11,7 +11,7 @@ from kubectl_spread.audit.snapshot.revisions import revision_of
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.workloads import StatefulSet
-from kubectl_spread.kube.custom.objects import base_kind
+from kubectl_spread.kube.custom import base_kind
 from kubectl_spread.phrases import plural
 from kubectl_spread.simulate.controllers import NOT_REPLACED
 

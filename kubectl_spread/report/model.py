@@ -55,7 +55,7 @@ class Part(msgspec.Struct, frozen=True, rename="camel"):
     """The base of the parts of a report: frozen, with JSON names in camel case."""
 
 
-class Command:
+class CommandLine:
     """A line for a shell; in JSON it is its text.
 
     Attributes:
@@ -73,7 +73,7 @@ class Command:
         return " ".join(word if word in PIPES else shlex.quote(word) for word in self.words)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Command) and self.words == other.words
+        return isinstance(other, CommandLine) and self.words == other.words
 
     def __hash__(self) -> int:
         return hash(self.words)
@@ -333,7 +333,7 @@ class Finding(Part, frozen=True, kw_only=True):
     message: str
     values: dict[str, str | int]
     fix: str
-    commands: list[Command] | UnsetType = UNSET
+    commands: list[CommandLine] | UnsetType = UNSET
     patch: Patch | UnsetType = UNSET
     group: str
     closed: ClosedDomains | UnsetType = UNSET

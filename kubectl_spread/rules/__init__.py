@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import Final
 
 from kubectl_spread.rules.constraints.grouping import COUNTS_OLD_REVISIONS, OWN_GROUP
-from kubectl_spread.rules.constraints.mismatch import SELF_MISMATCH
 from kubectl_spread.rules.constraints.no_effect import (
     EMPTY_SELECTOR,
     NULL_SELECTOR,
     REPEATED_KEY,
+    SELF_MISMATCH,
     UNPARSEABLE_SELECTOR,
 )
 from kubectl_spread.rules.constraints.refusals import PODS_REFUSED, REFUSED, REFUSED_AGAIN, UNKNOWN_FIELD
@@ -31,14 +31,26 @@ from kubectl_spread.rules.exposure import (
 )
 from kubectl_spread.rules.model import Rule
 from kubectl_spread.rules.placement.blocking import BLOCKED, CONFLICTING
-from kubectl_spread.rules.placement.domains import EMPTY_VALUE, MISSING_DOMAINS, SINGLE_DOMAIN, TOO_FEW_DOMAINS
-from kubectl_spread.rules.placement.population import OLDER_REVISION, TERMINATING, UNCOUNTED
-from kubectl_spread.rules.placement.reach import HELD_DOWN, KEYLESS_NODES
-from kubectl_spread.rules.placement.sharing import OTHER_WORKLOADS
+from kubectl_spread.rules.placement.domains import (
+    EMPTY_VALUE,
+    HELD_DOWN,
+    KEYLESS_NODES,
+    MISSING_DOMAINS,
+    SINGLE_DOMAIN,
+    TOO_FEW_DOMAINS,
+)
+from kubectl_spread.rules.placement.population import OLDER_REVISION, OTHER_WORKLOADS, TERMINATING, UNCOUNTED
 from kubectl_spread.rules.placement.skews import HARD_SKEW, SOFT_SKEW
 from kubectl_spread.rules.selectors.keys import ABSENT_KEY, AUTHORED_KEY, BINDING_KEY
-from kubectl_spread.rules.selectors.relabelled import REMOVED_LABEL, STALE_LABEL
-from kubectl_spread.rules.selectors.verdicts import DUPLICATE, LATE_LABEL, MERGE_OFF, PRE_UPGRADE, UNMERGED
+from kubectl_spread.rules.selectors.verdicts import (
+    DUPLICATE,
+    LATE_LABEL,
+    MERGE_OFF,
+    PRE_UPGRADE,
+    REMOVED_LABEL,
+    STALE_LABEL,
+    UNMERGED,
+)
 from kubectl_spread.rules.servers.running import MIXED_SERVERS, NAMESPACE_SELECTOR_TWICE, UNEDITABLE
 from kubectl_spread.rules.servers.upgrade import COUNTED_DIFFERENTLY, SCHEDULER_SKIP, STARTS_WORKING, STOPS_WORKING
 

@@ -24,8 +24,8 @@ from kubectl_spread.kube.api.topologykeys import HOSTNAME, ZONE
 from kubectl_spread.phrases import sentence
 from kubectl_spread.report import model, projections
 from kubectl_spread.report.model import Severity
-from kubectl_spread.rules.inputs import rule_inputs
-from kubectl_spread.rules.model import Evidence, Remedy, Rule, RuleInput
+from kubectl_spread.rules.inputs import RuleInput, rule_inputs
+from kubectl_spread.rules.model import Evidence, Remedy, Rule
 from kubectl_spread.rules.placement.skews import HARD_SKEW
 from kubectl_spread.rules.remedy import delete_pending, flagged, in_file, patched, replacement, uncordon
 from kubectl_spread.rules.selection import SelectedRules, Selection, named
@@ -134,7 +134,7 @@ def _plan(findings: Iterable[model.Finding], flags: Sequence[str]) -> str:
         return ""
     namespaces = {finding.namespace for finding in skews}
     scope = ("-n", *namespaces) if len(namespaces) == 1 else ("-A",)
-    return str(flagged(model.Command(("kubectl", "spread", "plan", *scope)), flags))
+    return str(flagged(model.CommandLine(("kubectl", "spread", "plan", *scope)), flags))
 
 
 def upgrade(
@@ -370,7 +370,9 @@ def _remedy(rule: Rule, rule_input: RuleInput, evidence: Evidence) -> Remedy:
     return msgspec.structs.replace(remedy, text=remedy.text.format_map(values), commands=commands)
 
 
-def _commands(remedy: Remedy, rule_input: RuleInput, evidence: Evidence, flags: Sequence[str]) -> list[model.Command]:
+def _commands(
+    remedy: Remedy, rule_input: RuleInput, evidence: Evidence, flags: Sequence[str]
+) -> list[model.CommandLine]:
     """Return the commands, with the one that applies the patch unless the object is in a file.
 
     There are none for names that no API server accepts: a file may call a pod ``--all`` or ``../config``.

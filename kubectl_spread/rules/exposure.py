@@ -18,7 +18,8 @@ from kubectl_spread.kube.scheduler import configuration
 from kubectl_spread.phrases import domains, noun, value
 from kubectl_spread.report.model import Operation, Severity
 from kubectl_spread.rules import patches
-from kubectl_spread.rules.model import KUBERNETES, Evidence, InputPart, Remedy, Rule, RuleInput, Values, names
+from kubectl_spread.rules.inputs import InputPart, RuleInput
+from kubectl_spread.rules.model import KUBERNETES, Evidence, Remedy, Rule, Values, names
 from kubectl_spread.rules.remedy import changed, corrected, in_file
 
 _SEVERAL: Final = 2

@@ -1,22 +1,352 @@
-"""The inputs of the rules: every workload at every field path, from its pods and from its template."""
+"""The inputs of the rules: every workload at every field path, from its pods and from its template.
+
+Classes of pods of one workload, and its template, may have a term with other labels: its variants.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from enum import Flag, auto
+from functools import cached_property
 from itertools import groupby
 from operator import attrgetter
-from typing import TypeAlias
+from typing import Final, TypeAlias
+
+import msgspec
 
 from kubectl_spread.audit.evaluation.counted import SharedAnswers
-from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint, EvaluatedGroup
-from kubectl_spread.audit.snapshot.records import Manifest, PodRecord
-from kubectl_spread.audit.snapshot.templates import Refusal, Template
+from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint, EvaluatedGroup, EvaluatedPod
+from kubectl_spread.audit.evaluation.evaluators import ClassEvaluation
+from kubectl_spread.audit.merge.admission import Refusals
+from kubectl_spread.audit.merge.verdicts import Verdict
+from kubectl_spread.audit.snapshot.records import Manifest, PodClass, PodRecord
+from kubectl_spread.audit.snapshot.templates import PRESUMED, Refusal, Template
+from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.diagnosis import exposure
-from kubectl_spread.diagnosis.exposure import Replicas
+from kubectl_spread.diagnosis.exposure import Exposures, Replicas
+from kubectl_spread.diagnosis.trials import Trials
+from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.field import POD_SPEC, FieldPath
+from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.objects import ObjectRef
+from kubectl_spread.kube.api.types import LabelSelector, LabelSelectorRequirement
 from kubectl_spread.kube.api.unknownfields import UnknownField
-from kubectl_spread.rules.model import RuleInput
+from kubectl_spread.kube.api.workloads import template_path
+from kubectl_spread.kube.custom import base_kind
+from kubectl_spread.kube.features import Behaviour
+from kubectl_spread.kube.scheduler.podtopologyspread.constraints import effective_selector
+from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
+
+
+class TermVariant(msgspec.Struct, frozen=True):
+    """A term as the pods of one class, or a template, have it.
+
+    Attributes:
+        term: The term.
+        authored: Its selector without the merged part.
+        effective: The selector that the scheduler works with.
+        labels: The labels of the pods.
+        kind: The kind of the pods' controller; "" for a pod without one.
+        scheduler_name: The name of the pods' scheduler.
+        first: Whether it is the first term of the pods, default constraints aside.
+        number: The number of pods; 0 for a template.
+        row: The row of the pods; None for a template.
+        pod_class: Their class; None for a template.
+        template: The template; None for pods.
+    """
+
+    term: TopologyTerm
+    authored: LabelSelector | None
+    effective: LabelSelector | None
+    labels: Labels
+    kind: str
+    scheduler_name: str
+    first: bool
+    number: int = 0
+    row: EvaluatedConstraint | None = None
+    pod_class: PodClass | None = None
+    template: Template | None = None
+
+    @property
+    def stored(self) -> bool:
+        """Whether the pods are from an API server, and not from manifests."""
+        return self.pod_class is not None and self.pod_class.stored
+
+    @property
+    def pods(self) -> tuple[PodRecord, ...]:
+        """The pods, by name; none for a template."""
+        pods = () if self.row is None else self.row.pods
+        return tuple(pod for pod in pods if pod.pod_class is self.pod_class)
+
+    @property
+    def unmet(self) -> tuple[LabelSelectorRequirement, ...]:
+        """The requirements of the authored selector that the labels do not meet.
+
+        Requirements on labels that a controller sets, or may set, are left out, and all of a selector that cannot be
+        parsed.
+        """
+        if self.authored is None or self.term.parse_error:
+            return ()
+        return tuple(
+            requirement
+            for requirement in labelselectors.requirements(self.authored)
+            if not labelselectors.satisfies(requirement, self.labels)
+            if self.row is not None or not self._may_be_set(requirement.key)
+        )
+
+    def _may_be_set(self, key: str) -> bool:
+        """Tell whether a controller sets a label of the template's pods, or may set it."""
+        return self.labels.get(key) == PRESUMED or (self.template is not None and self.template.may_get(key))
+
+
+def variant_of_pods(row: EvaluatedConstraint, evaluation: ClassEvaluation, number: int) -> TermVariant:
+    """Return the variant of the ``number`` pods in a row that are of one class."""
+    pod_class = evaluation.pod_class
+    return TermVariant(
+        term=pod_class.terms[row.index],
+        authored=pod_class.splits[row.index].authored,
+        effective=evaluation.effective[row.index],
+        labels=pod_class.labels,
+        kind="" if pod_class.owner is None else pod_class.owner.kind,
+        scheduler_name=pod_class.scheduler_name,
+        first=all(earlier.default for earlier in pod_class.terms[: row.index]),
+        number=number,
+        row=row,
+        pod_class=pod_class,
+    )
+
+
+def variant_of_template(term: TopologyTerm, template: Template, behaviour: Behaviour) -> TermVariant:
+    """Return the variant of a template, with the selector that the scheduler will work with for its pods."""
+    keys = term.match_label_keys if behaviour.scheduler_adds_match_label_keys else ()
+    return TermVariant(
+        term=term,
+        authored=term.selector,
+        effective=effective_selector(term.selector, keys, template.labels),
+        labels=template.labels,
+        kind=template.kind,
+        scheduler_name=template.spec.scheduler_name,
+        first=term is template.terms[0],
+        template=template,
+    )
+
+
+_ENDING: Final = frozenset({"Pod", "Job", "CronJob"})
+"""Kinds whose pods have no successors."""
+
+
+class InputPart(Flag):
+    """A part of the input that a rule may need.
+
+    Attributes:
+        TEMPLATE: A template.
+        PODS: Pods.
+        MEMBERS: Pods whose stored selector differs from the merged one.
+        COUNTS: A count of domains.
+        WORKLOAD: All pods and templates of a workload with replicas, whatever constraints these have.
+    """
+
+    TEMPLATE = auto()
+    PODS = auto()
+    MEMBERS = auto()
+    COUNTS = auto()
+    WORKLOAD = auto()
+
+
+class RuleInput(msgspec.Struct, frozen=True, eq=False, dict=True):
+    """One workload and one field path: the workload's pods, in all rows with that path, or its template, or everything.
+
+    Attributes:
+        workload: The workload.
+        path: The field path of a term, or of an unknown field.
+        audit: The audit.
+        answers: Answers about the audit that its inputs share.
+        rows: The rows, which differ in the stored selectors; last come rows without keys, which the report leaves out.
+        indices: The indices of the rows in the report.
+        groups: The groups of the workload's pods.
+        template: The template; None for pods.
+        refusals: The refusals of the API, each with the names of the pods.
+        beside_pods: Whether the workload of the template has stored pods.
+        unknown_fields: The fields that the API does not have, each with the names of the pods.
+        manifest: The manifest of the template, or of a pod without owner.
+        replicas: All pods and templates of the workload, where the rules are about all of them together.
+    """
+
+    workload: ObjectRef
+    path: FieldPath
+    audit: Audit
+    answers: SharedAnswers
+    rows: tuple[EvaluatedConstraint, ...] = ()
+    indices: tuple[int, ...] = ()
+    groups: tuple[EvaluatedGroup, ...] = ()
+    template: Template | None = None
+    refusals: tuple[tuple[Refusal, tuple[str, ...]], ...] = ()
+    beside_pods: bool = False
+    unknown_fields: tuple[tuple[UnknownField, tuple[str, ...]], ...] = ()
+    manifest: Manifest | None = None
+    replicas: Replicas | None = None
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of the workload."""
+        return self.workload.namespace
+
+    @property
+    def parts(self) -> InputPart:
+        """The parts that this input has."""
+        if self.replicas is not None:
+            return InputPart.WORKLOAD
+        if self.template is not None:
+            return InputPart.TEMPLATE
+        parts = InputPart.PODS
+        if any(row.members for row in self.rows):
+            parts |= InputPart.MEMBERS
+        if any(row.term.spread and row.spread is not None for row in self.rows):
+            parts |= InputPart.COUNTS
+        return parts
+
+    @property
+    def pods(self) -> Iterator[PodRecord]:
+        """The pods of the workload that were read, some of them twice."""
+        for row in self.rows:
+            yield from row.pods
+        for group in self.groups:
+            yield from group.pods
+        if self.replicas is not None:
+            yield from self.replicas.pods
+
+    @cached_property
+    def pending(self) -> frozenset[str]:
+        """The names of the pods of the workload that have no node."""
+        return frozenset(pod.name for pod in self.pods if not pod.node)
+
+    @property
+    def exposures(self) -> Exposures:
+        """The exposure of all workloads of the audit to the loss of one domain."""
+        return self.answers.remember(Exposures, lambda: Exposures(self.audit))
+
+    @property
+    def trials(self) -> Trials:
+        """The trials of fixes for all workloads of the audit."""
+        return self.answers.remember(Trials, lambda: Trials(self.audit))
+
+    @property
+    def stored_template(self) -> Template | None:
+        """The pod template of the workload as it is now, where these are its pods and it was read; else None."""
+        if self.template is not None:
+            return None
+        templates = self.answers.remember(
+            Template, lambda: {template.holder: template for template in self.audit.snapshot.templates}
+        )
+        return templates.get(self.workload)
+
+    @property
+    def behaviour(self) -> Behaviour:
+        """The behaviour by which the pods were evaluated."""
+        return self.audit.context.behaviour
+
+    @property
+    def pod_path(self) -> FieldPath:
+        """The path in a pod, for a template too."""
+        return self.path if self.template is None else self.path.moved(self.template.path, POD_SPEC)
+
+    @property
+    def pod_spec(self) -> FieldPath:
+        """The path of the pod spec in the finding's object."""
+        if self.template is not None and self.template.custom:
+            return self.template.path
+        return POD_SPEC if self.workload.kind == "Pod" else template_path(self.workload.kind)
+
+    @property
+    def term_path(self) -> FieldPath:
+        """The path of the term in the finding's object."""
+        return self.pod_path.moved(POD_SPEC, self.pod_spec)
+
+    @property
+    def terms(self) -> tuple[TopologyTerm, ...]:
+        """The terms at the path: one for each class of pods, or the template's."""
+        if self.template is not None:
+            return self.template.terms_by_path.get(self.path, ())
+        return tuple(evaluation.pod_class.terms[row.index] for row in self.rows for evaluation, _ in row.evaluations)
+
+    @cached_property
+    def variants(self) -> tuple[TermVariant, ...]:
+        """The variants of the term, except default constraints and terms that the API would refuse."""
+        return tuple(self._variants())
+
+    def _variants(self) -> Iterator[TermVariant]:
+        if self.template is not None:
+            for term in () if self.refusals else self.terms:
+                yield variant_of_template(term, self.template, self.behaviour)
+            return
+        for row in self.rows:
+            for evaluation, number in row.evaluations:
+                default = evaluation.pod_class.terms[row.index].default
+                if not (default or self.audit.admission.manifests(evaluation.pod_class)):
+                    yield variant_of_pods(row, evaluation, number)
+
+    def refused_pods(
+        self, refusals_of: Callable[[PodClass], Refusals], *, stored: bool = True
+    ) -> tuple[list[PodRecord], list[str]]:
+        """Return the pods that API servers refuse for the term at the path, by name, and the errors.
+
+        Args:
+            refusals_of: Returns the refusals for the pods of a class.
+            stored: Whether to look at stored pods, or else at manifests.
+        """
+        errors = {
+            evaluation.pod_class: messages
+            for row in self.rows
+            for evaluation, _ in row.evaluations
+            if evaluation.pod_class.stored is stored and (messages := self._messages(refusals_of(evaluation.pod_class)))
+        }
+        if not errors:
+            return [], []
+        pods = [pod for row in self.rows for pod in row.pods if pod.pod_class in errors]
+        distinct = dict.fromkeys(message for pod in pods for message in errors[pod.pod_class])
+        return sorted(pods, key=lambda pod: pod.name), list(distinct)
+
+    def _messages(self, refusals: Refusals) -> list[str]:
+        return [message for refusal in refusals if refusal.path == self.path for message in refusal.messages]
+
+    @property
+    def spreads(self) -> Iterator[tuple[EvaluatedConstraint, Spread]]:
+        """The rows with a count, each with its count."""
+        return ((row, spread) for row in self.rows if (spread := row.spread) is not None)
+
+    @cached_property
+    def counted(self) -> tuple[tuple[EvaluatedConstraint, Spread], ...]:
+        """The rows whose domains come from nodes, each with its count."""
+        return tuple((row, spread) for row, spread in self.spreads if not row.lower_bound)
+
+    @cached_property
+    def awaiting(self) -> tuple[tuple[EvaluatedConstraint, Spread], ...]:
+        """The counted rows with pending pods, or with pods that others like them will follow."""
+        return tuple(
+            (row, spread)
+            for row, spread in self.counted
+            if any(not pod.node for pod in row.pods) or self.followed(row.pods)
+        )
+
+    def followed(self, pods: Iterable[PodRecord]) -> bool:
+        """Tell whether more such pods will come: not for a bare pod, a Job with all its pods, or an older revision."""
+        if base_kind(self.workload.kind) in _ENDING:
+            return False
+        return not self.audit.revisions.superseded(self.workload, pods)
+
+    @property
+    def taken(self) -> Iterator[EvaluatedPod]:
+        """The members of all rows, without manifests that the API would refuse, because these are never stored."""
+        refusals = self.audit.admission.manifests
+        return (member for row in self.rows for member in row.members if not refusals(member.pod.pod_class))
+
+    def members(self, verdict: Verdict) -> list[EvaluatedPod]:
+        """Return the pods with a verdict, by name, without manifests that the API would refuse."""
+        if not any(verdict in row.verdicts for row in self.rows):
+            return []
+        members = [member for member in self.taken if member.verdict is verdict]
+        return sorted(members, key=lambda member: member.pod.name)
+
 
 _WorkloadPath: TypeAlias = tuple[ObjectRef, FieldPath]
 """A workload and a field path."""

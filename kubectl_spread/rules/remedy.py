@@ -16,12 +16,13 @@ from kubectl_spread.kube.api.content import is_object_name, label_value_problems
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.topologykeys import HOSTNAME
 from kubectl_spread.kube.apiserver.validation import CURRENT_KEYS
-from kubectl_spread.kube.custom.objects import base_kind
+from kubectl_spread.kube.custom import base_kind
 from kubectl_spread.kube.disruption import PodDisruptionBudget
 from kubectl_spread.phrases import capitalized, listed, named, plural
-from kubectl_spread.report.model import Command, Operation
+from kubectl_spread.report.model import CommandLine, Operation
 from kubectl_spread.rules import patches
-from kubectl_spread.rules.model import Remedy, RuleInput
+from kubectl_spread.rules.inputs import RuleInput
+from kubectl_spread.rules.model import Remedy
 
 _FILTERS: Final = ("merge", "unmerge")
 """Commands of the plugin that read a file and no cluster."""
@@ -61,7 +62,7 @@ def literal(text: str) -> str:
     return text.replace("{", "{{").replace("}", "}}")
 
 
-def flagged(command: Command, flags: Sequence[str]) -> Command:
+def flagged(command: CommandLine, flags: Sequence[str]) -> CommandLine:
     """Return a command with kubectl's flags for the cluster."""
     words = list(command.words)
     for index in reversed(range(len(words))):
@@ -69,7 +70,7 @@ def flagged(command: Command, flags: Sequence[str]) -> Command:
             # kubectl takes no flags in front of a plugin's name.
             end = index + 3 if words[index + 1] == "spread" else index + 1
             words[end:end] = flags
-    return Command(words, command.pods)
+    return CommandLine(words, command.pods)
 
 
 def in_file(rule_input: RuleInput) -> bool:
@@ -138,31 +139,31 @@ def _waiting_pods(rule_input: RuleInput) -> tuple[str, ...]:
     return tuple(sorted(pods))
 
 
-def delete_pending(namespace: str, pods: Sequence[str]) -> Command:
+def delete_pending(namespace: str, pods: Sequence[str]) -> CommandLine:
     """Return the command that deletes pods for which a StatefulSet may wait.
 
     With the podManagementPolicy Parallel it may have replaced them before the command runs.
     """
-    return Command(("kubectl", "delete", "pod", "--ignore-not-found", "-n", namespace, *pods), pods)
+    return CommandLine(("kubectl", "delete", "pod", "--ignore-not-found", "-n", namespace, *pods), pods)
 
 
-def delete(namespace: str, pods: Sequence[str]) -> Command:
+def delete(namespace: str, pods: Sequence[str]) -> CommandLine:
     """Return the command that deletes pods, which their owner replaces.
 
     For several pods it does not wait: while kubectl 1.32 waits for one, a StatefulSet may replace another under the
     same name, and kubectl takes the new pod for the old one.
     """
     flags = () if len(pods) == 1 else ("--wait=false",)
-    return Command(("kubectl", "delete", "pod", *flags, "-n", namespace, *pods), pods)
+    return CommandLine(("kubectl", "delete", "pod", *flags, "-n", namespace, *pods), pods)
 
 
-def evict(namespace: str, pod: str) -> Command:
+def evict(namespace: str, pod: str) -> CommandLine:
     """Return the command that evicts a pod, which its disruption budget may refuse."""
     metadata = {"name": pod, "namespace": namespace}
     body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata}
     path = f"/api/v1/namespaces/{namespace}/pods/{pod}/eviction"
     words = ("echo", msgspec.json.encode(body).decode(), "|", "kubectl", "create", "--raw", path, "-f", "-")
-    return Command(words, (pod,))
+    return CommandLine(words, (pod,))
 
 
 class Removal(msgspec.Struct, frozen=True):
@@ -178,7 +179,7 @@ class Removal(msgspec.Struct, frozen=True):
     verb: Literal["delete", "evict"]
     pods: tuple[str, ...]
     note: str
-    commands: tuple[Command, ...]
+    commands: tuple[CommandLine, ...]
 
 
 def removal(pods: Sequence[PodRecord], audit: Audit) -> Removal:
@@ -247,21 +248,21 @@ def one_by_one(removable: Removable) -> str:
     return f"not all replacements are sure to find nodes at once ({removable.why})"
 
 
-def uncordon(nodes: Sequence[str]) -> tuple[Command, ...]:
+def uncordon(nodes: Sequence[str]) -> tuple[CommandLine, ...]:
     """Return the command that lets nodes take pods again; none for names that no API server accepts."""
-    return (Command(("kubectl", "uncordon", *nodes)),) if all(map(is_object_name, nodes)) else ()
+    return (CommandLine(("kubectl", "uncordon", *nodes)),) if all(map(is_object_name, nodes)) else ()
 
 
-def patched(workload: ObjectRef, operations: Sequence[Operation]) -> Command:
+def patched(workload: ObjectRef, operations: Sequence[Operation]) -> CommandLine:
     """Return the command that applies a JSON patch to a workload."""
     name, text = named(workload.kind, workload.name), msgspec.json.encode(operations).decode()
-    return Command(("kubectl", "patch", name, "-n", workload.namespace, "--type=json", "-p", text))
+    return CommandLine(("kubectl", "patch", name, "-n", workload.namespace, "--type=json", "-p", text))
 
 
 def replacement(pods: Sequence[str], rule_input: RuleInput) -> Remedy:
     """Return how to replace some pods of the workload, and how many other pods that restarts.
 
-    The text is no template.
+    The text is not a template.
     """
     pods_by_name = {pod.name: pod for pod in rule_input.pods}
     staying = [name for name in pods if name in pods_by_name and not pods_by_name[name].terminating]
@@ -313,7 +314,7 @@ def _restart(rule_input: RuleInput, pods: Sequence[str], number: int) -> Remedy:
             return Remedy(f"wait with the restart: {_stuck(shortfall)}")
         whom = f"all {number} pods of the workload" if number > 1 else "the pod"
         words = ("kubectl", "rollout", "restart", named(workload.kind, workload.name), "-n", workload.namespace)
-        command = Command(words)
+        command = CommandLine(words)
         waiting = _waiting_pods(rule_input)
         text = f"restart {whom}, and delete those that are pending, for which a StatefulSet waits"
         if not waiting:
@@ -340,13 +341,13 @@ def _restart(rule_input: RuleInput, pods: Sequence[str], number: int) -> Remedy:
     return Remedy(text + guarded, _created_again(workload))
 
 
-def saved_unmerged(pod: ObjectRef) -> Command:
+def saved_unmerged(pod: ObjectRef) -> CommandLine:
     """Return the command that saves the manifest of a pod in a form that can be created again."""
     read = ("kubectl", "get", "pod", pod.name, "-n", pod.namespace, "-o", "yaml")
-    return Command((*read, "|", "kubectl", "spread", "unmerge", "-f", "-", ">", f"{pod.name}.yaml"))
+    return CommandLine((*read, "|", "kubectl", "spread", "unmerge", "-f", "-", ">", f"{pod.name}.yaml"))
 
 
-def _created_again(pod: ObjectRef) -> tuple[Command, ...]:
+def _created_again(pod: ObjectRef) -> tuple[CommandLine, ...]:
     """Return the commands that create a bare pod again from its saved manifest.
 
     The pod is deleted only if the API would accept its successor, which has no node, so that its constraints decide.
@@ -356,9 +357,9 @@ def _created_again(pod: ObjectRef) -> tuple[Command, ...]:
     changed = ("kubectl", "patch", "--local", "-f", "-", *without_node, ">", unmerged)
     replaced = ("kubectl", "replace", "--force", "-f", unmerged)
     return (
-        Command(("kubectl", "get", "pod", pod.name, "-n", pod.namespace, "-o", "yaml", ">", saved)),
-        Command(("kubectl", "spread", "unmerge", "-f", saved, "|", *changed)),
-        Command(("kubectl", "spread", "merge", "-f", unmerged, ">", "/dev/null", "&&", *replaced)),
+        CommandLine(("kubectl", "get", "pod", pod.name, "-n", pod.namespace, "-o", "yaml", ">", saved)),
+        CommandLine(("kubectl", "spread", "unmerge", "-f", saved, "|", *changed)),
+        CommandLine(("kubectl", "spread", "merge", "-f", unmerged, ">", "/dev/null", "&&", *replaced)),
     )
 
 
@@ -378,7 +379,7 @@ def labelled(nodes: Iterable[str], key: str, rule_input: RuleInput) -> Remedy:
     for node, value in sorted(values.items()):
         nodes_by_value.setdefault(value, []).append(node)
     commands = tuple(
-        Command(("kubectl", "label", "node", *names, f"{key}={value}")) for value, names in nodes_by_value.items()
+        CommandLine(("kubectl", "label", "node", *names, f"{key}={value}")) for value, names in nodes_by_value.items()
     )
     source = "their names" if key == HOSTNAME else "the values of their deprecated label"
     return Remedy(literal(f"label the nodes with {source}, or use a topology key that they have"), commands)

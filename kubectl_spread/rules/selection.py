@@ -8,7 +8,8 @@ import msgspec
 
 from kubectl_spread.phrases import did_you_mean
 from kubectl_spread.report.model import Severity
-from kubectl_spread.rules.model import InputPart, Rule
+from kubectl_spread.rules.inputs import InputPart
+from kubectl_spread.rules.model import Rule
 
 
 class Selection(msgspec.Struct, frozen=True):

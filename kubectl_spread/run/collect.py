@@ -16,14 +16,13 @@ from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.errors import CombinedError, SourceError
 from kubectl_spread.kube.api.types import Event, Namespace, Node, Object, Pod
 from kubectl_spread.kube.api.workloads import KINDS, WorkloadObject
-from kubectl_spread.kube.custom.objects import CustomObject
+from kubectl_spread.kube.custom import CustomObject
 from kubectl_spread.kube.disruption import PodDisruptionBudget
 from kubectl_spread.kube.scheduler.defaultconstraints import Service
 from kubectl_spread.kube.scheduler.volumes import PersistentVolume, PersistentVolumeClaim
 from kubectl_spread.phrases import plural
 from kubectl_spread.report import model
 from kubectl_spread.run import names, schedulers
-from kubectl_spread.run.console import Console
 from kubectl_spread.run.hints import (
     capture_hints,
     hints,
@@ -32,9 +31,8 @@ from kubectl_spread.run.hints import (
     unknown_keys,
     unknown_nodes,
 )
-from kubectl_spread.run.options import CheckOptions, refuse_undecodable
-from kubectl_spread.run.run import CheckRun, Run
-from kubectl_spread.run.target_version import target_for_files
+from kubectl_spread.run.options import CheckOptions, refuse_undecodable, target_for_files
+from kubectl_spread.run.run import CheckRun, Console, Run
 
 if TYPE_CHECKING:
     from kubectl_spread.sources.files.manifests import Loaded, ManifestReading

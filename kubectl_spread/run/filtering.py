@@ -17,9 +17,8 @@ from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.phrases import plural
 from kubectl_spread.render import structured
 from kubectl_spread.report import mergereport
-from kubectl_spread.run.console import Console
-from kubectl_spread.run.options import CheckOptions
-from kubectl_spread.run.target_version import target_for_files
+from kubectl_spread.run.options import CheckOptions, target_for_files
+from kubectl_spread.run.run import Console
 from kubectl_spread.sources.decode.json_objects import Path
 from kubectl_spread.sources.edit import chunks
 from kubectl_spread.sources.edit.chunks import Chunk

@@ -18,7 +18,7 @@ from kubectl_spread.diagnosis import needs
 from kubectl_spread.errors import DecodeError, SpreadError
 from kubectl_spread.kube.api.topologykeys import HOSTNAME, TOPOLOGY_KEYS
 from kubectl_spread.kube.api.types import Node
-from kubectl_spread.kube.custom.controllers import ANY
+from kubectl_spread.kube.custom import ANY
 from kubectl_spread.phrases import did_you_mean, named, plural, some
 from kubectl_spread.report import model, projections
 from kubectl_spread.rules import RULES, engine, selection

@@ -26,10 +26,9 @@ from kubectl_spread.kube.scheduler import configuration
 from kubectl_spread.phrases import did_you_mean
 from kubectl_spread.report import model
 from kubectl_spread.run import hints, names, schedulers
-from kubectl_spread.run.options import CheckOptions
+from kubectl_spread.run.options import CheckOptions, TargetVersion, target_for
 from kubectl_spread.run.requests import Requests
 from kubectl_spread.run.run import CheckRun, ClusterIdentity, Run
-from kubectl_spread.run.target_version import TargetVersion, target_for
 from kubectl_spread.sources.apiserver.cluster import LiveCluster
 from kubectl_spread.sources.apiserver.resources import (
     BY_KIND,

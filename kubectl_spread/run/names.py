@@ -12,7 +12,7 @@ from kubectl_spread.audit.snapshot.scope import Target
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.errors import UsageError
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.kube.custom.objects import is_custom
+from kubectl_spread.kube.custom import is_custom
 from kubectl_spread.phrases import listed, named, nearest
 
 KINDS: Final = {

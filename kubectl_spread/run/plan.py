@@ -16,7 +16,7 @@ from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.plan import outcome
 from kubectl_spread.plan.planner import Planner
 from kubectl_spread.plan.stale import STALE, StalePod, stale_pods
-from kubectl_spread.report.model import Command
+from kubectl_spread.report.model import CommandLine
 from kubectl_spread.report.plan import SpreadPlan
 from kubectl_spread.rules.remedy import flagged
 from kubectl_spread.run.options import CheckOptions
@@ -90,7 +90,7 @@ def command(options: CheckOptions, plan: PlanOptions) -> str:
     words += (word for flag, values in texts.items() for value in values if value for word in (flag, value))
     words += ["--soft"] if plan.soft else []
     words += ["--max-per-workload", str(plan.most)] if plan.most > 1 else []
-    return str(flagged(Command([*words, "-o", "script", "|", "sh"]), options.kubectl_flags))
+    return str(flagged(CommandLine([*words, "-o", "script", "|", "sh"]), options.kubectl_flags))
 
 
 def _scope(run: SimulateRun) -> Callable[[ObjectRef], bool]:

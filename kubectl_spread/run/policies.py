@@ -13,8 +13,7 @@ from kubectl_spread.policy.documents import CARRIED, OLDEST_MINOR, OLDEST_MUTATI
 from kubectl_spread.report.model import Severity
 from kubectl_spread.rules.model import Rule
 from kubectl_spread.rules.selection import Selection, named
-from kubectl_spread.run.options import CheckOptions, minor_of, split
-from kubectl_spread.run.target_version import confirm_supported, pre_release_warnings
+from kubectl_spread.run.options import CheckOptions, confirm_supported, minor_of, pre_release_warnings, split
 
 _EXCLUDED: tuple[str, ...] = ("kube-system",)
 

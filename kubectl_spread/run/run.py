@@ -1,4 +1,4 @@
-"""The result of one run: what was read, with notes and errors; for ``check`` an audit and the report made of it."""
+"""The result of one run: what was read, with notes and errors; for ``check`` an audit and its report."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -26,9 +26,24 @@ from kubectl_spread.report import model, projections
 from kubectl_spread.report.model import Finding, Report, Source, unset_none
 from kubectl_spread.rules import RULES, engine
 from kubectl_spread.rules.selection import SelectedRules
-from kubectl_spread.run.options import CheckOptions
-from kubectl_spread.run.target_version import TargetVersion
+from kubectl_spread.run.options import CheckOptions, TargetVersion
 from kubectl_spread.sources.addresses import without_secrets
+
+
+class Console(Protocol):
+    """Prints data, messages and errors of a run."""
+
+    def data(self, text: str | bytes, /) -> None:
+        """Print data unchanged."""
+
+    def note(self, text: str, /) -> None:
+        """Print a message on a line of its own."""
+
+    def error(self, text: str, /) -> None:
+        """Print an error on a line of its own."""
+
+    def progress(self, text: str, /) -> None:
+        """Show the progress of the run until other text is printed."""
 
 
 class ClusterIdentity(msgspec.Struct, frozen=True):

@@ -24,10 +24,8 @@ from kubectl_spread.report.model import Cluster
 from kubectl_spread.report.simulation import SpreadSimulation
 from kubectl_spread.run import hints, names, schedulers
 from kubectl_spread.run.collect import add_objects, check_options
-from kubectl_spread.run.console import Console
-from kubectl_spread.run.options import CheckOptions, split
-from kubectl_spread.run.run import ClusterIdentity, Run, cluster_header
-from kubectl_spread.run.target_version import TargetVersion, target_for, target_for_files
+from kubectl_spread.run.options import CheckOptions, TargetVersion, split, target_for, target_for_files
+from kubectl_spread.run.run import ClusterIdentity, Console, Run, cluster_header
 from kubectl_spread.simulate import outcome
 from kubectl_spread.simulate.events import Add, Apply, DrainNodes, Lose, NodeChoice, Restart, Scale, SimulatedEvent
 from kubectl_spread.simulate.runs import Simulation

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.workloads import Job, Pace, StatefulSet
-from kubectl_spread.kube.custom.objects import base_kind
+from kubectl_spread.kube.custom import base_kind
 from kubectl_spread.simulate.cluster import SimulatedCluster, SimulatedPod
 
 NOT_REPLACED: Final = frozenset({"DaemonSet", "Node"})

@@ -10,7 +10,7 @@ import msgspec
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.topologykeys import ZONE
 from kubectl_spread.kube.api.types import Node
-from kubectl_spread.kube.custom.objects import base_kind
+from kubectl_spread.kube.custom import base_kind
 from kubectl_spread.kube.scheduler import taints
 from kubectl_spread.phrases import domains, in_domain, listed, plural
 from kubectl_spread.simulate.controllers import NOT_REPLACED

@@ -11,7 +11,7 @@ from kubectl_spread.kube.api.labels import ascending
 from kubectl_spread.kube.api.topologykeys import HOSTNAME
 from kubectl_spread.kube.api.types import Node, NodeInclusionPolicy, NodeSelector
 from kubectl_spread.kube.features import Behaviour
-from kubectl_spread.kube.scheduler import resources, sampling, taints
+from kubectl_spread.kube.scheduler import resources, scores, taints
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constraint
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import NO_VALUE, NodeSets, UsableNodes
 from kubectl_spread.kube.scheduler.resources import Amounts
@@ -70,10 +70,10 @@ class NodeTable:
 
     def __init__(self, nodes: Iterable[Node], behaviour: Behaviour) -> None:
         """Take nodes in the order of their names; tolerations are read by ``behaviour``."""
-        self.sets = NodeSets(sampling.in_visiting_order(nodes), behaviour, in_order=True)
+        self.sets = NodeSets(scores.in_visiting_order(nodes), behaviour, in_order=True)
         self.names = [node.metadata.name for node in self.sets.nodes]
         self.allocatable = [_allocatable(node) for node in self.sets.nodes]
-        self.to_find = sampling.nodes_to_find(len(self.names))
+        self.to_find = scores.nodes_to_find(len(self.names))
         self._behaviour = behaviour
         self._answers: dict[SchedulingKind, KindAnswers] = {}
         self._counted: dict[tuple[str, int, bool], CountedNodes] = {}

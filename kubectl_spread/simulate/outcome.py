@@ -10,7 +10,7 @@ from msgspec import UNSET
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.phrases import named, plural, some
 from kubectl_spread.report import projections
-from kubectl_spread.report.model import Cluster, Command, Severity
+from kubectl_spread.report.model import Cluster, CommandLine, Severity
 from kubectl_spread.report.simulation import (
     AffectedWorkload,
     PodNumbers,
@@ -166,7 +166,7 @@ def _pending(
             fix=UNSET if fix is None else fix.text,
             commands=UNSET
             if fix is None or not fix.commands
-            else [str(flagged(Command(each), flags)) for each in fix.commands],
+            else [str(flagged(CommandLine(each), flags)) for each in fix.commands],
         )
 
 

@@ -8,7 +8,7 @@ from typing import Final
 from kubectl_spread.kube.api.types import LabelSelector, LabelSelectorRequirement
 from kubectl_spread.report.model import (
     Cluster,
-    Command,
+    CommandLine,
     Domain,
     Finding,
     FindingCounts,
@@ -166,7 +166,7 @@ def _finding(index: int, workload: Workload, pods_each: int) -> Finding:
         f"{pods_each - index % 4}, maxSkew 1).",
         values={"topology_key": "topology.kubernetes.io/zone", "domain": _ZONES[0]},
         fix=f"Restart all {pods_each} pods of the workload.",
-        commands=[Command(f"kubectl rollout restart deploy/{workload.name} -n {_namespace(index)}".split())],
+        commands=[CommandLine(f"kubectl rollout restart deploy/{workload.name} -n {_namespace(index)}".split())],
         group=f"{rule.code}-{index % 4}",
         rows=[2 * index],
     )

@@ -22,8 +22,7 @@ from kubectl_spread.kube.features import (
     behaviour,
     gates,
 )
-from kubectl_spread.run.options import CheckOptions
-from kubectl_spread.run.target_version import target_for
+from kubectl_spread.run.options import CheckOptions, target_for
 from tests.audits import audit, deployment, reported
 from tests.builders import Json, affinity, constraint, node_json, pod_json, requirement, selector, term
 

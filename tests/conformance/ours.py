@@ -14,7 +14,7 @@ from kubectl_spread.audit.snapshot import default_constraints
 from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.audit.snapshot.scope import Scope, Target
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
-from kubectl_spread.explain.placing import rank
+from kubectl_spread.explain.next_pods import rank
 from kubectl_spread.kube.api import labels
 from kubectl_spread.kube.api.field import FieldError, FieldPath
 from kubectl_spread.kube.api.types import (

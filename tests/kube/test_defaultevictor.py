@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 import pytest
 
-from kubectl_spread.kube.descheduler import defaultevictor
-from kubectl_spread.kube.descheduler.defaultevictor import Evictee, EvictionObstacle
+from kubectl_spread.kube import descheduler
+from kubectl_spread.kube.descheduler import Evictee, EvictionObstacle
 
 
 def evictee(
@@ -66,4 +66,4 @@ EVICT = ("descheduler.alpha.kubernetes.io/evict", "false")
     ],
 )
 def test_obstacles_are_the_reasons_against_eviction(pod: Evictee, values: tuple[EvictionObstacle, ...]) -> None:
-    assert defaultevictor.obstacles(pod) == values
+    assert descheduler.obstacles(pod) == values

@@ -8,10 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from kubectl_spread.kube import descheduler
 from kubectl_spread.kube.api.types import Node, NodeCondition, NodeStatus
-from kubectl_spread.kube.descheduler import topologyspread
-from kubectl_spread.kube.descheduler.defaultevictor import EvictionObstacle
-from kubectl_spread.kube.descheduler.topologyspread import Bearer, CountingRule, PodCounts, PodGroup
+from kubectl_spread.kube.descheduler import Bearer, CountingRule, EvictionObstacle, PodCounts, PodGroup
 from kubectl_spread.kube.features import Gate, behaviour, gates
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from tests.builders import HOSTNAME, ZONE, Json, constraint, decode_node, decode_pod, node_json, pod_json
@@ -39,7 +38,7 @@ def test_a_node_is_ready_unless_its_condition_is_not_true(conditions: list[tuple
     node = Node(
         status=NodeStatus(conditions=tuple(NodeCondition(type=kind, status=status) for kind, status in conditions))
     )
-    assert topologyspread.is_ready(node) is ready
+    assert descheduler.is_ready(node) is ready
 
 
 def on(node: str, number: int = 1, **fields: object) -> PodGroup:
@@ -61,7 +60,7 @@ def bearer(*constraints: Json, **fields: Any) -> Bearer:
 
 
 def counted(bearer: Bearer, on_cluster: PodCounts) -> Spread:
-    return topologyspread.count(bearer.constraints[0], bearer, on_cluster)
+    return descheduler.count(bearer.constraints[0], bearer, on_cluster)
 
 
 WITH_PODS_ELSEWHERE = cluster(on("a1", 2), on("b1"), on("b1", namespace="other"), on("gone"), on(""))
@@ -243,14 +242,14 @@ def test_evictable_pods_on_ready_nodes_are_listed(pod: PodGroup, listed: bool) -
 def test_differences_are_the_rules_that_change_the_count(
     of: Bearer, on_cluster: PodCounts, rules: tuple[CountingRule, ...]
 ) -> None:
-    assert topologyspread.differences(of.constraints[0], of, on_cluster, SERVED) == rules
+    assert descheduler.differences(of.constraints[0], of, on_cluster, SERVED) == rules
 
 
 def test_match_label_keys_differ_only_where_the_scheduler_ignores_them() -> None:
     of = bearer(constraint(match=["rev"]), metadata={"labels": {**WEB, "rev": "r2"}})
     on_cluster = cluster(on("a1"))
-    assert topologyspread.differences(of.constraints[0], of, on_cluster, SERVED) == ()
-    assert topologyspread.differences(of.constraints[0], of, on_cluster, WITHOUT_KEYS) == (CountingRule.GATES,)
+    assert descheduler.differences(of.constraints[0], of, on_cluster, SERVED) == ()
+    assert descheduler.differences(of.constraints[0], of, on_cluster, WITHOUT_KEYS) == (CountingRule.GATES,)
 
 
 def test_each_rule_and_obstacle_has_its_own_clause() -> None:

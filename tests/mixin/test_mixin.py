@@ -12,7 +12,7 @@ from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models.dashboard import Dashboard
 from ruamel.yaml import YAML
 
-from kubectl_spread.render.openmetrics.families import FAMILIES
+from kubectl_spread.render.openmetrics import FAMILIES
 from tests.generated import ROOT
 from tests.mixin.queries import dashboard, expressions, panels, rules
 

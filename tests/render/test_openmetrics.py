@@ -17,8 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families as parse_tex
 from kubectl_spread.diagnosis.exposure import RunningPods
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.render import openmetrics as exposition
-from kubectl_spread.render.openmetrics.families import MOST_CHARACTERS, MOST_DOMAINS
-from kubectl_spread.render.openmetrics.series import label_value
+from kubectl_spread.render.openmetrics import MOST_CHARACTERS, MOST_DOMAINS, label_value
 from kubectl_spread.report.model import Next, Report
 from tests.audits import audit, reported
 from tests.builders import HOSTNAME, ZONE, constraint, node_json, pod_json

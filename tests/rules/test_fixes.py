@@ -14,7 +14,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from kubectl_spread.audit.evaluation.evaluate import Audit
-from kubectl_spread.explain.placing import place
+from kubectl_spread.explain.next_pods import place
 from kubectl_spread.rules import RULES
 from kubectl_spread.rules.model import Rule
 from tests.audits import as_json, audit

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from kubectl_spread.cli import cli
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.report.model import Command, Operation
+from kubectl_spread.report.model import CommandLine, Operation
 from kubectl_spread.rules.remedy import flagged, patched
 from tests import contract
 
@@ -37,7 +37,7 @@ def test_flags_go_to_the_commands_that_contact_the_cluster() -> None:
         *("kubectl", "spread", "unmerge", "-f", "a b", "|", "kubectl", "patch", "--local", "-f", "-", ">", "new", "&&"),
         *("kubectl", "spread", "merge", "-f", "new", "&&", "kubectl", "replace", "-f", "new"),
     )
-    assert str(flagged(Command(words), ["--context", "prod"])) == (
+    assert str(flagged(CommandLine(words), ["--context", "prod"])) == (
         "kubectl spread unmerge -f 'a b' | kubectl patch --local -f - > new && "
         "kubectl spread merge -f new && kubectl --context prod replace -f new"
     )

@@ -19,8 +19,8 @@ from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.cli import cli
 from kubectl_spread.report.model import Severity
 from kubectl_spread.rules import RULES, engine
-from kubectl_spread.rules.inputs import rule_inputs
-from kubectl_spread.rules.model import InputPart, Rule, RuleInput
+from kubectl_spread.rules.inputs import InputPart, RuleInput, rule_inputs
+from kubectl_spread.rules.model import Rule
 from tests import contract
 from tests.conftest import Golden
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kubectl_spread.kube.custom.objects import HeldTemplate
+from kubectl_spread.kube.custom import HeldTemplate
 from kubectl_spread.sources.decode.json_objects import MalformedFieldError
 from kubectl_spread.sources.files.heldtemplates import held_templates
 from tests.builders import Json, constraint

@@ -27,7 +27,7 @@ from kubectl_spread.kube.api.labels import Labels, Operator
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.sparse import DetailedPod, DetailedPodSpec, SparsePod
 from kubectl_spread.kube.api.types import READY, Affinity, Event, ObjectMeta, OwnerReference, Pod, PodSpec
-from kubectl_spread.kube.custom.objects import kind_name
+from kubectl_spread.kube.custom import kind_name
 from kubectl_spread.kube.scheduler import nodeaffinity
 from kubectl_spread.kube.scheduler.configuration import Profile
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import Placement

@@ -26,14 +26,14 @@ from kubectl_spread.audit.snapshot.records import Manifest, OwnerRecord, PodClas
 from kubectl_spread.audit.snapshot.scope import Scope, Target
 from kubectl_spread.audit.snapshot.templates import Template, held_template, template_of
 from kubectl_spread.audit.snapshot.terms import authored_keys
+from kubectl_spread.kube import descheduler
 from kubectl_spread.kube.api import managedfields, sparse
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.sparse import DetailedPod, SparsePod
 from kubectl_spread.kube.api.types import READY, Node, ObjectMeta, OwnerReference, Pod
 from kubectl_spread.kube.api.workloads import KINDS, WorkloadObject
-from kubectl_spread.kube.custom.objects import CustomObject
-from kubectl_spread.kube.descheduler import defaultevictor
-from kubectl_spread.kube.descheduler.topologyspread import PodGroup
+from kubectl_spread.kube.custom import CustomObject
+from kubectl_spread.kube.descheduler import PodGroup
 from kubectl_spread.kube.disruption import Budgets
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler import configuration
@@ -398,7 +398,7 @@ def _evictee(pod: DetailedPod) -> PodGroup:
     """Return a pod as the descheduler sees it."""
     metadata, spec = pod.metadata, pod.spec
     terminating = metadata.deletion_timestamp is not None
-    evictee = defaultevictor.Evictee(
+    evictee = descheduler.Evictee(
         owner_kinds=[owner.kind for owner in metadata.owner_references],
         annotations=metadata.annotations,
         priority=spec.priority,
@@ -409,7 +409,7 @@ def _evictee(pod: DetailedPod) -> PodGroup:
         metadata.namespace,
         metadata.labels,
         spec.node_name,
-        evictable=not defaultevictor.obstacles(evictee),
+        evictable=not descheduler.obstacles(evictee),
         terminating=terminating,
         phase=pod.status.phase,
     )

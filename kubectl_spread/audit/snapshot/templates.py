@@ -10,15 +10,14 @@ from typing import Final
 import msgspec
 
 from kubectl_spread.audit.snapshot.terms import TopologyTerm, topology_terms
+from kubectl_spread.kube import custom
 from kubectl_spread.kube.api.field import POD_SPEC, FieldError, FieldPath
 from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import LabelSelector, OwnerReference, PodSpec
 from kubectl_spread.kube.api.workloads import ONE_BY_ONE, Job, Pace, WorkloadObject, template_path
 from kubectl_spread.kube.apiserver import strategy, validation
-from kubectl_spread.kube.custom import controllers
-from kubectl_spread.kube.custom.controllers import AddedLabels
-from kubectl_spread.kube.custom.objects import HeldTemplate, Unevaluated, is_custom
+from kubectl_spread.kube.custom import AddedLabels, HeldTemplate, Unevaluated, is_custom
 from kubectl_spread.kube.features import Behaviour
 
 PRESUMED: Final = "presumed"
@@ -170,7 +169,7 @@ def held_template(ref: ObjectRef, held: HeldTemplate, owner: OwnerReference | No
         selector=None,
         terms=_evaluated_terms(held),
         replicas=held.replicas,
-        rolls=controllers.replaces_gradually(held.group, held.kind),
+        rolls=custom.replaces_gradually(held.group, held.kind),
         ignored=ignored,
         custom=True,
         label_prefixes=(*added.prefixes, *held.more_labels),
@@ -193,9 +192,9 @@ def _evaluated_terms(held: HeldTemplate) -> tuple[TopologyTerm, ...]:
 def _added_labels(held: HeldTemplate) -> AddedLabels:
     """Return the labels that the controller of a template adds; it may be one of Kubernetes' own, as in a List."""
     if not held.complete:
-        return controllers.UNKNOWN
+        return custom.UNKNOWN
     if is_custom(f"{held.group}/"):
-        return controllers.added_labels(held.group, held.kind, held.path)
+        return custom.added_labels(held.group, held.kind, held.path)
     return AddedLabels(labels_of_controller(held.kind), (COMPLETION_INDEX,))
 
 

@@ -296,7 +296,7 @@ def outputs(command: str) -> Decorator:
         "-o",
         "--output",
         "forms",
-        callback=lambda _context, _option, given: [formats.parsed(each, names) for each in given],
+        callback=lambda _context, _option, texts: [formats.parsed(text, names) for text in texts],
         multiple=True,
         metavar="FORMAT[=FILE]",
         shell_complete=values.formats(names),

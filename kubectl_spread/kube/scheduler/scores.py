@@ -1,19 +1,21 @@
-"""Scores: how do the default plugins rank the nodes that a pod may go to? Spread has a package of its own.
+"""Which nodes does the scheduler look at, and how do its default plugins rank them? Spread has a package of its own.
 
-Source: kubernetes v1.37.1 pkg/scheduler/apis/config/v1/default_plugins.go, getDefaultPlugins, and
+Source: kubernetes v1.37.1 pkg/scheduler/backend/cache/node_tree.go, list; pkg/scheduler/schedule_one.go,
+numFeasibleNodesToFind; pkg/scheduler/apis/config/v1/default_plugins.go, getDefaultPlugins, and
 pkg/scheduler/framework/plugins, noderesources, helper/normalize_score.go and interpodaffinity/scoring.go.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 from typing import Final
 
 import msgspec
 from msgspec.structs import replace
 
-from kubectl_spread.kube.api.types import PodSpec
+from kubectl_spread.kube.api.types import Node, PodSpec
 from kubectl_spread.kube.scheduler import resources
 from kubectl_spread.kube.scheduler.resources import Amounts
 
@@ -126,3 +128,35 @@ def between_extremes(raw: Sequence[int]) -> list[int]:
 def weight_of_domains(number: int) -> float:
     """Return the weight of one pod in a constraint whose candidates have this number of domains."""
     return math.log(number + 2)
+
+
+_LEAST: Final = 100
+_LEAST_PERCENT: Final = 5
+_MOST_PERCENT: Final = 50
+_NODES_FOR_A_PERCENT: Final = 125
+_HUNDRED: Final = 100
+_ZONE: Final = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")
+_REGION: Final = ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region")
+"""The labels of a node that may name its zone and its region; the first that it has does, even where it is empty.
+
+Source: kubernetes v1.37.1 staging/src/k8s.io/component-helpers/node/topology/helpers.go, GetZoneKey.
+"""
+
+
+def nodes_to_find(nodes: int) -> int:
+    """Return the number of feasible nodes after which the scheduler stops looking for more."""
+    if nodes < _LEAST:
+        return nodes
+    percent = max(_MOST_PERCENT - nodes // _NODES_FOR_A_PERCENT, _LEAST_PERCENT)
+    return max(nodes * percent // _HUNDRED, _LEAST)
+
+
+def in_visiting_order(nodes: Iterable[Node]) -> list[Node]:
+    """Return nodes as the scheduler visits them: in turn one of each zone."""
+    by_zone: dict[tuple[str, str], list[Node]] = {}
+    for node in nodes:
+        labels = node.metadata.labels
+        zone = next((labels[key] for key in _ZONE if key in labels), "")
+        region = next((labels[key] for key in _REGION if key in labels), "")
+        by_zone.setdefault((region, zone), []).append(node)
+    return [node for turn in zip_longest(*by_zone.values()) for node in turn if node is not None]

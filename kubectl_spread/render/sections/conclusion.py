@@ -12,7 +12,7 @@ from kubectl_spread.phrases import capitalized, listed, plural
 from kubectl_spread.render import about, figures, findings, words
 from kubectl_spread.render.findings import Block, Cause
 from kubectl_spread.render.terminal import Terminal, between_phrases, hanging, heading, paragraph
-from kubectl_spread.report.model import SEVEREST_FIRST, Command, Finding, Severity
+from kubectl_spread.report.model import SEVEREST_FIRST, CommandLine, Finding, Severity
 
 _INDENT: Final = "  "
 _LISTED_ROWS: Final = 4
@@ -151,7 +151,7 @@ def _fixes(of_cause: Sequence[Finding]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(finding.fix for finding in of_cause))
 
 
-def _commands(finding: Finding) -> list[Command]:
+def _commands(finding: Finding) -> list[CommandLine]:
     """Return the commands of a finding, without those that lead here."""
     commands = [] if isinstance(finding.commands, UnsetType) else finding.commands
     return [command for command in commands if command.words[:3] != _EXPLAIN]

@@ -10,8 +10,7 @@ from msgspec import UnsetType
 from kubectl_spread.diagnosis.evictions import Evictions
 from kubectl_spread.explain.causes import SkewCause
 from kubectl_spread.explain.explanation import Explanation
-from kubectl_spread.explain.next_pods import NextPods, Step
-from kubectl_spread.explain.placing import Placing
+from kubectl_spread.explain.next_pods import NextPods, Placing, Step
 from kubectl_spread.explain.waiting import InertConstraint, SchedulerEvent, Waiting
 from kubectl_spread.kube.api import labels
 from kubectl_spread.kube.api.workloads import SCALABLE

@@ -21,9 +21,9 @@ from kubectl_spread.kube.scheduler.podtopologyspread.constraints import counts_n
 from kubectl_spread.phrases import listed
 from kubectl_spread.report.model import Operation, Severity
 from kubectl_spread.rules import patches
-from kubectl_spread.rules.model import KUBERNETES, Evidence, Remedy, Rule, RuleInput, Values, together
+from kubectl_spread.rules.inputs import RuleInput, TermVariant
+from kubectl_spread.rules.model import KUBERNETES, Evidence, Remedy, Rule, Values, together
 from kubectl_spread.rules.remedy import changed, in_file
-from kubectl_spread.rules.variants import TermVariant
 
 _HASH: Final = "pod-template-hash"
 _POD_NAME: Final = "statefulset.kubernetes.io/pod-name"

@@ -12,9 +12,10 @@ from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.field import FieldPath
 from kubectl_spread.kube.api.labels import Labels, Operator
 from kubectl_spread.kube.api.types import LabelSelector
-from kubectl_spread.report.model import Command, Severity
+from kubectl_spread.report.model import CommandLine, Severity
 from kubectl_spread.rules import patches
-from kubectl_spread.rules.model import VALIDATION, Evidence, InputPart, Remedy, Rule, RuleInput, names
+from kubectl_spread.rules.inputs import InputPart, RuleInput
+from kubectl_spread.rules.model import VALIDATION, Evidence, Remedy, Rule, names
 from kubectl_spread.rules.remedy import changed, saved_unmerged
 
 _CORRECT: Final = "correct the field that the error names"
@@ -48,7 +49,7 @@ def _fix_of_refused(refusal: Refusal, rule_input: RuleInput) -> Remedy | str:
         for evaluation, _ in row.evaluations
     ):
         return _ONCE
-    return Remedy(_UNMERGE, (Command(("kubectl", "spread", "unmerge", "-f", file)),))
+    return Remedy(_UNMERGE, (CommandLine(("kubectl", "spread", "unmerge", "-f", file)),))
 
 
 def _is_merged(pod_class: PodClass, path: FieldPath) -> bool:

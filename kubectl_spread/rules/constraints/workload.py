@@ -9,15 +9,15 @@ from kubectl_spread.audit.snapshot.records import DEFAULT_SCHEDULER
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.kube.api.types import NodeInclusionPolicy
 from kubectl_spread.kube.apiserver.validation import CURRENT_KEYS
-from kubectl_spread.kube.custom.objects import base_kind
+from kubectl_spread.kube.custom import base_kind
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import working_constraint
 from kubectl_spread.phrases import some
 from kubectl_spread.report.model import Operation, Severity
 from kubectl_spread.rules import patches
-from kubectl_spread.rules.model import KUBERNETES, Evidence, Remedy, Rule, RuleInput, Values, together
+from kubectl_spread.rules.inputs import RuleInput, TermVariant
+from kubectl_spread.rules.model import KUBERNETES, Evidence, Remedy, Rule, Values, together
 from kubectl_spread.rules.remedy import changed
-from kubectl_spread.rules.variants import TermVariant
 
 KEEPS_OFF: Final = "the constraint can only keep a pod off its node"
 NOTHING_TO_SPREAD: Final = "there is nothing to spread"

@@ -19,7 +19,8 @@ from kubectl_spread.kube.scheduler.podtopologyspread.filtering import feasible_n
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import domains, listed, plural
 from kubectl_spread.report.model import ClosedDomains, Severity
-from kubectl_spread.rules.model import FILTERING, Evidence, InputPart, Remedy, Rule, RuleInput, Values, names
+from kubectl_spread.rules.inputs import InputPart, RuleInput
+from kubectl_spread.rules.model import FILTERING, Evidence, Remedy, Rule, Values, names
 from kubectl_spread.rules.placement.closed import (
     Closed,
     closed,

@@ -21,7 +21,8 @@ from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import capitalized, domains, listed, plural, sentence, value
 from kubectl_spread.report.model import CORDONED, ClosedDomains, Operation
 from kubectl_spread.rules import patches
-from kubectl_spread.rules.model import Remedy, RuleInput
+from kubectl_spread.rules.inputs import RuleInput
+from kubectl_spread.rules.model import Remedy
 from kubectl_spread.rules.remedy import changed, literal, uncordon
 
 _POLICIES: Final = {"nodeAffinityPolicy": "node_affinity_policy", "nodeTaintsPolicy": "node_taints_policy"}

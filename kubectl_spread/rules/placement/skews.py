@@ -11,8 +11,9 @@ from kubectl_spread.diagnosis.skew import Passing, Skew, skew_of, why_wait
 from kubectl_spread.diagnosis.trials import Removable
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import capitalized, domains, named, plural, some, value
-from kubectl_spread.report.model import Command, Severity
-from kubectl_spread.rules.model import FILTERING, Evidence, InputPart, Remedy, Rule, RuleInput, Values, names
+from kubectl_spread.report.model import CommandLine, Severity
+from kubectl_spread.rules.inputs import InputPart, RuleInput
+from kubectl_spread.rules.model import FILTERING, Evidence, Remedy, Rule, Values, names
 from kubectl_spread.rules.placement.closed import UNPIN
 from kubectl_spread.rules.remedy import Removal, literal, one_by_one, removal, unreplaced
 
@@ -168,7 +169,7 @@ def _deletion(
         which = f"the {len(pods)} pods that explain lists below the domains" if hard else f"{len(pods)} of these pods"
         return Remedy(
             f"{chosen.verb} {which}{outcome}{_noted(chosen)}",
-            (Command(("kubectl", "spread", "explain", workload, "-n", rule_input.namespace)),),
+            (CommandLine(("kubectl", "spread", "explain", workload, "-n", rule_input.namespace)),),
         )
     these = "this pod" if len(pods) == 1 else f"these {len(pods)} pods"
     owners = {rule_input.audit.snapshot.workload(pod) for pod in pods}

@@ -17,9 +17,9 @@ from kubectl_spread.kube.api.labels import Labels, Operator
 from kubectl_spread.phrases import capitalized, listed
 from kubectl_spread.report.model import Operation, Severity
 from kubectl_spread.rules import patches
-from kubectl_spread.rules.model import Evidence, InputPart, Remedy, Rule, RuleInput
+from kubectl_spread.rules.inputs import InputPart, RuleInput, TermVariant
+from kubectl_spread.rules.model import Evidence, Remedy, Rule
 from kubectl_spread.rules.remedy import changed, literal
-from kubectl_spread.rules.variants import TermVariant
 
 _CLOSE: Final = 0.85
 """The least similarity of a misspelt key to the intended one."""

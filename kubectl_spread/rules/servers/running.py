@@ -13,12 +13,13 @@ from kubectl_spread.audit.merge.verdicts import MERGE_RELEASED, KeyVerdict, Verd
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.types import LabelSelector
-from kubectl_spread.kube.custom.objects import base_kind
+from kubectl_spread.kube.custom import base_kind
 from kubectl_spread.phrases import plural, versions
 from kubectl_spread.report.model import Severity
 from kubectl_spread.report.projections import timestamp
 from kubectl_spread.rules import patches
-from kubectl_spread.rules.model import KUBERNETES, Evidence, InputPart, Remedy, Rule, RuleInput, Values, names
+from kubectl_spread.rules.inputs import InputPart, RuleInput
+from kubectl_spread.rules.model import KUBERNETES, Evidence, Remedy, Rule, Values, names
 from kubectl_spread.rules.remedy import changed
 
 _SAME_MOMENT: Final = timedelta(seconds=1)

@@ -24,7 +24,8 @@ from kubectl_spread.kube.scheduler.podtopologyspread.domains import Usability
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import versions
 from kubectl_spread.report.model import Severity
-from kubectl_spread.rules.model import VALIDATION, Evidence, InputPart, Rule, RuleInput, Values, names
+from kubectl_spread.rules.inputs import InputPart, RuleInput
+from kubectl_spread.rules.model import VALIDATION, Evidence, Rule, Values, names
 
 _LAST_WITHOUT_CARE: Final = 32
 _FIRST_MERGING: Final = 34

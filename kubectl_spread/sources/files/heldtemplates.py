@@ -24,8 +24,15 @@ from kubectl_spread.kube.api.types import (
     WhenUnsatisfiable,
 )
 from kubectl_spread.kube.api.workloads import PodTemplateSpec
-from kubectl_spread.kube.custom.controllers import ANY, is_known, replicas_of
-from kubectl_spread.kube.custom.objects import HeldTemplate, Unevaluated, group_of, is_custom
+from kubectl_spread.kube.custom import (
+    ANY,
+    HeldTemplate,
+    Unevaluated,
+    group_of,
+    is_custom,
+    is_known,
+    replicas_of,
+)
 from kubectl_spread.sources.decode import json_objects
 from kubectl_spread.sources.decode.json_objects import MalformedFieldError, T
 

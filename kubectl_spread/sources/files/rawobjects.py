@@ -11,7 +11,7 @@ import msgspec
 
 from kubectl_spread.kube.api.types import Event, ListMeta, Namespace, Node, Pod, TypeMeta
 from kubectl_spread.kube.api.workloads import KINDS, WorkloadObject
-from kubectl_spread.kube.custom.objects import group_of, is_custom
+from kubectl_spread.kube.custom import group_of, is_custom
 from kubectl_spread.kube.disruption import PodDisruptionBudget
 from kubectl_spread.kube.scheduler.defaultconstraints import Service
 from kubectl_spread.kube.scheduler.volumes import PersistentVolume, PersistentVolumeClaim

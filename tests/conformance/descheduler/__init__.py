@@ -1,1 +1,1 @@
-"""The count of kubectl_spread.kube.descheduler.topologyspread, held against the real descheduler."""
+"""The count of kubectl_spread.kube.descheduler, held against the real descheduler."""

@@ -6,10 +6,9 @@ from typing import Any, Final
 
 import msgspec
 
+from kubectl_spread.kube import descheduler
 from kubectl_spread.kube.api.types import Node, Pod
-from kubectl_spread.kube.descheduler import defaultevictor, topologyspread
-from kubectl_spread.kube.descheduler.defaultevictor import Evictee, EvictionObstacle
-from kubectl_spread.kube.descheduler.topologyspread import Bearer, PodCounts, PodGroup
+from kubectl_spread.kube.descheduler import Bearer, Evictee, EvictionObstacle, PodCounts, PodGroup
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import Placement
 from kubectl_spread.sources.decode import json_objects
 from tests.builders import Json
@@ -55,7 +54,7 @@ def answer(question: bytes) -> Json:
     decoded = _DECODER.decode(question)
     pods = [json_objects.decode(raw, Pod) for raw in decoded.pods]
     obstacles_of = {
-        pod.metadata.name: defaultevictor.obstacles(evictee(raw)) for pod, raw in zip(pods, decoded.pods, strict=True)
+        pod.metadata.name: descheduler.obstacles(evictee(raw)) for pod, raw in zip(pods, decoded.pods, strict=True)
     }
     groups = {pod.metadata.name: group(pod, evictable=not obstacles_of[pod.metadata.name]) for pod in pods}
     cluster = PodCounts(nodes(decoded), groups.values())
@@ -64,8 +63,8 @@ def answer(question: bytes) -> Json:
     for pod in pods:
         if cluster.lists(groups[pod.metadata.name]):
             for index, constraint in enumerate(pod.spec.topology_spread_constraints):
-                looks = topologyspread.looks_at(constraint)
-                count = topologyspread.count(constraint, bearer(pod), cluster)
+                looks = descheduler.looks_at(constraint)
+                count = descheduler.count(constraint, bearer(pod), cluster)
                 answered = {"domains": dict(count.match_num), "violated": count.exceeds_max_skew}
                 counts[f"{pod.metadata.name}/{index}"] = answered if looks else None
                 evicts |= {pod.metadata.namespace} if looks and count.exceeds_max_skew else set()

@@ -10,9 +10,9 @@ import pytest
 from kubectl_spread.audit.evaluation.evaluators import Census
 from kubectl_spread.audit.snapshot.scope import Scope
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
+from kubectl_spread.kube import descheduler
 from kubectl_spread.kube.api.types import Node, Pod, TopologySpreadConstraint
-from kubectl_spread.kube.descheduler import defaultevictor, topologyspread
-from kubectl_spread.kube.descheduler.topologyspread import Bearer, CountingRule, PodCounts
+from kubectl_spread.kube.descheduler import Bearer, CountingRule, PodCounts
 from kubectl_spread.kube.features import behaviour, gates
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import effective_selector, working_constraint
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeSets
@@ -34,7 +34,7 @@ class RandomCluster:
         decoded = msgspec.json.decode(question, type=ours.Question)
         nodes = ours.nodes(decoded)
         pods = [json_objects.decode(raw, Pod) for raw in decoded.pods]
-        evictable = [not defaultevictor.obstacles(ours.evictee(raw)) for raw in decoded.pods]
+        evictable = [not descheduler.obstacles(ours.evictee(raw)) for raw in decoded.pods]
         groups = [ours.group(pod, evictable=is_evictable) for pod, is_evictable in zip(pods, evictable, strict=True)]
         self.cluster = PodCounts(nodes, groups)
         self.census = self._census(nodes, pods)
@@ -84,10 +84,10 @@ def test_the_rules_turn_the_schedulers_count_into_the_deschedulers(start: int) -
                 constraint: TopologySpreadConstraint = constraint,
                 in_cluster: PodCounts = random_cluster.cluster,
             ) -> Outcome:
-                return outcome(topologyspread._count(constraint, bearer, in_cluster, SERVED, rules))
+                return outcome(descheduler._count(constraint, bearer, in_cluster, SERVED, rules))
 
-            rules = topologyspread.differences(constraint, bearer, random_cluster.cluster, SERVED)
-            descheduler = outcome(topologyspread.count(constraint, bearer, random_cluster.cluster))
+            rules = descheduler.differences(constraint, bearer, random_cluster.cluster, SERVED)
+            real = outcome(descheduler.count(constraint, bearer, random_cluster.cluster))
             assert count(()) == outcome(spread)
-            assert count(rules) == descheduler
-            assert all(count([rule for rule in rules if rule is not left_out]) != descheduler for left_out in rules)
+            assert count(rules) == real
+            assert all(count([rule for rule in rules if rule is not left_out]) != real for left_out in rules)

@@ -1,1 +1,0 @@
-"""How does the descheduler count and evict? It may import `kube.scheduler` and `kube.api`."""
