@@ -279,17 +279,17 @@ MUTANTS: Final = (
     Mutant(
         "errors leave exit status 0 where --fail-on is error",
         "exit status",
-        "cli/check.py",
-        "finding.severity >= Severity(fail_on)",
-        "finding.severity > Severity(fail_on)",
+        "cli/options/__init__.py",
+        "each >= Severity(fail_on)",
+        "each > Severity(fail_on)",
         ("cli/test_check.py",),
     ),
     Mutant(
         "objects that could not be read do not change the exit status if others could",
         "exit status",
         "cli/check.py",
-        "    if run.problems:\n        context.exit(_UNANSWERED)",
-        "    if run.problems and run.empty:\n        context.exit(_UNANSWERED)",
+        "options.end(context, run.problems, fail_on",
+        "options.end(context, run.problems if run.empty else [], fail_on",
         ("cli/test_check.py", "cli/test_unchecked.py"),
     ),
     Mutant(
