@@ -1,4 +1,4 @@
-"""The objects of admission policies, each with its binding, and the guard of the labels of pods with merged selectors."""
+"""The objects of admission policies, each with its binding, and the guard of the labels of merged pods."""
 
 from __future__ import annotations
 
