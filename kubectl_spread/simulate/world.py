@@ -67,7 +67,7 @@ class World:
         self.now = now
         self.kinds = Kinds(behaviour, snapshot.anti_affinity.namespaces)
         self.change: ConstraintChange | None = None
-        self._classes = PodClasses(snapshot.schedulers)
+        self._classes = PodClasses(snapshot.schedulers, for_simulation=True)
         self._tables: dict[tuple[int, ...], tuple[NodeTable, Volumes, tuple[Node, ...]]] = {}
         self._created: dict[object, PodClass] = {}
         self._changed: dict[tuple[PodClass, int], tuple[ConstraintChange, PodClass]] = {}

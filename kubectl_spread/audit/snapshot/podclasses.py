@@ -198,9 +198,14 @@ class SharedTerms:
 class PodClasses:
     """The classes of the pods that were read, each for as long as somebody has it."""
 
-    def __init__(self, schedulers: Mapping[str, Profile]) -> None:
-        """Start empty; ``schedulers`` has the spread configuration of each scheduler."""
+    def __init__(self, schedulers: Mapping[str, Profile], *, for_simulation: bool = False) -> None:
+        """Start empty; ``schedulers`` has the spread configuration of each scheduler.
+
+        With ``for_simulation`` pods whose containers differ are of different classes, even if their requests are equal:
+        the scores of resources assume requests for each container without any.
+        """
         self._schedulers = schedulers
+        self._for_simulation = for_simulation
         self._digests = Digests()
         self._classes: WeakValueDictionary[bytes, PodClass] = WeakValueDictionary()
         self._terms = SharedTerms()
@@ -226,6 +231,7 @@ class PodClasses:
             pod.metadata.annotations.get(IGNORE_ANNOTATION, ""),
             requests,
             _priority(spec),
+            (spec.containers, spec.init_containers, spec.resources) if self._for_simulation else (),
         )
         key = self._digests.of(identity)
         pod_class = self._classes.get(key)

@@ -114,7 +114,7 @@ class Snapshot:
         self.budgets = Budgets()
         self.schedulers = schedulers
         self.default_selectors = DefaultSelectors(schedulers)
-        self._classes = PodClasses(schedulers)
+        self._classes = PodClasses(schedulers, for_simulation=for_simulation)
         self._covered: set[Target] = set()
 
     def add_node(self, node: Node) -> None:
