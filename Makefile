@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 SAMPLE := examples/cluster.json
 N := 2000
 PLACEMENTS := 20000
+PLANS := 500
 WORKERS := 3
 CORE := tests/kube tests/audit tests/rules tests/render tests/merge
 AXE := tests/browser/node_modules/axe-core/axe.min.js
@@ -66,7 +67,7 @@ e2e: $(VENV)/developed ## the suites against real control planes
 	$(BIN)/pytest --numprocesses $(WORKERS) -m "e2e$(PART)" tests/e2e tests/controlplane tests/mixin
 
 conformance: $(VENV)/developed ## N random cases a minor and kind against the real Kubernetes code
-	$(BIN)/python -m tests.conformance --cases $(N) $(if $(ALL),--minors all --gates all --placements $(PLACEMENTS))
+	$(BIN)/python -m tests.conformance --cases $(N) $(if $(ALL),--minors all --gates all --placements $(PLACEMENTS) --plans $(PLANS))
 
 tools: $(VENV)/developed ## build what tests run, such as etcd and Kubernetes, from Go modules
 	$(BIN)/python -m tests.tools $(if $(ALL),--all)

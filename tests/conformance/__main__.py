@@ -8,7 +8,7 @@ import multiprocessing
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,6 +21,7 @@ from tests.conformance.compare import PARTS, Bench, Disagreement, Tally
 from tests.conformance.descheduler import run as descheduler
 from tests.conformance.descheduler.cases import KIND as DESCHEDULER
 from tests.conformance.descheduler.oracles import VERSION as DESCHEDULER_VERSION
+from tests.conformance.placements import plans
 from tests.conformance.placements import run as placements
 from tests.conformance.placements.cases import KIND as PLACEMENTS
 from tests.conformance.placements.oracles import VERSION as SCHEDULER_VERSION
@@ -29,11 +30,13 @@ from tests.conformance.settings import CI_GATES, CI_MINORS, GATES, Setting, sett
 from tests.conformance.shrink import shrink
 
 _CHUNK: Final = 250
-_ALONE: Final = (PLACEMENTS, DESCHEDULER)
+_ALONE: Final = (PLACEMENTS, plans.KIND, DESCHEDULER)
 """The kinds that one program answers, for all minors and gates."""
 _KINDS: Final = (*KINDS, *ADVICE_KINDS, *_ALONE)
 _PLACEMENTS_AT_ONCE: Final = 250
+_PLANS_AT_ONCE: Final = 10
 _ADVICE_SHARE: Final = 10
+_PLANS_SHARE: Final = 50
 _CASES: Final = (
     f"per minor, set of gates and kind (default 2000); of {', '.join(ADVICE_KINDS)} one in {_ADVICE_SHARE}; "
     f"of {DESCHEDULER}, which has neither minors nor gates, at least {descheduler.LEAST} and at most {descheduler.MOST}"
@@ -46,6 +49,7 @@ class Run:
 
     cases: int
     placements: int
+    plans: int
     seed: int
     minors: tuple[int, ...]
     kinds: tuple[str, ...]
@@ -71,6 +75,8 @@ def main() -> int:
     agrees = not _compare_kubernetes(run)
     if PLACEMENTS in run.kinds:
         agrees = not _compare_placements(run) and agrees
+    if plans.KIND in run.kinds:
+        agrees = not _compare_plans(run) and agrees
     if DESCHEDULER in run.kinds:
         agrees = not _compare_descheduler(run) and agrees
     return 0 if agrees else 1
@@ -96,19 +102,32 @@ def _compare_kubernetes(run: Run) -> bool:
 
 
 def _compare_placements(run: Run) -> bool:
-    """Ask the whole kube-scheduler of one minor; return whether there is a disagreement."""
-    started = time.monotonic()
-    placements_oracle()
-    starts = range(0, run.placements, _PLACEMENTS_AT_ONCE)
-    parts = [(run.seed, range(start, min(start + _PLACEMENTS_AT_ONCE, run.placements))) for start in starts]
-    total = Tally()
-    with multiprocessing.Pool(run.workers) as pool:
-        for tally in pool.starmap(placements.run, parts, chunksize=1):
-            total.add(tally)
-    _print_rows(PLACEMENTS, {SCHEDULER_VERSION: total}, time.monotonic() - started)
+    """Ask the whole kube-scheduler of one minor about placements; return whether there is a disagreement."""
+    total = _scheduled(run, PLACEMENTS, placements.run, run.placements, _PLACEMENTS_AT_ONCE)
     for part, first in total.first.items():
         _show(f"{part}, kube-scheduler {SCHEDULER_VERSION}", placements.smallest(first), "kubernetes")
     return bool(total.first)
+
+
+def _compare_plans(run: Run) -> bool:
+    """Ask the whole kube-scheduler of one minor about plans; return whether there is a disagreement."""
+    total = _scheduled(run, plans.KIND, plans.run, run.plans, _PLANS_AT_ONCE)
+    for part, first in total.first.items():
+        _show(f"{part}, kube-scheduler {SCHEDULER_VERSION}", first, "kubernetes")
+    return bool(total.first)
+
+
+def _scheduled(run: Run, kind: str, ask: Callable[[int, range], Tally], cases: int, at_once: int) -> Tally:
+    """Ask the whole kube-scheduler, print the rows of a kind and return its numbers."""
+    started = time.monotonic()
+    placements_oracle()
+    parts = [(run.seed, range(start, min(start + at_once, cases))) for start in range(0, cases, at_once)]
+    total = Tally()
+    with multiprocessing.Pool(run.workers) as pool:
+        for tally in pool.starmap(ask, parts, chunksize=1):
+            total.add(tally)
+    _print_rows(kind, {SCHEDULER_VERSION: total}, time.monotonic() - started)
+    return total
 
 
 def _compare_descheduler(run: Run) -> bool:
@@ -129,6 +148,7 @@ def _parse(arguments: Sequence[str]) -> Run:
     parser = argparse.ArgumentParser(prog="python -m tests.conformance", description=__doc__)
     parser.add_argument("--cases", type=int, default=2000, help=_CASES)
     parser.add_argument("--placements", type=int, help=f"cases of {PLACEMENTS} (default: as --cases)")
+    parser.add_argument("--plans", type=int, help=f"cases of {plans.KIND} (default: one in {_PLANS_SHARE} of --cases)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minors", default=_named(CI_MINORS), help=f"of {_named(oracles.VERSIONS)}, or all")
     parser.add_argument("--kinds", default=",".join(_KINDS), help=f"of {', '.join(_KINDS)}")
@@ -138,6 +158,7 @@ def _parse(arguments: Sequence[str]) -> Run:
     return Run(
         cases=options.cases,
         placements=options.cases if options.placements is None else options.placements,
+        plans=options.cases // _PLANS_SHARE if options.plans is None else options.plans,
         seed=options.seed,
         minors=tuple(oracles.VERSIONS) if options.minors == "all" else _minors(options.minors),
         kinds=tuple(options.kinds.split(",")),
