@@ -10,7 +10,7 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -41,16 +41,17 @@ def nodes(number: int) -> Iterator[Json]:
         }
 
 
-def workload(index: int, places: int) -> Iterator[Json]:
+def workload(index: int, places: int, size: int = _OF_WORKLOAD) -> Iterator[Json]:
     """Yield a Deployment, its ReplicaSet and its pods, which are spread over the zones as their constraints ask."""
     name, replica_set = f"app{index}", f"app{index}-7d4b9c"
     selected = selector({"app": name})
     spec = {"containers": [_container(index)], "schedulerName": "default-scheduler", **_spread(index, selected)}
     labels = {"app": name, "pod-template-hash": "7d4b9c"}
-    yield _object("Deployment", name, index, {"selector": selected, "template": _template({"app": name}, spec)})
-    replicated = {"selector": selector(labels), "template": _template(labels, spec)}
+    template = _template({"app": name}, spec)
+    yield _object("Deployment", name, index, {"replicas": size, "selector": selected, "template": template})
+    replicated = {"replicas": size, "selector": selector(labels), "template": _template(labels, spec)}
     yield _object("ReplicaSet", replica_set, index, replicated, owner=("Deployment", name))
-    for number in range(_OF_WORKLOAD):
+    for number in range(size):
         first = (index * 389 + number * 7) % places
         node = first - first % len(_ZONES) + number % len(_ZONES)
         on = f"n{node if node < places else node - len(_ZONES):05}"
@@ -89,7 +90,7 @@ def _template(labels: Json, spec: Json) -> Json:
 
 def _object(kind: str, name: str, index: int, spec: Json, owner: tuple[str, str] | None = None) -> Json:
     metadata = {**_metadata(name, index, owner), "annotations": {"deployment.kubernetes.io/revision": "1"}}
-    return {"apiVersion": "apps/v1", "kind": kind, "metadata": metadata, "spec": {"replicas": _OF_WORKLOAD, **spec}}
+    return {"apiVersion": "apps/v1", "kind": kind, "metadata": metadata, "spec": spec}
 
 
 def _metadata(name: str, index: int, owner: tuple[str, str] | None) -> Json:
@@ -101,10 +102,11 @@ def _metadata(name: str, index: int, owner: tuple[str, str] | None) -> Json:
     return metadata
 
 
-def _write_capture(path: Path, places: int, pods: int) -> None:
+def write_capture(path: Path, objects: Iterable[Json]) -> None:
+    """Write objects as a list."""
     with path.open("w") as file:
         file.write('{"apiVersion": "v1", "kind": "List", "items": [')
-        for number, each in enumerate(_objects(places, pods)):
+        for number, each in enumerate(objects):
             file.write(f"{',' if number else ''}\n{json.dumps(each)}")
         file.write("]}\n")
 
@@ -143,7 +145,7 @@ def main() -> None:
     for pods in map(int, options.pods.split(",")):
         with tempfile.TemporaryDirectory() as directory:
             capture, question = Path(directory, "capture.json"), Path(directory, "question.json")
-            _write_capture(capture, options.nodes, pods)
+            write_capture(capture, _objects(options.nodes, pods))
             displaced = _write_question(question, options.nodes, pods)
             commands = {
                 _SCHEDULER: ["sh", "-c", f"{binary()} < {question}"],

@@ -146,8 +146,10 @@ class Planner:
             if scope(each.workload) and each.record.ref in pods
         ]
         self._pods: dict[SchedulingKind, list[SimulatedPod]] = {}
+        self._owners: dict[ObjectRef, dict[ObjectRef | None, None]] = {}
         for pod in first.all_pods():
             self._pods.setdefault(pod.kind, []).append(pod)
+            self._owners.setdefault(pod.workload, {})[pod.owner] = None
         self._to: dict[Candidate, set[str]] = {}
         self._before: dict[Candidate, int] = {}
         self._sets_left = _MOST_SETS
@@ -195,7 +197,8 @@ class Planner:
         uneven = target.uneven(cluster)
         there = {
             pod.workload
-            for pod in cluster.all_pods()
+            for owner in (owner for ref in refs for owner in self._owners[ref])
+            for pod in cluster.of(owner)
             if pod.workload in refs and target.value_on(cluster, pod) in uneven
         }
         return sorted(there) or refs
@@ -239,7 +242,7 @@ class Planner:
             if not queue:
                 reasons[target] = self._without_candidates(target)
             for candidates in (*([candidate] for candidate in queue), *self._with_room(target, queue)):
-                failures = self._try(candidates)
+                failures = self._try(candidates, explained=target not in reasons)
                 if not failures:
                     yield self._accepted(candidates)
                     break
@@ -355,8 +358,11 @@ class Planner:
             return False
         return pod.node in self._runs[0].table.numbers and all(same_in(each, pod) for each in self._runs)
 
-    def _try(self, candidates: Sequence[Candidate]) -> _Failures:
-        """Evict pods in all runs; if anything speaks against it, undo it and return what does."""
+    def _try(self, candidates: Sequence[Candidate], *, explained: bool = False) -> _Failures:
+        """Evict pods in all runs; if anything speaks against it, undo it and return what does.
+
+        Why a pod stays pending takes longer than the try, so it is named only if the reasons are to be ``explained``.
+        """
         self._to = {candidate: set() for candidate in candidates}
         first = self._runs[0]
         self._before = {
@@ -366,13 +372,13 @@ class Planner:
         }
         for number, cluster in enumerate(self._runs):
             cluster.begin()
-            if failures := self._evict(number, candidates):
+            if failures := self._evict(number, candidates, explained=explained):
                 for begun in self._runs[: number + 1]:
                     begun.undo()
                 return failures
         return {}
 
-    def _evict(self, number: int, candidates: Sequence[Candidate]) -> _Failures:
+    def _evict(self, number: int, candidates: Sequence[Candidate], *, explained: bool) -> _Failures:
         cluster = self._runs[number]
         failures: _Failures = {}
         for candidate in candidates:
@@ -386,24 +392,7 @@ class Planner:
         if failures:
             return failures
         controllers.run(cluster)
-        return self._unplaced(cluster, candidates) or self._not_lower(number, candidates)
-
-    def _unplaced(self, cluster: SimulatedCluster, candidates: Sequence[Candidate]) -> _Failures:
-        """Return the evictions after which a workload has more pending or fewer running pods."""
-        running, pending = _changes(cluster)
-        failures: _Failures = {}
-        evicted = {candidate.pod.workload for candidate in candidates}
-        for workload in sorted(ref for ref in {*running, *pending} if pending[ref] > 0 or running[ref] < 0):
-            text = _why_pending(cluster, workload)
-            if workload not in evicted:
-                whose = named(workload.kind, workload.name)
-                failures[None if len(candidates) > 1 else candidates[0]] = (
-                    f"a pod of {whose} would stay pending: {text}"
-                )
-            for candidate in candidates:
-                if candidate.pod.workload == workload:
-                    failures[candidate] = text
-        return failures
+        return _unplaced(cluster, candidates, explained=explained) or self._not_lower(number, candidates)
 
     def _not_lower(self, number: int, candidates: Sequence[Candidate]) -> _Failures:
         """Return the evictions whose targets do not fall, or after which another skew grows."""
@@ -494,6 +483,22 @@ def _rank(pod: SimulatedPod, gain: int, excess: int, *, own: bool) -> tuple[obje
         pod.workload,
         pod.name,
     )
+
+
+def _unplaced(cluster: SimulatedCluster, candidates: Sequence[Candidate], *, explained: bool) -> _Failures:
+    """Return the evictions after which a workload has more pending or fewer running pods."""
+    running, pending = _changes(cluster)
+    failures: _Failures = {}
+    evicted = {candidate.pod.workload for candidate in candidates}
+    for workload in sorted(ref for ref in {*running, *pending} if pending[ref] > 0 or running[ref] < 0):
+        text = _why_pending(cluster, workload) if explained else ""
+        if workload not in evicted:
+            whose = named(workload.kind, workload.name)
+            failures[None if len(candidates) > 1 else candidates[0]] = f"a pod of {whose} would stay pending: {text}"
+        for candidate in candidates:
+            if candidate.pod.workload == workload:
+                failures[candidate] = text
+    return failures
 
 
 def _changes(cluster: SimulatedCluster) -> tuple[Counter[ObjectRef], Counter[ObjectRef]]:
