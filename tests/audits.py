@@ -25,7 +25,7 @@ from kubectl_spread.render import structured
 from kubectl_spread.report import model, projections
 from kubectl_spread.rules import RULES
 from kubectl_spread.rules.engine import complete
-from kubectl_spread.rules.selection import SelectedRules, Selection
+from kubectl_spread.rules.model import SelectedRules, Selection
 from tests.builders import Json, decode, decode_node, decode_pod
 
 EVERYTHING = Scope()

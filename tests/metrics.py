@@ -7,7 +7,7 @@ from typing import Final
 
 from prometheus_client.parser import text_string_to_metric_families as parse
 
-from kubectl_spread.follow.telemetry import Telemetry
+from kubectl_spread.follow.monitor import Telemetry
 from kubectl_spread.render.openmetrics import CONSTRAINT, FAMILIES, WORKLOAD, Family
 
 _RULE: Final = "---"

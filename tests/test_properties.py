@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from kubectl_spread.audit.snapshot.terms import keys_of, split, topology_terms
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.types import LabelSelector
-from kubectl_spread.kube.apiserver.strategy import merged_selector, prepare_for_create
-from kubectl_spread.kube.apiserver.validation import pod_errors
+from kubectl_spread.kube.apiserver import merged_selector, pod_errors, prepare_for_create
 from kubectl_spread.kube.features import behaviour, gates
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import effective_selector
 from kubectl_spread.render import structured

@@ -9,7 +9,6 @@ import click
 
 from kubectl_spread.cli import fast_exit, formats, options, output, values
 from kubectl_spread.cli.help import ADVANCED, OUTPUT
-from kubectl_spread.cli.options import connection
 from kubectl_spread.errors import UsageError
 from kubectl_spread.report.model import Severity
 from kubectl_spread.run import output_files
@@ -60,7 +59,7 @@ if TYPE_CHECKING:
 @options.no_headers
 @options.flag("-w", "--watch", about="Print the result again whenever it changes, until Ctrl-C.", group=OUTPUT)
 @options.color
-@connection.flags
+@options.connection
 @click.pass_context
 def check(
     context: click.Context,

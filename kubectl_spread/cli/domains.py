@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from kubectl_spread.cli import fast_exit, formats, options, output, values
-from kubectl_spread.cli.options import connection
 from kubectl_spread.run import output_files
 from kubectl_spread.run.output_files import Output
 
@@ -33,7 +32,7 @@ _TABLES: Final = (formats.TABLE, formats.WIDE)
 @options.outputs("domains")
 @options.no_headers
 @options.color
-@connection.flags
+@options.connection
 @click.pass_context
 def domains(
     context: click.Context,

@@ -10,7 +10,6 @@ import click
 from kubectl_spread import phrases
 from kubectl_spread.cli import fast_exit, options, output, values
 from kubectl_spread.cli.help import EVALUATE
-from kubectl_spread.cli.options import connection
 from kubectl_spread.errors import NotFoundError, UsageError
 
 if TYPE_CHECKING:
@@ -60,7 +59,7 @@ def _number_of_replicas(_context: click.Context, _option: click.Parameter, text:
 )
 @options.form("json", "yaml", about="Print in this format. [default: text]")
 @options.color
-@connection.flags
+@options.connection
 @click.pass_context
 def explain(
     context: click.Context,
@@ -122,7 +121,8 @@ def _rule(arguments: tuple[str, ...]) -> Rule | None:
     Raises:
         NotFoundError: The argument looks like a code or a misspelt name of a rule. No cluster is contacted then.
     """
-    from kubectl_spread.rules import RULES, selection  # noqa: PLC0415 - completion of flags does not need the rules
+    from kubectl_spread.rules import RULES  # noqa: PLC0415 - completion of flags does not need the rules
+    from kubectl_spread.rules.model import unknown  # noqa: PLC0415 - likewise
 
     if len(arguments) != 1:
         return None
@@ -130,7 +130,7 @@ def _rule(arguments: tuple[str, ...]) -> Rule | None:
     rule = next((rule for rule in RULES if argument.lower() in (rule.code.lower(), rule.name)), None)
     misspelt = "/" not in argument and phrases.nearest(argument, (rule.name for rule in RULES), close=_MISSPELT)
     if rule is None and (misspelt or _CODE.fullmatch(argument)):
-        raise NotFoundError(f"{selection.unknown(argument, RULES)} (a pod of that name: pod/{argument})")
+        raise NotFoundError(f"{unknown(argument, RULES)} (a pod of that name: pod/{argument})")
     return rule
 
 

@@ -10,7 +10,6 @@ import click
 
 from kubectl_spread import __version__
 from kubectl_spread.cli import cli, help, options, output, unknown_command  # noqa: A004 - the help of click has that name
-from kubectl_spread.cli.options import connection
 from kubectl_spread.errors import NotFoundError
 from kubectl_spread.kube.features import NEWEST_MINOR, OLDEST_MINOR, PRE_RELEASES
 from kubectl_spread.phrases import did_you_mean, listed
@@ -47,7 +46,7 @@ def help_of(context: click.Context, /, name: str) -> None:
 
 
 @options.command("flags")
-@connection.flags
+@options.connection
 def _flags(**_: object) -> None:
     """Hold the options of ``connection``."""
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, NoReturn
 
 from kubectl_spread.cli import options, output
 from kubectl_spread.cli.help import EVALUATE, SERVE
-from kubectl_spread.cli.options import connection
 from kubectl_spread.errors import UsageError
 
 if TYPE_CHECKING:
@@ -84,7 +83,7 @@ if TYPE_CHECKING:
     "changes.",
     group=SERVE,
 )
-@connection.flags
+@options.connection
 def monitor(
     *,
     listen: str,
@@ -101,9 +100,8 @@ def monitor(
 
     The cluster is followed by watches, and evaluated again after changes. Nothing is written to it.
     """
-    from kubectl_spread.follow import monitor, server  # noqa: PLC0415 - completion of flags does not need them
-    from kubectl_spread.follow.monitor import Monitor  # noqa: PLC0415 - likewise
-    from kubectl_spread.follow.telemetry import Telemetry  # noqa: PLC0415 - likewise
+    from kubectl_spread.follow import monitor as following  # noqa: PLC0415 - completion of flags does not need it
+    from kubectl_spread.follow import server  # noqa: PLC0415 - likewise
     from kubectl_spread.run.collect import check_options  # noqa: PLC0415 - likewise
     from kubectl_spread.run.requests import flags  # noqa: PLC0415 - completion of flags does not need it
     from kubectl_spread.sources.apiserver.watch import WatchedCluster  # noqa: PLC0415 - likewise
@@ -112,11 +110,13 @@ def monitor(
     if pause >= oldest:
         raise UsageError(f"--interval {interval} is not shorter than --max-age {max_age}: each state would be too old")
     tls = _tls(tls_cert_file, tls_private_key_file, client_ca_file)
-    own, stop = Telemetry(), threading.Event()
+    own, stop = following.Telemetry(), threading.Event()
     with ExitStack() as stack:
         cluster = WatchedCluster.connect(flags(parameters), output.note, output.progress)
         stack.enter_context(closing(cluster))
-        monitored = Monitor(check_options(parameters), cluster, own, interval=pause, max_age=oldest, say=output.note)
+        monitored = following.Monitor(
+            check_options(parameters), cluster, own, interval=pause, max_age=oldest, say=output.note
+        )
         main, side = (
             stack.enter_context(closing(server.listen(option, address)))
             for option, address in (("--listen", listen), ("--telemetry", telemetry))
@@ -124,9 +124,11 @@ def monitor(
         hosts, of_side = (server.accepted_hosts(listening, accept_hosts or "") for listening in (main, side))
         servers = server.Servers(
             [
-                server.Port(main, monitor.main_pages(monitored.state, hosts), tls),
+                server.Port(main, following.main_pages(monitored.state, hosts), tls),
                 # The kubelet, which probes this port, has no certificate.
-                server.Port(side, monitor.telemetry_pages(monitored.state, own, of_side), tls and tls.without_clients),
+                server.Port(
+                    side, following.telemetry_pages(monitored.state, own, of_side), tls and tls.without_clients
+                ),
             ],
             ended=stop.set,
             say=output.note,

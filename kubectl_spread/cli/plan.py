@@ -8,7 +8,6 @@ import click
 
 from kubectl_spread.cli import fast_exit, formats, options, output, values
 from kubectl_spread.cli.help import EVALUATE
-from kubectl_spread.cli.options import connection
 from kubectl_spread.report.model import Severity
 from kubectl_spread.run import output_files
 from kubectl_spread.run.output_files import Output
@@ -60,7 +59,7 @@ _MOST_RUNS: Final = 1_000
 @options.outputs("plan")
 @options.fail_on(Severity.WARNING, " All in a plan are warnings.")
 @options.color
-@connection.flags
+@options.connection
 @click.pass_context
 def plan(
     context: click.Context,

@@ -8,7 +8,6 @@ import click
 
 from kubectl_spread.cli import fast_exit, formats, options, output, values
 from kubectl_spread.cli.help import EVALUATE, EVENTS, Command
-from kubectl_spread.cli.options import connection
 from kubectl_spread.errors import UsageError
 from kubectl_spread.report.model import Severity
 from kubectl_spread.run import output_files
@@ -101,7 +100,7 @@ def _event(name: str, metavar: str, about: str, complete: values.Completer | Non
 @options.outputs("simulate")
 @options.fail_on(Severity.ERROR)
 @options.color
-@connection.flags
+@options.connection
 @click.pass_context
 def simulate(
     context: click.Context,

@@ -17,9 +17,9 @@ from kubectl_spread.explain.next_pods import NextPods, Placing, next_pods, placi
 from kubectl_spread.explain.rollup import Rollup, roll_up
 from kubectl_spread.explain.waiting import Waiting, waiting
 from kubectl_spread.explain.workload_pods import pods_by_workload
+from kubectl_spread.kube import apiserver
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import LabelSelector
-from kubectl_spread.kube.apiserver import strategy
 from kubectl_spread.kube.scheduler import configuration
 from kubectl_spread.report import model, projections
 
@@ -131,7 +131,7 @@ def template_terms(audit: Audit) -> list[TemplateTerm]:
 def _of_template(template: Template, audit: Audit) -> Iterator[TemplateTerm]:
     labels = {key: _UNKNOWN_VALUE if value == PRESUMED else value for key, value in template.labels.items()}
     pod_terms = topology_terms(
-        strategy.prepare_for_create(template.spec, labels, audit.context.behaviour), template.path
+        apiserver.prepare_for_create(template.spec, labels, audit.context.behaviour), template.path
     )
     merged = {term.path: term for term in pod_terms}
     refusals = {refusal.path: refusal for refusal in audit.admission.template(template)}

@@ -15,8 +15,7 @@ from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.phrases import listed, sentence
 from kubectl_spread.policy import expressions, roots
-from kubectl_spread.policy.expressions import EXPRESSIONS, Expression
-from kubectl_spread.policy.messages import message, value
+from kubectl_spread.policy.expressions import EXPRESSIONS, Expression, message, value
 from kubectl_spread.policy.roots import PODS, ROOTS, Root, merged, text
 from kubectl_spread.rules.model import Rule
 from kubectl_spread.rules.selectors.verdicts import CHANGED, LATE_LABEL, REMOVED, REMOVED_LABEL, STALE_LABEL

@@ -25,10 +25,9 @@ from kubectl_spread.phrases import sentence
 from kubectl_spread.report import model, projections
 from kubectl_spread.report.model import Severity
 from kubectl_spread.rules.inputs import RuleInput, rule_inputs
-from kubectl_spread.rules.model import Evidence, Remedy, Rule
+from kubectl_spread.rules.model import Evidence, Remedy, Rule, SelectedRules, Selection
 from kubectl_spread.rules.placement.skews import HARD_SKEW
 from kubectl_spread.rules.remedy import delete_pending, flagged, in_file, patched, replacement, uncordon
-from kubectl_spread.rules.selection import SelectedRules, Selection, named
 
 _UNREAD: Final = ("conflicting", "malformed", "unevaluated", "unreadable")
 """Reasons for skipping objects that may have findings."""
@@ -217,7 +216,7 @@ def _uncovered(
         (_finding(rule, rule_input, evidence, remedy, flags), rule, evidence)
         for (rule, evidence), remedy in zip(evidences, remedies, strict=True)
     ]
-    silenced = [named(rule, ignored) or finding.severity < selection.least for finding, rule, _ in findings]
+    silenced = [rule.is_named(ignored) or finding.severity < selection.least for finding, rule, _ in findings]
     loud = (evidence for (_, _, evidence), silent in zip(findings, silenced, strict=True) if not silent)
     covered = {code for evidence in loud for code in evidence.covers}
     for (finding, rule, evidence), remedy, silent in zip(findings, remedies, silenced, strict=True):

@@ -21,7 +21,8 @@ from kubectl_spread.kube.api.types import Node
 from kubectl_spread.kube.custom import ANY
 from kubectl_spread.phrases import did_you_mean, named, plural, some
 from kubectl_spread.report import model, projections
-from kubectl_spread.rules import RULES, engine, selection
+from kubectl_spread.rules import RULES, engine
+from kubectl_spread.rules.model import unknown
 from kubectl_spread.run.options import CheckOptions
 
 _NO_MANAGED_FIELDS: Final = (
@@ -147,8 +148,8 @@ def _labels(nodes: Iterable[Node]) -> frozenset[str]:
 
 def _unknown_words(audit: Audit) -> list[str]:
     words = sorted({word for annotation in set(_annotations(audit)) for word in engine.codes(annotation)})
-    unknown_words = [word for word in words if not any(selection.named(rule, [word]) for rule in RULES)]
-    return [f"{IGNORE_ANNOTATION}: {selection.unknown(word, RULES)}" for word in unknown_words]
+    unknown_words = [word for word in words if not any(rule.is_named([word]) for rule in RULES)]
+    return [f"{IGNORE_ANNOTATION}: {unknown(word, RULES)}" for word in unknown_words]
 
 
 def _annotations(audit: Audit) -> Iterator[str]:

@@ -20,7 +20,7 @@ from kubectl_spread.kube.features import NEWEST_MINOR, NEWEST_RELEASED_MINOR, OL
 from kubectl_spread.report import model
 from kubectl_spread.report.model import Severity
 from kubectl_spread.rules import RULES
-from kubectl_spread.rules.selection import Selection, named, unknown
+from kubectl_spread.rules.model import Selection, unknown
 from kubectl_spread.run import names
 
 _NUMBER: Final = re.compile("[0-9]{1,9}")
@@ -106,7 +106,7 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
         least = Severity(self.severity or Severity.INFO)
         selection = Selection(select=split(self.select), ignore=split(self.ignore), least=least)
         for code in (*selection.select, *selection.ignore):
-            if not any(named(rule, [code]) for rule in RULES):
+            if not any(rule.is_named([code]) for rule in RULES):
                 raise UsageError(unknown(code, RULES))
         return selection
 

@@ -11,8 +11,7 @@ from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.kube.features import NEWEST_RELEASED_MINOR
 from kubectl_spread.policy.documents import CARRIED, OLDEST_MINOR, OLDEST_MUTATION, Action, Policies
 from kubectl_spread.report.model import Severity
-from kubectl_spread.rules.model import Rule
-from kubectl_spread.rules.selection import Selection, named
+from kubectl_spread.rules.model import Rule, Selection
 from kubectl_spread.run.options import CheckOptions, confirm_supported, minor_of, pre_release_warnings, split
 
 _EXCLUDED: tuple[str, ...] = ("kube-system",)
@@ -86,7 +85,7 @@ class PolicyOptions(msgspec.Struct, frozen=True, kw_only=True):
             select=self.select, ignore=self.ignore, severity=self.severity or default.value
         ).selection
         for word in selection.select:
-            if not any(named(rule, [word]) for rule in CARRIED):
+            if not any(rule.is_named([word]) for rule in CARRIED):
                 raise UsageError(f"--select: no policy can have {word}, because it sees one object (docs/policy.md)")
         return _chosen(selection)
 
@@ -116,7 +115,7 @@ def _chosen(selection: Selection) -> tuple[Rule, ...]:
     rules = tuple(
         rule
         for rule in selection.selected(CARRIED)
-        if rule.severity >= selection.least and not named(rule, selection.ignore)
+        if rule.severity >= selection.least and not rule.is_named(selection.ignore)
     )
     if not rules:
         raise UsageError("no rule is left: change --select, --ignore or --severity")

@@ -25,7 +25,7 @@ from kubectl_spread.render import figures
 from kubectl_spread.report import model, projections
 from kubectl_spread.report.model import Finding, Report, Source, unset_none
 from kubectl_spread.rules import RULES, engine
-from kubectl_spread.rules.selection import SelectedRules
+from kubectl_spread.rules.model import SelectedRules
 from kubectl_spread.run.options import CheckOptions, TargetVersion
 from kubectl_spread.sources.addresses import without_secrets
 

@@ -8,7 +8,7 @@ import pytest
 
 from kubectl_spread.audit.snapshot.scope import FieldRequirement, Scope, Target
 from kubectl_spread.kube.api.types import LabelSelectorRequirement
-from kubectl_spread.rules.selection import Selection
+from kubectl_spread.rules.model import Selection
 from tests.audits import as_json, audit, deployment, reported
 from tests.builders import HOSTNAME, ZONE, Json, affinity, constraint, node_json, pod_json, selector, term
 

@@ -8,8 +8,8 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from kubectl_spread.kube import apiserver
 from kubectl_spread.kube.api.types import Pod
-from kubectl_spread.kube.apiserver import strategy
 from kubectl_spread.kube.features import behaviour, gates
 from kubectl_spread.sources.decode import json_objects
 from tests.builders import HOSTNAME, ZONE, Json
@@ -382,7 +382,7 @@ def _affinity(generator: Generator) -> Json:
 def _merged(pod: Json) -> Json:
     """Return a pod as a merging apiserver stores it."""
     typed = json_objects.decode(msgspec.json.encode(pod), Pod)
-    spec = strategy.prepare_for_create(typed.spec, typed.metadata.labels, _MERGING)
+    spec = apiserver.prepare_for_create(typed.spec, typed.metadata.labels, _MERGING)
     return {**pod, "spec": {**pod["spec"], **_rewritten(pod["spec"], msgspec.to_builtins(spec))}}
 
 

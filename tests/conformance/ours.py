@@ -15,6 +15,7 @@ from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.audit.snapshot.scope import Scope, Target
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.explain.next_pods import rank
+from kubectl_spread.kube import apiserver
 from kubectl_spread.kube.api import labels
 from kubectl_spread.kube.api.field import FieldError, FieldPath
 from kubectl_spread.kube.api.types import (
@@ -28,7 +29,6 @@ from kubectl_spread.kube.api.types import (
     TopologySpreadConstraint,
 )
 from kubectl_spread.kube.api.workloads import KINDS, ReplicatedWorkload
-from kubectl_spread.kube.apiserver import strategy, validation
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler import configuration, interpodaffinity
 from kubectl_spread.kube.scheduler.configuration import DEFAULT_SCHEDULER, Profile
@@ -95,25 +95,25 @@ def answer(question: bytes, behaviour: Behaviour) -> Json:
 
 def _create(question: Question, behaviour: Behaviour) -> Json:
     pod = _pod(question.pod)
-    stored = strategy.prepare_for_create(pod.spec, pod.metadata.labels, behaviour)
+    stored = apiserver.prepare_for_create(pod.spec, pod.metadata.labels, behaviour)
     return {
         "stored": _terms(stored),
-        "errors": _texts(validation.pod_errors(stored, behaviour)),
-        "warnings": list(validation.pod_warnings(stored, behaviour)),
+        "errors": _texts(apiserver.pod_errors(stored, behaviour)),
+        "warnings": list(apiserver.pod_warnings(stored, behaviour)),
     }
 
 
 def _update(question: Question, behaviour: Behaviour) -> Json:
     old, new = _pod(question.old).spec, _pod(question.pod).spec
-    return {"errors": _texts(validation.pod_update_errors(new, old, behaviour))}
+    return {"errors": _texts(apiserver.pod_update_errors(new, old, behaviour))}
 
 
 def _template(question: Question, behaviour: Behaviour) -> Json:
     spec = json_objects.decode(question.deployment, ReplicatedWorkload).template.spec
-    dropped = strategy.drop_disabled_fields(spec, behaviour)
+    dropped = apiserver.drop_disabled_fields(spec, behaviour)
     return {
-        "errors": _texts(validation.pod_errors(dropped, behaviour, _TEMPLATE)),
-        "warnings": list(validation.pod_warnings(dropped, behaviour, _TEMPLATE)),
+        "errors": _texts(apiserver.pod_errors(dropped, behaviour, _TEMPLATE)),
+        "warnings": list(apiserver.pod_warnings(dropped, behaviour, _TEMPLATE)),
     }
 
 

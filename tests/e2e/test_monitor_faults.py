@@ -18,9 +18,8 @@ import pytest
 import urllib3
 
 from kubectl_spread.follow import following
-from kubectl_spread.follow.monitor import Monitor, Published, main_pages, telemetry_pages
+from kubectl_spread.follow.monitor import Monitor, Published, Telemetry, main_pages, telemetry_pages
 from kubectl_spread.follow.server import Port, Servers, listen
-from kubectl_spread.follow.telemetry import Telemetry
 from kubectl_spread.render import openmetrics, structured
 from kubectl_spread.report import model
 from kubectl_spread.run.options import CheckOptions

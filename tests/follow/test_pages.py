@@ -13,8 +13,7 @@ import msgspec
 import pytest
 
 from kubectl_spread.follow.asgi import Pages
-from kubectl_spread.follow.monitor import Published, main_pages, telemetry_pages
-from kubectl_spread.follow.telemetry import Telemetry
+from kubectl_spread.follow.monitor import Published, Telemetry, main_pages, telemetry_pages
 from kubectl_spread.render import openmetrics, structured
 from kubectl_spread.report.model import Report
 from kubectl_spread.sources.apiserver.clock import elapsed

@@ -25,7 +25,7 @@ from kubectl_spread.render import openmetrics, structured
 from kubectl_spread.report import model
 from kubectl_spread.rules import RULES
 from kubectl_spread.rules.engine import complete
-from kubectl_spread.rules.selection import SelectedRules, Selection
+from kubectl_spread.rules.model import SelectedRules, Selection
 from kubectl_spread.run.hints import unknown_nodes
 from kubectl_spread.run.options import CheckOptions
 from kubectl_spread.run.run import CheckRun

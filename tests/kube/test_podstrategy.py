@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from kubectl_spread.kube.api.types import PodSpec
-from kubectl_spread.kube.apiserver.strategy import merged_selector, prepare_for_create
+from kubectl_spread.kube.apiserver import merged_selector, prepare_for_create
 from kubectl_spread.kube.features import Gate, behaviour, gates
 from tests.builders import (
     Json,

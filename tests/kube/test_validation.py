@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from kubectl_spread.kube.api.field import FieldPath
-from kubectl_spread.kube.apiserver.strategy import prepare_for_create
-from kubectl_spread.kube.apiserver.validation import pod_errors
+from kubectl_spread.kube.apiserver import pod_errors, prepare_for_create
 from kubectl_spread.kube.features import Gate, behaviour, gates
 from tests.builders import HOSTNAME, Json, affinity, constraint, decode_pod, pod_json, requirement, selector, term
 

@@ -15,8 +15,7 @@ from kubectl_spread.audit.merge.merging import applied, merge_pod, unmerge_pod
 from kubectl_spread.audit.merge.verdicts import ServerFacts, Verdict, judge
 from kubectl_spread.audit.snapshot.terms import split, topology_terms
 from kubectl_spread.kube.api.types import Pod
-from kubectl_spread.kube.apiserver.strategy import prepare_for_create
-from kubectl_spread.kube.apiserver.validation import pod_errors
+from kubectl_spread.kube.apiserver import pod_errors, prepare_for_create
 from kubectl_spread.kube.features import behaviour, gates
 from kubectl_spread.report.mergereport import item
 from kubectl_spread.sources.decode import json_objects

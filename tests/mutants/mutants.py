@@ -63,7 +63,7 @@ MUTANTS: Final = (
     Mutant(
         "mismatchLabelKeys are merged as In",
         "merge",
-        "kube/apiserver/strategy.py",
+        "kube/apiserver.py",
         "*_requirements(labels, mismatch_label_keys, Operator.NOT_IN),",
         "*_requirements(labels, mismatch_label_keys, Operator.IN),",
         ("kube/test_podstrategy.py",),
@@ -71,7 +71,7 @@ MUTANTS: Final = (
     Mutant(
         "preferred affinity terms are not merged",
         "merge",
-        "kube/apiserver/strategy.py",
+        "kube/apiserver.py",
         "msgspec.structs.replace(weighted, pod_affinity_term=term(weighted.pod_affinity_term))",
         "weighted",
         ("kube/test_podstrategy.py",),
@@ -215,7 +215,7 @@ MUTANTS: Final = (
     Mutant(
         "a key that two requirements name is accepted",
         "refusal",
-        "kube/apiserver/validation.py",
+        "kube/apiserver.py",
         "if requirement.key in seen and requirement.key in last_index:",
         "if requirement.key in selector.match_labels and requirement.key in last_index:",
         ("kube/test_validation.py",),
@@ -223,7 +223,7 @@ MUTANTS: Final = (
     Mutant(
         "minDomains 0 is accepted",
         "refusal",
-        "kube/apiserver/validation.py",
+        "kube/apiserver.py",
         "if min_domains <= 0:",
         "if min_domains < 0:",
         ("kube/test_validation.py",),
@@ -231,7 +231,7 @@ MUTANTS: Final = (
     Mutant(
         "two adjacent constraints with the same key and action are accepted",
         "refusal",
-        "kube/apiserver/validation.py",
+        "kube/apiserver.py",
         "repeated = last_index[_pair(constraint)] > index",
         "repeated = last_index[_pair(constraint)] > index + 1",
         ("kube/test_validation.py",),

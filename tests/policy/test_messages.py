@@ -6,7 +6,7 @@ import pytest
 
 from kubectl_spread.kube import features
 from kubectl_spread.policy.documents import CARRIED, Policies
-from kubectl_spread.policy.messages import message
+from kubectl_spread.policy.expressions import message
 
 
 def test_a_message_joins_texts_and_values() -> None:

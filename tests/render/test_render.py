@@ -21,7 +21,7 @@ from kubectl_spread.render.table import Layout
 from kubectl_spread.render.terminal import Terminal
 from kubectl_spread.report.model import Report
 from kubectl_spread.rules import RULES
-from kubectl_spread.rules.selection import Selection
+from kubectl_spread.rules.model import Selection
 from tests.audits import audit, deployment, reported
 from tests.builders import HOSTNAME, ZONE, Json, affinity, constraint, node_json, pod_json, requirement, selector, term
 from tests.conftest import Golden

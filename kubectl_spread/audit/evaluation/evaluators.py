@@ -15,11 +15,11 @@ from kubectl_spread.audit.snapshot.records import PodClass, PodRecord, Populatio
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.audit.snapshot.templates import Template, labels_of_controller
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
+from kubectl_spread.kube import apiserver
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import LabelSelector, Node, ObjectMeta
-from kubectl_spread.kube.apiserver import strategy
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler.configuration import Profile
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import (
@@ -257,7 +257,7 @@ def _respected(spreads: Iterable[Spread | None], profile: Profile) -> tuple[Spre
 
 def merged_selector(term: TopologyTerm, pod_class: PodClass, authored: LabelSelector | None) -> LabelSelector | None:
     """Return ``authored`` as the API server would store it for today's labels; keys written at binding are left out."""
-    return strategy.merged_selector(
+    return apiserver.merged_selector(
         authored,
         pod_class.labels,
         [key for key in term.match_label_keys if not _written_at_binding(term, key, pod_class)],

@@ -20,11 +20,11 @@ from kubectl_spread.audit.snapshot.templates import (
     template_refusals,
 )
 from kubectl_spread.audit.snapshot.terms import TopologyTerm, split, split_manifest, topology_terms
+from kubectl_spread.kube import apiserver
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.field import POD_SPEC, FieldError, FieldPath
 from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.types import PodSpec
-from kubectl_spread.kube.apiserver import strategy, validation
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import Placement
 
@@ -48,8 +48,8 @@ def _admitted_classes(pod_classes: Iterable[PodClass], behaviour: Behaviour) -> 
 
 def _admitted(pod_class: PodClass, shared: SharedTerms, behaviour: Behaviour) -> PodClass:
     """Return the class as it would be stored, or as it is written where the API server would refuse it."""
-    stored = strategy.prepare_for_create(pod_class.written, pod_class.labels, behaviour)
-    if validation.pod_errors(stored, behaviour):
+    stored = apiserver.prepare_for_create(pod_class.written, pod_class.labels, behaviour)
+    if apiserver.pod_errors(stored, behaviour):
         return pod_class
     terms, _ = shared.of(stored)
     # The API server stores no default constraints of the scheduler.
@@ -81,7 +81,7 @@ def created_from(pod_class: PodClass, template: PodSpec, labels: Labels, behavio
 
 
 def _created(like: PodClass, spec: PodSpec, labels: Labels, behaviour: Behaviour) -> PodClass:
-    stored = strategy.prepare_for_create(spec, labels, behaviour)
+    stored = apiserver.prepare_for_create(spec, labels, behaviour)
     terms = topology_terms(stored)
     # The scheduler has defaults for pods without constraints of their own.
     own = 0 if stored.topology_spread_constraints else sum(term.default for term in like.terms)
@@ -133,7 +133,7 @@ class AdmissionCheck:
         )
 
     def _find_edits(self, pod_class: PodClass) -> Refusals:
-        errors = validation.pod_update_errors(pod_class.spec, pod_class.spec, self.behaviour)
+        errors = apiserver.pod_update_errors(pod_class.spec, pod_class.spec, self.behaviour)
         return _of_pods(pod_class, errors, Refused.EDIT)
 
     def _find_creations(self, pod_class: PodClass) -> Refusals:

@@ -10,11 +10,11 @@ import msgspec
 from kubectl_spread.audit.merge.verdicts import KeyVerdict, ServerFacts, Verdict, judge
 from kubectl_spread.audit.snapshot.templates import controller_labels, pod_refusals, template_errors, template_labels
 from kubectl_spread.audit.snapshot.terms import Key, SelectorParts, TopologyTerm, split, topology_terms
+from kubectl_spread.kube import apiserver
 from kubectl_spread.kube.api.field import FieldError, FieldPath
 from kubectl_spread.kube.api.labels import Operator, describe_requirement
 from kubectl_spread.kube.api.types import LabelSelectorRequirement, Pod, PodSpec
 from kubectl_spread.kube.api.workloads import WorkloadObject, template_path
-from kubectl_spread.kube.apiserver import strategy, validation
 from kubectl_spread.kube.features import Behaviour
 
 _REMOVED: Final = frozenset({Verdict.MERGED, Verdict.STALE_LABEL})
@@ -66,27 +66,27 @@ class Outcome(msgspec.Struct, frozen=True):
 
 def merge_pod(pod: Pod, behaviour: Behaviour) -> Outcome:
     """Return the changes that an API server of this behaviour makes to a pod at creation, or its errors."""
-    stored = strategy.prepare_for_create(pod.spec, pod.metadata.labels, behaviour)
-    if errors := validation.pod_errors(stored, behaviour):
+    stored = apiserver.prepare_for_create(pod.spec, pod.metadata.labels, behaviour)
+    if errors := apiserver.pod_errors(stored, behaviour):
         return Outcome(errors)
     pairs = zip(topology_terms(pod.spec), topology_terms(stored), strict=True)
     changes = tuple(change for before, after in pairs if (change := _merged(before, after)))
     notes = tuple(
         f"{change.path}.{name}: dropped, as its feature gate is off" for change in changes for name in change.dropped
     )
-    return Outcome((), tuple(validation.pod_warnings(stored, behaviour)), notes, changes)
+    return Outcome((), tuple(apiserver.pod_warnings(stored, behaviour)), notes, changes)
 
 
 def judge_workload(kind: str, workload: WorkloadObject, behaviour: Behaviour) -> Outcome:
     """Return the API's answer to a workload, which it never changes, and to the pods of its template."""
     path = template_path(kind)
     spec = workload.template.spec
-    template = strategy.drop_disabled_fields(spec, behaviour)
+    template = apiserver.drop_disabled_fields(spec, behaviour)
     errors = template_errors(kind, spec, behaviour)
     labels = template_labels(kind, workload)
     return Outcome(
         errors,
-        () if errors else tuple(validation.pod_warnings(template, behaviour, path)),
+        () if errors else tuple(apiserver.pod_warnings(template, behaviour, path)),
         pods=PodsOutcome(pod_refusals(spec, labels, behaviour), controller_labels(kind, workload)),
     )
 
@@ -105,15 +105,15 @@ def unmerge_pod(pod: Pod, behaviour: Behaviour) -> Outcome:
     unmerged_terms = [_UnmergedTerm(*parts) for parts in zip(terms, selectors, verdicts, strict=True)]
     changes = tuple(change for unmerged in unmerged_terms if (change := unmerged.change))
     spec = without(pod.spec, changes)
-    recreated = strategy.prepare_for_create(spec, labels, behaviour)
+    recreated = apiserver.prepare_for_create(spec, labels, behaviour)
     was_created = bool(pod.metadata.uid or changes)
     notes = dict.fromkeys(
         f"{unmerged.term.path}: {note}"
         for unmerged, after in zip(unmerged_terms, topology_terms(recreated), strict=True)
         for note in (*unmerged.remaining, *(unmerged.differing(after) if was_created else ()))
     )
-    errors = validation.pod_errors(recreated, behaviour)
-    warnings = () if errors else tuple(validation.pod_warnings(recreated, behaviour))
+    errors = apiserver.pod_errors(recreated, behaviour)
+    warnings = () if errors else tuple(apiserver.pod_warnings(recreated, behaviour))
     return Outcome(errors, warnings, tuple(notes), changes)
 
 

@@ -10,13 +10,12 @@ from typing import Final
 import msgspec
 
 from kubectl_spread.audit.snapshot.terms import TopologyTerm, topology_terms
-from kubectl_spread.kube import custom
+from kubectl_spread.kube import apiserver, custom
 from kubectl_spread.kube.api.field import POD_SPEC, FieldError, FieldPath
 from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import LabelSelector, OwnerReference, PodSpec
 from kubectl_spread.kube.api.workloads import ONE_BY_ONE, Job, Pace, WorkloadObject, template_path
-from kubectl_spread.kube.apiserver import strategy, validation
 from kubectl_spread.kube.custom import AddedLabels, HeldTemplate, Unevaluated, is_custom
 from kubectl_spread.kube.features import Behaviour
 
@@ -230,12 +229,12 @@ def template_errors(kind: str, spec: PodSpec, behaviour: Behaviour) -> tuple[Fie
     """
     if kind == "StatefulSet" and not behaviour.validates_stateful_sets:
         return ()
-    return validation.pod_errors(strategy.drop_disabled_fields(spec, behaviour), behaviour, template_path(kind))
+    return apiserver.pod_errors(apiserver.drop_disabled_fields(spec, behaviour), behaviour, template_path(kind))
 
 
 def pod_refusals(spec: PodSpec, labels: Labels, behaviour: Behaviour) -> tuple[FieldError, ...]:
     """Return the API's errors on a pod that is created with this spec and these labels."""
-    return validation.pod_errors(strategy.prepare_for_create(spec, labels, behaviour), behaviour)
+    return apiserver.pod_errors(apiserver.prepare_for_create(spec, labels, behaviour), behaviour)
 
 
 def by_term(errors: Iterable[FieldError], refused: Refused, path: FieldPath) -> tuple[Refusal, ...]:

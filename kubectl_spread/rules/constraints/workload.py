@@ -8,7 +8,7 @@ from typing import Final
 from kubectl_spread.audit.snapshot.records import DEFAULT_SCHEDULER
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.kube.api.types import NodeInclusionPolicy
-from kubectl_spread.kube.apiserver.validation import CURRENT_KEYS
+from kubectl_spread.kube.apiserver import CURRENT_KEYS
 from kubectl_spread.kube.custom import base_kind
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import working_constraint

@@ -16,10 +16,10 @@ from kubectl_spread.audit.merge.verdicts import Verdict
 from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.audit.snapshot.templates import Refused, Template
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
+from kubectl_spread.kube import apiserver
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.field import POD_SPEC
 from kubectl_spread.kube.api.types import PodSpec, TopologySpreadConstraint
-from kubectl_spread.kube.apiserver import strategy
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import Usability
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import versions
@@ -330,7 +330,7 @@ def _stored_differently(rule_input: RuleInput, comparison: Comparison) -> Iterat
         index = rule_input.path[-1]
         if term is not None and term.spread and not term.default and isinstance(index, int):
             now, then = (
-                strategy.drop_disabled_fields(spec, behaviour).topology_spread_constraints[index]
+                apiserver.drop_disabled_fields(spec, behaviour).topology_spread_constraints[index]
                 for behaviour in (rule_input.behaviour, comparison.behaviour)
             )
             if now != then:
