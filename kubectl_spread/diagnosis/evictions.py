@@ -20,8 +20,7 @@ from kubectl_spread.diagnosis.node_answers import FreeCells, Replacement, replac
 from kubectl_spread.diagnosis.skew import why_wait
 from kubectl_spread.kube.custom import base_kind
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constraint
-from kubectl_spread.kube.scheduler.podtopologyspread.filtering import place
-from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
+from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread, place
 from kubectl_spread.phrases import named
 from kubectl_spread.report import model
 

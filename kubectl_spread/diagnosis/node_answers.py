@@ -21,8 +21,7 @@ from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.scheduler.interpodaffinity import AffinityAnswer
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constraint
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import Cell
-from kubectl_spread.kube.scheduler.podtopologyspread.filtering import feasible_nodes
-from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
+from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread, feasible_nodes
 
 FirstRefusal: TypeAlias = Obstacle | Spread | AffinityAnswer
 """An obstacle, the first hard constraint that does not allow the node, or the answer of the filter of pod affinity."""

@@ -27,7 +27,7 @@ from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import PodSpec
 from kubectl_spread.kube.api.workloads import Pace
-from kubectl_spread.kube.scheduler.podtopologyspread.filtering import place
+from kubectl_spread.kube.scheduler.podtopologyspread.spread import place
 from kubectl_spread.report.model import Operation
 
 _ROLLED: Final = frozenset({"Deployment", "StatefulSet"})

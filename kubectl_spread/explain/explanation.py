@@ -15,8 +15,8 @@ from kubectl_spread.explain.causes import SkewCause, causes
 from kubectl_spread.explain.engines import OtherCount, other_counts
 from kubectl_spread.explain.next_pods import NextPods, Placing, next_pods, placing, succeeded
 from kubectl_spread.explain.rollup import Rollup, roll_up
+from kubectl_spread.explain.uneven_rows import pods_by_workload
 from kubectl_spread.explain.waiting import Waiting, waiting
-from kubectl_spread.explain.workload_pods import pods_by_workload
 from kubectl_spread.kube import apiserver
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import LabelSelector

@@ -20,7 +20,7 @@ from kubectl_spread.kube.api.field import POD_SPEC, FieldPath
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import Node
 from kubectl_spread.kube.scheduler.interpodaffinity import AffinityAnswer
-from kubectl_spread.kube.scheduler.podtopologyspread import filtering
+from kubectl_spread.kube.scheduler.podtopologyspread import spread as podtopologyspread
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import NO_VALUE, Cell
 from kubectl_spread.kube.scheduler.podtopologyspread.scoring import SoftConstraint, scores
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
@@ -288,13 +288,13 @@ def next_pods(group: EvaluatedGroup, audit: Audit, number: int) -> NextPods | No
     }
     steps = []
     for _ in range(number):
-        allowed = {cell: nodes[cell] for cell in nodes if filtering.allow(spreads, cell)}
+        allowed = {cell: nodes[cell] for cell in nodes if podtopologyspread.allow(spreads, cell)}
         if not allowed:
             steps.append(Step(allowed=[], nodes=0, assumed=""))
             break
         chosen = min(allowed, key=lambda cell: (sum(map(_pods_in, spreads, cell)), _cell_name(cell)))
         steps.append(_step(allowed, chosen))
-        spreads = filtering.place(spreads, chosen)
+        spreads = podtopologyspread.place(spreads, chosen)
     return NextPods(pods=[pod.name for pod in group.pods], topology_keys=keys, steps=steps)
 
 

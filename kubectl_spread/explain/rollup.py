@@ -9,7 +9,7 @@ from msgspec import UNSET, UnsetType
 
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
 from kubectl_spread.audit.snapshot.records import OwnerRecord
-from kubectl_spread.explain.workload_pods import PodsByWorkload, Revision, WorkloadPods, others, per_domain
+from kubectl_spread.explain.uneven_rows import PodsByWorkload, Revision, WorkloadPods, others, per_domain
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.report import model, projections

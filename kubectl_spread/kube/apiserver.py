@@ -13,7 +13,6 @@ import msgspec
 
 from kubectl_spread.kube.api import content, field
 from kubectl_spread.kube.api import labels as labelselectors
-from kubectl_spread.kube.api.affinity import affinity_terms
 from kubectl_spread.kube.api.field import POD_SPEC, FieldError, FieldPath
 from kubectl_spread.kube.api.labels import Labels, Operator
 from kubectl_spread.kube.api.topologykeys import REGION, ZONE
@@ -26,6 +25,7 @@ from kubectl_spread.kube.api.types import (
     PodSpec,
     TopologySpreadConstraint,
     WhenUnsatisfiable,
+    affinity_terms,
 )
 from kubectl_spread.kube.features import Behaviour
 

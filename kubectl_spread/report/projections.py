@@ -18,8 +18,7 @@ from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.topologykeys import ZONE
 from kubectl_spread.kube.api.types import LabelSelector, Node
 from kubectl_spread.kube.scheduler import taints
-from kubectl_spread.kube.scheduler.podtopologyspread.filtering import FilterAnswer
-from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
+from kubectl_spread.kube.scheduler.podtopologyspread.spread import FilterAnswer, Spread
 from kubectl_spread.report import model
 
 MANY_DOMAINS: Final = 200

@@ -34,7 +34,7 @@ from kubectl_spread.kube.scheduler import configuration, interpodaffinity
 from kubectl_spread.kube.scheduler.configuration import DEFAULT_SCHEDULER, Profile
 from kubectl_spread.kube.scheduler.defaultconstraints import Service
 from kubectl_spread.kube.scheduler.interpodaffinity import AffinityAnswer
-from kubectl_spread.kube.scheduler.podtopologyspread.filtering import FilterAnswer, filter_nodes
+from kubectl_spread.kube.scheduler.podtopologyspread.spread import FilterAnswer, filter_nodes
 from kubectl_spread.sources.decode import json_objects
 from tests.builders import Json
 from tests.conformance import resource_answers

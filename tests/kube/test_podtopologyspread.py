@@ -16,8 +16,13 @@ from kubectl_spread.kube.scheduler.podtopologyspread.constraints import (
     working_constraint,
 )
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import Domains, NodeSets, Placement
-from kubectl_spread.kube.scheduler.podtopologyspread.filtering import FilterAnswer, count_answers, feasible_nodes
-from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread, count_pods
+from kubectl_spread.kube.scheduler.podtopologyspread.spread import (
+    FilterAnswer,
+    Spread,
+    count_answers,
+    count_pods,
+    feasible_nodes,
+)
 from tests.builders import (
     HOSTNAME,
     ZONE,

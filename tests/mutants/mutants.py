@@ -191,7 +191,7 @@ MUTANTS: Final = (
     Mutant(
         "a node without the topology key passes",
         "filter",
-        "kube/scheduler/podtopologyspread/filtering.py",
+        "kube/scheduler/podtopologyspread/spread.py",
         "labelled = left & nodes.carrying([key])",
         "labelled = left",
         ("kube/test_podtopologyspread.py",),
@@ -199,7 +199,7 @@ MUTANTS: Final = (
     Mutant(
         "a node that one constraint refuses passes by the next one",
         "filter",
-        "kube/scheduler/podtopologyspread/filtering.py",
+        "kube/scheduler/podtopologyspread/spread.py",
         "left = passing",
         "left = labelled",
         ("kube/test_podtopologyspread.py",),

@@ -29,9 +29,14 @@ from kubectl_spread.kube.scheduler.podtopologyspread.constraints import (
     working_constraint,
 )
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import Domains, NodeSets, Placement, UsableNodes
-from kubectl_spread.kube.scheduler.podtopologyspread.filtering import FilterAnswer, count_answers
 from kubectl_spread.kube.scheduler.podtopologyspread.scoring import lenient_domains
-from kubectl_spread.kube.scheduler.podtopologyspread.spread import MatchNum, Spread, pods_per_domain
+from kubectl_spread.kube.scheduler.podtopologyspread.spread import (
+    FilterAnswer,
+    MatchNum,
+    Spread,
+    count_answers,
+    pods_per_domain,
+)
 
 KeyVerdicts = tuple[tuple[KeyVerdict, ...], ...]
 """The verdicts on every key, one tuple a term."""

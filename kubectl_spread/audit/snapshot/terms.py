@@ -10,10 +10,15 @@ from typing import Final, Never
 import msgspec
 
 from kubectl_spread.kube.api import labels as labelselectors
-from kubectl_spread.kube.api.affinity import affinity_terms
 from kubectl_spread.kube.api.field import POD_SPEC, FieldPath
 from kubectl_spread.kube.api.labels import Operator
-from kubectl_spread.kube.api.types import LabelSelector, PodAffinityTerm, PodSpec, TopologySpreadConstraint
+from kubectl_spread.kube.api.types import (
+    LabelSelector,
+    PodAffinityTerm,
+    PodSpec,
+    TopologySpreadConstraint,
+    affinity_terms,
+)
 
 _NO_KEYS: Final = frozenset[Never]()
 """Used wherever there are none: each new set takes 216 bytes."""

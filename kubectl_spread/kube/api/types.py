@@ -9,12 +9,14 @@ k8s.io/apimachinery/pkg/apis/meta/v1.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, ClassVar, Final, TypeAlias
+from typing import Annotated, ClassVar, Final, NamedTuple, TypeAlias
 
 import msgspec
 
+from kubectl_spread.kube.api.field import POD_SPEC, FieldPath
 from kubectl_spread.kube.api.quantity import Quantity
 
 SHARED: Final = "shared"
@@ -398,3 +400,26 @@ class ListMeta(Message, frozen=True):
     resource_version: Annotated[str, 2] = ""
     continue_: Annotated[str, 3] = msgspec.field(default="", name="continue")
     remaining_item_count: Annotated[Int64, 4] = 0
+
+
+class PathTerm(NamedTuple):
+    """A term of pod affinity or anti-affinity; ``weight`` is that of a preferred term, None for a required one."""
+
+    path: FieldPath
+    term: PodAffinityTerm
+    weight: int | None
+
+
+def affinity_terms(spec: PodSpec, path: FieldPath = POD_SPEC) -> Iterator[PathTerm]:
+    """Yield the terms of a pod, or of a template whose pod spec is at ``path``, in the API's order."""
+    if spec.affinity is None:
+        return
+    affinities = {"podAffinity": spec.affinity.pod_affinity, "podAntiAffinity": spec.affinity.pod_anti_affinity}
+    for name, affinity in affinities.items():
+        if affinity is not None:
+            lists = path / "affinity" / name
+            for index, term in enumerate(affinity.required_during_scheduling_ignored_during_execution):
+                yield PathTerm(lists / "requiredDuringSchedulingIgnoredDuringExecution" / index, term, None)
+            for index, weighted in enumerate(affinity.preferred_during_scheduling_ignored_during_execution):
+                place = lists / "preferredDuringSchedulingIgnoredDuringExecution" / index / "podAffinityTerm"
+                yield PathTerm(place, weighted.pod_affinity_term, weighted.weight)

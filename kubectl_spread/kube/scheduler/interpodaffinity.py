@@ -11,8 +11,8 @@ from typing import TypeAlias
 
 import msgspec
 
-from kubectl_spread.kube.api import affinity as api_affinity
 from kubectl_spread.kube.api import labels as labelselectors
+from kubectl_spread.kube.api import types
 from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.types import LabelSelector, Node, Pod, PodAffinity, PodAffinityTerm
 from kubectl_spread.kube.features import Behaviour
@@ -150,7 +150,7 @@ def preferred_terms(pod: Pod) -> tuple[tuple[Term, int], ...]:
 
 def parses(pod: Pod) -> bool:
     """Tell whether all terms of a pod can be parsed; the scheduler does not place a pod with others."""
-    return all(_term_parses(term) for _, term, _ in api_affinity.affinity_terms(pod.spec))
+    return all(_term_parses(term) for _, term, _ in types.affinity_terms(pod.spec))
 
 
 def _terms(affinity: PodAffinity | None, namespace: str) -> tuple[Term, ...]:

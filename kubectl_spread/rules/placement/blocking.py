@@ -15,8 +15,7 @@ from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.diagnosis.node_answers import NodeAnswers
 from kubectl_spread.kube.api.field import POD_SPEC, FieldPath
 from kubectl_spread.kube.api.types import Node
-from kubectl_spread.kube.scheduler.podtopologyspread.filtering import feasible_nodes
-from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
+from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread, feasible_nodes
 from kubectl_spread.phrases import domains, listed, plural
 from kubectl_spread.report.model import ClosedDomains, Severity
 from kubectl_spread.rules.inputs import InputPart, RuleInput

@@ -12,7 +12,6 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from kubectl_spread.kube.api import labels as labelselectors
-from kubectl_spread.kube.api.affinity import affinity_terms
 from kubectl_spread.kube.api.field import FieldPath, MapKey
 from kubectl_spread.kube.api.types import (
     Message,
@@ -22,6 +21,7 @@ from kubectl_spread.kube.api.types import (
     TopologySpreadConstraint,
     WeightedPodAffinityTerm,
     WhenUnsatisfiable,
+    affinity_terms,
 )
 from kubectl_spread.kube.api.workloads import PodTemplateSpec
 from kubectl_spread.kube.custom import (
