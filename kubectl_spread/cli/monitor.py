@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from kubectl_spread.follow.server import TlsFiles
 
 
+def _serving(name: str, default: str, metavar: str, about: str) -> options.Decorator:
+    return options.preset(name, default, metavar=metavar, about=about, group=SERVE)
+
+
 @options.command(
     examples={
         "kubectl spread monitor -A": "Serve the metrics of all namespaces to this machine, at port 8080",
@@ -29,21 +33,14 @@ if TYPE_CHECKING:
 )
 @options.following
 @options.severity("Serve findings of this severity or higher. [default: info]", EVALUATE)
-@options.option(
-    "--listen",
-    default="127.0.0.1:8080",
-    show_default=True,
-    metavar="[HOST]:PORT",
-    help="Serve the report here: /metrics, / and /report.json, /livez, /readyz.",
-    group=SERVE,
+@_serving(
+    "--listen", "127.0.0.1:8080", "[HOST]:PORT", "Serve the report here: /metrics, / and /report.json, /livez, /readyz."
 )
-@options.option(
+@_serving(
     "--telemetry",
-    default="127.0.0.1:8081",
-    show_default=True,
-    metavar="[HOST]:PORT",
-    help="Serve metrics about the monitor itself here: /metrics, /livez, /readyz.",
-    group=SERVE,
+    "127.0.0.1:8081",
+    "[HOST]:PORT",
+    "Serve metrics about the monitor itself here: /metrics, /livez, /readyz.",
 )
 @options.option(
     "--accept-hosts",
@@ -51,22 +48,8 @@ if TYPE_CHECKING:
     help="Accept requests for these host names only. [default: any; at a loopback address: localhost, 127.0.0.1, ::1]",
     group=SERVE,
 )
-@options.option(
-    "--interval",
-    default="15s",
-    show_default=True,
-    metavar="TIME",
-    help="Evaluate changes at most once in this time; a large cluster takes longer.",
-    group=SERVE,
-)
-@options.option(
-    "--max-age",
-    default="3m",
-    show_default=True,
-    metavar="TIME",
-    help="Serve no state that the API server has not confirmed for this long.",
-    group=SERVE,
-)
+@_serving("--interval", "15s", "TIME", "Evaluate changes at most once in this time; a large cluster takes longer.")
+@_serving("--max-age", "3m", "TIME", "Serve no state that the API server has not confirmed for this long.")
 @options.file(
     "--tls-cert-file",
     about="Serve HTTPS with this certificate; the file is read again when it changes.",

@@ -67,6 +67,21 @@ def flag(*names: str, about: str, group: str = READ) -> Decorator:
     return option(*names, is_flag=True, help=about, group=group)
 
 
+def number(
+    name: str, *, about: str, least: int = 0, most: int | None = None, default: int | None = None, group: str = EVALUATE
+) -> Decorator:
+    """Return an option with a number, whose help names the default."""
+    numbers, has_default = click.IntRange(min=least, max=most), default is not None
+    return option(
+        name, type=numbers, default=default, show_default=has_default, metavar="NUMBER", help=about, group=group
+    )
+
+
+def preset(name: str, default: str, *, metavar: str, about: str, group: str) -> Decorator:
+    """Return an option with a text, whose help names the default."""
+    return option(name, default=default, show_default=True, metavar=metavar, help=about, group=group)
+
+
 def together(*options: Decorator) -> Callable[[Function], Function]:
     """Return a decorator that adds options to a command, in this order."""
 
@@ -243,14 +258,7 @@ counting_scope: Final = together(*_NAMESPACES, _NAMESPACE, _FILENAME, _RECURSIVE
 
 simulated: Final = together(
     _SCHEDULER_CONFIG,
-    option(
-        "--seed",
-        type=click.IntRange(min=0),
-        default=0,
-        metavar="NUMBER",
-        help="Use other random numbers. [default: 0]",
-        group=ADVANCED,
-    ),
+    number("--seed", default=0, about="Use other random numbers.", group=ADVANCED),
 )
 """Adds the flags of each simulation."""
 
@@ -381,12 +389,11 @@ connection: Final = together(
     _connecting("--tls-server-name", metavar="NAME", about="Expect this name in the API server's certificate."),
     _connecting("--proxy-url", metavar="URL", about="Connect through this proxy."),
     flag("--disable-compression", about="Request responses without compression.", group=CONNECTION),
-    option(
+    preset(
         "--request-timeout",
-        default="0",
+        "0",
         metavar="TIME",
-        show_default=True,
-        help="Give up a request after this time, with a unit (1s, 2m, 3h); 0 means never.",
+        about="Give up a request after this time, with a unit (1s, 2m, 3h); 0 means never.",
         group=CONNECTION,
     ),
     option(

@@ -38,24 +38,10 @@ _MOST_RUNS: Final = 1_000
 @options.evaluated_as
 @options.simulated
 @options.flag("--soft", about="Correct the skew of ScheduleAnyway constraints too.", group=EVALUATE)
-@options.option(
-    "--max-per-workload",
-    type=click.IntRange(min=1),
-    default=1,
-    show_default=True,
-    metavar="NUMBER",
-    help="Evict at most this number of pods of a workload in a wave.",
-    group=EVALUATE,
+@options.number(
+    "--max-per-workload", least=1, default=1, about="Evict at most this number of pods of a workload in a wave."
 )
-@options.option(
-    "--runs",
-    type=click.IntRange(min=1, max=_MOST_RUNS),
-    default=5,
-    show_default=True,
-    metavar="NUMBER",
-    help="Try each wave in this number of simulations.",
-    group=EVALUATE,
-)
+@options.number("--runs", least=1, most=_MOST_RUNS, default=5, about="Try each wave in this number of simulations.")
 @options.outputs("plan")
 @options.fail_on(Severity.WARNING, " All in a plan are warnings.")
 @options.color

@@ -90,13 +90,7 @@ def _event(name: str, metavar: str, about: str, complete: values.Completer | Non
     help="Run other simulations, by other random numbers, for about this long, at most 200.",
     group=EVALUATE,
 )
-@options.option(
-    "--runs",
-    type=click.IntRange(min=1, max=_MOST_RUNS),
-    metavar="NUMBER",
-    help="Run exactly this number of simulations.",
-    group=EVALUATE,
-)
+@options.number("--runs", least=1, most=_MOST_RUNS, about="Run exactly this number of simulations.")
 @options.outputs("simulate")
 @options.fail_on(Severity.ERROR)
 @options.color

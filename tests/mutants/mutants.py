@@ -279,7 +279,7 @@ MUTANTS: Final = (
     Mutant(
         "errors leave exit status 0 where --fail-on is error",
         "exit status",
-        "cli/options/__init__.py",
+        "cli/options.py",
         "each >= Severity(fail_on)",
         "each > Severity(fail_on)",
         ("cli/test_check.py",),
