@@ -12,6 +12,7 @@ from kubectl_spread.audit.merge.verdicts import GATED
 from kubectl_spread.kube.api.topologykeys import HOSTNAME, ZONE
 from kubectl_spread.phrases import capitalized, domains, listed, plural
 from kubectl_spread.render.words import safe
+from kubectl_spread.report.domains import ReadCluster
 from kubectl_spread.report.model import ClosedDomains, Cluster, Finding, Severity, Summary
 
 _NODES: Final = 6
@@ -96,7 +97,7 @@ _GAP: Final = "  "
 _SOURCES: Final = {"live": "", "flag": " (from --server-version)", "default": " (the newest release known)"}
 
 
-def label(cluster: Cluster) -> str:
+def label(cluster: Cluster | ReadCluster) -> str:
     """Return a label for a cluster: the name from the user, the context, or its name; "" where all are unknown."""
     if isinstance(cluster.name, str) and cluster.name_source == "flag":
         return safe(cluster.name)

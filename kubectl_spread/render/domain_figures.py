@@ -9,7 +9,7 @@ from msgspec import UnsetType
 
 from kubectl_spread.kube.api.topologykeys import DOMAIN_NOUNS
 from kubectl_spread.phrases import capitalized, domains, plural, some
-from kubectl_spread.render import words
+from kubectl_spread.render import about, words
 from kubectl_spread.report.domains import Amount, DomainRequests, DomainRow, LostBudget, LostWorkload, SpreadDomains
 
 NONE: Final = "<none>"
@@ -196,11 +196,4 @@ def header(report: SpreadDomains) -> list[str]:
     )
     counted = f"{plural(totals.pods, 'running pod')} in {plural(totals.workloads, 'workload')}"
     read_at = "" if isinstance(cluster.read_at, UnsetType) else words.safe(cluster.read_at)
-    return [part for part in (cluster_label(report), version, namespace + counted, read_at) if part]
-
-
-def cluster_label(report: SpreadDomains) -> str:
-    """Return the name of the cluster from the user, its context, or its name; "" where all are unknown."""
-    cluster = report.cluster
-    names = (cluster.name, cluster.context) if cluster.name_source == "flag" else (cluster.context, cluster.name)
-    return next((words.safe(text) for text in names if isinstance(text, str)), "")
+    return [part for part in (about.label(cluster), version, namespace + counted, read_at) if part]

@@ -128,6 +128,7 @@ NO_SPREAD: Final = Rule(
         "The pod template was not read, is owned by an object of another kind, names its node, or the workload has no "
         "selector of its own."
     ),
+    reads_nodes=False,
     parts=InputPart.WORKLOAD,
     check=_no_spread,
 )
@@ -295,7 +296,6 @@ def _all_in_one(place: str, code: str, message: str, why: str, *, patched: bool 
         ),
         remedies=("command", "patch") if patched else (),
         no_remedy=_OTHERS if patched else _NO_REMEDY,
-        needs_nodes=True,
         parts=InputPart.WORKLOAD,
         check=partial(_in_one_domain, code=code),
     )
@@ -341,7 +341,6 @@ MAJORITY_IN_ONE_ZONE: Final = Rule(
     fix=_ADD,
     source="https://kubernetes.io/docs/concepts/workloads/controllers/statefulset/",
     no_remedy=_NO_REMEDY,
-    needs_nodes=True,
     parts=InputPart.WORKLOAD,
     check=_majority,
 )

@@ -64,7 +64,7 @@ class Rule(msgspec.Struct, frozen=True):
         cases: The severities of a rule that has several, each with the case that has it; the worst first.
         remedies: The kinds of remedies that findings of this rule may have.
         no_remedy: Why some findings, or all, have no command and no patch; "" where each has one.
-        needs_nodes: Whether the check reads the nodes of the pods, or the nodes that they may use.
+        reads_nodes: Whether the check reads nodes; None if it does so for counts of domains and for whole workloads.
         compares: Whether the rule is about what another Kubernetes does differently (``--to``).
         removes_pods: Whether a fix may delete or evict pods, which depends on disruption budgets.
         explains_exposure: Whether a finding says why the pods are in one domain of the topology key.
@@ -83,11 +83,17 @@ class Rule(msgspec.Struct, frozen=True):
     cases: tuple[tuple[Severity, str], ...] = ()
     remedies: tuple[Literal["command", "patch"], ...] = ()
     no_remedy: str = ""
-    needs_nodes: bool = False
+    reads_nodes: bool | None = None
     compares: bool = False
     removes_pods: bool = False
     explains_exposure: bool = False
     parts: InputPart = InputPart.TEMPLATE | InputPart.PODS
+
+    @property
+    def needs_nodes(self) -> bool:
+        """Whether the check reads the nodes of the pods, or the nodes that they may use."""
+        of_nodes = bool(self.parts & (InputPart.COUNTS | InputPart.WORKLOAD))
+        return of_nodes if self.reads_nodes is None else self.reads_nodes
 
     @property
     def needs_workloads(self) -> bool:

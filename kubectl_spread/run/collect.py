@@ -31,7 +31,7 @@ from kubectl_spread.run.hints import (
     unknown_keys,
     unknown_nodes,
 )
-from kubectl_spread.run.options import CheckOptions, refuse_undecodable, target_for_files
+from kubectl_spread.run.options import CheckOptions, refuse_undecodable, target_for
 from kubectl_spread.run.run import CheckRun, Console, Run
 
 if TYPE_CHECKING:
@@ -89,13 +89,13 @@ def from_files(options: CheckOptions) -> CheckRun:
     """
     from kubectl_spread.sources.files import inputs, manifests  # noqa: PLC0415 - a live check does not need files
 
-    target_version, notes = target_for_files(options)
+    target_version = target_for(options, None)
     profiles = schedulers.profiles(options)
     snapshot = Snapshot(options.scope(None), for_explain=options.explaining, schedulers=profiles)
     files = inputs.choose(options.filename, recursive=options.recursive, kustomize=options.kustomize)
     reading = manifests.ManifestReading(files, detailed=options.explaining, services=snapshot.default_selectors.enabled)
     add_objects(reading, snapshot)
-    notes += names.resolve(snapshot)
+    notes = [*target_version.warnings, *names.resolve(snapshot)]
     unknown_defaults = schedulers.apply(snapshot, schedulers.OWNER_KINDS)
     missing_nodes = unknown_nodes(snapshot) if snapshot.nodes else ""
     nodes: model.NodesKnown = "listed" if snapshot.nodes and not missing_nodes else "none"

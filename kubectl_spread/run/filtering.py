@@ -17,7 +17,7 @@ from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.phrases import plural
 from kubectl_spread.render import structured
 from kubectl_spread.report import mergereport
-from kubectl_spread.run.options import CheckOptions, target_for_files
+from kubectl_spread.run.options import CheckOptions, target_for
 from kubectl_spread.run.run import Console
 from kubectl_spread.sources.decode.json_objects import Path
 from kubectl_spread.sources.edit import chunks
@@ -67,11 +67,11 @@ class FilterRun(msgspec.Struct):
         options = msgspec.convert(arguments, CheckOptions)
         if not options.reads_files:
             raise UsageError("must specify one of -f and -k")
-        target_version, notes = target_for_files(options)
+        target_version = target_for(options, None)
         if target_version.assumption:
             self.console.note(target_version.assumption)
         files = inputs.choose(options.filename, recursive=options.recursive, kustomize=options.kustomize)
-        for note in (*notes, *files.notes):
+        for note in (*target_version.warnings, *files.notes):
             self.console.note(note)
         for file in files.expand():
             try:

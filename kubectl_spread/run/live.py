@@ -181,7 +181,7 @@ class LiveRun:
             skipped=skipped,
             problems=[*target_version.problems, *self._problems],
             notes=[*target_version.warnings, *self._notes],
-            identity=_identity(self._cluster, requests),
+            identity=identity(self._cluster, requests),
         )
 
     def _nodes(self, snapshot: Snapshot, target_version: TargetVersion) -> model.NodesKnown:
@@ -452,7 +452,7 @@ def read_domains(options: CheckOptions, cluster: LiveCluster, *, with_budgets: b
     return Run(
         options=options,
         snapshot=snapshot,
-        identity=_identity(cluster, requests),
+        identity=identity(cluster, requests),
         resource_versions=requests.resource_versions,
         skipped=skipped,
         problems=list(filter(None, [hints.unknown_nodes(snapshot)])) if snapshot.nodes else [],
@@ -476,7 +476,8 @@ def _add_readable_workloads(requests: Requests, namespace: str | None, snapshot:
     return notes
 
 
-def _identity(cluster: LiveCluster, requests: Requests) -> ClusterIdentity:
+def identity(cluster: LiveCluster, requests: Requests) -> ClusterIdentity:
+    """Return the identity of a cluster, as far as it is known when everything else has been read."""
     try:
         uid = requests.uid.result(UID_TIMEOUT)
     except TimeoutError:

@@ -355,16 +355,6 @@ def target_for(
     )
 
 
-def target_for_files(options: CheckOptions) -> tuple[TargetVersion, list[str]]:
-    """Return the Kubernetes whose rules decide for files, and its warnings.
-
-    Raises:
-        UsageError: The version or a gate is unknown.
-    """
-    target_version = target_for(options, None)
-    return target_version, list(target_version.warnings)
-
-
 def _evaluated_minor(options: CheckOptions, server: tuple[int, int] | None) -> tuple[int, tuple[str, ...]]:
     """Return the minor to evaluate as, and an error where the server is newer than the newest known minor.
 

@@ -24,8 +24,8 @@ from kubectl_spread.report.model import Cluster
 from kubectl_spread.report.simulation import SpreadSimulation
 from kubectl_spread.run import hints, names, schedulers
 from kubectl_spread.run.collect import add_objects, check_options
-from kubectl_spread.run.options import CheckOptions, TargetVersion, split, target_for, target_for_files
-from kubectl_spread.run.run import ClusterIdentity, Console, Run, cluster_header
+from kubectl_spread.run.options import CheckOptions, TargetVersion, split, target_for
+from kubectl_spread.run.run import Console, Run, cluster_header
 from kubectl_spread.simulate import outcome
 from kubectl_spread.simulate.events import Add, Apply, DrainNodes, Lose, NodeChoice, Restart, Scale, SimulatedEvent
 from kubectl_spread.simulate.runs import Simulation
@@ -277,7 +277,7 @@ def _profiles(options: CheckOptions) -> Mapping[str, configuration.Profile]:
 def _from_files(options: CheckOptions) -> SimulateRun:
     from kubectl_spread.sources.files import inputs, manifests  # noqa: PLC0415 - a live run does not need files
 
-    target_version, notes = target_for_files(options)
+    target_version = target_for(options, None)
     snapshot = Snapshot(Scope(), for_simulation=True, schedulers=_profiles(options))
     files = inputs.choose(options.filename, recursive=options.recursive)
     reading = manifests.ManifestReading(files, detailed=True, services=True)
@@ -289,9 +289,7 @@ def _from_files(options: CheckOptions) -> SimulateRun:
     if unread := unread_owners(snapshot):
         raise CombinedError([*errors, SourceError(f"{unread}: capture {_RESOURCES} as well")])
     schedulers.apply(snapshot, schedulers.OWNER_KINDS)
-    if any(pod.claims for pod in snapshot.pods) and not snapshot.volumes.any:
-        notes.append(_NO_VOLUMES)
-    notes += files.notes
+    unread_volumes = any(pod.claims for pod in snapshot.pods) and not snapshot.volumes.any
     return SimulateRun(
         options=options,
         snapshot=snapshot,
@@ -300,7 +298,7 @@ def _from_files(options: CheckOptions) -> SimulateRun:
         excluded=options.scope(None).exclude_namespaces,
         skipped=snapshot.skipped + reading.skipped,
         problems=[*map(str, reading.errors), *filter(None, [hints.unknown_nodes(snapshot)])],
-        notes=notes,
+        notes=[*target_version.warnings, *([_NO_VOLUMES] if unread_volumes else []), *files.notes],
     )
 
 
@@ -324,7 +322,7 @@ def unread_owners(snapshot: Snapshot) -> str:
 
 def _from_cluster(options: CheckOptions, cluster: LiveCluster) -> SimulateRun:
     """Read a cluster: all pods where the user may list them, because pods of all namespaces take room on nodes."""
-    from kubectl_spread.run.live import UID_TIMEOUT, confirm_namespace, pods_of  # noqa: PLC0415 - as above
+    from kubectl_spread.run.live import confirm_namespace, identity, pods_of  # noqa: PLC0415 - as above
     from kubectl_spread.run.requests import Requests  # noqa: PLC0415 - as above
 
     scope = options.scope(cluster.namespace)
@@ -332,8 +330,7 @@ def _from_cluster(options: CheckOptions, cluster: LiveCluster) -> SimulateRun:
     notes: list[str] = []
     requests = Requests(cluster, options, Scope(), profiles, for_simulation=True)
     requests.send()
-    version = requests.version.result()
-    target_version = target_for(options, version.behaves_as)
+    target_version = target_for(options, requests.version.result().behaves_as)
     try:
         snapshot = requests.pods.result()
     except ForbiddenError as error:
@@ -347,10 +344,6 @@ def _from_cluster(options: CheckOptions, cluster: LiveCluster) -> SimulateRun:
     missing = unread_owners(snapshot)
     if scope.namespace is not None and not any(pod.namespace == scope.namespace for pod in snapshot.pods):
         confirm_namespace(cluster, scope.namespace)
-    try:
-        uid = requests.uid.result(UID_TIMEOUT)
-    except TimeoutError:
-        uid = ""
     skipped = snapshot.skipped
     skipped["forbidden"] = len(notes)
     return SimulateRun(
@@ -359,7 +352,7 @@ def _from_cluster(options: CheckOptions, cluster: LiveCluster) -> SimulateRun:
         target_version=target_version,
         namespace=scope.namespace,
         excluded=scope.exclude_namespaces,
-        identity=ClusterIdentity(cluster.context, cluster.name, uid, requests.read_at, version.text),
+        identity=identity(cluster, requests),
         resource_versions=requests.resource_versions,
         skipped=skipped,
         problems=[*target_version.problems, *filter(None, [missing, hints.unknown_nodes(snapshot)])],

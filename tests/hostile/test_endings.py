@@ -249,7 +249,7 @@ def test_an_unexpected_error_is_one_line_without_its_values(
     error: BaseException, line: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The error is raised in a function that every check calls."""
-    monkeypatch.setattr("kubectl_spread.run.collect.target_for_files", raising(error))
+    monkeypatch.setattr("kubectl_spread.run.collect.target_for", raising(error))
     invocation = CliRunner().invoke(cli, ["check", "-f", "-"])
     assert (invocation.exit_code, invocation.stdout) == (2, "")
     assert invocation.stderr.startswith(line)
@@ -279,7 +279,7 @@ def test_an_error_in_a_thread_is_one_line(arguments: Sequence[str], monkeypatch:
 
 @pytest.mark.parametrize("flag", ["-v", "--verbose", "-Av"])
 def test_verbose_prints_the_traceback(flag: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kubectl_spread.run.collect.target_for_files", raising(KeyError("x\x1b")))
+    monkeypatch.setattr("kubectl_spread.run.collect.target_for", raising(KeyError("x\x1b")))
     invocation = CliRunner().invoke(cli, ["check", "-f", "-", flag])
     assert invocation.exit_code == 2
     first, *_, last = invocation.stderr.splitlines()

@@ -60,7 +60,7 @@ def domains(report: SpreadDomains) -> str:
     return PAGES.get_template("domains.html").render(
         policy=policy(style, ""),
         style=style,
-        cluster=domain_figures.cluster_label(report),
+        cluster=about.label(report.cluster),
         header=domain_figures.header(report),
         headline=capitalized(headline),
         about=summary,

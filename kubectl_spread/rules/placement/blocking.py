@@ -293,7 +293,6 @@ BLOCKED: Final = Rule(
         "A label for nodes, room on nodes and the end of a taint are for the operator of the nodes to decide. A patch "
         "is given where nodeTaintsPolicy or nodeAffinityPolicy lets the pods go to a node."
     ),
-    needs_nodes=True,
     parts=InputPart.COUNTS,
     check=_blocked,
 )
@@ -314,7 +313,6 @@ CONFLICTING: Final = Rule(
     source=FILTERING,
     cases=_CASES,
     no_remedy="Which of the constraints is to give way is for the owner of the workload to decide.",
-    needs_nodes=True,
     parts=InputPart.COUNTS,
     check=_conflicting,
 )

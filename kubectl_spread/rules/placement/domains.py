@@ -143,7 +143,6 @@ TOO_FEW_DOMAINS: Final = Rule(
     no_remedy=(
         "Every domain still allows the next pod, the pod template cannot change, or an object of another kind owns it."
     ),
-    needs_nodes=True,
     parts=InputPart.COUNTS,
     check=_too_few_domains,
 )
@@ -170,7 +169,6 @@ EMPTY_VALUE: Final = Rule(
     no_remedy=(
         "The right value is known only to the operator of the nodes, and nodes without the label refuse the pods."
     ),
-    needs_nodes=True,
     parts=InputPart.COUNTS,
     check=_empty_value,
 )
@@ -194,7 +192,6 @@ MISSING_DOMAINS: Final = Rule(
     no_remedy=(
         "Only nodes in the missing domains help, and a higher minDomains keeps pods pending until they are there."
     ),
-    needs_nodes=True,
     parts=InputPart.COUNTS,
     check=_missing_domains,
 )
@@ -213,7 +210,6 @@ SINGLE_DOMAIN: Final = Rule(
     fix="add nodes in other domains, or set minDomains if the pods must not start without them",
     source="https://kubernetes.io/docs/concepts/scheduling-eviction/topology-spread-constraints/",
     no_remedy="Only nodes in other domains help, and minDomains keeps pods pending until they are there.",
-    needs_nodes=True,
     parts=InputPart.COUNTS,
     check=_single_domain,
 )
@@ -328,7 +324,6 @@ KEYLESS_NODES: Final = Rule(
         "The value of the label is known only to the operator of the node, unless it is the name of the node or the "
         "value of the label that the key replaced."
     ),
-    needs_nodes=True,
     parts=InputPart.COUNTS,
     check=_keyless_nodes,
 )
@@ -359,7 +354,6 @@ HELD_DOWN: Final = Rule(
         "Room on nodes and the end of a taint are for the operator of the nodes to decide. A patch is given where "
         "nodeTaintsPolicy or nodeAffinityPolicy leaves out the domain and no pod."
     ),
-    needs_nodes=True,
     parts=InputPart.COUNTS,
     check=_held_down,
 )

@@ -209,7 +209,6 @@ OLDER_REVISION: Final = Rule(
         "A patch is given for a workload whose pod template is its own. The template of other pods is changed in the "
         "object that owns them."
     ),
-    needs_nodes=True,
     parts=InputPart.COUNTS,
     check=_older_revision,
 )
@@ -227,7 +226,6 @@ TERMINATING: Final = Rule(
     fix="wait until the deletion ends; on a dead node it ends when the node returns or is deleted",
     source="https://github.com/kubernetes/kubernetes/issues/116629",
     no_remedy="The pods are already being deleted, and their owner replaces them.",
-    needs_nodes=True,
     parts=InputPart.COUNTS,
     check=_terminating,
 )
@@ -254,7 +252,6 @@ UNCOUNTED: Final = Rule(
         (Severity.INFO, "The nodes are known, or their pods would not change the skew."),
     ),
     no_remedy="Whether these nodes are to count is for the owner of the workload to decide.",
-    needs_nodes=True,
     parts=InputPart.COUNTS,
     check=_uncounted,
 )
@@ -402,7 +399,6 @@ OTHER_WORKLOADS: Final = Rule(
     no_remedy=(
         "Which label tells the workloads apart, and whether they are to be counted together, is for their owner to say."
     ),
-    needs_nodes=True,
     parts=InputPart.COUNTS | InputPart.TEMPLATE,
     check=_other_workloads,
 )

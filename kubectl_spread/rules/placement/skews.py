@@ -222,7 +222,6 @@ HARD_SKEW: Final = Rule(
         "No command is given where replacements would not, or not surely, go to a lower domain, while pods are "
         "pending or a StatefulSet replaces one, and for pods of a Job."
     ),
-    needs_nodes=True,
     removes_pods=True,
     parts=InputPart.COUNTS,
     check=_hard_skew,
@@ -254,7 +253,6 @@ SOFT_SKEW: Final = Rule(
         "No command is given where no lower domain would take a replacement, where a rollout ends the skew, while pods "
         "are pending or a StatefulSet replaces one, and for pods of a Job."
     ),
-    needs_nodes=True,
     removes_pods=True,
     parts=InputPart.COUNTS,
     check=_soft_skew,

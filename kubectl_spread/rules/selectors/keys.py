@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from operator import itemgetter
 from typing import Final, NamedTuple
 
 from kubectl_spread.audit.evaluation.evaluate import EvaluatedPod
-from kubectl_spread.audit.merge.verdicts import BINDING_KEYS, REVISION_KEYS, Verdict
+from kubectl_spread.audit.merge.verdicts import BINDING_KEYS, REVISION_KEYS, KeyVerdict, Verdict
 from kubectl_spread.audit.snapshot.revisions import LABELS, revision_key
 from kubectl_spread.audit.snapshot.templates import Template, labels_of_controller
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
@@ -143,20 +143,11 @@ def _intended(key: str, labels: Labels) -> str:
 
 def _authored_key(rule_input: RuleInput) -> Iterator[Evidence]:
     """Yield matchLabelKeys that the author's selector names as well."""
-    if rule_input.template is not None:
-        pairs = [(variant.term, key) for variant in rule_input.variants for key in _authored(variant)]
-        yield from _to_remove((), pairs, rule_input, _NAME_ONCE)
-        return
-    yield from _of_members(
-        [
-            (member, key.key)
-            for member in rule_input.taken
-            for key in member.keys
-            if key.verdict is Verdict.AUTHORED and key.operator is Operator.IN
-        ],
-        rule_input,
-        _NAME_ONCE,
-    )
+
+    def is_authored(key: KeyVerdict) -> bool:
+        return key.verdict is Verdict.AUTHORED and key.operator is Operator.IN
+
+    yield from _to_remove(rule_input, _authored, is_authored, _NAME_ONCE)
 
 
 def _authored(variant: TermVariant) -> list[str]:
@@ -167,20 +158,11 @@ def _authored(variant: TermVariant) -> list[str]:
 
 def _binding_key(rule_input: RuleInput) -> Iterator[Evidence]:
     """Yield keys that pods get when they are bound, unless the pods had a value before."""
-    if rule_input.template is not None:
-        pairs = [(variant.term, key) for variant in rule_input.variants for key in _of_binding(variant)]
-        yield from _to_remove((), pairs, rule_input, _REMOVE)
-        return
-    yield from _of_members(
-        [
-            (member, key.key)
-            for member in rule_input.taken
-            for key in member.keys
-            if key.verdict in (Verdict.BIND_LABEL, Verdict.ABSENT_KEY) and key.key in BINDING_KEYS
-        ],
-        rule_input,
-        _REMOVE,
-    )
+
+    def is_of_binding(key: KeyVerdict) -> bool:
+        return key.verdict in (Verdict.BIND_LABEL, Verdict.ABSENT_KEY) and key.key in BINDING_KEYS
+
+    yield from _to_remove(rule_input, _of_binding, is_of_binding, _REMOVE)
 
 
 def _of_binding(variant: TermVariant) -> list[str]:
@@ -198,18 +180,24 @@ def _keys_of_selector(variant: TermVariant) -> frozenset[str]:
     return frozenset() if variant.term.selector is None else labelselectors.keys(variant.term.selector)
 
 
-def _of_members(
-    members_with_keys: Sequence[tuple[EvaluatedPod, str]], rule_input: RuleInput, fix: str
-) -> Iterator[Evidence]:
-    pod_names = {member.pod.name for member, _ in members_with_keys}
-    pairs = sorted(((member.term, key) for member, key in members_with_keys), key=itemgetter(1))
-    yield from _to_remove(sorted(pod_names), pairs, rule_input, fix)
-
-
 def _to_remove(
-    pod_names: Iterable[str], pairs: Sequence[tuple[TopologyTerm, str]], rule_input: RuleInput, fix: str
+    rule_input: RuleInput,
+    keys_of: Callable[[TermVariant], list[str]],
+    is_useless: Callable[[KeyVerdict], bool],
+    fix: str,
 ) -> Iterator[Evidence]:
-    """Yield one piece of evidence about keys, with the patch that removes them from the key lists; none for no key."""
+    """Yield one piece of evidence about keys, with the patch that removes them from the key lists; none for no key.
+
+    Args:
+        rule_input: The template or the pods.
+        keys_of: Returns the keys of a template's term.
+        is_useless: Tells whether a key of a pod's term is to be removed.
+        fix: The fix.
+    """
+    members = [(member, key.key) for member in rule_input.taken for key in member.keys if is_useless(key)]
+    pairs = sorted(((member.term, key) for member, key in members), key=itemgetter(1))
+    if rule_input.template is not None:
+        pairs = [(variant.term, key) for variant in rule_input.variants for key in keys_of(variant)]
     if not pairs:
         return
     keys = list(dict.fromkeys(key for _, key in pairs))
@@ -217,6 +205,7 @@ def _to_remove(
     alike = all(of_term == operations[0] for of_term in operations)
     effect = "the key is ignored" if len(keys) == 1 else "the keys are ignored"
     values = {"keys": listed(keys, len(keys)), "effect": effect}
+    pod_names = sorted({member.pod.name for member, _ in members})
     yield Evidence(tuple(pod_names), values, fix=changed(fix, operations[0] if alike else (), rule_input))
 
 

@@ -384,6 +384,6 @@ COUNTED_DIFFERENTLY: Final = Rule(
     ),
     no_remedy="Which of the two counts is meant is for the owner of the workload to say.",
     compares=True,
-    needs_nodes=True,
+    reads_nodes=True,
     check=partial(on_the_way, check=_counted_differently),
 )
