@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Final
 
 import msgspec
@@ -32,13 +30,9 @@ from kubectl_spread.run.run import CheckRun, ClusterIdentity, Run
 from kubectl_spread.sources.apiserver.cluster import LiveCluster
 from kubectl_spread.sources.apiserver.resources import (
     BY_KIND,
-    CLAIMS,
     EVENTS,
     NAMESPACES,
-    NODES,
-    SERVICES,
     SPARSE_PODS,
-    VOLUMES,
     WORKLOADS,
     Resource,
 )
@@ -46,6 +40,7 @@ from kubectl_spread.sources.decode.page import Page
 
 _BETWEEN: Final = {"Deployment": "ReplicaSet", "CronJob": "Job"}
 """Maps a kind to that of the workloads between it and its pods."""
+_INCOMPLETE: Final = "not everything that decides where pods may go is known"
 _MOST_NAMESPACES: Final = 10_000
 """The largest number of names to request when one of them may be misspelt."""
 UID_TIMEOUT: Final = 2.0
@@ -137,7 +132,6 @@ class LiveRun:
             raise UsageError("a resource cannot be retrieved by name across all namespaces")
         self._problems: list[str] = []
         self._notes: list[str] = []
-        self._forbidden = 0
 
     def collect(self) -> CheckRun:
         """Read version, pods, nodes, owners and, where a verdict needs them, gates; then evaluate.
@@ -170,7 +164,7 @@ class LiveRun:
             self._problems.append(str(error))
         self._events(audit)
         skipped = snapshot.skipped
-        skipped["forbidden"] = self._forbidden
+        skipped["forbidden"] = requests.forbidden
         return CheckRun(
             options=options,
             snapshot=snapshot,
@@ -186,13 +180,12 @@ class LiveRun:
 
     def _nodes(self, snapshot: Snapshot, target_version: TargetVersion) -> model.NodesKnown:
         try:
-            for node in self._requests.objects(NODES, None):
-                snapshot.add_node(node)
+            self._requests.add_nodes(snapshot)
         except ForbiddenError as error:
             inferred = target_version.behaviour.binding_writes_topology_labels
             so = "zones are inferred from the pods' own labels" if inferred else "placement is not evaluated"
             self._problems.append(f"{error}: {so}")
-            self._forbidden += 1
+            self._requests.forbidden += 1
             return "inferred" if inferred else "none"
         if problem := hints.unknown_nodes(snapshot):
             self._problems.append(problem)
@@ -211,11 +204,10 @@ class LiveRun:
         unread = []
         for resource in WORKLOADS:
             try:
-                for workload in self._requests.objects(resource, self._scope.namespace):
-                    snapshot.add_workload(resource.kind, workload)
+                self._requests.add_workloads(resource, snapshot)
             except ForbiddenError as error:
                 forbidden.add(resource.kind)
-                self._forbidden += 1
+                self._requests.forbidden += 1
                 leads_to_target = any(_may_own(resource.kind, target, snapshot) for target in self._scope.targets)
                 if leads_to_target or resource.kind in owning:
                     messages = self._problems if leads_to_target or needed else self._notes
@@ -237,14 +229,9 @@ class LiveRun:
         """Read Services, which default constraints need, and add the default constraints to pods without any."""
         if not snapshot.default_selectors.enabled:
             return
-        try:
-            for service in self._requests.objects(SERVICES, self._scope.namespace):
-                snapshot.default_selectors.add_service(service)
-        except ForbiddenError as error:
-            self._forbidden += 1
-            self._problems.append(f"{error}: default constraints are not known")
-            return
-        self._problems += schedulers.apply(snapshot, unread)
+        with self._requests.optional(self._problems, "default constraints are not known"):
+            self._requests.add_services(snapshot)
+            self._problems += schedulers.apply(snapshot, unread)
 
     def _events(self, audit: Audit) -> None:
         """Read the events about pods and owners: to explain them, or where a template cannot have pods."""
@@ -258,12 +245,9 @@ class LiveRun:
         if not refused and not self._options.explaining:
             return
         selector = EVENTS_BUT if self._options.explaining else "reason=FailedCreate"
-        try:
+        with self._requests.optional(self._notes, "the controllers' own words are not shown"):
             for event in events(self._cluster, self._scope.namespace, selector):
                 audit.snapshot.ownership.add_event(event)
-        except ForbiddenError as error:
-            self._forbidden += 1
-            self._notes.append(f"{error}: the controllers' own words are not shown")
 
     def _read_to_explain(self, audit: Audit) -> bool:
         """Read pods of other namespaces, and namespaces; return whether the pods have to be evaluated again."""
@@ -271,13 +255,12 @@ class LiveRun:
         snapshot.anti_affinity.everywhere = namespace is None
         changed = False
         if namespace is not None and any(not pod.node for pod in audit.pods):
-            with self._optional():
+            with self._requests.optional(self._notes, _INCOMPLETE):
                 snapshot.join(pods_elsewhere(self._cluster, namespace))
                 snapshot.anti_affinity.everywhere = changed = True
         if affinity.wants_namespaces((pod.pod_class for pod in audit.pods), snapshot):
-            with self._optional():
-                for listed in self._requests.objects(NAMESPACES, None):
-                    snapshot.anti_affinity.add_namespace(listed)
+            with self._requests.optional(self._notes, _INCOMPLETE):
+                self._requests.add_namespaces(snapshot)
         return changed
 
     def _with_volumes(self, audit: Audit) -> Audit:
@@ -285,35 +268,16 @@ class LiveRun:
         options, snapshot = self._options, audit.snapshot
         if not options.needs_nodes or not needs.claims_decide(audit, explaining=options.explaining):
             return audit
-        try:
-            for claim in self._requests.objects(CLAIMS, self._scope.namespace):
-                snapshot.volumes.add_claim(claim)
-            for volume in self._requests.objects(VOLUMES, None):
-                snapshot.volumes.add_volume(volume)
-            snapshot.volumes.complete = True
-        except ForbiddenError as error:
-            self._forbidden += 1
-            self._notes.append(f"{error}: volumes may keep pods where they are")
+        with self._requests.optional(self._notes, "volumes may keep pods where they are"):
+            self._requests.add_volumes(snapshot)
         return msgspec.structs.replace(audit, volumes=Volumes(snapshot, audit.nodes))
 
     def _budgets(self, audit: Audit) -> None:
         """Read budgets if a fix may be to remove pods."""
         if not self._options.needs_budgets or not depend_on_budgets(audit):
             return
-        try:
+        with self._requests.optional(self._notes, "disruption budgets may forbid what a fix deletes"):
             self._requests.add_budgets(audit.snapshot)
-        except ForbiddenError as error:
-            self._forbidden += 1
-            self._notes.append(f"{error}: disruption budgets may forbid what a fix deletes")
-
-    @contextmanager
-    def _optional(self) -> Iterator[None]:
-        """Add a note where the user may not read objects that only make an explanation complete."""
-        try:
-            yield
-        except ForbiddenError as error:
-            self._forbidden += 1
-            self._notes.append(f"{error}: not everything that decides where pods may go is known")
 
     def _by_gates(
         self, snapshot: Snapshot, server: tuple[int, int], nodes: model.NodesKnown
@@ -330,7 +294,7 @@ class LiveRun:
             self.needed_gates = self._needs_gates(audit, target_version)
             if with_gates == self.needed_gates:
                 self._notes += filter(None, [note])
-                self._forbidden += forbidden
+                self._requests.forbidden += forbidden
                 return target_version, audit
             with_gates = self.needed_gates
 
@@ -435,16 +399,13 @@ def read_domains(options: CheckOptions, cluster: LiveCluster, *, with_budgets: b
     requests.version.result()
     snapshot = pods_of(requests, scope)
     try:
-        for node in requests.objects(NODES, None):
-            snapshot.add_node(node)
+        requests.add_nodes(snapshot)
     except ForbiddenError as error:
         raise ForbiddenError(f"{error}: only nodes tell the domains") from None
-    notes = _add_readable_workloads(requests, scope.namespace, snapshot)
+    notes = _add_readable_workloads(requests, snapshot)
     if with_budgets:
-        try:
+        with requests.optional(notes, "the minimum of the budgets is unknown"):
             requests.add_budgets(snapshot)
-        except ForbiddenError as error:
-            notes.append(f"{error}: the minimum of the budgets is unknown")
     if not snapshot.objects():
         confirm_namespace(cluster, scope.namespace)
     skipped = snapshot.skipped
@@ -460,14 +421,13 @@ def read_domains(options: CheckOptions, cluster: LiveCluster, *, with_budgets: b
     )
 
 
-def _add_readable_workloads(requests: Requests, namespace: str | None, snapshot: Snapshot) -> list[str]:
+def _add_readable_workloads(requests: Requests, snapshot: Snapshot) -> list[str]:
     """Add the owners of the pods to a snapshot, and return notes on those that may not be read."""
     owning = {pod.pod_class.owner.kind for pod in snapshot.pods if pod.pod_class.owner}
     notes = []
     for resource in WORKLOADS:
         try:
-            for workload in requests.objects(resource, namespace):
-                snapshot.add_workload(resource.kind, workload)
+            requests.add_workloads(resource, snapshot)
         except ForbiddenError as error:
             if resource.kind in owning:
                 notes.append(f"{error}: {_shown_without(resource)}")

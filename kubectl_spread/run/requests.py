@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
+from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -13,19 +14,25 @@ from msgspec.structs import replace
 
 from kubectl_spread.audit.snapshot.scope import Scope
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
+from kubectl_spread.errors import ForbiddenError
 from kubectl_spread.kube.api import sparse
 from kubectl_spread.kube.api.sparse import SparsePod
 from kubectl_spread.kube.api.types import Object, Pod
+from kubectl_spread.kube.api.workloads import WorkloadObject
 from kubectl_spread.kube.scheduler.configuration import Profile
 from kubectl_spread.run.options import CheckOptions
 from kubectl_spread.sources.apiserver.cluster import LiveCluster, ServerVersion
 from kubectl_spread.sources.apiserver.paging import background
 from kubectl_spread.sources.apiserver.resources import (
     BUDGETS,
+    CLAIMS,
     DETAILED_PODS,
+    NAMESPACES,
     NODES,
     PODS,
+    SERVICES,
     SPARSE_PODS,
+    VOLUMES,
     WORKLOADS,
     Resource,
 )
@@ -49,6 +56,7 @@ class Requests:
         pods: The pods in scope, and the counts of the others.
         read_at: When the pods were read, by the API server's clock.
         resource_versions: The resourceVersion of each list that was read.
+        forbidden: The number of lists that the user may not read.
     """
 
     version: Future[ServerVersion]
@@ -67,6 +75,7 @@ class Requests:
         """Prepare the requests; ``send`` sends them. Pods are read in detail ``for_simulation``."""
         self.read_at: datetime | None = None
         self.resource_versions: dict[str, str] = {}
+        self.forbidden = 0
         self._cluster = cluster
         self._explaining = options.explaining
         self._for_simulation = for_simulation
@@ -95,13 +104,47 @@ class Requests:
         expected = self._expected.pop(resource.plural, None)
         return self._read(resource, namespace) if expected is None else expected.result()
 
-    def add_budgets(self, snapshot: Snapshot) -> None:
-        """Read the PodDisruptionBudgets in scope into a snapshot.
+    @contextmanager
+    def optional(self, messages: list[str], consequence: str) -> Iterator[None]:
+        """Count a list that the user may not read, and add a message with the consequence."""
+        try:
+            yield
+        except ForbiddenError as error:
+            self.forbidden += 1
+            messages.append(f"{error}: {consequence}")
 
-        Raises:
-            ForbiddenError: The user may not list them.
-            SourceError: They cannot be read for another reason.
-        """
+    # Each of these raises ForbiddenError or another SourceError, as ``objects`` does.
+
+    def add_nodes(self, snapshot: Snapshot) -> None:
+        """Read the nodes into a snapshot."""
+        for node in self.objects(NODES, None):
+            snapshot.add_node(node)
+
+    def add_workloads(self, resource: Resource[WorkloadObject], snapshot: Snapshot) -> None:
+        """Read the workloads of one kind in scope into a snapshot."""
+        for workload in self.objects(resource, self.scope.namespace):
+            snapshot.add_workload(resource.kind, workload)
+
+    def add_services(self, snapshot: Snapshot) -> None:
+        """Read the Services in scope into a snapshot."""
+        for service in self.objects(SERVICES, self.scope.namespace):
+            snapshot.default_selectors.add_service(service)
+
+    def add_namespaces(self, snapshot: Snapshot) -> None:
+        """Read the namespaces into a snapshot."""
+        for namespace in self.objects(NAMESPACES, None):
+            snapshot.anti_affinity.add_namespace(namespace)
+
+    def add_volumes(self, snapshot: Snapshot) -> None:
+        """Read the claims in scope, and then the volumes that they are bound to, into a snapshot."""
+        for claim in self.objects(CLAIMS, self.scope.namespace):
+            snapshot.volumes.add_claim(claim)
+        for volume in self.objects(VOLUMES, None):
+            snapshot.volumes.add_volume(volume)
+        snapshot.volumes.complete = True
+
+    def add_budgets(self, snapshot: Snapshot) -> None:
+        """Read the PodDisruptionBudgets in scope into a snapshot."""
         for budget in self.objects(BUDGETS, self.scope.namespace):
             snapshot.budgets.put(budget)
         snapshot.budgets.read = True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
@@ -366,54 +366,23 @@ def _add_others(requests: Requests, snapshot: Snapshot, notes: list[str]) -> Non
     Raises:
         SourceError: Nodes cannot be read, or anything else for another reason than a missing permission.
     """
-    from kubectl_spread.sources.apiserver.resources import NODES, WORKLOADS  # noqa: PLC0415 - only live runs need it
+    from kubectl_spread.sources.apiserver.resources import WORKLOADS  # noqa: PLC0415 - only live runs need it
 
-    namespace = requests.scope.namespace
     try:
-        for node in requests.objects(NODES, None):
-            snapshot.add_node(node)
+        requests.add_nodes(snapshot)
     except ForbiddenError as error:
         raise ForbiddenError(f"{error}: a simulation needs nodes") from None
     for resource in WORKLOADS:
-        with _optional(notes, "its pods are not replaced in the simulation"):
-            for workload in requests.objects(resource, namespace):
-                snapshot.add_workload(resource.kind, workload)
-    _add_placement(requests, snapshot, notes)
-    with _optional(notes, "a drain is not kept from evicting pods"):
+        with requests.optional(notes, "its pods are not replaced in the simulation"):
+            requests.add_workloads(resource, snapshot)
+    with requests.optional(notes, "default constraints are not known"):
+        requests.add_services(snapshot)
+    if any(pod.claims for pod in snapshot.pods):
+        with requests.optional(notes, "volumes may keep pods where they are"):
+            requests.add_volumes(snapshot)
+    if affinity.wants_namespaces({pod.pod_class for pod in snapshot.pods}, snapshot):
+        with requests.optional(notes, "affinity terms that select namespaces by labels are not known"):
+            requests.add_namespaces(snapshot)
+    with requests.optional(notes, "a drain is not kept from evicting pods"):
         requests.add_budgets(snapshot)
     schedulers.apply(snapshot, ())
-
-
-def _add_placement(requests: Requests, snapshot: Snapshot, notes: list[str]) -> None:
-    """Add the objects that decide where pods go: Services, claims, volumes and namespaces."""
-    from kubectl_spread.sources.apiserver.resources import (  # noqa: PLC0415 - input from files does not need it
-        CLAIMS,
-        NAMESPACES,
-        SERVICES,
-        VOLUMES,
-    )
-
-    namespace = requests.scope.namespace
-    with _optional(notes, "default constraints are not known"):
-        for service in requests.objects(SERVICES, namespace):
-            snapshot.default_selectors.add_service(service)
-    if any(pod.claims for pod in snapshot.pods):
-        with _optional(notes, "volumes may keep pods where they are"):
-            for claim in requests.objects(CLAIMS, namespace):
-                snapshot.volumes.add_claim(claim)
-            for volume in requests.objects(VOLUMES, None):
-                snapshot.volumes.add_volume(volume)
-            snapshot.volumes.complete = True
-    if affinity.wants_namespaces({pod.pod_class for pod in snapshot.pods}, snapshot):
-        with _optional(notes, "affinity terms that select namespaces by labels are not known"):
-            for listed_namespace in requests.objects(NAMESPACES, None):
-                snapshot.anti_affinity.add_namespace(listed_namespace)
-
-
-@contextmanager
-def _optional(notes: list[str], consequence: str) -> Iterator[None]:
-    """Add a note where the user may not read objects without which a simulation is less exact."""
-    try:
-        yield
-    except ForbiddenError as error:
-        notes.append(f"{error}: {consequence}")
