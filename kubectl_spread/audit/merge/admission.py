@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Generic, TypeAlias, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
 
 import msgspec
 
@@ -98,7 +98,6 @@ def _created(like: PodClass, spec: PodSpec, labels: Labels, behaviour: Behaviour
 
 
 Refusals: TypeAlias = tuple[Refusal, ...]
-_Key = TypeVar("_Key", bound=Hashable)
 
 
 class AdmissionCheck:
@@ -107,16 +106,21 @@ class AdmissionCheck:
     def __init__(self, behaviour: Behaviour) -> None:
         """Check as an API server of this behaviour does."""
         self.behaviour = behaviour
-        self._edits = _Answers[_SameTerms]()
-        self._creations = _Answers[PodClass]()
-        self._templates = _Answers[Template]()
+        # With the terms, so that no others get their identity.
+        self._edits: dict[int, tuple[tuple[TopologyTerm, ...], Refusals]] = {}
+        self._creations: dict[PodClass, Refusals] = {}
+        self._templates: dict[Template, Refusals] = {}
 
     def edits(self, pod_class: PodClass) -> Refusals:
         """Return why stored pods of a class cannot be updated, not even without a change."""
         if not pod_class.stored:
             return ()
         # Classes whose pods differ in their labels alone share the tuple of terms, and labels play no part here.
-        return self._edits.of(_SameTerms(pod_class.terms), lambda: self._find_edits(pod_class))
+        key = id(pod_class.terms)
+        if key not in self._edits:
+            errors = apiserver.pod_update_errors(pod_class.spec, pod_class.spec, self.behaviour)
+            self._edits[key] = (pod_class.terms, _of_pods(pod_class, errors, Refused.EDIT))
+        return self._edits[key][1]
 
     def manifests(self, pod_class: PodClass) -> Refusals:
         """Return why manifests of a class cannot be created; nothing for stored pods, which are not created again."""
@@ -124,48 +128,16 @@ class AdmissionCheck:
 
     def creations(self, pod_class: PodClass) -> Refusals:
         """Return why pods of a class could not be created as they were read; stored pods again."""
-        return self._creations.of(pod_class, lambda: self._find_creations(pod_class))
+        if pod_class not in self._creations:
+            errors = pod_refusals(pod_class.written, pod_class.labels, self.behaviour)
+            self._creations[pod_class] = _of_pods(pod_class, errors, Refused.POD)
+        return self._creations[pod_class]
 
     def template(self, template: Template) -> Refusals:
         """Return why a template, or otherwise its pods, could not be created."""
-        return self._templates.of(
-            template, lambda: _at_terms(template_refusals(template, self.behaviour), template.terms)
-        )
-
-    def _find_edits(self, pod_class: PodClass) -> Refusals:
-        errors = apiserver.pod_update_errors(pod_class.spec, pod_class.spec, self.behaviour)
-        return _of_pods(pod_class, errors, Refused.EDIT)
-
-    def _find_creations(self, pod_class: PodClass) -> Refusals:
-        errors = pod_refusals(pod_class.written, pod_class.labels, self.behaviour)
-        return _of_pods(pod_class, errors, Refused.POD)
-
-
-class _Answers(Generic[_Key]):
-    """Refusals by object."""
-
-    def __init__(self) -> None:
-        self._refusals: dict[_Key, Refusals] = {}
-
-    def of(self, key: _Key, find: Callable[[], Refusals]) -> Refusals:
-        """Return the refusals of an object, which are found if they are not known."""
-        if key not in self._refusals:
-            self._refusals[key] = find()
-        return self._refusals[key]
-
-
-class _SameTerms(msgspec.Struct, frozen=True, eq=False):
-    """One object with terms, equal only to itself."""
-
-    terms: tuple[TopologyTerm, ...]
-
-    def __eq__(self, other: object) -> bool:
-        """Tell whether it is the same object."""
-        return isinstance(other, _SameTerms) and self.terms is other.terms
-
-    def __hash__(self) -> int:
-        """Return the identity of the object."""
-        return id(self.terms)
+        if template not in self._templates:
+            self._templates[template] = _at_terms(template_refusals(template, self.behaviour), template.terms)
+        return self._templates[template]
 
 
 def may_depend_on_merge(template: Template) -> bool:
