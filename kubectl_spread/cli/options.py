@@ -103,80 +103,77 @@ def rules(*, select: str, ignore: str) -> Decorator:
     return together(words("--select", select), words("--ignore", ignore))
 
 
-_KUSTOMIZE: Final = text(
-    "-k",
-    "--kustomize",
-    metavar="DIRECTORY",
-    complete=values.directories,
-    about="Read the manifests that kubectl kustomize renders from this directory.",
-)
-_RECURSIVE: Final = flag("-R", "--recursive", about="Read subdirectories as well.")
+def _version(default: str) -> Decorator:
+    about = f"Evaluate as this Kubernetes minor. [default: {default}]"
+    return text("--server-version", metavar="1.N", complete=values.minors, about=about, group=EVALUATE)
 
 
-def _version(default: str) -> tuple[Decorator, ...]:
-    """Return the options that choose the Kubernetes to evaluate as, with the version that is the default."""
-    return (
-        text(
-            "--server-version",
-            metavar="1.N",
-            complete=values.minors,
-            about=f"Evaluate as this Kubernetes minor. [default: {default}]",
-            group=EVALUATE,
-        ),
-        text(
-            "--feature-gates",
-            metavar="A=BOOL,…",
-            about="Set feature gates that differ from the defaults of the Kubernetes minor or from the API server's.",
-            group=ADVANCED,
-        ),
-    )
+def _selector(about: str) -> Decorator:
+    return text("-l", "--selector", metavar="SELECTOR", about=about)
 
 
-_NAMESPACE: Final = text(
-    "-n", "--namespace", metavar="NAME", complete=values.namespaces, about="Read the pods of this namespace."
-)
-_FILENAME: Final = texts(
-    "-f",
-    "--filename",
-    metavar="FILE",
-    complete=values.files,
-    about="Read manifests or captured objects instead of a cluster: a file, a directory, or - for standard "
-    "input; repeatable.",
-)
-_CLUSTER_NAME: Final = text(
-    "--cluster-name",
-    metavar="NAME",
-    about="Show this name of the cluster in the report. [default: its name in the kubeconfig]",
-    group=ADVANCED,
-)
-_NAMESPACES: Final = (
-    flag("-A", "--all-namespaces", about="Read the pods of all namespaces."),
-    texts(
+def _filename(about: str) -> Decorator:
+    about = f"{about}: a file, a directory, or - for standard input; repeatable."
+    return texts("-f", "--filename", metavar="FILE", complete=values.files, about=about)
+
+
+_FLAGS: Final = {
+    "all-namespaces": flag("-A", "--all-namespaces", about="Read the pods of all namespaces."),
+    "exclude-namespace": texts(
         "--exclude-namespace",
         metavar="NAME,…",
         complete=values.several_namespaces,
         about="Skip these namespaces; repeatable.",
     ),
-)
-_FIELD_SELECTOR: Final = text(
-    "--field-selector",
-    metavar="SELECTOR",
-    complete=values.fields,
-    about="Check only pods with these fields.",
-    group=ADVANCED,
-)
-_SCHEDULER_CONFIG: Final = file(
-    "--scheduler-config",
-    about="Evaluate by the profiles and default constraints in this configuration of kube-scheduler.",
-    group=ADVANCED,
-)
-_EVALUATION: Final = (
-    flag(
+    "namespace": text(
+        "-n", "--namespace", metavar="NAME", complete=values.namespaces, about="Read the pods of this namespace."
+    ),
+    "selector": _selector("Check only pods with these labels."),
+    "selector of counted pods": _selector("Count only pods with these labels."),
+    "field-selector": text(
+        "--field-selector",
+        metavar="SELECTOR",
+        complete=values.fields,
+        about="Check only pods with these fields.",
+        group=ADVANCED,
+    ),
+    "filename": _filename("Read manifests or captured objects instead of a cluster"),
+    "filename of manifests": _filename("Read manifests"),
+    "kustomize": text(
+        "-k",
+        "--kustomize",
+        metavar="DIRECTORY",
+        complete=values.directories,
+        about="Read the manifests that kubectl kustomize renders from this directory.",
+    ),
+    "recursive": flag("-R", "--recursive", about="Read subdirectories as well."),
+    "cluster-name": text(
+        "--cluster-name",
+        metavar="NAME",
+        about="Show this name of the cluster in the report. [default: its name in the kubeconfig]",
+        group=ADVANCED,
+    ),
+    "version": _version("the API server's; with -f the newest known release"),
+    "version of files": _version("the newest known release"),
+    "version of a cluster": _version("the API server's"),
+    "feature-gates": text(
+        "--feature-gates",
+        metavar="A=BOOL,…",
+        about="Set feature gates that differ from the defaults of the Kubernetes minor or from the API server's.",
+        group=ADVANCED,
+    ),
+    "merge-since": text(
+        "--merge-since",
+        metavar="TIME",
+        about="Expect merged selectors in pods that were created after this time, when every API server merged.",
+        group=ADVANCED,
+    ),
+    "recreate": flag(
         "--recreate",
         about="Report pods that the API server would refuse if they were created again.",
         group=ADVANCED,
     ),
-    text(
+    "to": text(
         "--to",
         "to_version",
         metavar="1.N",
@@ -184,29 +181,25 @@ _EVALUATION: Final = (
         about="Show what this Kubernetes minor would do differently, for example before an upgrade to it.",
         group=EVALUATE,
     ),
-    flag(
+    "defaults": flag(
         "--defaults",
         about="Evaluate pods without constraints by the default constraints of kube-scheduler.",
         group=EVALUATE,
     ),
-    _SCHEDULER_CONFIG,
-)
-_SELECTOR: Final = text("-l", "--selector", metavar="SELECTOR", about="Check only pods with these labels.")
-_MERGE_SINCE: Final = text(
-    "--merge-since",
-    metavar="TIME",
-    about="Expect merged selectors in pods that were created after this time, when every API server merged.",
-    group=ADVANCED,
-)
-_CHECKS: Final = (
-    texts(
+    "scheduler-config": file(
+        "--scheduler-config",
+        about="Evaluate by the profiles and default constraints in this configuration of kube-scheduler.",
+        group=ADVANCED,
+    ),
+    "seed": number("--seed", default=0, about="Use other random numbers.", group=ADVANCED),
+    "expect-domains": texts(
         "--expect-domains",
         metavar="KEY=NUMBER,…",
         complete=values.domains,
         about="Report a topology key with fewer domains than this (zone=3). Use it to find domains without nodes.",
         group=EVALUATE,
     ),
-    texts(
+    "by": texts(
         "--by",
         metavar="KEY,…",
         complete=values.several_keys,
@@ -214,73 +207,40 @@ _CHECKS: Final = (
         "zone (region, rack); repeatable.",
         group=EVALUATE,
     ),
-    rules(select="Run only these rules", ignore="Hide the findings of these rules"),
-)
+    "rules": rules(select="Run only these rules", ignore="Hide the findings of these rules"),
+}
+"""The flags that several commands have, by name; those with other words for some commands have a name for each."""
+_NAMESPACES: Final = ("all-namespaces", "exclude-namespace")
+_SCOPE: Final = ("namespace", "filename", "recursive", "cluster-name")
+_EVALUATION: Final = ("feature-gates", "merge-since", "recreate", "to", "defaults", "scheduler-config")
+_CHECKS: Final = ("expect-domains", "by", "rules")
 
-reading: Final = together(
-    _NAMESPACE,
-    _FILENAME,
-    _KUSTOMIZE,
-    _RECURSIVE,
-    _CLUSTER_NAME,
-    *_version("the API server's; with -f the newest known release"),
-    _MERGE_SINCE,
-    *_EVALUATION,
-)
+
+def _flags(*names: str) -> Callable[[Function], Function]:
+    return together(*map(_FLAGS.__getitem__, names))
+
+
+reading: Final = _flags("namespace", "filename", "kustomize", "recursive", "cluster-name", "version", *_EVALUATION)
 """Adds the flags that choose the input and the Kubernetes to evaluate it as."""
-
-manifests: Final = together(
-    texts(
-        "-f",
-        "--filename",
-        metavar="FILE",
-        complete=values.files,
-        about="Read manifests: a file, a directory, or - for standard input; repeatable.",
-    ),
-    _KUSTOMIZE,
-    _RECURSIVE,
-    *_version("the newest known release"),
-)
+manifests: Final = _flags("filename of manifests", "kustomize", "recursive", "version of files", "feature-gates")
 """Adds the flags of a filter, which choose manifests and the Kubernetes to evaluate them as."""
-
-counting: Final = together(
-    *_NAMESPACES,
-    text("-l", "--selector", metavar="SELECTOR", about="Count only pods with these labels."),
-    _NAMESPACE,
-    _FILENAME,
-    _RECURSIVE,
-    _CLUSTER_NAME,
-)
+counting: Final = _flags(*_NAMESPACES, "selector of counted pods", *_SCOPE)
 """Adds the flags that choose the pods to count."""
-
-counting_scope: Final = together(*_NAMESPACES, _NAMESPACE, _FILENAME, _RECURSIVE, _CLUSTER_NAME)
+counting_scope: Final = _flags(*_NAMESPACES, *_SCOPE)
 """Adds the flags that choose the input and the namespaces that are reported."""
-
-simulated: Final = together(
-    _SCHEDULER_CONFIG,
-    number("--seed", default=0, about="Use other random numbers.", group=ADVANCED),
-)
+simulated: Final = _flags("scheduler-config", "seed")
 """Adds the flags of each simulation."""
-
-evaluated_as: Final = together(*_version("the API server's; with -f the newest known release"))
+evaluated_as: Final = _flags("version", "feature-gates")
 """Adds the flags that choose the Kubernetes to evaluate the input as."""
-
-scope: Final = together(
-    *_NAMESPACES,
-    _SELECTOR,
-    _FIELD_SELECTOR,
-    *_CHECKS,
-)
+scope: Final = _flags(*_NAMESPACES, "selector", "field-selector", *_CHECKS)
 """Adds the flags that choose pods and rules."""
-
-following: Final = together(
+following: Final = _flags(
     *_NAMESPACES,
-    _NAMESPACE,
-    _SELECTOR,
-    _FIELD_SELECTOR,
-    _CLUSTER_NAME,
-    *_version("the API server's"),
-    _MERGE_SINCE,
+    "namespace",
+    "selector",
+    "field-selector",
+    "cluster-name",
+    "version of a cluster",
     *_EVALUATION,
     *_CHECKS,
 )
