@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import ssl
 import time
 from base64 import b64encode, urlsafe_b64encode
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -34,6 +37,15 @@ def config(server: Server, directory: Path, **changes: str) -> dict[str, str]:
 
 def says(**fields: str) -> Reply:
     return Reply(body=json.dumps(fields).encode())
+
+
+def timeouts(server: Server) -> list[float | None]:
+    """Return the timeouts of the connections of this process to a server that has a request and does not answer."""
+    while not server.requests:
+        time.sleep(0.01)
+    sockets = [value for value in gc.get_objects() if isinstance(value, ssl.SSLSocket) and not value.server_side]
+    opened = [value for value in sockets if value.fileno() >= 0]
+    return [value.gettimeout() for value in opened if value.getpeername()[1] == urlsplit(server.url).port]
 
 
 def never(text: str) -> None:
@@ -75,6 +87,17 @@ def test_an_issuer_that_wants_the_client_in_the_form(tmp_path: Path) -> None:
     form = parse_qs(server.requests[2].body)
     assert (form["client_id"], form["client_secret"]) == (["kube/1"], ["word"])
     assert "authorization" not in dict(server.requests[2].headers)
+
+
+def test_a_silent_issuer_is_given_up_after_30_seconds(tmp_path: Path) -> None:
+    with serve(Reply(delay=60), tls=serving(tmp_path)) as server, ThreadPoolExecutor() as pool:
+        login = pool.submit(oidc.id_token, config(server, tmp_path), {}, never)
+        (timeout,) = timeouts(server)
+        server.stopped.set()
+        with pytest.raises(SourceError, match="token_endpoint"):
+            login.result()
+    assert timeout
+    assert 25 < timeout <= 30
 
 
 def test_another_refresh_token_is_said(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import subprocess
 import sys
 from base64 import b64encode
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -28,7 +29,7 @@ from tests.controlplane.certificates import Authority
 from tests.kubeconfigs import config
 from tests.sources.server import Reply, Server, serve, serving
 from tests.sources.test_oidc import config as issued
-from tests.sources.test_oidc import jwt, says
+from tests.sources.test_oidc import jwt, says, timeouts
 
 API: Final = "client.authentication.k8s.io/v1"
 _LOGIN: Final = """
@@ -194,6 +195,24 @@ def test_the_secret_of_the_client_is_in_the_header_and_in_the_form(tmp_path: Pat
     request = server.requests[1]
     assert dict(request.headers)["Authorization"] == f"Basic {b64encode(b'kube/1:word').decode()}"
     assert parse_qs(request.body)["client_secret"] == ["word"]
+
+
+def test_an_issuer_that_refuses_the_request_is_not_asked_again(tmp_path: Path) -> None:
+    with serve(says(), Reply(401), tls=serving(tmp_path)) as server:
+        server.replies[0] = says(token_endpoint=f"{server.url}/token")
+        with pytest.raises(Exception, match="missing_token"):
+            refresh(server, tmp_path)
+    assert [request.path for request in server.requests] == ["/.well-known/openid-configuration", "/token"]
+
+
+def test_a_silent_issuer_is_waited_for_without_end(tmp_path: Path) -> None:
+    """Nothing ends the reading of a socket that has no timeout."""
+    with serve(Reply(delay=60), tls=serving(tmp_path)) as server, ThreadPoolExecutor() as pool:
+        login = pool.submit(refresh, server, tmp_path)
+        assert timeouts(server) == [None]
+        server.stopped.set()
+        with pytest.raises(KeyError, match="token_endpoint"):
+            login.result()
 
 
 def test_the_secrets_follow_a_redirect(tmp_path: Path) -> None:
