@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from kubectl_spread.errors import SourceError
-from kubectl_spread.sources.files import inputs
 from kubectl_spread.sources.files.inputs import ChosenFiles
 from kubectl_spread.sources.files.manifests import ManifestReading
 
@@ -44,27 +43,9 @@ def directory(tmp_path: Path) -> Path:
 
 
 def test_directories_are_read_in_the_order_of_names_and_each_file_once(directory: Path) -> None:
-    assert names([directory], recursive=False) == ["a", "b", "c"]
-    assert names([directory], recursive=True) == ["a", "b", "c", "f", "e"]
-    assert names([directory / "d.txt", directory, directory / "a.yaml"], recursive=False) == ["d", "a", "b", "c"]
-
-
-def test_gzipped_files_in_a_directory_are_read_only_where_they_are_named(directory: Path, tmp_path: Path) -> None:
-    """As by kubectl, which prints no message about them."""
-    packed = directory / "z.json.gz"
-    assert names([directory, packed], recursive=False) == ["a", "b", "c", "z"]
-    assert inputs.choose((str(directory), "-", str(packed)), recursive=True).notes == [
-        f"{packed} not read: name gzipped files to read them (-f {packed})"
-    ]
-    (directory / "sub" / "y.yml.gz").touch()
-    assert " and 1 more not read" in inputs.choose((str(directory),), recursive=True).notes[0]
-    alone = tmp_path / "alone"
-    alone.mkdir()
-    packed.rename(alone / "z.json.gz")
-    with pytest.raises(
-        SourceError, match=r"\[\.json \.yaml \.yml\]; name a gzipped file to read it: -f .*/z\.json\.gz$"
-    ):
-        names([alone], recursive=False)
+    assert names([directory], recursive=False) == ["a", "b", "c", "z"]
+    assert names([directory], recursive=True) == ["a", "b", "c", "f", "e", "z"]
+    assert names([directory / "d.txt", directory, directory / "a.yaml"], recursive=False) == ["d", "a", "b", "c", "z"]
 
 
 def test_read_refuses_a_path_that_does_not_exist(tmp_path: Path) -> None:

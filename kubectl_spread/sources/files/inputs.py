@@ -20,14 +20,12 @@ from typing import IO, Any, BinaryIO, Final, NamedTuple
 
 from kubectl_spread import errors
 from kubectl_spread.errors import SourceError
-from kubectl_spread.phrases import some
 from kubectl_spread.sources.decode import json_documents
 from kubectl_spread.sources.decode.json_documents import Marks, Record
 from kubectl_spread.sources.paths import is_directory, reason
 
 STDIN: Final = "-"
 _EXTENSIONS: Final = (".json", ".yaml", ".yml")
-_GZIPPED: Final = tuple(f"{extension}.gz" for extension in _EXTENSIONS)
 LARGEST: Final = 4 << 30
 """The most bytes of a file, unpacked."""
 FREE: Final = 64 << 20
@@ -63,7 +61,7 @@ class ChosenFiles(NamedTuple):
         recursive: Whether directories inside directories are read.
         stdin: The stream that ``-`` names; None where it is closed.
         stdin_name: The name of that stream in messages.
-        notes: Messages about files that are not read, and kubectl's warnings.
+        notes: kubectl's warnings.
     """
 
     paths: Sequence[str]
@@ -101,7 +99,7 @@ def choose(filename: tuple[str, ...], *, recursive: bool, kustomize: str = "") -
         SourceError: ``kustomize`` is not a local directory, or kubectl cannot render it.
     """
     if not kustomize:
-        return ChosenFiles(filename, recursive, standard_input(), notes=_unread(filename, recursive=recursive))
+        return ChosenFiles(filename, recursive, standard_input())
     try:
         is_local = _is_directory(kustomize)
     except SourceError as error:
@@ -129,7 +127,7 @@ def expand(paths: Iterable[str], *, recursive: bool, stdin_name: str = errors.ST
     """Return the files that ``paths`` name, each once, in the order of ``paths``; files of a directory by name.
 
     As kubectl does: a file that is named itself may have any extension, symlinks to directories are not
-    followed inside a directory, ``-`` is standard input.
+    followed inside a directory, ``-`` is standard input. Manifests in a directory may be gzipped, too.
 
     Raises:
         SourceError: A path does not exist, or a directory has no manifests.
@@ -141,30 +139,13 @@ def expand(paths: Iterable[str], *, recursive: bool, stdin_name: str = errors.ST
             continue
         manifests = list(_manifests(path, recursive=recursive))
         if not manifests:
-            msg = f"error reading [{path}]: recognized file extensions are [{' '.join(_EXTENSIONS)}]"
-            if gzipped := _passed_over([path], recursive=recursive):
-                msg += f"; name a gzipped file to read it: -f {gzipped[0]}"
-            raise SourceError(msg)
+            raise SourceError(f"error reading [{path}]: recognized file extensions are [{' '.join(_EXTENSIONS)}]")
         for file in manifests:
             files.setdefault(file, File(file, named=False, source=file))
     return list(files.values())
 
 
-def _passed_over(paths: Iterable[str], *, recursive: bool) -> list[str]:
-    """Return the gzipped manifests in the directories among ``paths``; only named ones are read."""
-    directories = (path for path in paths if path != STDIN and is_directory(Path(path)))
-    return [file for path in directories for file in _manifests(path, recursive=recursive, extensions=_GZIPPED)]
-
-
-def _unread(paths: Iterable[str], *, recursive: bool) -> list[str]:
-    """Return a note on the gzipped manifests in directories, which kubectl ignores without a message."""
-    gzipped = _passed_over(paths, recursive=recursive)
-    note = f"{some(gzipped, most=1)} not read: name gzipped files to read them (-f {gzipped[0]})" if gzipped else ""
-    return [note] if note else []
-
-
 def _is_directory(path: str) -> bool:
-    """Tell whether a path that the user names is a directory."""
     try:
         return stat.S_ISDIR(Path(path).stat().st_mode)
     except (FileNotFoundError, NotADirectoryError) as error:
@@ -173,7 +154,7 @@ def _is_directory(path: str) -> bool:
         raise SourceError(f'the path "{path}" cannot be accessed: {reason(error)}') from error
 
 
-def _manifests(directory: str, *, recursive: bool, extensions: tuple[str, ...] = _EXTENSIONS) -> Iterator[str]:
+def _manifests(directory: str, *, recursive: bool) -> Iterator[str]:
     try:
         entries = sorted(os.scandir(directory), key=lambda entry: entry.name)
     except OSError as error:
@@ -181,8 +162,8 @@ def _manifests(directory: str, *, recursive: bool, extensions: tuple[str, ...] =
     for entry in entries:
         if entry.is_dir(follow_symlinks=False):
             if recursive:
-                yield from _manifests(entry.path, recursive=True, extensions=extensions)
-        elif entry.name.endswith(extensions) and not is_directory(Path(entry.path)):
+                yield from _manifests(entry.path, recursive=True)
+        elif entry.name.removesuffix(".gz").endswith(_EXTENSIONS) and not is_directory(Path(entry.path)):
             yield entry.path
 
 
@@ -253,7 +234,6 @@ def _blocks(file: Any) -> Iterator[bytes]:
 
 
 def _copied(stack: ExitStack, path: str, blocks: Iterator[bytes]) -> IO[bytes]:
-    """Return a temporary file with the content of a file."""
     copy = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - the stack closes it
     for block in blocks:
         copy.write(block)
