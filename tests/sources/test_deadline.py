@@ -183,7 +183,7 @@ def test_an_issuer_ends_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
     def script(client: socket.socket, stopped: threading.Event) -> None:
         with context.wrap_socket(client, server_side=True) as secure:
-            SLOW["a body bit by bit"](secure, stopped)
+            SLOW["half a body"](secure, stopped)
 
     with talking(script) as port, in_time():
         config = {

@@ -10,7 +10,6 @@ import socket
 import subprocess
 import sys
 import threading
-from base64 import b64encode
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
@@ -21,9 +20,7 @@ from kubectl_spread.errors import SourceError
 from kubectl_spread.sources.apiserver.resources import NODES, PODS, WORKLOADS
 from kubectl_spread.sources.decode import yaml_values
 from kubectl_spread.sources.files import inputs
-from tests.sources.raw import Script, talking
-from tests.sources.server import Reply, serve, serving
-from tests.sources.test_oidc import jwt
+from tests.sources.raw import talking
 
 SPACE: Final = 1536 << 20
 """Bytes of addresses that a run may use: its code and threads, and what it may hold with room for copies."""
@@ -136,34 +133,7 @@ def test_an_object_of_many_containers() -> None:
     assert line.endswith("6,294,910 bytes as JSON: the API server takes objects of 3,145,728 bytes at most")
 
 
-def answers(*parts: bytes, times: int = 1) -> Script:
-    """Answer one request with ``parts``, the last of them so many times."""
-
-    def script(client: socket.socket, _stopped: threading.Event) -> None:
-        client.recv(65536)
-        client.sendall(b"".join(parts[:-1]))
-        for _ in range(times):
-            client.sendall(parts[-1])
-
-    return script
-
-
 HEAD: Final = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
-
-
-def test_a_bomb_of_an_issuer(tmp_path: Path) -> None:
-    bomb = Reply(body=BOMB, headers={"Content-Encoding": "gzip"})
-    with serve(bomb, tls=serving(tmp_path)) as server:
-        config = {
-            "idp-issuer-url": server.url,
-            "client-id": "c",
-            "refresh-token": "r",
-            "id-token": jwt(5),
-            "idp-certificate-authority-data": b64encode((tmp_path / "pki" / "ca.crt").read_bytes()).decode(),
-        }
-        user = {"auth-provider": {"name": "oidc", "config": config}}
-        line = refused("check", "--kubeconfig", kubeconfig(tmp_path, user))
-    assert line.endswith("/.well-known/openid-configuration answers with more than 1 MiB")
 
 
 def kubeconfig(directory: Path, user: object) -> str:

@@ -14,26 +14,22 @@ import ssl
 import time
 from base64 import b64decode, urlsafe_b64decode
 from collections.abc import Callable, Mapping
-from contextlib import closing
 from http import HTTPStatus
 from typing import Any, Final
-from urllib.parse import quote_plus, urlencode
+from urllib.parse import quote_plus
 
 import certifi
 import urllib3
 
 from kubectl_spread.errors import SourceError
-from kubectl_spread.sources import exchange
 from kubectl_spread.sources.addresses import without_query
 from kubectl_spread.sources.auth.proxies import find, pool
-from kubectl_spread.sources.exchange import UNANSWERED, Deadline, failure
+from kubectl_spread.sources.exchange import UNANSWERED, failure
 
 _LEEWAY: Final = 10.0
 """Seconds before its end in which a token counts as expired."""
 _TIMEOUT: Final = 30.0
-"""Seconds until a response must have been read to its end."""
-_LARGEST: Final = 1 << 20
-"""The most bytes of a response. Source: golang.org/x/oauth2/internal/token.go, doTokenRoundTrip."""
+"""Seconds until the issuer must accept the connection, and until it must send the next part of a response."""
 _FAILED: Final = "Unable to connect to the server: "
 _ROTATED: Final = (
     "the OIDC issuer gave a new refresh token, not written to the kubeconfig: log in again if kubectl is refused"
@@ -72,7 +68,6 @@ def id_token(
 
 
 def _end(token: str) -> float:
-    """Return the end of a token."""
     parts = token.split(".")
     try:
         _, payload, _ = parts
@@ -94,7 +89,7 @@ def _refreshed(config: Mapping[str, str], environment: Mapping[str, str]) -> dic
         SourceError: The issuer does not answer, refuses, or is not reached by https.
     """
     issuer = _secure(config["idp-issuer-url"], "issuer").removesuffix("/")
-    issuer_pool = pool(find(issuer, "", environment), ssl_context=_context(config), retries=False)
+    issuer_pool = pool(find(issuer, "", environment), ssl_context=_context(config), retries=False, timeout=_TIMEOUT)
     metadata = _ask(issuer_pool, "GET", f"{issuer}/.well-known/openid-configuration")
     if metadata is None:
         raise SourceError(f"{_FAILED}oidc: failed to query metadata endpoint")
@@ -129,42 +124,17 @@ def _ask(
     headers: Mapping[str, str] | None = None,
     form: Mapping[str, str] | None = None,
 ) -> dict[str, Any] | None:
-    """Return the issuer's response; None if it refuses, or the response is not JSON."""
-    body = urlencode(form).encode() if form else None
-    kind = {"Content-Type": "application/x-www-form-urlencoded"} if form else {}
-    deadline, sent_headers = Deadline(_TIMEOUT), {**kind, **(headers or {})}
+    """Return the issuer's response; None if it refuses, or the response is not a JSON object."""
+    body: dict[str, Any] = {"fields": form, "encode_multipart": False} if form else {}
     try:
-        response = issuer_pool.request(
-            method,
-            url,
-            body=body,
-            headers=sent_headers,
-            redirect=False,
-            timeout=deadline.timeout(),
-            preload_content=False,
-        )
-        with closing(response):
-            content = _json(_body(response, url, deadline)) if response.status == HTTPStatus.OK else None
+        response = issuer_pool.request(method, url, headers=headers, redirect=False, **body)
     except UNANSWERED as error:
         raise failure(error, url, _TIMEOUT) from error
-    return content if isinstance(content, dict) else None
-
-
-def _body(response: urllib3.BaseHTTPResponse, url: str, deadline: Deadline) -> bytes:
-    body = bytearray()
-    for part in exchange.parts(response, deadline):
-        body += part
-        if len(body) > _LARGEST:
-            raise SourceError(f"{_FAILED}oidc: {without_query(url)} answers with more than {_LARGEST >> 20} MiB")
-    return bytes(body)
-
-
-def _json(body: bytes) -> object:
-    """Return the value of a JSON body; None if it is not JSON."""
     try:
-        return json.loads(body)
+        content = response.json() if response.status == HTTPStatus.OK else None
     except (ValueError, RecursionError):
         return None
+    return content if isinstance(content, dict) else None
 
 
 def _context(config: Mapping[str, str]) -> ssl.SSLContext:
