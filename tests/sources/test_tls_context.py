@@ -6,7 +6,7 @@ import ssl
 
 import pytest
 
-from kubectl_spread.sources.auth import tls
+from kubectl_spread.sources.auth import credentials
 
 
 def hello(context: ssl.SSLContext) -> bytes:
@@ -19,7 +19,7 @@ def hello(context: ssl.SSLContext) -> bytes:
 
 def test_a_connection_cannot_change_the_protocols_of_the_others() -> None:
     """urllib3 sets the protocols for each connection, while another thread may copy them."""
-    context = tls.context({}, {})
+    context = credentials.tls_context({}, {})
     assert b"\x08http/1.1" in hello(context)
     context.set_alpn_protocols(["other"])
     assert b"\x08http/1.1" in hello(context)

@@ -1,25 +1,35 @@
-"""Connections with the credentials of a kubeconfig or of the pod that we run in."""
+"""Connections with the credentials of a kubeconfig or of the pod that we run in.
+
+Certificates and keys that a kubeconfig embeds do not stay in the file system. OpenSSL reads private keys from files
+only. On Linux the file is in memory and has no name; elsewhere it exists while OpenSSL reads it, and only this user may
+read it.
+"""
 
 from __future__ import annotations
 
 import math
 import os
+import ssl
+import tempfile
 import time
-from base64 import b64encode
-from collections.abc import Callable
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
 import urllib3
+from urllib3.util.ssl_ import ALPN_PROTOCOLS, create_urllib3_context
 
 from kubectl_spread.errors import SourceError
 from kubectl_spread.sources import paths
-from kubectl_spread.sources.auth import execplugin, kubeconfig, oidc, proxies, tls
+from kubectl_spread.sources.auth import execplugin, kubeconfig, oidc, proxies
 from kubectl_spread.sources.auth.connection import Settings
 from kubectl_spread.sources.auth.kubeconfig import Secretive, Section
 from kubectl_spread.sources.exchange import failure
 
+_DESCRIPTORS: Final = Path("/proc/self/fd")
 _MOST_CONNECTIONS: Final = 16
 """Connections that stay open between requests: one for each list that is read at the same time, and a few."""
 _CERTIFICATE: Final = ("client-certificate", "client-certificate-data", "client-key", "client-key-data")
@@ -80,7 +90,7 @@ def login(settings: Settings, say: Callable[[str], None] = lambda _: None) -> Lo
     arguments: dict[str, Any] = {"retries": False, "maxsize": _MOST_CONNECTIONS}
     if secure or (proxy and proxy.url.startswith("https://")):
         try:
-            arguments["ssl_context"] = tls.context(cluster, identity.user)
+            arguments["ssl_context"] = tls_context(cluster, identity.user)
         except OSError as error:
             raise failure(error, server, 0) from error
     if cluster.get("tls-server-name"):
@@ -169,3 +179,56 @@ def _bearer(token: str) -> str:
     if not (token.isascii() and token.isprintable()):
         raise SourceError("the bearer token holds characters that cannot be sent")
     return f"Bearer {token}"
+
+
+def tls_context(cluster: Section, user: Section) -> ssl.SSLContext:
+    """Return a TLS context with the authority of a cluster and the certificate of a user.
+
+    Raises:
+        SourceError: Embedded data is not base64.
+        OSError: A file cannot be read, or OpenSSL cannot use it.
+    """
+    verify = not cluster.get("insecure-skip-tls-verify")
+    context = create_urllib3_context(cert_reqs=ssl.CERT_REQUIRED if verify else ssl.CERT_NONE)
+    with ExitStack() as stack:
+        authority, certificate, key = (
+            stack.enter_context(_file(section, name))
+            for section, name in (
+                (cluster, "certificate-authority"),
+                (user, "client-certificate"),
+                (user, "client-key"),
+            )
+        )
+        if authority:
+            context.load_verify_locations(authority)
+        else:
+            context.load_default_certs()
+        if certificate:
+            context.load_cert_chain(certificate, key)
+    # urllib3 sets the protocols again for each connection, and OpenSSL frees those that it copies for a connection of
+    # another thread: a few of a million handshakes offered random bytes, which servers refuse.
+    context.set_alpn_protocols(ALPN_PROTOCOLS)
+    context.set_alpn_protocols = lambda alpn_protocols: None  # type: ignore[method-assign]  # noqa: ARG005
+    return context
+
+
+@contextmanager
+def _file(section: Section, name: str) -> Iterator[str | None]:
+    data = section.get(f"{name}-data")
+    if not data:
+        yield section.get(name)
+        return
+    try:
+        pem = b64decode(data)
+    except ValueError:
+        raise SourceError(f"Error in configuration: {name}-data is not base64") from None
+    in_memory = hasattr(os, "memfd_create") and _DESCRIPTORS.exists()
+    descriptor, path = (os.memfd_create("kubectl-spread"), "") if in_memory else tempfile.mkstemp()
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(pem)
+            file.flush()
+            yield path or str(_DESCRIPTORS / str(descriptor))
+    finally:
+        if path:
+            Path(path).unlink()
