@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from pathlib import Path
 
@@ -93,33 +92,12 @@ def test_a_kubectl_that_cannot_be_run_is_an_error(directory: Path) -> None:
     assert check() == (2, "", f"error: cannot run {directory}/bin/kubectl: exec format error\n")
 
 
-def test_a_kubectl_that_does_not_end_is_stopped_with_the_programs_that_it_started() -> None:
-    kubectl("sleep 60 & echo $! > child; wait")
+def test_a_kubectl_that_does_not_end_is_stopped() -> None:
+    kubectl("exec sleep 60")
     started = time.monotonic()
     with pytest.raises(SourceError, match=r"^kubectl kustomize prod did not end within 0\.5 seconds$"):
         kustomize.render("prod", longest=0.5)
     assert time.monotonic() - started < 30
-    assert _has_ended(int(Path("child").read_text(encoding="utf-8")))
-
-
-def _has_ended(process: int) -> bool:
-    """Tell whether a process has ended, if nobody has waited for it too; it may take a moment."""
-    for _ in range(100):
-        try:
-            if Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "Z":
-                return True
-            os.kill(process, 0)
-        except OSError:
-            return True
-        time.sleep(0.05)
-    return False
-
-
-def test_only_the_beginning_of_endless_messages_is_shown() -> None:
-    kubectl("yes error | head -c 1000000 >&2; exit 1")
-    with pytest.raises(SourceError) as raised:
-        kustomize.render("prod")
-    assert len(str(raised.value)) < 200_000
 
 
 def test_kubectl_has_no_standard_input_and_takes_the_directory_as_it_is() -> None:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import subprocess
 from collections.abc import Iterator
-from contextlib import suppress
 from io import BytesIO
 from typing import BinaryIO, Final
 
@@ -17,8 +15,6 @@ from kubectl_spread.sources.paths import reason
 PROGRAM: Final = "kubectl"
 LONGEST: Final = 300.0
 """The seconds until kubectl is stopped; it gives up each ``git fetch`` of a remote base after 27."""
-_MOST_MESSAGES: Final = 64 << 10
-"""The most bytes of kubectl's messages that are printed."""
 _ERROR: Final = "error: "
 _WARNING: Final = "# Warning: "
 
@@ -33,16 +29,30 @@ def render(directory: str, *, longest: float = LONGEST) -> tuple[BinaryIO, list[
     Raises:
         SourceError: There is no kubectl, or it does not end or prints nothing, or it fails; the words are then its own.
     """
-    call = f"{PROGRAM} kustomize {directory}"
-    status, manifests, messages = _ran([_kubectl(), "kustomize", "--", directory], call, longest)
-    lines = [line for line in messages[:_MOST_MESSAGES].decode(errors="backslashreplace").splitlines() if line.strip()]
+    call, program = f"{PROGRAM} kustomize {directory}", _kubectl()
+    try:
+        # In a session of its own it has no terminal, so git cannot ask for a password.
+        completed = subprocess.run(  # noqa: S603 - the first kubectl on PATH, as a shell would run it
+            [program, "kustomize", "--", directory],
+            check=False,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=longest,
+            start_new_session=True,
+        )
+    except subprocess.TimeoutExpired:
+        raise SourceError(f"{call} did not end within {longest:g} seconds") from None
+    except (OSError, ValueError) as error:
+        raise SourceError(f"cannot run {program}: {reason(error)}") from error
+    status, messages = completed.returncode, completed.stderr.decode(errors="backslashreplace")
+    lines = [line for line in messages.splitlines() if line.strip()]
     if status:
         ending = f"was ended by signal {-status}" if status < 0 else f"failed with exit status {status}"
         words = " ".join(line for line in lines if not line.startswith(_WARNING)).split()
         raise SourceError(" ".join(words).removeprefix(_ERROR) or f"{call} {ending}")
-    if not manifests.strip():
+    if not completed.stdout.strip():
         raise SourceError(f"{call} printed nothing, so there is nothing to check")
-    return BytesIO(manifests), lines
+    return BytesIO(completed.stdout), lines
 
 
 def files(directory: str) -> Iterator[str]:
@@ -59,38 +69,3 @@ def _kubectl() -> str:
     if not os.path.isabs(program):  # noqa: PTH117 - the answer for a path as it is written
         raise SourceError(f"-k: {program} is not run: PATH names its directory relative to the working directory")
     return program
-
-
-def _ran(command: list[str], call: str, longest: float) -> tuple[int, bytes, bytes]:
-    """Run a program to its end, and return its exit status, its standard output and its standard error.
-
-    It has no terminal and no standard input, so git cannot ask for a password.
-    """
-    try:
-        process = subprocess.Popen(  # noqa: S603 - the first kubectl on PATH, as a shell would run it
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
-    except (OSError, ValueError) as error:
-        raise SourceError(f"cannot run {command[0]}: {reason(error)}") from error
-    with process:
-        try:
-            output, messages = process.communicate(timeout=longest)
-        except BaseException as error:
-            _stop(process)
-            if isinstance(error, subprocess.TimeoutExpired):
-                raise SourceError(f"{call} did not end within {longest:g} seconds") from None
-            raise
-    return process.returncode, output, messages
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    """End a program and, where the system has process groups, the programs that it started."""
-    with suppress(OSError):
-        if hasattr(os, "killpg"):
-            os.killpg(process.pid, signal.SIGKILL)
-        else:
-            process.kill()
