@@ -26,18 +26,13 @@ def nested(levels: int) -> Any:
     return value
 
 
-@pytest.mark.parametrize("levels", [150, 700])
-def test_a_deep_object_is_refused(levels: int) -> None:
-    assert refusal(fleet(nested(levels))) == "error: STDIN:1: Fleet default/a: nested too deeply"
-
-
 def test_an_object_that_is_deeper_than_python_can_follow_is_refused() -> None:
     text = fleet({"containers": 0}).replace(": 0}", ": " + "[" * 100_000 + "]" * 100_000 + "}")
     assert refusal(text).endswith("nested too deeply")
 
 
-def test_a_template_at_any_usual_depth_is_read() -> None:
-    assert run(fleet(nested(50))).exit_code == 0
+def test_a_template_at_any_depth_is_read() -> None:
+    assert run(fleet(nested(700))).exit_code == 0
 
 
 CONTAINERS: list[Any] = [

@@ -36,8 +36,6 @@ from kubectl_spread.kube.custom import (
 from kubectl_spread.sources.decode import json_objects
 from kubectl_spread.sources.decode.json_objects import MalformedFieldError, T
 
-MOST_LEVELS: Final = 100
-"""The most fields and list entries, one inside the other, that are searched."""
 _NAMES: Final = ("name", "image")
 """Fields that each container has, at least one of them: Knative needs no names."""
 _SCHEMA: Final = "openAPIV3Schema"
@@ -116,15 +114,14 @@ def held_templates(manifest: Mapping[str, Any], group: str, kind: str) -> Iterat
         kind: Its kind.
 
     Raises:
-        MalformedFieldError: The object is nested too deeply, or a template of a known kind has a value of another type.
+        MalformedFieldError: A template of a known kind has a value of another type.
+        RecursionError: The object is nested too deeply.
     """
     return _search(_Node(manifest, FieldPath(), (), group, kind, is_object=True))
 
 
 def _search(node: _Node) -> Iterator[HeldTemplate]:
     value = node.value
-    if len(node.path) > MOST_LEVELS:
-        raise MalformedFieldError((), "nested too deeply")
     members: Iterator[tuple[str | int, Any]] = iter(enumerate(value))
     if isinstance(value, dict):
         if _is_template(node):
@@ -147,7 +144,6 @@ def _may_hold(node: _Node) -> bool:
 
 
 def _is_template(node: _Node) -> bool:
-    """Tell whether a value is a pod template, or a pod inside another object."""
     if not node.path or (node.is_object and (node.group, node.kind) != ("", "Pod")):
         return False
     spec = node.value.get("spec")
@@ -335,7 +331,6 @@ _STAND_INS: Final[Mapping[str, Any]] = {
 
 
 def _selected_keys(spec: PodSpec) -> Iterator[str]:
-    """Yield the labels that the selectors of a pod spec name."""
     selectors = [constraint.label_selector for constraint in spec.topology_spread_constraints]
     selectors += [term.label_selector for _, term, _ in affinity_terms(spec)]
     for selector in selectors:
