@@ -135,19 +135,15 @@ def failure(error: BaseException, host: str, timeout: float) -> ConnectionFailed
             case gaierror():
                 text = f"dial tcp: lookup {_parts(host).hostname}: no such host"
                 return ConnectionFailedError(_UNREACHABLE + text, Again.AFTER_CONTACT)
-    if any(map(_is_late, causes)):
+    # For urllib3 a failed connection is a timeout, too.
+    timeouts = [cause for cause in causes if isinstance(cause, NoAnswerError | TimeoutError)]
+    if any(not isinstance(cause, NewConnectionError) for cause in timeouts):
         text = f"no answer within {timeout or CONNECT_TIMEOUT:g}s"
         return ConnectionFailedError(_UNREACHABLE + text, Again.AFTER_CONTACT)
     return ConnectionFailedError(_UNREACHABLE + _describe(causes[-1]), _again(causes))
 
 
-def _is_late(error: BaseException) -> bool:
-    """Tell whether the error is a timeout; for urllib3 a failed connection is a timeout, too."""
-    return isinstance(error, NoAnswerError | TimeoutError) and not isinstance(error, NewConnectionError)
-
-
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield an error and its causes, the root last."""
     while error is not None:
         yield error
         nested = next((part for part in error.args if isinstance(part, BaseException)), None)

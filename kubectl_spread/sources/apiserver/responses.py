@@ -58,7 +58,6 @@ class ResourceForbiddenError(ForbiddenError):
     """
 
     def __init__(self, message: str, *, verb: str, resource: str) -> None:
-        """Take the API server's own message, which names the user and the namespace."""
         super().__init__(message)
         self.verb = verb
         self.resource = resource
@@ -75,7 +74,6 @@ class ListDecoder(Generic[T]):
     """Decodes the pages of one list, and remembers the parts that its objects share."""
 
     def __init__(self, resource: Resource[T]) -> None:
-        """Prepare for lists of a resource."""
         self._resource = resource
         self._decoder: Any = SparsePods() if resource.type is SparsePod else Decoder(resource.type)
 

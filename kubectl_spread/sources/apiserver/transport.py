@@ -151,7 +151,6 @@ class Transport:
         return _ended() if self._closed.is_set() else failure(error, self._host, self._timeout)
 
     def _opened(self, url: str, accept: str, deadline: Deadline) -> Any:
-        """Send a request and return the head of its response, within the time that is left."""
         if self._closed.is_set():
             raise _ended()
         login = self._login

@@ -49,7 +49,6 @@ class WatchedCluster(LiveCluster):
     observe: Observe
 
     def __init__(self, *arguments: Any) -> None:
-        """Take the arguments of ``LiveCluster``."""
         super().__init__(*arguments)
         # A request for a list on a connection that was silently dropped would never end.
         self._transport.silence = _SILENCE

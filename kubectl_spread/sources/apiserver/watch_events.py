@@ -60,7 +60,6 @@ class EventReader(Generic[T]):
     """Reads the events about objects of one type, and remembers the parts that the objects share."""
 
     def __init__(self, type_: type[T]) -> None:
-        """Prepare for objects of ``type_``."""
         self._type = type_
         self._events = Decoder(_Event)
         self._revised = Decoder(_Revised)
@@ -95,7 +94,6 @@ class EventReader(Generic[T]):
 
 
 def _frames(parts: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the event after each length."""
     buffer = bytearray()
     for part in parts:
         buffer += part

@@ -86,7 +86,6 @@ def _is_interactive(mode: str) -> bool:
 
 
 def _cluster_info(cluster: Section) -> Section:
-    """Return the cluster information for a program."""
     names = ("server", "tls-server-name", "insecure-skip-tls-verify", "proxy-url", "disable-compression")
     cluster_info = {name: cluster[name] for name in names if cluster.get(name)}
     authority = cluster.get("certificate-authority-data")
@@ -131,7 +130,6 @@ def _run(plugin: Section, info: str, *, interactive: bool) -> bytes:
 
 
 def _decoded(output: bytes, version: str) -> Credentials:
-    """Return the credentials that a program printed as JSON or YAML."""
     try:
         credential = msgspec.convert(next(iter(yaml_values.read_all(output, "stdout")), None), _ExecCredential)
     except (SourceError, msgspec.ValidationError):

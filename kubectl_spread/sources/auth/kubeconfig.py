@@ -29,7 +29,6 @@ class Secretive(msgspec.Struct, frozen=True):
     """Values with secrets among them, which its text does not show."""
 
     def __repr__(self) -> str:
-        """Return the name of the type."""
         return f"{type(self).__name__}(…)"
 
 

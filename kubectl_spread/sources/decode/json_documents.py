@@ -112,7 +112,6 @@ class JsonRecord(Record, frozen=True, kw_only=True, eq=False):
             raise MalformedFieldError((), "nested too deeply") from error
 
     def _first_items(self) -> int:
-        """Return where the value of the first ``items`` begins."""
         return _after(_NAME, self.body, self.start + self._offset((ITEMS,)))
 
     def _offset(self, path: Path) -> int:
@@ -143,7 +142,6 @@ class Marks:
     """The places in a text, looked up in ascending order."""
 
     def __init__(self, body: memoryview, offset: int = 0, place: Place | None = None) -> None:
-        """Hold a text that has ``place`` at ``offset``."""
         self._body = body
         self._offset = offset
         self._line, self._column = place or Place(1)

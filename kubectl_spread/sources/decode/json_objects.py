@@ -50,7 +50,6 @@ class MalformedFieldError(SpreadError):
     """
 
     def __init__(self, path: Path, problem: str) -> None:
-        """Name the field and the problem."""
         super().__init__(f"{format_path(path)}: {problem}")
         self.path = path
         self.problem = problem
@@ -129,7 +128,6 @@ def decode_item(body: Json, type_: type[T]) -> T:
 
 @cache
 def _required(type_: type[Object]) -> tuple[str, object]:
-    """Return the name of the required field in Python, and its default."""
     return next(
         (field.name, field.default) for field in msgspec.structs.fields(type_) if field.encode_name == type_.required
     )

@@ -27,7 +27,6 @@ class Page(msgspec.Struct, Generic[T], eq=False):
     decode: Callable[[Any], T]
 
     def __len__(self) -> int:
-        """Return the number of objects."""
         return len(self.records)
 
     def __iter__(self) -> Iterator[T]:

@@ -138,8 +138,6 @@ def _child(node: Any, step: str | int) -> tuple[Any, Any] | None:
 
 
 class _Stream:
-    """A text that libyaml reads in parts."""
-
     def __init__(self, body: memoryview) -> None:
         self._body = body
         self._position = 0
@@ -181,7 +179,6 @@ def read_all(text: bytes, source: str) -> list[Any]:
 
 
 def _parsed(body: memoryview, source: str, first: int) -> Iterator[tuple[Any, _Text] | SourceError]:
-    """Yield the value of each document that is not empty, or its fault."""
     for part, line in parts(body, first):
         if not _EMPTY.fullmatch(part):
             yield from _Parser(part, source, line).documents()

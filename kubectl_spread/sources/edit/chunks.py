@@ -215,7 +215,6 @@ def _json_in_yaml(value: object) -> str:
 
 
 def _has_value(text: str, value: object) -> bool:
-    """Tell whether a text of YAML has one document, and it has this value."""
     from kubectl_spread.sources.decode import yaml_values  # noqa: PLC0415 - likewise
 
     try:

@@ -248,7 +248,6 @@ def _last(parent: Node, nodes: Sequence[Node]) -> list[Node]:
 
 
 def _column(parent: Node) -> int:
-    """Return the column of the keys or items of a block collection."""
     return int(_children(parent)[0].start_mark.column)
 
 

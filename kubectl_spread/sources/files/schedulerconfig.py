@@ -57,8 +57,6 @@ def read(path: str) -> Mapping[str, Profile]:
 
 
 class _Reader(msgspec.Struct, frozen=True):
-    """Reads one document, and collects its faults."""
-
     record: Record
     source: str
     errors: list[DecodeError] = msgspec.field(default_factory=list)

@@ -37,7 +37,6 @@ class Decoder(Generic[T]):
     """
 
     def __init__(self, type_: type[T]) -> None:
-        """Prepare for objects of ``type_``."""
         self._type = type_
 
     @cached_property
