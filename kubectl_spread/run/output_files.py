@@ -166,7 +166,7 @@ def _inputs(parameters: Mapping[str, object]) -> Iterator[tuple[str, str]]:
         explicit = str(parameters.get("kubeconfig") or "")
         yield from (("the kubeconfig", str(path)) for path in kubeconfig.paths(explicit, os.environ))
         return
-    for file in inputs.expand(filename, recursive=bool(parameters.get("recursive"))):
+    for file in inputs.ChosenFiles(filename, recursive=bool(parameters.get("recursive")), stdin=None).expand():
         if file.path == inputs.STDIN:
             # A shell may have opened a file as standard input.
             yield "-f -", _STANDARD_INPUT

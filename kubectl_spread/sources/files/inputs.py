@@ -10,7 +10,7 @@ import stat
 import sys
 import tempfile
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
 from io import FileIO
@@ -71,8 +71,26 @@ class ChosenFiles(NamedTuple):
     notes: Sequence[str] = ()
 
     def expand(self) -> list[File]:
-        """Return the files, as ``expand`` does."""
-        return expand(self.paths, recursive=self.recursive, stdin_name=self.stdin_name)
+        """Return the files, each once, in the order of ``paths``; files of a directory by name.
+
+        As kubectl does: a file that is named itself may have any extension, symlinks to directories are not followed
+        inside a directory, ``-`` is standard input. Manifests in a directory may be gzipped, too.
+
+        Raises:
+            SourceError: A path does not exist, or a directory has no manifests.
+        """
+        files: dict[str, File] = {}
+        for path in self.paths:
+            if path == STDIN or not _is_directory(path):
+                files[path] = File(path, named=True, source=self.stdin_name if path == STDIN else path)
+                continue
+            manifests = list(_manifests(path, recursive=self.recursive))
+            if not manifests:
+                extensions = " ".join(_EXTENSIONS)
+                raise SourceError(f"error reading [{path}]: recognized file extensions are [{extensions}]")
+            for file in manifests:
+                files.setdefault(file, File(file, named=False, source=file))
+        return list(files.values())
 
     def content(self, file: File) -> memoryview:
         """Return the content of a file, as ``content`` does.
@@ -121,28 +139,6 @@ def source_name(path: str) -> str:
 def standard_input() -> BinaryIO | None:
     """Return standard input; None where it is closed."""
     return sys.stdin.buffer if sys.stdin else None
-
-
-def expand(paths: Iterable[str], *, recursive: bool, stdin_name: str = errors.STDIN) -> list[File]:
-    """Return the files that ``paths`` name, each once, in the order of ``paths``; files of a directory by name.
-
-    As kubectl does: a file that is named itself may have any extension, symlinks to directories are not
-    followed inside a directory, ``-`` is standard input. Manifests in a directory may be gzipped, too.
-
-    Raises:
-        SourceError: A path does not exist, or a directory has no manifests.
-    """
-    files: dict[str, File] = {}
-    for path in paths:
-        if path == STDIN or not _is_directory(path):
-            files[path] = File(path, named=True, source=stdin_name if path == STDIN else path)
-            continue
-        manifests = list(_manifests(path, recursive=recursive))
-        if not manifests:
-            raise SourceError(f"error reading [{path}]: recognized file extensions are [{' '.join(_EXTENSIONS)}]")
-        for file in manifests:
-            files.setdefault(file, File(file, named=False, source=file))
-    return list(files.values())
 
 
 def _is_directory(path: str) -> bool:
