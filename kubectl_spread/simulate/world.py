@@ -153,8 +153,13 @@ class World:
         return [*(record.ref for record in records), *adopted]
 
     def siblings(self, owner: ObjectRef, root: ObjectRef) -> list[ObjectRef]:
-        """Return an owner and the other owners whose pods count when it ranks its own."""
-        return self.owners_below(root) if root != owner and root.kind == "Deployment" else [owner]
+        """Return the owners whose pods count when an owner ranks its own: none where it has no owner itself.
+
+        Source: kubernetes v1.37.1 pkg/controller/replicaset/replica_set.go, getReplicaSetsWithSameController.
+        """
+        if root == owner:
+            return []
+        return self.owners_below(root) if root.kind == "Deployment" else [owner]
 
     def record(self, owner: ObjectRef, pod_class: PodClass, name: str, like: PodRecord | None) -> PodRecord:
         """Return the record of a new pod, with the claims that the template of its owner names."""

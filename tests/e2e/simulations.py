@@ -22,7 +22,7 @@ from typing import Any, Final
 from urllib3.exceptions import HTTPError
 
 from tests.builders import HOSTNAME, ZONE, Json, constraint, selector
-from tests.controlplane import nodes
+from tests.controlplane import binaries, nodes
 from tests.controlplane.client import ApiError
 from tests.controlplane.cluster import ControlPlane, KubectlError
 from tests.e2e.manifests import pod_spec
@@ -33,6 +33,8 @@ _QUIET: Final = 3.0
 """The seconds without a change after which nothing changes."""
 _BACKOFF: Final = 15.0
 """The seconds after which the scheduler has tried a pod again; its longest backoff is ten."""
+_DRAINED: Final = 45.0
+"""The seconds after which a drain still waits only for a budget that refuses an eviction."""
 _TOGETHER: Final = 4
 """The cases that run at the same time, on nodes of their own."""
 _RUNS: Final = "50"
@@ -53,10 +55,11 @@ _MESSAGES: Final[Mapping[str, Sequence[str]]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """An event: the arguments of ``simulate``, and what carries it out."""
+    """An event: the arguments of ``simulate``, what carries it out, and the nodes that are then gone."""
 
     arguments: tuple[str, ...]
     carry_out: Callable[[ControlPlane, str], object]
+    lost: Sequence[str] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,9 +101,12 @@ def random_case(seed: int) -> Case:
     objects = [each for number in range(chance.randint(1, 4)) for each in _workload(chance, f"w{number}", seed)]
     workloads = [each for each in objects if each["kind"] in _REPLICATED]
     kinds = ["lose", "drain", "drain", "restart", "scale", "add"]
-    events = [
-        _event(kind, chance, zones, slots, workloads) for kind in chance.sample(kinds, k=chance.choice([1, 1, 1, 2]))
-    ]
+    events, left = [], dict(slots)
+    for kind in chance.sample(kinds, k=chance.choice([1, 1, 1, 2])):
+        event = _event(kind, chance, zones, left, workloads)
+        left = {node: cpu for node, cpu in left.items() if node not in event.lost}
+        zones = [zone for zone in zones if zone in map(_zone_of, left)]
+        events.append(event)
     return Case(
         seed=seed,
         slots=slots,
@@ -196,7 +202,9 @@ def _event(
     written = f"zone={zone}" if whole else ",".join(chosen)
     match kind:
         case "lose":
-            return Event(arguments=("--lose", written), carry_out=lambda cluster, _: _lose(cluster, chosen))
+            return Event(
+                arguments=("--lose", written), carry_out=lambda cluster, _: _lose(cluster, chosen), lost=chosen
+            )
         case "drain":
             return Event(arguments=("--drain", written), carry_out=lambda cluster, _: _drain(cluster, chosen))
         case "restart":
@@ -239,7 +247,10 @@ def _cordon(cluster: ControlPlane, name: str) -> None:
 def _drain(cluster: ControlPlane, chosen: Sequence[str]) -> None:
     for name in chosen:
         _cordon(cluster, name)
-    cluster.kubectl("drain", *chosen, "--ignore-daemonsets", "--force", "--timeout=30s", check=False)
+    command = [str(binaries.kubectl()), "drain", *chosen, "--ignore-daemonsets", "--force"]
+    with suppress(subprocess.TimeoutExpired):
+        # A refused eviction is tried again and again. With --timeout, kubectl would drain the next node.
+        subprocess.run(command, check=False, capture_output=True, env=cluster.environment(), timeout=_DRAINED)
 
 
 def _add(cluster: ControlPlane, model: str, number: int) -> None:

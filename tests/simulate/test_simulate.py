@@ -204,6 +204,15 @@ def test_a_scale_down_deletes_cheap_pods_first_and_then_those_that_share_a_node(
     assert places == {"a": 0, "b": 1, "c": 1}
 
 
+def test_a_scale_down_of_a_bare_replica_set_does_not_look_at_what_shares_a_node() -> None:
+    web = template("web")
+    owner = workload("ReplicaSet", "web", {"replicas": 4, "selector": selector({"app": "web"}), "template": web})
+    pods = [pod(f"web-{number}", on, web, "ReplicaSet/web") for number, on in enumerate(["a1", "b1", "b1", "c1"])]
+    report = simulated([*SIX, owner, *pods], "--scale", "rs/web=2")
+    places = {domain["value"]: domain["pods"]["max"] for domain in report["workloads"][0]["domains"]}
+    assert places == {"a": 0, "b": 1, "c": 1}
+
+
 def test_a_rollout_waits_where_its_new_pods_have_no_node() -> None:
     cluster = [*nodes("a1", "b1"), *deployment("web", ["a1", "b1"], affinity=anti_affinity("web"))]
     report = simulated(cluster, "--restart", "deploy/web")
