@@ -5,35 +5,24 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import random
 import subprocess
 import sys
-import tempfile
-import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final
 
-from urllib3.exceptions import HTTPError
-
 from tests.builders import HOSTNAME, ZONE, Json, constraint, selector
-from tests.controlplane import binaries, nodes
-from tests.controlplane.client import ApiError
-from tests.controlplane.cluster import ControlPlane, KubectlError
+from tests.controlplane import binaries
+from tests.controlplane.cluster import ControlPlane
+from tests.e2e import own_nodes
 from tests.e2e.manifests import pod_spec
-from tests.e2e.spread import Plugin, Program, Report
-from tests.e2e.workloads import pods, rests
+from tests.e2e.own_nodes import OnOwnNodes, budget, workload, zone_of
+from tests.e2e.spread import Program, Report
+from tests.e2e.workloads import pods
 
-_QUIET: Final = 3.0
-"""The seconds without a change after which nothing changes."""
-_TOGETHER: Final = 4
-"""The cases that run at the same time, on nodes of their own."""
 _COST: Final = "controller.kubernetes.io/pod-deletion-cost"
-_OF_CORDONS: Final[Json] = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +54,7 @@ def random_case(seed: int) -> Case:
     return Case(
         seed=seed,
         slots=slots,
-        late=[node for node in slots if _zone_of(node) == zones[-1]],
+        late=[node for node in slots if zone_of(node) == zones[-1]],
         objects=objects,
         scaled={name: chance.randint(2, 4) for name in names if chance.random() < 0.5},
     )
@@ -82,34 +71,10 @@ def _workload(chance: random.Random, name: str, seed: int) -> Iterator[Json]:
         containers=[{"name": "app", "image": "registry.example/app:1", "resources": {"requests": {"cpu": "1"}}}],
         nodeSelector={"case": f"p{seed}"},
     )
-    yield {
-        "apiVersion": "apps/v1",
-        "kind": kind,
-        "metadata": {"name": name},
-        "spec": {
-            "replicas": replicas,
-            "selector": {"matchLabels": {"app": name}},
-            "template": {"metadata": {"labels": {"app": name}}, "spec": spec},
-            **({"serviceName": name} if kind == "StatefulSet" else {}),
-        },
-    }
+    yield workload(kind, name, replicas, spec, **({"serviceName": name} if kind == "StatefulSet" else {}))
     if chance.random() < 0.4:
         limit: Json = chance.choice([{"maxUnavailable": 1}, {"minAvailable": 1}, {"minAvailable": "50%"}])
         yield budget(name, limit)
-
-
-def budget(name: str, limit: Json) -> Json:
-    """Return a PodDisruptionBudget of the pods of a workload."""
-    return {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": {"name": name},
-        "spec": {"selector": {"matchLabels": {"app": name}}, **limit},
-    }
-
-
-def _zone_of(node: str) -> str:
-    return node.rpartition("-")[0]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,36 +88,34 @@ class Played:
     differences: list[str]
 
 
-class PlanPlay:
-    """One case on a real cluster, on nodes of its own."""
+class PlanPlay(OnOwnNodes):
+    """One case on a real cluster."""
 
     def __init__(self, cluster: ControlPlane, spread: Program, case: Case, namespace: str) -> None:
         """Take a case, which ``prepare`` makes."""
-        self.cluster = cluster
+        super().__init__(cluster, spread, namespace, f"p{case.seed}")
         self.case = case
-        self.namespace = namespace
-        self._spread = spread
 
     def prepare(self) -> None:
         """Make the imbalance: pods in the first zones, fewer of them, and then a further zone."""
-        self._add([node for node in self.case.slots if node not in self.case.late])
-        self.cluster.apply([self._placed(each) for each in self.case.objects])
-        self.settle()
+        late, slots = self.case.late, self.case.slots
+        self.add({node: cpu for node, cpu in slots.items() if node not in late})
+        self.apply(self.case.objects)
         for each in self.case.objects:
             name = each["metadata"]["name"]
             if each["kind"] == "Deployment" and name in self.case.scaled:
                 self._scale_down(name, min(self.case.scaled[name], each["spec"]["replicas"]))
         self.settle()
-        self._add(self.case.late)
+        self.add({node: slots[node] for node in late})
         self.settle()
 
     def plan(self) -> Report:
         """Return the plan."""
-        return self._spread("plan", "-n", self.namespace, "-o", "json").report
+        return self.spread("plan", "-n", self.namespace, "-o", "json").report
 
     def script(self) -> str:
         """Return the script of the plan, with short times."""
-        text = self._spread("plan", "-n", self.namespace, "-o", "script").stdout
+        text = self.spread("plan", "-n", self.namespace, "-o", "script").stdout
         return text.replace("refused_for=60", "refused_for=4").replace("arrives_in=300", "arrives_in=20")
 
     def run(self, script: str) -> subprocess.CompletedProcess[str]:
@@ -198,49 +161,6 @@ class PlanPlay:
             differences=differences,
         )
 
-    def clean(self) -> None:
-        """Delete the workloads and nodes; the namespace is deleted by who made it."""
-        api = self.cluster.api
-        for kind in ("deployments", "statefulsets"):
-            api.request("DELETE", f"/apis/apps/v1/namespaces/{self.namespace}/{kind}")
-        api.request("DELETE", f"/api/v1/namespaces/{self.namespace}/pods?gracePeriodSeconds=0")
-        for node in api.get(f"/api/v1/nodes?labelSelector=case=p{self.case.seed}")["items"]:
-            api.request("DELETE", f"/api/v1/nodes/{node['metadata']['name']}")
-
-    def cordon(self, name: str) -> None:
-        """Cordon a node, with the taint that a controller adds; the control plane of tests runs without it."""
-        taints = {"unschedulable": True, "taints": [_OF_CORDONS]}
-        self.cluster.api.patch(f"/api/v1/nodes/{name}", {"spec": taints})
-
-    def settle(self) -> None:
-        """Wait until all pods rest, budgets are observed, and nothing has changed for a time."""
-        since, last = time.monotonic(), self._state()
-
-        def settled() -> bool:
-            nonlocal since, last
-            if (now := self._state()) != last:
-                since, last = time.monotonic(), now
-            return all(map(rests, pods(self.cluster, self.namespace))) and time.monotonic() - since > _QUIET
-
-        self.cluster.wait_for(settled, timeout=120, what=f"nothing changes any more in {self.case}")
-
-    def _state(self) -> list[tuple[str, str, str]]:
-        return sorted(
-            (pod["metadata"]["uid"], pod["spec"].get("nodeName", ""), pod["status"].get("phase", ""))
-            for pod in pods(self.cluster, self.namespace)
-        )
-
-    def _add(self, names: Sequence[str]) -> None:
-        added = []
-        for name in names:
-            node = nodes.node(name, _zone_of(name), {"case": f"p{self.case.seed}"})
-            node["status"]["allocatable"] = {**node["status"]["allocatable"], "cpu": str(self.case.slots[name])}
-            added.append(node)
-        nodes.add(self.cluster.api, added, [])
-
-    def _placed(self, each: Json) -> Json:
-        return {**each, "metadata": {**each["metadata"], "namespace": self.namespace}}
-
     def _scale_down(self, name: str, replicas: int) -> None:
         """Leave pods in as few zones as possible."""
         own = [pod for pod in pods(self.cluster, self.namespace) if pod["metadata"]["labels"]["app"] == name]
@@ -252,34 +172,16 @@ class PlanPlay:
 
 def play(cluster: ControlPlane, spread: Program, seeds: Sequence[int]) -> list[Played]:
     """Play the cases of some seeds, several at the same time, on a cluster without nodes."""
-    with ThreadPoolExecutor(_TOGETHER) as pool:
-        return [played for played in pool.map(lambda seed: _play(cluster, spread, seed), seeds) if played]
-
-
-def _play(cluster: ControlPlane, spread: Program, seed: int) -> Played | None:
-    with cluster.namespace("plan") as namespace:
-        case = PlanPlay(cluster, spread, random_case(seed), namespace)
-        try:
-            return case.play()
-        except (TimeoutError, subprocess.TimeoutExpired, HTTPError, ApiError, KubectlError) as error:
-            print(f"case {seed} was not played: {error}", file=sys.stderr)
-            return None
-        finally:
-            case.clean()
+    return own_nodes.play(
+        cluster, seeds, lambda seed, namespace: PlanPlay(cluster, spread, random_case(seed), namespace)
+    )
 
 
 def main() -> int:
     """Play as many cases as asked for, and print each difference."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cases", type=int, default=20)
-    parser.add_argument("--first", type=int, default=0, help="the seed of the first case")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name:
-        directory = Path(name)
-        (directory / "cluster").mkdir()
-        with ControlPlane.start(directory / "cluster", kubelet=True) as cluster:
-            spread = Plugin(directory / "plugins").program(cluster)
-            played = play(cluster, spread, range(options.first, options.first + options.cases))
+    options = own_nodes.arguments(__doc__).parse_args()
+    with own_nodes.empty_cluster() as (cluster, spread):
+        played = play(cluster, spread, range(options.first, options.first + options.cases))
     for each in played:
         for difference in each.differences:
             print(f"case {each.seed}: {difference}")

@@ -5,42 +5,31 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import subprocess
 import sys
-import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
-
-from urllib3.exceptions import HTTPError
+from typing import Final
 
 from tests.builders import HOSTNAME, ZONE, Json, constraint, selector
 from tests.controlplane import binaries, nodes
-from tests.controlplane.client import ApiError
-from tests.controlplane.cluster import ControlPlane, KubectlError
+from tests.controlplane.cluster import ControlPlane
+from tests.e2e import own_nodes
 from tests.e2e.manifests import pod_spec
-from tests.e2e.spread import Plugin, Program
-from tests.e2e.workloads import pods, rests, scheduled
+from tests.e2e.own_nodes import OnOwnNodes, budget, cordon, workload, zone_of
+from tests.e2e.spread import Program
+from tests.e2e.workloads import pods, scheduled
 
-_QUIET: Final = 3.0
-"""The seconds without a change after which nothing changes."""
 _BACKOFF: Final = 15.0
 """The seconds after which the scheduler has tried a pod again; its longest backoff is ten."""
 _DRAINED: Final = 45.0
 """The seconds after which a drain still waits only for a budget that refuses an eviction."""
-_TOGETHER: Final = 4
-"""The cases that run at the same time, on nodes of their own."""
 _RUNS: Final = "50"
 _TAINT: Final[Json] = {"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}
-_OF_CORDONS: Final[Json] = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
-"""The taint that the node lifecycle controller adds to cordoned nodes; the control plane of tests runs without it."""
 _CLASSES: Final = {"high": 1000, "low": 10}
 """The priorities of pods, which never preempt."""
 _MESSAGES: Final[Mapping[str, Sequence[str]]] = {
@@ -99,13 +88,13 @@ def random_case(seed: int) -> Case:
         for number in range(max(chance.randint(1, most), 6 // len(zones)))
     }
     objects = [each for number in range(chance.randint(1, 4)) for each in _workload(chance, f"w{number}", seed)]
-    workloads = [each for each in objects if each["kind"] in _REPLICATED]
+    workloads = [each for each in objects if each["kind"] != "PodDisruptionBudget"]
     kinds = ["lose", "drain", "drain", "restart", "scale", "add"]
     events, left = [], dict(slots)
     for kind in chance.sample(kinds, k=chance.choice([1, 1, 1, 2])):
         event = _event(kind, chance, zones, left, workloads)
         left = {node: cpu for node, cpu in left.items() if node not in event.lost}
-        zones = [zone for zone in zones if zone in map(_zone_of, left)]
+        zones = [zone for zone in zones if zone in map(zone_of, left)]
         events.append(event)
     return Case(
         seed=seed,
@@ -115,9 +104,6 @@ def random_case(seed: int) -> Case:
         objects=objects,
         events=events,
     )
-
-
-_REPLICATED: Final = {"Deployment": "deployments", "ReplicaSet": "replicasets", "StatefulSet": "statefulsets"}
 
 
 def _workload(chance: random.Random, name: str, seed: int) -> Iterator[Json]:
@@ -141,27 +127,12 @@ def _workload(chance: random.Random, name: str, seed: int) -> Iterator[Json]:
         more = {"strategy": {"type": "RollingUpdate", "rollingUpdate": pace} if pace else {"type": "RollingUpdate"}}
     elif kind == "StatefulSet":
         more = {"serviceName": name, "podManagementPolicy": chance.choice(["Parallel", "OrderedReady"])}
-    yield {
-        "apiVersion": "apps/v1",
-        "kind": kind,
-        "metadata": {"name": name},
-        "spec": {
-            "replicas": replicas,
-            "selector": {"matchLabels": {"app": name}},
-            "template": {"metadata": {"labels": {"app": name}}, "spec": spec},
-            **more,
-        },
-    }
+    yield workload(kind, name, replicas, spec, **more)
     if chance.random() < 0.3:
         limit: Json = chance.choice(
             [{"minAvailable": max(1, replicas - 1)}, {"maxUnavailable": 1}, {"minAvailable": "50%"}]
         )
-        yield {
-            "apiVersion": "policy/v1",
-            "kind": "PodDisruptionBudget",
-            "metadata": {"name": name},
-            "spec": {"selector": {"matchLabels": {"app": name}}, **limit},
-        }
+        yield budget(name, limit)
 
 
 def _constraints(chance: random.Random, name: str) -> Iterator[Json]:
@@ -196,7 +167,7 @@ def _event(
         kind = "scale"
     zone = chance.choice(zones)
     whole = chance.random() < 0.5
-    chosen = [node for node in slots if _zone_of(node) == zone]
+    chosen = [node for node in slots if zone_of(node) == zone]
     if not whole:
         chosen = sorted(chance.sample(list(slots), k=min(len(slots), chance.choice([1, 2]))))
     written = f"zone={zone}" if whole else ",".join(chosen)
@@ -225,10 +196,6 @@ def _event(
     return Event(arguments=("--add", f"{model}:{number}"), carry_out=lambda cluster, _: _add(cluster, model, number))
 
 
-def _zone_of(node: str) -> str:
-    return node.rpartition("-")[0]
-
-
 def _lose(cluster: ControlPlane, chosen: Sequence[str]) -> None:
     for name in chosen:
         cluster.api.request("DELETE", f"/api/v1/nodes/{name}")
@@ -238,15 +205,9 @@ def _lose(cluster: ControlPlane, chosen: Sequence[str]) -> None:
             cluster.api.request("DELETE", f"{path}?gracePeriodSeconds=0")
 
 
-def _cordon(cluster: ControlPlane, name: str) -> None:
-    stored = cluster.api.get(f"/api/v1/nodes/{name}")["spec"].get("taints", [])
-    taints = stored if _OF_CORDONS in stored else [*stored, _OF_CORDONS]
-    cluster.api.patch(f"/api/v1/nodes/{name}", {"spec": {"unschedulable": True, "taints": taints}})
-
-
 def _drain(cluster: ControlPlane, chosen: Sequence[str]) -> None:
     for name in chosen:
-        _cordon(cluster, name)
+        cordon(cluster, name)
     command = [str(binaries.kubectl()), "drain", *chosen, "--ignore-daemonsets", "--force"]
     with suppress(subprocess.TimeoutExpired):
         # A refused eviction is tried again and again. With --timeout, kubectl would drain the next node.
@@ -291,27 +252,25 @@ class Played:
     differences: list[Difference]
 
 
-class Play:
-    """One case on a real cluster, on nodes of its own."""
+class Play(OnOwnNodes):
+    """One case on a real cluster."""
 
     def __init__(self, cluster: ControlPlane, spread: Program, case: Case, namespace: str) -> None:
-        """Prepare a case, which ``differences`` plays."""
-        self._cluster = cluster
-        self._spread = spread
+        """Take a case."""
+        super().__init__(cluster, spread, namespace, f"s{case.seed}")
         self._case = case
-        self._namespace = namespace
 
     def play(self) -> Played:
         """Make the situation, simulate the events, carry them out and compare."""
         self._prepare()
         capture = self._capture()
-        answer = self._spread("simulate", *self._case.arguments, "-n", self._namespace, "--runs", _RUNS, "-o", "json")
+        answer = self.spread("simulate", *self._case.arguments, "-n", self.namespace, "--runs", _RUNS, "-o", "json")
         report = answer.report
         for event in self._case.events:
-            event.carry_out(self._cluster, self._namespace)
-            self._settle(_QUIET)
+            event.carry_out(self.cluster, self.namespace)
+            self.settle()
         with suppress(TimeoutError):
-            self._cluster.wait_for(
+            self.cluster.wait_for(
                 lambda: not any(map(self._outside, report["workloads"])), _BACKOFF, "the numbers said"
             )
         differences = [
@@ -327,38 +286,21 @@ class Play:
             differences=differences,
         )
 
-    def clean(self) -> None:
-        """Delete the workloads and nodes; the namespace is deleted by who made it."""
-        api = self._cluster.api
-        for kind in _REPLICATED.values():
-            api.request("DELETE", f"/apis/apps/v1/namespaces/{self._namespace}/{kind}")
-        api.request("DELETE", f"/api/v1/namespaces/{self._namespace}/pods?gracePeriodSeconds=0")
-        for node in api.get(f"/api/v1/nodes?labelSelector=case=s{self._case.seed}")["items"]:
-            api.request("DELETE", f"/api/v1/nodes/{node['metadata']['name']}")
-
     def _prepare(self) -> None:
-        case, added = self._case, []
-        for name, slots in case.slots.items():
-            node = nodes.node(name, _zone_of(name), {"case": f"s{case.seed}"})
-            node["status"]["allocatable"] = {**node["status"]["allocatable"], "cpu": str(slots)}
-            added.append(node)
-        tainted = [node for node in added if node["metadata"]["name"] in case.tainted]
-        nodes.add(self._cluster.api, [node for node in added if node not in tainted], [])
-        nodes.add(self._cluster.api, tainted, [_TAINT])
+        case = self._case
+        self.add({name: cpu for name, cpu in case.slots.items() if name not in case.tainted})
+        self.add({name: case.slots[name] for name in case.tainted}, [_TAINT])
         for name in case.cordoned:
-            _cordon(self._cluster, name)
-        self._cluster.apply(
-            [{**each, "metadata": {**each["metadata"], "namespace": self._namespace}} for each in case.objects]
-        )
-        self._settle(_QUIET)
+            cordon(self.cluster, name)
+        self.apply(case.objects)
 
     def _capture(self) -> str:
         kinds = "nodes,pods,deployments,replicasets,statefulsets,poddisruptionbudgets"
-        return self._cluster.kubectl("get", kinds, "-n", self._namespace, "-o", "json").stdout
+        return self.cluster.kubectl("get", kinds, "-n", self.namespace, "-o", "json").stdout
 
     def _of(self, row: Json) -> list[Json]:
         name = row["workload"]["name"]
-        return [pod for pod in pods(self._cluster, self._namespace) if pod["metadata"]["labels"]["app"] == name]
+        return [pod for pod in pods(self.cluster, self.namespace) if pod["metadata"]["labels"]["app"] == name]
 
     def _outside(self, row: Json) -> bool:
         pending, span = _pending(self._of(row)), row["after"]["pending"]
@@ -382,34 +324,6 @@ class Play:
             if named and not any(each in message for message in messages for each in _MESSAGES[first]):
                 yield f"{name}: {reason['text']!r} said, {messages} seen", reason["pods"]["min"] > 0
 
-    def _settle(self, quiet: float) -> None:
-        """Wait until controllers have seen the workloads, no pod is on its way, and nothing has changed for a time."""
-        since, last = time.monotonic(), self._state()
-
-        def settled() -> bool:
-            nonlocal since, last
-            if (now := self._state()) != last:
-                since, last = time.monotonic(), now
-            return (
-                self._observed()
-                and all(map(rests, pods(self._cluster, self._namespace)))
-                and time.monotonic() - since > quiet
-            )
-
-        self._cluster.wait_for(settled, timeout=120, what=f"nothing changes any more in {self._case}")
-
-    def _state(self) -> dict[str, tuple[str, str]]:
-        return {
-            pod["metadata"]["name"]: (pod["metadata"]["uid"], pod["spec"].get("nodeName", ""))
-            for pod in pods(self._cluster, self._namespace)
-        }
-
-    def _observed(self) -> bool:
-        stored: list[Any] = []
-        for kind in _REPLICATED.values():
-            stored += self._cluster.api.get(f"/apis/apps/v1/namespaces/{self._namespace}/{kind}")["items"]
-        return all(each["status"].get("observedGeneration", 0) >= each["metadata"]["generation"] for each in stored)
-
 
 def _pending(own: Sequence[Json]) -> list[Json]:
     return [pod for pod in own if "nodeName" not in pod["spec"]]
@@ -427,35 +341,16 @@ def play(cluster: ControlPlane, spread: Program, seeds: Sequence[int]) -> list[P
                 "preemptionPolicy": "Never",
             }
         )
-    with ThreadPoolExecutor(_TOGETHER) as pool:
-        return [played for played in pool.map(lambda seed: _play(cluster, spread, seed), seeds) if played]
-
-
-def _play(cluster: ControlPlane, spread: Program, seed: int) -> Played | None:
-    with cluster.namespace("simulate") as namespace:
-        case = Play(cluster, spread, random_case(seed), namespace)
-        try:
-            return case.play()
-        except (TimeoutError, subprocess.TimeoutExpired, HTTPError, ApiError, KubectlError) as error:
-            print(f"case {seed} was not played: {error}", file=sys.stderr)
-            return None
-        finally:
-            case.clean()
+    return own_nodes.play(cluster, seeds, lambda seed, namespace: Play(cluster, spread, random_case(seed), namespace))
 
 
 def main() -> int:
     """Play as many cases as asked for, and print each difference."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cases", type=int, default=20)
-    parser.add_argument("--first", type=int, default=0, help="the seed of the first case")
+    parser = own_nodes.arguments(__doc__)
     parser.add_argument("--keep", type=Path, help="a directory for the objects before the events of these cases")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name:
-        directory = Path(name)
-        (directory / "cluster").mkdir()
-        with ControlPlane.start(directory / "cluster", kubelet=True) as cluster:
-            spread = Plugin(directory / "plugins").program(cluster)
-            played = play(cluster, spread, range(options.first, options.first + options.cases))
+    with own_nodes.empty_cluster() as (cluster, spread):
+        played = play(cluster, spread, range(options.first, options.first + options.cases))
     differences = [difference for each in played for difference in each.differences]
     for difference in differences:
         print(f"case {difference.case.seed} {' '.join(difference.case.arguments)}: {difference.about}")

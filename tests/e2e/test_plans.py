@@ -10,7 +10,8 @@ import pytest
 from tests.builders import ZONE, constraint, selector
 from tests.controlplane.cluster import ControlPlane
 from tests.e2e.manifests import deployment
-from tests.e2e.plans import Case, PlanPlay, budget, play
+from tests.e2e.own_nodes import budget, cordon
+from tests.e2e.plans import Case, PlanPlay, play
 from tests.e2e.spread import Plugin
 
 pytestmark = pytest.mark.e2e
@@ -69,7 +70,7 @@ def test_a_pod_that_is_gone_is_passed_over(uneven: PlanPlay) -> None:
 def test_a_zone_that_is_cordoned_meanwhile_stops_the_script(uneven: PlanPlay) -> None:
     named, script, before = _named(uneven), uneven.script(), uneven.uids()
     for node in uneven.case.late:
-        uneven.cordon(node)
+        cordon(uneven.cluster, node)
     done = uneven.run(script)
     assert done.returncode == 1
     assert "stopped: ReplicaSet web-" in done.stderr
@@ -80,8 +81,7 @@ def test_a_zone_that_is_cordoned_meanwhile_stops_the_script(uneven: PlanPlay) ->
 def test_a_budget_that_refuses_stops_the_script(uneven: PlanPlay) -> None:
     script, before = uneven.script(), uneven.uids()
     guard = budget("web", {"minAvailable": 6})
-    uneven.cluster.apply({**guard, "metadata": {"name": "web", "namespace": uneven.namespace}})
-    uneven.settle()
+    uneven.apply([guard])
     done = uneven.run(script)
     assert done.returncode == 1
     assert "stopped: a disruption budget does not allow to evict" in done.stderr
