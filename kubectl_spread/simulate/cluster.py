@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from copy import copy
+from datetime import timedelta
 from enum import Enum
 from random import Random
 from typing import Final
@@ -55,6 +56,8 @@ class Journal:
             setattr(cluster, name, value)
 
 
+_LATER: Final = 60.0
+"""The seconds after which the events happen, at most: ages of pods have then another rank."""
 _COUNTED: Final = ("desired", "lost", "failed", "_dirty", "_lost_of")
 """The attributes of a cluster that controllers change."""
 
@@ -122,12 +125,25 @@ class SimulatedPod:
         return self.record.namespace
 
 
+class Arrival(Enum):
+    """The order in which the scheduler sees pods that come at about the same time.
+
+    It takes a pod as soon as there is one, and a pod that found no node waits some seconds before it is tried again. A
+    pod that may preempt others gets a node before those with a lower priority in any case.
+    """
+
+    TOGETHER = "all at once, so that it places them by priority"
+    MIXED = "one by one"
+    NEWEST = "one by one, and those again last that found no node"
+
+
 class SimulatedCluster:
     """The cluster of one run.
 
     Attributes:
         world: The facts that all runs share.
         random: The source of what is not determined.
+        now: When the events happen; None where it is unknown when the cluster was read.
         nodes: The nodes.
         pods: The pods by their direct owner, and then by name; pods without an owner are under None.
         desired: The number of pods that each owner is to have.
@@ -144,6 +160,8 @@ class SimulatedCluster:
         """Start with the pods that were read, without those that are terminating."""
         self.world = world
         self.random = random
+        self._arrival = random.choice([*Arrival])
+        self.now = None if world.now is None else world.now + timedelta(seconds=random.uniform(0, _LATER))
         self.pods: dict[ObjectRef | None, dict[str, SimulatedPod]] = {}
         self.desired: dict[ObjectRef, int] = {}
         self.lost: Counter[ObjectRef] = Counter()
@@ -349,14 +367,26 @@ class SimulatedCluster:
         self._dirty.pop(owner, None)
 
     def queue(self) -> list[SimulatedPod]:
-        """Return the pods that the scheduler tries to place, in this order."""
+        """Return the pods that the scheduler tries to place, by priority and time."""
         waiting = (pod for pod in self.pending if not pod.record.gates)
         return sorted(waiting, key=lambda pod: (-pod.kind.priority, pod.order))
 
-    def settle(self) -> None:
-        """Place pending pods, by priority and time, until no more of them finds a node."""
-        state, names, random = self.state, self.table.names, self.random
+    def _arriving(self) -> list[SimulatedPod]:
+        """Return the pods that the scheduler tries to place, in an order in which it may see them."""
         waiting = self.queue()
+        if self._arrival is Arrival.TOGETHER:
+            return waiting
+        if self._arrival is Arrival.MIXED:
+            self.random.shuffle(waiting)
+        else:
+            waiting.sort(key=lambda pod: -pod.order)
+        lowest = min((pod.kind.priority for pod in waiting), default=0)
+        return sorted(waiting, key=lambda pod: -(pod.kind.priority if pod.kind.preempts else lowest))
+
+    def settle(self) -> None:
+        """Place pending pods, until no more of them finds a node."""
+        state, names, random = self.state, self.table.names, self.random
+        waiting = self._arriving()
         placed = bool(waiting)
         failures: dict[tuple[SchedulingKind, int], int] = {}
         while placed:

@@ -153,7 +153,7 @@ def first_deleted(cluster: SimulatedCluster, owner: ObjectRef, number: int) -> l
     """
     root = cluster.world.root(owner)
     on_node = Counter(pod.node for related in cluster.world.siblings(owner, root) for pod in cluster.of(related))
-    now = cluster.world.now
+    now = cluster.now
 
     def rank(pod: SimulatedPod) -> tuple[object, ...]:
         state = pod.state

@@ -50,6 +50,7 @@ class SchedulingKind(msgspec.Struct, frozen=True, eq=False):
         usage: The amounts that it takes from a node, with those that the scores assume.
         assumed: The cpu and memory that the scores assume while it is placed.
         priority: Its priority.
+        preempts: Whether it may preempt pods with a lower priority.
         hard: Its hard constraints.
         soft: Its soft constraints.
         all_keys: Whether a node without the topology key of any soft constraint has the worst score.
@@ -66,6 +67,7 @@ class SchedulingKind(msgspec.Struct, frozen=True, eq=False):
     usage: tuple[tuple[str, int], ...]
     assumed: tuple[int, int]
     priority: int
+    preempts: bool
     hard: tuple[Constraint, ...]
     soft: tuple[Constraint, ...]
     all_keys: bool
@@ -178,6 +180,7 @@ class Kinds:
             usage=tuple(sorted(usage.items())),
             assumed=incoming,
             priority=pod_class.priority or 0,
+            preempts=pod_class.preempts,
             hard=tuple(constraint for constraint in constraints if constraint.hard),
             soft=tuple(constraint for constraint in constraints if not constraint.hard),
             all_keys=not any(constraint.lenient for constraint in constraints),
@@ -238,6 +241,7 @@ def _content(pod_class: PodClass) -> bytes:
             _assumed(pod_class),
             pod_class.scheduler_name,
             pod_class.priority,
+            pod_class.preempts,
         )
     )
 

@@ -205,8 +205,8 @@ def _explain(cluster: SimulatedCluster, results: Mapping[ObjectRef, WorkloadResu
 
 
 def _preempting(cluster: SimulatedCluster) -> int:
-    """Return the pending pods with a higher priority than a running one."""
-    waiting = [pod for pod in cluster.pending if not pod.record.gates]
+    """Return the number of pending pods that may preempt and have a higher priority than a running one."""
+    waiting = [pod for pod in cluster.pending if pod.kind.preempts and not pod.record.gates]
     if not waiting:
         return 0
     lowest = min((pod.kind.priority for pod in cluster.all_pods() if pod.node), default=0)

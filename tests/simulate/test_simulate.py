@@ -213,6 +213,16 @@ def test_a_scale_down_of_a_bare_replica_set_does_not_look_at_what_shares_a_node(
     assert places == {"a": 0, "b": 1, "c": 1}
 
 
+def test_ages_may_have_another_rank_when_the_event_happens() -> None:
+    web = deployment("web", ["a1", "b1", "c1"])
+    for each, seconds in zip(web[2:], [0, 30, 32], strict=True):
+        each["metadata"]["creationTimestamp"] = f"2026-09-01T10:00:{seconds:02}Z"
+        each["status"]["conditions"][0]["lastTransitionTime"] = f"2026-09-01T10:00:{seconds:02}Z"
+    report = simulated([*SIX, *web], "--scale", "deploy/web=1", "--runs", "20")
+    places = {domain["value"]: domain["pods"] for domain in report["workloads"][0]["domains"]}
+    assert places == {"a": {"min": 0, "max": 1}, "b": {"min": 0, "max": 0}, "c": {"min": 0, "max": 1}}
+
+
 def test_a_rollout_waits_where_its_new_pods_have_no_node() -> None:
     cluster = [*nodes("a1", "b1"), *deployment("web", ["a1", "b1"], affinity=anti_affinity("web"))]
     report = simulated(cluster, "--restart", "deploy/web")
@@ -267,6 +277,14 @@ def test_pods_of_a_higher_priority_are_placed_first_and_could_preempt() -> None:
     assert "preemption (1 pod could preempt others)" in report["summary"]["notSimulated"]
 
 
+def test_pods_that_never_preempt_may_be_placed_after_others() -> None:
+    low = deployment("low", ["a1"])
+    high = deployment("high", ["b1"], priority=1000, preemptionPolicy="Never")
+    report = simulated([*nodes("a1", "b1", "c1", cpu=1), *low, *high], "--lose", "a1,b1", "--runs", "20")
+    assert (after(report, "high"), after(report, "low")) == (("0..1", "0..1"), ("0..1", "0..1"))
+    assert report["summary"]["notSimulated"] == []
+
+
 def test_events_happen_in_the_order_given() -> None:
     cluster = [*nodes("a1", "b1"), *deployment("web", ["a1", "a1"])]
     events = ("--scale", "deploy/web=1", "--lose", "a1", "--scale", "deploy/web=3")
@@ -286,7 +304,8 @@ def test_the_same_input_seed_and_runs_give_the_same_bytes() -> None:
 
 def test_results_that_are_not_determined_are_ranges() -> None:
     web, api = deployment("web", ["a1"]), deployment("api", ["a1"])
-    report = simulated([*nodes("a1", "b1", cpu=2), pod("full", "b1", template("full")), *web, *api], "--lose", "a1")
+    cluster = [*nodes("a1", "b1", cpu=2), pod("full", "b1", template("full")), *web, *api]
+    report = simulated(cluster, "--lose", "a1", "--runs", "20")
     assert (after(report, "web"), after(report, "api")) == (("0..1", "0..1"), ("0..1", "0..1"))
     assert report["summary"]["pending"] == {"min": 1, "max": 1}
 

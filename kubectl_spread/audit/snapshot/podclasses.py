@@ -230,7 +230,7 @@ class PodClasses:
             pinned,
             pod.metadata.annotations.get(IGNORE_ANNOTATION, ""),
             requests,
-            _priority(spec),
+            *_priority(spec),
             (spec.containers, spec.init_containers, spec.resources) if self._for_simulation else (),
         )
         key = self._digests.of(identity)
@@ -242,6 +242,7 @@ class PodClasses:
     def _new_class(self, pod: Pod, affinity: Affinity | None, requests: Amounts | None, *, pinned: bool) -> PodClass:
         spec = pod.spec
         terms, splits = self._terms.of(spec)
+        priority, preempts = _priority(spec)
         if not (stored := bool(pod.metadata.uid)):
             splits = split_manifest(terms, terms)
         return PodClass(
@@ -261,12 +262,14 @@ class PodClasses:
             stored=stored,
             pinned=pinned,
             ignored=pod.metadata.annotations.get(IGNORE_ANNOTATION, ""),
-            priority=_priority(spec),
+            priority=priority,
+            preempts=preempts,
         )
 
 
-def _priority(spec: PodSpec) -> int | None:
-    return spec.priority if isinstance(spec, DetailedPodSpec) else None
+def _priority(spec: PodSpec) -> tuple[int | None, bool]:
+    """Return the priority of a pod, and whether it may preempt others."""
+    return (spec.priority, spec.preemption_policy != "Never") if isinstance(spec, DetailedPodSpec) else (None, True)
 
 
 def _unsettled_keys(

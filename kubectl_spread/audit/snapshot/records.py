@@ -59,7 +59,8 @@ class PodClass(msgspec.Struct, frozen=True, eq=False, weakref=True):
     current value is missing in a term. ``pinned`` pods may run on one node only. ``written`` is the spec as it was
     read. In a snapshot ``spec`` is the same; ``admission`` replaces it and the terms of manifests.
     ``requests`` are the resources that the spec requests, None if unknown. ``profile`` is the spread configuration of
-    the pods' scheduler, None if unknown. ``priority`` is None where pods were not read in detail.
+    the pods' scheduler, None if unknown. ``priority`` is None where pods were not read in detail, and
+    ``preempts`` tells whether they may preempt others.
     """
 
     namespace: str
@@ -79,6 +80,7 @@ class PodClass(msgspec.Struct, frozen=True, eq=False, weakref=True):
     pinned: bool
     ignored: str
     priority: int | None = None
+    preempts: bool = True
 
     @property
     def known_scheduler(self) -> bool:

@@ -59,9 +59,13 @@ def claims_of(pod: str, node: str, volumes: Sequence[Volume]) -> tuple[str, ...]
 
 
 class DetailedPodSpec(PodSpec, frozen=True):
-    """A pod's spec with its priority, which is None where the API server has not resolved it."""
+    """A pod's spec with its priority, which is None where the API server has not resolved it.
+
+    ``preemption_policy`` is ``Never`` or ``PreemptLowerPriority``.
+    """
 
     priority: Annotated[Int32 | None, 25] = None
+    preemption_policy: Annotated[str, 31] = ""
 
 
 class PodCondition(Message, frozen=True):
