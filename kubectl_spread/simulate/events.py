@@ -181,7 +181,7 @@ class Scale(msgspec.Struct, frozen=True):
     replicas: int
 
     def begin(self, cluster: SimulatedCluster) -> Begun:
-        """ConstraintChange the number.
+        """Change the number.
 
         Raises:
             UsageError: A workload of this kind cannot be scaled.
@@ -196,7 +196,7 @@ class Scale(msgspec.Struct, frozen=True):
 
 
 def scale(cluster: SimulatedCluster, workload: ObjectRef, replicas: int) -> int:
-    """ConstraintChange the number of pods of a workload, by its newest ReplicaSet; return the number before."""
+    """Change the number of pods of a workload, by its newest ReplicaSet; return the number before."""
     owners = cluster.world.owners_below(workload) if workload.kind == "Deployment" else [workload]
     numbers = {owner: controllers.desired(cluster, owner) for owner in owners}
     before = sum(numbers.values())
@@ -217,7 +217,7 @@ class Apply(msgspec.Struct, frozen=True):
     manifest: WorkloadObject
 
     def begin(self, cluster: SimulatedCluster) -> Begun:
-        """ConstraintChange the number of replicas and, where the pod template is another one, start its rollout.
+        """Change the number of replicas and, where the pod template is another one, start its rollout.
 
         Raises:
             UsageError: A workload of this kind has no rollouts.
