@@ -149,10 +149,5 @@ def _cells(workload: SimulatedWorkload) -> Sequence[str]:
     return (
         words.workload(workload.workload),
         words.safe(workload.namespace),
-        str(workload.before.running),
-        workload.after.running.text,
-        str(workload.lost),
-        workload.after.pending.text,
-        figures.skews(workload),
-        figures.why(workload),
+        *figures.cells(workload),
     )

@@ -56,6 +56,18 @@ def why(workload: SimulatedWorkload) -> str:
     return "; ".join(words.safe(reason.text) for reason in workload.reasons)
 
 
+def cells(workload: SimulatedWorkload) -> tuple[str, ...]:
+    """Return the cells of a workload after its name: running before and after, lost, pending, skews, and why."""
+    return (
+        str(workload.before.running),
+        workload.after.running.text,
+        str(workload.lost),
+        workload.after.pending.text,
+        skews(workload),
+        why(workload),
+    )
+
+
 def sentences(finding: SimulationFinding) -> Iterator[str]:
     """Yield the message of a finding, and its fix."""
     yield words.safe(finding.message)

@@ -38,12 +38,7 @@ def _row(workload: SimulatedWorkload) -> Sequence[str]:
     return (
         words.safe(workload.namespace),
         words.workload(workload.workload),
-        str(workload.before.running),
-        workload.after.running.text,
-        str(workload.lost),
-        workload.after.pending.text,
-        figures.skews(workload),
-        figures.why(workload),
+        *figures.cells(workload),
     )
 
 
