@@ -285,6 +285,13 @@ def test_pods_that_never_preempt_may_be_placed_after_others() -> None:
     assert report["summary"]["notSimulated"] == []
 
 
+def test_pods_that_found_no_node_may_always_come_last() -> None:
+    web, late = deployment("web", ["a1"] * 12), deployment("late", [""])
+    report = simulated([*nodes("a1", cpu=12), *web, *late], "--restart", "deploy/web", "--runs", "20")
+    assert after(report, "late") == ("0..1", "0..1")
+    assert after(report, "web")[1].startswith("0")
+
+
 def test_events_happen_in_the_order_given() -> None:
     cluster = [*nodes("a1", "b1"), *deployment("web", ["a1", "a1"])]
     events = ("--scale", "deploy/web=1", "--lose", "a1", "--scale", "deploy/web=3")
