@@ -297,7 +297,8 @@ class Drain:
     """The drain of nodes, one after another: pods are evicted as far as their budgets allow it now.
 
     A refused eviction is tried again after other pods have become ready. Pods of DaemonSets and mirror pods stay, and
-    so do pods that come to a node after its cordon because they tolerate it.
+    so do pods that come to a node after its cordon because they tolerate it. How many pods are gone before the first
+    of them is replaced is not determined: a run evicts all, some or one at a time.
 
     Source: kubernetes v1.37.1 pkg/registry/core/pod/storage/eviction.go, Create.
     """
@@ -309,6 +310,7 @@ class Drain:
             if not _stays(pod):
                 on[pod.node].append(pod)
         self._left = list(on.values())
+        self._together = cluster.random.choice([1.0, 0.5, 0.0])
 
     def step(self, cluster: SimulatedCluster) -> bool:
         """Evict pods of the first node; continue with the next node when none is left."""
@@ -322,8 +324,10 @@ class Drain:
             for pod in pods:
                 if budget := refusing_budget(cluster, pod):
                     refused.append((pod.namespace, pod.name, budget))
-                else:
-                    cluster.remove(pod, lost=True)
+                    continue
+                cluster.remove(pod, lost=True)
+                if cluster.random.random() >= self._together:
+                    break
             if len(refused) == len(pods):
                 cluster.refused = sorted(refused)
                 self._left.clear()

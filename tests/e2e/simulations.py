@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
+from urllib.parse import quote
 
 from tests.builders import HOSTNAME, ZONE, Json, constraint, selector
 from tests.controlplane import binaries, nodes
@@ -174,10 +175,15 @@ def _event(
     match kind:
         case "lose":
             return Event(
-                arguments=("--lose", written), carry_out=lambda cluster, _: _lose(cluster, chosen), lost=chosen
+                arguments=("--lose", written),
+                carry_out=lambda cluster, _: _lose(cluster, _nodes_of(cluster, zone) if whole else chosen),
+                lost=chosen,
             )
         case "drain":
-            return Event(arguments=("--drain", written), carry_out=lambda cluster, _: _drain(cluster, chosen))
+            return Event(
+                arguments=("--drain", written),
+                carry_out=lambda cluster, _: _drain(cluster, _nodes_of(cluster, zone) if whole else chosen),
+            )
         case "restart":
             return Event(
                 arguments=("--restart", name),
@@ -194,6 +200,12 @@ def _event(
     number = chance.randint(1, 2)
     model = chance.choice(list(slots))
     return Event(arguments=("--add", f"{model}:{number}"), carry_out=lambda cluster, _: _add(cluster, model, number))
+
+
+def _nodes_of(cluster: ControlPlane, zone: str) -> list[str]:
+    """Return the nodes that a zone has now, with those that an event before has added."""
+    stored = cluster.api.get(f"/api/v1/nodes?labelSelector={quote(ZONE)}%3D{zone}")["items"]
+    return [node["metadata"]["name"] for node in stored]
 
 
 def _lose(cluster: ControlPlane, chosen: Sequence[str]) -> None:
