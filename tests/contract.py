@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import json
 from functools import cache
+from importlib import resources
 from typing import Any
 
-from click.testing import CliRunner
 from jsonschema import Draft202012Validator
-
-from kubectl_spread.cli import cli
 
 
 @cache
 def validator(kind: str) -> Draft202012Validator:
-    """Return the validator of a kind, by the schema that the command prints."""
-    printed = json.loads(CliRunner().invoke(cli, ["schema", kind]).stdout)
-    Draft202012Validator.check_schema(printed)
-    return Draft202012Validator(printed)
+    """Return the validator of a kind, by the schema of the package; threads may call it."""
+    schema = json.loads((resources.files("kubectl_spread") / "schemas" / f"{kind}.json").read_text(encoding="utf-8"))
+    Draft202012Validator.check_schema(schema)
+    return Draft202012Validator(schema)
 
 
 def loaded(text: str) -> Any:
