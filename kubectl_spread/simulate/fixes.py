@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.kube.api.topologykeys import ZONE
+from kubectl_spread.kube.api.topologykeys import HOSTNAME, ZONE
 from kubectl_spread.kube.api.types import Node
 from kubectl_spread.kube.custom import base_kind
 from kubectl_spread.kube.scheduler import taints
@@ -141,8 +141,10 @@ def _added(simulation: Simulation, reason: Reason) -> Iterator[_Candidate]:
     """Add nodes to the first of the lowest domains, or like the newest node."""
     key, values = reason.lowest
     nodes = simulation.world.nodes
-    if values and any(node.metadata.labels.get(key) == values[0] for node in nodes):
-        choice = NodeChoice(key, values[:1], values[0])
+    lowest = [node for node in nodes if values and node.metadata.labels.get(key) == values[0]]
+    if lowest:
+        like = NodeChoice("", (lowest[0].metadata.name,), "")
+        choice = like if key == HOSTNAME else NodeChoice(key, values[:1], values[0])
     elif nodes and not values:
         newest = max(nodes, key=lambda node: (_created(node.metadata.creation_timestamp), node.metadata.name))
         zone = newest.metadata.labels.get(ZONE)

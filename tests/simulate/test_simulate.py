@@ -76,6 +76,14 @@ def test_a_node_is_the_fix_where_room_is_missing() -> None:
     assert report["findings"][0]["fix"] == "add 1 node in zone a"
 
 
+def test_a_node_like_another_is_the_fix_where_each_node_is_a_domain() -> None:
+    spread: dict[str, Any] = {"topologySpreadConstraints": [zone_constraint("web", topologyKey=HOSTNAME)]}
+    cluster = [*nodes("a1", "c1"), *nodes("b1", cpu=1), *deployment("web", ["a1", "c1"], **spread)]
+    report = simulated([*cluster, *deployment("other", ["b1"])], "--drain", "a1")
+    assert after(report, "web") == ("1", "1")
+    assert report["findings"][0]["fix"] == "add 1 node like a1"
+
+
 @pytest.mark.parametrize(("owner", "commands"), [("DaemonSet/agent", ["kubectl delete node a1"]), ("", None)])
 def test_nodes_are_deleted_only_where_no_pod_is_lost(owner: str, commands: list[str] | None) -> None:
     """Zone a is also a region, so that a change of one constraint does not help."""
@@ -113,6 +121,14 @@ def test_a_drain_goes_on_when_replacements_are_ready() -> None:
     report = simulated(cluster, "--drain", "a1")
     assert after(report, "web") == ("3", "0")
     assert report["refusedEvictions"] == []
+
+
+def test_a_pod_may_be_replaced_before_or_after_the_next_one_is_evicted() -> None:
+    """While zone b has a pod, zone c may have one more."""
+    spread: dict[str, Any] = {"topologySpreadConstraints": [zone_constraint("web", maxSkew=2)]}
+    placed = ["a1", "a1", "a1", "b1", "b1", "c1", "c1"]
+    report = simulated([*nodes("a1", "b1", "c1"), *deployment("web", placed, **spread)], "--drain", "b1")
+    assert after(report, "web") == ("5..6", "1..2")
 
 
 @pytest.mark.parametrize(
