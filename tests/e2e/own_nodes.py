@@ -25,6 +25,8 @@ from tests.e2e.workloads import pods, rests
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
+RACK: Final = "rack"
+"""A label of nodes with few values, each in several zones."""
 _QUIET: Final = 3.0
 """The seconds without a change after which nothing changes."""
 _TOGETHER: Final = 4
@@ -46,15 +48,15 @@ class OnOwnNodes:
         """Add nodes with some cpu each, in the zones that their names begin with."""
         added = []
         for name, cpu in slots.items():
-            node = nodes.node(name, zone_of(name), {"case": self._label})
+            rack = f"r{int(name.rpartition('-')[2]) % 2}"
+            node = nodes.node(name, zone_of(name), {"case": self._label, RACK: rack})
             node["status"]["allocatable"] = {**node["status"]["allocatable"], "cpu": str(cpu)}
             added.append(node)
         nodes.add(self.cluster.api, added, taints)
 
     def apply(self, objects: Sequence[Json]) -> None:
         """Apply objects in the namespace, and wait until nothing changes any more."""
-        placed = [{**each, "metadata": {**each["metadata"], "namespace": self.namespace}} for each in objects]
-        self.cluster.apply(placed)
+        self.cluster.apply([in_namespace(each, self.namespace) for each in objects])
         self.settle()
 
     def settle(self) -> None:
@@ -91,6 +93,11 @@ class OnOwnNodes:
 
     def _path(self, kind: str) -> str:
         return f"/apis/apps/v1/namespaces/{self.namespace}/{kind}"
+
+
+def in_namespace(manifest: Json, namespace: str) -> Json:
+    """Return an object in a namespace."""
+    return {**manifest, "metadata": {**manifest["metadata"], "namespace": namespace}}
 
 
 def zone_of(node: str) -> str:

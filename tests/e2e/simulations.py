@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -21,8 +22,9 @@ from tests.controlplane import binaries, nodes
 from tests.controlplane.cluster import ControlPlane
 from tests.e2e import own_nodes
 from tests.e2e.manifests import pod_spec
-from tests.e2e.own_nodes import OnOwnNodes, budget, cordon, workload, zone_of
+from tests.e2e.own_nodes import RACK, OnOwnNodes, budget, cordon, in_namespace, workload, zone_of
 from tests.e2e.spread import Program
+from tests.e2e.volumes import claim_templates, zonal_claim
 from tests.e2e.workloads import pods, scheduled
 
 _BACKOFF: Final = 15.0
@@ -30,6 +32,8 @@ _BACKOFF: Final = 15.0
 _DRAINED: Final = 45.0
 """The seconds after which a drain still waits only for a budget that refuses an eviction."""
 _RUNS: Final = "50"
+_MOST: Final = 10
+"""The largest number of replicas after a change of it."""
 _TAINT: Final[Json] = {"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}
 _CLASSES: Final = {"high": 1000, "low": 10}
 """The priorities of pods, which never preempt."""
@@ -39,17 +43,19 @@ _MESSAGES: Final[Mapping[str, Sequence[str]]] = {
     "cordoned": ("were unschedulable", "was unschedulable"),
     "untolerated taint": ("had untolerated taint",),
     "anti-affinity": ("anti-affinity rules",),
+    "its volume is in": ("didn't match PersistentVolume's node affinity",),
 }
 """What the scheduler says where the simulation names a reason with these words."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """An event: the arguments of ``simulate``, what carries it out, and the nodes that are then gone."""
+    """An event: the arguments of ``simulate`` and its input, what carries it out, and the nodes that are then gone."""
 
     arguments: tuple[str, ...]
     carry_out: Callable[[ControlPlane, str], object]
     lost: Sequence[str] = ()
+    manifest: Json | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +68,7 @@ class Case:
         cordoned: The nodes that are cordoned before the events.
         tainted: Those with a taint.
         objects: The workloads and budgets, without a namespace.
+        volumes: The zone of each claim.
         events: The events.
     """
 
@@ -70,12 +77,18 @@ class Case:
     cordoned: Sequence[str]
     tainted: Sequence[str]
     objects: Sequence[Json]
+    volumes: Mapping[str, str]
     events: Sequence[Event] = field(repr=False)
 
     @property
     def arguments(self) -> list[str]:
         """The arguments of ``simulate``."""
         return [argument for event in self.events for argument in event.arguments]
+
+    @property
+    def manifest(self) -> str | None:
+        """The manifest that ``--apply`` reads from standard input."""
+        return next((json.dumps(event.manifest) for event in self.events if event.manifest is not None), None)
 
 
 def random_case(seed: int) -> Case:
@@ -90,7 +103,13 @@ def random_case(seed: int) -> Case:
     }
     objects = [each for number in range(chance.randint(1, 4)) for each in _workload(chance, f"w{number}", seed)]
     workloads = [each for each in objects if each["kind"] != "PodDisruptionBudget"]
-    kinds = ["lose", "drain", "drain", "restart", "scale", "add"]
+    volumes = {
+        f"data-{each['metadata']['name']}-{ordinal}": chance.choice(zones)
+        for each in workloads
+        if "volumeClaimTemplates" in each["spec"]
+        for ordinal in range(_MOST)
+    }
+    kinds = ["lose", "drain", "drain", "restart", "scale", "add", "apply"]
     events, left = [], dict(slots)
     for kind in chance.sample(kinds, k=chance.choice([1, 1, 1, 2])):
         event = _event(kind, chance, zones, left, workloads)
@@ -103,6 +122,7 @@ def random_case(seed: int) -> Case:
         cordoned=[node for node in slots if chance.random() < 0.06],
         tainted=[node for node in slots if chance.random() < 0.06],
         objects=objects,
+        volumes=volumes,
         events=events,
     )
 
@@ -128,6 +148,8 @@ def _workload(chance: random.Random, name: str, seed: int) -> Iterator[Json]:
         more = {"strategy": {"type": "RollingUpdate", "rollingUpdate": pace} if pace else {"type": "RollingUpdate"}}
     elif kind == "StatefulSet":
         more = {"serviceName": name, "podManagementPolicy": chance.choice(["Parallel", "OrderedReady"])}
+        if chance.random() < 0.4:
+            more["volumeClaimTemplates"] = claim_templates("data")
     yield workload(kind, name, replicas, spec, **more)
     if chance.random() < 0.3:
         limit: Json = chance.choice(
@@ -137,7 +159,7 @@ def _workload(chance: random.Random, name: str, seed: int) -> Iterator[Json]:
 
 
 def _constraints(chance: random.Random, name: str) -> Iterator[Json]:
-    for key in chance.choice([[], [ZONE], [ZONE], [HOSTNAME], [ZONE, HOSTNAME]]):
+    for key in chance.choice([[], [ZONE], [ZONE], [HOSTNAME], [ZONE, HOSTNAME], [ZONE, RACK], [ZONE, HOSTNAME, RACK]]):
         hard = chance.random() < 0.7
         yield constraint(
             key=key,
@@ -164,7 +186,7 @@ def _event(
 ) -> Event:
     workload = chance.choice(workloads)
     name = f"{workload['kind'].lower()}/{workload['metadata']['name']}"
-    if kind == "restart" and workload["kind"] == "ReplicaSet":
+    if kind in {"restart", "apply"} and workload["kind"] == "ReplicaSet":
         kind = "scale"
     zone = chance.choice(zones)
     whole = chance.random() < 0.5
@@ -190,16 +212,37 @@ def _event(
                 carry_out=lambda cluster, namespace: cluster.kubectl("rollout", "restart", name, "-n", namespace),
             )
         case "scale":
-            replicas = chance.randint(0, 10)
+            replicas = chance.randint(0, _MOST)
             return Event(
                 arguments=("--scale", f"{name}={replicas}"),
                 carry_out=lambda cluster, namespace: cluster.kubectl(
                     "scale", name, "-n", namespace, f"--replicas={replicas}"
                 ),
             )
+        case "apply":
+            changed = _changed(chance, workload)
+            return Event(
+                arguments=("--apply", "-"),
+                carry_out=lambda cluster, namespace: cluster.apply(in_namespace(changed, namespace)),
+                manifest=changed,
+            )
     number = chance.randint(1, 2)
     model = chance.choice(list(slots))
     return Event(arguments=("--add", f"{model}:{number}"), carry_out=lambda cluster, _: _add(cluster, model, number))
+
+
+def _changed(chance: random.Random, stored: Json) -> Json:
+    """Return a workload with another template and, sometimes, another number of replicas."""
+    changed = deepcopy(stored)
+    spec, template = changed["spec"], changed["spec"]["template"]
+    spec["replicas"] = max(1, spec["replicas"] + chance.choice([0, 0, 0, -2, 2]))
+    template["metadata"]["labels"]["version"] = "2"
+    for each in template["spec"]["topologySpreadConstraints"]:
+        if chance.random() < 0.3:
+            each["maxSkew"] = chance.choice([1, 2])
+    if chance.random() < 0.3:
+        template["spec"]["containers"][0]["resources"]["requests"]["cpu"] = chance.choice(["1", "2"])
+    return changed
 
 
 def _nodes_of(cluster: ControlPlane, zone: str) -> list[str]:
@@ -231,7 +274,7 @@ def _add(cluster: ControlPlane, model: str, number: int) -> None:
     taints = [taint for taint in stored["spec"].get("taints", []) if taint["key"] == _TAINT["key"]]
     added = []
     for each in range(number):
-        labels = {"case": stored["metadata"]["labels"]["case"]}
+        labels = {key: stored["metadata"]["labels"][key] for key in ("case", RACK)}
         node = nodes.node(f"{model}-{each}", stored["metadata"]["labels"][ZONE], labels)
         added.append({**node, "status": {**node["status"], "allocatable": stored["status"]["allocatable"]}})
     nodes.add(cluster.api, added, taints)
@@ -276,8 +319,8 @@ class Play(OnOwnNodes):
         """Make the situation, simulate the events, carry them out and compare."""
         self._prepare()
         capture = self._capture()
-        answer = self.spread("simulate", *self._case.arguments, "-n", self.namespace, "--runs", _RUNS, "-o", "json")
-        report = answer.report
+        arguments = [*self._case.arguments, "-n", self.namespace, "--runs", _RUNS, "-o", "json"]
+        report = self.spread("simulate", *arguments, input=self._case.manifest).report
         for event in self._case.events:
             event.carry_out(self.cluster, self.namespace)
             self.settle()
@@ -304,10 +347,18 @@ class Play(OnOwnNodes):
         self.add({name: case.slots[name] for name in case.tainted}, [_TAINT])
         for name in case.cordoned:
             cordon(self.cluster, name)
+        claims = [zonal_claim(name, self.namespace, zone) for name, zone in case.volumes.items()]
+        self.cluster.api.create_all([each for pair in claims for each in pair])
         self.apply(case.objects)
 
+    def clean(self) -> None:
+        """Delete what the case made; its claims go with the namespace."""
+        super().clean()
+        for name in self._case.volumes:
+            self.cluster.api.request("DELETE", f"/api/v1/persistentvolumes/{self.namespace}-{name}")
+
     def _capture(self) -> str:
-        kinds = "nodes,pods,deployments,replicasets,statefulsets,poddisruptionbudgets"
+        kinds = "nodes,pods,deployments,replicasets,statefulsets,poddisruptionbudgets,pvc,pv"
         return self.cluster.kubectl("get", kinds, "-n", self.namespace, "-o", "json").stdout
 
     def _of(self, row: Json) -> list[Json]:
