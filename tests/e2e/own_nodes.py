@@ -20,6 +20,7 @@ from tests.controlplane import nodes
 from tests.controlplane.client import ApiError
 from tests.controlplane.cluster import ControlPlane, KubectlError
 from tests.e2e.spread import Plugin, Program
+from tests.e2e.volumes import zonal_claim
 from tests.e2e.workloads import pods, rests
 
 T = TypeVar("T")
@@ -43,6 +44,7 @@ class OnOwnNodes:
         """Play in ``namespace``, on nodes whose label ``case`` is ``label``."""
         self.cluster, self.spread, self.namespace = cluster, spread, namespace
         self._label = label
+        self._claims: list[str] = []
 
     def add(self, slots: Mapping[str, int], taints: Sequence[Json] = ()) -> None:
         """Add nodes with some cpu each, in the zones that their names begin with."""
@@ -53,6 +55,12 @@ class OnOwnNodes:
             node["status"]["allocatable"] = {**node["status"]["allocatable"], "cpu": str(cpu)}
             added.append(node)
         nodes.add(self.cluster.api, added, taints)
+
+    def claim(self, zones: Mapping[str, str]) -> None:
+        """Create claims by name, each with a volume that only the nodes of one zone reach."""
+        pairs = [zonal_claim(name, self.namespace, zone) for name, zone in zones.items()]
+        self.cluster.api.create_all([each for pair in pairs for each in pair])
+        self._claims += zones
 
     def apply(self, objects: Sequence[Json]) -> None:
         """Apply objects in the namespace, and wait until nothing changes any more."""
@@ -73,11 +81,13 @@ class OnOwnNodes:
         self.cluster.wait_for(settled, timeout=120, what=f"nothing changes any more in case {self._label}")
 
     def clean(self) -> None:
-        """Delete the workloads and nodes; the namespace is deleted by who made it."""
+        """Delete the workloads, volumes and nodes; the namespace is deleted by who made it."""
         api = self.cluster.api
         for kind in _REPLICATED:
             api.request("DELETE", self._path(kind))
         api.request("DELETE", f"/api/v1/namespaces/{self.namespace}/pods?gracePeriodSeconds=0")
+        for name in self._claims:
+            api.request("DELETE", f"/api/v1/persistentvolumes/{self.namespace}-{name}")
         for node in api.get(f"/api/v1/nodes?labelSelector=case={self._label}")["items"]:
             api.request("DELETE", f"/api/v1/nodes/{node['metadata']['name']}")
 

@@ -18,10 +18,12 @@ from tests.controlplane import binaries
 from tests.controlplane.cluster import ControlPlane
 from tests.e2e import own_nodes
 from tests.e2e.manifests import pod_spec
-from tests.e2e.own_nodes import OnOwnNodes, budget, workload, zone_of
+from tests.e2e.own_nodes import RACK, OnOwnNodes, budget, workload, zone_of
 from tests.e2e.spread import Program, Report
+from tests.e2e.volumes import claim_templates
 from tests.e2e.workloads import pods
 
+_REVISION: Final = "rev"
 _COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 
 
@@ -35,6 +37,8 @@ class Case:
         late: The nodes of that zone.
         objects: The workloads and budgets, without a namespace.
         scaled: The number of pods that each workload keeps of those in its first zones.
+        volumes: The zone of each claim.
+        relabelled: The workloads of which a pod gets another value of a label that matchLabelKeys names.
     """
 
     seed: int | str
@@ -42,6 +46,8 @@ class Case:
     late: Sequence[str]
     objects: Sequence[Json] = field(repr=False)
     scaled: dict[str, int]
+    volumes: dict[str, str] = field(default_factory=dict)
+    relabelled: Sequence[str] = ()
 
 
 def random_case(seed: int) -> Case:
@@ -57,21 +63,40 @@ def random_case(seed: int) -> Case:
         late=[node for node in slots if zone_of(node) == zones[-1]],
         objects=objects,
         scaled={name: chance.randint(2, 4) for name in names if chance.random() < 0.5},
+        volumes={
+            f"data-{each['metadata']['name']}-{ordinal}": chance.choice(zones[:-1])
+            for each in objects
+            if "volumeClaimTemplates" in each["spec"]
+            for ordinal in range(each["spec"]["replicas"])
+        },
+        relabelled=[name for name in names if chance.random() < 0.2],
     )
 
 
 def _workload(chance: random.Random, name: str, seed: int) -> Iterator[Json]:
     kind, replicas = chance.choice(["Deployment", "Deployment", "StatefulSet"]), chance.randint(2, 6)
+    match = chance.choice([(), (), (_REVISION,)])
     constraints = [
-        constraint(key=key, max_skew=chance.choice([1, 1, 2]), selects=selector({"app": name}))
-        for key in chance.choice([[ZONE], [ZONE], [ZONE, HOSTNAME]])
+        constraint(key=key, max_skew=chance.choice([1, 1, 2]), selects=selector({"app": name}), match=match)
+        for key in chance.choice([[ZONE], [ZONE], [ZONE, HOSTNAME], [ZONE, RACK]])
     ]
     spec = pod_spec(
         constraints,
         containers=[{"name": "app", "image": "registry.example/app:1", "resources": {"requests": {"cpu": "1"}}}],
         nodeSelector={"case": f"p{seed}"},
     )
-    yield workload(kind, name, replicas, spec, **({"serviceName": name} if kind == "StatefulSet" else {}))
+    if chance.random() < 0.2:
+        term = {"topologyKey": HOSTNAME, "labelSelector": selector({"app": name})}
+        spec["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    more: Json = {}
+    if kind == "StatefulSet":
+        more = {
+            "serviceName": name,
+            **({"volumeClaimTemplates": claim_templates("data")} if chance.random() < 0.3 else {}),
+        }
+    made = workload(kind, name, replicas, spec, **more)
+    made["spec"]["template"]["metadata"]["labels"][_REVISION] = "r1"
+    yield made
     if chance.random() < 0.4:
         limit: Json = chance.choice([{"maxUnavailable": 1}, {"minAvailable": 1}, {"minAvailable": "50%"}])
         yield budget(name, limit)
@@ -100,6 +125,7 @@ class PlanPlay(OnOwnNodes):
         """Make the imbalance: pods in the first zones, fewer of them, and then a further zone."""
         late, slots = self.case.late, self.case.slots
         self.add({node: cpu for node, cpu in slots.items() if node not in late})
+        self.claim(self.case.volumes)
         self.apply(self.case.objects)
         for each in self.case.objects:
             name = each["metadata"]["name"]
@@ -108,6 +134,9 @@ class PlanPlay(OnOwnNodes):
         self.settle()
         self.add({node: slots[node] for node in late})
         self.settle()
+        for name in self.case.relabelled:
+            pod = max(self._of(name), key=lambda pod: str(pod["metadata"]["uid"]))
+            self._patch(pod, {"labels": {_REVISION: "r2"}})
 
     def plan(self) -> Report:
         """Return the plan."""
@@ -161,12 +190,18 @@ class PlanPlay(OnOwnNodes):
             differences=differences,
         )
 
+    def _of(self, name: str) -> list[Json]:
+        return [pod for pod in pods(self.cluster, self.namespace) if pod["metadata"]["labels"]["app"] == name]
+
+    def _patch(self, pod: Json, metadata: Json) -> None:
+        path = f"/api/v1/namespaces/{self.namespace}/pods/{pod['metadata']['name']}"
+        self.cluster.api.patch(path, {"metadata": metadata})
+
     def _scale_down(self, name: str, replicas: int) -> None:
         """Leave pods in as few zones as possible."""
-        own = [pod for pod in pods(self.cluster, self.namespace) if pod["metadata"]["labels"]["app"] == name]
-        for cost, pod in enumerate(sorted(own, key=lambda pod: str(pod["spec"].get("nodeName", "")), reverse=True)):
-            path = f"/api/v1/namespaces/{self.namespace}/pods/{pod['metadata']['name']}"
-            self.cluster.api.patch(path, {"metadata": {"annotations": {_COST: str(cost)}}})
+        own = sorted(self._of(name), key=lambda pod: str(pod["spec"].get("nodeName", "")), reverse=True)
+        for cost, pod in enumerate(own):
+            self._patch(pod, {"annotations": {_COST: str(cost)}})
         self.cluster.kubectl("scale", f"deployment/{name}", "-n", self.namespace, f"--replicas={replicas}")
 
 

@@ -24,7 +24,7 @@ from tests.e2e import own_nodes
 from tests.e2e.manifests import pod_spec
 from tests.e2e.own_nodes import RACK, OnOwnNodes, budget, cordon, in_namespace, workload, zone_of
 from tests.e2e.spread import Program
-from tests.e2e.volumes import claim_templates, zonal_claim
+from tests.e2e.volumes import claim_templates
 from tests.e2e.workloads import pods, scheduled
 
 _BACKOFF: Final = 15.0
@@ -347,15 +347,8 @@ class Play(OnOwnNodes):
         self.add({name: case.slots[name] for name in case.tainted}, [_TAINT])
         for name in case.cordoned:
             cordon(self.cluster, name)
-        claims = [zonal_claim(name, self.namespace, zone) for name, zone in case.volumes.items()]
-        self.cluster.api.create_all([each for pair in claims for each in pair])
+        self.claim(case.volumes)
         self.apply(case.objects)
-
-    def clean(self) -> None:
-        """Delete what the case made; its claims go with the namespace."""
-        super().clean()
-        for name in self._case.volumes:
-            self.cluster.api.request("DELETE", f"/api/v1/persistentvolumes/{self.namespace}-{name}")
 
     def _capture(self) -> str:
         kinds = "nodes,pods,deployments,replicasets,statefulsets,poddisruptionbudgets,pvc,pv"
