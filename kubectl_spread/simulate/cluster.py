@@ -58,6 +58,8 @@ class Journal:
 
 _LATER: Final = 60.0
 """The seconds after which the events happen, at most: ages of pods have then another rank."""
+_HURRIES: Final = 0.5
+"""How often waiting pods are tried before others are replaced, where pods come one by one."""
 _COUNTED: Final = ("desired", "lost", "failed", "_dirty", "_lost_of")
 """The attributes of a cluster that controllers change."""
 
@@ -383,8 +385,12 @@ class SimulatedCluster:
         lowest = min((pod.kind.priority for pod in waiting), default=0)
         return sorted(waiting, key=lambda pod: -(pod.kind.priority if pod.kind.preempts else lowest))
 
-    def settle(self) -> None:
-        """Place pending pods, until no more of them finds a node."""
+    def hurries(self) -> bool:
+        """Tell whether the scheduler tries waiting pods before controllers have replaced those that are gone now."""
+        return self._arrival is Arrival.MIXED and self.random.random() < _HURRIES
+
+    def settle(self) -> bool:
+        """Place pending pods, until no more of them finds a node; tell whether any did."""
         state, names, random = self.state, self.table.names, self.random
         waiting = self._arriving()
         placed = bool(waiting)
@@ -405,7 +411,9 @@ class SimulatedCluster:
                     state.add(pod.kind, number)
                     placed = True
             waiting = left
+        number = len(self.pending)
         self.pending = [pod for pod in self.pending if not pod.node]
+        return len(self.pending) < number
 
     def _refused(self, pod: SimulatedPod) -> int:
         refused = 0

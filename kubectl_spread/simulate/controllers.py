@@ -19,6 +19,8 @@ from kubectl_spread.kube.api.workloads import Job, Pace, StatefulSet
 from kubectl_spread.kube.custom import base_kind
 from kubectl_spread.simulate.cluster import SimulatedCluster, SimulatedPod
 
+_COUNTS_UNAVAILABLE: Final = 37
+"""The minor from which the gate MaxUnavailableStatefulSet is on, so that a rollout first replaces pods that wait."""
 NOT_REPLACED: Final = frozenset({"DaemonSet", "Node"})
 """The kinds of owners that create no pod on another node."""
 
@@ -33,19 +35,20 @@ class Actor(Protocol):
 
 def run(cluster: SimulatedCluster, actors: Sequence[Actor] = ()) -> None:
     """Let actors, controllers and the scheduler act until nothing changes any more."""
-    cluster.settle()
     changed = True
     while changed:
         changed = False
+        if cluster.hurries():
+            cluster.settle()
         for owner in cluster.touched:
             if reconcile(cluster, owner):
                 changed = True
             elif all(pod.node for pod in cluster.of(owner)):
                 cluster.finished(owner)
+        changed |= cluster.settle()
         if not changed:
             for actor in actors:
                 changed |= actor.step(cluster)
-        cluster.settle()
 
 
 def reconcile(cluster: SimulatedCluster, owner: ObjectRef) -> bool:
@@ -105,7 +108,8 @@ def _create(cluster: SimulatedCluster, owner: ObjectRef, name: str = "", index: 
 def _stateful_set(cluster: SimulatedCluster, owner: ObjectRef) -> bool:
     """Create the first missing pod, or all of them, and delete the last ones that are too many.
 
-    Source: kubernetes v1.37.1 pkg/controller/statefulset/stateful_set_control.go, updateStatefulSet.
+    Source: kubernetes v1.37.1 pkg/controller/statefulset/stateful_set_control.go, updateStatefulSet and
+    processCondemned.
     """
     workload = cluster.world.object(owner)
     ordered = not isinstance(workload, StatefulSet) or workload.ordered
@@ -122,10 +126,14 @@ def _stateful_set(cluster: SimulatedCluster, owner: ObjectRef) -> bool:
         if ordered and (pod is None or not pod.ready):
             return changed
     surplus = sorted((pod for pod in pods.values() if ordinal_of(pod) >= start + number), key=ordinal_of)
-    if workload is not None and surplus:
-        cluster.remove(surplus[-1])
-        return True
-    return changed
+    if workload is None or not surplus:
+        return changed
+    waiting = next((pod for pod in surplus if not pod.ready), None)
+    if ordered and not surplus[-1].ready and surplus[-1] is not waiting:
+        # The controller waits for a pod that it would delete later.
+        return changed
+    cluster.remove(surplus[-1])
+    return True
 
 
 def ordinal_of(pod: SimulatedPod) -> int:
@@ -270,18 +278,36 @@ class OrderedRollout:
         cluster.rolled[workload] = pod_class
 
     def step(self, cluster: SimulatedCluster) -> bool:
-        """Delete the next old pods, if all pods are ready; the controller creates them again."""
-        pods = cluster.of(self._workload)
-        if any(not pod.node for pod in pods):
-            return False
-        old = [pod for pod in pods if not pod.revised and (pod.pin or ordinal_of(pod) >= self._partition)]
-        for pod in sorted(old, key=ordinal_of, reverse=True)[: self._at_once]:
+        """Delete the next old pods, if that is allowed now; the controller creates them again."""
+        chosen = self._next(cluster)
+        for pod in chosen:
             cluster.remove(pod)
             if pod.pin:
                 self._replace_on(cluster, pod)
             else:
                 cluster.touch(self._workload)
-        return bool(old)
+        return bool(chosen)
+
+    def _next(self, cluster: SimulatedCluster) -> Sequence[SimulatedPod]:
+        """Return the old pods to delete now.
+
+        Source: kubernetes v1.37.1 pkg/controller/statefulset/stateful_set_control.go, updateStatefulSet and
+        updateStatefulSetAfterInvariantEstablished, which the gate MaxUnavailableStatefulSet chooses.
+        """
+        pods = sorted(cluster.of(self._workload), key=ordinal_of, reverse=True)
+        rolled = [pod for pod in pods if pod.pin or ordinal_of(pod) >= self._partition]
+        old = [pod for pod in rolled if not pod.revised]
+        missing = [pod for pod in pods if not pod.ready]
+        workload = cluster.world.object(self._workload)
+        if not isinstance(workload, StatefulSet) or workload.ordered:
+            return () if missing else old[: self._at_once]
+        if cluster.world.behaviour.minor < _COUNTS_UNAVAILABLE:
+            first = next((pod for pod in rolled if not (pod.revised and pod.ready)), None)
+            return () if first is None or first.revised else (first,)
+        if len(missing) >= self._at_once and all(pod.revised for pod in missing):
+            return ()
+        more = max(self._at_once - len(missing), 0)
+        return [*(pod for pod in old if not pod.ready), *[pod for pod in old if pod.ready][:more]]
 
     def _replace_on(self, cluster: SimulatedCluster, pod: SimulatedPod) -> None:
         """Create a pod of a DaemonSet again on its node."""

@@ -84,14 +84,19 @@ def reason(cluster: SimulatedCluster, pod: SimulatedPod) -> Reason:
 
 def _text(cluster: SimulatedCluster, pod: SimulatedPod, refusals: list[RefusalCause]) -> str:
     first = [refusal.text for refusal in refusals if refusal.kind == "spread"]
+    kinds, last = {"spread"}, ""
     if place := _place_of_volume(cluster, pod):
-        first.insert(0, place)
-    kinds = ("spread", "volume") if place else ("spread",)
+        # The scheduler names it only where no filter before it refuses the other nodes.
+        if any(refusal.kind == "volume" for refusal in refusals):
+            first.insert(0, place)
+        else:
+            last = place
+        kinds.add("volume")
     others: Counter[str] = Counter()
     for refusal in refusals:
         if refusal.kind not in kinds:
             others[refusal.text] += refusal.nodes
-    return "; ".join(filter(None, (*first, obstacles.counted(others))))
+    return "; ".join(filter(None, (*first, obstacles.counted(others), last)))
 
 
 def _place_of_volume(cluster: SimulatedCluster, pod: SimulatedPod) -> str:
