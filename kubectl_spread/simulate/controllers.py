@@ -9,6 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
+from functools import cmp_to_key
 from typing import Final, Protocol
 
 from msgspec.structs import replace
@@ -165,29 +166,38 @@ def first_deleted(cluster: SimulatedCluster, owner: ObjectRef, number: int) -> l
 
     def rank(pod: SimulatedPod) -> tuple[object, ...]:
         state = pod.state
-        ready = pod.ready
-        since = state.ready_since if ready else None
-        return (
-            bool(pod.node),
-            state.running,
-            ready,
-            state.deletion_cost,
-            -on_node[pod.node],
-            _bucket(since, now) if not pod.simulated else -1,
-            _bucket(pod.record.created, now) if not pod.simulated else -1,
-            state.uid or "",
-        )
+        return (bool(pod.node), state.running, pod.ready, state.deletion_cost, -on_node[pod.node])
+
+    def compare(one: SimulatedPod, other: SimulatedPod) -> int:
+        if rank(one) != rank(other):
+            return -1 if rank(one) < rank(other) else 1
+        ready = _younger(one, other, one.state.ready_since, other.state.ready_since, now) if one.ready else 0
+        return ready or _younger(one, other, one.record.created, other.record.created, now)
 
     pods = list(cluster.of(owner))
+    # Between pods that are equal in all of this, nothing decides.
     cluster.random.shuffle(pods)
-    return sorted(pods, key=rank)[:number]
+    return sorted(pods, key=cmp_to_key(compare))[:number]
 
 
-def _bucket(moment: datetime | None, now: datetime | None) -> int:
-    """Return the logarithm of an age: pods with ages of one magnitude are ranked by their UID.
+def _younger(
+    one: SimulatedPod, other: SimulatedPod, since: datetime | None, others: datetime | None, now: datetime | None
+) -> int:
+    """Compare two moments of pods: negative if that of the first is later, 0 if they are the same.
+
+    Ages of one magnitude are the same, except that then the UIDs decide.
 
     Source: kubernetes v1.37.1 pkg/controller/controller_utils.go, logarithmicRankDiff.
     """
+    mine, theirs = (None if one.simulated else since), (None if other.simulated else others)
+    if mine == theirs:
+        return 0
+    difference = _bucket(mine, now) - _bucket(theirs, now)
+    return difference or (-1 if (one.state.uid or "") < (other.state.uid or "") else 1)
+
+
+def _bucket(moment: datetime | None, now: datetime | None) -> int:
+    """Return the logarithm of an age."""
     if moment is None or now is None:
         return -1
     age = int((now - moment).total_seconds() * 1e9)

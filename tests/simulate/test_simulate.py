@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -220,13 +221,24 @@ def test_a_scale_down_deletes_cheap_pods_first_and_then_those_that_share_a_node(
     assert places == {"a": 0, "b": 1, "c": 1}
 
 
-def test_a_scale_down_of_a_bare_replica_set_does_not_look_at_what_shares_a_node() -> None:
+@pytest.mark.parametrize(
+    ("seconds", "left"),
+    [
+        pytest.param(range(4), {"a": (0, 0), "b": (1, 1), "c": (1, 1)}, id="ages of one magnitude: the UIDs decide"),
+        pytest.param([0] * 4, {"a": (0, 1), "b": (0, 2), "c": (0, 1)}, id="one age: nothing decides"),
+    ],
+)
+def test_a_scale_down_of_a_bare_replica_set_does_not_look_at_what_shares_a_node(
+    seconds: Sequence[int], left: dict[str, tuple[int, int]]
+) -> None:
     web = template("web")
     owner = workload("ReplicaSet", "web", {"replicas": 4, "selector": selector({"app": "web"}), "template": web})
     pods = [pod(f"web-{number}", on, web, "ReplicaSet/web") for number, on in enumerate(["a1", "b1", "b1", "c1"])]
-    report = simulated([*SIX, owner, *pods], "--scale", "rs/web=2")
-    places = {domain["value"]: domain["pods"]["max"] for domain in report["workloads"][0]["domains"]}
-    assert places == {"a": 0, "b": 1, "c": 1}
+    for each, second in zip(pods, seconds, strict=True):
+        each["status"]["conditions"][0]["lastTransitionTime"] = f"2026-08-01T10:00:{second:02}Z"
+    report = simulated([*SIX, owner, *pods], "--scale", "rs/web=2", "--runs", "50")
+    places = {domain["value"]: domain["pods"] for domain in report["workloads"][0]["domains"]}
+    assert places == {value: {"min": least, "max": most} for value, (least, most) in left.items()}
 
 
 def test_ages_may_have_another_rank_when_the_event_happens() -> None:
