@@ -11,7 +11,14 @@ from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
 from kubectl_spread.errors import NotFoundError, UsageError
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import Node
-from kubectl_spread.kube.api.workloads import SCALABLE, Deployment, PodTemplateSpec, StatefulSet, WorkloadObject
+from kubectl_spread.kube.api.workloads import (
+    SCALABLE,
+    Deployment,
+    PodTemplateSpec,
+    ReplicatedWorkload,
+    StatefulSet,
+    WorkloadObject,
+)
 from kubectl_spread.phrases import did_you_mean, domains, named, plural, some
 from kubectl_spread.simulate import controllers
 from kubectl_spread.simulate.cluster import SimulatedCluster, SimulatedPod
@@ -229,13 +236,16 @@ class Apply(msgspec.Struct, frozen=True):
         text = f"apply {_named(workload)}"
         if stored is None:
             return Begun(f"{text}, which is new", (self._create(cluster),))
-        replicas = self.manifest.replicas if self.manifest.replicas is not None else 0
-        if stored.template == self.manifest.template:
-            if stored.replicas not in (None, replicas):
+        if isinstance(self.manifest, ReplicatedWorkload):
+            # A number that the manifest does not state stays as it is.
+            before = cluster.replicas.get(workload, stored.replicas)
+            replicas = self.manifest.spec.replicas
+            if replicas is not None and replicas != before:
                 scale(cluster, workload, replicas)
+            elif before is not None:
+                cluster.replicas[workload] = before
+        if stored.template == self.manifest.template:
             return Begun(f"{text}, with the same pod template")
-        if stored.replicas is not None and replicas < stored.replicas:
-            scale(cluster, workload, replicas)
         return Begun(text, (_rollout(cluster, workload, self.manifest, self.manifest.template),))
 
     def _create(self, cluster: SimulatedCluster) -> Actor:

@@ -289,6 +289,28 @@ def test_a_changed_manifest_is_rolled_out_and_a_new_one_created(tmp_path: Path) 
     assert after(_applied([*SIX, *web], scaled, tmp_path), "web") == ("4", "0")
 
 
+def test_a_manifest_changes_the_replicas_only_if_it_states_them(tmp_path: Path) -> None:
+    web = deployment("web", ["a1", "b1"])
+    silent = json.loads(json.dumps(web[0]))
+    del silent["spec"]["replicas"]
+    silent["spec"]["template"]["metadata"]["labels"]["version"] = "2"
+    assert after(_applied([*SIX, *web], silent, tmp_path), "web") == ("2", "0")
+    path = tmp_path / "manifest.json"
+    assert after(simulated([*SIX, *web], "--scale", "deploy/web=3", "--apply", str(path)), "web") == ("3", "0")
+    path.write_text(json.dumps(web[0]), encoding="utf-8")
+    assert after(simulated([*SIX, *web], "--scale", "deploy/web=3", "--apply", str(path)), "web") == ("2", "0")
+
+
+def test_a_larger_number_is_first_one_of_old_pods(tmp_path: Path) -> None:
+    """The controller scales the ReplicaSet before it rolls out, and the new pods find no room next to its pods."""
+    strategy = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
+    web = deployment("web", ["a1", "a1"], strategy=strategy)
+    larger = json.loads(json.dumps(web[0]))
+    larger["spec"]["replicas"] = 4
+    larger["spec"]["template"]["metadata"]["labels"]["version"] = "2"
+    assert after(_applied([*nodes("a1", cpu=4), *web], larger, tmp_path), "web") == ("4", "1")
+
+
 def _applied(cluster: list[Json], manifest: Json, directory: Path) -> Any:
     path = directory / "manifest.json"
     path.write_text(json.dumps(manifest), encoding="utf-8")
