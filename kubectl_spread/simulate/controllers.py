@@ -168,11 +168,11 @@ def first_deleted(cluster: SimulatedCluster, owner: ObjectRef, number: int) -> l
         state = pod.state
         return (bool(pod.node), state.running, pod.ready, state.deletion_cost, -on_node[pod.node])
 
-    def compare(one: SimulatedPod, other: SimulatedPod) -> int:
-        if rank(one) != rank(other):
-            return -1 if rank(one) < rank(other) else 1
-        ready = _younger(one, other, one.state.ready_since, other.state.ready_since, now) if one.ready else 0
-        return ready or _younger(one, other, one.record.created, other.record.created, now)
+    def compare(left: SimulatedPod, right: SimulatedPod) -> int:
+        if rank(left) != rank(right):
+            return -1 if rank(left) < rank(right) else 1
+        order = _by_age(left, right, left.state.ready_since, right.state.ready_since, now) if left.ready else 0
+        return order or _by_age(left, right, left.record.created, right.record.created, now)
 
     pods = list(cluster.of(owner))
     # Between pods that are equal in all of this, nothing decides.
@@ -180,20 +180,24 @@ def first_deleted(cluster: SimulatedCluster, owner: ObjectRef, number: int) -> l
     return sorted(pods, key=cmp_to_key(compare))[:number]
 
 
-def _younger(
-    one: SimulatedPod, other: SimulatedPod, since: datetime | None, others: datetime | None, now: datetime | None
+def _by_age(
+    left: SimulatedPod,
+    right: SimulatedPod,
+    of_left: datetime | None,
+    of_right: datetime | None,
+    now: datetime | None,
 ) -> int:
-    """Compare two moments of pods: negative if that of the first is later, 0 if they are the same.
+    """Compare two pods by moments: negative if the first one is younger, 0 if the moments are the same.
 
-    Ages of one magnitude are the same, except that then the UIDs decide.
+    Of ages of one magnitude, the UIDs decide.
 
     Source: kubernetes v1.37.1 pkg/controller/controller_utils.go, logarithmicRankDiff.
     """
-    mine, theirs = (None if one.simulated else since), (None if other.simulated else others)
-    if mine == theirs:
+    of_left, of_right = (None if left.simulated else of_left), (None if right.simulated else of_right)
+    if of_left == of_right:
         return 0
-    difference = _bucket(mine, now) - _bucket(theirs, now)
-    return difference or (-1 if (one.state.uid or "") < (other.state.uid or "") else 1)
+    difference = _bucket(of_left, now) - _bucket(of_right, now)
+    return difference or (-1 if (left.state.uid or "") < (right.state.uid or "") else 1)
 
 
 def _bucket(moment: datetime | None, now: datetime | None) -> int:
