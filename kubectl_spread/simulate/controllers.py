@@ -235,16 +235,26 @@ class Rollout:
             if left := [owner for owner in self._old if numbers[owner]]:
                 return all(self._scale(cluster, owner, 0) for owner in left)
             return self._scale(cluster, new, self._replicas)
+        if self._add_new(cluster):
+            return True
         total = numbers[new] + sum(numbers[owner] for owner in self._old)
-        most = self._replicas + self._pace.surge
-        if numbers[new] < self._replicas and total < most:
-            return self._scale(cluster, new, min(self._replicas, numbers[new] + most - total))
         least = self._replicas - self._pace.unavailable
         new_unavailable = numbers[new] - _available(cluster, new)
         allowed = total - least - new_unavailable
         if allowed <= 0 or not any(numbers[owner] for owner in self._old):
             return False
-        return self._remove_old(cluster, allowed, least)
+        removed = self._remove_old(cluster, allowed, least)
+        # The controller does not wait until the old pods are gone.
+        self._add_new(cluster)
+        return removed
+
+    def _add_new(self, cluster: SimulatedCluster) -> bool:
+        """Let the new ReplicaSet have as many pods as the surge allows; tell whether it gets more."""
+        numbers, new = cluster.desired, self._new
+        if self._pace is None or numbers[new] >= self._replicas:
+            return False
+        room = self._replicas + self._pace.surge - numbers[new] - sum(numbers[owner] for owner in self._old)
+        return room > 0 and self._scale(cluster, new, min(self._replicas, numbers[new] + room))
 
     def _remove_old(self, cluster: SimulatedCluster, allowed: int, least: int) -> bool:
         """Remove old pods: first those that are not available, then as many as the minimum allows."""
