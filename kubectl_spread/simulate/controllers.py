@@ -321,10 +321,12 @@ class OrderedRollout:
         pods = sorted(cluster.of(self._workload), key=ordinal_of, reverse=True)
         rolled = [pod for pod in pods if pod.pin or ordinal_of(pod) >= self._partition]
         old = [pod for pod in rolled if not pod.revised]
-        missing = [pod for pod in pods if not pod.ready]
         workload = cluster.world.object(self._workload)
-        if not isinstance(workload, StatefulSet) or workload.ordered:
-            return () if missing else old[: self._at_once]
+        if not isinstance(workload, StatefulSet):
+            return old[: self._at_once] if all(pod.node for pod in pods) else ()
+        missing = [pod for pod in pods if not pod.ready]
+        if workload.ordered and missing:
+            return ()
         if cluster.world.behaviour.minor < _COUNTS_UNAVAILABLE:
             first = next((pod for pod in rolled if not (pod.revised and pod.ready)), None)
             return () if first is None or first.revised else (first,)

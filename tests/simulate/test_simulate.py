@@ -162,6 +162,52 @@ def test_a_stateful_set_goes_on_when_the_pod_that_it_waited_for_has_a_node() -> 
     assert after(report, "db") == ("4", "0")
 
 
+@pytest.mark.parametrize(
+    ("on", "policy", "left"),
+    [
+        pytest.param(["a1", "", ""], "OrderedReady", ("1", "2"), id="the last one waits for the one before"),
+        pytest.param(["a1", "a1", ""], "OrderedReady", ("1", "0"), id="only the last one waits"),
+        pytest.param(["a1", "", ""], "Parallel", ("1", "0"), id="parallel"),
+    ],
+)
+def test_an_ordered_stateful_set_does_not_delete_a_pod_while_one_before_it_waits(
+    on: Sequence[str], policy: str, left: tuple[str, str]
+) -> None:
+    db = stateful_set("db", on, podManagementPolicy=policy)
+    report = simulated([*nodes("a1", cpu=len([node for node in on if node])), *db], "--scale", "sts/db=1")
+    assert after(report, "db") == left
+
+
+@pytest.mark.parametrize(("version", "left"), [("1.36", ("0", "2")), ("1.37", ("1", "1"))])
+def test_a_parallel_rollout_replaces_pods_that_wait_first_since_1_37(
+    version: str, left: tuple[str, str], tmp_path: Path
+) -> None:
+    db = stateful_set("db", ["", "a1"], podManagementPolicy="Parallel")
+    db[1]["spec"]["nodeSelector"] = {"disk": "fast"}
+    changed = json.loads(json.dumps(db[0]))
+    changed["spec"]["template"]["spec"]["nodeSelector"] = {"disk": "fast"}
+    assert after(_applied([*nodes("a1"), *db], changed, tmp_path, "--server-version", version), "db") == left
+
+
+def test_a_waiting_pod_may_get_the_room_of_a_replaced_one() -> None:
+    db = stateful_set("db", ["a1"])
+    report = simulated([*nodes("a1", cpu=1), *db, *deployment("web", [""])], "--restart", "sts/db", "--runs", "20")
+    assert (after(report, "db"), after(report, "web")) == (("0..1", "0..1"), ("0..1", "0..1"))
+
+
+def test_the_new_pod_of_a_rollout_is_there_when_the_old_one_leaves_room() -> None:
+    replacing = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
+    web = deployment("web", ["a1"], strategy=replacing, priority=1000)
+    report = simulated([*nodes("a1", cpu=1), *web, *deployment("low", [""])], "--restart", "deploy/web")
+    assert after(report, "web") == ("1", "0")
+
+
+def test_a_volume_is_named_last_where_other_filters_refuse_all_nodes() -> None:
+    full = [*nodes("a1", "b1", cpu=1), *deployment("web", ["b1"])]
+    report = simulated([*full, *stateful_set("db", ["a1"], claims=True)], "--lose", "zone=a")
+    assert reasons(report, "db") == ["1 node: Insufficient cpu; its volume is in zone a"]
+
+
 def test_daemons_and_bare_pods_are_not_replaced() -> None:
     daemon = template("agent")
     daemon_set = workload("DaemonSet", "agent", {"selector": selector({"app": "agent"}), "template": daemon})
@@ -311,10 +357,10 @@ def test_a_larger_number_is_first_one_of_old_pods(tmp_path: Path) -> None:
     assert after(_applied([*nodes("a1", cpu=4), *web], larger, tmp_path), "web") == ("4", "1")
 
 
-def _applied(cluster: list[Json], manifest: Json, directory: Path) -> Any:
+def _applied(cluster: list[Json], manifest: Json, directory: Path, *arguments: str) -> Any:
     path = directory / "manifest.json"
     path.write_text(json.dumps(manifest), encoding="utf-8")
-    return simulated(cluster, "--apply", str(path))
+    return simulated(cluster, "--apply", str(path), *arguments)
 
 
 def test_pods_of_a_higher_priority_are_placed_first_and_could_preempt() -> None:
