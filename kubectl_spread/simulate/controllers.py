@@ -15,8 +15,9 @@ from typing import Final, Protocol
 from msgspec.structs import replace
 
 from kubectl_spread.audit.snapshot.records import PodClass
+from kubectl_spread.audit.snapshot.revisions import revision_of
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.kube.api.workloads import Job, Pace, StatefulSet
+from kubectl_spread.kube.api.workloads import Deployment, Job, StatefulSet
 from kubectl_spread.kube.custom import base_kind
 from kubectl_spread.simulate.cluster import SimulatedCluster, SimulatedPod
 
@@ -214,47 +215,46 @@ class Rollout:
     Source: kubernetes v1.37.1 pkg/controller/deployment/rolling.go, rolloutRolling, and recreate.go.
     """
 
-    def __init__(
-        self, cluster: SimulatedCluster, workload: ObjectRef, pod_class: PodClass, replicas: int, pace: Pace | None
-    ) -> None:
-        """Replace the pods of ``workload`` by pods of a class; a pace of None replaces all at once (Recreate)."""
-        self._replicas, self._pace = replicas, pace
+    def __init__(self, cluster: SimulatedCluster, workload: ObjectRef, new: ObjectRef) -> None:
+        """Let the pods of ``new`` replace those of the other ReplicaSets of ``workload``."""
+        self._workload, self._new = workload, new
         below = cluster.world.owners_below(workload)
-        self._old = [owner for owner in below if cluster.of(owner)]
-        for owner in self._old:
+        self._old = [owner for owner in below if owner != new and cluster.of(owner)]
+        for owner in (*self._old, new):
             desired(cluster, owner)
-        self._new = ObjectRef(workload.namespace, "ReplicaSet", f"{workload.name}-simulated-{len(cluster.rolled)}")
-        cluster.world.adopt(self._new, workload)
-        cluster.rolled[self._new] = pod_class
-        cluster.desired[self._new] = 0
 
     def step(self, cluster: SimulatedCluster) -> bool:
         """Create or delete pods if that is allowed now."""
+        deployment = cluster.world.object(self._workload)
+        if not isinstance(deployment, Deployment):
+            return False
         numbers, new = cluster.desired, self._new
-        if self._pace is None:
+        replicas = cluster.replicas.get(self._workload, deployment.replicas)
+        if not deployment.rolls:
             if left := [owner for owner in self._old if numbers[owner]]:
                 return all(self._scale(cluster, owner, 0) for owner in left)
-            return self._scale(cluster, new, self._replicas)
-        if self._add_new(cluster):
+            return self._scale(cluster, new, replicas)
+        pace = deployment.pace_of(replicas)
+        if self._add_new(cluster, replicas, pace.surge):
             return True
         total = numbers[new] + sum(numbers[owner] for owner in self._old)
-        least = self._replicas - self._pace.unavailable
+        least = replicas - pace.unavailable
         new_unavailable = numbers[new] - _available(cluster, new)
         allowed = total - least - new_unavailable
         if allowed <= 0 or not any(numbers[owner] for owner in self._old):
             return False
         removed = self._remove_old(cluster, allowed, least)
         # The controller does not wait until the old pods are gone.
-        self._add_new(cluster)
+        self._add_new(cluster, replicas, pace.surge)
         return removed
 
-    def _add_new(self, cluster: SimulatedCluster) -> bool:
+    def _add_new(self, cluster: SimulatedCluster, replicas: int, surge: int) -> bool:
         """Let the new ReplicaSet have as many pods as the surge allows; tell whether it gets more."""
         numbers, new = cluster.desired, self._new
-        if self._pace is None or numbers[new] >= self._replicas:
+        if numbers[new] >= replicas:
             return False
-        room = self._replicas + self._pace.surge - numbers[new] - sum(numbers[owner] for owner in self._old)
-        return room > 0 and self._scale(cluster, new, min(self._replicas, numbers[new] + room))
+        room = replicas + surge - numbers[new] - sum(numbers[owner] for owner in self._old)
+        return room > 0 and self._scale(cluster, new, min(replicas, numbers[new] + room))
 
     def _remove_old(self, cluster: SimulatedCluster, allowed: int, least: int) -> bool:
         """Remove old pods: first those that are not available, then as many as the minimum allows."""
@@ -300,6 +300,8 @@ class OrderedRollout:
         """Replace the pods with ordinals from ``partition`` on by pods of a class, some at once."""
         self._workload, self._partition, self._at_once = workload, partition, at_once
         cluster.rolled[workload] = pod_class
+        for pod in cluster.of(workload):
+            pod.revised = False
 
     def step(self, cluster: SimulatedCluster) -> bool:
         """Delete the next old pods, if that is allowed now; the controller creates them again."""
@@ -343,6 +345,39 @@ class OrderedRollout:
         created = cluster.create(record, kind, pod.workload, pod.owner)
         created.revised = True
         cluster.pin(created, pod.node)
+
+
+def unfinished(cluster: SimulatedCluster) -> dict[ObjectRef, Actor]:
+    """Return the rollouts that have begun, but not ended, when the cluster was read, by their workloads.
+
+    Older ReplicaSets of a Deployment have pods, or a pod of a StatefulSet has another revision than the last one, with
+    which its rollout begins.
+    """
+    world = cluster.world
+    found: dict[ObjectRef, Actor] = {}
+    for owner in list(cluster.pods):
+        stored = None if owner is None else world.object(world.root(owner))
+        if owner is None or not cluster.of(owner):
+            continue
+        if isinstance(stored, Deployment):
+            workload = world.root(owner)
+            newest = world.owners_below(workload)[-1]
+            if owner != newest and workload not in found and not stored.spec.paused:
+                if (template := world.object(newest)) is not None and newest not in world.newest_pods:
+                    like = world.newest_pods[owner].pod_class
+                    cluster.rolled[newest] = world.from_template(newest, template.template, like)
+                found[workload] = Rollout(cluster, workload, newest)
+        elif isinstance(stored, StatefulSet) and stored.partition is not None:
+            rolled = [pod for pod in cluster.of(owner) if ordinal_of(pod) >= stored.partition]
+            last = max(rolled, key=ordinal_of, default=None)
+            revised = [pod for pod in rolled if last and revision_of(pod.kind.labels) == revision_of(last.kind.labels)]
+            if last is not None and len(revised) < len(rolled):
+                found[owner] = OrderedRollout(
+                    cluster, owner, last.record.pod_class, partition=stored.partition, at_once=stored.unavailable
+                )
+                for pod in revised:
+                    pod.revised = True
+    return found
 
 
 class Drain:

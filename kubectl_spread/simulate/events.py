@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
 import msgspec
@@ -69,10 +69,11 @@ def _value(node: Node, key: str) -> str | None:
 
 
 class Begun(NamedTuple):
-    """An event that has happened: in words, and who acts because of it."""
+    """An event that has happened: in words, with the drain and the rollout that follow."""
 
     text: str
-    actors: tuple[Actor, ...] = ()
+    drains: Sequence[Drain] = ()
+    rollouts: Mapping[ObjectRef, Actor] = {}
 
 
 class SimulatedEvent(Protocol):
@@ -118,7 +119,7 @@ class DrainNodes(msgspec.Struct, frozen=True):
         cluster.set_nodes(
             cluster.world.cordoned(node) if node.metadata.name in chosen else node for node in cluster.nodes
         )
-        return Begun(text, (Drain(cluster, order),))
+        return Begun(text, drains=[Drain(cluster, order)])
 
 
 class Add(msgspec.Struct, frozen=True):
@@ -170,7 +171,7 @@ class Restart(msgspec.Struct, frozen=True):
         """Start the rollout.
 
         Raises:
-            UsageError: A workload of this kind has no rollouts.
+            UsageError: A workload of this kind has no rollouts, or this one is paused.
             NotFoundError: Neither its template nor a pod of it was read.
         """
         workload = self.workload
@@ -178,7 +179,11 @@ class Restart(msgspec.Struct, frozen=True):
         stored = cluster.world.object(workload)
         if stored is None:
             raise NotFoundError(f"{_missing(workload)}: its rollout cannot be simulated (capture workloads as well)")
-        return Begun(f"restart {_named(workload)}", (_rollout(cluster, workload, stored, stored.template),))
+        if isinstance(stored, Deployment) and stored.spec.paused:
+            raise UsageError(f"{_named(workload)} is paused, so it is not rolled out")
+        return Begun(
+            f"restart {_named(workload)}", rollouts={workload: _rollout(cluster, workload, stored, stored.template)}
+        )
 
 
 class Scale(msgspec.Struct, frozen=True):
@@ -196,25 +201,54 @@ class Scale(msgspec.Struct, frozen=True):
         """
         workload, world = self.workload, cluster.world
         _confirm_kind(workload, SCALABLE, "replicas")
-        if world.object(workload) is None:
+        stored = world.object(workload)
+        if stored is None or stored.replicas is None:
             raise NotFoundError(f"{_missing(workload)}: it cannot be scaled (capture workloads as well)")
-        before = scale(cluster, workload, self.replicas)
+        before = cluster.replicas.get(workload, stored.replicas)
+        scale(cluster, workload, before, self.replicas)
         return Begun(f"scale {_named(workload)} from {before} to {plural(self.replicas, 'replica')}")
 
 
-def scale(cluster: SimulatedCluster, workload: ObjectRef, replicas: int) -> int:
-    """Change the number of pods of a workload, by its newest ReplicaSet; return the number before."""
-    owners = cluster.world.owners_below(workload) if workload.kind == "Deployment" else [workload]
-    numbers = {owner: controllers.desired(cluster, owner) for owner in owners}
-    before = sum(numbers.values())
+def scale(cluster: SimulatedCluster, workload: ObjectRef, before: int, replicas: int) -> None:
+    """Change the number of pods of a workload, by those of its owners that have pods."""
     cluster.replicas[workload] = replicas
-    surplus = before - replicas
-    for owner in owners[-1:] if surplus < 0 else reversed(owners):
-        taken = min(numbers[owner], surplus)
-        cluster.desired[owner] = numbers[owner] - taken
-        surplus -= taken
+    stored, numbers = cluster.world.object(workload), {workload: replicas}
+    if isinstance(stored, Deployment):
+        owners = cluster.world.owners_below(workload)
+        numbers = _shares(stored, {owner: controllers.desired(cluster, owner) for owner in owners}, before, replicas)
+    for owner, number in numbers.items():
+        cluster.desired[owner] = number
         cluster.touch(owner)
-    return before
+
+
+def _shares(
+    deployment: Deployment, numbers: Mapping[ObjectRef, int], before: int, replicas: int
+) -> dict[ObjectRef, int]:
+    """Return the new numbers of pods of the ReplicaSets of a Deployment, which are given with the oldest first.
+
+    During a rollout, each has its share of the change.
+
+    Source: kubernetes v1.37.1 pkg/controller/deployment/sync.go, scale, and util/deployment_util.go,
+    GetReplicaSetProportion.
+    """
+    active = [owner for owner in numbers if numbers[owner]] or list(numbers)[-1:]
+    if len(active) <= 1:
+        return dict.fromkeys(active, replicas)
+    if not deployment.rolls:
+        return {}
+    most, most_before = (number + deployment.pace_of(number).surge for number in (replicas, before))
+    more = left = (most if replicas else 0) - sum(numbers.values())
+    shares: dict[ObjectRef, int] = {}
+    # Of equal ReplicaSets, new ones get more pods first, and old ones lose pods first.
+    for owner in sorted(reversed(active) if more > 0 else active, key=lambda each: -numbers[each]):
+        number = numbers[owner]
+        share = (2 * number * most + most_before) // (2 * most_before) - number if replicas else -number
+        share = min(share, left) if more > 0 else max(share, left)
+        shares[owner] = number + share
+        left -= share
+    largest = next(iter(shares))
+    shares[largest] = max(0, shares[largest] + left)
+    return shares
 
 
 class Apply(msgspec.Struct, frozen=True):
@@ -235,18 +269,20 @@ class Apply(msgspec.Struct, frozen=True):
         world.objects[workload] = self.manifest
         text = f"apply {_named(workload)}"
         if stored is None:
-            return Begun(f"{text}, which is new", (self._create(cluster),))
+            return Begun(f"{text}, which is new", rollouts={workload: self._create(cluster)})
         if isinstance(self.manifest, ReplicatedWorkload):
             # A number that the manifest does not state stays as it is.
             before = cluster.replicas.get(workload, stored.replicas)
             replicas = self.manifest.spec.replicas
-            if replicas is not None and replicas != before:
-                scale(cluster, workload, replicas)
+            if replicas is not None and before is not None and replicas != before:
+                scale(cluster, workload, before, replicas)
             elif before is not None:
                 cluster.replicas[workload] = before
         if stored.template == self.manifest.template:
             return Begun(f"{text}, with the same pod template")
-        return Begun(text, (_rollout(cluster, workload, self.manifest, self.manifest.template),))
+        if isinstance(self.manifest, Deployment) and self.manifest.spec.paused:
+            return Begun(f"{text}, which is paused")
+        return Begun(text, rollouts={workload: _rollout(cluster, workload, self.manifest, self.manifest.template)})
 
     def _create(self, cluster: SimulatedCluster) -> Actor:
         if self.workload.kind == "DaemonSet":
@@ -262,9 +298,11 @@ def _rollout(
     revision = f"simulated-{len(cluster.rolled)}"
     pod_class = cluster.world.from_template(workload, template, _owned_class(like), revision=revision)
     if isinstance(manifest, Deployment):
-        replicas = cluster.replicas.setdefault(workload, manifest.replicas)
-        pace = manifest.pace_of(replicas) if manifest.rolls else None
-        return Rollout(cluster, workload, pod_class, replicas, pace)
+        cluster.replicas.setdefault(workload, manifest.replicas)
+        new = ObjectRef(workload.namespace, "ReplicaSet", f"{workload.name}-{revision}")
+        cluster.world.adopt(new, workload)
+        cluster.rolled[new] = pod_class
+        return Rollout(cluster, workload, new)
     if isinstance(manifest, StatefulSet):
         replicas = cluster.replicas.setdefault(workload, manifest.replicas)
         cluster.desired[workload] = replicas

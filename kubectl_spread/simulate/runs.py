@@ -12,7 +12,7 @@ import msgspec
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.topologykeys import HOSTNAME, ZONE
 from kubectl_spread.simulate.cluster import SimulatedCluster
-from kubectl_spread.simulate.controllers import run
+from kubectl_spread.simulate.controllers import run, unfinished
 from kubectl_spread.simulate.events import DrainNodes, SimulatedEvent
 from kubectl_spread.simulate.kinds import SchedulingKind
 from kubectl_spread.simulate.placing import minimum
@@ -107,12 +107,14 @@ class Simulation:
         Raises:
             SpreadError: An event names what is not there.
         """
+        self.world.forget()
         cluster = SimulatedCluster(self.world, Random(f"{self.seed}/{number}"))  # noqa: S311 - they decide on nothing secret
-        texts = []
+        rollouts, texts = unfinished(cluster), []
         for event in self.events:
             begun = event.begin(cluster)
             texts.append(begun.text)
-            run(cluster, begun.actors)
+            rollouts |= begun.rollouts
+            run(cluster, [*rollouts.values(), *begun.drains])
         results = _results(cluster)
         reasons = _explain(cluster, results)
         return RunResult(

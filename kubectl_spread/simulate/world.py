@@ -17,7 +17,7 @@ from kubectl_spread.audit.merge import admission
 from kubectl_spread.audit.snapshot import default_constraints
 from kubectl_spread.audit.snapshot.capacity import requests_of
 from kubectl_spread.audit.snapshot.podclasses import PodClasses
-from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
+from kubectl_spread.audit.snapshot.records import OwnerRecord, PodClass, PodRecord
 from kubectl_spread.audit.snapshot.revisions import LABELS
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.audit.snapshot.templates import labels_of_controller
@@ -137,6 +137,11 @@ class World:
         """Return the ordinals of the pods that a StatefulSet had when the cluster was read."""
         return self._ordinals.get(owner, ())
 
+    def forget(self) -> None:
+        """Forget the manifests and ReplicaSets of a run before."""
+        self.objects.clear()
+        self._adopted.clear()
+
     def adopt(self, owner: ObjectRef, workload: ObjectRef) -> None:
         """Note that a workload owns ``owner``, which a simulated rollout creates."""
         self._adopted[owner] = workload
@@ -147,10 +152,22 @@ class World:
 
     def owners_below(self, workload: ObjectRef) -> list[ObjectRef]:
         """Return the ReplicaSets of a Deployment, the oldest first."""
-        records = self.snapshot.ownership.below(workload)
-        records.sort(key=lambda record: (record.revision, record.created.timestamp() if record.created else 0.0))
         adopted = [owner for owner, root in self._adopted.items() if root == workload]
-        return [*(record.ref for record in records), *adopted]
+        return [*self._below.get(workload, ()), *adopted]
+
+    @cached_property
+    def _below(self) -> Mapping[ObjectRef, Sequence[ObjectRef]]:
+        """Maps each workload to those that it owns directly, the oldest first."""
+        below: dict[ObjectRef, list[OwnerRecord]] = {}
+        for record in self.snapshot.ownership.records:
+            if record.owner is not None:
+                below.setdefault(ObjectRef(record.ref.namespace, record.owner.kind, record.owner.name), []).append(
+                    record
+                )
+        return {
+            workload: [record.ref for record in sorted(records, key=_by_revision)]
+            for workload, records in below.items()
+        }
 
     def siblings(self, owner: ObjectRef, root: ObjectRef) -> list[ObjectRef]:
         """Return the owners whose pods count when an owner ranks its own: none where it has no owner itself.
@@ -311,6 +328,10 @@ def owner_of(pod: PodRecord) -> ObjectRef | None:
     """Return the direct owner of a pod."""
     owner = pod.pod_class.owner
     return None if owner is None else ObjectRef(pod.namespace, owner.kind, owner.name)
+
+
+def _by_revision(record: OwnerRecord) -> tuple[int, float, str]:
+    return (record.revision, record.created.timestamp() if record.created else 0.0, record.ref.name)
 
 
 def _age(pod: PodRecord) -> float:

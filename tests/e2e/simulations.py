@@ -69,6 +69,7 @@ class Case:
         tainted: Those with a taint.
         objects: The workloads and budgets, without a namespace.
         volumes: The zone of each claim.
+        restarted: The workload that is rolled out before; "" for none. Its rollout may not end.
         events: The events.
     """
 
@@ -78,6 +79,7 @@ class Case:
     tainted: Sequence[str]
     objects: Sequence[Json]
     volumes: Mapping[str, str]
+    restarted: str
     events: Sequence[Event] = field(repr=False)
 
     @property
@@ -109,6 +111,9 @@ def random_case(seed: int) -> Case:
         if "volumeClaimTemplates" in each["spec"]
         for ordinal in range(_MOST)
     }
+    rolled = [
+        f"{each['kind'].lower()}/{each['metadata']['name']}" for each in workloads if each["kind"] != "ReplicaSet"
+    ]
     kinds = ["lose", "drain", "drain", "restart", "scale", "add", "apply"]
     events, left = [], dict(slots)
     for kind in chance.sample(kinds, k=chance.choice([1, 1, 1, 2])):
@@ -123,6 +128,7 @@ def random_case(seed: int) -> Case:
         tainted=[node for node in slots if chance.random() < 0.06],
         objects=objects,
         volumes=volumes,
+        restarted=chance.choice(rolled) if chance.random() < 0.3 and rolled else "",
         events=events,
     )
 
@@ -349,6 +355,9 @@ class Play(OnOwnNodes):
             cordon(self.cluster, name)
         self.claim(case.volumes)
         self.apply(case.objects)
+        if case.restarted:
+            self.cluster.kubectl("rollout", "restart", case.restarted, "-n", self.namespace)
+            self.settle()
 
     def _capture(self) -> str:
         kinds = "nodes,pods,deployments,replicasets,statefulsets,poddisruptionbudgets,pvc,pv"

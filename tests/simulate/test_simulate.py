@@ -208,19 +208,16 @@ def test_a_volume_is_named_last_where_other_filters_refuse_all_nodes() -> None:
     assert reasons(report, "db") == ["1 node: Insufficient cpu; its volume is in zone a"]
 
 
+def _only_on(name: str) -> Json:
+    """Return the affinity that a DaemonSet gives its pod for a node."""
+    term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [name]}]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
+
+
 def test_daemons_and_bare_pods_are_not_replaced() -> None:
     daemon = template("agent")
     daemon_set = workload("DaemonSet", "agent", {"selector": selector({"app": "agent"}), "template": daemon})
-    pinned = {
-        "nodeAffinity": {
-            "requiredDuringSchedulingIgnoredDuringExecution": {
-                "nodeSelectorTerms": [
-                    {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [name]}]} for name in ["a1"]
-                ]
-            }
-        }
-    }
-    daemon["spec"]["affinity"] = pinned
+    daemon["spec"]["affinity"] = _only_on("a1")
     agents = [daemon_set, pod("agent-a", "a1", daemon, "DaemonSet/agent")]
     report = simulated([*nodes("a1", "b1"), *agents, pod("bare", "a1", template("bare"))], "--lose", "a1")
     assert after(report, "agent") == ("0", "0")
@@ -230,9 +227,7 @@ def test_daemons_and_bare_pods_are_not_replaced() -> None:
 
 
 def test_a_pending_pod_of_a_daemon_set_waits_for_its_own_node() -> None:
-    term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["a1"]}]}
-    pinned = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
-    agent = template("agent", affinity=pinned)
+    agent = template("agent", affinity=_only_on("a1"))
     daemon: Json = {"selector": selector({"app": "agent"}), "template": template("agent")}
     cluster = [*nodes("a1", cpu=1), *nodes("b1"), *deployment("web", ["a1"])]
     cluster += [workload("DaemonSet", "agent", daemon), pod("agent-a1", "", agent, "DaemonSet/agent")]
@@ -348,13 +343,113 @@ def test_a_manifest_changes_the_replicas_only_if_it_states_them(tmp_path: Path) 
 
 
 def test_a_larger_number_is_first_one_of_old_pods(tmp_path: Path) -> None:
-    """The controller scales the ReplicaSet before it rolls out, and the new pods find no room next to its pods."""
+    """The controller scales the ReplicaSet before it rolls out, so its last pod waits, and is deleted first."""
     strategy = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
     web = deployment("web", ["a1", "a1"], strategy=strategy)
     larger = json.loads(json.dumps(web[0]))
     larger["spec"]["replicas"] = 4
-    larger["spec"]["template"]["metadata"]["labels"]["version"] = "2"
-    assert after(_applied([*nodes("a1", cpu=4), *web], larger, tmp_path), "web") == ("4", "1")
+    larger["spec"]["template"]["spec"]["nodeSelector"] = {"disk": "fast"}
+    report = _applied([*nodes("a1", cpu=3), *web], larger, tmp_path)
+    assert after(report, "web") == ("3", "2")
+    assert len(reasons(report, "web")) == 2
+
+
+@pytest.mark.parametrize(("version", "left"), [("1.36", ("2", "1")), ("1.37", ("1", "1"))])
+def test_an_ordered_stateful_set_replaces_several_pods_at_once_since_1_37(
+    version: str, left: tuple[str, str], tmp_path: Path
+) -> None:
+    strategy = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 2}}
+    db = stateful_set("db", ["a1", "b1", "c1"], updateStrategy=strategy)
+    changed = json.loads(json.dumps(db[0]))
+    changed["spec"]["template"]["spec"]["nodeSelector"] = {"disk": "fast"}
+    report = _applied([*nodes("a1", "b1", "c1"), *db], changed, tmp_path, "--server-version", version)
+    assert after(report, "db") == left
+
+
+def test_a_pod_of_a_daemon_set_that_is_not_ready_does_not_stop_its_rollout(tmp_path: Path) -> None:
+    agent = template("agent")
+    daemon: Json = {"selector": selector({"app": "agent"}), "template": agent}
+    stored = workload("DaemonSet", "agent", daemon)
+    pinned = {name: template("agent", affinity=_only_on(name)) for name in ("a1", "b1")}
+    agents = [pod(f"agent-{name}", name, own, "DaemonSet/agent") for name, own in pinned.items()]
+    agents[0]["status"]["conditions"] = [{"type": "Ready", "status": "False"}]
+    changed = json.loads(json.dumps(stored))
+    changed["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "9"
+    assert after(_applied([*nodes("a1", "b1"), stored, *agents], changed, tmp_path), "agent") == ("1", "1")
+
+
+def _half_done(old: Sequence[str], new: Sequence[str], replicas: int, **deployment_spec: object) -> list[Json]:
+    """Return a Deployment with pods of an older and a newer ReplicaSet; new ones need a node of the pool gpu."""
+    web = deployment("web", old)
+    revised = template("web", nodeSelector={"pool": "gpu"})
+    web[0]["spec"] |= {"replicas": replicas, "template": revised, **deployment_spec}
+    labels = {"app": "web", "pod-template-hash": "new"}
+    later = {**revised, "metadata": {"labels": labels}}
+    web.append(
+        workload(
+            "ReplicaSet",
+            "web-new",
+            {"replicas": len(new), "selector": selector(labels), "template": later},
+            owner="Deployment/web",
+            annotations={"deployment.kubernetes.io/revision": "2"},
+        )
+    )
+    return [*web, *(pod(f"web-new-{number}", on, later, "ReplicaSet/web-new") for number, on in enumerate(new))]
+
+
+def _gpu(name: str, cpu: int = 8) -> Json:
+    added = node(name, cpu=cpu)
+    added["metadata"]["labels"]["pool"] = "gpu"
+    return added
+
+
+@pytest.mark.parametrize(
+    ("spec", "on_new_nodes"),
+    [
+        pytest.param({}, 3, id="continued"),
+        pytest.param({"paused": True}, 1, id="paused"),
+        pytest.param({"strategy": {"type": "Recreate"}}, 3, id="recreated"),
+    ],
+)
+def test_a_rollout_that_has_not_ended_is_continued(spec: Json, on_new_nodes: int) -> None:
+    web = _half_done(["a1", "a1", "a1"], [""], 3, **spec)
+    report = simulated([*nodes("a1", "b1"), *web, _gpu("g1", cpu=1), pod("x", "g1", template("x"))], "--add", "g1:3")
+    assert after(report, "web") == ("4" if spec.get("paused") else "3", "0")
+    places = {domain["value"]: domain["pods"]["max"] for domain in report["workloads"][0]["domains"]}
+    assert places["g"] == on_new_nodes
+
+
+def test_a_rollout_of_which_no_new_pod_is_there_yet_is_continued() -> None:
+    web = _half_done(["a1", "a1"], [], 2)
+    assert after(simulated([*nodes("a1", "b1"), *web, _gpu("g1")], "--lose", "b1"), "web") == ("2", "0")
+
+
+@pytest.mark.parametrize(
+    ("replicas", "old", "new"),
+    [
+        pytest.param(12, 9, 4, id="larger: both have more"),
+        pytest.param(4, 3, 2, id="smaller: both have fewer"),
+        pytest.param(0, 0, 0, id="nothing"),
+    ],
+)
+def test_a_deployment_that_is_rolled_out_is_scaled_in_proportion(replicas: int, old: int, new: int) -> None:
+    strategy = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 1}}
+    web = _half_done(["a1"] * 6, ["", "", ""], 8, strategy=strategy)
+    report = simulated([*nodes("a1", cpu=40), *web], "--scale", f"deploy/web={replicas}")
+    assert after(report, "web") == (str(old), str(new))
+
+
+@pytest.mark.parametrize("partition", [0, 1])
+def test_a_rollout_of_a_stateful_set_that_has_not_ended_is_continued(partition: int) -> None:
+    strategy = {"type": "RollingUpdate", "rollingUpdate": {"partition": partition}}
+    db = stateful_set("db", ["a1", "a1", ""], updateStrategy=strategy)
+    for each, revision in zip(db[1:], ["1", "1", "2"], strict=True):
+        each["metadata"]["labels"]["controller-revision-hash"] = revision
+    db[-1]["spec"]["nodeSelector"] = {"pool": "gpu"}
+    report = simulated([*nodes("a1"), *db, _gpu("g1", cpu=1), pod("x", "g1", template("x"))], "--add", "g1:3")
+    assert after(report, "db") == ("3", "0")
+    (row,) = (row for row in report["workloads"] if row["workload"]["name"] == "db")
+    assert [domain["pods"]["max"] for domain in row["domains"] if domain["value"] == "g"] == [3 - partition]
 
 
 def _applied(cluster: list[Json], manifest: Json, directory: Path, *arguments: str) -> Any:

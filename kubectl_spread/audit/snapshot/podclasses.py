@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 from weakref import WeakValueDictionary
 
@@ -113,6 +113,11 @@ class Ownership:
             if record.owner is not None and ObjectRef(ref.namespace, record.owner.kind, record.owner.name) == owner
         ]
         return sorted(records, key=lambda record: record.ref.name)
+
+    @property
+    def records(self) -> Collection[OwnerRecord]:
+        """The records of the workloads that were read."""
+        return self._owners.values()
 
     @property
     def objects(self) -> set[ObjectRef]:

@@ -63,6 +63,7 @@ class _SelectingSpec(_ReplicatedSpec, frozen=True):
 
 class _DeploymentSpec(_SelectingSpec, frozen=True):
     strategy: Annotated[_Strategy, 4] = _Strategy()
+    paused: Annotated[bool, 7] = False
 
 
 class _Ordinals(Message, frozen=True):
@@ -216,7 +217,7 @@ class StatefulSet(ReplicatedWorkload, frozen=True):
         """The least ordinal that a rollout replaces; None where it replaces no pod (OnDelete)."""
         if self.spec.update_strategy.type == "OnDelete":
             return None
-        return self.spec.update_strategy.rolling_update.partition or 0
+        return self.spec.ordinals.start + (self.spec.update_strategy.rolling_update.partition or 0)
 
     @property
     def unavailable(self) -> int:
