@@ -221,6 +221,11 @@ class SimulatedCluster:
         for pod in self.pending:
             pod.refused = self._refused(pod)
 
+    def cordon(self, names: Collection[str]) -> None:
+        """Cordon nodes."""
+        chosen = set(names)
+        self.set_nodes(self.world.cordoned(node) if node.metadata.name in chosen else node for node in self.nodes)
+
     def all_pods(self) -> Iterator[SimulatedPod]:
         """Yield all pods, without mirror pods."""
         return (pod for of_owner in self.pods.values() for pod in of_owner.values())

@@ -27,6 +27,8 @@ from kubectl_spread.simulate.controllers import Actor, Drain, OrderedRollout, Ro
 ROLLED: Final = ("Deployment", "StatefulSet", "DaemonSet")
 """The kinds of which a rollout can be simulated."""
 _NAMED: Final = 12
+_PLACED_BETWEEN: Final = 0.5
+"""How often pods that wait are tried while nodes are being cordoned."""
 
 
 class NodeChoice(msgspec.Struct, frozen=True):
@@ -107,18 +109,20 @@ class Lose(msgspec.Struct, frozen=True):
 
 
 class DrainNodes(msgspec.Struct, frozen=True):
-    """Nodes are cordoned, and then drained one after another."""
+    """Nodes are cordoned one after another, and then drained one after another."""
 
     nodes: NodeChoice
 
     def begin(self, cluster: SimulatedCluster) -> Begun:
-        """Cordon the nodes."""
+        """Cordon the nodes; pods that wait may be placed when only some of them are cordoned."""
         chosen = {node.metadata.name for node in self.nodes.of(cluster.nodes)}
         order = self.nodes.values if not self.nodes.key else sorted(chosen)
         text = f"drain {self.nodes.text}: {plural(len(chosen), 'node')}, {plural(len(cluster.on(chosen)), 'pod')}"
-        cluster.set_nodes(
-            cluster.world.cordoned(node) if node.metadata.name in chosen else node for node in cluster.nodes
-        )
+        if cluster.pending and len(order) > 1 and cluster.random.random() < _PLACED_BETWEEN:
+            # Each number needs its own answers about nodes, so only few are tried.
+            cluster.cordon(order[: cluster.random.choice([1, len(order) // 2, len(order) - 1])])
+            cluster.settle()
+        cluster.cordon(order)
         return Begun(text, drains=[Drain(cluster, order)])
 
 

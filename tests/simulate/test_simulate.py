@@ -124,6 +124,15 @@ def test_a_drain_goes_on_when_replacements_are_ready() -> None:
     assert report["refusedEvictions"] == []
 
 
+def test_a_waiting_pod_may_be_placed_before_the_last_node_is_cordoned() -> None:
+    """A pod on a cordoned node does not count where nodeTaintsPolicy is Honor."""
+    spread = zone_constraint("web", nodeTaintsPolicy="Honor")
+    cluster = [*nodes("a1", "a2"), *nodes("b1", cpu=1), pod("full", "b1", template("full"))]
+    web = deployment("web", ["a1", ""], topologySpreadConstraints=[spread])
+    report = simulated([*cluster, *web, budget("web", minAvailable=2)], "--drain", "a1,a2", "--runs", "20")
+    assert after(report, "web") == ("1..2", "0..1")
+
+
 def test_a_pod_may_be_replaced_before_or_after_the_next_one_is_evicted() -> None:
     """While zone b has a pod, zone c may have one more."""
     spread: dict[str, Any] = {"topologySpreadConstraints": [zone_constraint("web", maxSkew=2)]}
