@@ -354,7 +354,7 @@ def unfinished(cluster: SimulatedCluster) -> dict[ObjectRef, Actor]:
     which its rollout begins.
     """
     world = cluster.world
-    found: dict[ObjectRef, Actor] = {}
+    rollouts: dict[ObjectRef, Actor] = {}
     for owner in list(cluster.pods):
         stored = None if owner is None else world.object(world.root(owner))
         if owner is None or not cluster.of(owner):
@@ -362,22 +362,22 @@ def unfinished(cluster: SimulatedCluster) -> dict[ObjectRef, Actor]:
         if isinstance(stored, Deployment):
             workload = world.root(owner)
             newest = world.owners_below(workload)[-1]
-            if owner != newest and workload not in found and not stored.spec.paused:
+            if owner != newest and workload not in rollouts and not stored.spec.paused:
                 if (template := world.object(newest)) is not None and newest not in world.newest_pods:
                     like = world.newest_pods[owner].pod_class
                     cluster.rolled[newest] = world.from_template(newest, template.template, like)
-                found[workload] = Rollout(cluster, workload, newest)
+                rollouts[workload] = Rollout(cluster, workload, newest)
         elif isinstance(stored, StatefulSet) and stored.partition is not None:
             rolled = [pod for pod in cluster.of(owner) if ordinal_of(pod) >= stored.partition]
             last = max(rolled, key=ordinal_of, default=None)
             revised = [pod for pod in rolled if last and revision_of(pod.kind.labels) == revision_of(last.kind.labels)]
             if last is not None and len(revised) < len(rolled):
-                found[owner] = OrderedRollout(
+                rollouts[owner] = OrderedRollout(
                     cluster, owner, last.record.pod_class, partition=stored.partition, at_once=stored.unavailable
                 )
                 for pod in revised:
                     pod.revised = True
-    return found
+    return rollouts
 
 
 class Drain:
