@@ -61,17 +61,7 @@ def _go_mod(module: str, version: str) -> str:
 
 def descheduler(cluster: ControlPlane) -> str:
     """Return the log of the last cycle of a dry run of the descheduler's plugin for spread constraints."""
-    policy = cluster.directory / "descheduler-policy.json"
-    policy.write_text(json.dumps(_POLICY), encoding="utf-8")
-    command = [
-        str(binary(*DESCHEDULER)),
-        f"--kubeconfig={cluster.kubeconfig}",
-        f"--policy-config-file={policy}",
-        "--dry-run",
-        "--descheduling-interval=1s",
-        "--secure-port=0",
-        "--v=2",
-    ]
+    command = [*_descheduler(cluster), "--dry-run", "--descheduling-interval=1s"]
     log = cluster.directory / "descheduler.log"
     with log.open("wb") as output, subprocess.Popen(command, stderr=output, env=cluster.environment()) as process:
         try:
@@ -79,6 +69,23 @@ def descheduler(cluster: ControlPlane) -> str:
         finally:
             process.terminate()
     return cycles[-1]
+
+
+def deschedule(cluster: ControlPlane) -> None:
+    """Let that plugin evict pods once."""
+    subprocess.run(_descheduler(cluster), check=True, capture_output=True, env=cluster.environment(), timeout=120)
+
+
+def _descheduler(cluster: ControlPlane) -> list[str]:
+    policy = cluster.directory / "descheduler-policy.json"
+    policy.write_text(json.dumps(_POLICY), encoding="utf-8")
+    return [
+        str(binary(*DESCHEDULER)),
+        f"--kubeconfig={cluster.kubeconfig}",
+        f"--policy-config-file={policy}",
+        "--secure-port=0",
+        "--v=2",
+    ]
 
 
 def _cycles(log: Path) -> list[str]:

@@ -106,7 +106,7 @@ def _workload(chance: random.Random, name: str, seed: int) -> Iterator[Json]:
 class Played:
     """A case that was played: its evictions and waves, the workloads that stay uneven, and each difference."""
 
-    seed: int
+    seed: int | str
     evictions: int
     waves: int
     left: int
@@ -164,8 +164,12 @@ class PlanPlay(OnOwnNodes):
         return {pod["metadata"]["uid"]: pod["metadata"]["name"] for pod in pods(self.cluster, self.namespace)}
 
     def play(self) -> Played:
-        """Plan, run the script, and compare the end with the plan."""
+        """Make the imbalance and correct it."""
         self.prepare()
+        return self.correct()
+
+    def correct(self) -> Played:
+        """Plan, run the script, and compare the end with the plan."""
         before, report, script = self.uids(), self.plan(), self.script()
         done = self.run(script)
         self.settle()
@@ -183,7 +187,7 @@ class PlanPlay(OnOwnNodes):
         if left[0] != left[1]:
             differences.append(f"{left[0]} were not correctable, {left[1]} are uneven")
         return Played(
-            seed=int(self.case.seed),
+            seed=self.case.seed,
             evictions=len(steps),
             waves=len(report["waves"]),
             left=len(left[0]),
