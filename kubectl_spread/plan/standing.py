@@ -10,7 +10,7 @@ from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.audit.snapshot.revisions import revision_of
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.kube.api.workloads import StatefulSet
+from kubectl_spread.kube.api.workloads import StatefulSet, ordinal_of
 from kubectl_spread.kube.custom import base_kind
 from kubectl_spread.phrases import plural
 from kubectl_spread.simulate.controllers import NOT_REPLACED
@@ -72,9 +72,10 @@ class Standing:
     def _revises(self, workload: ObjectRef, pods: Sequence[PodRecord]) -> bool:
         """Tell whether a StatefulSet replaces pods of an older revision."""
         stored = self._snapshot.workload_objects.get(workload)
-        if not isinstance(stored, StatefulSet) or stored.partition != 0:
+        if not isinstance(stored, StatefulSet) or stored.partition is None:
             return False
-        return len({revision_of(pod.pod_class.labels) for pod in pods}) > 1
+        rolled = [pod for pod in pods if ordinal_of(pod.name) >= stored.partition]
+        return len({revision_of(pod.pod_class.labels) for pod in rolled}) > 1
 
     def _incomplete(self, workload: ObjectRef, pods: Sequence[PodRecord]) -> str:
         """Return how many pods are missing, not ready or too many; "" where none is."""

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.audit.snapshot.revisions import revision_of
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.kube.api.workloads import Deployment, Job, StatefulSet
+from kubectl_spread.kube.api.workloads import Deployment, Job, StatefulSet, ordinal_of
 from kubectl_spread.kube.custom import base_kind
 from kubectl_spread.simulate.cluster import SimulatedCluster, SimulatedPod
 
@@ -127,7 +127,7 @@ def _stateful_set(cluster: SimulatedCluster, owner: ObjectRef) -> bool:
             changed = True
         if ordered and (pod is None or not pod.ready):
             return changed
-    surplus = sorted((pod for pod in pods.values() if ordinal_of(pod) >= start + number), key=ordinal_of)
+    surplus = sorted((pod for pod in pods.values() if _ordinal(pod) >= start + number), key=_ordinal)
     if workload is None or not surplus:
         return changed
     waiting = next((pod for pod in surplus if not pod.ready), None)
@@ -138,10 +138,8 @@ def _stateful_set(cluster: SimulatedCluster, owner: ObjectRef) -> bool:
     return True
 
 
-def ordinal_of(pod: SimulatedPod) -> int:
-    """Return the ordinal of a pod of a StatefulSet."""
-    text = pod.name.rpartition("-")[2]
-    return int(text) if text.isdecimal() else -1
+def _ordinal(pod: SimulatedPod) -> int:
+    return ordinal_of(pod.name)
 
 
 def _fails(cluster: SimulatedCluster, owner: ObjectRef) -> bool:
@@ -320,8 +318,8 @@ class OrderedRollout:
         Source: kubernetes v1.37.1 pkg/controller/statefulset/stateful_set_control.go, updateStatefulSet and
         updateStatefulSetAfterInvariantEstablished, which the gate MaxUnavailableStatefulSet chooses.
         """
-        pods = sorted(cluster.of(self._workload), key=ordinal_of, reverse=True)
-        rolled = [pod for pod in pods if pod.pin or ordinal_of(pod) >= self._partition]
+        pods = sorted(cluster.of(self._workload), key=_ordinal, reverse=True)
+        rolled = [pod for pod in pods if pod.pin or _ordinal(pod) >= self._partition]
         old = [pod for pod in rolled if not pod.revised]
         workload = cluster.world.object(self._workload)
         if not isinstance(workload, StatefulSet):
@@ -350,34 +348,49 @@ class OrderedRollout:
 def unfinished(cluster: SimulatedCluster) -> dict[ObjectRef, Actor]:
     """Return the rollouts that have begun, but not ended, when the cluster was read, by their workloads.
 
-    Older ReplicaSets of a Deployment have pods, or a pod of a StatefulSet has another revision than the last one, with
-    which its rollout begins.
+    Older ReplicaSets of a Deployment have pods, or a pod of a StatefulSet does not have the revision of its status.
     """
-    world = cluster.world
     rollouts: dict[ObjectRef, Actor] = {}
     for owner in list(cluster.pods):
-        stored = None if owner is None else world.object(world.root(owner))
         if owner is None or not cluster.of(owner):
             continue
-        if isinstance(stored, Deployment):
-            workload = world.root(owner)
-            newest = world.owners_below(workload)[-1]
-            if owner != newest and workload not in rollouts and not stored.spec.paused:
-                if (template := world.object(newest)) is not None and newest not in world.newest_pods:
-                    like = world.newest_pods[owner].pod_class
-                    cluster.rolled[newest] = world.from_template(newest, template.template, like)
+        workload = cluster.world.root(owner)
+        stored = cluster.world.object(workload)
+        if isinstance(stored, Deployment) and workload not in rollouts and not stored.spec.paused:
+            newest = cluster.world.owners_below(workload)[-1]
+            if newest != owner:
+                _prepare(cluster, newest, like=owner)
                 rollouts[workload] = Rollout(cluster, workload, newest)
-        elif isinstance(stored, StatefulSet) and stored.partition is not None:
-            rolled = [pod for pod in cluster.of(owner) if ordinal_of(pod) >= stored.partition]
-            last = max(rolled, key=ordinal_of, default=None)
-            revised = [pod for pod in rolled if last and revision_of(pod.kind.labels) == revision_of(last.kind.labels)]
-            if last is not None and len(revised) < len(rolled):
-                rollouts[owner] = OrderedRollout(
-                    cluster, owner, last.record.pod_class, partition=stored.partition, at_once=stored.unavailable
-                )
-                for pod in revised:
-                    pod.revised = True
+        elif isinstance(stored, StatefulSet):
+            rollout = _unfinished_of(cluster, workload, stored)
+            if rollout is not None:
+                rollouts[workload] = rollout
     return rollouts
+
+
+def _prepare(cluster: SimulatedCluster, newest: ObjectRef, like: ObjectRef) -> None:
+    """Let a ReplicaSet without pods create them from its template, with what admission adds to pods of another one."""
+    world = cluster.world
+    stored = world.object(newest)
+    if stored is not None and newest not in world.newest_pods:
+        cluster.rolled[newest] = world.from_template(newest, stored.template, world.newest_pods[like].pod_class)
+
+
+def _unfinished_of(cluster: SimulatedCluster, workload: ObjectRef, stored: StatefulSet) -> OrderedRollout | None:
+    """Return the rollout of a StatefulSet that has not ended; None where it has, or where its status was not read."""
+    revision, partition = stored.status.update_revision, stored.partition
+    if not revision or partition is None:
+        return None
+    pods = cluster.of(workload)
+    revised = [pod for pod in pods if revision_of(pod.kind.labels) == revision]
+    if all(pod in revised for pod in pods if _ordinal(pod) >= partition):
+        return None
+    like = cluster.world.newest_pods[workload].pod_class
+    pod_class = cluster.world.from_template(workload, stored.template, like, revision=revision)
+    rollout = OrderedRollout(cluster, workload, pod_class, partition=partition, at_once=stored.unavailable)
+    for pod in revised:
+        pod.revised = True
+    return rollout
 
 
 class Drain:

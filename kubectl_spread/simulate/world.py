@@ -28,7 +28,7 @@ from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.sparse import ClaimNames
 from kubectl_spread.kube.api.topologykeys import HOSTNAME
 from kubectl_spread.kube.api.types import LabelSelector, Node, ObjectMeta, OwnerReference, Pod, Taint
-from kubectl_spread.kube.api.workloads import PodTemplateSpec, WorkloadObject
+from kubectl_spread.kube.api.workloads import PodTemplateSpec, WorkloadObject, ordinal_of
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler.scores import Weights
 from kubectl_spread.simulate.kinds import Kinds, SchedulingKind
@@ -128,9 +128,9 @@ class World:
     def _ordinals(self) -> Mapping[ObjectRef, Sequence[int]]:
         ordinals: dict[ObjectRef, list[int]] = {}
         for pod in self.snapshot.pods:
-            owner, text = owner_of(pod), pod.name.rpartition("-")[2]
-            if owner is not None and not pod.terminating and text.isdecimal():
-                ordinals.setdefault(owner, []).append(int(text))
+            owner = owner_of(pod)
+            if owner is not None and not pod.terminating and (ordinal := ordinal_of(pod.name)) >= 0:
+                ordinals.setdefault(owner, []).append(ordinal)
         return ordinals
 
     def ordinals(self, owner: ObjectRef) -> Sequence[int]:

@@ -213,12 +213,33 @@ def test_what_cannot_be_corrected_has_a_reason(objects: list[Json], why: str) ->
     assert command(objects).exit_code == 1
 
 
+@pytest.mark.parametrize(
+    ("start", "partition", "reason"),
+    [
+        pytest.param(0, 0, ["it is rolling out"], id="rolls out"),
+        pytest.param(5, 0, ["it is rolling out"], id="begins at another ordinal"),
+        pytest.param(5, 3, [], id="ends at its partition"),
+    ],
+)
+def test_a_stateful_set_that_rolls_out_is_left_alone(start: int, partition: int, reason: list[str]) -> None:
+    strategy = {"type": "RollingUpdate", "rollingUpdate": {"partition": partition}}
+    db = stateful_set("db", ["a1", "a2", "a1", "b1"], updateStrategy=strategy, ordinals={"start": start})
+    for number, each in enumerate(db[1:], start):
+        each["metadata"]["name"] = f"db-{number}"
+        each["metadata"]["labels"]["controller-revision-hash"] = "2" if number == start + 3 else "1"
+    for spec in (db[0]["spec"]["template"]["spec"], *(each["spec"] for each in db[1:])):
+        spec.update(hard("db"))
+    report = planned([*SIX, *db])
+    assert reasons(report) == reason
+    assert bool(steps(report)) is not bool(reason)
+
+
 def test_pods_of_a_stateful_set_stay_with_their_volumes() -> None:
     db = stateful_set("db", ["a1", "a2", "b1"], claims=True)
     for each in db:
         spec = each["spec"].get("template", each).get("spec", {})
         if "containers" in spec:
-            spec |= hard("db")
+            spec.update(hard("db"))
     assert reasons(planned([*SIX, *db])) == ["its volume is in zone a"]
 
 

@@ -433,32 +433,98 @@ def test_a_rollout_of_which_no_new_pod_is_there_yet_is_continued() -> None:
     assert after(simulated([*nodes("a1", "b1"), *web, _gpu("g1")], "--lose", "b1"), "web") == ("2", "0")
 
 
+def test_new_pods_have_what_admission_gave_to_others() -> None:
+    """Their template has no priority, only the name of its class."""
+    web = _half_done(["a1", "a1"], [], 2)
+    for each in web[2:4]:
+        each["spec"]["priority"] = 1000
+    low = deployment("low", [""], nodeSelector={"pool": "gpu"})
+    cluster = [*nodes("a1"), *web, *low, _gpu("g1", cpu=1), pod("x", "g1", template("x"))]
+    report = simulated(cluster, "--scale", "deploy/low=1", "--add", "g1:1", "--runs", "20")
+    assert after(report, "low") == ("0", "1")
+
+
 @pytest.mark.parametrize(
-    ("replicas", "old", "new"),
+    ("pods", "before", "replicas", "left"),
     [
-        pytest.param(12, 9, 4, id="larger: both have more"),
-        pytest.param(4, 3, 2, id="smaller: both have fewer"),
-        pytest.param(0, 0, 0, id="nothing"),
+        pytest.param((6, 3), 8, 12, (9, 4), id="larger: both have more"),
+        pytest.param((6, 3), 8, 4, (3, 2), id="smaller: both have fewer"),
+        pytest.param((4, 3), 8, 12, (9, 4), id="what remains goes to the largest"),
+        pytest.param((4, 4), 7, 8, (4, 5), id="the newest of equal ones has more"),
+        pytest.param((6, 3), 8, 0, (0, 0), id="nothing"),
     ],
 )
-def test_a_deployment_that_is_rolled_out_is_scaled_in_proportion(replicas: int, old: int, new: int) -> None:
+def test_a_deployment_that_is_rolled_out_is_scaled_in_proportion(
+    pods: tuple[int, int], before: int, replicas: int, left: tuple[int, int]
+) -> None:
     strategy = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 1}}
-    web = _half_done(["a1"] * 6, ["", "", ""], 8, strategy=strategy)
+    old, new = pods
+    web = _half_done(["a1"] * old, [""] * new, before, strategy=strategy)
     report = simulated([*nodes("a1", cpu=40), *web], "--scale", f"deploy/web={replicas}")
-    assert after(report, "web") == (str(old), str(new))
+    assert after(report, "web") == tuple(map(str, left))
 
 
-@pytest.mark.parametrize("partition", [0, 1])
-def test_a_rollout_of_a_stateful_set_that_has_not_ended_is_continued(partition: int) -> None:
+@pytest.mark.parametrize(
+    ("status", "partition", "on_new_nodes"),
+    [
+        pytest.param({"updateRevision": "2"}, 0, 3, id="all are replaced"),
+        pytest.param({"updateRevision": "2"}, 1, 2, id="to the partition"),
+        pytest.param({}, 0, 1, id="without its status nobody knows"),
+    ],
+)
+@pytest.mark.parametrize("start", [0, 5])
+def test_a_rollout_of_a_stateful_set_that_has_not_ended_is_continued(
+    status: Json, partition: int, on_new_nodes: int, start: int
+) -> None:
+    """The pod that has the new revision waits, as it does after the loss of its node, or since the rollout began."""
     strategy = {"type": "RollingUpdate", "rollingUpdate": {"partition": partition}}
-    db = stateful_set("db", ["a1", "a1", ""], updateStrategy=strategy)
-    for each, revision in zip(db[1:], ["1", "1", "2"], strict=True):
+    db = stateful_set("db", ["a1", "", "a1"], updateStrategy=strategy, ordinals={"start": start})
+    db[0]["status"] = status
+    db[0]["spec"]["template"]["spec"]["nodeSelector"] = db[2]["spec"]["nodeSelector"] = {"pool": "gpu"}
+    for number, (each, revision) in enumerate(zip(db[1:], ["1", "2", "1"], strict=True), start):
+        each["metadata"]["name"] = f"db-{number}"
         each["metadata"]["labels"]["controller-revision-hash"] = revision
-    db[-1]["spec"]["nodeSelector"] = {"pool": "gpu"}
     report = simulated([*nodes("a1"), *db, _gpu("g1", cpu=1), pod("x", "g1", template("x"))], "--add", "g1:3")
     assert after(report, "db") == ("3", "0")
     (row,) = (row for row in report["workloads"] if row["workload"]["name"] == "db")
-    assert [domain["pods"]["max"] for domain in row["domains"] if domain["value"] == "g"] == [3 - partition]
+    assert [domain["pods"]["max"] for domain in row["domains"] if domain["value"] == "g"] == [on_new_nodes]
+
+
+def test_a_second_rollout_replaces_the_pods_of_the_first_one(tmp_path: Path) -> None:
+    db = stateful_set("db", ["a1"])
+    changed = json.loads(json.dumps(db[0]))
+    changed["spec"]["template"]["spec"]["nodeSelector"] = {"pool": "gpu"}
+    path = tmp_path / "manifest.json"
+    path.write_text(json.dumps(changed), encoding="utf-8")
+    report = simulated([*nodes("a1"), *db], "--restart", "sts/db", "--apply", str(path))
+    assert after(report, "db") == ("0", "1")
+
+
+def test_a_paused_deployment_is_not_rolled_out(tmp_path: Path) -> None:
+    web = deployment("web", ["a1"])
+    web[0]["spec"]["paused"] = True
+    answer = command([*SIX, *web], "--restart", "deploy/web")
+    assert (answer.exit_code, answer.stderr) == (2, "error: deploy/web is paused, so it is not rolled out\n")
+    changed = json.loads(json.dumps(web[0]))
+    changed["spec"]["template"]["spec"]["nodeSelector"] = {"pool": "gpu"}
+    report = _applied([*SIX, *web], changed, tmp_path)
+    assert (report["events"], after(report, "web")) == (["apply deploy/web, which is paused"], ("1", "0"))
+
+
+@pytest.mark.parametrize("first", [False, True])
+def test_host_ports_are_named_whichever_pod_is_read_first(*, first: bool) -> None:
+    web = deployment("web", ["a1", "b1"])
+    web[-1 if first else -2]["spec"]["hostNetwork"] = True
+    report = simulated([*nodes("a1", "b1"), *web], "--lose", "b1")
+    assert report["summary"]["notSimulated"] == ["host ports"]
+
+
+def test_a_run_does_not_know_what_another_one_has_changed() -> None:
+    """A later run would take the ReplicaSet of an earlier one for the one that is rolled out."""
+    web = _half_done(["a1", "a1"], [""], 2)
+    cluster = [*nodes("a1", "b1"), *web, _gpu("g1", cpu=1), pod("x", "g1", template("x"))]
+    report = simulated(cluster, "--add", "g1:2", "--restart", "deploy/web", "--runs", "5")
+    assert after(report, "web") == ("2", "1")
 
 
 def _applied(cluster: list[Json], manifest: Json, directory: Path, *arguments: str) -> Any:

@@ -207,7 +207,8 @@ class PodClasses:
         """Start empty; ``schedulers`` has the spread configuration of each scheduler.
 
         With ``for_simulation`` pods whose containers differ are of different classes, even if their requests are equal:
-        the scores of resources assume requests for each container without any.
+        the scores of resources assume requests for each container without any. So are pods with and without the network
+        of their node.
         """
         self._schedulers = schedulers
         self._for_simulation = for_simulation
@@ -236,7 +237,7 @@ class PodClasses:
             pod.metadata.annotations.get(IGNORE_ANNOTATION, ""),
             requests,
             *_priority(spec),
-            (spec.containers, spec.init_containers, spec.resources) if self._for_simulation else (),
+            (spec.containers, spec.init_containers, spec.resources, spec.host_network) if self._for_simulation else (),
         )
         key = self._digests.of(identity)
         pod_class = self._classes.get(key)

@@ -91,6 +91,10 @@ class _StatefulSetSpec(_SelectingSpec, frozen=True):
     ordinals: Annotated[_Ordinals, 11] = _Ordinals()
 
 
+class _StatefulSetStatus(Message, frozen=True):
+    update_revision: Annotated[str, 7] = ""
+
+
 class _ReplicationControllerSpec(_ReplicatedSpec, frozen=True):
     selector: Annotated[dict[str, str], 2] = msgspec.field(default_factory=dict)
 
@@ -200,6 +204,7 @@ class StatefulSet(ReplicatedWorkload, frozen=True):
     """A StatefulSet."""
 
     spec: Annotated[_StatefulSetSpec, 2] = _StatefulSetSpec()
+    status: Annotated[_StatefulSetStatus, 3] = _StatefulSetStatus()
 
     @property
     def claims(self) -> ClaimNames:
@@ -227,6 +232,12 @@ class StatefulSet(ReplicatedWorkload, frozen=True):
         """
         amount = self.spec.update_strategy.rolling_update.max_unavailable
         return 1 if amount is None else max(1, _scaled(amount, self.replicas, up=False))
+
+
+def ordinal_of(pod: str) -> int:
+    """Return the ordinal in the name of a pod of a StatefulSet; -1 where there is none."""
+    text = pod.rpartition("-")[2]
+    return int(text) if text.isdecimal() else -1
 
 
 class Deployment(ReplicatedWorkload, frozen=True):

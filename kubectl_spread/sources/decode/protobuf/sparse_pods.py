@@ -32,7 +32,7 @@ _OWN: Final = {
         "annotations",
         "managed_fields",
     ),
-    "PodSpec": ("volumes", "service_account_name", "node_name", "host_network"),
+    "PodSpec": ("volumes", "service_account_name", "node_name"),
     "PodStatus": ("pod_ip", "nominated_node_name"),
 }
 """The fields of each message that alike pods need not share. Some of them are read only by field selectors."""
