@@ -14,7 +14,6 @@ from kubectl_spread.audit.snapshot.podclasses import PodReader, StoredPod
 from kubectl_spread.audit.snapshot.scope import Scope
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.errors import ForbiddenError, SourceError
-from kubectl_spread.kube.api import sparse
 from kubectl_spread.kube.api.sparse import SparsePod
 from kubectl_spread.kube.api.types import Pod
 from kubectl_spread.kube.scheduler.configuration import Profile
@@ -230,7 +229,7 @@ class Store:
         return self._lists[name]
 
     def _pod(self, pod: Pod | SparsePod) -> StoredPod:
-        return self._pods.read(pod) if isinstance(pod, SparsePod) else self._pods.read_alone(sparse.alone(pod))
+        return self._pods.read(pod) if isinstance(pod, SparsePod) else self._pods.read_alone(pod)
 
 
 class StoredRequests(Requests):

@@ -18,7 +18,6 @@ from kubectl_spread.audit.snapshot.scope import Scope
 from kubectl_spread.diagnosis import needs
 from kubectl_spread.diagnosis.exposure import running_pods
 from kubectl_spread.follow.following import Following
-from kubectl_spread.kube.api import sparse
 from kubectl_spread.kube.features import Gate, gates
 from kubectl_spread.kube.scheduler.configuration import WITHOUT_DEFAULTS
 from kubectl_spread.render import openmetrics, structured
@@ -164,7 +163,7 @@ def test_a_pod_of_a_list_is_that_of_an_event() -> None:
     listed = responses.ListDecoder(SPARSE_PODS).page(recorded)
     decoded = responses.ListDecoder(PODS).page(recorded)
     reader = PodReader(Scope(), WITHOUT_DEFAULTS)
-    assert [reader.read(pod) for pod in listed] == [reader.read_alone(sparse.alone(pod)) for pod in decoded]
+    assert [reader.read(pod) for pod in listed] == [reader.read_alone(pod) for pod in decoded]
 
 
 def test_classes_of_pods_that_are_gone_are_forgotten() -> None:

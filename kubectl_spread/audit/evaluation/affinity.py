@@ -6,8 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Final
 
-from msgspec.structs import replace
-
 from kubectl_spread.audit.snapshot.records import PodClass, PodRecord, Population
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.kube.api import labels as labelselectors
@@ -102,9 +100,8 @@ class AffinityFilter:
             return None
         if self._others_select and pod_class.namespace not in anti_affinity.namespaces:
             return None
-        left = None if gone is None else _bound(gone)
         others = [
-            *anti_affinity.repelling(pod_class.namespace, pod_class.labels, left),
+            *anti_affinity.repelling(pod_class.namespace, pod_class.labels, gone),
             *_selected(own, self._snapshot, gone),
         ]
         state = None
@@ -113,11 +110,6 @@ class AffinityFilter:
                 incoming(pod_class), others, self._nodes, anti_affinity.namespaces, self._behaviour
             )
         return AffinityRefusals(state, self._nodes)
-
-
-def _bound(pod: PodRecord) -> Pod:
-    bound = incoming(pod.pod_class)
-    return replace(bound, spec=replace(bound.spec, node_name=pod.node))
 
 
 def _terms_of_others(snapshot: Snapshot) -> Iterator[Term]:

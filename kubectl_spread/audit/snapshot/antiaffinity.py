@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
 from typing import Final
 
 import msgspec
 
-from kubectl_spread.audit.snapshot.records import digest
+from kubectl_spread.audit.snapshot.records import PodClass, PodRecord, digest
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.types import Affinity, Namespace, ObjectMeta, Pod, PodAffinity, PodAffinityTerm, PodSpec
@@ -20,21 +19,12 @@ _ANYWHERE: Final = ""
 """The key of terms that select namespaces by labels."""
 
 
-class _Repelling(msgspec.Struct, frozen=True, dict=True):
-    """Pods of one namespace with the same required anti-affinity; ``nodes`` counts them by node."""
+class _Repelling(msgspec.Struct, frozen=True):
+    """Pods of one namespace with the same required anti-affinity ``terms``; ``nodes`` counts them by node."""
 
     pod: Pod
+    terms: Sequence[Term]
     nodes: Counter[str] = msgspec.field(default_factory=Counter)
-
-    @cached_property
-    def terms(self) -> Sequence[Term]:
-        """The required terms of the pods."""
-        return interpodaffinity.anti_affinity_terms(self.pod)
-
-    def nodes_without(self, evicted: Pod | None) -> Iterator[str]:
-        """Yield the nodes with such a pod other than ``evicted``, by name."""
-        left = evicted.spec.node_name if evicted is not None and _key(evicted) == _key(self.pod) else ""
-        return (node for node, pods in sorted(self.nodes.items()) if pods > int(node == left))
 
 
 class _Repellers:
@@ -71,17 +61,17 @@ class AntiAffinity:
         self._repelling: dict[bytes, _Repelling] = {}
         self._by_namespace: dict[str, _Repellers] = {}
 
-    def nodes(self, pod: Pod) -> Counter[str] | None:
-        """Return the counter by node for bound pods like this one, terminating ones too; None if they repel no pod."""
-        required = _required(pod)
+    def nodes(self, pod_class: PodClass) -> Counter[str] | None:
+        """Return the counter by node of the bound pods that repel as such a pod does; None if it repels no pod."""
+        required = _required(pod_class)
         if not required:
             return None
-        key = _key(pod)
-        repelling = self._repelling.get(key)
-        if repelling is None:
-            repelling = self._repelling[key] = _Repelling(_with_only(required, pod.metadata.namespace))
-            self._index(repelling)
-        return repelling.nodes
+        key = _key(pod_class)
+        if key not in self._repelling:
+            pod = _with_only(required, pod_class.namespace)
+            self._repelling[key] = _Repelling(pod, interpodaffinity.anti_affinity_terms(pod))
+            self._index(self._repelling[key])
+        return self._repelling[key].nodes
 
     def join(self, others: AntiAffinity) -> None:
         """Add the pods of other namespaces."""
@@ -97,7 +87,7 @@ class AntiAffinity:
         """Yield a pod of each distinct kind that repels others."""
         return (repelling.pod for repelling in self._repelling.values())
 
-    def repelling(self, namespace: str, labels: Labels, evicted: Pod | None = None) -> Iterator[Pod]:
+    def repelling(self, namespace: str, labels: Labels, evicted: PodRecord | None = None) -> Iterator[Pod]:
         """Yield a pod for each kind that may repel pods with ``labels``, and each node with such a pod.
 
         Args:
@@ -105,10 +95,12 @@ class AntiAffinity:
             labels: Their labels.
             evicted: A pod that is taken as evicted.
         """
+        leaving = None if evicted is None else self._repelling.get(_key(evicted.pod_class))
         repellers = [self._by_namespace[key] for key in (namespace, _ANYWHERE) if key in self._by_namespace]
         for repelling in (each for of_namespace in repellers for each in of_namespace.that_may_select(labels)):
             if any(labelselectors.matches(term.selector, labels) for term in repelling.terms):
-                for node in repelling.nodes_without(evicted):
+                left = evicted.node if evicted is not None and repelling is leaving else ""
+                for node in (node for node, pods in sorted(repelling.nodes.items()) if pods > int(node == left)):
                     spec = msgspec.structs.replace(repelling.pod.spec, node_name=node)
                     yield msgspec.structs.replace(repelling.pod, spec=spec)
 
@@ -121,15 +113,15 @@ class AntiAffinity:
             self._by_namespace.setdefault(namespace, _Repellers()).add(repelling)
 
 
-def _required(pod: Pod) -> Sequence[PodAffinityTerm]:
-    affinity = pod.spec.affinity
+def _required(pod_class: PodClass) -> Sequence[PodAffinityTerm]:
+    affinity = pod_class.spec.affinity
     if affinity is None or affinity.pod_anti_affinity is None:
         return ()
     return affinity.pod_anti_affinity.required_during_scheduling_ignored_during_execution
 
 
-def _key(pod: Pod) -> bytes:
-    return digest((pod.metadata.namespace, _required(pod)))
+def _key(pod_class: PodClass) -> bytes:
+    return digest((pod_class.namespace, _required(pod_class)))
 
 
 def _with_only(required: Sequence[PodAffinityTerm], namespace: str) -> Pod:

@@ -22,7 +22,7 @@ from kubectl_spread.audit.snapshot.records import (
 )
 from kubectl_spread.audit.snapshot.scope import Scope
 from kubectl_spread.audit.snapshot.terms import SelectorParts, TopologyTerm, split, split_manifest, topology_terms
-from kubectl_spread.kube.api import managedfields
+from kubectl_spread.kube.api import managedfields, sparse
 from kubectl_spread.kube.api.labels import Labels, Operator
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.sparse import DetailedPod, DetailedPodSpec, SparsePod
@@ -299,20 +299,18 @@ class PodKind(msgspec.Struct, frozen=True, eq=False, weakref=True):
     """The facts that similar pods share.
 
     Attributes:
-        like: One of the pods.
         pod_class: Their class.
         reason: Why they are not evaluated; "" if they are.
         in_scope: Whether the scope selects them.
     """
 
-    like: Pod
     pod_class: PodClass
     reason: str
     in_scope: bool
 
 
 class StoredPod(msgspec.Struct, frozen=True, gc=False):
-    """The facts about one pod that are kept while a cluster is followed; equal ones give equal snapshots."""
+    """The facts about one pod that are kept of it; equal ones give equal snapshots."""
 
     record: PodRecord
     kind: PodKind
@@ -322,16 +320,16 @@ class StoredPod(msgspec.Struct, frozen=True, gc=False):
 class PodReader:
     """Makes stored pods, in any thread. Similar pods have one kind for as long as there is such a pod."""
 
-    def __init__(self, scope: Scope, schedulers: Mapping[str, Profile]) -> None:
-        """Read pods in ``scope``; ``schedulers`` has the spread configuration of each scheduler."""
+    def __init__(self, scope: Scope, schedulers: Mapping[str, Profile], *, for_simulation: bool = False) -> None:
+        """Read pods in ``scope``; for the other arguments see ``PodClasses``."""
         self._scope = scope
-        self._classes = PodClasses(schedulers)
+        self._classes = PodClasses(schedulers, for_simulation=for_simulation)
         self._kinds: WeakValueDictionary[tuple[PodClass, str, bool], PodKind] = WeakValueDictionary()
         self._similar: dict[int, tuple[Pod, PodKind]] = {}
         self._lock = threading.Lock()
 
     def read(self, pod: SparsePod) -> StoredPod:
-        """Return a pod of a page."""
+        """Return a pod, whose common fields with similar pods are read once."""
         with self._lock:
             similar = self._similar.get(id(pod.like))
             if similar is None:
@@ -341,11 +339,11 @@ class PodReader:
                 similar = self._similar[id(pod.like)] = (pod.like, self._kind(pod.like))
         return _stored(pod, similar[1])
 
-    def read_alone(self, pod: SparsePod) -> StoredPod:
-        """Return a pod of an event, which shares its decoded fields with no other one."""
+    def read_alone(self, pod: Pod, copy: int = 0) -> StoredPod:
+        """Return a pod that shares its decoded fields with no other one; ``copy`` is that of its manifest."""
         with self._lock:
             self._similar.clear()
-            return _stored(pod, self._kind(pod.like))
+            return _stored(sparse.alone(pod), self._kind(pod), copy)
 
     def _kind(self, like: Pod) -> PodKind:
         reason, in_scope = why_unevaluated(like), self._scope.selects(like)
@@ -353,27 +351,20 @@ class PodReader:
         key = (pod_class, reason, in_scope)
         kind = self._kinds.get(key)
         if kind is None:
-            # Undecoded managedFields would keep the bytes of a page in memory.
-            alone = msgspec.structs.replace(like, metadata=msgspec.structs.replace(like.metadata, managed_fields=()))
-            kind = self._kinds[key] = PodKind(alone, pod_class, reason, in_scope)
+            kind = self._kinds[key] = PodKind(pod_class, reason, in_scope)
         return kind
 
 
-def _stored(pod: SparsePod, kind: PodKind) -> StoredPod:
-    return StoredPod(pod_record(pod, kind.pod_class), kind, pod.has_managed_fields)
-
-
-def pod_record(pod: SparsePod, pod_class: PodClass, copy: int = 0) -> PodRecord:
-    """Return the record of a pod of a class."""
-    like, keys = pod.like, pod_class.unsettled_keys
-    return PodRecord(
+def _stored(pod: SparsePod, kind: PodKind, copy: int = 0) -> StoredPod:
+    like, keys = pod.like, kind.pod_class.unsettled_keys
+    record = PodRecord(
         pod.name,
         # A node has many pods, each of which was decoded with a name of its own.
         sys.intern(pod.node_name),
-        pod_class,
+        kind.pod_class,
         pod.generation,
         pod.created,
-        managedfields.label_owners(pod.decode().metadata, keys) if keys else (),
+        managedfields.label_owners(pod.decode().metadata, keys) if keys and kind.in_scope else (),
         pod.terminating,
         pod.claims,
         bool(like.metadata.finalizers),
@@ -382,6 +373,7 @@ def pod_record(pod: SparsePod, pod_class: PodClass, copy: int = 0) -> PodRecord:
         copy,
         _state(like) if isinstance(like, DetailedPod) else None,
     )
+    return StoredPod(record, kind, pod.has_managed_fields)
 
 
 def _state(pod: DetailedPod) -> PodState:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -10,24 +9,24 @@ from typing import Final
 import msgspec
 
 from kubectl_spread.audit.snapshot.antiaffinity import AntiAffinity
-from kubectl_spread.audit.snapshot.capacity import NodeCapacity, Requests, requests_of
+from kubectl_spread.audit.snapshot.capacity import NodeCapacity, Requests
 from kubectl_spread.audit.snapshot.default_selectors import DefaultSelectors
 from kubectl_spread.audit.snapshot.podclasses import (
     FINISHED,
     IGNORE_ANNOTATION,
     Ownership,
-    PodClasses,
+    PodKind,
+    PodReader,
     StoredPod,
     controller,
-    pod_record,
     why_unevaluated,
 )
-from kubectl_spread.audit.snapshot.records import Manifest, OwnerRecord, PodClass, PodRecord, Population
+from kubectl_spread.audit.snapshot.records import Manifest, OwnerRecord, PodRecord, Population
 from kubectl_spread.audit.snapshot.scope import Scope, Target
 from kubectl_spread.audit.snapshot.templates import Template, held_template, template_of
 from kubectl_spread.audit.snapshot.terms import authored_keys
 from kubectl_spread.kube import descheduler
-from kubectl_spread.kube.api import managedfields, sparse
+from kubectl_spread.kube.api import managedfields
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.sparse import DetailedPod, SparsePod
 from kubectl_spread.kube.api.types import READY, Node, ObjectMeta, OwnerReference, Pod
@@ -39,38 +38,12 @@ from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler import configuration
 from kubectl_spread.kube.scheduler.configuration import Profile
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeSets
-from kubectl_spread.kube.scheduler.resources import Amounts
 from kubectl_spread.kube.scheduler.volumes import ClaimedVolumes
 
 _LONGEST_NUMBER: Final = 19
 _REVISION_ANNOTATION: Final = "deployment.kubernetes.io/revision"
 _REVISION_LABEL: Final = "pod-template-hash"
 _TEMPLATE_KINDS: Final = frozenset(kind for _, kind in KINDS)
-_MOST_INTAKES: Final = 2_000
-"""The number of distinct pods whose shared facts are remembered."""
-
-
-class _Intake(msgspec.Struct, eq=False):
-    """The facts that a snapshot takes from a pod and that hold for all similar pods.
-
-    Attributes:
-        like: The pod, which other sparse pods resemble.
-        reason: Why such pods are not evaluated; "" if they are.
-        in_scope: Whether the scope selects them.
-        requests: The resources that they request; None if unknown.
-        pod_class: Their class; None before the first evaluated pod.
-        running: The counters by node of such pods: for their requests, for their labels, and for their anti-affinity if
-            they have any.
-        terminating: The same for terminating pods.
-    """
-
-    like: Pod
-    reason: str
-    in_scope: bool
-    requests: Amounts | None
-    pod_class: PodClass | None = None
-    running: tuple[Counter[str], ...] | None = None
-    terminating: tuple[Counter[str], ...] | None = None
 
 
 class Snapshot:
@@ -107,14 +80,14 @@ class Snapshot:
         self._unevaluated: list[tuple[str, ObjectRef, OwnerReference | None]] = []
         self._populations: dict[str, Population] = {}
         self._terminating: dict[str, Population] = {}
-        self._intakes: dict[int, _Intake] = {}
+        self._counters: dict[tuple[PodKind, bool], tuple[Counter[str], ...]] = {}
         self._requests: dict[Requests | None, Counter[str]] = {}
         self.ownership = Ownership()
         self.volumes = ClaimedVolumes()
         self.budgets = Budgets()
         self.schedulers = schedulers
         self.default_selectors = DefaultSelectors(schedulers)
-        self._classes = PodClasses(schedulers, for_simulation=for_simulation)
+        self._reader = PodReader(scope, schedulers, for_simulation=for_simulation)
         self._covered: set[Target] = set()
 
     def add_node(self, node: Node) -> None:
@@ -190,78 +163,49 @@ class Snapshot:
     def add_pod(self, pod: Pod, manifest: Manifest | None = None) -> None:
         """Count a pod as the scheduler does, and store it if it is evaluated."""
         ref = self._add_manifest("Pod", pod.metadata, manifest)
-        self._add(sparse.alone(pod), self._intake(pod), ref.copy)
+        self._add_evictee(pod)
+        self.add_stored(self._reader.read_alone(pod, ref.copy))
 
     def add_sparse(self, pod: SparsePod) -> None:
         """Count and store a pod as ``add_pod`` does; its common fields with similar pods are read once."""
-        intake = self._intakes.get(id(pod.like))
-        if intake is None:
-            if len(self._intakes) >= _MOST_INTAKES:
-                self._intakes.clear()
-            # The intake holds the pod, so that no other object gets its identity.
-            intake = self._intakes[id(pod.like)] = self._intake(pod.like)
-        self._add(pod, intake, 0)
+        self._add_evictee(pod.like)
+        self.add_stored(self._reader.read(pod))
+
+    def _add_evictee(self, pod: Pod) -> None:
+        if isinstance(pod, DetailedPod) and not self._for_simulation and why_unevaluated(pod) != FINISHED:
+            self.evictees.append(_evictee(pod))
 
     def add_stored(self, pod: StoredPod) -> None:
-        """Count and store a pod as ``add_pod`` does; its kind was read before."""
+        """Count and store a pod as ``add_pod`` does; it was read before."""
         record, kind = pod.record, pod.kind
-        intake = self._intakes.get(id(kind))
-        if intake is None:
-            intake = self._intakes[id(kind)] = _Intake(
-                kind.like, kind.reason, kind.in_scope, kind.pod_class.requests, kind.pod_class
-            )
         if record.node and kind.reason != FINISHED:
-            self._bind(intake, record.node, terminating=record.terminating)
-        if kind.in_scope and kind.reason:
-            self._unevaluated.append((kind.reason, record.ref, kind.pod_class.owner))
-        elif kind.in_scope:
+            for counter in self._counters_of(kind, terminating=record.terminating):
+                counter[record.node] += 1
+        if not kind.in_scope:
+            return
+        if not kind.reason:
             self.with_managed_fields += pod.has_managed_fields
             self.pods.append(record)
-
-    def _intake(self, like: Pod) -> _Intake:
-        reason = why_unevaluated(like)
-        return _Intake(like, reason, self.scope.selects(like), None if reason == FINISHED else requests_of(like.spec))
-
-    def _add(self, pod: SparsePod, intake: _Intake, copy: int) -> None:
-        like, node = intake.like, pod.node_name
-        if intake.reason != FINISHED:
-            if isinstance(like, DetailedPod) and not self._for_simulation:
-                self.evictees.append(_evictee(like))
-            if node:
-                # A node has many pods, each of which was decoded with a name of its own.
-                node = sys.intern(node)
-                self._bind(intake, node, terminating=pod.terminating)
-        if not intake.in_scope:
             return
-        if intake.reason:
-            ref = ObjectRef(like.metadata.namespace, "Pod", pod.name)
-            self._unevaluated.append((intake.reason, ref, controller(like.metadata)))
-            if self._for_simulation and intake.reason != FINISHED:
-                self.mirror_pods.append(pod_record(pod, self._classes.of(like, intake.requests)))
-        else:
-            self._store(pod, intake, copy)
+        self._unevaluated.append((kind.reason, record.ref.first_copy, kind.pod_class.owner))
+        if self._for_simulation and kind.reason != FINISHED:
+            self.mirror_pods.append(record)
 
-    def _bind(self, intake: _Intake, node: str, *, terminating: bool) -> None:
-        """Count a pod on its node."""
-        counters = intake.terminating if terminating else intake.running
-        if counters is None:
-            requests = None if intake.requests is None else frozenset(intake.requests.items())
-            requesting = self._requests.setdefault(requests, Counter())
-            counters = (requesting, *self.counters(intake.like, terminating=terminating))
-            if terminating:
-                intake.terminating = counters
-            else:
-                intake.running = counters
-        for counter in counters:
-            counter[node] += 1
-
-    def counters(self, like: Pod, *, terminating: bool) -> tuple[Counter[str], ...]:
-        """Return the mutable counters by node of pods like this one: for their labels, and for any anti-affinity."""
-        populations = self._terminating if terminating else self._populations
-        metadata = like.metadata
-        population = populations.setdefault(metadata.namespace, Population())
-        repelling = self.anti_affinity.nodes(like)
-        return (population.counter(metadata.labels), *(() if repelling is None else (repelling,)))
+    def _counters_of(self, kind: PodKind, *, terminating: bool) -> tuple[Counter[str], ...]:
+        """Return the counters by node of similar pods: for their requests, their labels, and any anti-affinity."""
+        key = (kind, terminating)
+        if key not in self._counters:
+            pod_class = kind.pod_class
+            requests = None if pod_class.requests is None else frozenset(pod_class.requests.items())
+            populations = self._terminating if terminating else self._populations
+            population = populations.setdefault(pod_class.namespace, Population())
+            repelling = self.anti_affinity.nodes(pod_class)
+            self._counters[key] = (
+                self._requests.setdefault(requests, Counter()),
+                population.counter(pod_class.labels),
+                *(() if repelling is None else (repelling,)),
+            )
+        return self._counters[key]
 
     def _add_manifest(self, kind: str, metadata: ObjectMeta, manifest: Manifest | None) -> ObjectRef:
         """Store the position of a manifest, and return the object's reference."""
@@ -381,13 +325,6 @@ class Snapshot:
             return True
         named = any(target.includes(record.ref) for target in self.scope.targets)
         return workload.replicas != 0 and (named or record.owner.kind not in _TEMPLATE_KINDS)
-
-    def _store(self, pod: SparsePod, intake: _Intake, copy: int) -> None:
-        like, pod_class = intake.like, intake.pod_class
-        if pod_class is None:
-            pod_class = intake.pod_class = self._classes.of(like, intake.requests)
-        self.with_managed_fields += pod.has_managed_fields
-        self.pods.append(pod_record(pod, pod_class, copy))
 
 
 def _number(text: str) -> int:
