@@ -160,8 +160,8 @@ MUTANTS: Final = (
         "a terminating pod counts as running if a running pod is like it",
         "count",
         "audit/snapshot/snapshot.py",
-        "counters = intake.terminating if terminating else intake.running",
-        "counters = intake.running",
+        "key = (kind, terminating)",
+        "key = (kind, False)",
         ("audit/test_counting.py",),
     ),
     Mutant(
