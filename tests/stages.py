@@ -1,7 +1,8 @@
 """Run the stages of CI, two at a time: ``python -m tests.stages [ci | nightly]``.
 
 The standard library is enough, because the first stage makes the virtual environment. The output of a stage is printed
-in one piece when it ends, the first failure ends the others, and the last lines say how long each stage took.
+in one piece when it ends, the first failure ends the others, and the last lines say how long each stage took. CI ends a
+stage that takes longer than half an hour, so that its output is seen before the machine is taken away.
 """
 
 from __future__ import annotations
@@ -24,17 +25,23 @@ ROOT: Final = Path(__file__).parents[1]
 PAGE: Final = ROOT / "docs" / "development.md"
 AT_ONCE: Final = 2
 _TERMINATED: Final = 143
+_LIMIT: Final = 1800.0
 _SLOW: Final = 2
 """A stage that takes this many times its entry in the page is reported."""
 
 
 @dataclass(frozen=True)
 class Stage:
-    """A target of the Makefile, more goals and variables for make, and the stages that must have ended before."""
+    """A target of the Makefile, more goals and variables for make, and the stages that must have ended before.
+
+    Attributes:
+        limit: The seconds after which the stage is ended as a failure.
+    """
 
     name: str
     after: tuple[str, ...] = ()
     goals: tuple[str, ...] = ()
+    limit: float | None = _LIMIT
 
     @property
     def command(self) -> tuple[str, ...]:
@@ -57,7 +64,8 @@ CI: Final = (
     Stage("test-install", after=("dist",)),
 )
 NIGHTLY: Final = tuple(
-    Stage(stage.name, stage.after, (*stage.goals, "ALL=1")) for stage in (*CI, Stage("mutants", after=("test",)))
+    Stage(stage.name, stage.after, (*stage.goals, "ALL=1"), limit=None)
+    for stage in (*CI, Stage("mutants", after=("test",)))
 )
 _SETS: Final[Mapping[str, tuple[Stage, ...]]] = {"ci": CI, "nightly": NIGHTLY}
 
@@ -119,7 +127,12 @@ class Run:
                 start_new_session=True,
             )
             self._running[stage.name] = process
-        status = process.wait()
+        try:
+            status = process.wait(stage.limit)
+        except subprocess.TimeoutExpired as hung:
+            os.killpg(process.pid, signal.SIGTERM)
+            status = process.wait()
+            output.write(f"== {stage.name} was ended after {hung.timeout:.0f} s\n".encode())
         with self.changed:
             seconds = time.monotonic() - began
             del self._running[stage.name]

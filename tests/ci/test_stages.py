@@ -82,6 +82,14 @@ def test_the_output_of_a_failed_stage_is_printed(house: Path, capfd: pytest.Capt
     assert "it broke" in capfd.readouterr().out
 
 
+def test_a_stage_that_hangs_is_ended_and_shows_its_output(house: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert stages.run([Stage("long", limit=2), Stage("last", after=("long",))], "") == 1
+    assert "== long was ended after 2 s" in capfd.readouterr().out
+    assert not (house / "order").exists()
+    pid = int((house / "long.pid").read_text())
+    wait_for(lambda: _state(pid) in ("", "Z"), 10, "the program that the stage started has ended")
+
+
 def test_twice_the_time_of_the_page_is_a_warning() -> None:
     page = "| `make e2e` | the suites | 100 |\n| `make test` | everything | 200 |\n"
     lines = stages.summary({"e2e": 201.0, "test": 400.0, "new": 9.0}, 601.0, stages.expected(page))
