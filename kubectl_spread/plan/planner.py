@@ -403,7 +403,7 @@ class Planner:
             if group.excess(cluster) <= before[id(group)] - len(own):
                 continue
             for candidate in own:
-                failures[candidate] = _may_return(candidate)
+                failures[candidate] = _does_not_help(candidate, self._destinations(cluster, candidate))
             if not own:
                 touching: list[Candidate | None] = [each for each in candidates if _touches(group, each)]
                 unknown = candidates[0] if len(candidates) == 1 else None
@@ -413,7 +413,7 @@ class Planner:
             self._to[candidate] |= to
             returns = isinstance(candidate.target, SpreadTarget) and not candidate.makes_room and candidate.value in to
             if returns:
-                failures[candidate] = _may_return(candidate)
+                failures[candidate] = _does_not_help(candidate, to)
         return failures
 
     def _changed(self, cluster: SimulatedCluster) -> Iterator[SpreadTarget]:
@@ -537,8 +537,11 @@ def _refused(budget: str) -> str:
     return f"budget {budget} allows no eviction now"
 
 
-def _may_return(candidate: Candidate) -> str:
-    return f"its replacement may go back to {domains(candidate.target.topology_key, [candidate.value])}"
+def _does_not_help(candidate: Candidate, to: Collection[str]) -> str:
+    key = candidate.target.topology_key
+    if candidate.value in to or not to:
+        return f"its replacement may go back to {domains(key, [candidate.value])}"
+    return f"its replacement may go to {domains(key, sorted(to))}, and then the skew does not fall"
 
 
 def _touches(group: SpreadTarget, candidate: Candidate) -> bool:
