@@ -83,8 +83,8 @@ def test_the_output_of_a_failed_stage_is_printed(house: Path, capfd: pytest.Capt
 
 
 def test_a_stage_that_hangs_is_ended_and_shows_its_output(house: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    assert stages.run([Stage("long", limit=2), Stage("last", after=("long",))], "") == 1
-    assert "== long was ended after 2 s" in capfd.readouterr().out
+    assert stages.run([Stage("long", limit=5), Stage("last", after=("long",))], "") == 1
+    assert "== long was ended after 5 s" in capfd.readouterr().out
     assert not (house / "order").exists()
     pid = int((house / "long.pid").read_text())
     wait_for(lambda: _state(pid) in ("", "Z"), 10, "the program that the stage started has ended")
