@@ -185,7 +185,7 @@ class PlanPlay(OnOwnNodes):
             differences.append(f"a second plan has {again['waves']}")
         left = [sorted(each["workload"]["name"] for each in every["notCorrectable"]) for every in (report, again)]
         if left[0] != left[1]:
-            differences.append(f"{left[0]} were not correctable, {left[1]} are uneven")
+            differences.append(f"{left[0]} were not correctable, these are: {again['notCorrectable']}")
         return Played(
             seed=self.case.seed,
             evictions=len(steps),
