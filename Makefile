@@ -12,8 +12,8 @@ AXE := tests/browser/node_modules/axe-core/axe.min.js
 # CI asks a part of what the suites have; ALL=1 asks everything (make nightly).
 ALL :=
 PART := $(if $(ALL),, and not nightly)
-# Seconds after which a test of e2e that hangs shows what its threads do, and fails.
-HANGS := $(if $(ALL),3600,600)
+# A test of e2e that hangs for these seconds shows what its threads do and ends its worker. A new worker would begin the module again.
+HANGS := --max-worker-restart 0 -o faulthandler_exit_on_timeout=true -o faulthandler_timeout=$(if $(ALL),3600,600)
 
 .PHONY: demo test fast dist test-install lock lint types imports unit mutants workflows browser growth screenshot e2e conformance tools nightly cluster docs mixin golden sample clean
 
@@ -66,7 +66,7 @@ screenshot: $(VENV)/developed ## write the pictures of docs/html.md and docs/mon
 	$(BIN)/python -m tests.e2e.picture
 
 e2e: $(VENV)/developed ## the suites against real control planes
-	$(BIN)/pytest --numprocesses $(WORKERS) -o faulthandler_timeout=$(HANGS) -o faulthandler_exit_on_timeout=true -m "e2e$(PART)" tests/e2e tests/controlplane tests/mixin
+	$(BIN)/pytest --numprocesses $(WORKERS) $(HANGS) -m "e2e$(PART)" tests/e2e tests/controlplane tests/mixin
 
 conformance: $(VENV)/developed ## N random cases a minor and kind against the real Kubernetes code
 	$(BIN)/python -m tests.conformance --cases $(N) $(if $(ALL),--minors all --gates all --placements $(PLACEMENTS) --plans $(PLANS))
