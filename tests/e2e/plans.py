@@ -135,7 +135,9 @@ class PlanPlay(OnOwnNodes):
         self.add({node: slots[node] for node in late})
         self.settle()
         for name in self.case.relabelled:
-            pod = max(self._of(name), key=lambda pod: str(pod["metadata"]["uid"]))
+            # Of a pending pod the change would make the scheduler try again, some time while the plan is made.
+            running = [pod for pod in self._of(name) if "nodeName" in pod["spec"]]
+            pod = max(running, key=lambda pod: str(pod["metadata"]["uid"]))
             self._patch(pod, {"labels": {_REVISION: "r2"}})
 
     def plan(self) -> Report:
