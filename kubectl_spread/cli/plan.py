@@ -41,7 +41,7 @@ _MOST_RUNS: Final = 1_000
 @options.number(
     "--max-per-workload", least=1, default=1, about="Evict at most this number of pods of a workload in a wave."
 )
-@options.number("--runs", least=1, most=_MOST_RUNS, default=5, about="Try each wave in this number of simulations.")
+@options.number("--runs", least=1, most=_MOST_RUNS, default=10, about="Try each wave in this number of simulations.")
 @options.outputs("plan")
 @options.fail_on(Severity.WARNING, " All in a plan are warnings.")
 @options.color

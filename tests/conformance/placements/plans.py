@@ -12,6 +12,7 @@ from __future__ import annotations
 import copy
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import cycle, islice, permutations
 from pathlib import Path
 from typing import Final
 
@@ -29,7 +30,7 @@ KIND: Final = "plans"
 AS_PRINTED, NOT_CORRECTABLE = PARTS[KIND]
 
 _AGAIN: Final = 12
-"""How often a set that helped is tried again: ties and the order of pods are random."""
+"""How often a set that helped is tried again, in each order of its pods in turn: ties are random."""
 _MOST_PLANS: Final = 20
 
 _Tried = Mapping[str, Json]
@@ -80,7 +81,8 @@ class _Case:
         sets = [each for each in self._sets() if self._allowed(each)] if left else []
         helpful = {names: tried for names, tried in zip(sets, self._ask(sets), strict=True) if self._helps(tried)}
         for names, tried in helpful.items():
-            if all(self._helps(again) for again in self._ask([names] * _AGAIN)):
+            orders = [*islice(cycle(permutations(names)), _AGAIN)]
+            if all(self._helps(again) for again in self._ask(orders)):
                 reasons = {str(ref): list(texts) for ref, texts in left.items()}
                 yield Disagreement(NOT_CORRECTABLE, self._question(names), {"steps": [*tried.values()]}, reasons)
                 return

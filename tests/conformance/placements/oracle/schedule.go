@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -114,7 +115,7 @@ func schedule(ctx context.Context, query question) ([]step, error) {
 	return recorder.steps, recorder.err
 }
 
-// newClient returns a client that lists nodes in the order of the question: that of a fake client is random.
+// newClient returns a client that lists nodes and pods in the order of the question: a fake client sorts them by name.
 func newClient(query question) *fake.Clientset {
 	nodes := &v1.NodeList{}
 	for _, node := range query.Nodes {
@@ -128,9 +129,15 @@ func newClient(query question) *fake.Clientset {
 	objects = appended(objects, query.Claims)
 	objects = appended(objects, query.Volumes)
 	client := fake.NewSimpleClientset(objects...)
-	client.PrependReactor("list", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return true, nodes, nil
-	})
+	pods := &v1.PodList{}
+	for _, pod := range append(slices.Clone(query.Pods), query.Queue...) {
+		pods.Items = append(pods.Items, *pod)
+	}
+	for resource, list := range map[string]runtime.Object{"nodes": nodes, "pods": pods} {
+		client.PrependReactor("list", resource, func(clienttesting.Action) (bool, runtime.Object, error) {
+			return true, list, nil
+		})
+	}
 	return client
 }
 
