@@ -382,12 +382,22 @@ class Play(OnOwnNodes):
         span, running = row["after"]["running"], len(own) - len(pending)
         if not span["min"] <= running <= span["max"]:
             yield f"{name} running: {span} said, {running} seen", span["min"] == span["max"]
+        if not pending:
+            return
         messages = [scheduled(pod).get("message", "") for pod in pending]
-        for reason in row["reasons"] if pending else ():
-            named = [words for words in _MESSAGES if words in reason["text"]]
-            first = min(named, key=reason["text"].index, default="")
-            if named and not any(each in message for message in messages for each in _MESSAGES[first]):
+        unseen = [reason for reason in row["reasons"] if not _is_seen(reason["text"], messages)]
+        # A reason of some runs may be that of no pod, but one reason must be seen.
+        for reason in unseen:
+            if reason["pods"]["min"] > 0 or unseen == row["reasons"]:
                 yield f"{name}: {reason['text']!r} said, {messages} seen", reason["pods"]["min"] > 0
+
+
+def _is_seen(reason: str, messages: Sequence[str]) -> bool:
+    """Tell whether the scheduler says what a reason names first; True where its words are in no message."""
+    named = [words for words in _MESSAGES if words in reason]
+    if not named:
+        return True
+    return any(each in message for message in messages for each in _MESSAGES[min(named, key=reason.index)])
 
 
 def _pending(own: Sequence[Json]) -> list[Json]:

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
@@ -23,6 +24,8 @@ import (
 const (
 	patience = 60 * time.Second
 	observer = "Observer"
+	// listed is a version after those of all objects: a watch that begins there does not send them again.
+	listed = "1000000"
 )
 
 // step is one attempt to place a pod.
@@ -117,7 +120,7 @@ func schedule(ctx context.Context, query question) ([]step, error) {
 
 // newClient returns a client that lists nodes and pods in the order of the question: a fake client sorts them by name.
 func newClient(query question) *fake.Clientset {
-	nodes := &v1.NodeList{}
+	nodes := &v1.NodeList{ListMeta: metav1.ListMeta{ResourceVersion: listed}}
 	for _, node := range query.Nodes {
 		nodes.Items = append(nodes.Items, *node)
 	}
@@ -129,7 +132,7 @@ func newClient(query question) *fake.Clientset {
 	objects = appended(objects, query.Claims)
 	objects = appended(objects, query.Volumes)
 	client := fake.NewSimpleClientset(objects...)
-	pods := &v1.PodList{}
+	pods := &v1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: listed}}
 	for _, pod := range append(slices.Clone(query.Pods), query.Queue...) {
 		pods.Items = append(pods.Items, *pod)
 	}
