@@ -39,6 +39,7 @@ class Case:
         scaled: The number of pods that each workload keeps of those in its first zones.
         volumes: The zone of each claim.
         relabelled: The workloads of which a pod gets another value of a label that matchLabelKeys names.
+        arguments: The options of ``plan``.
     """
 
     seed: int | str
@@ -48,6 +49,7 @@ class Case:
     scaled: dict[str, int]
     volumes: dict[str, str] = field(default_factory=dict)
     relabelled: Sequence[str] = ()
+    arguments: Sequence[str] = ()
 
 
 def random_case(seed: int) -> Case:
@@ -57,6 +59,9 @@ def random_case(seed: int) -> Case:
     slots = {f"{zone}-{number}": chance.choice([3, 4, 8]) for zone in zones for number in range(chance.randint(1, 3))}
     names = [f"w{number}" for number in range(chance.randint(1, 4))]
     objects = [each for name in names for each in _workload(chance, name, seed)]
+    arguments = [*_softened(chance, objects)] if chance.random() < 0.3 else []
+    if chance.random() < 0.3:
+        arguments += ["--max-per-workload", str(chance.randint(2, 3))]
     return Case(
         seed=seed,
         slots=slots,
@@ -70,7 +75,17 @@ def random_case(seed: int) -> Case:
             for ordinal in range(each["spec"]["replicas"])
         },
         relabelled=[name for name in names if chance.random() < 0.2],
+        arguments=arguments,
     )
+
+
+def _softened(chance: random.Random, objects: Sequence[Json]) -> Iterator[str]:
+    """Make some constraints soft; yield the option that corrects them."""
+    for each in objects:
+        for stored in each["spec"].get("template", {}).get("spec", {}).get("topologySpreadConstraints", ()):
+            if chance.random() < 0.5:
+                stored["whenUnsatisfiable"] = "ScheduleAnyway"
+    yield "--soft"
 
 
 def _workload(chance: random.Random, name: str, seed: int) -> Iterator[Json]:
@@ -142,11 +157,11 @@ class PlanPlay(OnOwnNodes):
 
     def plan(self) -> Report:
         """Return the plan."""
-        return self.spread("plan", "-n", self.namespace, "-o", "json").report
+        return self.spread("plan", "-n", self.namespace, *self.case.arguments, "-o", "json").report
 
     def script(self) -> str:
         """Return the script of the plan, with short times."""
-        text = self.spread("plan", "-n", self.namespace, "-o", "script").stdout
+        text = self.spread("plan", "-n", self.namespace, *self.case.arguments, "-o", "script").stdout
         return text.replace("refused_for=60", "refused_for=4").replace("arrives_in=300", "arrives_in=20")
 
     def run(self, script: str) -> subprocess.CompletedProcess[str]:
