@@ -34,7 +34,7 @@ class NodeCapacity:
     def allocatable(self, node: str) -> Amounts | None:
         """Return the amounts that the pods of a node may request together; None where they are unknown."""
         if node not in self._allocatable:
-            self._allocatable[node] = _allocatable(self._nodes[node]) if node in self._nodes else None
+            self._allocatable[node] = resources.allocatable_of(self._nodes[node]) if node in self._nodes else None
         return self._allocatable[node]
 
     def requested(self, node: str) -> Amounts:
@@ -71,11 +71,3 @@ class NodeCapacity:
         taken = self.requested(node)
         left = ((has.get(name, 0) - taken.get(name, 0)) // amount for name, amount in requests.items() if amount > 0)
         return max(0, min((most, *left)))
-
-
-def _allocatable(node: Node) -> Amounts | None:
-    listed = node.status.allocatable or node.status.capacity
-    try:
-        return resources.allocatable(listed) if listed else None
-    except ValueError:
-        return None

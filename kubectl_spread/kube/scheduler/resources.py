@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 
 from kubectl_spread.kube.api import content
 from kubectl_spread.kube.api.quantity import Quantity, divide_up, thousandths
-from kubectl_spread.kube.api.types import PodSpec, ResourceRequirements
+from kubectl_spread.kube.api.types import Node, PodSpec, ResourceRequirements
 
 ResourceList: TypeAlias = Mapping[str, Quantity]
 """Maps the name of a resource to a quantity of it, as written in the API."""
@@ -133,12 +133,6 @@ def add(amounts: dict[str, int], requests: Amounts) -> None:
         amounts[name] = amounts.get(name, 0) + amount
 
 
-def subtract(amounts: dict[str, int], requests: Amounts) -> None:
-    """Subtract ``requests``, which were added before, from ``amounts``."""
-    for name, amount in requests.items():
-        amounts[name] -= amount
-
-
 def _raise(amounts: dict[str, int], least: Amounts) -> None:
     for name, amount in least.items():
         amounts[name] = max(amounts.get(name, amount), amount)
@@ -156,6 +150,15 @@ def allocatable(listed: ResourceList) -> dict[str, int]:
     Source: kubernetes v1.37.1 pkg/scheduler/framework/types.go, Resource.Add.
     """
     return _amounts(_numbers(listed))
+
+
+def allocatable_of(node: Node) -> Amounts | None:
+    """Return the amounts that the pods of a node may request together; None where they are unknown."""
+    listed = node.status.allocatable or node.status.capacity
+    try:
+        return allocatable(listed) if listed else None
+    except ValueError:
+        return None
 
 
 def _amounts(numbers: Mapping[str, int]) -> dict[str, int]:
