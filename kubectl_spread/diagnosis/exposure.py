@@ -6,9 +6,11 @@ everything that ``explain`` asks of a node.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from functools import cached_property
+from itertools import chain, tee
 from typing import Final, NamedTuple
 
 import msgspec
@@ -121,49 +123,27 @@ class _Place(NamedTuple):
 
 
 class _Unobstructed:
-    """The nodes without an obstacle for pods of one kind, by domain, and the obstacles of the others.
+    """The nodes without an obstacle for pods of one kind, each with its domain, and the obstacles of the others.
 
     Nodes are looked at as far as answers need them: mostly one of the first takes a pod.
     """
 
     def __init__(self, pod_class: PodClass, value_of: Mapping[str, str], audit: Audit) -> None:
-        self._free: dict[str, list[str]] = {}
-        self._domains: list[str] = []
         self._refusals: dict[str, Counter[str]] = {}
-        self._rest = self._look(pod_class, value_of, audit)
+        (self._places,) = tee(self._look(pod_class, value_of, audit), 1)
 
-    def _look(self, pod_class: PodClass, value_of: Mapping[str, str], audit: Audit) -> Iterator[None]:
+    def _look(self, pod_class: PodClass, value_of: Mapping[str, str], audit: Audit) -> Iterator[_Place]:
         answers = NodeAnswers(pod_class, audit)
         for node, domain in value_of.items():
             obstacle = answers.obstacle(node)
-            if obstacle is not None:
+            if obstacle is None:
+                yield _Place(domain, node)
+            else:
                 self._refusals.setdefault(domain, Counter())[obstacle.text] += 1
-                continue
-            if domain not in self._free:
-                self._free[domain] = []
-                self._domains.append(domain)
-            self._free[domain].append(node)
-            yield
 
-    def _more(self) -> bool:
-        """Look for one more free node; tell whether there is one."""
-        return next(self._rest, self) is None
-
-    def domains(self) -> Iterator[str]:
-        """Yield the domains with a free node, in the order of their first one."""
-        number = 0
-        while number < len(self._domains) or self._more():
-            if number < len(self._domains):
-                yield self._domains[number]
-                number += 1
-
-    def nodes(self, domain: str) -> Iterator[str]:
-        """Yield the free nodes of a domain."""
-        number, free = 0, self._free[domain]
-        while number < len(free) or self._more():
-            if number < len(free):
-                yield free[number]
-                number += 1
+    def __iter__(self) -> Iterator[_Place]:
+        """Yield the nodes; a copy of what ``tee`` returns begins at the first one and looks no node up again."""
+        return copy(self._places)
 
     def refusals_outside(self, domain: str) -> Counter[str]:
         """Return the number of nodes with each obstacle in all other domains."""
@@ -171,48 +151,36 @@ class _Unobstructed:
 
     @cached_property
     def _all_refusals(self) -> Counter[str]:
-        while self._more():
-            pass
-        total: Counter[str] = Counter()
-        for of_domain in self._refusals.values():
-            total.update(of_domain)
-        return total
+        deque(self, maxlen=0)
+        return Counter(chain.from_iterable(of_domain.elements() for of_domain in self._refusals.values()))
 
 
 class _Openings:
-    """The domains that would take the pod of a departure, found one after the other as far as answers need them."""
+    """The nodes that would take the pod of a departure, found one after the other as far as answers need them."""
 
     def __init__(self, departure: Departure, unobstructed: _Unobstructed) -> None:
         self._unobstructed = unobstructed
         self._departure = departure
-        self._places: dict[str, _Place | None] = {}
-        self._refusals: dict[str, Counter[str]] = {}
+        self._texts: dict[str, str] = {}
 
     def outside(self, domain: str) -> Iterator[_Place]:
-        """Yield the other domains that would take the pod, each with its first such node."""
-        for other in self._unobstructed.domains():
-            if other != domain:
-                if other not in self._places:
-                    self._places[other] = self._place(other)
-                place = self._places[other]
-                if place is not None:
-                    yield place
+        """Yield the first node of each other domain that would take the pod."""
+        passed = {domain}
+        for place in self._unobstructed:
+            if place.domain not in passed and not self._refusal(place.node):
+                passed.add(place.domain)
+                yield place
 
     def kept_away(self, domain: str) -> str:
         """Return why no node of another domain takes the pod, in words; there must be no place outside ``domain``."""
         refusals = self._unobstructed.refusals_outside(domain)
-        for other, of_domain in self._refusals.items():
-            if other != domain:
-                refusals.update(of_domain)
+        refusals.update(self._refusal(place.node) for place in self._unobstructed if place.domain != domain)
         return obstacles.counted(refusals)
 
-    def _place(self, domain: str) -> _Place | None:
-        for node in self._unobstructed.nodes(domain):
-            text = _refusal(self._departure, node)
-            if not text:
-                return _Place(domain, node)
-            self._refusals.setdefault(domain, Counter())[text] += 1
-        return None
+    def _refusal(self, node: str) -> str:
+        if node not in self._texts:
+            self._texts[node] = _refusal(self._departure, node)
+        return self._texts[node]
 
 
 def _refusal(departure: Departure, node: str) -> str:
