@@ -21,7 +21,6 @@ from kubectl_spread.simulate.nodes import CountedNodes
 from kubectl_spread.simulate.placing import Tally, minimum
 
 _LISTED: Final = 3
-_OTHER_NODE: Final = "the pod belongs to another node"
 
 
 class RefusalCause(msgspec.Struct, frozen=True):
@@ -70,7 +69,8 @@ def reason(cluster: SimulatedCluster, pod: SimulatedPod) -> Reason:
     if not cluster.nodes:
         return Reason((RefusalCause("nodes", "", "there are no nodes", 0),), "there are no nodes")
     refusals: list[RefusalCause] = []
-    left = cluster.table.everything
+    # A pod of a DaemonSet belongs to its node.
+    left = 1 << cluster.table.numbers[pod.pin] if pod.pin in cluster.table.numbers else cluster.table.everything
     lowest: tuple[str, tuple[str, ...]] = ("", ())
     for refusal, bits in _all(cluster, pod):
         number = (left & bits).bit_count()
@@ -123,8 +123,6 @@ def _all(cluster: SimulatedCluster, pod: SimulatedPod) -> Iterator[tuple[Refusal
     yield RefusalCause("cordon", "", obstacles.CORDONED.text, 0), everything & ~answers.usable.uncordoned
     for text, bits in _tainted(cluster, pod, everything & ~answers.usable.tolerated).items():
         yield RefusalCause("taint", text, text, 0), bits
-    if pod.pin and pod.pin in table.numbers:
-        yield RefusalCause("excluded", "pin", _OTHER_NODE, 0), everything & ~(1 << table.numbers[pod.pin])
     yield RefusalCause("excluded", "", obstacles.EXCLUDED.text, 0), everything & ~answers.usable.fits
     for text, bits in _full(cluster, pod, everything & ~state.room(kind).fits).items():
         yield RefusalCause("resource", text, text, 0), bits

@@ -34,7 +34,7 @@ _TOGETHER: Final = 4
 """The cases that run at the same time."""
 _OF_CORDONS: Final[Json] = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 """The taint that the node lifecycle controller adds to cordoned nodes; the control plane of tests runs without it."""
-_REPLICATED: Final = ("deployments", "replicasets", "statefulsets")
+_OWNERS: Final = ("deployments", "replicasets", "statefulsets", "daemonsets")
 
 
 class OnOwnNodes:
@@ -83,8 +83,9 @@ class OnOwnNodes:
     def clean(self) -> None:
         """Delete the workloads, volumes and nodes; the namespace is deleted by who made it."""
         api = self.cluster.api
-        for kind in _REPLICATED:
+        for kind in _OWNERS:
             api.request("DELETE", self._path(kind))
+        api.request("DELETE", f"/apis/batch/v1/namespaces/{self.namespace}/jobs?propagationPolicy=Background")
         api.request("DELETE", f"/api/v1/namespaces/{self.namespace}/pods?gracePeriodSeconds=0")
         for name in self._claims:
             api.request("DELETE", f"/api/v1/persistentvolumes/{self.namespace}-{name}")
@@ -98,7 +99,7 @@ class OnOwnNodes:
         )
 
     def _observed(self) -> bool:
-        stored = [each for kind in _REPLICATED for each in self.cluster.api.get(self._path(kind))["items"]]
+        stored = [each for kind in _OWNERS for each in self.cluster.api.get(self._path(kind))["items"]]
         return all(each["status"].get("observedGeneration", 0) >= each["metadata"]["generation"] for each in stored)
 
     def _path(self, kind: str) -> str:

@@ -27,8 +27,8 @@ from tests.e2e.spread import Program
 from tests.e2e.volumes import claim_templates
 from tests.e2e.workloads import pods, scheduled
 
-_BACKOFF: Final = 15.0
-"""The seconds after which the scheduler has tried a pod again; its longest backoff is ten."""
+_BACKOFF: Final = 45.0
+"""The seconds after which the scheduler has tried a pod again, and a Job has replaced pods that it has lost."""
 _DRAINED: Final = 45.0
 """The seconds after which a drain still waits only for a budget that refuses an eviction."""
 _RUNS: Final = "50"
@@ -121,6 +121,7 @@ def random_case(seed: int) -> Case:
         left = {node: cpu for node, cpu in left.items() if node not in event.lost}
         zones = [zone for zone in zones if zone in map(zone_of, left)]
         events.append(event)
+    objects += _bystanders(random.Random(f"{seed}/bystanders"), seed)
     return Case(
         seed=seed,
         slots=slots,
@@ -162,6 +163,26 @@ def _workload(chance: random.Random, name: str, seed: int) -> Iterator[Json]:
             [{"minAvailable": max(1, replicas - 1)}, {"maxUnavailable": 1}, {"minAvailable": "50%"}]
         )
         yield budget(name, limit)
+
+
+def _bystanders(chance: random.Random, seed: int) -> Iterator[Json]:
+    """Yield, sometimes, a DaemonSet and a Job, which no event is about."""
+    spec = pod_spec(
+        [],
+        containers=[{"name": "app", "image": "registry.example/app:1", "resources": {"requests": {"cpu": "500m"}}}],
+        nodeSelector={"case": f"s{seed}"},
+    )
+    if chance.random() < 0.3:
+        daemon = workload("DaemonSet", "daemon", 0, spec)
+        del daemon["spec"]["replicas"]
+        yield daemon
+    if chance.random() < 0.3:
+        number = chance.randint(1, 4)
+        constraints = list(_constraints(chance, "batch"))
+        job = workload("Job", "batch", 0, {**spec, "topologySpreadConstraints": constraints, "restartPolicy": "Never"})
+        del job["spec"]["replicas"], job["spec"]["selector"]
+        job["spec"] |= {"parallelism": number, "completions": number, "backoffLimit": chance.choice([0, 1, 6])}
+        yield {**job, "apiVersion": "batch/v1"}
 
 
 def _constraints(chance: random.Random, name: str) -> Iterator[Json]:
@@ -360,7 +381,7 @@ class Play(OnOwnNodes):
             self.settle()
 
     def _capture(self) -> str:
-        kinds = "nodes,pods,deployments,replicasets,statefulsets,poddisruptionbudgets,pvc,pv"
+        kinds = "nodes,pods,deployments,replicasets,statefulsets,daemonsets,jobs,poddisruptionbudgets,pvc,pv"
         return self.cluster.kubectl("get", kinds, "-n", self.namespace, "-o", "json").stdout
 
     def _of(self, row: Json) -> list[Json]:
@@ -368,19 +389,20 @@ class Play(OnOwnNodes):
         return [pod for pod in pods(self.cluster, self.namespace) if pod["metadata"]["labels"]["app"] == name]
 
     def _outside(self, row: Json) -> bool:
-        pending, span = _pending(self._of(row)), row["after"]["pending"]
-        return not span["min"] <= len(pending) <= span["max"]
+        own, after = self._of(row), row["after"]
+        pending = len(_pending(own))
+        return not (_is_in(pending, after["pending"]) and _is_in(len(own) - pending, after["running"]))
 
     def _differences(self, row: Json) -> Iterator[tuple[str, bool]]:
         """Yield what differs in a workload, and whether that was said as one number."""
         span, name = row["after"]["pending"], row["workload"]["name"]
         own = self._of(row)
         pending = _pending(own)
-        if not span["min"] <= len(pending) <= span["max"]:
+        if not _is_in(len(pending), span):
             yield f"{name} pending: {span} said, {len(pending)} seen", span["min"] == span["max"]
             return
         span, running = row["after"]["running"], len(own) - len(pending)
-        if not span["min"] <= running <= span["max"]:
+        if not _is_in(running, span):
             yield f"{name} running: {span} said, {running} seen", span["min"] == span["max"]
         if not pending:
             return
@@ -390,6 +412,10 @@ class Play(OnOwnNodes):
         for reason in unseen:
             if reason["pods"]["min"] > 0 or unseen == row["reasons"]:
                 yield f"{name}: {reason['text']!r} said, {messages} seen", reason["pods"]["min"] > 0
+
+
+def _is_in(number: int, span: Mapping[str, int]) -> bool:
+    return span["min"] <= number <= span["max"]
 
 
 def _is_seen(reason: str, messages: Sequence[str]) -> bool:

@@ -236,12 +236,14 @@ def test_daemons_and_bare_pods_are_not_replaced() -> None:
 
 
 def test_a_pending_pod_of_a_daemon_set_waits_for_its_own_node() -> None:
+    """Other nodes are no reason, whatever they lack: here b1 is cordoned."""
     agent = template("agent", affinity=_only_on("a1"))
     daemon: Json = {"selector": selector({"app": "agent"}), "template": template("agent")}
-    cluster = [*nodes("a1", cpu=1), *nodes("b1"), *deployment("web", ["a1"])]
+    cluster = [*nodes("a1", cpu=1), *nodes("c1"), node("b1", cordoned=True), *deployment("web", ["a1"])]
     cluster += [workload("DaemonSet", "agent", daemon), pod("agent-a1", "", agent, "DaemonSet/agent")]
     report = simulated(cluster, "--scale", "deploy/web=1")
     assert after(report, "agent") == ("0", "1")
+    assert reasons(report, "agent") == ["1 node: Insufficient cpu"]
 
 
 def test_new_nodes_have_the_pods_of_daemon_sets() -> None:
