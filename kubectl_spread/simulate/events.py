@@ -163,7 +163,10 @@ def _newest(node: Node) -> tuple[float, str]:
 
 
 def _daemons(cluster: SimulatedCluster, node: str) -> list[SimulatedPod]:
-    return [pod for pod in cluster.on({node}) if pod.owner and pod.owner.kind == "DaemonSet"]
+    """Return the pods of DaemonSets that belong to a node, also those that find no room on it."""
+    return [
+        pod for pod in cluster.all_pods() if node in (pod.node, pod.pin) and pod.owner and pod.owner.kind == "DaemonSet"
+    ]
 
 
 class Restart(msgspec.Struct, frozen=True):

@@ -244,6 +244,7 @@ def test_a_pending_pod_of_a_daemon_set_waits_for_its_own_node() -> None:
     report = simulated(cluster, "--scale", "deploy/web=1")
     assert after(report, "agent") == ("0", "1")
     assert reasons(report, "agent") == ["1 node: Insufficient cpu"]
+    assert after(simulated(cluster, "--add", "a1:1"), "agent") == ("1", "1")
 
 
 def test_new_nodes_have_the_pods_of_daemon_sets() -> None:
