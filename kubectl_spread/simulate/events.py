@@ -103,6 +103,8 @@ class Lose(msgspec.Struct, frozen=True):
         text += f"{len(pods)} of {plural(running, 'pod')}"
         for pod in pods:
             cluster.remove(pod, lost=True)
+        for pod in [pod for pod in cluster.pending if pod.pin in lost and _is_daemon(pod)]:
+            cluster.remove(pod)
         cluster.drop_mirrors(lost)
         cluster.set_nodes(node for node in cluster.nodes if node.metadata.name not in lost)
         return Begun(text)
@@ -164,9 +166,11 @@ def _newest(node: Node) -> tuple[float, str]:
 
 def _daemons(cluster: SimulatedCluster, node: str) -> list[SimulatedPod]:
     """Return the pods of DaemonSets that belong to a node, also those that find no room on it."""
-    return [
-        pod for pod in cluster.all_pods() if node in (pod.node, pod.pin) and pod.owner and pod.owner.kind == "DaemonSet"
-    ]
+    return [pod for pod in cluster.all_pods() if node in (pod.node, pod.pin) and _is_daemon(pod)]
+
+
+def _is_daemon(pod: SimulatedPod) -> bool:
+    return pod.owner is not None and pod.owner.kind == "DaemonSet"
 
 
 class Restart(msgspec.Struct, frozen=True):

@@ -245,6 +245,7 @@ def test_a_pending_pod_of_a_daemon_set_waits_for_its_own_node() -> None:
     assert after(report, "agent") == ("0", "1")
     assert reasons(report, "agent") == ["1 node: Insufficient cpu"]
     assert after(simulated(cluster, "--add", "a1:1"), "agent") == ("1", "1")
+    assert after(simulated(cluster, "--lose", "a1"), "agent") == ("0", "0")
 
 
 def test_new_nodes_have_the_pods_of_daemon_sets() -> None:
