@@ -279,6 +279,9 @@ def _nodes_of(cluster: ControlPlane, zone: str) -> list[str]:
 
 
 def _lose(cluster: ControlPlane, chosen: Sequence[str]) -> None:
+    # Else the scheduler may bind a pod to a node that is about to be lost, while nodes are lost one after the other.
+    for name in chosen:
+        cordon(cluster, name)
     for name in chosen:
         cluster.api.request("DELETE", f"/api/v1/nodes/{name}")
     for pod in cluster.api.get("/api/v1/pods")["items"]:
