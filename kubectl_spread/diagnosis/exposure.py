@@ -7,8 +7,9 @@ everything that ``explain`` asks of a node.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import tee
 from typing import Final, NamedTuple
 
 import msgspec
@@ -120,99 +121,62 @@ class _Place(NamedTuple):
     node: str
 
 
-class _Unobstructed:
-    """The nodes without an obstacle for pods of one kind, by domain, and the obstacles of the others.
+class _Openings:
+    """The nodes that would take a pod, and why the others do not.
 
     Nodes are looked at as far as answers need them: mostly one of the first takes a pod.
     """
 
-    def __init__(self, pod_class: PodClass, value_of: Mapping[str, str], audit: Audit) -> None:
-        self._free: dict[str, list[str]] = {}
-        self._domains: list[str] = []
+    def __init__(self, places: Iterable[_Place], refusal: Callable[[str], str], *, once: bool = False) -> None:
+        """Look at the nodes of ``places``, with ``once`` at those of a domain until one of them takes the pod.
+
+        ``refusal`` returns why a node does not take it, or "".
+        """
+        self._all_refusals: Counter[str] = Counter()
         self._refusals: dict[str, Counter[str]] = {}
-        self._rest = self._look(pod_class, value_of, audit)
+        self._places = self._look(places, refusal, once=once)
 
-    def _look(self, pod_class: PodClass, value_of: Mapping[str, str], audit: Audit) -> Iterator[None]:
-        answers = NodeAnswers(pod_class, audit)
-        for node, domain in value_of.items():
-            obstacle = answers.obstacle(node)
-            if obstacle is not None:
-                self._refusals.setdefault(domain, Counter())[obstacle.text] += 1
+    def _look(self, places: Iterable[_Place], refusal: Callable[[str], str], *, once: bool) -> Iterator[_Place]:
+        taking: set[str] = set()
+        for place in places:
+            if once and place.domain in taking:
                 continue
-            if domain not in self._free:
-                self._free[domain] = []
-                self._domains.append(domain)
-            self._free[domain].append(node)
-            yield
+            if text := refusal(place.node):
+                self._all_refusals[text] += 1
+                self._refusals.setdefault(place.domain, Counter())[text] += 1
+            else:
+                taking.add(place.domain)
+                yield place
 
-    def _more(self) -> bool:
-        """Look for one more free node; tell whether there is one."""
-        return next(self._rest, self) is None
-
-    def domains(self) -> Iterator[str]:
-        """Yield the domains with a free node, in the order of their first one."""
-        number = 0
-        while number < len(self._domains) or self._more():
-            if number < len(self._domains):
-                yield self._domains[number]
-                number += 1
-
-    def nodes(self, domain: str) -> Iterator[str]:
-        """Yield the free nodes of a domain."""
-        number, free = 0, self._free[domain]
-        while number < len(free) or self._more():
-            if number < len(free):
-                yield free[number]
-                number += 1
+    def places(self) -> Iterator[_Place]:
+        """Yield the nodes that take the pod."""
+        self._places, places = tee(self._places)
+        return places
 
     def refusals_outside(self, domain: str) -> Counter[str]:
-        """Return the number of nodes with each obstacle in all other domains."""
+        """Return the number of nodes with each refusal in all other domains; all places must have been asked for."""
         return self._all_refusals - self._refusals.get(domain, Counter())
 
-    @cached_property
-    def _all_refusals(self) -> Counter[str]:
-        while self._more():
-            pass
-        total: Counter[str] = Counter()
-        for of_domain in self._refusals.values():
-            total.update(of_domain)
-        return total
 
+class _DepartureOpenings(NamedTuple):
+    """The openings for pods of the kind of a departure by obstacles alone, and those of them for its pod."""
 
-class _Openings:
-    """The domains that would take the pod of a departure, found one after the other as far as answers need them."""
-
-    def __init__(self, departure: Departure, unobstructed: _Unobstructed) -> None:
-        self._unobstructed = unobstructed
-        self._departure = departure
-        self._places: dict[str, _Place | None] = {}
-        self._refusals: dict[str, Counter[str]] = {}
+    of_kind: _Openings
+    of_pod: _Openings
 
     def outside(self, domain: str) -> Iterator[_Place]:
         """Yield the other domains that would take the pod, each with its first such node."""
-        for other in self._unobstructed.domains():
-            if other != domain:
-                if other not in self._places:
-                    self._places[other] = self._place(other)
-                place = self._places[other]
-                if place is not None:
-                    yield place
+        return (place for place in self.of_pod.places() if place.domain != domain)
 
     def kept_away(self, domain: str) -> str:
         """Return why no node of another domain takes the pod, in words; there must be no place outside ``domain``."""
-        refusals = self._unobstructed.refusals_outside(domain)
-        for other, of_domain in self._refusals.items():
-            if other != domain:
-                refusals.update(of_domain)
-        return obstacles.counted(refusals)
+        return obstacles.counted(self.of_kind.refusals_outside(domain) + self.of_pod.refusals_outside(domain))
 
-    def _place(self, domain: str) -> _Place | None:
-        for node in self._unobstructed.nodes(domain):
-            text = _refusal(self._departure, node)
-            if not text:
-                return _Place(domain, node)
-            self._refusals.setdefault(domain, Counter())[text] += 1
-        return None
+
+def _obstacle(answers: NodeAnswers, node: str) -> str:
+    """Return the obstacle on a node in words; "" for none."""
+    obstacle = answers.obstacle(node)
+    return "" if obstacle is None else obstacle.text
 
 
 def _refusal(departure: Departure, node: str) -> str:
@@ -236,14 +200,10 @@ class Exposures:
     def __init__(self, audit: Audit) -> None:
         """Check by the keys that the command line names."""
         self._audit = audit
-        self._openings: dict[object, _Openings] = {}
-        self._unobstructed: dict[object, _Unobstructed] = {}
+        self._openings: dict[object, _DepartureOpenings] = {}
+        self._of_kinds: dict[object, _Openings] = {}
         self._domains = {key: self._value_of(key) for key in audit.context.extra_checks.exposing_keys}
         self.keys = tuple(sorted(self._domains, key=lambda key: (key != HOSTNAME, -audit.nodes.number_of_values(key))))
-
-    def _has_several(self, key: str) -> bool:
-        nodes = self._audit.nodes
-        return (len(nodes.nodes) if key == HOSTNAME else nodes.number_of_values(key)) > 1
 
     def _value_of(self, key: str) -> Mapping[str, str]:
         """Return the domain of each node that has one; each node is a domain of ``kubernetes.io/hostname``."""
@@ -263,7 +223,7 @@ class Exposures:
         if len(running) < _SEVERAL or len(values) > 1 or domain is None:
             return None
         place, kept_away = None, ""
-        if self._has_several(key):
+        if key == HOSTNAME or self._audit.nodes.number_of_values(key) > 1:
             kept_away = self._unknown(replicas, running)
             for openings in () if kept_away else self._openings_of(running, key):
                 place = next(openings.outside(domain), None)
@@ -340,7 +300,7 @@ class Exposures:
         schedulers = {pod.pod_class.scheduler_name for pod in running if pod.pod_class.profile is None}
         return f"it is unknown how the scheduler {min(schedulers)} places pods" if schedulers else ""
 
-    def _openings_of(self, pods: Iterable[PodRecord], key: str) -> Iterator[_Openings]:
+    def _openings_of(self, pods: Iterable[PodRecord], key: str) -> Iterator[_DepartureOpenings]:
         by_class: dict[PodClass, list[PodRecord]] = {}
         for pod in pods:
             by_class.setdefault(pod.pod_class, []).append(pod)
@@ -348,14 +308,18 @@ class Exposures:
             for departure in departures([self._audit.evaluator.of(pod_class)], of_class, self._audit):
                 question = (key, departure.question)
                 if question not in self._openings:
-                    self._openings[question] = _Openings(departure, self._nodes_without_obstacles(pod_class, key))
+                    of_kind = self._openings_of_kind(pod_class, key)
+                    of_pod = _Openings(of_kind.places(), partial(_refusal, departure), once=True)
+                    self._openings[question] = _DepartureOpenings(of_kind, of_pod)
                 yield self._openings[question]
 
-    def _nodes_without_obstacles(self, pod_class: PodClass, key: str) -> _Unobstructed:
-        kind = self._audit.obstacles.kind(pod_class)
-        if (kind, key) not in self._unobstructed:
-            self._unobstructed[kind, key] = _Unobstructed(kind, self._domains[key], self._audit)
-        return self._unobstructed[kind, key]
+    def _openings_of_kind(self, pod_class: PodClass, key: str) -> _Openings:
+        answers = NodeAnswers(self._audit.obstacles.kind(pod_class), self._audit)
+        question = (answers.pod_class, key)
+        if question not in self._of_kinds:
+            places = (_Place(domain, node) for node, domain in self._domains[key].items())
+            self._of_kinds[question] = _Openings(places, partial(_obstacle, answers))
+        return self._of_kinds[question]
 
 
 class RunningPods(msgspec.Struct, frozen=True, gc=False):
@@ -388,13 +352,7 @@ def running_pods(audit: Audit) -> Iterator[RunningPods]:
     zone_of = audit.nodes.value_of(ZONE)
     for workload in replicas(audit):
         nodes = Counter(pod.node for pod in workload.pods if pod.node in audit.nodes.numbers)
-        zones = _by_zone(((zone_of[node], pods) for node, pods in nodes.items() if node in zone_of))
-        yield RunningPods(workload.workload, nodes.total(), zones, max(nodes.values(), default=0))
-
-
-def _by_zone(numbers: Iterable[tuple[str, int]]) -> tuple[tuple[str, int], ...]:
-    """Return the sum for each zone, by name."""
-    zones: Counter[str] = Counter()
-    for zone, pods in numbers:
-        zones[zone] += pods
-    return tuple(sorted(zones.items()))
+        zones = Counter(zone_of[pod.node] for pod in workload.pods if pod.node in zone_of)
+        yield RunningPods(
+            workload.workload, nodes.total(), tuple(sorted(zones.items())), max(nodes.values(), default=0)
+        )
