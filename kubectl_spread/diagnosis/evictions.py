@@ -410,7 +410,7 @@ def _replaced(evicted: Sequence[PodRecord], spreads: Sequence[Spread], free: Fre
         spreads = place(spreads, [each.domains.value_of.get(pod.node) for each in spreads], -1)
     left = free.left_by(evicted)
     for _ in evicted:
-        worst = free.fullest(spreads, left)
+        worst = free.choose(spreads, left, fullest=True)
         if worst is None:
             return None
         left[worst] -= 1
