@@ -133,12 +133,6 @@ def add(amounts: dict[str, int], requests: Amounts) -> None:
         amounts[name] = amounts.get(name, 0) + amount
 
 
-def subtract(amounts: dict[str, int], requests: Amounts) -> None:
-    """Subtract ``requests``, which were added before, from ``amounts``."""
-    for name, amount in requests.items():
-        amounts[name] -= amount
-
-
 def _raise(amounts: dict[str, int], least: Amounts) -> None:
     for name, amount in least.items():
         amounts[name] = max(amounts.get(name, amount), amount)
