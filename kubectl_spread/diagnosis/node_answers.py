@@ -165,8 +165,7 @@ def _kinds(evaluations: Iterable[ClassEvaluation], audit: Audit) -> Iterable[_Po
     for evaluation in evaluations:
         concerned = audit.affinity.concerns(evaluation.pod_class)
         pod_class = evaluation.pod_class if concerned else audit.obstacles.kind(evaluation.pod_class)
-        hard = [spread for spread in evaluation.spreads if spread is not None and spread.constraint.hard]
-        kinds[pod_class, concerned, *hard] = _PodKind(pod_class, hard, concerned)
+        kinds[pod_class, concerned, *evaluation.hard] = _PodKind(pod_class, evaluation.hard, concerned)
     return kinds.values()
 
 

@@ -185,8 +185,7 @@ class _Placement:
         self._fullest = fullest
         self._audit = audit
         self._repelled = audit.affinity.refusals(pod_class, gone)
-        spreads = audit.evaluator.of(pod_class).spreads
-        self._spreads = [spread for spread in spreads if spread is not None and spread.constraint.hard]
+        self._spreads = audit.evaluator.of(pod_class).hard
         refused = frozenset(self._repelled or ())
         replacement = Replacement(audit.obstacles.kind(pod_class), refused, self._repelled is not None)
         self._free = FreeCells(replacement, self._spreads, 0, enough, audit)

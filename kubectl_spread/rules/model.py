@@ -190,14 +190,10 @@ class SelectedRules:
         rules = tuple(rules)
         self.rules = selection.selected(rules)
         self.compare = all(rule in self.rules for rule in rules if rule.compares)
-        # Without it the comparison of flags takes a twentieth of a check of many workloads.
-        self._by_parts: dict[InputPart, tuple[Rule, ...]] = {}
 
     def reading(self, parts: InputPart) -> tuple[Rule, ...]:
         """Return the rules that read any of the parts of an input."""
-        if parts not in self._by_parts:
-            self._by_parts[parts] = tuple(rule for rule in self.rules if rule.parts & parts)
-        return self._by_parts[parts]
+        return tuple(rule for rule in self.rules if rule.parts & parts)
 
 
 def unknown(word: str, rules: Iterable[Rule]) -> str:

@@ -7,14 +7,14 @@ from typing import Final
 
 import msgspec
 
+from kubectl_spread.audit.snapshot.capacity import allocatable_of
 from kubectl_spread.kube.api.labels import ascending
 from kubectl_spread.kube.api.topologykeys import HOSTNAME
 from kubectl_spread.kube.api.types import Node, NodeInclusionPolicy, NodeSelector
 from kubectl_spread.kube.features import Behaviour
-from kubectl_spread.kube.scheduler import resources, scores, taints
+from kubectl_spread.kube.scheduler import scores, taints
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constraint
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import NO_VALUE, NodeSets, UsableNodes
-from kubectl_spread.kube.scheduler.resources import Amounts
 from kubectl_spread.simulate.kinds import SchedulingKind
 
 _PREFER_NO_SCHEDULE: Final = "PreferNoSchedule"
@@ -72,7 +72,7 @@ class NodeTable:
         """Take nodes in the order of their names; tolerations are read by ``behaviour``."""
         self.sets = NodeSets(scores.in_visiting_order(nodes), behaviour, in_order=True)
         self.names = [node.metadata.name for node in self.sets.nodes]
-        self.allocatable = [_allocatable(node) for node in self.sets.nodes]
+        self.allocatable = [allocatable_of(node) for node in self.sets.nodes]
         self.to_find = scores.nodes_to_find(len(self.names))
         self._behaviour = behaviour
         self._answers: dict[SchedulingKind, KindAnswers] = {}
@@ -171,11 +171,3 @@ class NodeTable:
                 for number in ascending(self.sets.index.matching(NodeSelector(node_selector_terms=(term.preference,)))):
                     weights[number] += term.weight
         return weights if any(weights) else None
-
-
-def _allocatable(node: Node) -> Amounts | None:
-    listed = node.status.allocatable or node.status.capacity
-    try:
-        return resources.allocatable(listed) if listed else None
-    except ValueError:
-        return None

@@ -34,7 +34,7 @@ class NodeCapacity:
     def allocatable(self, node: str) -> Amounts | None:
         """Return the amounts that the pods of a node may request together; None where they are unknown."""
         if node not in self._allocatable:
-            self._allocatable[node] = _allocatable(self._nodes[node]) if node in self._nodes else None
+            self._allocatable[node] = allocatable_of(self._nodes[node]) if node in self._nodes else None
         return self._allocatable[node]
 
     def requested(self, node: str) -> Amounts:
@@ -73,7 +73,8 @@ class NodeCapacity:
         return max(0, min((most, *left)))
 
 
-def _allocatable(node: Node) -> Amounts | None:
+def allocatable_of(node: Node) -> Amounts | None:
+    """Return the amounts that the pods of a node may request together; None where they are unknown."""
     listed = node.status.allocatable or node.status.capacity
     try:
         return resources.allocatable(listed) if listed else None
