@@ -392,7 +392,7 @@ def _with_all_constraints(
     Replacements are placed where they are worst for the uneven constraint, as far as all constraints allow it.
     """
     order = fullest_first(game)
-    spreads = [each for each in row.evaluations[0][0].spreads if each is not None and each.constraint.hard]
+    spreads = row.evaluations[0][0].hard
     uneven = [each.constraint.topology_key for each in spreads].index(spread.constraint.topology_key)
     replacement = replacement_of(row.evaluations[0][0].pod_class, audit)
     free = FreeCells(replacement, spreads, uneven, len(order), audit)
@@ -410,7 +410,7 @@ def _replaced(evicted: Sequence[PodRecord], spreads: Sequence[Spread], free: Fre
         spreads = place(spreads, [each.domains.value_of.get(pod.node) for each in spreads], -1)
     left = free.left_by(evicted)
     for _ in evicted:
-        worst = free.fullest(spreads, left)
+        worst = free.choose(spreads, left, fullest=True)
         if worst is None:
             return None
         left[worst] -= 1

@@ -165,8 +165,7 @@ def _kinds(evaluations: Iterable[ClassEvaluation], audit: Audit) -> Iterable[_Po
     for evaluation in evaluations:
         concerned = audit.affinity.concerns(evaluation.pod_class)
         pod_class = evaluation.pod_class if concerned else audit.obstacles.kind(evaluation.pod_class)
-        hard = [spread for spread in evaluation.spreads if spread is not None and spread.constraint.hard]
-        kinds[pod_class, concerned, *hard] = _PodKind(pod_class, hard, concerned)
+        kinds[pod_class, concerned, *evaluation.hard] = _PodKind(pod_class, evaluation.hard, concerned)
     return kinds.values()
 
 
@@ -308,7 +307,7 @@ class FreeCells:
         Args:
             replacement: The pods to place.
             spreads: The counts of all their hard constraints.
-            decisive: The index of the constraint by whose domains ``fullest`` and ``emptiest`` choose.
+            decisive: The index of the constraint by whose domains ``choose`` does.
             enough: The room of which the rest is not asked.
             audit: The audit.
         """
@@ -328,21 +327,15 @@ class FreeCells:
         labels = (by_name[pod.node].metadata.labels for pod in bound)
         return Counter(tuple(map(of_node.get, self._keys)) for of_node in labels)
 
-    def fullest(
-        self, spreads: Sequence[Spread], left: Mapping[Cell, int], volumes: VolumeNodes | None = None
+    def choose(
+        self, spreads: Sequence[Spread], left: Mapping[Cell, int], volumes: VolumeNodes | None = None, *, fullest: bool
     ) -> Cell | None:
-        """Return a cell in the fullest domain that all constraints allow, where one more pod is worst for the skew.
+        """Return a cell in the fullest, or the emptiest, domain that all constraints allow.
 
-        ``left`` is further room, or less if negative; ``volumes`` are those of the pod. Of several cells it is the
-        first one; None: there is none.
+        In the fullest one more pod is worst for the skew. ``left`` is further room, or less if negative; ``volumes``
+        are those of the pod. Of several cells it is the first one; None: there is none.
         """
-        return next(self._allowed(spreads, left, volumes, fullest=True), None)
-
-    def emptiest(
-        self, spreads: Sequence[Spread], left: Mapping[Cell, int], volumes: VolumeNodes | None = None
-    ) -> Cell | None:
-        """Return a cell in the emptiest domain that all constraints allow, as ``fullest`` does."""
-        return next(self._allowed(spreads, left, volumes, fullest=False), None)
+        return next(self._allowed(spreads, left, volumes, fullest=fullest), None)
 
     def _allowed(
         self, spreads: Sequence[Spread], left: Mapping[Cell, int], volumes: VolumeNodes | None, *, fullest: bool

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import msgspec
 
 from kubectl_spread.audit.evaluation import obstacles
 from kubectl_spread.audit.evaluation.affinity import own_terms
+from kubectl_spread.audit.evaluation.counted import SharedAnswers
 from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind
 from kubectl_spread.audit.evaluation.volumes import VolumeNodes
@@ -68,8 +69,8 @@ class Trials:
         """Try fixes on the nodes and pods of ``audit``."""
         self._audit = audit
         self._classes: dict[bytes, PodClass] = {}
-        self._rollouts: dict[tuple[ObjectRef, bytes], Shortfall | None] = {}
-        self._reasons: dict[object, str] = {}
+        # In a closed zone thousands of workloads have the same reason why pods find no node.
+        self._reasons = SharedAnswers()
 
     def removable(self, pods: Sequence[PodRecord]) -> Removable:
         """Return which of some pods of one workload can be removed at once; all where nodes were not read."""
@@ -90,17 +91,8 @@ class Trials:
         alone = pods[0] if len(pods) == 1 else None
         if alone is None and (len(classes) > 1 or own_terms(pod_class)):
             return Shortfall(len(pods), "each one changes where the next one can go")
-
-        def removed(*, fullest: bool) -> Shortfall | None:
-            placement = _Placement(pod_class, len(pods), audit, self._reasons, alone, fullest=fullest)
-            for pod in pods:
-                placement.remove(pod)
-            for number, pod in enumerate(pods):
-                if not placement.create(audit.volumes.of(pod)):
-                    return Shortfall(len(pods) - number, placement.why(audit.volumes.of(pod)))
-            return None
-
-        return _worst(removed, pending)
+        placements = self._placements(pod_class, len(pods), alone)
+        return _worst((_replace(pods, placement, audit) for placement in placements), pending)
 
     def rollout(self, workload: ObjectRef, operations: Sequence[Operation]) -> Shortfall | None:
         """Return the shortfall of new pods if a workload's pod template is changed; None if there is none to expect.
@@ -109,12 +101,6 @@ class Trials:
             workload: A Deployment or StatefulSet; no other kind is tried.
             operations: A JSON patch of the workload; without any its pods are restarted.
         """
-        question = (workload, ENCODER.encode(operations))
-        if question not in self._rollouts:
-            self._rollouts[question] = self._try_rollout(workload, operations)
-        return self._rollouts[question]
-
-    def _try_rollout(self, workload: ObjectRef, operations: Sequence[Operation]) -> Shortfall | None:
         audit = self._audit
         template = audit.template_of(workload)
         pods = audit.counted.siblings(workload)
@@ -126,13 +112,14 @@ class Trials:
             return None
         roll = _roll_in_order if workload.kind == "StatefulSet" else _roll
         replicas = len(pods) if template.replicas is None else template.replicas
-
-        def rolled(*, fullest: bool) -> Shortfall | None:
-            placement = _Placement(pod_class, replicas + len(pods), audit, self._reasons, fullest=fullest)
-            return roll(pods, replicas, template.pace, placement, audit)
-
+        placements = self._placements(pod_class, replicas + len(pods))
+        shortfalls = (roll(pods, replicas, template.pace, placement, audit) for placement in placements)
         # A change may leave pods pending that are so now. A restart is to replace all pods, and to end.
-        return _worst(rolled, len(pods) - len(bound) if operations else 0)
+        return _worst(shortfalls, len(pods) - len(bound) if operations else 0)
+
+    def _placements(self, pod_class: PodClass, enough: int, gone: PodRecord | None = None) -> Iterator[_Placement]:
+        for fullest in (False, True):
+            yield _Placement(pod_class, enough, self._audit, self._reasons, gone, fullest=fullest)
 
     def _rolled_out(self, template: Template, like: PodClass, operations: Sequence[Operation]) -> PodClass | None:
         """Return the class of the pods of a changed template; None where the model cannot place them."""
@@ -171,16 +158,8 @@ class Trials:
         return self._classes.setdefault(ENCODER.encode(parts), pod_class)
 
 
-class _Attempt(Protocol):
-    """One attempt of a trial, with new pods in the fullest allowed domains or in the emptiest."""
-
-    def __call__(self, *, fullest: bool) -> Shortfall | None:
-        """Return the shortfall; None if each new pod finds a node."""
-
-
-def _worst(attempt: _Attempt, pending: int) -> Shortfall | None:
-    """Return the shortfall of an attempt that leaves more pods pending than there are now, None if neither does."""
-    shortfalls = (attempt(fullest=fullest) for fullest in (False, True))
+def _worst(shortfalls: Iterable[Shortfall | None], pending: int) -> Shortfall | None:
+    """Return the first shortfall that leaves more pods pending than there are now; None if none does."""
     return next((each for each in shortfalls if each is not None and each.pods > pending), None)
 
 
@@ -192,22 +171,21 @@ class _Placement:
         pod_class: PodClass,
         enough: int,
         audit: Audit,
-        reasons: dict[object, str],
-        gone: PodRecord | None = None,
+        reasons: SharedAnswers,
+        gone: PodRecord | None,
         *,
         fullest: bool,
     ) -> None:
         """Start with the pods that run now; ``gone`` is a pod whose anti-affinity no longer acts.
 
-        ``reasons`` remembers why pods find no node: in a closed zone thousands of workloads have the same reason.
+        ``reasons`` are shared, and new pods go to the ``fullest`` domains that are allowed, or to the emptiest.
         """
         self._reasons = reasons
         self._pod_class = pod_class
         self._fullest = fullest
         self._audit = audit
         self._repelled = audit.affinity.refusals(pod_class, gone)
-        spreads = audit.evaluator.of(pod_class).spreads
-        self._spreads = [spread for spread in spreads if spread is not None and spread.constraint.hard]
+        self._spreads = audit.evaluator.of(pod_class).hard
         refused = frozenset(self._repelled or ())
         replacement = Replacement(audit.obstacles.kind(pod_class), refused, self._repelled is not None)
         self._free = FreeCells(replacement, self._spreads, 0, enough, audit)
@@ -224,8 +202,7 @@ class _Placement:
 
     def create(self, volumes: VolumeNodes) -> bool:
         """Place one more pod; tell whether it has found a node."""
-        choose = self._free.fullest if self._fullest else self._free.emptiest
-        cell = choose(self._spreads, self._left, volumes)
+        cell = self._free.choose(self._spreads, self._left, volumes, fullest=self._fullest)
         if cell is None:
             return False
         self._left[cell] -= 1
@@ -235,18 +212,25 @@ class _Placement:
     def why(self, volumes: VolumeNodes) -> str:
         """Return why no node takes one more pod, in words."""
         kind = self._audit.obstacles.kind(self._pod_class)
-        refusing = [(each.constraint.topology_key, each.short_of_domains, *each.blocked) for each in self._spreads]
+        refusing = ((each.constraint.topology_key, each.short_of_domains, *each.blocked) for each in self._spreads)
         if self._repelled:
             return self._why(volumes)
-        question = (kind, volumes, tuple(refusing))
-        if question not in self._reasons:
-            self._reasons[question] = self._why(volumes)
-        return self._reasons[question]
+        return self._reasons.remember((kind, volumes, *refusing), lambda: self._why(volumes))
 
     def _why(self, volumes: VolumeNodes) -> str:
         answers = NodeAnswers(self._pod_class, self._audit, self._spreads, self._repelled, volumes)
         refusals = (answers.first_refusal(node.metadata.name) for node in self._audit.nodes.nodes)
         return obstacles.summary(_TAKEN if refusal is None else as_obstacle(refusal) for refusal in refusals)
+
+
+def _replace(pods: Sequence[PodRecord], placement: _Placement, audit: Audit) -> Shortfall | None:
+    """Remove pods together, and create their replacements."""
+    for pod in pods:
+        placement.remove(pod)
+    for number, pod in enumerate(pods):
+        if not placement.create(audit.volumes.of(pod)):
+            return Shortfall(len(pods) - number, placement.why(audit.volumes.of(pod)))
+    return None
 
 
 def _roll(

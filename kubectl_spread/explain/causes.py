@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
-from functools import partial
 from typing import Final
 
 from kubectl_spread.audit.evaluation import obstacles
@@ -24,14 +23,12 @@ from kubectl_spread.explain.uneven_rows import (
     LONG_AGO,
     RELABELLED,
     PodsByWorkload,
-    Proof,
     UnevenRow,
     counter,
     others,
     uneven_rows,
 )
 from kubectl_spread.kube.api import labels as labelselectors
-from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.phrases import capitalized, named, plural, some, value
 from kubectl_spread.report import model
 from kubectl_spread.report.projections import timestamp
@@ -47,85 +44,145 @@ This is the default of progressDeadlineSeconds: a rollout without progress for l
 """
 
 
-def rollout(uneven: UnevenRow) -> Proof | None:
-    """Return the proof that pods of older revisions count now, or counted when the present pods were placed."""
+class CauseName(StrEnum):
+    """The causes of a skew, or of the refusal of the next pod."""
+
+    STALE_SELECTOR = "stale-selector"
+    TERMINATING = "terminating"
+    OTHER_PODS = "other-pods"
+    DRAINED_DOMAIN = "drained-domain"
+    TAINTED_DOMAIN = "tainted-domain"
+    FULL_DOMAIN = "full-domain"
+    NODE_AFFINITY = "node-affinity"
+    HARD_CONSTRAINT = "hard-constraint"
+    POD_AFFINITY = "pod-affinity"
+    VOLUMES = "volumes"
+    ROLLOUT = "rollout"
+    SCALE_DOWN = "scale-down"
+    LATE_NODE = "late-node"
+    DEFAULT_CONSTRAINTS = "default-constraints"
+    SOFT_CONSTRAINT = "soft-constraint"
+    UNKNOWN = "unknown"
+
+
+_CLOSED: Final = {
+    ObstacleKind.CORDONED: CauseName.DRAINED_DOMAIN,
+    ObstacleKind.TAINTED: CauseName.TAINTED_DOMAIN,
+    ObstacleKind.UNHEALTHY: CauseName.TAINTED_DOMAIN,
+    ObstacleKind.FULL: CauseName.FULL_DOMAIN,
+    ObstacleKind.EXCLUDED: CauseName.NODE_AFFINITY,
+    ObstacleKind.CONSTRAINED: CauseName.HARD_CONSTRAINT,
+    ObstacleKind.REPELLED: CauseName.POD_AFFINITY,
+    ObstacleKind.VOLUME: CauseName.VOLUMES,
+}
+
+
+class SkewCause(model.Part, frozen=True, kw_only=True):
+    """The reason why a row is uneven or refuses the next pod; ``row`` is its index in ``constraints``.
+
+    ``confidence`` is ``certain`` if the evidence proves the cause, ``likely`` if it fits, ``unknown`` without a cause.
+    """
+
+    row: int
+    path: str
+    cause: str
+    confidence: str
+    evidence: list[str]
+
+
+def _cause(
+    uneven: UnevenRow, name: CauseName, evidence: str | list[str], confidence: Confidence = Confidence.CERTAIN
+) -> SkewCause:
+    return SkewCause(
+        row=uneven.index,
+        path=str(uneven.row.path),
+        cause=str(name),
+        confidence=str(confidence),
+        evidence=[evidence] if isinstance(evidence, str) else evidence,
+    )
+
+
+def _rollout(uneven: UnevenRow) -> Iterator[SkewCause]:
+    """Yield the cause that pods of older revisions count now, or counted when the present pods were placed."""
     older = uneven.per_domain(pod for revision in uneven.workload_pods.revisions[:-1] for pod in revision.pods)
-    if older.total():
-        return _continuing(uneven, older)
-    return _finished(uneven) if uneven.skewed else None
+    without, pods = uneven.spread.without(older), f"{plural(older.total(), 'pod')} of older revisions"
+    if not older.total():
+        yield from _finished_rollout(uneven) if uneven.skewed else ()
+    elif older.total() == uneven.spread.match_num.total:
+        text = "All counted pods are of older revisions, which a newer one replaces."
+        yield _cause(uneven, CauseName.ROLLOUT, text)
+    elif uneven.settled_by(without):
+        text = f"The constraint also counts {pods}. {uneven.skews(without, 'Without them')}"
+        yield _cause(uneven, CauseName.ROLLOUT, text)
+    elif uneven.per_domain(uneven.workload_pods.revisions[-1].pods):
+        text = f"When pods of the newest revision were placed, {pods} counted, and they still do."
+        yield _cause(uneven, CauseName.ROLLOUT, text, Confidence.LIKELY)
 
 
-def _continuing(uneven: UnevenRow, older: Counter[str]) -> Proof | None:
-    if older.total() == uneven.spread.match_num.total:
-        return Proof(Confidence.CERTAIN, "All counted pods are of older revisions, which a newer one replaces.")
-    without = uneven.spread.without(older)
-    pods = f"{plural(older.total(), 'pod')} of older revisions"
-    if uneven.settled_by(without):
-        return Proof(Confidence.CERTAIN, f"The constraint also counts {pods}. {uneven.skews(without, 'Without them')}")
-    if not uneven.per_domain(uneven.workload_pods.revisions[-1].pods):
-        return None
-    return Proof(Confidence.LIKELY, f"When pods of the newest revision were placed, {pods} counted, and they still do.")
-
-
-def _finished(uneven: UnevenRow) -> Proof | None:
+def _finished_rollout(uneven: UnevenRow) -> Iterator[SkewCause]:
     newest = uneven.workload_pods.revisions[-1].owner if uneven.workload_pods.revisions else None
     if newest is None or _selects_one_revision(uneven) or not _rolls(uneven):
-        return None
+        return
     older = [record for record in _siblings(uneven, newest) if _age(record) < _age(newest)]
-    if not older and newest.revision <= 1:
-        return None
     last = _last_created(uneven.counted)
+    if last is None or (not older and newest.revision <= 1):
+        return
     steps = _since(_scaled_down(uneven, {record.ref.name for record in older}), newest)
-    if steps:
-        if last is None or last > max(record.last or LONG_AGO for record, _ in steps):
-            return None
+    if steps and last <= max(record.last or LONG_AGO for record, _ in steps):
         number = max(before for _, before in steps)
         counted = plural(number, "pod") if number else "pods"
         text = (
             f"Its pods were created while {counted} of the older revision still counted. Event: {_quoted(steps[0][0])}"
         )
-        return Proof(Confidence.CERTAIN, text)
-    if last is None or newest.created is None or last - newest.created > timedelta(minutes=_ROLLOUT_MINUTES):
-        return None
-    predecessor = f"came after {older[-1].ref.name}" if older else f"is revision {newest.revision}"
-    return Proof(
-        Confidence.LIKELY,
-        f"Its pods were created within {_ROLLOUT_MINUTES} minutes of {newest.ref.kind} {newest.ref.name}, which "
-        f"{predecessor}, and the selector counts pods of {'both' if older else 'older revisions too'}.",
-    )
+        yield _cause(uneven, CauseName.ROLLOUT, text)
+    elif not steps and newest.created and last - newest.created <= timedelta(minutes=_ROLLOUT_MINUTES):
+        predecessor = f"came after {older[-1].ref.name}" if older else f"is revision {newest.revision}"
+        text = (
+            f"Its pods were created within {_ROLLOUT_MINUTES} minutes of {newest.ref.kind} {newest.ref.name}, which "
+            f"{predecessor}, and the selector counts pods of {'both' if older else 'older revisions too'}."
+        )
+        yield _cause(uneven, CauseName.ROLLOUT, text, Confidence.LIKELY)
 
 
-def scale_down(uneven: UnevenRow) -> Proof | None:
-    """Return the proof that the workload was scaled down, and that no pod of it was created since."""
+def _scale_down(uneven: UnevenRow) -> Iterator[SkewCause]:
+    """Yield the cause that the workload was scaled down, where no pod of it was created since.
+
+    Without events managedFields may say that spec.replicas was written after the newest pod was created.
+    """
     last = _last_created(uneven.workload_pods.pods)
     if not uneven.skewed or last is None or not uneven.workload_pods.revisions:
-        return None
-    newest = uneven.workload_pods.revisions[-1].owner
-    owner = uneven.workload_pods.workload if newest is None else newest.ref
+        return
+    newest, workload = uneven.workload_pods.revisions[-1].owner, uneven.workload_pods.workload
+    ownership = uneven.audit.snapshot.ownership
+    owner = workload if newest is None else newest.ref
     events = [event for event, _ in _scaled_down(uneven, {owner.name})]
-    events += uneven.audit.snapshot.ownership.events_about(owner, "SuccessfulDelete")
-    if not events:
-        return _rescaled(uneven, last)
+    events += ownership.events_about(owner, "SuccessfulDelete")
     later = [event for event in events if event.last is not None and event.last >= last]
-    if not later:
-        return None
-    text = (
-        "Pods were deleted and none was created since. Constraints do not decide which pods are deleted. "
-        f"Event: {_quoted(later[0])}"
-    )
-    return Proof(Confidence.CERTAIN, text)
+    record = ownership.record(workload)
+    scaled = None if record is None else record.scaled
+    if later:
+        text = (
+            "Pods were deleted and none was created since. Constraints do not decide which pods are deleted. "
+            f"Event: {_quoted(later[0])}"
+        )
+        yield _cause(uneven, CauseName.SCALE_DOWN, text)
+    elif not events and scaled is not None and scaled.time > last:
+        text = (
+            f"{scaled.manager}, which owns spec.replicas of {named(workload.kind, workload.name)}, wrote it at "
+            f"{timestamp(scaled.time)}. The newest pod was created before that, at {timestamp(last)}."
+        )
+        yield _cause(uneven, CauseName.SCALE_DOWN, text, Confidence.LIKELY)
 
 
-def late_nodes(uneven: UnevenRow) -> Iterator[Proof]:
-    """Yield a proof for each low domain whose nodes are younger than every pod of the fuller domains.
+def _late_nodes(uneven: UnevenRow) -> Iterator[SkewCause]:
+    """Yield a cause for each low domain whose nodes are younger than every pod of the fuller domains.
 
     It is only likely, because older nodes of the domain may have been deleted.
     """
-    if not uneven.skewed:
-        return
     value_of = uneven.spread.domains.value_of
-    last = _latest(pod.created for pod in uneven.counted if value_of[pod.node] not in uneven.low)
-    if last is None:
+    times = [pod.created for pod in uneven.counted if value_of[pod.node] not in uneven.low]
+    last = max((time for time in times if time is not None), default=None)
+    if not uneven.skewed or last is None or None in times:
         return
     created = {node.metadata.name: node.metadata.creation_timestamp for node in uneven.audit.nodes.nodes}
     for domain in uneven.low:
@@ -136,27 +193,7 @@ def late_nodes(uneven: UnevenRow) -> Iterator[Proof]:
                 f"The oldest node of {uneven.domain(domain)} was created at {timestamp(first)}, after every pod of the "
                 f"fuller domains (the last at {timestamp(last)})."
             )
-            yield Proof(Confidence.LIKELY, text)
-
-
-def _latest(times: Iterable[datetime | None]) -> datetime | None:
-    """Return the latest time; None if any is unknown."""
-    times = list(times)
-    return None if None in times else max((time for time in times if time is not None), default=None)
-
-
-def _rescaled(uneven: UnevenRow, last: datetime) -> Proof | None:
-    """Return the proof by managedFields that spec.replicas was written after the newest pod was created."""
-    workload = uneven.workload_pods.workload
-    record = uneven.audit.snapshot.ownership.record(workload)
-    if record is None or record.scaled is None or record.scaled.time <= last:
-        return None
-    scaled = record.scaled
-    return Proof(
-        Confidence.LIKELY,
-        f"{scaled.manager}, which owns spec.replicas of {named(workload.kind, workload.name)}, wrote it at "
-        f"{timestamp(scaled.time)}. The newest pod was created before that, at {timestamp(last)}.",
-    )
+            yield _cause(uneven, CauseName.LATE_NODE, text, Confidence.LIKELY)
 
 
 def _scaled_down(uneven: UnevenRow, replica_sets: Container[str]) -> list[tuple[EventRecord, int]]:
@@ -212,22 +249,20 @@ def _quoted(record: EventRecord) -> str:
     return f'"{record.message}"{when}'
 
 
-def _relabelled(uneven: UnevenRow) -> list[str]:
-    """Return the evidence that a changed label keeps pending pods from being counted, or that it makes the skew."""
+def _stale_selector(uneven: UnevenRow) -> Iterator[SkewCause]:
+    """Yield the cause that a changed label keeps pending pods from being counted, or makes the skew."""
     if uneven.relabelled_pending:
-        return list(_changes(uneven.relabelled_pending))
+        yield _cause(uneven, CauseName.STALE_SELECTOR, list(_changes(uneven.relabelled_pending)))
+        return
     lost, gained = _moved(uneven)
     value_of = uneven.spread.domains.value_of
     change = Counter(value_of[pod.node] for pod in lost)
     change.subtract(value_of[pod.node] for pod in gained)
     before = uneven.spread.changed(change)
-    if not change or not uneven.skewed or not uneven.settled_by(before):
-        return []
-    number = plural(len(lost) + len(gained), "pod")
-    names = some([pod.name for pod in (*lost, *gained)])
-    return [
-        f"A label that the selector requires was changed on {number} ({names}). {uneven.skews(before, 'Without that')}"
-    ]
+    if change and uneven.skewed and uneven.settled_by(before):
+        pods = f"{plural(len(lost) + len(gained), 'pod')} ({some([pod.name for pod in (*lost, *gained)])})"
+        text = f"A label that the selector requires was changed on {pods}. {uneven.skews(before, 'Without that')}"
+        yield _cause(uneven, CauseName.STALE_SELECTOR, text)
 
 
 def _changes(members: Sequence[EvaluatedPod]) -> Iterator[str]:
@@ -266,8 +301,8 @@ def _moved(uneven: UnevenRow) -> tuple[list[PodRecord], list[PodRecord]]:
     return lost, gained
 
 
-def _other_workloads(uneven: UnevenRow) -> Proof | None:
-    """Return the proof that pods of other workloads make the skew.
+def _other_workloads(uneven: UnevenRow) -> Iterator[SkewCause]:
+    """Yield the cause that pods of other workloads make the skew.
 
     It is only likely where all of them have the same constraint, because such workloads are probably counted together
     on purpose.
@@ -275,17 +310,24 @@ def _other_workloads(uneven: UnevenRow) -> Proof | None:
     foreign = others(uneven.spread, uneven.workload_pods, uneven.audit)
     without = uneven.spread.without(foreign)
     if not foreign or not uneven.settled_by(without):
-        return None
-    pods = _pods_of_others(uneven)
-    workloads = sorted({uneven.audit.snapshot.workload(pod) for pod in pods})
+        return
+    counts, snapshot = counter(uneven.spread, uneven.audit), uneven.audit.snapshot
+    pods = [
+        pod
+        for pod in uneven.audit.everyone
+        if pod.namespace == uneven.row.namespace and counts(pod) and snapshot.workload(pod) != uneven.row.workload
+    ]
+    workloads = sorted({snapshot.workload(pod) for pod in pods})
+    names = f" ({some([named(workload.kind, workload.name) for workload in workloads])})" if workloads else ""
     if sum(_has_constraint(pod, uneven) for pod in pods) == foreign.total():
         text = (
-            f"The selector counts the pods of {len(workloads) + 1} workloads together{_list(workloads)}. All of them "
+            f"The selector counts the pods of {len(workloads) + 1} workloads together{names}. All of them "
             f"have this constraint, so that is probably intended. {uneven.skews(without, 'Without the other pods')}"
         )
-        return Proof(Confidence.LIKELY, text)
-    text = f"The selector also counts {plural(foreign.total(), 'pod')} of other workloads{_list(workloads)}."
-    return Proof(Confidence.CERTAIN, f"{text} {uneven.skews(without, 'Without them')}")
+        yield _cause(uneven, CauseName.OTHER_PODS, text, Confidence.LIKELY)
+    else:
+        text = f"The selector also counts {plural(foreign.total(), 'pod')} of other workloads{names}."
+        yield _cause(uneven, CauseName.OTHER_PODS, f"{text} {uneven.skews(without, 'Without them')}")
 
 
 def _has_constraint(pod: PodRecord, uneven: UnevenRow) -> bool:
@@ -294,67 +336,6 @@ def _has_constraint(pod: PodRecord, uneven: UnevenRow) -> bool:
         own.spread and (own.topology_key, own.selector) == (term.topology_key, term.selector)
         for own in pod.pod_class.terms
     )
-
-
-def _pods_of_others(uneven: UnevenRow) -> list[PodRecord]:
-    """Return the counted pods of other workloads, as far as they were read."""
-    counts, snapshot = counter(uneven.spread, uneven.audit), uneven.audit.snapshot
-    return [
-        pod
-        for pod in uneven.audit.everyone
-        if pod.namespace == uneven.row.namespace and counts(pod) and snapshot.workload(pod) != uneven.row.workload
-    ]
-
-
-def _list(workloads: Iterable[ObjectRef]) -> str:
-    names = [named(workload.kind, workload.name) for workload in workloads]
-    return f" ({some(names)})" if names else ""
-
-
-class CauseName(StrEnum):
-    """The causes of a skew, or of the refusal of the next pod."""
-
-    STALE_SELECTOR = "stale-selector"
-    TERMINATING = "terminating"
-    OTHER_PODS = "other-pods"
-    DRAINED_DOMAIN = "drained-domain"
-    TAINTED_DOMAIN = "tainted-domain"
-    FULL_DOMAIN = "full-domain"
-    NODE_AFFINITY = "node-affinity"
-    HARD_CONSTRAINT = "hard-constraint"
-    POD_AFFINITY = "pod-affinity"
-    VOLUMES = "volumes"
-    ROLLOUT = "rollout"
-    SCALE_DOWN = "scale-down"
-    LATE_NODE = "late-node"
-    DEFAULT_CONSTRAINTS = "default-constraints"
-    SOFT_CONSTRAINT = "soft-constraint"
-    UNKNOWN = "unknown"
-
-
-_CLOSED: Final = {
-    ObstacleKind.CORDONED: CauseName.DRAINED_DOMAIN,
-    ObstacleKind.TAINTED: CauseName.TAINTED_DOMAIN,
-    ObstacleKind.UNHEALTHY: CauseName.TAINTED_DOMAIN,
-    ObstacleKind.FULL: CauseName.FULL_DOMAIN,
-    ObstacleKind.EXCLUDED: CauseName.NODE_AFFINITY,
-    ObstacleKind.CONSTRAINED: CauseName.HARD_CONSTRAINT,
-    ObstacleKind.REPELLED: CauseName.POD_AFFINITY,
-    ObstacleKind.VOLUME: CauseName.VOLUMES,
-}
-
-
-class SkewCause(model.Part, frozen=True, kw_only=True):
-    """The reason why a row is uneven or refuses the next pod; ``row`` is its index in ``constraints``.
-
-    ``confidence`` is ``certain`` if the evidence proves the cause, ``likely`` if it fits, ``unknown`` without a cause.
-    """
-
-    row: int
-    path: str
-    cause: str
-    confidence: str
-    evidence: list[str]
 
 
 def causes(audit: Audit, pods: PodsByWorkload) -> list[SkewCause]:
@@ -372,23 +353,6 @@ def _weakness(cause: SkewCause) -> int:
     if cause.confidence == Confidence.CERTAIN:
         return 0
     return 2 if cause.cause == CauseName.OTHER_PODS else 1
-
-
-def _cause(
-    uneven: UnevenRow, name: CauseName, evidence: str | list[str], confidence: Confidence = Confidence.CERTAIN
-) -> SkewCause:
-    return SkewCause(
-        row=uneven.index,
-        path=str(uneven.row.path),
-        cause=str(name),
-        confidence=str(confidence),
-        evidence=[evidence] if isinstance(evidence, str) else evidence,
-    )
-
-
-def _stale_selector(uneven: UnevenRow) -> Iterator[SkewCause]:
-    if evidence := _relabelled(uneven):
-        yield _cause(uneven, CauseName.STALE_SELECTOR, evidence)
 
 
 def _terminating(uneven: UnevenRow) -> Iterator[SkewCause]:
@@ -421,16 +385,6 @@ def _obstacles_in_low_domains(uneven: UnevenRow) -> dict[str, list[Obstacle] | N
     """
     check = PlacementCheck(uneven.row, uneven.spread, uneven.audit, moving=uneven.skewed)
     return {domain: check.obstacles(uneven.nodes_of(domain)) for domain in uneven.low}
-
-
-def _proven(uneven: UnevenRow, name: CauseName, search: Callable[[UnevenRow], Proof | None]) -> Iterator[SkewCause]:
-    if proof := search(uneven):
-        yield _cause(uneven, name, proof.text, proof.confidence)
-
-
-def _late_node(uneven: UnevenRow) -> Iterator[SkewCause]:
-    for proof in late_nodes(uneven):
-        yield _cause(uneven, CauseName.LATE_NODE, proof.text, proof.confidence)
 
 
 def _default_constraints(uneven: UnevenRow) -> Iterator[SkewCause]:
@@ -469,11 +423,11 @@ def _searched(uneven: UnevenRow) -> list[str]:
 _SEARCHES: Final[tuple[Callable[[UnevenRow], Iterator[SkewCause]], ...]] = (
     _stale_selector,
     _terminating,
-    partial(_proven, name=CauseName.OTHER_PODS, search=_other_workloads),
+    _other_workloads,
     _closed_domains,
-    partial(_proven, name=CauseName.ROLLOUT, search=rollout),
-    partial(_proven, name=CauseName.SCALE_DOWN, search=scale_down),
-    _late_node,
+    _rollout,
+    _scale_down,
+    _late_nodes,
     _default_constraints,
     _soft_constraint,
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-import msgspec
 from msgspec import UNSET, UnsetType
 
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
@@ -75,8 +74,7 @@ def other_counts(audit: Audit) -> list[OtherCount]:
     rows_by_path: dict[FieldPath, list[EvaluatedConstraint]] = {}
     for index, row in enumerate(audit.rows):
         if row.term.constraint is not None and row.spread is not None and not row.lower_bound:
-            count = _by_descheduler(row, row.term.constraint, cluster, audit)
-            counts.append(msgspec.structs.replace(count, row=index))
+            counts.append(_by_descheduler(index, row, row.term.constraint, cluster, audit))
             rows_by_path.setdefault(row.path, []).append(row)
     if any(key.startswith(_KARPENTER) for node in audit.nodes.nodes for key in node.metadata.labels):
         counts += [_by_karpenter(rows, audit) for rows in rows_by_path.values()]
@@ -84,30 +82,25 @@ def other_counts(audit: Audit) -> list[OtherCount]:
 
 
 def _by_descheduler(
-    row: EvaluatedConstraint, constraint: TopologySpreadConstraint, cluster: PodCounts, audit: Audit
+    index: int, row: EvaluatedConstraint, constraint: TopologySpreadConstraint, cluster: PodCounts, audit: Audit
 ) -> OtherCount:
-    count = OtherCount(engine="descheduler", path=str(row.path), differences=[])
-    if row.term.default:
-        return msgspec.structs.replace(count, differences=[_OWN_ONLY])
     pod_class = _listed_class(row, cluster, audit)
-    if pod_class is None:
-        return msgspec.structs.replace(count, differences=[_NOT_LISTED])
+    if row.term.default or pod_class is None:
+        difference = _OWN_ONLY if row.term.default else _NOT_LISTED
+        return OtherCount(engine="descheduler", row=index, path=str(row.path), differences=[difference])
     bearer = Bearer(
         pod_class.namespace, pod_class.labels, pod_class.placement, pod_class.spec.topology_spread_constraints
     )
-    differences = [
-        Difference(rule=str(rule), clause=rule.clause)
-        for rule in descheduler.differences(constraint, bearer, cluster, audit.context.behaviour)
-    ]
-    count = msgspec.structs.replace(count, differences=differences)
-    if not descheduler.looks_at(constraint):
-        return count
-    counted = descheduler.count(constraint, bearer, cluster)
-    return msgspec.structs.replace(
-        count,
-        domains=dict(sorted(counted.match_num.items())),
-        skew=counted.skew,
-        violated=counted.exceeds_max_skew,
+    rules = descheduler.differences(constraint, bearer, cluster, audit.context.behaviour)
+    counted = descheduler.count(constraint, bearer, cluster) if descheduler.looks_at(constraint) else None
+    return OtherCount(
+        engine="descheduler",
+        row=index,
+        path=str(row.path),
+        domains=UNSET if counted is None else dict(sorted(counted.match_num.items())),
+        skew=UNSET if counted is None else counted.skew,
+        violated=UNSET if counted is None else counted.exceeds_max_skew,
+        differences=[Difference(rule=str(rule), clause=rule.clause) for rule in rules],
     )
 
 

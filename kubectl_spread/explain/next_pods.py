@@ -82,10 +82,8 @@ def place(pod_class: PodClass, pods: Sequence[str], volumes: VolumeNodes, audit:
         nodes = [node.metadata.name for node in audit.nodes.nodes]
         refusal = NodeRefusal(filter=failure[0], reason=failure[1], nodes=nodes)
         return Placing(pods=list(pods), allowed=[], refused=[refusal])
-    spreads = audit.evaluator.of(pod_class).spreads
-    hard = [spread for spread in spreads if spread is not None and spread.constraint.hard]
     repelled = audit.affinity.refusals(pod_class)
-    answers = NodeAnswers(pod_class, audit, hard, repelled, volumes)
+    answers = NodeAnswers(pod_class, audit, audit.evaluator.of(pod_class).hard, repelled, volumes)
     allowed: list[str] = []
     nodes_by_refusal: dict[_Refusal, list[Node]] = {}
     for node in audit.nodes.nodes:
@@ -278,7 +276,7 @@ def next_pods(group: EvaluatedGroup, audit: Audit, number: int) -> NextPods | No
     counted = [spread for spread in group.evaluation.spreads if spread is not None]
     if not counted or group.evaluation.node_answers is None:
         return None
-    spreads = [spread for spread in counted if spread.constraint.hard] or counted
+    spreads = group.evaluation.hard or counted
     keys = [spread.constraint.topology_key for spread in spreads]
     usable = audit.nodes.usable(group.evaluation.pod_class.placement)
     nodes = {

@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from functools import cache
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint, EvaluatedPod
-from kubectl_spread.audit.merge.verdicts import Confidence, Verdict
+from kubectl_spread.audit.merge.verdicts import Verdict
 from kubectl_spread.audit.snapshot.records import OwnerRecord, PodClass, PodRecord
 from kubectl_spread.audit.snapshot.revisions import revision_of
 from kubectl_spread.diagnosis.node_answers import NodeAnswers
@@ -109,13 +109,6 @@ def others(spread: Spread, workload_pods: WorkloadPods, audit: Audit) -> Counter
 
 RELABELLED: Final = frozenset({Verdict.STALE_LABEL, Verdict.REMOVED_LABEL})
 """The verdicts on pods with a label that changed after the pod was created."""
-
-
-class Proof(NamedTuple):
-    """The evidence for a cause."""
-
-    confidence: Confidence
-    text: str
 
 
 class UnevenRow(msgspec.Struct, frozen=True):

@@ -135,6 +135,14 @@ def evaluated_as(cluster: Cluster) -> str:
     return f"{cluster.evaluated_as}{'' if _compares(cluster) else _SOURCES[cluster.version_source]}"
 
 
+def identified(cluster: Cluster) -> list[str]:
+    """Return the label of a cluster, if it has any, and its Kubernetes, or the version whose rules decide."""
+    version = f"evaluated as Kubernetes {evaluated_as(cluster)}"
+    if isinstance(cluster.server_version, str):
+        version = f"Kubernetes {safe(cluster.server_version)}"
+    return [*filter(None, [label(cluster)]), version]
+
+
 def _kubernetes(cluster: Cluster) -> str:
     """Return the version of the server, and the version whose rules decide if it differs."""
     if isinstance(cluster.server_version, UnsetType):

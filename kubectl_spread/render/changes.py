@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Final, TypeVar
 
 import msgspec
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from kubectl_spread.report.model import Finding, Report, Row, Severity
+from kubectl_spread.report.model import Finding, Report, Row
 
 NEW: Final = "+"
 CHANGED: Final = "*"
@@ -29,13 +30,13 @@ class Changes:
         self._before, self._now = before or now, now
         parts: list[Row | Finding] = [*self._before.constraints, *self._before.findings]
         self._parts = {_encoded(part) for part in parts}
-        self._names = {_encoded(_name(part)) for part in parts}
+        self._names = {_name(part) for part in parts}
 
     def mark(self, part: Row | Finding) -> str:
         """Return ``+`` for a new row or finding, ``*`` for a changed one, and a space for others."""
         if _encoded(part) in self._parts:
             return _SAME
-        return CHANGED if _encoded(_name(part)) in self._names else NEW
+        return CHANGED if _name(part) in self._names else NEW
 
     def summary(self) -> str:
         """Return the changes as ``pods 18 -> 19; rows: 1 new, 2 changed; findings: 1 gone``, or "" for none."""
@@ -55,44 +56,25 @@ class Changes:
 
     def _counted(self, noun: str, before: list[_Part], now: list[_Part]) -> list[str]:
         marks = [self.mark(part) for part in now]
-        names = {_encoded(_name(part)) for part in now}
-        gone = sum(_encoded(_name(part)) not in names for part in before)
+        names = {_name(part) for part in now}
+        gone = sum(_name(part) not in names for part in before)
         numbers = [(marks.count(NEW), "new"), (marks.count(CHANGED), "changed"), (gone, "gone")]
         counts = ", ".join(f"{number} {change}" for number, change in numbers if number)
         return [f"{noun}: {counts}"] if counts else []
 
 
-def _encoded(part: Row | Finding) -> bytes:
+_OF_FINDINGS: Final = attrgetter("code", "name", "namespace", "object", "path", "pending", "closed", "source")
+_OF_ROWS: Final = attrgetter(
+    *("namespace", "workload", "path", "default", "topology_key", "when_unsatisfiable", "max_skew", "min_domains"),
+    *("node_affinity_policy", "node_taints_policy", "selector", "lower_bound"),
+)
+"""The fields by which a finding, or a row, is found in another report; its numbers and texts may differ."""
+
+
+def _name(part: Row | Finding) -> bytes:
+    """Return what is equal in an earlier version of a row or finding."""
+    return _encoded(_OF_FINDINGS(part) if isinstance(part, Finding) else _OF_ROWS(part))
+
+
+def _encoded(part: object) -> bytes:
     return msgspec.json.encode(part, order="deterministic", enc_hook=str)
-
-
-def _name(part: Row | Finding) -> Row | Finding:
-    """Return a row or finding without its numbers and texts, so that an earlier version of it is equal."""
-    if isinstance(part, Finding):
-        return replace(
-            part,
-            pods=[],
-            pod_count=0,
-            message="",
-            values={},
-            fix="",
-            commands=UNSET,
-            patch=UNSET,
-            group="",
-            rows=UNSET,
-            severity=Severity.INFO,
-        )
-    return replace(
-        part,
-        pod_count=0,
-        pending=0,
-        terminating=UNSET,
-        diff=UNSET,
-        verdicts={},
-        domains=UNSET,
-        empty_domains=UNSET,
-        min_match_num=UNSET,
-        self_match_num=UNSET,
-        skew=UNSET,
-        next=UNSET,
-    )

@@ -157,29 +157,23 @@ def closed(report: SpreadDomains) -> tuple[str, list[str]]:
 def remarks(report: SpreadDomains) -> list[str]:
     """Return sentences about everything that the numbers of the domains leave out."""
     totals = report.totals
-    unlisted = sum(node.pods for node in totals.unlisted)
-    nodes_unlisted = [words.safe(node.name) for node in totals.unlisted]
+    unlisted, nodes_unlisted = sum(node.pods for node in totals.unlisted), len(totals.unlisted)
+    nodes = f"{plural(nodes_unlisted, 'node')} that {'was' if nodes_unlisted == 1 else 'were'} not listed"
+    names = some([words.safe(node.name) for node in totals.unlisted])
     unknown = sum(each.requests.unknown_pods for each in report.domains if not isinstance(each.requests, UnsetType))
-    sentences = [
-        f"{plural(unlisted, 'running pod')} {_is(unlisted)} on {plural(len(nodes_unlisted), 'node')} "
-        f"that {'was' if len(nodes_unlisted) == 1 else 'were'} not listed ({some(nodes_unlisted)})."
-        if unlisted
-        else "",
-        f"{plural(totals.pending, 'pod')} {_is(totals.pending)} pending." if totals.pending else "",
-        f"{plural(totals.terminating, 'pod')} {_is(totals.terminating)} terminating and not counted."
-        if totals.terminating
-        else "",
-        _mirror(totals.skipped.get("mirror", 0)),
-        f"The requests of {plural(unknown, 'pod')} are unknown, so sums with >= are lower bounds." if unknown else "",
-        _REQUESTS_UNKNOWN if any(isinstance(domain.requests, UnsetType) for domain in report.domains) else "",
-    ]
-    return [sentence for sentence in sentences if sentence]
-
-
-def _mirror(number: int) -> str:
-    if not number:
-        return ""
-    return f"{plural(number, 'mirror pod')} {_is(number)} not counted."
+    mirrors = totals.skipped.get("mirror", 0)
+    sentences = (
+        (unlisted, f"{plural(unlisted, 'running pod')} {_is(unlisted)} on {nodes} ({names})."),
+        (totals.pending, f"{plural(totals.pending, 'pod')} {_is(totals.pending)} pending."),
+        (
+            totals.terminating,
+            f"{plural(totals.terminating, 'pod')} {_is(totals.terminating)} terminating and not counted.",
+        ),
+        (mirrors, f"{plural(mirrors, 'mirror pod')} {_is(mirrors)} not counted."),
+        (unknown, f"The requests of {plural(unknown, 'pod')} are unknown, so sums with >= are lower bounds."),
+        (any(isinstance(domain.requests, UnsetType) for domain in report.domains), _REQUESTS_UNKNOWN),
+    )
+    return [sentence for applies, sentence in sentences if applies]
 
 
 def _is(number: int) -> str:

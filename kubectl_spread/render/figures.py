@@ -86,11 +86,6 @@ def workloads(summary: Summary) -> int:
     return summary.workloads + (summary.without_pods or 0)
 
 
-def is_unevaluated(row: Row) -> bool:
-    """Tell whether nothing about a row was evaluated: no selector has keys, and its pods could not be counted."""
-    return (not row.verdicts and isinstance(row.domains, UnsetType)) or row.lower_bound is True
-
-
 def is_exposure_checked(report: Report) -> bool:
     """Tell whether the loss of a node or a zone was checked, which needs nodes and several pods of a workload."""
     return report.cluster.nodes == "listed" and report.summary.pods > report.summary.workloads

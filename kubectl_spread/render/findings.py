@@ -115,7 +115,8 @@ def text(block: Block, terminal: Terminal, *, namespaces: bool, detail: Detail =
         namespaces: Whether objects are written with their namespaces.
         detail: How much is printed; causes with pending pods always are.
     """
-    waiting = _waiting(block)
+    # Causes with pods that do not run are always printed.
+    waiting = sum(cause.pending > 0 and cause.findings[0].severity is Severity.ERROR for cause in block.causes)
     is_named = len(block.findings) == 1 or (detail is Detail.BRIEF and not waiting)
     most = len(block.causes) if detail is Detail.EVERYTHING else max(1 if is_named else _CAUSES, waiting)
     paragraphs = [
@@ -126,11 +127,6 @@ def text(block: Block, terminal: Terminal, *, namespaces: bool, detail: Detail =
         paragraphs.append(f"{_INDENT}and {objects} with other values {_WIDE}\n")
     subject = _subject(block.causes[0].findings if is_named else block.findings, namespaces=namespaces, named=is_named)
     return _title(block, subject, terminal) + "".join(paragraphs)
-
-
-def _waiting(block: Block) -> int:
-    """Return the number of causes with pods that do not run, which are always printed."""
-    return sum(bool(cause.pending) for cause in block.causes if cause.findings[0].severity is Severity.ERROR)
 
 
 def _title(block: Block, subject: str, terminal: Terminal) -> str:

@@ -74,6 +74,12 @@ def _table(noun: str, columns: Sequence[str], rows: Iterable[Sequence[str]], mos
     return text + "".join(lines)
 
 
+def table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table of plain texts, without a line feed at its end."""
+    escaped_rows = [[escaped(cell) for cell in row] for row in rows]
+    return "".join(map(_line, (titles, ["---"] * len(titles), *escaped_rows))).removesuffix("\n")
+
+
 def _line(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |\n"
 

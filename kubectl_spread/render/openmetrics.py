@@ -201,34 +201,8 @@ LARGEST_DOMAIN_RATIO: Final = Family(
     "bound pods and nodes",
     Stability.EXPERIMENTAL,
 )
-FAMILIES: Final = (
-    INFO,
-    READ,
-    NODES,
-    EVALUATED_PODS,
-    EVALUATED_TEMPLATES,
-    CONSTRAINTS,
-    FINDINGS,
-    SILENCED,
-    KNOWN,
-    SKIPPED,
-    FINDING,
-    CONSTRAINT_INFO,
-    SKEW,
-    MAX_SKEW,
-    GLOBAL_MINIMUM,
-    ELIGIBLE_DOMAINS,
-    ALLOWED_DOMAINS,
-    LOWER_BOUND,
-    CONSTRAINT_PODS,
-    PENDING_PODS,
-    DOMAIN_PODS,
-    VERDICT_PODS,
-    WORKLOAD_PODS,
-    WORKLOAD_DOMAIN_PODS,
-    LARGEST_DOMAIN_RATIO,
-)
-"""All families, in the order of a page."""
+FAMILIES: Final = tuple(family for family in vars().values() if isinstance(family, Family))
+"""The families above, in the order of a page."""
 
 
 Lines: TypeAlias = Mapping[Family, bytes]

@@ -146,24 +146,9 @@ def _finding_cells(findings: Sequence[Finding]) -> Cells:
     }
 
 
-DOMAIN_COLUMNS: Final = (
-    "topology_key",
-    "value",
-    "nodes",
-    "ready",
-    "cordoned",
-    "pods",
-    "share",
-    "terminating",
-    "workloads",
-    "only_here",
-    "half_here",
-    "cpu_requested",
-    "cpu_allocatable",
-    "memory_requested",
-    "memory_allocatable",
-    "unknown_requests",
-)
+_COUNTS: Final = ("nodes", "ready", "cordoned", "pods", "share", "terminating", "workloads", "only_here", "half_here")
+_REQUESTS: Final = ("cpu_requested", "cpu_allocatable", "memory_requested", "memory_allocatable", "unknown_requests")
+DOMAIN_COLUMNS: Final = ("topology_key", "value", *_COUNTS, *_REQUESTS)
 WORKLOAD_COLUMNS: Final = (
     "topology_key",
     "value",
@@ -197,29 +182,12 @@ def _place(report: SpreadDomains, domain: DomainRow) -> Cells:
 
 
 def _domain(report: SpreadDomains, domain: DomainRow) -> Cells:
-    cells: Cells = {
-        **_place(report, domain),
-        "nodes": domain.nodes,
-        "ready": domain.ready,
-        "cordoned": domain.cordoned,
-        "pods": domain.pods,
-        "share": domain.share,
-        "terminating": domain.terminating,
-        "workloads": domain.workloads,
-        "only_here": domain.only_here,
-        "half_here": domain.half_here,
-    }
+    cells = {**_place(report, domain), **{name: getattr(domain, name) for name in _COUNTS}}
     if isinstance(domain.requests, UnsetType):
         return cells
     cpu, memory = domain.requests.cpu, domain.requests.memory
-    return {
-        **cells,
-        "cpu_requested": cpu.requested,
-        "cpu_allocatable": cpu.allocatable,
-        "memory_requested": memory.requested,
-        "memory_allocatable": memory.allocatable,
-        "unknown_requests": domain.requests.unknown_pods,
-    }
+    amounts = (cpu.requested, cpu.allocatable, memory.requested, memory.allocatable, domain.requests.unknown_pods)
+    return {**cells, **dict(zip(_REQUESTS, amounts, strict=True))}
 
 
 def _workload(report: SpreadDomains, lost: LostWorkload) -> Cells:

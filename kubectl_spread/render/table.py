@@ -344,7 +344,9 @@ def _status(row: Row, findings: Sequence[Finding]) -> Cell:
     if row.pending and not isinstance(row.domains, UnsetType):
         text = "pending" if row.pending == row.pod_count else f"pending {row.pending}/{row.pod_count}"
         return Cell(text, "yellow")
-    return Cell("unknown" if figures.is_unevaluated(row) else "ok")
+    # No selector has keys, and the pods could not be counted, or only in part.
+    unevaluated = row.lower_bound is True or (not row.verdicts and isinstance(row.domains, UnsetType))
+    return Cell("unknown" if unevaluated else "ok")
 
 
 def _of_pods(name: str, row: Row) -> str:

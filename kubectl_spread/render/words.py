@@ -23,17 +23,15 @@ def safe(text: str) -> str:
     """Return text with every character that could move a cursor or hide text as an escape."""
     if text.isprintable():
         return text
-    return "".join(_escape(char) if is_unsafe(char) else char for char in text)
+    return "".join(
+        char.encode("unicode_escape", errors="surrogatepass").decode("ascii") if is_unsafe(char) else char
+        for char in text
+    )
 
 
 def is_unsafe(char: str) -> bool:
     """Tell whether a character could move a cursor or hide text."""
     return unicodedata.category(char) in _UNSAFE
-
-
-def _escape(char: str) -> str:
-    """Return the escape of a character, as Python writes it."""
-    return char.encode("unicode_escape", errors="surrogatepass").decode("ascii")
 
 
 def workload(ref: Workload | ObjectRef) -> str:
@@ -77,6 +75,11 @@ def requirement(key: str, path: str, when_unsatisfiable: str | UnsetType) -> str
 def topology(key: str) -> str:
     """Return a topology key; those that Kubernetes itself sets without their prefix."""
     return safe(_WELL_KNOWN.get(key, key))
+
+
+def clause(row: Row) -> str:
+    """Return the path of a row and its requirement: ``topologySpreadConstraints[0]: zone DoNotSchedule``."""
+    return f"{short_path(row.path)}: {topology(row.topology_key)} {policy(row)}"
 
 
 def policy(row: Row, *, short: bool = False) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
 import msgspec
@@ -120,13 +120,12 @@ def names(pods: Iterable[PodRecord]) -> tuple[str, ...]:
 
 
 def together(
-    pairs: Iterable[tuple[TermVariant, Values]], severity: Severity | None = None, fix: Remedy | str | None = None
+    variants: Sequence[TermVariant], values: Values, severity: Severity | None = None, fix: Remedy | str | None = None
 ) -> Iterator[Evidence]:
-    """Yield one piece of evidence about the pods of all variants, with the values of the first; none for no variant."""
-    pairs = list(pairs)
-    if pairs:
-        pod_names = {pod.name for variant, _ in pairs for pod in variant.pods}
-        yield Evidence(tuple(sorted(pod_names)), pairs[0][1], severity, fix)
+    """Yield one piece of evidence about the pods of all variants; none for no variant."""
+    if variants:
+        pod_names = {pod.name for variant in variants for pod in variant.pods}
+        yield Evidence(tuple(sorted(pod_names)), values, severity, fix)
 
 
 class RuleEntry(Part, frozen=True, kw_only=True):
@@ -191,14 +190,10 @@ class SelectedRules:
         rules = tuple(rules)
         self.rules = selection.selected(rules)
         self.compare = all(rule in self.rules for rule in rules if rule.compares)
-        # Without it the comparison of flags takes a twentieth of a check of many workloads.
-        self._by_parts: dict[InputPart, tuple[Rule, ...]] = {}
 
     def reading(self, parts: InputPart) -> tuple[Rule, ...]:
         """Return the rules that read any of the parts of an input."""
-        if parts not in self._by_parts:
-            self._by_parts[parts] = tuple(rule for rule in self.rules if rule.parts & parts)
-        return self._by_parts[parts]
+        return tuple(rule for rule in self.rules if rule.parts & parts)
 
 
 def unknown(word: str, rules: Iterable[Rule]) -> str:

@@ -17,8 +17,7 @@ from kubectl_spread.kube.api.topologykeys import HOSTNAME
 from kubectl_spread.kube.scheduler import scores
 from kubectl_spread.kube.scheduler.interpodaffinity import Term
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constraint
-from kubectl_spread.kube.scheduler.podtopologyspread.scoring import MAX_NODE_SCORE
-from kubectl_spread.kube.scheduler.scores import Weights
+from kubectl_spread.kube.scheduler.scores import MAX_NODE_SCORE, Weights
 from kubectl_spread.simulate.kinds import ASSUMED_CPU, ASSUMED_MEMORY, HeldTerm, Kinds, SchedulingKind, selects
 from kubectl_spread.simulate.nodes import CountedNodes, KindAnswers, NodeTable, Values
 

@@ -263,7 +263,7 @@ def test_a_terminating_pod_does_not_count_although_it_is_like_a_running_pod() ->
     cluster_snapshot.add_sparse(pod)
     cluster_snapshot.add_sparse(msgspec.structs.replace(pod, name="w2", node_name="b1", terminating=True))
     assert [per_node for _, per_node in cluster_snapshot.population("default")] == [{"a1": 1}]
-    assert [per_node for _, per_node in cluster_snapshot.terminating("default")] == [{"b1": 1}]
+    assert [per_node for _, per_node in cluster_snapshot.population("default", terminating=True)] == [{"b1": 1}]
 
 
 def test_a_node_lacking_one_hard_key_counts_for_no_hard_constraint() -> None:

@@ -236,7 +236,7 @@ def test_daemons_and_bare_pods_are_not_replaced() -> None:
 
 
 def test_a_pending_pod_of_a_daemon_set_waits_for_its_own_node() -> None:
-    """Other nodes are no reason, whatever they lack: here b1 is cordoned."""
+    """Other nodes do not matter, whatever they lack: here b1 is cordoned."""
     agent = template("agent", affinity=_only_on("a1"))
     daemon: Json = {"selector": selector({"app": "agent"}), "template": template("agent")}
     cluster = [*nodes("a1", cpu=1), *nodes("c1"), node("b1", cordoned=True), *deployment("web", ["a1"])]

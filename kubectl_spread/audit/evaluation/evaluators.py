@@ -72,6 +72,11 @@ class ClassEvaluation(msgspec.Struct, frozen=True, dict=True):
         """Whether the verdicts need nothing that differs between the pods of a class."""
         return all(key.verdict in _SETTLED for keys in self.verdicts for key in keys)
 
+    @cached_property
+    def hard(self) -> Sequence[Spread]:
+        """The counts of the hard constraints."""
+        return [spread for spread in self.spreads if spread is not None and spread.constraint.hard]
+
 
 class Evaluator:
     """Evaluates classes of pods of one snapshot."""
@@ -83,7 +88,7 @@ class Evaluator:
         self._mode = nodes
         behaviour = context.behaviour
         listed = nodes == "listed"
-        self.node_sets = snapshot.node_sets(behaviour) if listed else NodeSets(inferred_nodes(snapshot), behaviour)
+        self.node_sets = NodeSets(snapshot.nodes if listed else inferred_nodes(snapshot), behaviour)
         self.census = Census(snapshot, self.node_sets, context.behaviour)
         self._evaluations: dict[PodClass, ClassEvaluation] = {}
         self._alike: dict[object, ClassEvaluation] = {}
@@ -368,8 +373,7 @@ class Census:
     def _counts_of(self, namespace: str, *, terminating: bool = False) -> _Counts:
         question = (namespace, terminating)
         if question not in self._counts:
-            of = self._snapshot.terminating if terminating else self._snapshot.population
-            self._counts[question] = _Counts(of(namespace))
+            self._counts[question] = _Counts(self._snapshot.population(namespace, terminating=terminating))
         return self._counts[question]
 
 

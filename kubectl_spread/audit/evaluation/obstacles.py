@@ -88,10 +88,6 @@ class Obstacles:
             self._obstacles[key] = self._first(pod_class, self._nodes.by_name[node])
         return self._obstacles[key]
 
-    def free(self, pod_class: PodClass, nodes: Iterable[str]) -> Iterable[str]:
-        """Yield the nodes among ``nodes`` without an obstacle for a pod of ``pod_class``."""
-        return (node for node in nodes if self.of(pod_class, node) is None)
-
     def takes(self, pod_class: PodClass, node: str, *, most: int) -> int:
         """Return the number of pods of ``pod_class`` that a node has room for, up to ``most``."""
         return self._capacity.holds(pod_class.requests, node, most=most)

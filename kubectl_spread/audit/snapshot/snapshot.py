@@ -34,10 +34,8 @@ from kubectl_spread.kube.api.workloads import KINDS, WorkloadObject
 from kubectl_spread.kube.custom import CustomObject
 from kubectl_spread.kube.descheduler import PodGroup
 from kubectl_spread.kube.disruption import Budgets
-from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler import configuration
 from kubectl_spread.kube.scheduler.configuration import Profile
-from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeSets
 from kubectl_spread.kube.scheduler.volumes import ClaimedVolumes
 
 _LONGEST_NUMBER: Final = 19
@@ -242,21 +240,13 @@ class Snapshot:
         refs.update(ref for _, passed_over in self._unevaluated_refs() for ref in passed_over)
         return refs
 
-    def population(self, namespace: str) -> Population:
-        """Return the counted pods of a namespace."""
-        return self._populations.get(namespace, Population())
-
-    def terminating(self, namespace: str) -> Population:
-        """Return the terminating pods of a namespace, which do not count."""
-        return self._terminating.get(namespace, Population())
+    def population(self, namespace: str, *, terminating: bool = False) -> Population:
+        """Return the counted pods of a namespace, or the terminating ones, which do not count."""
+        return self.populations(terminating=terminating).get(namespace, Population())
 
     def capacity(self) -> NodeCapacity:
         """Return the capacity that the nodes have left."""
         return NodeCapacity(self.nodes, self._requests)
-
-    def node_sets(self, behaviour: Behaviour) -> NodeSets:
-        """Return the nodes by their labels and taints."""
-        return NodeSets(self.nodes, behaviour)
 
     def populations(self, *, terminating: bool = False) -> Mapping[str, Population]:
         """Return the counted pods of every namespace, or the terminating ones."""

@@ -17,9 +17,9 @@ from msgspec.structs import replace
 
 from kubectl_spread.kube.api.types import Node, PodSpec
 from kubectl_spread.kube.scheduler import resources
-from kubectl_spread.kube.scheduler.podtopologyspread.scoring import MAX_NODE_SCORE, WEIGHT
 from kubectl_spread.kube.scheduler.resources import Amounts
 
+MAX_NODE_SCORE: Final = 100
 _HALF: Final = MAX_NODE_SCORE // 2
 _ASSUMED: Final[Amounts] = {"cpu": 100, "memory": 200 * 1024 * 1024 * 1000}
 """The requests, in thousandths, that the scores assume for a container that does not name them.
@@ -33,7 +33,7 @@ class Weights(msgspec.Struct, frozen=True):
 
     taint_toleration: int = 3
     node_affinity: int = 2
-    pod_topology_spread: int = WEIGHT
+    pod_topology_spread: int = 2
     inter_pod_affinity: int = 2
     node_resources_fit: int = 1
     balanced_allocation: int = 1

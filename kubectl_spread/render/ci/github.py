@@ -25,13 +25,10 @@ def github(report: Report) -> str:
     title = {"title": f"kubectl-spread{where}"}
     commands = [_command("error", title, "\n".join(lines)) for lines in common.unanswered(report).values()]
     commands += [_command("warning", title, text) for text in words.warnings(report.cluster)]
-    commands += [_annotation(finding, where) for finding in severest_first(report.findings)]
+    for finding in severest_first(report.findings):
+        message = "\n".join(map(safe, (finding.message, finding.path, *finding.advice)))
+        commands.append(_command(_COMMANDS[finding.severity], dict(_properties(finding, where)), message))
     return "".join(commands)
-
-
-def _annotation(finding: Finding, where: str) -> str:
-    message = "\n".join(map(safe, (finding.message, finding.path, *finding.advice)))
-    return _command(_COMMANDS[finding.severity], dict(_properties(finding, where)), message)
 
 
 def _properties(finding: Finding, where: str) -> Iterator[tuple[str, str]]:

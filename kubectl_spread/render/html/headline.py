@@ -12,7 +12,7 @@ from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.topologykeys import HOSTNAME, ZONE
 from kubectl_spread.phrases import capitalized, domains, listed, plural
 from kubectl_spread.render import about, figures, words
-from kubectl_spread.report.model import FieldRef, Finding, Report, Row, Severity, Summary, Zone
+from kubectl_spread.report.model import Finding, Report, Row, Severity, Summary, Zone
 
 _EXPOSED: Final = ("SPR501", "SPR502", "SPR505")
 """The rules about workloads with all pods in one domain."""
@@ -117,16 +117,11 @@ def _lost(lost: dict[ObjectRef, Loss], total: int) -> Iterator[str]:
         those = [loss for loss in lost.values() if key == (loss.key if loss.key in _NOUNS else "")]
         if not those:
             continue
-        values = {(loss.key, loss.value) for loss in those}
-        where = domains(*_only(values)) if len(values) == 1 else f"one {noun}"
+        is_single = len({(loss.key, loss.value) for loss in those}) == 1
+        where = domains(those[0].key, [those[0].value]) if is_single else f"one {noun}"
         verb, whose = ("loses", "its") if len(those) == 1 else ("lose", "their")
         share = "all" if all(loss.everything for loss in those) else "most"
         yield f"{_of(len(those), total)} {verb} {share} of {whose} pods with {words.safe(where)}"
-
-
-def _only(values: set[tuple[str, str]]) -> tuple[str, list[str]]:
-    ((key, value),) = values
-    return key, [value]
 
 
 def _uneven(report: Report) -> set[ObjectRef]:
@@ -153,7 +148,10 @@ def losses(report: Report) -> dict[ObjectRef, Loss]:
     """
     places = figures.by_place(report.constraints)
     lost: dict[ObjectRef, Loss] = {}
-    for row in sorted((report.constraints[index] for index in _warned_rows(report)), key=_zones_first):
+    for row in sorted(
+        (report.constraints[index] for index in _warned_rows(report)),
+        key=lambda row: (row.topology_key != ZONE, row.place),
+    ):
         loss = _loss(row, places[row.place])
         if loss is not None:
             lost.setdefault(row.place.object, loss)
@@ -162,10 +160,6 @@ def losses(report: Report) -> dict[ObjectRef, Loss]:
             key, value = str(finding.values["topology_key"]), str(finding.values["domain"])
             lost.setdefault(finding.ref, Loss(key, value, everything=True))
     return lost
-
-
-def _zones_first(row: Row) -> tuple[bool, FieldRef]:
-    return row.topology_key != ZONE, row.place
 
 
 def _loss(row: Row, siblings: Iterable[Row]) -> Loss | None:
@@ -181,13 +175,10 @@ def _loss(row: Row, siblings: Iterable[Row]) -> Loss | None:
         return None
     value = max(counts, key=lambda value: counts[value])
     everything = counts[value] == pods
-    against = row.exceeds_max_skew or (everything and _has_several_domains(row))
+    domains_of_row = figures.domain_counts(row)
+    has_several = domains_of_row is not None and domains_of_row.number > 1
+    against = row.exceeds_max_skew or (everything and has_several)
     return Loss(row.topology_key, value, everything) if against and counts[value] * 2 > pods else None
-
-
-def _has_several_domains(row: Row) -> bool:
-    counts = figures.domain_counts(row)
-    return counts is not None and counts.number > 1
 
 
 def _nothing(report: Report) -> str:

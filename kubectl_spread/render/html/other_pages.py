@@ -12,7 +12,7 @@ from kubectl_spread.render import about, domain_figures, words
 from kubectl_spread.render.html import PAGES, policy, source
 from kubectl_spread.render.simulation import figures
 from kubectl_spread.report.domains import DomainRow, LostWorkload, SpreadDomains
-from kubectl_spread.report.simulation import SimulatedWorkload, SimulationFinding, SpreadSimulation
+from kubectl_spread.report.simulation import SpreadSimulation
 
 
 class _Column(msgspec.Struct, frozen=True):
@@ -117,6 +117,7 @@ class _Bar(msgspec.Struct, frozen=True):
 def simulation(report: SpreadSimulation) -> str:
     """Return a report of ``simulate`` as an HTML document."""
     style = source("page.css") + source("domains.css") + source("simulation.css")
+    changed = figures.changed(report)
     return PAGES.get_template("simulation.html").render(
         policy=policy(style, ""),
         style=style,
@@ -124,9 +125,18 @@ def simulation(report: SpreadSimulation) -> str:
         header=figures.header(report),
         headline=capitalized(figures.conclusion(report)),
         zones=_bars(report),
-        findings=[_advice(finding) for finding in report.findings],
-        workloads=[_cells(workload) for workload in figures.changed(report)],
-        marked=[bool(workload.after.pending.max) for workload in figures.changed(report)],
+        findings=[
+            _Advice(
+                finding.severity.value,
+                list(figures.sentences(finding)),
+                [words.safe(command) for command in figures.commands(finding)],
+            )
+            for finding in report.findings
+        ],
+        workloads=[
+            (words.workload(each.workload), words.safe(each.namespace), *figures.cells(each)) for each in changed
+        ],
+        marked=[bool(workload.after.pending.max) for workload in changed],
         remarks=figures.remarks(report),
     )
 
@@ -138,16 +148,3 @@ def _bars(report: SpreadSimulation) -> list[_Bar]:
         _Bar(words.value(zone), before, after.text, 100 * before // most, 100 * after.max // most)
         for zone, before, after in zones
     ]
-
-
-def _advice(finding: SimulationFinding) -> _Advice:
-    commands = [words.safe(command) for command in figures.commands(finding)]
-    return _Advice(finding.severity.value, list(figures.sentences(finding)), commands)
-
-
-def _cells(workload: SimulatedWorkload) -> Sequence[str]:
-    return (
-        words.workload(workload.workload),
-        words.safe(workload.namespace),
-        *figures.cells(workload),
-    )

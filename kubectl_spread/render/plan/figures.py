@@ -17,13 +17,7 @@ _LISTED: Final = 3
 
 def header(report: SpreadPlan) -> list[str]:
     """Return the parts of the header: the cluster, its Kubernetes, and what the plan does."""
-    cluster = report.cluster
-    version = (
-        f"Kubernetes {words.safe(cluster.server_version)}"
-        if isinstance(cluster.server_version, str)
-        else f"evaluated as Kubernetes {about.evaluated_as(cluster)}"
-    )
-    return [*filter(None, (about.label(cluster), version)), conclusion(report)]
+    return [*about.identified(report.cluster), conclusion(report)]
 
 
 def conclusion(report: SpreadPlan) -> str:

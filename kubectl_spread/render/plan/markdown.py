@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
 
-from kubectl_spread.render.markdown import escaped
+from kubectl_spread.render.markdown import escaped, table
 from kubectl_spread.render.plan import figures
 from kubectl_spread.report.plan import SpreadPlan
 
@@ -33,11 +33,6 @@ def _parts(report: SpreadPlan) -> Iterator[str]:
             for number, wave in enumerate(report.waves, 1)
             for eviction in wave.evictions
         ]
-        lines: list[Sequence[str]] = [
-            _TITLES,
-            ["---"] * len(_TITLES),
-            *([escaped(cell) for cell in row] for row in rows),
-        ]
-        yield "\n".join(f"| {' | '.join(line)} |" for line in lines)
+        yield table(_TITLES, rows)
     yield from (escaped(figures.remaining(left, with_namespace=several)) for left in report.not_correctable)
     yield from map(escaped, figures.remarks(report))

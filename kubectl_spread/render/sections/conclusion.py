@@ -70,7 +70,9 @@ def _counts(blocks: Sequence[Block]) -> str:
 def _block(block: Block, explanation: Explanation, terminal: Terminal, before: str, after: str = "") -> str:
     """Return the findings of one rule and severity: a title, and each cause with the fix, the commands and the pods."""
     finding = block.findings[0]
-    place = f", {_paths(block)}" if _has_several_paths(explanation) else ""
+    # A finding names its constraint where the workload has several.
+    paths = {row.path for row in explanation.constraints} | {term.path for term in explanation.templates}
+    place = f", {_paths(block)}" if len(paths) > 1 else ""
     of_pods = f", {_pods(block.findings, explanation)}"
     title = f"{finding.severity} {findings.rules(block.findings)}{place}{of_pods}"
     severity = terminal.styled(str(finding.severity), findings.STYLES[finding.severity])
@@ -80,12 +82,6 @@ def _block(block: Block, explanation: Explanation, terminal: Terminal, before: s
     for cause in block.causes:
         by_fix.setdefault(_fixes(cause.findings), []).append(cause)
     return line + "".join(_causes(fixes, causes, explanation, terminal) for fixes, causes in by_fix.items())
-
-
-def _has_several_paths(explanation: Explanation) -> bool:
-    """Tell whether a finding must name its constraint, because the workload has several."""
-    paths = {row.path for row in explanation.constraints} | {term.path for term in explanation.templates}
-    return len(paths) > 1
 
 
 def _paths(block: Block) -> str:
@@ -116,7 +112,9 @@ def _causes(fixes: Sequence[str], causes: Sequence[Cause], explanation: Explanat
     of_causes = [finding for cause in causes for finding in cause.findings]
     commands = [command for finding in of_causes for command in _commands(finding)]
     pods = list(dict.fromkeys(name for finding in of_causes for name in finding.pods))
-    messages = dict.fromkeys(finding.message for cause in causes for finding in _with_messages(cause))
+    # Pods that wait for closed domains do so for reasons of their own.
+    waits = about.closed_domains(of_causes) is not None
+    messages = dict.fromkeys(finding.message for cause in causes for finding in cause.findings[: None if waits else 1])
     text = "".join(paragraph(words.safe(message), _INDENT, terminal) for message in messages)
     domains, own = about.closed_domains(of_causes), about.alternatives(of_causes)
     if domains is None:
@@ -134,11 +132,6 @@ def _causes(fixes: Sequence[str], causes: Sequence[Cause], explanation: Explanat
     if len(pods) >= explanation.summary.pods or named.issuperset(pods):
         return text
     return text + paragraph(f"Affected: {words.names(pods)}", _INDENT, terminal)
-
-
-def _with_messages(cause: Cause) -> list[Finding]:
-    """Return the findings whose messages are printed: one for all, but each where pods wait for closed domains."""
-    return cause.findings if about.closed_domains(cause.findings) else cause.findings[:1]
 
 
 def _fix(label: str, fixes: Iterable[str], commands: Iterable[object], terminal: Terminal) -> str:

@@ -51,7 +51,7 @@ def _has_formulas(row: Row) -> bool:
 
 def title(row: Row, explanation: Explanation) -> str:
     """Return the path of a row and its requirement, and its selector where rows of the same path differ in it."""
-    text = f"{words.short_path(row.path)}: {words.topology(row.topology_key)} {words.policy(row)}"
+    text = words.clause(row)
     if isinstance(row.max_skew, int):
         text += f", maxSkew {row.max_skew}"
     if sum(constraint.path == row.path for constraint in explanation.constraints) > 1:

@@ -37,9 +37,8 @@ def _once(blocks: Iterable[tuple[str, str]]) -> str:
 
 
 def _term(row: Row, explanation: Explanation, terminal: Terminal) -> tuple[str, str]:
-    place = f"{words.short_path(row.path)}: {words.topology(row.topology_key)} {words.policy(row)}"
     lines = (*_selectors(row), *_verdicts(row, explanation.pods))
-    return heading(f"Selectors of {place}", terminal), "".join(f"{line}\n" for line in lines)
+    return heading(f"Selectors of {words.clause(row)}", terminal), "".join(f"{line}\n" for line in lines)
 
 
 def _selectors(row: Row) -> list[str]:
@@ -137,8 +136,10 @@ def rollup(explanation: Explanation, terminal: Terminal) -> str:
     lines = _owners(owners) if len(owners) > 1 else []
     text = "".join(paragraph(line, _INDENT, terminal) for line in lines)
     for row in explanation.rollup.rows:
-        if _worth_a_table(row):
-            text += paragraph(_title(row, explanation), _INDENT, terminal) + _table(row, terminal)
+        # The domains show the counts of one revision already.
+        extra = not isinstance(row.other_pods, UnsetType) or not isinstance(row.terminating, UnsetType)
+        if extra or len(row.revisions) > 1:
+            text += paragraph(words.clause(explanation.constraints[row.row]), _INDENT, terminal) + _table(row, terminal)
     return f"{heading('Owners', terminal)}{text}" if text else ""
 
 
@@ -149,29 +150,15 @@ def _owners(owners: Sequence[Owner]) -> list[str]:
         above = tuple(f"{higher.kind} {higher.name}" for higher in owner.above)
         chains.setdefault((*above, owner.kind), []).append(owner)
     return [
-        " > ".join([*(words.safe(higher) for higher in above), f"{words.safe(kind)} {_links(links)}"])
+        " > ".join([*(words.safe(higher) for higher in above), f"{words.safe(kind)} {', '.join(map(_link, links))}"])
         for (*above, kind), links in chains.items()
         if kind != "Pod"
     ]
 
 
-def _links(links: Sequence[Owner]) -> str:
-    return ", ".join(f"{words.safe(owner.name)} ({_revision(owner)}{plural(owner.pods, 'pod')})" for owner in links)
-
-
-def _revision(owner: Owner) -> str:
-    return f"revision {owner.revision}, " if isinstance(owner.revision, int) else ""
-
-
-def _worth_a_table(row: RowRollup) -> bool:
-    """Tell whether a row has more than the pods of one revision, whose counts its domains show already."""
-    extra = not isinstance(row.other_pods, UnsetType) or not isinstance(row.terminating, UnsetType)
-    return len(row.revisions) > 1 or extra
-
-
-def _title(row: RowRollup, explanation: Explanation) -> str:
-    constraint = explanation.constraints[row.row]
-    return f"{words.short_path(row.path)}: {words.topology(constraint.topology_key)} {words.policy(constraint)}"
+def _link(owner: Owner) -> str:
+    revision = f"revision {owner.revision}, " if isinstance(owner.revision, int) else ""
+    return f"{words.safe(owner.name)} ({revision}{plural(owner.pods, 'pod')})"
 
 
 def _table(row: RowRollup, terminal: Terminal) -> str:

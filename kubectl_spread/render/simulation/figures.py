@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from msgspec import UNSET, UnsetType
+from msgspec import UnsetType
 
 from kubectl_spread.kube.api.topologykeys import ZONE
 from kubectl_spread.phrases import plural
@@ -17,13 +17,7 @@ COLUMNS: Final = ("WORKLOAD", "RUNNING", "LOST", "PENDING", "SKEW AFTER", "WHY")
 
 def header(report: SpreadSimulation) -> list[str]:
     """Return the parts of the header: the cluster, its Kubernetes, and the events."""
-    cluster = report.cluster
-    version = (
-        f"Kubernetes {words.safe(cluster.server_version)}"
-        if isinstance(cluster.server_version, str)
-        else f"evaluated as Kubernetes {about.evaluated_as(cluster)}"
-    )
-    return [*filter(None, (about.label(cluster), version)), *map(words.safe, report.events)]
+    return [*about.identified(report.cluster), *map(words.safe, report.events)]
 
 
 def changed(report: SpreadSimulation) -> list[SimulatedWorkload]:
@@ -77,7 +71,7 @@ def sentences(finding: SimulationFinding) -> Iterator[str]:
 
 def commands(finding: SimulationFinding) -> list[str]:
     """Return the commands of a fix."""
-    return [] if finding.commands is UNSET or isinstance(finding.commands, UnsetType) else finding.commands
+    return [] if isinstance(finding.commands, UnsetType) else finding.commands
 
 
 def conclusion(report: SpreadSimulation) -> str:

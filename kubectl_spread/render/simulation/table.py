@@ -43,18 +43,13 @@ def simulation(report: SpreadSimulation, terminal: Terminal, *, wide: bool) -> s
 
 
 def _row(workload: SimulatedWorkload, *, with_namespace: bool) -> list[Cell]:
-    pending = workload.after.pending
+    before, after, pending = str(workload.before.running), workload.after.running, workload.after.pending
     return [
         *([Cell(words.safe(workload.namespace))] if with_namespace else []),
         Cell(words.workload(workload.workload)),
-        Cell(_before_and_after(workload), "" if workload.after.running.min else "red"),
+        Cell(before if before == after.text else f"{before} to {after.text}", "" if after.min else "red"),
         Cell(str(workload.lost)),
         Cell(pending.text, "red" if pending.max else ""),
         Cell(figures.skews(workload)),
         Cell(figures.why(workload)),
     ]
-
-
-def _before_and_after(workload: SimulatedWorkload) -> str:
-    before, after = str(workload.before.running), workload.after.running.text
-    return before if before == after else f"{before} to {after}"

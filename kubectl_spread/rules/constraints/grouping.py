@@ -22,7 +22,7 @@ from kubectl_spread.phrases import listed
 from kubectl_spread.report.model import Operation, Severity
 from kubectl_spread.rules import patches
 from kubectl_spread.rules.inputs import RuleInput, TermVariant
-from kubectl_spread.rules.model import KUBERNETES, Evidence, Remedy, Rule, Values, together
+from kubectl_spread.rules.model import KUBERNETES, Evidence, Remedy, Rule, together
 from kubectl_spread.rules.remedy import changed, in_file
 
 _HASH: Final = "pod-template-hash"
@@ -49,10 +49,10 @@ def _counts_old_revisions(rule_input: RuleInput) -> Iterator[Evidence]:
     """Yield pods of several revisions that count together now, or a template whose rollout would count them so."""
     variants = [variant for variant in rule_input.variants if variant.term.spread and variant.term.required]
     mixing = _mixing_now if rule_input.template is None else _mixing_in_a_rollout
-    pairs: list[tuple[TermVariant, Values]] = [
-        (variant, {"revisions": revisions}) for variant, revisions in mixing(variants, rule_input)
-    ]
-    yield from together(pairs, fix=_each_revision_by_itself(pairs[0][0].term, rule_input) if pairs else None)
+    if pairs := list(mixing(variants, rule_input)):
+        first, revisions = pairs[0]
+        fix = _each_revision_by_itself(first.term, rule_input)
+        yield from together([variant for variant, _ in pairs], {"revisions": revisions}, fix=fix)
 
 
 def _each_revision_by_itself(term: TopologyTerm, rule_input: RuleInput) -> Remedy | str:
@@ -144,7 +144,7 @@ def _own_group(rule_input: RuleInput) -> Iterator[Evidence]:
         if labelled and counts_only_itself(labelled, key, rule_input):
             operations = patches.without_keys({key}, labelled[0].term, rule_input.term_path)
             fix = changed(_REMOVE_KEY, operations, rule_input)
-            yield from together(((variant, {"key": key}) for variant in labelled), fix=fix)
+            yield from together(labelled, {"key": key}, fix=fix)
             return
 
 

@@ -31,14 +31,13 @@ _MATCHED: Final = "matchLabelKeys"
 def _repeated_key(rule_input: RuleInput) -> Iterator[Evidence]:
     """Yield duplicate keys of terms that the API does not refuse."""
     for field, entries in patches.KEY_LISTS.items():
-        pairs: list[tuple[TermVariant, Values]] = [
-            (variant, {"field": field, "keys": keys, "effect": effect_of_repeated(field, spread=variant.term.spread)})
-            for variant in rule_input.variants
-            if (keys := _duplicates(entries(variant.term)))
-        ]
-        if pairs:
+        variants = [variant for variant in rule_input.variants if _duplicates(entries(variant.term))]
+        if variants:
+            term = variants[0].term
+            effect = effect_of_repeated(field, spread=term.spread)
+            values: Values = {"field": field, "keys": _duplicates(entries(term)), "effect": effect}
             severity = None if field == _MATCHED else Severity.INFO
-            yield from together(pairs, severity, _once(field, [variant.term for variant, _ in pairs], rule_input))
+            yield from together(variants, values, severity, _once(field, [each.term for each in variants], rule_input))
 
 
 def _once(field: str, terms: Sequence[TopologyTerm], rule_input: RuleInput) -> Remedy:
@@ -71,16 +70,14 @@ def _null_selector(rule_input: RuleInput) -> Iterator[Evidence]:
     ]
     if variants and not all(variant.template is None or variant.template.complete for variant in variants):
         effect = "nothing is spread, unless a controller sets it"
-        yield from together(((variant, {"effect": effect}) for variant in variants), Severity.INFO)
+        yield from together(variants, {"effect": effect}, Severity.INFO)
         return
     blocking = [variant for variant in variants if _refuses_every_node(variant)]
-    yield from together(
-        (
-            (variant, {"effect": effect_of_null(spread=variant.term.spread, blocks=bool(blocking))})
-            for variant in blocking or variants
-        ),
-        Severity.ERROR if blocking else Severity.WARNING,
-    )
+    if variants:
+        spread = (blocking or variants)[0].term.spread
+        effect = effect_of_null(spread=spread, blocks=bool(blocking))
+        severity = Severity.ERROR if blocking else Severity.WARNING
+        yield from together(blocking or variants, {"effect": effect}, severity)
 
 
 def effect_of_null(*, spread: bool, blocks: bool) -> str:
@@ -100,14 +97,14 @@ def _refuses_every_node(variant: TermVariant) -> bool:
 
 
 def _empty_selector(rule_input: RuleInput) -> Iterator[Evidence]:
-    if not rule_input.behaviour.empty_selector_counts_nothing:
-        return
-    yield from together(
-        (variant, _count_of_empty(rule_input, hard=variant.term.required))
+    variants = [
+        variant
         for variant in rule_input.variants
         if variant.term.spread and variant.effective is not None and labelselectors.is_empty(variant.effective)
         if not (_is_extended(variant) or _may_get_keys(variant))
-    )
+    ]
+    if variants and rule_input.behaviour.empty_selector_counts_nothing:
+        yield from together(variants, _count_of_empty(rule_input, hard=variants[0].term.required))
 
 
 def _is_extended(variant: TermVariant) -> bool:
@@ -139,12 +136,12 @@ def _unparseable(rule_input: RuleInput) -> Iterator[Evidence]:
     variants = [variant for variant in rule_input.variants if variant.stored and variant.term.parse_error]
     unplaced = [variant for variant in variants if _keeps_unplaced(variant)]
     if unplaced:
-        pairs = ((variant, _unparseable_values(variant, _effect_on_pending(variant.term))) for variant in unplaced)
-        yield from together(pairs, Severity.ERROR)
-        return
-    effects = [(variant, *_effect(variant)) for variant in variants]
-    worst = max((severity for _, severity, _ in effects), default=None)
-    yield from together(((variant, _unparseable_values(variant, effect)) for variant, _, effect in effects), worst)
+        values = _unparseable_values(unplaced[0], _effect_on_pending(unplaced[0].term))
+        yield from together(unplaced, values, Severity.ERROR)
+    elif variants:
+        effects = [_effect(variant) for variant in variants]
+        worst = max(severity for severity, _ in effects)
+        yield from together(variants, _unparseable_values(variants[0], effects[0][1]), worst)
 
 
 def _keeps_unplaced(variant: TermVariant) -> bool:
@@ -277,20 +274,21 @@ _RESTART_OR_FIND: Final = "if the template is newer than the pods, {restart}. If
 
 def _self_mismatch(rule_input: RuleInput) -> Iterator[Evidence]:
     """Yield the pods that their own selector does not select, separately if it would select their template's labels."""
-    authored: list[tuple[TermVariant, Values]] = []
-    changed: list[tuple[TermVariant, Values]] = []
-    fixes: list[str] = []
-    for variant in rule_input.variants:
-        if not (variant.term.spread and variant.unmet):
-            continue
+    authored: list[tuple[TermVariant, OwnerRecord | None]] = []
+    changed: list[tuple[TermVariant, OwnerRecord]] = []
+    for variant in (variant for variant in rule_input.variants if variant.term.spread and variant.unmet):
         owner = _owner(variant, rule_input)
         if owner is None or not _template_agrees(variant, owner):
-            authored.append((variant, _mismatch(variant, owner)))
+            authored.append((variant, owner))
         else:
-            changed.append((variant, _mismatch(variant, owner)))
-            fixes.append(_FIND_THE_WRITER if owner.ref.kind in FIXED_TEMPLATES else _RESTART_OR_FIND)
-    yield from together(authored, fix=_OF_A_POD if rule_input.workload.kind == "Pod" else _own_selector(rule_input))
-    yield from together(changed, fix=fixes[0] if fixes else None)
+            changed.append((variant, owner))
+    if authored:
+        fix = _OF_A_POD if rule_input.workload.kind == "Pod" else _own_selector(rule_input)
+        yield from together([variant for variant, _ in authored], _mismatch(*authored[0]), fix=fix)
+    if changed:
+        first, owner = changed[0]
+        fix = _FIND_THE_WRITER if owner.ref.kind in FIXED_TEMPLATES else _RESTART_OR_FIND
+        yield from together([variant for variant, _ in changed], _mismatch(first, owner), fix=fix)
 
 
 def _own_selector(rule_input: RuleInput) -> Remedy | None:

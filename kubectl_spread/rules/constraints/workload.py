@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from kubectl_spread.audit.snapshot.records import DEFAULT_SCHEDULER
-from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.kube.api.types import NodeInclusionPolicy
 from kubectl_spread.kube.apiserver import CURRENT_KEYS
 from kubectl_spread.kube.custom import base_kind
@@ -39,7 +38,8 @@ def _daemon_set_spread(rule_input: RuleInput) -> Iterator[Evidence]:
     refusing = [variant for variant in variants if _may_refuse_only_node(variant, rule_input.behaviour)]
     effect = KEEPS_OFF if refusing else NOTHING_TO_SPREAD
     yield from together(
-        ((variant, {"effect": effect}) for variant in refusing or variants),
+        refusing or variants,
+        {"effect": effect},
         Severity.WARNING if refusing else Severity.INFO,
         changed(_REMOVE, _without_constraints(rule_input), rule_input) if variants else None,
     )
@@ -78,8 +78,8 @@ def _node_name(rule_input: RuleInput) -> Iterator[Evidence]:
     if rule_input.template is not None and rule_input.template.spec.node_name:
         node = rule_input.template.spec.node_name
         values: Values = {"node": node, **OF_TEMPLATE}
-        first = [(variant, values) for variant in rule_input.variants if variant.first]
-        yield from together(first, Severity.WARNING, _without_node_name([node], rule_input))
+        first = [variant for variant in rule_input.variants if variant.first]
+        yield from together(first, values, Severity.WARNING, _without_node_name([node], rule_input))
     manifests = [
         variant
         for variant in rule_input.variants
@@ -87,7 +87,7 @@ def _node_name(rule_input: RuleInput) -> Iterator[Evidence]:
     ]
     nodes = sorted({pod.node for variant in manifests for pod in variant.pods})
     values = {"node": some(nodes), **OF_POD}
-    yield from together(((variant, values) for variant in manifests), fix=_without_node_name(nodes, rule_input))
+    yield from together(manifests, values, fix=_without_node_name(nodes, rule_input))
 
 
 def _without_node_name(nodes: list[str], rule_input: RuleInput) -> Remedy:
@@ -108,23 +108,19 @@ def _unknown_scheduler(rule_input: RuleInput) -> Iterator[Evidence]:
             values: Values = {"scheduler": scheduler, "spreading": _DISABLED if profile else UNKNOWN_SPREADING}
             mistake = profile is not None or scheduler == DEFAULT_SCHEDULER
             fix = _ENABLE if profile else _NAME_DEFAULT
-            alike = [(each, values) for each in variants if each.scheduler_name == variant.scheduler_name]
-            yield from together(alike, Severity.WARNING if mistake else None, fix if mistake else None)
+            alike = [each for each in variants if each.scheduler_name == variant.scheduler_name]
+            yield from together(alike, values, Severity.WARNING if mistake else None, fix if mistake else None)
             return
 
 
 def _deprecated_topology_key(rule_input: RuleInput) -> Iterator[Evidence]:
     variants = [variant for variant in rule_input.variants if variant.term.topology_key in CURRENT_KEYS]
-    yield from together(
-        ((variant, _deprecation(variant.term)) for variant in variants),
-        fix=_current_key(variants, rule_input) if variants else None,
-    )
-
-
-def _deprecation(term: TopologyTerm) -> Values:
-    since, current = CURRENT_KEYS[term.topology_key]
-    effect = effect_without_label(anti="podAntiAffinity" in term.path, required=term.required)
-    return {"key": term.topology_key, "since": since, "current": current, "effect": effect}
+    if variants:
+        term = variants[0].term
+        since, current = CURRENT_KEYS[term.topology_key]
+        effect = effect_without_label(anti="podAntiAffinity" in term.path, required=term.required)
+        values: Values = {"key": term.topology_key, "since": since, "current": current, "effect": effect}
+        yield from together(variants, values, fix=_current_key(variants, rule_input))
 
 
 def effect_without_label(*, anti: bool, required: bool) -> str:

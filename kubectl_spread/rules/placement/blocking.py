@@ -69,10 +69,9 @@ def _answer(group: EvaluatedGroup, audit: Audit) -> str:
     Each node counts once, by the first filter that refuses it, as in the scheduler's own message.
     """
     evaluation = group.evaluation
-    hard = [spread for spread in evaluation.spreads if spread is not None and spread.constraint.hard]
     first = next(iter(_pending(group)), group.pods[0])
     # The filter of pod affinity comes after that of constraints, which refuses all nodes that are left.
-    answers = NodeAnswers(evaluation.pod_class, audit, hard, volumes=audit.volumes.of(first))
+    answers = NodeAnswers(evaluation.pod_class, audit, evaluation.hard, volumes=audit.volumes.of(first))
     numbers: Counter[str] = Counter()
     for node in audit.nodes.nodes:
         refusal = answers.first_refusal(node.metadata.name)
@@ -177,8 +176,7 @@ def _conflicting(rule_input: RuleInput) -> Iterator[Evidence]:
 
 def _allowed(group: EvaluatedGroup) -> str:
     """Return the domains that the constraint with the fewest domains allows, in words; a new node there would do."""
-    hard = [spread for spread in group.evaluation.spreads if spread is not None and spread.constraint.hard]
-    coarsest = min(hard, key=lambda spread: len(spread.match_num))
+    coarsest = min(group.evaluation.hard, key=lambda spread: len(spread.match_num))
     allowed = sorted(domain for domain in coarsest.match_num if coarsest.allows(domain))
     return domains(coarsest.constraint.topology_key, allowed)
 
@@ -249,7 +247,7 @@ def _blockage(group: EvaluatedGroup, audit: Audit) -> _Blockage | None:
         obstacle = answers.obstacle(node.metadata.name)
         return obstacle is None or (obstacle.cause is ObstacleKind.FULL and not pending)
 
-    if any(usable(node) for node in feasible_nodes([spread for _, spread in hard], audit.nodes)):
+    if any(usable(node) for node in feasible_nodes(evaluation.hard, audit.nodes)):
         return None
     refusing = [
         {path for path, spread in hard if not _lets_in(spread, node)} for node in audit.nodes.nodes if usable(node)

@@ -287,8 +287,7 @@ def _held_down(rule_input: RuleInput) -> Iterator[Evidence]:
 
 def _fits_nowhere(pod: PodRecord, audit: Audit) -> bool:
     """Tell whether every node refuses a pod, by its hard constraints or before these decide."""
-    spreads = [spread for spread in audit.evaluator.of(pod.pod_class).spreads if spread and spread.constraint.hard]
-    return not any(NodeAnswers(pod.pod_class, audit, spreads).free())
+    return not any(NodeAnswers(pod.pod_class, audit, audit.evaluator.of(pod.pod_class).hard).free())
 
 
 def _pending(number: int) -> str:

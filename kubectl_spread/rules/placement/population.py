@@ -330,7 +330,7 @@ def _of_template(rule_input: RuleInput, template: Template) -> Iterator[Evidence
         if first:
             number = len(workloads) - (own_workload in workloads)
             values: Values = {"others": "the pods", "workloads": _list(first, number), "effect": ""}
-            yield from together([(variant, values)])
+            yield from together([variant], values)
             return
 
 

@@ -88,16 +88,10 @@ def _label_in_template(members: Sequence[EvaluatedPod], rule_input: RuleInput) -
     return changed("add the label to the pod template, so that new pods are created with it", operations, rule_input)
 
 
-def _unmerged(rule_input: RuleInput, verdict: Verdict) -> Iterator[Evidence]:
+def _owned_or_bare(rule_input: RuleInput, verdict: Verdict, bare: str) -> Iterator[Evidence]:
+    """Yield the pods with a verdict; ``bare`` is the fix for a pod without owner."""
     for evidence in _with_verdict(rule_input, verdict):
-        bare = rule_input.workload.kind == "Pod"
-        yield Evidence(evidence.pods, evidence.values, fix=_BARE_UNMERGED if bare else None)
-
-
-def _duplicate(rule_input: RuleInput) -> Iterator[Evidence]:
-    for evidence in _with_verdict(rule_input, Verdict.DUPLICATE):
-        bare = rule_input.workload.kind == "Pod"
-        yield Evidence(evidence.pods, evidence.values, fix=_BARE_DUPLICATE if bare else None)
+        yield Evidence(evidence.pods, evidence.values, fix=bare if rule_input.workload.kind == "Pod" else None)
 
 
 PRE_UPGRADE: Final = Rule(
@@ -118,7 +112,7 @@ PRE_UPGRADE: Final = Rule(
     source="https://kep.k8s.io/3243",
     no_remedy="Nothing is wrong with the pods, and the next rollout replaces them.",
     parts=InputPart.MEMBERS,
-    check=partial(_unmerged, verdict=Verdict.PRE_UPGRADE),
+    check=partial(_owned_or_bare, verdict=Verdict.PRE_UPGRADE, bare=_BARE_UNMERGED),
 )
 MERGE_OFF: Final = Rule(
     code="SPR104",
@@ -182,7 +176,7 @@ DUPLICATE: Final = Rule(
     no_remedy="The manifest of a pod without owner is to be corrected by hand before the pod is created again.",
     removes_pods=True,
     parts=InputPart.MEMBERS,
-    check=_duplicate,
+    check=partial(_owned_or_bare, verdict=Verdict.DUPLICATE, bare=_BARE_DUPLICATE),
 )
 UNMERGED: Final = Rule(
     code="SPR108",
@@ -201,7 +195,7 @@ UNMERGED: Final = Rule(
     source="https://kep.k8s.io/3243",
     no_remedy="The scheduler adds the keys itself, and the next rollout replaces the pods.",
     parts=InputPart.MEMBERS,
-    check=partial(_unmerged, verdict=Verdict.UNMERGED),
+    check=partial(_owned_or_bare, verdict=Verdict.UNMERGED, bare=_BARE_UNMERGED),
 )
 
 

@@ -268,7 +268,6 @@ class NodeSets:
         self.index = NodeLabels(self.nodes)
         self._taints = NodeTaints(self.nodes, behaviour)
         self._domains: dict[tuple[str, int], Domains] = {}
-        self._lacking: dict[str, tuple[str, ...]] = {}
         self._cells: dict[tuple[str, ...], dict[Cell, list[Node]]] = {}
         self._complete_cells: dict[tuple[tuple[str, ...], int], CompleteCells] = {}
         self._placements: dict[bytes, UsableNodes] = {}
@@ -348,9 +347,8 @@ class NodeSets:
 
     def lacking(self, key: str) -> tuple[str, ...]:
         """Return the names of the nodes without a label."""
-        if key not in self._lacking:
-            self._lacking[key] = tuple(node.metadata.name for node in self.nodes if key not in node.metadata.labels)
-        return self._lacking[key]
+        numbers = labels.ascending(self.index.everything & ~self.carrying([key]))
+        return tuple(self.nodes[number].metadata.name for number in numbers)
 
     def cells(self, keys: Sequence[str]) -> Mapping[Cell, Sequence[Node]]:
         """Map each combination of the nodes' values for ``keys`` (None: no such label), in order, to its nodes."""

@@ -16,13 +16,10 @@ from kubectl_spread.kube.api.topologykeys import HOSTNAME
 from kubectl_spread.kube.api.types import Node, NodeInclusionPolicy
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constraint
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import NO_VALUE, Domains, NodeSets, UsableNodes
+from kubectl_spread.kube.scheduler.scores import MAX_NODE_SCORE, Weights, weight_of_domains
 
-MAX_NODE_SCORE: Final = 100
-WEIGHT: Final = 2
-"""The weight of the plugin's score among those of the default plugins.
-
-Source: kubernetes v1.37.1 pkg/scheduler/apis/config/v1/default_plugins.go, getDefaultPlugins.
-"""
+WEIGHT: Final = Weights().pod_topology_spread
+"""The weight of the plugin's score among those of the default plugins."""
 
 
 class SoftConstraint(msgspec.Struct, frozen=True):
@@ -98,7 +95,7 @@ def _ranking(soft: SoftConstraint, ranked: Sequence[Node]) -> _Ranking:
         if value in match_num:
             match_num[value] += soft.matching.get(node, 0)
     size = len(ranked) if key == HOSTNAME else len(match_num)
-    return _Ranking(soft, match_num, math.log(size + 2))
+    return _Ranking(soft, match_num, weight_of_domains(size))
 
 
 def _normalized(raw: Mapping[str, int]) -> dict[str, int]:
