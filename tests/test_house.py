@@ -112,6 +112,20 @@ def test_the_modules_that_the_decisions_name_exist() -> None:
             assert found, f"{page.name}: {name}"
 
 
+def test_the_places_of_changes_exist() -> None:
+    """A cell names modules by their paths and, next to them, classes, functions and their members."""
+    page = (DOCS / "development.md").read_text(encoding="utf-8")
+    table = page.partition("## Where a change belongs")[2].partition("## Tests")[0]
+    text = "".join(path.read_text(encoding="utf-8") for path in ROOT.rglob("*.py"))
+    places = re.findall(r"`([^`]+)`", table)
+    paths = [place for place in places if "/" in place or place.endswith(".py")]
+    assert paths
+    for path in paths:
+        assert (ROOT / path).exists() or (ROOT.parent / path).exists() or list(ROOT.rglob(path)), path
+    for name in {word for place in places if place not in paths and " " not in place for word in place.split(".")}:
+        assert re.search(rf"\b{name}\b", text), name
+
+
 def test_each_directory_of_tests_is_described() -> None:
     page = (DOCS / "development.md").read_text(encoding="utf-8")
     directories = {path.parent.name for path in (ROOT.parent / "tests").glob("*/*.py")}

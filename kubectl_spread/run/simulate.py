@@ -117,8 +117,10 @@ class SimulateRun(Run, kw_only=True):
                     yield from (Restart(self._workload(name)) for name in split([value]))
                 case "scale":
                     yield from (self._scale(assignment) for assignment in split([value]))
-                case _:
+                case "apply":
                     yield from self._manifests(value)
+                case _:
+                    raise ValueError(option)
 
     def _scale(self, assignment: str) -> Scale:
         name, _, number = assignment.rpartition("=")
