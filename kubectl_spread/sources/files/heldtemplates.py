@@ -6,35 +6,19 @@ Placeholders cannot be evaluated, nor values of another type where the kind is n
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.field import FieldPath, MapKey
-from kubectl_spread.kube.api.types import (
-    Message,
-    ObjectMeta,
-    PodAffinityTerm,
-    PodSpec,
-    TopologySpreadConstraint,
-    WeightedPodAffinityTerm,
-    WhenUnsatisfiable,
-    affinity_terms,
-)
+from kubectl_spread.kube.api.types import PodSpec, TopologySpreadConstraint, WhenUnsatisfiable, affinity_terms
 from kubectl_spread.kube.api.workloads import PodTemplateSpec
-from kubectl_spread.kube.custom import (
-    ANY,
-    HeldTemplate,
-    Unevaluated,
-    group_of,
-    is_custom,
-    is_known,
-    replicas_of,
-)
+from kubectl_spread.kube.custom import ANY, HeldTemplate, Unevaluated, group_of, is_custom, is_known, replicas_of
 from kubectl_spread.sources.decode import json_objects
-from kubectl_spread.sources.decode.json_objects import MalformedFieldError, T
+from kubectl_spread.sources.decode.json_objects import MalformedFieldError, Path
 
 _NAMES: Final = ("name", "image")
 """Fields that each container has, at least one of them: Knative needs no names."""
@@ -52,19 +36,18 @@ _OF_CONSTRAINT: Final = frozenset(field.encode_name for field in msgspec.structs
 _REQUIRED: Final = ("maxSkew", "topologyKey", "whenUnsatisfiable")
 """The fields that every spread constraint has."""
 _AFFINITY: Final = "affinity"
-_SIDES: Final = ("podAffinity", "podAntiAffinity")
+_NODE_AFFINITY: Final = "nodeAffinity"
 _REQUIRED_TERMS: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED_TERMS: Final = "preferredDuringSchedulingIgnoredDuringExecution"
-_TYPES: Final[Mapping[str, type[Message]]] = {
-    _CONSTRAINTS: TopologySpreadConstraint,
-    _REQUIRED_TERMS: PodAffinityTerm,
-    _PREFERRED_TERMS: WeightedPodAffinityTerm,
-}
+_TERMS: Final = (_REQUIRED_TERMS, _PREFERRED_TERMS)
+_LABELS: Final = ("metadata", "labels")
 _EVALUATED: Final = frozenset({_CONSTRAINTS, _AFFINITY, "nodeName", "restartPolicy", "schedulerName"})
 """The fields of a pod spec that are evaluated in a template."""
 _PLACEHOLDERS: Final = ("{{", "${", "$(")
 """Beginnings of text that something replaces before pods are made."""
 _HAS_PLACEHOLDERS: Final = "it has placeholders"
+_MOST_FAULTS: Final = 100
+"""The most values of another type that are left out of one template."""
 _STAND_IN: Final = "unevaluated"
 """The topology key of what is in the place of a part that cannot be evaluated; nothing is wrong with it."""
 
@@ -114,7 +97,7 @@ def held_templates(manifest: Mapping[str, Any], group: str, kind: str) -> Iterat
         kind: Its kind.
 
     Raises:
-        MalformedFieldError: A template of a known kind has a value of another type.
+        MalformedFieldError: A template of a known kind has a value of another type, or another one has very many.
         RecursionError: The object is nested too deeply.
     """
     return _search(_Node(manifest, FieldPath(), (), group, kind, is_object=True))
@@ -160,38 +143,68 @@ def _has_constraints(value: Mapping[str, Any]) -> bool:
     constraints = value.get(_CONSTRAINTS)
     if isinstance(constraints, list):
         return any(isinstance(entry, dict) and any(name in entry for name in _REQUIRED) for entry in constraints)
-    return isinstance(constraints, str) and _has_placeholder(constraints)
+    return _has_placeholder(constraints)
 
 
 def _template(node: _Node) -> HeldTemplate:
-    spec, path = node.value["spec"], node.path / "spec"
-    metadata = node.value.get("metadata")
-    reader = _Reader(strict=is_known(node.group, node.kind))
+    strict = is_known(node.group, node.kind)
+    spec, metadata = node.value["spec"], node.value.get("metadata")
+    parts = {
+        "metadata": {"labels": metadata.get("labels")} if isinstance(metadata, dict) else metadata,
+        "spec": spec if strict else _evaluated_fields(spec),
+    }
     try:
-        labels, unknown = reader.labels(metadata.get("labels") if isinstance(metadata, dict) else metadata)
-        parts = {"metadata": {"labels": labels}, "spec": dict(reader.fields(spec, path))}
-        template = _decoded(parts, PodTemplateSpec)
+        template, left_out = _decoded(parts, strict=strict)
     except MalformedFieldError as error:
         raise MalformedFieldError((*node.path, *error.path), error.problem) from error
-    reader.leave_out_labels(template, unknown, node.path / "metadata" / "labels")
-    more = (*(ANY if reader.has_more_labels else ()), *_more_labels(node))
-    replicas = replicas_of(node.group, node.kind, path, node.around)
-    unevaluated = tuple(reader.unevaluated)
+    unevaluated = [
+        Unevaluated(FieldPath((*node.path, *path)), reason)
+        for path, reason in left_out.items()
+        if path[0] == "spec" and path[1] in _EVALUATED and path[2:3] != (_NODE_AFFINITY,)
+    ]
+    names = {path[-1]: reason for path, reason in left_out.items() if path[:2] == _LABELS and len(path) > len(_LABELS)}
+    unknown = {str(name): reason for name, reason in names.items() if not _has_placeholder(name)}
+    has_more = len(unknown) < sum(path[0] == "metadata" for path in left_out)
+    # Selectors of the template name labels whose values or presence may be unknown.
+    selected, labels = frozenset(_selected_keys(template.spec)), FieldPath((*node.path, *_LABELS))
+    unevaluated += [
+        Unevaluated(labels / MapKey(key), f"{unknown[key]}, and a selector names it")
+        for key in sorted(selected & unknown.keys())
+    ]
+    missing = sorted(selected - unknown.keys() - template.metadata.labels.keys())
+    if has_more and missing:
+        unevaluated.append(Unevaluated(labels, f"they may have {missing[0]}, which a selector names"))
+    path = node.path / "spec"
     return HeldTemplate(
-        node.group, node.kind, path, template, replicas, more, unknown_labels=tuple(unknown), unevaluated=unevaluated
+        node.group,
+        node.kind,
+        path,
+        template,
+        replicas_of(node.group, node.kind, path, node.around),
+        (*(ANY if has_more else ()), *_more_labels(node)),
+        unknown_labels=tuple(unknown),
+        unevaluated=tuple(unevaluated),
     )
+
+
+def _evaluated_fields(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a pod spec that are evaluated, for a kind whose other fields may have other types."""
+    fields = {name: value for name, value in spec.items() if name in _EVALUATED}
+    if isinstance(affinity := fields.get(_AFFINITY), dict):
+        fields[_AFFINITY] = {side: terms for side, terms in affinity.items() if side != _NODE_AFFINITY}
+    return fields
 
 
 def _constraints(node: _Node) -> HeldTemplate:
     """Return the constraints of a value that is not a pod template; a controller may set fields that they leave out."""
     constraints = node.value[_CONSTRAINTS]
-    reader = _Reader(required=_REQUIRED)
-    template = _decoded({"spec": dict(reader.fields({_CONSTRAINTS: constraints}, node.path))}, PodTemplateSpec)
+    template, left_out = _decoded({"spec": {_CONSTRAINTS: constraints}}, required=_REQUIRED)
     extended = tuple(
         index
         for index, entry in enumerate(constraints)
         if isinstance(entry, dict) and not _OF_CONSTRAINT.issuperset(entry)
     )
+    unevaluated = tuple(Unevaluated(FieldPath((*node.path, *path[1:])), reason) for path, reason in left_out.items())
     return HeldTemplate(
         node.group,
         node.kind,
@@ -200,7 +213,7 @@ def _constraints(node: _Node) -> HeldTemplate:
         None,
         complete=False,
         extended=extended,
-        unevaluated=tuple(reader.unevaluated),
+        unevaluated=unevaluated,
     )
 
 
@@ -219,99 +232,88 @@ def _more_labels(node: _Node) -> tuple[str, ...]:
     return tuple(sorted(labels))
 
 
-def _has_placeholder(value: Any) -> bool:
-    """Tell whether a value has text that something replaces before pods are made."""
-    text = json.dumps(value)
-    return any(placeholder in text for placeholder in _PLACEHOLDERS)
+def _has_placeholder(value: object) -> bool:
+    """Tell whether a value is a text of which something replaces a part before pods are made."""
+    return isinstance(value, str) and any(placeholder in value for placeholder in _PLACEHOLDERS)
 
 
-class _Reader:
-    """Reads the parts of one template, and collects those that cannot be evaluated.
+def _decoded(
+    value: Mapping[str, Any], *, strict: bool = False, required: Sequence[str] = ()
+) -> tuple[PodTemplateSpec, dict[Path, str]]:
+    """Decode a template, without the parts that cannot be evaluated.
 
-    Attributes:
-        unevaluated: The parts that cannot be evaluated.
-        has_more_labels: Whether the template may have labels that are not known at all.
+    Args:
+        value: The template as JSON values.
+        strict: Whether a value of another type is an error; otherwise the part with it is left out, if there are few.
+        required: The fields without which a spread constraint cannot be evaluated.
+
+    Returns:
+        The template, and the paths of what was left out or replaced in it, with the reasons.
+
+    Raises:
+        MalformedFieldError: A value has another type, and is not left out.
     """
-
-    def __init__(self, *, strict: bool = False, required: tuple[str, ...] = ()) -> None:
-        self.unevaluated: list[Unevaluated] = []
-        self.has_more_labels = False
-        self._strict = strict
-        self._required = required
-
-    def leave_out(self, path: FieldPath, reason: str) -> None:
-        self.unevaluated.append(Unevaluated(path, reason))
-
-    def leave_out_labels(self, template: PodTemplateSpec, unknown: Mapping[str, str], path: FieldPath) -> None:
-        """Leave out the labels that selectors of the template name, and whose values or presence are unknown."""
-        selected = frozenset(_selected_keys(template.spec))
-        for key in sorted(selected & unknown.keys()):
-            self.leave_out(path / MapKey(key), f"{unknown[key]}, and a selector names it")
-        missing = sorted(selected - unknown.keys() - template.metadata.labels.keys())
-        if self.has_more_labels and missing:
-            self.leave_out(path, f"they may have {missing[0]}, which a selector names")
-
-    def labels(self, labels: Any) -> tuple[Any, dict[str, str]]:
-        """Return the labels with known values, and the others with the reason why their values are unknown."""
-        if not isinstance(labels, dict):
-            self.has_more_labels = bool(self._fault({"labels": labels}, ObjectMeta, 1))
-            return None if self.has_more_labels else labels, {}
-        self.has_more_labels = _has_placeholder(list(labels))
-        values = {key: value for key, value in labels.items() if not _has_placeholder(key)}
-        faults = {key: self._fault({"labels": {key: value}}, ObjectMeta, 2) for key, value in values.items()}
-        unknown = {key: fault for key, fault in faults.items() if fault}
-        return {key: value for key, value in values.items() if key not in unknown}, unknown
-
-    def fields(self, spec: Mapping[str, Any], path: FieldPath) -> Iterator[tuple[str, Any]]:
-        """Yield the fields of a pod spec; where types may differ, only those that are evaluated."""
-        for name, value in spec.items():
-            if name in _EVALUATED:
-                part = self._without_faulty_terms(name, value, path / name)
-                fault = self._fault({name: part}, PodSpec, 1)
-                if not fault:
-                    yield name, part
-                    continue
-                self.leave_out(path / name, fault)
-                if name in _STAND_INS:
-                    yield name, _STAND_INS[name]
-            elif self._strict and not _has_placeholder(value):
-                yield name, value
-
-    def _without_faulty_terms(self, name: str, value: Any, path: FieldPath) -> Any:
-        """Return a value of a pod spec in which terms that cannot be evaluated are replaced."""
-        if name in _TYPES and isinstance(value, list):
-            return [self._term(name, index, term, path / index) for index, term in enumerate(value)]
-        if name in (_AFFINITY, *_SIDES) and isinstance(value, dict):
-            return {
-                field: self._without_faulty_terms(field, part, path / field)
-                for field, part in value.items()
-                if field in (*_SIDES, *_TYPES) or (self._strict and not _has_placeholder(part))
-            }
-        return value
-
-    def _term(self, name: str, index: int, term: Any, path: FieldPath) -> Any:
-        missing = [field for field in self._required if isinstance(term, dict) and field not in term]
+    value = deepcopy(value)
+    left_out: dict[Path, str] = {}
+    constraints = value["spec"].get(_CONSTRAINTS)
+    for index, constraint in enumerate(constraints if required and isinstance(constraints, list) else ()):
+        missing = [field for field in required if isinstance(constraint, dict) and field not in constraint]
         if missing:
-            fault = f"it leaves out {' and '.join(missing)}, which a controller may set"
-        else:
-            fault = self._fault(term, _TYPES[name])
-        if not fault:
-            return term
-        self.leave_out(path, fault)
-        return _stand_in(name, index)
-
-    def _fault(self, value: Any, type_: type[Message], level: int = 0) -> str:
-        """Return why a value cannot be evaluated, or ""; fields are named as they are from a level in it on."""
-        if _has_placeholder(value):
-            return _HAS_PLACEHOLDERS
-        if self._strict:
-            return ""
+            reason = f"it leaves out {' and '.join(missing)}, which a controller may set"
+            left_out["spec", _CONSTRAINTS, index] = reason
+    for path in _placeholders(value):
+        left_out.setdefault(_part(path), _HAS_PLACEHOLDERS)
+    for path in sorted(left_out, key=len, reverse=True):
+        _leave_out(value, path)
+    faults = 0
+    while True:
         try:
-            _decoded(value, type_)
+            template = json_objects.decode(json.dumps(value).encode(), PodTemplateSpec)
+            return template, dict(sorted(left_out.items()))
         except MalformedFieldError as error:
-            path = error.path[level:]
-            return f"{json_objects.format_path(path)}: {error.problem}" if path else error.problem
-        return ""
+            faults += 1
+            if strict or faults > _MOST_FAULTS:
+                raise
+            path = _part(error.path)
+            inner = error.path[len(path) :]
+            left_out[path] = f"{json_objects.format_path(inner)}: {error.problem}" if inner else error.problem
+            _leave_out(value, path)
+
+
+def _placeholders(value: Any, path: Path = ()) -> Iterator[Path]:
+    """Yield the paths of all texts and keys in a value that have placeholders."""
+    if _has_placeholder(value):
+        yield path
+    members = value.items() if isinstance(value, dict) else enumerate(value if isinstance(value, list) else ())
+    for step, member in members:
+        if _has_placeholder(step):
+            yield (*path, step)
+        yield from _placeholders(member, (*path, step))
+
+
+def _part(path: Path) -> Path:
+    """Return the path of what is left out of a template for a fault at ``path``: a label, a term, or a field."""
+    match path:
+        case ("metadata", "labels", _, *_) | ("spec", "topologySpreadConstraints", int(), *_):
+            return path[:3]
+        case ("spec", "affinity", "podAffinity" | "podAntiAffinity", terms, int(), *_) if terms in _TERMS:
+            return path[:5]
+        case ("spec", "affinity", "nodeAffinity", *_):
+            return path[:3]
+    return path[:2]
+
+
+def _leave_out(value: Any, path: Path) -> None:
+    """Remove a part of a template, or replace it with one that nothing is wrong with."""
+    *before, name = path
+    for step in before:
+        value = value[step]
+    if isinstance(name, int):
+        value[name] = _stand_in(str(before[-1]), name)
+    elif name in _STAND_INS:
+        value[name] = _STAND_INS[name]
+    else:
+        del value[name]
 
 
 def _stand_in(name: str, index: int) -> Mapping[str, Any]:
@@ -336,10 +338,3 @@ def _selected_keys(spec: PodSpec) -> Iterator[str]:
     for selector in selectors:
         if selector is not None:
             yield from labelselectors.keys(selector)
-
-
-def _decoded(value: Any, type_: type[T]) -> T:
-    try:
-        return json_objects.decode(json.dumps(value).encode(), type_)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise MalformedFieldError((), str(error)) from error
