@@ -320,7 +320,7 @@ class Exposures:
                 yield self._openings[question]
 
     def _nodes_without_obstacles(self, pod_class: PodClass, key: str) -> _Unobstructed:
-        kind = self._audit.obstacles.kind(pod_class)
+        kind = self._audit.obstacles.representative(pod_class)
         if (kind, key) not in self._unobstructed:
             self._unobstructed[kind, key] = _Unobstructed(kind, self._domains[key], self._audit)
         return self._unobstructed[kind, key]

@@ -104,7 +104,7 @@ class PlacementCheck:
 
 def obstacles_on(row: EvaluatedConstraint, nodes: Iterable[str], audit: Audit) -> list[Obstacle] | None:
     """Return the obstacles that keep the row's pods from ``nodes`` before constraints decide; None: a node is free."""
-    kinds = dict.fromkeys(audit.obstacles.kind(evaluation.pod_class) for evaluation, _ in row.evaluations)
+    kinds = dict.fromkeys(audit.obstacles.representative(evaluation.pod_class) for evaluation, _ in row.evaluations)
     return _refusals([NodeAnswers(kind, audit).obstacle for kind in kinds], nodes)
 
 
@@ -164,7 +164,7 @@ def _kinds(evaluations: Iterable[ClassEvaluation], audit: Audit) -> Iterable[_Po
     kinds: dict[object, _PodKind] = {}
     for evaluation in evaluations:
         concerned = audit.affinity.concerns(evaluation.pod_class)
-        pod_class = evaluation.pod_class if concerned else audit.obstacles.kind(evaluation.pod_class)
+        pod_class = evaluation.pod_class if concerned else audit.obstacles.representative(evaluation.pod_class)
         kinds[pod_class, concerned, *evaluation.hard] = _PodKind(pod_class, evaluation.hard, concerned)
     return kinds.values()
 
@@ -293,7 +293,7 @@ def replacement_of(pod_class: PodClass, audit: Audit) -> Replacement:
     """Return the replacement of pods of ``pod_class``; pods with required terms of their own may repel each other."""
     repelled = audit.affinity.refusals(pod_class)
     nodes = frozenset[str]() if repelled is None or own_terms(pod_class) else frozenset(repelled)
-    return Replacement(audit.obstacles.kind(pod_class), nodes, repelled is not None)
+    return Replacement(audit.obstacles.representative(pod_class), nodes, repelled is not None)
 
 
 class FreeCells:

@@ -187,7 +187,7 @@ class _Placement:
         self._repelled = audit.affinity.refusals(pod_class, gone)
         self._spreads = audit.evaluator.of(pod_class).hard
         refused = frozenset(self._repelled or ())
-        replacement = Replacement(audit.obstacles.kind(pod_class), refused, self._repelled is not None)
+        replacement = Replacement(audit.obstacles.representative(pod_class), refused, self._repelled is not None)
         self._free = FreeCells(replacement, self._spreads, 0, enough, audit)
         self._left: Counter[tuple[str | None, ...]] = Counter()
 
@@ -211,7 +211,7 @@ class _Placement:
 
     def why(self, volumes: VolumeNodes) -> str:
         """Return why no node takes one more pod, in words."""
-        kind = self._audit.obstacles.kind(self._pod_class)
+        kind = self._audit.obstacles.representative(self._pod_class)
         refusing = ((each.constraint.topology_key, each.short_of_domains, *each.blocked) for each in self._spreads)
         if self._repelled:
             return self._why(volumes)

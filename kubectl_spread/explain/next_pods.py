@@ -10,7 +10,7 @@ from msgspec import UNSET, UnsetType
 from kubectl_spread import phrases
 from kubectl_spread.audit.evaluation import affinity
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedGroup
-from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind
+from kubectl_spread.audit.evaluation.obstacles import FILTERS, Obstacle, ObstacleKind
 from kubectl_spread.audit.evaluation.volumes import VolumeNodes
 from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
 from kubectl_spread.audit.snapshot.revisions import revision_of
@@ -27,17 +27,9 @@ from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import value
 from kubectl_spread.report import model
 
-_FILTERS: Final = {
-    ObstacleKind.CORDONED: "cordon",
-    ObstacleKind.TAINTED: "taints",
-    ObstacleKind.UNHEALTHY: "taints",
-    ObstacleKind.EXCLUDED: "nodeAffinity",
-    ObstacleKind.FULL: "resources",
-    ObstacleKind.VOLUME: "volumes",
-}
-_SPREAD: Final = "spread"
-_POD_AFFINITY: Final = "podAffinity"
-ORDER: Final = (*_FILTERS.values(), _SPREAD, _POD_AFFINITY)
+_SPREAD: Final = FILTERS[ObstacleKind.CONSTRAINED]
+_POD_AFFINITY: Final = FILTERS[ObstacleKind.REPELLED]
+ORDER: Final = tuple(FILTERS.values())
 """The filters that are modelled, in the scheduler's order."""
 _UNREAD_NAMESPACES: Final = (
     "pods of other namespaces were not read, so neither their resources nor their anti-affinity is known"
@@ -182,7 +174,7 @@ class _Refusal(NamedTuple):
 def _refusal(refusal: FirstRefusal, node: Node) -> _Refusal:
     match refusal:
         case Obstacle():
-            return _Refusal(_FILTERS[refusal.cause], refusal.text)
+            return _Refusal(FILTERS[refusal.cause], refusal.text)
         case Spread():
             key = refusal.constraint.topology_key
             value = node.metadata.labels.get(key)

@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from kubectl_spread.audit.evaluation.obstacles import ObstacleKind
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.topologykeys import HOSTNAME, ZONE
 from kubectl_spread.kube.api.types import Node
@@ -15,7 +16,7 @@ from kubectl_spread.kube.scheduler import taints
 from kubectl_spread.phrases import domains, in_domain, listed, plural
 from kubectl_spread.simulate.controllers import NOT_REPLACED
 from kubectl_spread.simulate.events import Add, Lose, NodeChoice, SimulatedEvent
-from kubectl_spread.simulate.reasons import Reason
+from kubectl_spread.simulate.reasons import NO_NODES, Reason
 from kubectl_spread.simulate.runs import RunResult, Simulation
 from kubectl_spread.simulate.world import ConstraintChange
 
@@ -24,6 +25,9 @@ _RUNS: Final = 3
 _ADDED: Final = (1, 2, 4, 8)
 """The numbers of nodes that are tried."""
 _NAMED: Final = 6
+_MORE_NODES_HELP: Final = frozenset(
+    {ObstacleKind.CONSTRAINED, ObstacleKind.FULL, ObstacleKind.CORDONED, ObstacleKind.REPELLED}
+)
 
 
 class Fix(msgspec.Struct, frozen=True):
@@ -98,14 +102,14 @@ def _harms(results: Sequence[RunResult], runs: Sequence[RunResult]) -> bool:
 def _candidates(simulation: Simulation, reason: Reason, workloads: frozenset[ObjectRef]) -> Iterator[_Candidate]:
     """Yield fixes, those first that change least."""
     kinds = {refusal.kind for refusal in reason.refusals}
-    spreads = [refusal.detail for refusal in reason.refusals if refusal.kind == "spread"]
-    if "cordon" in kinds:
+    spreads = [refusal.topology_key for refusal in reason.refusals if refusal.topology_key]
+    if ObstacleKind.CORDONED in kinds:
         yield from _uncordon(simulation, reason)
     if spreads:
         yield from _constraint(simulation, spreads[0], workloads, "min_domains", None)
-        if kinds & {"cordon", "taint"}:
+        if kinds & {ObstacleKind.CORDONED, ObstacleKind.TAINTED, ObstacleKind.UNHEALTHY}:
             yield from _constraint(simulation, spreads[0], workloads, "node_taints_policy", "Honor")
-    if kinds & {"spread", "resource", "cordon", "nodes", "affinity"}:
+    if reason == NO_NODES or kinds & _MORE_NODES_HELP:
         yield from _added(simulation, reason)
     if spreads:
         yield from _deleted(simulation, reason)

@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 
 from kubectl_spread.audit.evaluation import obstacles
+from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind
 from kubectl_spread.diagnosis.node_answers import AFFINITY_WORDS
 from kubectl_spread.kube.api.labels import ascending
 from kubectl_spread.kube.api.topologykeys import ZONE
@@ -27,23 +28,23 @@ class RefusalCause(msgspec.Struct, frozen=True):
     """One cause for which nodes refuse a pod.
 
     Attributes:
-        kind: Its kind: cordon, taint, excluded, resource, volume, spread or affinity.
-        detail: What distinguishes it from others of its kind, such as a topology key.
+        kind: The kind of obstacle that the nodes have for the pod.
         text: The cause in words.
+        topology_key: That of the constraint that refuses; "" for other causes.
         nodes: The number of nodes.
     """
 
-    kind: str
-    detail: str
+    kind: ObstacleKind
     text: str
-    nodes: int
+    topology_key: str = ""
+    nodes: int = 0
 
 
 class Reason(msgspec.Struct, frozen=True):
     """Why pods find no node.
 
     Attributes:
-        refusals: The causes, in the order of the scheduler's filters.
+        refusals: The causes, in the order of the scheduler's filters; none where the pods wait for no node.
         text: All of them in words.
         lowest: The domains that hold the minimum of the spread constraint that refuses, and their topology key.
     """
@@ -53,21 +54,22 @@ class Reason(msgspec.Struct, frozen=True):
     lowest: tuple[str, tuple[str, ...]] = ("", ())
 
     @property
-    def key(self) -> tuple[tuple[str, str], ...]:
+    def key(self) -> object:
         """A value that is equal for pods that wait for the same."""
-        return tuple((refusal.kind, refusal.detail) for refusal in self.refusals)
+        return tuple((refusal.kind, refusal.topology_key or refusal.text) for refusal in self.refusals) or self.text
+
+
+NO_NODES: Final = Reason((), "there are no nodes")
 
 
 def reason(cluster: SimulatedCluster, pod: SimulatedPod) -> Reason:
     """Return why a pending pod finds no node now."""
     if pod.record.gates:
-        text = f"it has scheduling gates: {listed(list(pod.record.gates), _LISTED)}"
-        return Reason((RefusalCause("gate", "", text, 0),), text)
+        return Reason((), f"it has scheduling gates: {listed(list(pod.record.gates), _LISTED)}")
     if not pod.kind.parses:
-        text = "a selector of its constraints or pod affinity cannot be parsed"
-        return Reason((RefusalCause("selector", "", text, 0),), text)
+        return Reason((), "a selector of its constraints or pod affinity cannot be parsed")
     if not cluster.nodes:
-        return Reason((RefusalCause("nodes", "", "there are no nodes", 0),), "there are no nodes")
+        return NO_NODES
     refusals: list[RefusalCause] = []
     # A pod of a DaemonSet belongs to its node.
     left = 1 << cluster.table.numbers[pod.pin] if pod.pin in cluster.table.numbers else cluster.table.everything
@@ -76,22 +78,22 @@ def reason(cluster: SimulatedCluster, pod: SimulatedPod) -> Reason:
         number = (left & bits).bit_count()
         if number:
             refusals.append(msgspec.structs.replace(refusal, nodes=number))
-            if refusal.kind == "spread" and not lowest[0]:
-                lowest = _lowest(cluster, pod, refusal.detail)
+            if refusal.topology_key and not lowest[0]:
+                lowest = _lowest(cluster, pod, refusal.topology_key)
         left &= ~bits
     return Reason(tuple(refusals), _text(cluster, pod, refusals), lowest)
 
 
 def _text(cluster: SimulatedCluster, pod: SimulatedPod, refusals: list[RefusalCause]) -> str:
-    first = [refusal.text for refusal in refusals if refusal.kind == "spread"]
-    kinds, last = {"spread"}, ""
+    first = [refusal.text for refusal in refusals if refusal.kind is ObstacleKind.CONSTRAINED]
+    kinds, last = {ObstacleKind.CONSTRAINED}, ""
     if place := _place_of_volume(cluster, pod):
         # The scheduler names it only where no filter before it refuses the other nodes.
-        if any(refusal.kind == "volume" for refusal in refusals):
+        if any(refusal.kind is ObstacleKind.VOLUME for refusal in refusals):
             first.insert(0, place)
         else:
             last = place
-        kinds.add("volume")
+        kinds.add(ObstacleKind.VOLUME)
     others: Counter[str] = Counter()
     for refusal in refusals:
         if refusal.kind not in kinds:
@@ -120,34 +122,34 @@ def _all(cluster: SimulatedCluster, pod: SimulatedPod) -> Iterator[tuple[Refusal
     """Yield what each filter refuses, in the scheduler's order."""
     table, state, kind = cluster.table, cluster.state, pod.kind
     everything, answers = table.everything, table.answers(kind)
-    yield RefusalCause("cordon", "", obstacles.CORDONED.text, 0), everything & ~answers.usable.uncordoned
-    for text, bits in _tainted(cluster, pod, everything & ~answers.usable.tolerated).items():
-        yield RefusalCause("taint", text, text, 0), bits
-    yield RefusalCause("excluded", "", obstacles.EXCLUDED.text, 0), everything & ~answers.usable.fits
+    yield RefusalCause(ObstacleKind.CORDONED, obstacles.CORDONED.text), everything & ~answers.usable.uncordoned
+    for taint, bits in _tainted(cluster, pod, everything & ~answers.usable.tolerated).items():
+        yield RefusalCause(taint.cause, taint.text), bits
+    yield RefusalCause(ObstacleKind.EXCLUDED, obstacles.EXCLUDED.text), everything & ~answers.usable.fits
     for text, bits in _full(cluster, pod, everything & ~state.room(kind).fits).items():
-        yield RefusalCause("resource", text, text, 0), bits
+        yield RefusalCause(ObstacleKind.FULL, text), bits
     for bits, obstacle in cluster.volumes.of(pod.record).refusals:
-        yield RefusalCause("volume", obstacle.text, obstacle.text, 0), bits
+        yield RefusalCause(ObstacleKind.VOLUME, obstacle.text), bits
     for constraint, counted, bits in zip(kind.hard, answers.hard, state.constrained(kind, answers), strict=True):
         text = _constraint_text(cluster, pod, constraint, counted)
-        yield RefusalCause("spread", constraint.topology_key, text, 0), bits
+        yield RefusalCause(ObstacleKind.CONSTRAINED, text, constraint.topology_key), bits
     unattracted = state.unattracted(kind)
-    yield RefusalCause("affinity", "own", AFFINITY_WORDS[AffinityAnswer.NO_AFFINITY], 0), unattracted
+    yield RefusalCause(ObstacleKind.REPELLED, AFFINITY_WORDS[AffinityAnswer.NO_AFFINITY]), unattracted
     text = AFFINITY_WORDS[AffinityAnswer.ANTI_AFFINITY if kind.anti_affinity else AffinityAnswer.EXISTING_ANTI_AFFINITY]
-    yield RefusalCause("affinity", "anti", text, 0), state.repelled(kind) & ~unattracted
+    yield RefusalCause(ObstacleKind.REPELLED, text), state.repelled(kind) & ~unattracted
 
 
-def _tainted(cluster: SimulatedCluster, pod: SimulatedPod, refused: int) -> Mapping[str, int]:
-    """Map each taint that is not tolerated, in words, to the nodes that have it first."""
-    by_taint: dict[str, int] = {}
+def _tainted(cluster: SimulatedCluster, pod: SimulatedPod, refused: int) -> Mapping[Obstacle, int]:
+    """Map each taint that is not tolerated to the nodes that have it first."""
+    by_taint: dict[Obstacle, int] = {}
     comparison = cluster.world.behaviour.toleration_comparison
     tolerations = pod.kind.pod_class.placement.tolerations
     for number in ascending(refused):
         node = cluster.table.sets.nodes[number]
         taint = taints.find_untolerated(node.spec.taints, tolerations, comparison_operators=comparison)
         if taint is not None:
-            text = obstacles.tainted(taint).text
-            by_taint[text] = by_taint.get(text, 0) | 1 << number
+            obstacle = obstacles.tainted(taint)
+            by_taint[obstacle] = by_taint.get(obstacle, 0) | 1 << number
     return by_taint
 
 

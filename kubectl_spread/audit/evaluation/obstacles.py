@@ -40,6 +40,19 @@ class ObstacleKind(StrEnum):
     REPELLED = "repelled"
 
 
+FILTERS: Final = {
+    ObstacleKind.CORDONED: "cordon",
+    ObstacleKind.TAINTED: "taints",
+    ObstacleKind.UNHEALTHY: "taints",
+    ObstacleKind.EXCLUDED: "nodeAffinity",
+    ObstacleKind.FULL: "resources",
+    ObstacleKind.VOLUME: "volumes",
+    ObstacleKind.CONSTRAINED: "spread",
+    ObstacleKind.REPELLED: "podAffinity",
+}
+"""Maps each kind of obstacle to the filter that finds it, in the scheduler's order."""
+
+
 class Obstacle(msgspec.Struct, frozen=True):
     """Why one node does not take a pod: the cause, the details in words, and the taint as kubectl writes it."""
 
@@ -71,7 +84,7 @@ class Obstacles:
         self._representatives: dict[object, PodClass] = {}
         self._obstacles: dict[tuple[PodClass, str], Obstacle | None] = {}
 
-    def kind(self, pod_class: PodClass) -> PodClass:
+    def representative(self, pod_class: PodClass) -> PodClass:
         """Return the first of the classes that nodes cannot tell from ``pod_class``."""
         representative = self._kind_of.get(pod_class)
         if representative is None:
@@ -82,7 +95,7 @@ class Obstacles:
 
     def of(self, pod_class: PodClass, node: str) -> Obstacle | None:
         """Return the first obstacle of a pod of ``pod_class`` on a node, or None."""
-        pod_class = self.kind(pod_class)
+        pod_class = self.representative(pod_class)
         key = (pod_class, node)
         if key not in self._obstacles:
             self._obstacles[key] = self._first(pod_class, self._nodes.by_name[node])

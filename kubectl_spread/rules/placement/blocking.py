@@ -32,10 +32,9 @@ from kubectl_spread.rules.placement.closed import (
 )
 from kubectl_spread.rules.remedy import corrected, labelled, literal
 
-_SPREAD: Final = "spread"
 _LABEL: Final = "label"
 _REFUSES: Final = {
-    _SPREAD: ("does not match the spread constraints", "do not match the spread constraints"),
+    ObstacleKind.CONSTRAINED: ("does not match the spread constraints", "do not match the spread constraints"),
     _LABEL: ("lacks a topology key", "lack a topology key"),
     ObstacleKind.CORDONED: ("is cordoned", "are cordoned"),
     ObstacleKind.TAINTED: ("has a taint that is not tolerated", "have taints that are not tolerated"),
@@ -76,7 +75,9 @@ def _answer(group: EvaluatedGroup, audit: Audit) -> str:
     for node in audit.nodes.nodes:
         refusal = answers.first_refusal(node.metadata.name)
         if isinstance(refusal, Spread):
-            numbers[_SPREAD if refusal.constraint.topology_key in node.metadata.labels else _LABEL] += 1
+            numbers[
+                ObstacleKind.CONSTRAINED if refusal.constraint.topology_key in node.metadata.labels else _LABEL
+            ] += 1
         elif isinstance(refusal, Obstacle):
             numbers[refusal.cause] += 1
     refusing = [(numbers[kind], verbs) for kind, verbs in _REFUSES.items() if numbers[kind]]

@@ -210,7 +210,7 @@ def _by_zones(nodes: Sequence[str], pod_class: PodClass, rule_input: RuleInput) 
         closing = [each for each in NodeAnswers(pod_class, audit).obstacles(of_zones) if each.cause in _TAINTS]
         return _in_words(ZONE, values, of_zones, closing) if len(closing) == len(of_zones) else None
 
-    return rule_input.answers.remember((_by_zones, values, audit.obstacles.kind(pod_class)), whole)
+    return rule_input.answers.remember((_by_zones, values, audit.obstacles.representative(pod_class)), whole)
 
 
 def _in_words(key: str, values: Sequence[str], nodes: Sequence[str], refusals: Collection[Obstacle]) -> ClosedDomains:
