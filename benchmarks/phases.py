@@ -71,7 +71,7 @@ def main() -> None:
     clock.at(LiveCluster, "connect", "connect")
     clock.at(Requests, "_read_pods", "decode")
     clock.at(Future, "result", "list")
-    clock.at(responses, "page", "parse")
+    clock.at(responses.ListDecoder, "page", "parse")
     clock.at(Snapshot, "add_sparse", "group")
     clock.at(live.LiveRun, "_nodes", "owners and nodes")
     clock.at(live.LiveRun, "_owners", "owners and nodes")

@@ -37,8 +37,9 @@ _CUT_OFF: Final = (ssl.SSLEOFError, ssl.SSLZeroReturnError)
 _NO_ADDRESS: Final = (InvalidURL, LocationParseError, LocationValueError, URLSchemeUnknown, ProxySchemeUnknown)
 
 
-UNANSWERED: Final = (HTTPError, HTTPException, OSError, ValueError)
-"""The errors that urllib3 raises; a ValueError is about a name or number that is not valid."""
+_NOT_VALID: Final = (ValueError, OverflowError)
+UNANSWERED: Final = (HTTPError, HTTPException, OSError, *_NOT_VALID)
+"""The errors that urllib3 raises; the last two are about a name or number that is not valid."""
 _CHUNK: Final = 64 << 10
 """The most bytes that are read at a time."""
 
@@ -152,7 +153,7 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 
 def _again(causes: Sequence[BaseException]) -> Again:
     last = causes[-1]
-    is_unusable = isinstance(causes[0], ValueError) and not isinstance(causes[0], HTTPError | OSError)
+    is_unusable = isinstance(causes[0], _NOT_VALID) and not isinstance(causes[0], HTTPError | OSError)
     if is_unusable or any(isinstance(cause, _NO_ADDRESS) for cause in causes):
         return Again.NEVER
     # A failed handshake will fail again, unless the connection broke off.
@@ -185,7 +186,7 @@ def _describe(error: BaseException) -> str:
         return f"tls: {reason}"
     if isinstance(error, IncompleteRead):
         return "unexpected EOF"
-    if type(error) is ValueError:
+    if type(error) in _NOT_VALID:
         return "malformed HTTP message"
     if isinstance(error, OSError) and error.strerror:
         return error.strerror.lower()
