@@ -1,4 +1,4 @@
-"""Each kind of obstacle has its filter, its cause and its words wherever kinds are told apart."""
+"""Each kind of obstacle has its filter, its cause and its words wherever kinds are distinguished."""
 
 from collections.abc import Collection
 
