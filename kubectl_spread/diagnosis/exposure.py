@@ -24,6 +24,7 @@ from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.topologykeys import HOSTNAME, ZONE
 from kubectl_spread.kube.api.types import PodSpec
 from kubectl_spread.kube.custom import base_kind
+from kubectl_spread.memoization import memoized
 
 _NO_REPLICAS: Final = frozenset({"CronJob", "DaemonSet", "Job", "JobSet", "Pod", "RayJob"})
 """Kinds whose pods do not stand in for each other."""
@@ -161,7 +162,6 @@ class _Openings:
     def __init__(self, departure: Departure, unobstructed: _Unobstructed) -> None:
         self._unobstructed = unobstructed
         self._departure = departure
-        self._texts: dict[str, str] = {}
 
     def outside(self, domain: str) -> Iterator[_Place]:
         """Yield the first node of each other domain that would take the pod."""
@@ -177,21 +177,14 @@ class _Openings:
         refusals.update(self._refusal(place.node) for place in self._unobstructed if place.domain != domain)
         return obstacles.counted(refusals)
 
+    @memoized
     def _refusal(self, node: str) -> str:
-        if node not in self._texts:
-            self._texts[node] = _refusal(self._departure, node)
-        return self._texts[node]
+        """Return why a node does not take the pod of the departure, in words; "" if it would.
 
-
-def _refusal(departure: Departure, node: str) -> str:
-    """Return why a node does not take the pod of a departure, in words; "" if it would.
-
-    All that is known of a node is asked here: what ``NodeAnswers`` asks, for the pod ``departure.gone``.
-    """
-    refusal = departure.first_refusal(node)
-    if refusal is not None:
-        return as_obstacle(refusal).text
-    return departure.unknown
+        All that is known of a node is asked here: what ``NodeAnswers`` asks, for the pod that is gone.
+        """
+        refusal = self._departure.first_refusal(node)
+        return self._departure.unknown if refusal is None else as_obstacle(refusal).text
 
 
 class Exposures:
@@ -205,7 +198,6 @@ class Exposures:
         """Check by the keys that the command line names."""
         self._audit = audit
         self._openings: dict[object, _Openings] = {}
-        self._unobstructed: dict[object, _Unobstructed] = {}
         self._domains = {key: self._value_of(key) for key in audit.context.extra_checks.exposing_keys}
         self.keys = tuple(sorted(self._domains, key=lambda key: (key != HOSTNAME, -audit.nodes.number_of_values(key))))
 
@@ -316,14 +308,13 @@ class Exposures:
             for departure in departures([self._audit.evaluator.of(pod_class)], of_class, self._audit):
                 question = (key, departure.question)
                 if question not in self._openings:
-                    self._openings[question] = _Openings(departure, self._nodes_without_obstacles(pod_class, key))
+                    kind = self._audit.obstacles.representative(pod_class)
+                    self._openings[question] = _Openings(departure, self._unobstructed(kind, key))
                 yield self._openings[question]
 
-    def _nodes_without_obstacles(self, pod_class: PodClass, key: str) -> _Unobstructed:
-        kind = self._audit.obstacles.representative(pod_class)
-        if (kind, key) not in self._unobstructed:
-            self._unobstructed[kind, key] = _Unobstructed(kind, self._domains[key], self._audit)
-        return self._unobstructed[kind, key]
+    @memoized
+    def _unobstructed(self, pod_class: PodClass, key: str) -> _Unobstructed:
+        return _Unobstructed(pod_class, self._domains[key], self._audit)
 
 
 class RunningPods(msgspec.Struct, frozen=True, gc=False):

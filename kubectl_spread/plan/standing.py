@@ -12,6 +12,7 @@ from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.workloads import StatefulSet, ordinal_of
 from kubectl_spread.kube.custom import base_kind
+from kubectl_spread.memoization import memoized
 from kubectl_spread.phrases import plural
 from kubectl_spread.simulate.controllers import NOT_REPLACED
 
@@ -23,13 +24,6 @@ class Standing:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
-        self._answers: dict[ObjectRef, str] = {}
-
-    def obstacle(self, workload: ObjectRef) -> str:
-        """Return why no pod of a workload may be evicted now; "" where one may be."""
-        if workload not in self._answers:
-            self._answers[workload] = self._obstacle(workload, self._pods.get(workload, ()))
-        return self._answers[workload]
 
     def replicas(self, owner: ObjectRef) -> int:
         """Return the number of pods that an owner had when the cluster was read."""
@@ -52,7 +46,10 @@ class Standing:
                 numbers[ref] = numbers.get(ref, 0) + 1
         return numbers
 
-    def _obstacle(self, workload: ObjectRef, pods: Sequence[PodRecord]) -> str:
+    @memoized
+    def obstacle(self, workload: ObjectRef) -> str:
+        """Return why no pod of a workload may be evicted now; "" where one may be."""
+        pods = self._pods.get(workload, ())
         owners = {pod.pod_class.owner for pod in pods}
         kinds = {base_kind(owner.kind) for owner in owners if owner is not None}
         if None in owners:

@@ -14,6 +14,7 @@ from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler import resources, scores, taints
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constraint
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import NO_VALUE, NodeSets, UsableNodes
+from kubectl_spread.memoization import memoized
 from kubectl_spread.simulate.kinds import SchedulingKind
 
 _PREFER_NO_SCHEDULE: Final = "PreferNoSchedule"
@@ -74,10 +75,6 @@ class NodeTable:
         self.allocatable = [resources.allocatable_of(node) for node in self.sets.nodes]
         self.to_find = scores.nodes_to_find(len(self.names))
         self._behaviour = behaviour
-        self._answers: dict[SchedulingKind, KindAnswers] = {}
-        self._counted: dict[tuple[str, int, bool], CountedNodes] = {}
-        self._masks: dict[tuple[str, str], int] = {}
-        self._values: dict[str, Values] = {}
 
     @property
     def numbers(self) -> dict[str, int]:
@@ -89,26 +86,19 @@ class NodeTable:
         """All nodes, as a bitmap."""
         return self.sets.index.everything
 
+    @memoized
     def mask(self, key: str, value: str) -> int:
         """Return the nodes with a value of a label, as a bitmap."""
-        mask = self._masks.get((key, value))
-        if mask is None:
-            mask = self._masks[key, value] = self.sets.index.with_value(key, (value,))
-        return mask
+        return self.sets.index.with_value(key, (value,))
 
+    @memoized
     def values(self, key: str) -> Values:
         """Return the value of a label of each node."""
-        if key not in self._values:
-            self._values[key] = [node.metadata.labels.get(key) for node in self.sets.nodes]
-        return self._values[key]
+        return [node.metadata.labels.get(key) for node in self.sets.nodes]
 
+    @memoized
     def answers(self, kind: SchedulingKind) -> KindAnswers:
-        """Return the answers for a kind, computed at first use."""
-        if kind not in self._answers:
-            self._answers[kind] = self._make(kind)
-        return self._answers[kind]
-
-    def _make(self, kind: SchedulingKind) -> KindAnswers:
+        """Return the answers for a kind."""
         usable = self.sets.usable(kind.pod_class.placement)
         keys = {
             hard: [constraint.topology_key for constraint in constraints]
@@ -132,16 +122,15 @@ class NodeTable:
             bits &= usable.fits
         if constraint.node_taints_policy is NodeInclusionPolicy.HONOR:
             bits &= usable.tolerated
-        key = (constraint.topology_key, bits, constraint.lenient)
-        if key not in self._counted:
-            values = self.values(constraint.topology_key)
-            if constraint.lenient and constraint.topology_key != HOSTNAME:
-                values = [NO_VALUE if value is None else value for value in values]
-            counted: list[str | None] = [None] * len(values)
-            for number in ascending(bits):
-                counted[number] = values[number]
-            self._counted[key] = CountedNodes(bits, counted, len({value for value in counted if value is not None}))
-        return self._counted[key]
+        return self._counted(constraint.topology_key, bits, constraint.lenient and constraint.topology_key != HOSTNAME)
+
+    @memoized
+    def _counted(self, key: str, bits: int, everywhere: bool) -> CountedNodes:
+        values = [NO_VALUE if value is None and everywhere else value for value in self.values(key)]
+        counted: list[str | None] = [None] * len(values)
+        for number in ascending(bits):
+            counted[number] = values[number]
+        return CountedNodes(bits, counted, len({value for value in counted if value is not None}))
 
     def _avoided(self, kind: SchedulingKind) -> Sequence[int] | None:
         tolerations = [

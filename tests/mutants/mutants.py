@@ -151,11 +151,11 @@ MUTANTS: Final = (
         ("audit/test_counting.py",),
     ),
     Mutant(
-        "pods of all namespaces share one count",
+        "memoized methods forget their arguments",
         "count",
-        "audit/evaluation/evaluators.py",
-        "question = (namespace, terminating)",
-        'question = ("", terminating)',
+        "memoization.py",
+        "if keywords else arguments",
+        "if keywords else ()",
         ("audit/test_counting.py",),
     ),
     Mutant(

@@ -13,11 +13,11 @@ from kubectl_spread.audit.snapshot.records import PodClass, PodRecord, digest
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.kube.api.labels import Labelled
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import counts_nothing
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import Domains
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
+from kubectl_spread.memoization import memoized
 
 _BARE: Final = "Pod"
 _T = TypeVar("_T")
@@ -66,16 +66,18 @@ class CountedPods:
         self._snapshot = snapshot
         self._behaviour = behaviour
         self._spreads_of = spreads_of
-        self._counted: dict[tuple[str, Spread], Counted] = {}
         self._siblings: dict[ObjectRef, list[PodRecord]] | None = None
-        self._bound: dict[str, _BoundPods] = {}
 
+    @memoized
     def of(self, namespace: str, spread: Spread) -> Counted:
         """Return the count of a constraint with the counted pods."""
-        question = (namespace, spread)
-        if question not in self._counted:
-            self._counted[question] = self._find(namespace, spread)
-        return self._counted[question]
+        selector = spread.constraint.selector
+        if selector is None or counts_nothing(selector, self._behaviour):
+            nothing = SelectedPods(_BoundPods((), self._snapshot), (), spread.domains)
+            return Counted(spread, nothing, ())
+        bound = self._bound_pods(namespace)
+        selected = SelectedPods(bound, bound.classes.selection(selector), spread.domains)
+        return Counted(spread, selected, bound.having(spread, self._spreads_of))
 
     def siblings(self, workload: ObjectRef) -> Sequence[PodRecord]:
         """Return the pods of a workload that are not terminating; for a bare pod all bare pods of the namespace."""
@@ -86,18 +88,9 @@ class CountedPods:
                     self._siblings.setdefault(_siblings_key(self._snapshot.workload(pod)), []).append(pod)
         return self._siblings.get(_siblings_key(workload), ())
 
-    def _find(self, namespace: str, spread: Spread) -> Counted:
-        selector = spread.constraint.selector
-        bound = self._bound_pods(namespace)
-        if selector is None or counts_nothing(selector, self._behaviour):
-            nothing = SelectedPods(_BoundPods((), self._snapshot), (), spread.domains)
-            return Counted(spread, nothing, ())
-        return Counted(spread, bound.selected(selector, spread.domains), bound.having(spread, self._spreads_of))
-
+    @memoized
     def _bound_pods(self, namespace: str) -> _BoundPods:
-        if namespace not in self._bound:
-            self._bound[namespace] = _BoundPods(self._classes.get(namespace, ()), self._snapshot)
-        return self._bound[namespace]
+        return _BoundPods(self._classes.get(namespace, ()), self._snapshot)
 
     @cached_property
     def _classes(self) -> Mapping[str, Sequence[Sequence[PodRecord]]]:
@@ -137,7 +130,6 @@ class _BoundPods:
                 self.workloads.setdefault(owner, []).extend(pods)
         for of_workload in self.workloads.values():
             of_workload.sort(key=attrgetter("name"))
-        self._pods: dict[tuple[tuple[int, ...], Domains], SelectedPods] = {}
         self._having: dict[tuple[bytes, Domains], list[int]] | None = None
 
     def number(self, pod: PodRecord) -> int:
@@ -147,13 +139,6 @@ class _BoundPods:
     def workload(self, pod: PodRecord) -> ObjectRef:
         """Return the workload of a pod."""
         return self._owners[self.number(pod)] or pod.ref
-
-    def selected(self, selector: LabelSelector, domains: Domains) -> SelectedPods:
-        """Return the pods that a selector selects in some domains."""
-        question = (self.classes.selection(selector), domains)
-        if question not in self._pods:
-            self._pods[question] = SelectedPods(self, *question)
-        return self._pods[question]
 
     def having(self, spread: Spread, spreads_of: _SpreadsOf) -> Sequence[int]:
         """Return the classes whose pods have the constraint of a count, over the same domains."""

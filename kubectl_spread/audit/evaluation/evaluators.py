@@ -37,6 +37,7 @@ from kubectl_spread.kube.scheduler.podtopologyspread.spread import (
     count_answers,
     pods_per_domain,
 )
+from kubectl_spread.memoization import memoized
 
 KeyVerdicts = tuple[tuple[KeyVerdict, ...], ...]
 """The verdicts on every key, one tuple a term."""
@@ -90,7 +91,6 @@ class Evaluator:
         listed = nodes == "listed"
         self.node_sets = NodeSets(snapshot.nodes if listed else inferred_nodes(snapshot), behaviour)
         self.census = Census(snapshot, self.node_sets, context.behaviour)
-        self._evaluations: dict[PodClass, ClassEvaluation] = {}
         self._alike: dict[object, ClassEvaluation] = {}
         self._verdicts: dict[KeyVerdicts, KeyVerdicts] = {}
 
@@ -103,11 +103,14 @@ class Evaluator:
         """Return an evaluator of the same snapshot by another behaviour."""
         return Evaluator(self._snapshot, msgspec.structs.replace(self._context, behaviour=behaviour), nodes=self._mode)
 
+    @memoized
     def of(self, pod_class: PodClass) -> ClassEvaluation:
-        """Return the evaluation of a class, made at first use."""
-        if pod_class not in self._evaluations:
-            self._evaluations[pod_class] = self._make(pod_class)
-        return self._evaluations[pod_class]
+        """Return the evaluation of a class, which shares the parts of that of a like class."""
+        key = self._likeness(pod_class)
+        alike = self._alike.get(key)
+        if alike is not None:
+            return msgspec.structs.replace(alike, pod_class=pod_class)
+        return self._alike.setdefault(key, self._evaluated(pod_class))
 
     def verdicts(self, pod: PodRecord) -> KeyVerdicts:
         """Return the verdicts on one pod, with its own history as evidence."""
@@ -135,13 +138,6 @@ class Evaluator:
             context=self._context,
             provenance=provenance,
         )
-
-    def _make(self, pod_class: PodClass) -> ClassEvaluation:
-        key = self._likeness(pod_class)
-        alike = self._alike.get(key)
-        if alike is not None:
-            return msgspec.structs.replace(alike, pod_class=pod_class)
-        return self._alike.setdefault(key, self._evaluated(pod_class))
 
     def _likeness(self, pod_class: PodClass) -> tuple[object, ...]:
         """Return a key with everything that an evaluation depends on, so without labels that no term names."""
@@ -315,7 +311,6 @@ class Census:
         self.nodes = nodes
         self._snapshot = snapshot
         self._behaviour = behaviour
-        self._counts: dict[tuple[str, bool], _Counts] = {}
         self._lenient: dict[object, Domains] = {}
         self._spreads: dict[object, Spread] = {}
 
@@ -370,11 +365,9 @@ class Census:
         counts = self._counts_of(namespace)
         return counts.per_domain(counts.selection(selector), domains)
 
+    @memoized
     def _counts_of(self, namespace: str, *, terminating: bool = False) -> _Counts:
-        question = (namespace, terminating)
-        if question not in self._counts:
-            self._counts[question] = _Counts(self._snapshot.population(namespace, terminating=terminating))
-        return self._counts[question]
+        return _Counts(self._snapshot.population(namespace, terminating=terminating))
 
 
 class _Counts:
@@ -383,8 +376,6 @@ class _Counts:
     def __init__(self, population: Population) -> None:
         self._population = population
         self._selections: dict[bytes, tuple[int, ...]] = {}
-        self._per_node: dict[tuple[int, ...], Mapping[str, int]] = {}
-        self._per_domain: dict[tuple[tuple[int, ...], Domains], MatchNum] = {}
 
     def selection(self, selector: LabelSelector) -> tuple[int, ...]:
         """Return the numbers of the label sets that a selector selects."""
@@ -393,20 +384,17 @@ class _Counts:
             self._selections[key] = self._population.selection(selector)
         return self._selections[key]
 
+    @memoized
     def per_node(self, selection: tuple[int, ...]) -> Mapping[str, int]:
         """Map a node's name to its number of selected pods."""
         if len(selection) == 1:
             return self._population[selection[0]]
-        if selection not in self._per_node:
-            total: Counter[str] = Counter()
-            for number in selection:
-                total.update(self._population[number])
-            self._per_node[selection] = total
-        return self._per_node[selection]
+        total: Counter[str] = Counter()
+        for number in selection:
+            total.update(self._population[number])
+        return total
 
+    @memoized
     def per_domain(self, selection: tuple[int, ...], domains: Domains) -> MatchNum:
         """Count the selected pods in each domain."""
-        question = (selection, domains)
-        if question not in self._per_domain:
-            self._per_domain[question] = pods_per_domain(domains, self.per_node(selection))
-        return self._per_domain[question]
+        return pods_per_domain(domains, self.per_node(selection))

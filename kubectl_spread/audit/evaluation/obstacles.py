@@ -11,10 +11,11 @@ import msgspec
 
 from kubectl_spread.audit.snapshot.capacity import NodeCapacity
 from kubectl_spread.audit.snapshot.records import PodClass
-from kubectl_spread.kube.api.types import Node, Taint
+from kubectl_spread.kube.api.types import Taint
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler import taints
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeSets
+from kubectl_spread.memoization import memoized
 from kubectl_spread.phrases import plural
 
 _CONDITIONS: Final = frozenset(
@@ -80,33 +81,25 @@ class Obstacles:
         self._nodes = nodes
         self._capacity = capacity
         self._behaviour = behaviour
-        self._kind_of: dict[PodClass, PodClass] = {}
         self._representatives: dict[object, PodClass] = {}
-        self._obstacles: dict[tuple[PodClass, str], Obstacle | None] = {}
 
+    @memoized
     def representative(self, pod_class: PodClass) -> PodClass:
         """Return the first of the classes that nodes cannot tell from ``pod_class``."""
-        representative = self._kind_of.get(pod_class)
-        if representative is None:
-            requests = None if pod_class.requests is None else frozenset(pod_class.requests.items())
-            key = (self._nodes.usable(pod_class.placement), requests)
-            representative = self._kind_of[pod_class] = self._representatives.setdefault(key, pod_class)
-        return representative
+        requests = None if pod_class.requests is None else frozenset(pod_class.requests.items())
+        return self._representatives.setdefault((self._nodes.usable(pod_class.placement), requests), pod_class)
 
     def of(self, pod_class: PodClass, node: str) -> Obstacle | None:
         """Return the first obstacle of a pod of ``pod_class`` on a node, or None."""
-        pod_class = self.representative(pod_class)
-        key = (pod_class, node)
-        if key not in self._obstacles:
-            self._obstacles[key] = self._first(pod_class, self._nodes.by_name[node])
-        return self._obstacles[key]
+        return self._first(self.representative(pod_class), node)
 
     def takes(self, pod_class: PodClass, node: str, *, most: int) -> int:
         """Return the number of pods of ``pod_class`` that a node has room for, up to ``most``."""
         return self._capacity.holds(pod_class.requests, node, most=most)
 
-    def _first(self, pod_class: PodClass, node: Node) -> Obstacle | None:
-        placement, name = pod_class.placement, node.metadata.name
+    @memoized
+    def _first(self, pod_class: PodClass, name: str) -> Obstacle | None:
+        placement, node = pod_class.placement, self._nodes.by_name[name]
         usable = self._nodes.usable(placement)[name]
         if not usable.open:
             return CORDONED

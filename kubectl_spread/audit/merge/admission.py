@@ -27,6 +27,7 @@ from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.types import PodSpec
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import Placement
+from kubectl_spread.memoization import memoized
 
 
 def admitted(pods: Sequence[PodRecord], behaviour: Behaviour) -> Sequence[PodRecord]:
@@ -108,8 +109,6 @@ class AdmissionCheck:
         self.behaviour = behaviour
         # With the terms, so that no others get their identity.
         self._edits: dict[int, tuple[tuple[TopologyTerm, ...], Refusals]] = {}
-        self._creations: dict[PodClass, Refusals] = {}
-        self._templates: dict[Template, Refusals] = {}
 
     def edits(self, pod_class: PodClass) -> Refusals:
         """Return why stored pods of a class cannot be updated, not even without a change."""
@@ -126,18 +125,15 @@ class AdmissionCheck:
         """Return why manifests of a class cannot be created; nothing for stored pods, which are not created again."""
         return () if pod_class.stored else self.creations(pod_class)
 
+    @memoized
     def creations(self, pod_class: PodClass) -> Refusals:
         """Return why pods of a class could not be created as they were read; stored pods again."""
-        if pod_class not in self._creations:
-            errors = pod_refusals(pod_class.written, pod_class.labels, self.behaviour)
-            self._creations[pod_class] = _of_pods(pod_class, errors, Refused.POD)
-        return self._creations[pod_class]
+        return _of_pods(pod_class, pod_refusals(pod_class.written, pod_class.labels, self.behaviour), Refused.POD)
 
+    @memoized
     def template(self, template: Template) -> Refusals:
         """Return why a template, or otherwise its pods, could not be created."""
-        if template not in self._templates:
-            self._templates[template] = _at_terms(template_refusals(template, self.behaviour), template.terms)
-        return self._templates[template]
+        return _at_terms(template_refusals(template, self.behaviour), template.terms)
 
 
 def may_depend_on_merge(template: Template) -> bool:

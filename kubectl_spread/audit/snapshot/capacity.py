@@ -9,6 +9,7 @@ from typing import TypeAlias
 from kubectl_spread.kube.api.types import Node, PodSpec
 from kubectl_spread.kube.scheduler import resources
 from kubectl_spread.kube.scheduler.resources import Amounts
+from kubectl_spread.memoization import memoized
 
 Requests: TypeAlias = frozenset[tuple[str, int]]
 """The amount of each resource that a pod requests."""
@@ -29,13 +30,11 @@ class NodeCapacity:
         """Take the nodes, and the number of pods on each node for each distinct request; None is an unknown one."""
         self._nodes = {node.metadata.name: node for node in nodes}
         self._requests = requests
-        self._allocatable: dict[str, Amounts | None] = {}
 
+    @memoized
     def allocatable(self, node: str) -> Amounts | None:
         """Return the amounts that the pods of a node may request together; None where they are unknown."""
-        if node not in self._allocatable:
-            self._allocatable[node] = resources.allocatable_of(self._nodes[node]) if node in self._nodes else None
-        return self._allocatable[node]
+        return resources.allocatable_of(self._nodes[node]) if node in self._nodes else None
 
     def requested(self, node: str) -> Amounts:
         """Return the sum of the known requests of a node's pods."""

@@ -28,6 +28,7 @@ from kubectl_spread.kube.api.types import (
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler import nodeaffinity, taints
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constraint
+from kubectl_spread.memoization import memoized
 
 _CORDON: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 
@@ -267,13 +268,8 @@ class NodeSets:
         self.numbers = {node.metadata.name: number for number, node in enumerate(self.nodes)}
         self.index = NodeLabels(self.nodes)
         self._taints = NodeTaints(self.nodes, behaviour)
-        self._domains: dict[tuple[str, int], Domains] = {}
-        self._cells: dict[tuple[str, ...], dict[Cell, list[Node]]] = {}
-        self._complete_cells: dict[tuple[tuple[str, ...], int], CompleteCells] = {}
         self._placements: dict[bytes, UsableNodes] = {}
         self._outcomes: dict[object, UsableNodes] = {}
-        self._value_of: dict[str, Mapping[str, str]] = {}
-        self._numbers_of_values: dict[str, int] = {}
 
     @cached_property
     def by_name(self) -> Mapping[str, Node]:
@@ -285,18 +281,16 @@ class NodeSets:
         """Maps the name of each node to itself: each node is a domain of its own."""
         return {name: name for name in self.numbers}
 
+    @memoized
     def value_of(self, key: str) -> Mapping[str, str]:
         """Map the name of each node with a label to the value of the label."""
-        if key not in self._value_of:
-            metadatas = (node.metadata for node in self.nodes)
-            self._value_of[key] = {each.name: each.labels[key] for each in metadatas if key in each.labels}
-        return self._value_of[key]
+        metadatas = (node.metadata for node in self.nodes)
+        return {each.name: each.labels[key] for each in metadatas if key in each.labels}
 
+    @memoized
     def number_of_values(self, key: str) -> int:
         """Return the number of distinct values of a label."""
-        if key not in self._numbers_of_values:
-            self._numbers_of_values[key] = len(set(self.value_of(key).values()))
-        return self._numbers_of_values[key]
+        return len(set(self.value_of(key).values()))
 
     def usable(self, placement: Placement) -> UsableNodes:
         """Return the usability of each node for pods with a placement."""
@@ -331,11 +325,9 @@ class NodeSets:
             eligible &= usable.fits
         if constraint.node_taints_policy is NodeInclusionPolicy.HONOR:
             eligible &= usable.tolerated
-        cache_key = (constraint.topology_key, eligible)
-        if cache_key not in self._domains:
-            self._domains[cache_key] = self._domains_of(constraint.topology_key, eligible)
-        return self._domains[cache_key]
+        return self._domains_of(constraint.topology_key, eligible)
 
+    @memoized
     def _domains_of(self, key: str, eligible: int) -> Domains:
         metadatas = (self.nodes[number].metadata for number in labels.ascending(eligible))
         value_of = {metadata.name: metadata.labels[key] for metadata in metadatas}
@@ -352,21 +344,23 @@ class NodeSets:
 
     def cells(self, keys: Sequence[str]) -> Mapping[Cell, Sequence[Node]]:
         """Map each combination of the nodes' values for ``keys`` (None: no such label), in order, to its nodes."""
-        topology_keys = tuple(keys)
-        if topology_keys not in self._cells:
-            cells: dict[Cell, list[Node]] = {}
-            for node in self.nodes:
-                cells.setdefault(tuple(node.metadata.labels.get(key) for key in topology_keys), []).append(node)
-            self._cells[topology_keys] = {cell: cells[cell] for cell in sorted(cells, key=str)}
-        return self._cells[topology_keys]
+        return self._cells(tuple(keys))
+
+    @memoized
+    def _cells(self, keys: tuple[str, ...]) -> Mapping[Cell, Sequence[Node]]:
+        cells: dict[Cell, list[Node]] = {}
+        for node in self.nodes:
+            cells.setdefault(tuple(map(node.metadata.labels.get, keys)), []).append(node)
+        return {cell: cells[cell] for cell in sorted(cells, key=str)}
 
     def complete_cells(self, keys: Sequence[str], index: int) -> CompleteCells:
         """Return the cells of the nodes that have all of ``keys``, also by their values of the key at an index."""
-        question = (tuple(keys), index)
-        if question not in self._complete_cells:
-            in_order = [cell for cell in self.cells(keys) if None not in cell]
-            by_value: dict[str | None, list[Cell]] = {}
-            for cell in in_order if keys else ():
-                by_value.setdefault(cell[index], []).append(cell)
-            self._complete_cells[question] = CompleteCells(in_order, by_value)
-        return self._complete_cells[question]
+        return self._complete_cells(tuple(keys), index)
+
+    @memoized
+    def _complete_cells(self, keys: tuple[str, ...], index: int) -> CompleteCells:
+        in_order = [cell for cell in self.cells(keys) if None not in cell]
+        by_value: dict[str | None, list[Cell]] = {}
+        for cell in in_order if keys else ():
+            by_value.setdefault(cell[index], []).append(cell)
+        return CompleteCells(in_order, by_value)
