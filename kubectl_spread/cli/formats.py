@@ -38,8 +38,8 @@ _RENDERERS: Final[Mapping[str, Mapping[str, str]]] = {
         "sarif": "ci.sarif:sarif",
     },
     "domains": {**_EVERY, "csv": "spreadsheet:domains_csv", "html": "html.other_pages:domains"},
-    "simulate": {**_EVERY, "html": "html.other_pages:simulation", "markdown": "simulation.markdown:simulation"},
-    "plan": {**_EVERY, "markdown": "plan.markdown:plan"},
+    "simulate": {**_EVERY, "html": "html.other_pages:simulation", "markdown": "simulation:markdown"},
+    "plan": {**_EVERY, "markdown": "plan:markdown"},
 }
 """Maps a command to its formats, each with its module in ``kubectl_spread.render`` and the function in it."""
 _METRICS: Final = "openmetrics"

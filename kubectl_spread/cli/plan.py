@@ -89,11 +89,11 @@ def _rendered(report: SpreadPlan, destination: Output, color: str, flags: tuple[
     """
     match destination.form:
         case "script":
-            from kubectl_spread.render.plan import script  # noqa: PLC0415
+            from kubectl_spread.render import script  # noqa: PLC0415
 
             return script.plan(report, flags)
         case formats.TABLE:
-            from kubectl_spread.render.plan import table  # noqa: PLC0415 - only tables need rich
+            from kubectl_spread.render import plan as plans  # noqa: PLC0415 - only tables need rich
 
-            return table.plan(report, output.terminal(color, to_file=destination.file is not None), command)
+            return plans.text(report, output.terminal(color, to_file=destination.file is not None), command)
     return formats.rendered("plan", report, destination.form)

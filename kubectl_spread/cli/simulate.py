@@ -139,7 +139,7 @@ def _events(context: click.Context, parameters: dict[str, Any]) -> list[tuple[st
 def _rendered(report: SpreadSimulation, destination: Output, color: str) -> str:
     if destination.form not in (formats.TABLE, formats.WIDE):
         return formats.rendered("simulate", report, destination.form)
-    from kubectl_spread.render.simulation import table  # noqa: PLC0415 - only tables need rich
+    from kubectl_spread.render import simulation  # noqa: PLC0415 - only tables need rich
 
     terminal = output.terminal(color, to_file=destination.file is not None)
-    return table.simulation(report, terminal, wide=destination.form == formats.WIDE)
+    return simulation.text(report, terminal, wide=destination.form == formats.WIDE)

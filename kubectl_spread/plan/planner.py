@@ -27,7 +27,6 @@ from kubectl_spread.plan.targets import PlanTarget, Scope, SpreadTarget, StaleTa
 from kubectl_spread.simulate import controllers
 from kubectl_spread.simulate.cluster import PodStep, SimulatedCluster, SimulatedPod
 from kubectl_spread.simulate.controllers import refusing_budget
-from kubectl_spread.simulate.destinations import destinations
 from kubectl_spread.simulate.kinds import SchedulingKind
 from kubectl_spread.simulate.reasons import reason
 from kubectl_spread.simulate.world import World
@@ -431,7 +430,7 @@ class Planner:
         values: set[str] = set()
         for pod in created:
             if pod.owner == candidate.pod.owner and pod.node:
-                values |= destinations(cluster, pod, target.topology_key, scored=not target.hard)
+                values |= cluster.destinations(pod, target.topology_key, scored=not target.hard)
         return values
 
     def _accepted(self, candidates: Sequence[Candidate]) -> Sequence[PlannedStep]:

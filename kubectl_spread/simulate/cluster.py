@@ -420,6 +420,23 @@ class SimulatedCluster:
         self.pending = [pod for pod in self.pending if not pod.node]
         return len(self.pending) < number
 
+    def destinations(self, pod: SimulatedPod, key: str, *, scored: bool) -> set[str]:
+        """Return the domains of a topology key to which a new pod that is on a node now may go.
+
+        Args:
+            pod: The pod.
+            key: The topology key; nodes without it are left out.
+            scored: Whether only the nodes with the best score count, and not all that filters allow.
+        """
+        state, number = self.state, self.table.numbers[pod.node]
+        state.add(pod.kind, number, -1)
+        candidates = [*labelselectors.ascending(state.feasible(pod) | 1 << number)]
+        if scored:
+            candidates = [*state.best(pod.kind, candidates), number]
+        state.add(pod.kind, number)
+        values = self.table.values(key)
+        return {value for each in candidates if (value := values[each]) is not None}
+
     def _refused(self, pod: SimulatedPod) -> int:
         refused = 0
         for nodes, _ in self.volumes.of(pod.record).refusals:

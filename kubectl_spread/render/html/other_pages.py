@@ -9,8 +9,8 @@ from msgspec import UnsetType
 
 from kubectl_spread.phrases import capitalized, plural
 from kubectl_spread.render import about, domain_figures, words
+from kubectl_spread.render import simulation as figures
 from kubectl_spread.render.html import PAGES, policy, source
-from kubectl_spread.render.simulation import figures
 from kubectl_spread.report.domains import DomainRow, LostWorkload, SpreadDomains
 from kubectl_spread.report.simulation import SpreadSimulation
 

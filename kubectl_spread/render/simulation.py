@@ -1,4 +1,4 @@
-"""Figures: the sentences and cells that all formats of ``simulate`` have."""
+"""The report of ``simulate``: the sentences and cells of all its formats, Markdown, and the table that it prints."""
 
 from __future__ import annotations
 
@@ -10,9 +10,23 @@ from msgspec import UnsetType
 from kubectl_spread.kube.api.topologykeys import ZONE
 from kubectl_spread.phrases import plural
 from kubectl_spread.render import about, words
+from kubectl_spread.render.markdown import escaped
+from kubectl_spread.render.markdown import table as markdown_table
+from kubectl_spread.render.terminal import Cell, Column, Terminal, between_phrases, hanging
+from kubectl_spread.render.terminal import table as terminal_table
 from kubectl_spread.report.simulation import Range, SimulatedWorkload, SimulationFinding, SpreadSimulation
 
-COLUMNS: Final = ("WORKLOAD", "RUNNING", "LOST", "PENDING", "SKEW AFTER", "WHY")
+_TITLES: Final = ("Namespace", "Workload", "Running", "After", "Lost", "Pending", "Skew after", "Why")
+_ZONES: Final = ("Zone", "Pods before", "Pods after")
+_INDENT: Final = "  "
+_COLUMNS: Final = (
+    Column("WORKLOAD", fit="middle", least=16),
+    Column("RUNNING", "right", short="RUN"),
+    Column("LOST", "right"),
+    Column("PENDING", "right", short="PEND"),
+    Column("SKEW AFTER", fit="end", short="SKEW"),
+    Column("WHY", fit="wrap", least=24),
+)
 
 
 def header(report: SpreadSimulation) -> list[str]:
@@ -100,3 +114,61 @@ def zones(report: SpreadSimulation) -> list[tuple[str, int, Range]]:
                 before, least, most = rows.get(domain.value, (0, 0, 0))
                 rows[domain.value] = (before + domain.before, least + domain.pods.min, most + domain.pods.max)
     return [(value, before, Range(min=least, max=most)) for value, (before, least, most) in sorted(rows.items())]
+
+
+def markdown(report: SpreadSimulation) -> str:
+    """Return a report as Markdown."""
+    return "\n\n".join(_parts(report)) + "\n"
+
+
+def _parts(report: SpreadSimulation) -> Iterator[str]:
+    yield "## Simulation"
+    yield " · ".join(map(escaped, header(report)))
+    yield f"**{escaped(conclusion(report))}**"
+    if workloads := changed(report):
+        yield markdown_table(
+            _TITLES, [(words.safe(each.namespace), words.workload(each.workload), *cells(each)) for each in workloads]
+        )
+    if rows := [(zone, str(before), after.text) for zone, before, after in zones(report)]:
+        yield markdown_table(_ZONES, rows)
+    for finding in report.findings:
+        first, *others = sentences(finding)
+        yield " ".join((f"**{finding.severity.value}** {escaped(first)}", *map(escaped, others)))
+        if lines := [f"$ {words.safe(command)}" for command in commands(finding)]:
+            yield "\n".join(("```console", *lines, "```"))
+    yield from map(escaped, remarks(report))
+
+
+def text(report: SpreadSimulation, terminal: Terminal, *, wide: bool) -> str:
+    """Return the header, the workloads that change (all if ``wide``), the findings and the conclusion."""
+    workloads = report.workloads if wide else changed(report)
+    with_namespace = several_namespaces(report)
+    columns = [*([Column("NAMESPACE", fit="end")] if with_namespace else []), *_COLUMNS]
+    parts = [between_phrases(_INDENT.join(header(report)), _INDENT, terminal)]
+    if workloads:
+        rows = [_row(workload, with_namespace=with_namespace) for workload in workloads]
+        parts.append(terminal_table(columns, rows, terminal))
+    for finding in report.findings:
+        first, *others = sentences(finding)
+        severity = terminal.styled(finding.severity.value, "red")
+        text = hanging(f"{severity} {first}", _INDENT, terminal)
+        text += "".join(hanging(f"{_INDENT}{sentence}", _INDENT * 2, terminal) for sentence in others)
+        # A command is one line of any length, so that it can be copied.
+        text += "".join(f"{_INDENT}$ {words.safe(command)}\n" for command in commands(finding))
+        parts.append(text)
+    last = [conclusion(report), *remarks(report)]
+    parts.append("".join(hanging(sentence, _INDENT, terminal) for sentence in last))
+    return "\n".join(parts)
+
+
+def _row(workload: SimulatedWorkload, *, with_namespace: bool) -> list[Cell]:
+    before, after, pending = str(workload.before.running), workload.after.running, workload.after.pending
+    return [
+        *([Cell(words.safe(workload.namespace))] if with_namespace else []),
+        Cell(words.workload(workload.workload)),
+        Cell(before if before == after.text else f"{before} to {after.text}", "" if after.min else "red"),
+        Cell(str(workload.lost)),
+        Cell(pending.text, "red" if pending.max else ""),
+        Cell(skews(workload)),
+        Cell(why(workload)),
+    ]
