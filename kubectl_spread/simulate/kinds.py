@@ -87,11 +87,6 @@ class SchedulingKind(msgspec.Struct, frozen=True, eq=False):
         """The labels of the pods."""
         return self.pod_class.labels
 
-    @property
-    def uses_affinity(self) -> bool:
-        """Whether it has required terms of pod affinity or anti-affinity."""
-        return bool(self.affinity or self.anti_affinity)
-
 
 class Kinds:
     """The kinds of all pods of a simulation, which its runs share."""

@@ -113,11 +113,8 @@ class Evaluator:
         return self._alike.setdefault(key, self._evaluated(pod_class))
 
     def verdicts(self, pod: PodRecord) -> KeyVerdicts:
-        """Return the verdicts on one pod, with its own history as evidence."""
+        """Return the verdicts on one pod, with its own history as evidence; those of a settled class are its own."""
         pod_class = pod.pod_class
-        evaluation = self.of(pod_class)
-        if evaluation.settled:
-            return evaluation.verdicts
         chain = self._snapshot.owner_chain(pod)
         provenance = Provenance(
             stored=pod_class.stored,
