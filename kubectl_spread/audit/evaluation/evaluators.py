@@ -103,7 +103,6 @@ class Evaluator:
         """Return an evaluator of the same snapshot by another behaviour."""
         return Evaluator(self._snapshot, msgspec.structs.replace(self._context, behaviour=behaviour), nodes=self._mode)
 
-    @memoized
     def of(self, pod_class: PodClass) -> ClassEvaluation:
         """Return the evaluation of a class, which shares the parts of that of a like class."""
         key = self._likeness(pod_class)

@@ -27,7 +27,6 @@ from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.types import PodSpec
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import Placement
-from kubectl_spread.memoization import memoized
 
 
 def admitted(pods: Sequence[PodRecord], behaviour: Behaviour) -> Sequence[PodRecord]:
@@ -102,7 +101,7 @@ Refusals: TypeAlias = tuple[Refusal, ...]
 
 
 class AdmissionCheck:
-    """The refusals of API servers of one behaviour, by term; each is computed once."""
+    """The refusals of API servers of one behaviour, by term."""
 
     def __init__(self, behaviour: Behaviour) -> None:
         """Check as an API server of this behaviour does."""
@@ -125,12 +124,10 @@ class AdmissionCheck:
         """Return why manifests of a class cannot be created; nothing for stored pods, which are not created again."""
         return () if pod_class.stored else self.creations(pod_class)
 
-    @memoized
     def creations(self, pod_class: PodClass) -> Refusals:
         """Return why pods of a class could not be created as they were read; stored pods again."""
         return _of_pods(pod_class, pod_refusals(pod_class.written, pod_class.labels, self.behaviour), Refused.POD)
 
-    @memoized
     def template(self, template: Template) -> Refusals:
         """Return why a template, or otherwise its pods, could not be created."""
         return _at_terms(template_refusals(template, self.behaviour), template.terms)

@@ -9,7 +9,6 @@ from typing import TypeAlias
 from kubectl_spread.kube.api.types import Node, PodSpec
 from kubectl_spread.kube.scheduler import resources
 from kubectl_spread.kube.scheduler.resources import Amounts
-from kubectl_spread.memoization import memoized
 
 Requests: TypeAlias = frozenset[tuple[str, int]]
 """The amount of each resource that a pod requests."""
@@ -31,7 +30,6 @@ class NodeCapacity:
         self._nodes = {node.metadata.name: node for node in nodes}
         self._requests = requests
 
-    @memoized
     def allocatable(self, node: str) -> Amounts | None:
         """Return the amounts that the pods of a node may request together; None where they are unknown."""
         return resources.allocatable_of(self._nodes[node]) if node in self._nodes else None
