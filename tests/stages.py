@@ -131,7 +131,9 @@ class Run:
             status = process.wait(stage.limit)
         except subprocess.TimeoutExpired as hung:
             os.killpg(process.pid, signal.SIGTERM)
-            status = process.wait()
+            process.wait()
+            # Its own would depend on which of its processes the signal reached first.
+            status = 1
             output.write(f"== {stage.name} was ended after {hung.timeout:.0f} s\n".encode())
         with self.changed:
             seconds = time.monotonic() - began
