@@ -23,8 +23,10 @@ from benchmarks.growth import SHAPES
 from benchmarks.sidebyside import run
 from kubectl_spread import memoization
 
-_EVENT: Final = ("simulate", "--drain", "zone=zone-0", "--runs", "10")
-_SIMULATED: Final = {"simulate": _EVENT, "plan": ("plan", "--runs", "10")}
+_SIMULATED: Final = {
+    "simulate": ("simulate", "--drain", "zone=zone-0", "--runs", "10"),
+    "plan": ("plan", "--runs", "10"),
+}
 _OF_SIMULATIONS: Final = "uneven-hosts"
 """The input of commands that simulate, at a size of its own: these compute each pod by itself."""
 _SIMULATED_SIZE: Final = 60
@@ -62,13 +64,14 @@ def _counting(original: Callable[..., Any], calls: Counter[str], computed: Count
 
 
 def _child(without: str, counts: str, arguments: list[str]) -> None:
-    """Run the plugin with other memos: without one, or with a file for the numbers of calls."""
+    """Run the plugin, without one memo if it is named; write the numbers of calls to a file if that is named."""
     original = memoization.memoized
     calls, computed = Counter[str](), Counter[str]()
-    if counts:
-        memoization.memoized = _counting(original, calls, computed)
-    else:
-        memoization.memoized = lambda method: method if _name(method) == without else original(method)
+
+    def decorator(method: Callable[..., Any]) -> Callable[..., Any]:
+        return method if _name(method) == without else original(method)
+
+    memoization.memoized = _counting(decorator, calls, computed) if counts else decorator
     from kubectl_spread.cli import cli  # noqa: PLC0415 - with the decorator of this process
 
     try:
@@ -105,7 +108,7 @@ def main() -> None:
         _child(options.without, options.counts, others)
         return
     own = [sys.executable, "-m", "benchmarks.memos"]
-    print("| memo | input | calls | computed | without, as a multiple |", "|---|---|---|---|---|", sep="\n")
+    print("| method | input | calls | computed | processor time without it |", "|---|---|---|---|---|", sep="\n")
     with tempfile.TemporaryDirectory() as place:
         directory = Path(place)
         best: dict[str, tuple[int, int, str]] = {}

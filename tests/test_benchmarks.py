@@ -13,9 +13,18 @@ def test_the_clock_knows_every_phase() -> None:
     assert {"start", "rules", "render"} <= phases.keys()
 
 
-def test_the_calls_of_memoized_methods_are_counted(tmp_path: Path) -> None:
-    counts = tmp_path / "counts.json"
-    command = [sys.executable, "-m", "benchmarks.memos", "--counts", str(counts)]
-    subprocess.run([*command, "check", "-f", "examples/cluster.json"], check=False, capture_output=True)
-    calls, computed = json.loads(counts.read_text())["audit.evaluation.counted.CountedPods.of"]
+def test_a_method_without_its_memo_is_computed_at_each_call(tmp_path: Path) -> None:
+    memo = "audit.evaluation.counted.CountedPods.of"
+    calls, computed = _calls(memo, tmp_path, without="")
     assert calls > computed > 0
+    calls, computed = _calls(memo, tmp_path, without=memo)
+    assert calls == computed > 0
+
+
+def _calls(memo: str, directory: Path, *, without: str) -> tuple[int, int]:
+    counts = directory / "counts.json"
+    options = ["--counts", str(counts), "--without", without]
+    command = [sys.executable, "-m", "benchmarks.memos", *options, "check", "-f", "examples/cluster.json"]
+    subprocess.run(command, check=False, capture_output=True)
+    calls, computed = json.loads(counts.read_text())[memo]
+    return calls, computed

@@ -91,7 +91,7 @@ def _rendered(report: SpreadPlan, destination: Output, color: str, flags: tuple[
         case "script":
             from kubectl_spread.render import script  # noqa: PLC0415
 
-            return script.plan(report, flags)
+            return script.text(report, flags)
         case formats.TABLE:
             from kubectl_spread.render import plan as plans  # noqa: PLC0415 - only tables need rich
 

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from kubectl_spread.phrases import plural
-from kubectl_spread.render import plan as sentences
-from kubectl_spread.render import words
+from kubectl_spread.render import plan, words
 from kubectl_spread.report.plan import PlannedEviction, PlannedWave, SpreadPlan
 
 _MOST_VALUES: Final = 20
@@ -109,7 +108,7 @@ arrive() {
 """
 
 
-def plan(report: SpreadPlan, flags: Sequence[str]) -> str:
+def text(report: SpreadPlan, flags: Sequence[str]) -> str:
     """Return the script of a plan; ``flags`` are kubectl's for the cluster, where it is not the current one."""
     return "\n".join(_lines(report, flags)) + "\n"
 
@@ -119,8 +118,8 @@ def _lines(report: SpreadPlan, flags: Sequence[str]) -> Iterator[str]:
     pinned = [*flags, *(["--context", context] if isinstance(context, str) and "--context" not in flags else [])]
     number = report.summary.evictions
     yield "#!/bin/sh"
-    yield from map(_comment, sentences.header(report))
-    yield from map(_comment, sentences.remaining(report))
+    yield from map(_comment, plan.header(report))
+    yield from map(_comment, plan.remaining(report))
     yield "# It evicts only the pods below. It may be run again: pods that are gone are passed over."
     yield "# shellcheck disable=SC2016  # the text in single quotes is for kubectl and awk"
     yield "set -eu"
@@ -150,7 +149,7 @@ def _wave(number: int, wave: PlannedWave) -> Iterator[str]:
         owner = (step.owner.kind, step.owner.name, str(step.replicas))
         yield f"before{index}=$({shlex.join(['check', step.namespace, step.pod, step.uid, step.node, *owner])})"
     for index, step in steps:
-        yield _comment(f"from {step.domain.value} to {sentences.destination(step)}: {step.why}")
+        yield _comment(f"from {step.domain.value} to {plan.destination(step)}: {step.why}")
         yield f'{shlex.join(["evict", step.namespace, step.pod, step.uid])} "$before{index}"'
     for index, step in steps:
         owner = (step.owner.kind, step.owner.name, str(step.replicas))

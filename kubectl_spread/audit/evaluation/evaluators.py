@@ -112,7 +112,7 @@ class Evaluator:
         return self._alike.setdefault(key, self._evaluated(pod_class))
 
     def verdicts(self, pod: PodRecord) -> KeyVerdicts:
-        """Return the verdicts on one pod, with its own history as evidence; those of a settled class are its own."""
+        """Return the verdicts on one pod, with its own history as evidence; a settled class needs none."""
         pod_class = pod.pod_class
         chain = self._snapshot.owner_chain(pod)
         provenance = Provenance(
