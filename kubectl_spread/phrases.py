@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from kubectl_spread.kube.api.topologykeys import DOMAIN_NOUNS
+from kubectl_spread.kube.api.labels import DOMAIN_NOUNS
 
 _NAMED: Final = 3
 _SHORT_KINDS: Final[Mapping[str, str]] = {

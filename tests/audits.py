@@ -19,7 +19,7 @@ from kubectl_spread.kube.api.workloads import KINDS
 from kubectl_spread.kube.disruption import PodDisruptionBudget
 from kubectl_spread.kube.features import behaviour, gates
 from kubectl_spread.kube.scheduler.configuration import WITHOUT_DEFAULTS, Profile
-from kubectl_spread.kube.scheduler.defaultconstraints import Service
+from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Service
 from kubectl_spread.kube.scheduler.volumes import PersistentVolume, PersistentVolumeClaim
 from kubectl_spread.render import structured
 from kubectl_spread.report import model, projections

@@ -15,7 +15,7 @@ import msgspec
 from click.shell_completion import CompletionItem
 
 from kubectl_spread.errors import SpreadError
-from kubectl_spread.kube.api.topologykeys import HOSTNAME, TOPOLOGY_KEYS
+from kubectl_spread.kube.api.labels import HOSTNAME, TOPOLOGY_KEYS
 
 Item: TypeAlias = "CompletionItem[str]"
 Completer: TypeAlias = Callable[[click.Context, click.Parameter, str], list[Item]]

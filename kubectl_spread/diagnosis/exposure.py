@@ -20,8 +20,8 @@ from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
 from kubectl_spread.audit.snapshot.templates import Template
 from kubectl_spread.diagnosis.node_answers import Departure, NodeAnswers, as_obstacle, departures
+from kubectl_spread.kube.api.labels import HOSTNAME, ZONE
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.kube.api.topologykeys import HOSTNAME, ZONE
 from kubectl_spread.kube.api.types import PodSpec
 from kubectl_spread.kube.custom import base_kind
 from kubectl_spread.memoization import memoized

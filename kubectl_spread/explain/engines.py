@@ -13,7 +13,7 @@ from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.kube import descheduler
 from kubectl_spread.kube.api.field import FieldPath
-from kubectl_spread.kube.api.topologykeys import HOSTNAME
+from kubectl_spread.kube.api.labels import HOSTNAME
 from kubectl_spread.kube.api.types import TopologySpreadConstraint
 from kubectl_spread.kube.descheduler import Bearer, Explained, PodCounts
 from kubectl_spread.kube.scheduler import nodeaffinity

@@ -22,7 +22,6 @@ from kubectl_spread.run.live import LiveRun
 from kubectl_spread.run.options import CheckOptions
 from kubectl_spread.run.requests import UNFINISHED, Requests
 from kubectl_spread.run.run import CheckRun
-from kubectl_spread.sources.apiserver.clock import elapsed
 from kubectl_spread.sources.apiserver.paging import background
 from kubectl_spread.sources.apiserver.resources import (
     BUDGETS,
@@ -35,6 +34,7 @@ from kubectl_spread.sources.apiserver.resources import (
     WORKLOADS,
     Resource,
 )
+from kubectl_spread.sources.apiserver.transport import elapsed
 from kubectl_spread.sources.apiserver.watch import WatchedCluster
 from kubectl_spread.sources.apiserver.watch_list import FollowedList, State, detached
 

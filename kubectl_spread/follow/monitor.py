@@ -33,7 +33,7 @@ from kubectl_spread.rules.model import SelectedRules
 from kubectl_spread.run.hints import unknown_keys
 from kubectl_spread.run.options import CheckOptions, target_for
 from kubectl_spread.run.run import CheckRun
-from kubectl_spread.sources.apiserver.clock import elapsed
+from kubectl_spread.sources.apiserver.transport import elapsed
 from kubectl_spread.sources.apiserver.watch import WatchedCluster
 
 _BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)

@@ -14,8 +14,7 @@ import msgspec
 from kubectl_spread.kube.api import content, field
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.field import POD_SPEC, FieldError, FieldPath
-from kubectl_spread.kube.api.labels import Labels, Operator
-from kubectl_spread.kube.api.topologykeys import REGION, ZONE
+from kubectl_spread.kube.api.labels import REGION, ZONE, Labels, Operator
 from kubectl_spread.kube.api.types import (
     LabelSelector,
     LabelSelectorRequirement,

@@ -21,9 +21,17 @@ from kubectl_spread.kube.api.content import is_object_name
 from kubectl_spread.kube.api.labels import ascending
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.phrases import domains, in_domain, listed, named, noun, some
-from kubectl_spread.plan.stale import StalePod
 from kubectl_spread.plan.standing import Standing
-from kubectl_spread.plan.targets import PlanTarget, Scope, SpreadTarget, StaleTarget, affected, same_in, spread_targets
+from kubectl_spread.plan.targets import (
+    PlanTarget,
+    Scope,
+    SpreadTarget,
+    StalePod,
+    StaleTarget,
+    affected,
+    same_in,
+    spread_targets,
+)
 from kubectl_spread.simulate import controllers
 from kubectl_spread.simulate.cluster import PodStep, SimulatedCluster, SimulatedPod
 from kubectl_spread.simulate.controllers import refusing_budget

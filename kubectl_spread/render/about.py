@@ -9,7 +9,7 @@ from typing import Final
 from msgspec import UnsetType
 
 from kubectl_spread.audit.merge.verdicts import GATED
-from kubectl_spread.kube.api.topologykeys import HOSTNAME, ZONE
+from kubectl_spread.kube.api.labels import HOSTNAME, ZONE
 from kubectl_spread.phrases import capitalized, domains, listed, plural
 from kubectl_spread.render.words import safe
 from kubectl_spread.report.domains import ReadCluster

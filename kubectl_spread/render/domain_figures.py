@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec import UnsetType
 
-from kubectl_spread.kube.api.topologykeys import DOMAIN_NOUNS
+from kubectl_spread.kube.api.labels import DOMAIN_NOUNS
 from kubectl_spread.phrases import capitalized, domains, plural, some
 from kubectl_spread.render import about, words
 from kubectl_spread.report.domains import Amount, DomainRequests, DomainRow, LostBudget, LostWorkload, SpreadDomains

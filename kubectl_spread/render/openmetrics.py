@@ -22,7 +22,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from kubectl_spread.diagnosis.exposure import RunningPods
-from kubectl_spread.kube.api.topologykeys import HOSTNAME, ZONE
+from kubectl_spread.kube.api.labels import HOSTNAME, ZONE
 from kubectl_spread.render.figures import domain_counts
 from kubectl_spread.render.words import safe, value
 from kubectl_spread.report.model import SEVEREST_FIRST, Cluster, Finding, Report, Row, Summary

@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec import UnsetType
 
-from kubectl_spread.kube.api.topologykeys import ZONE
+from kubectl_spread.kube.api.labels import ZONE
 from kubectl_spread.phrases import plural
 from kubectl_spread.render import about, words
 from kubectl_spread.render.markdown import escaped

@@ -8,8 +8,8 @@ from typing import Final
 
 from msgspec import UnsetType
 
+from kubectl_spread.kube.api.labels import DOMAIN_NOUNS, HOSTNAME
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.kube.api.topologykeys import DOMAIN_NOUNS, HOSTNAME
 from kubectl_spread.phrases import named, some
 from kubectl_spread.report.model import Cluster, Row, Workload
 

@@ -14,8 +14,8 @@ from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint,
 from kubectl_spread.audit.evaluation.evaluators import merged_selector
 from kubectl_spread.audit.merge.verdicts import SEVEREST, Confidence, KeyVerdict, Verdict
 from kubectl_spread.kube.api.field import FieldPath
+from kubectl_spread.kube.api.labels import ZONE
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.kube.api.topologykeys import ZONE
 from kubectl_spread.kube.api.types import LabelSelector, Node
 from kubectl_spread.kube.scheduler import taints
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import FilterAnswer, Spread

@@ -12,7 +12,7 @@ from kubectl_spread.audit.snapshot.default_constraints import may_have_defaults
 from kubectl_spread.audit.snapshot.templates import Template
 from kubectl_spread.diagnosis.exposure import Exposure, Replicas
 from kubectl_spread.kube.api import labels as labelselectors
-from kubectl_spread.kube.api.topologykeys import HOSTNAME, ZONE
+from kubectl_spread.kube.api.labels import HOSTNAME, ZONE
 from kubectl_spread.kube.api.types import LabelSelector, PodAffinity, PodSpec, WhenUnsatisfiable
 from kubectl_spread.kube.scheduler import configuration
 from kubectl_spread.phrases import domains, noun, value

@@ -13,8 +13,8 @@ from kubectl_spread.audit.merge.verdicts import Verdict
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.diagnosis.trials import Removable, Shortfall
 from kubectl_spread.kube.api.content import is_object_name, label_value_problems
+from kubectl_spread.kube.api.labels import HOSTNAME
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.kube.api.topologykeys import HOSTNAME
 from kubectl_spread.kube.apiserver import CURRENT_KEYS
 from kubectl_spread.kube.custom import base_kind
 from kubectl_spread.kube.disruption import PodDisruptionBudget

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from kubectl_spread.audit.evaluation import domains as evaluation
 from kubectl_spread.audit.evaluation.domains import CountedDomains
 from kubectl_spread.errors import NotFoundError
-from kubectl_spread.kube.api.topologykeys import TOPOLOGY_KEYS
+from kubectl_spread.kube.api.labels import TOPOLOGY_KEYS
 from kubectl_spread.kube.api.types import Node
 from kubectl_spread.phrases import did_you_mean, some, value
 from kubectl_spread.report import domains

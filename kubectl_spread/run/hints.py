@@ -16,7 +16,7 @@ from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.audit.snapshot.templates import Template
 from kubectl_spread.diagnosis import needs
 from kubectl_spread.errors import DecodeError, SpreadError
-from kubectl_spread.kube.api.topologykeys import HOSTNAME, TOPOLOGY_KEYS
+from kubectl_spread.kube.api.labels import HOSTNAME, TOPOLOGY_KEYS
 from kubectl_spread.kube.api.types import Node
 from kubectl_spread.kube.custom import ANY
 from kubectl_spread.phrases import did_you_mean, named, plural, some

@@ -14,8 +14,7 @@ from kubectl_spread.audit.snapshot.scope import FIELDS, FieldRequirement, Scope
 from kubectl_spread.errors import UsageError
 from kubectl_spread.kube import features
 from kubectl_spread.kube.api import content
-from kubectl_spread.kube.api.labels import parse_fields, parse_labels
-from kubectl_spread.kube.api.topologykeys import HOSTNAME, TOPOLOGY_KEYS, ZONE
+from kubectl_spread.kube.api.labels import HOSTNAME, TOPOLOGY_KEYS, ZONE, parse_fields, parse_labels
 from kubectl_spread.kube.features import NEWEST_MINOR, NEWEST_RELEASED_MINOR, OLDEST_MINOR, PRE_RELEASES, Behaviour
 from kubectl_spread.report import model
 from kubectl_spread.report.model import Severity

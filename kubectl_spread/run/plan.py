@@ -13,14 +13,22 @@ from kubectl_spread.audit.merge.verdicts import ServerFacts
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.plan import outcome
-from kubectl_spread.plan.planner import Planner
-from kubectl_spread.plan.stale import STALE, StalePod, stale_pods
-from kubectl_spread.report.model import CommandLine
-from kubectl_spread.report.plan import SpreadPlan
+from kubectl_spread.kube.custom import base_kind
+from kubectl_spread.plan.planner import PlannedStep, Planner
+from kubectl_spread.plan.targets import STALE, StalePod, stale_pods
+from kubectl_spread.report import projections
+from kubectl_spread.report.model import CommandLine, Workload
+from kubectl_spread.report.plan import (
+    NotCorrectable,
+    PlannedDomain,
+    PlannedEviction,
+    PlannedWave,
+    PlanSummary,
+    SpreadPlan,
+)
 from kubectl_spread.rules.remedy import flagged
 from kubectl_spread.run.options import CheckOptions
-from kubectl_spread.simulate.limits import left_out
+from kubectl_spread.simulate.outcome import left_out
 
 if TYPE_CHECKING:
     from kubectl_spread.run.simulate import SimulateRun
@@ -53,13 +61,40 @@ def report(run: SimulateRun, options: PlanOptions) -> SpreadPlan:
     """
     if run.options.filename and not run.snapshot.budgets.read:
         run.notes.append(_NO_BUDGETS)
-    return outcome.report(
-        planner(run, options).plan(),
-        run.header(),
-        runs=options.runs,
-        seed=options.seed,
-        not_simulated=[*left_out(run.world())],
-        skipped=run.skipped,
+    plan = planner(run, options).plan()
+    return SpreadPlan(
+        cluster=run.header(),
+        waves=[PlannedWave(evictions=[_eviction(step) for step in wave]) for wave in plan.waves],
+        not_correctable=[
+            NotCorrectable(namespace=ref.namespace, workload=projections.workload(ref), why="; ".join(plan.left[ref]))
+            for ref in sorted(plan.left)
+        ],
+        summary=PlanSummary(
+            evictions=sum(map(len, plan.waves)),
+            waves=len(plan.waves),
+            uneven=len(plan.uneven),
+            corrected=len(set(plan.uneven) - set(plan.left)),
+            runs=options.runs,
+            seed=options.seed,
+            not_simulated=[*left_out(run.world())],
+            skipped={reason: run.skipped[reason] for reason in sorted(run.skipped) if run.skipped[reason]},
+        ),
+    )
+
+
+def _eviction(step: PlannedStep) -> PlannedEviction:
+    state = step.record.state
+    return PlannedEviction(
+        namespace=step.record.namespace,
+        pod=step.record.name,
+        uid="" if state is None else state.uid,
+        node=step.record.node,
+        workload=projections.workload(step.workload),
+        owner=Workload(kind=base_kind(step.owner.kind), name=step.owner.name),
+        replicas=step.replicas,
+        domain=PlannedDomain(topology_key=step.topology_key, value=step.value),
+        to=list(step.to),
+        why=step.why,
     )
 
 

@@ -15,8 +15,8 @@ from kubectl_spread.audit.evaluation import affinity
 from kubectl_spread.audit.snapshot.scope import Scope, Target
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.errors import CombinedError, ForbiddenError, NotFoundError, SourceError, SpreadError, UsageError
+from kubectl_spread.kube.api.labels import TOPOLOGY_KEYS
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.kube.api.topologykeys import TOPOLOGY_KEYS
 from kubectl_spread.kube.api.workloads import KINDS, WorkloadObject
 from kubectl_spread.kube.scheduler import configuration
 from kubectl_spread.phrases import listed, named, plural

@@ -8,8 +8,8 @@ from typing import Final
 import msgspec
 
 from kubectl_spread.audit.evaluation.obstacles import ObstacleKind
+from kubectl_spread.kube.api.labels import HOSTNAME, ZONE
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.kube.api.topologykeys import HOSTNAME, ZONE
 from kubectl_spread.kube.api.types import Node
 from kubectl_spread.kube.custom import base_kind
 from kubectl_spread.kube.scheduler import taints

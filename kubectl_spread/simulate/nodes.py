@@ -7,8 +7,7 @@ from typing import Final
 
 import msgspec
 
-from kubectl_spread.kube.api.labels import ascending
-from kubectl_spread.kube.api.topologykeys import HOSTNAME
+from kubectl_spread.kube.api.labels import HOSTNAME, ascending
 from kubectl_spread.kube.api.types import Node, NodeInclusionPolicy, NodeSelector
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler import resources, scores, taints

@@ -1,4 +1,4 @@
-"""Outcome: what all runs of a simulation have in common, as a report."""
+"""Outcome: what all runs of a simulation have in common, as a report, and what simulations leave out."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Final
 
 from msgspec import UNSET
 
+from kubectl_spread.audit.evaluation.volumes import UNBOUND, UNREAD
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.phrases import named, plural, some
 from kubectl_spread.report import projections
@@ -28,12 +29,15 @@ from kubectl_spread.report.simulation import (
 )
 from kubectl_spread.rules.remedy import flagged
 from kubectl_spread.simulate.fixes import FixTrials
-from kubectl_spread.simulate.limits import not_simulated
 from kubectl_spread.simulate.reasons import Reason
 from kubectl_spread.simulate.runs import RunResult, Simulation, WorkloadResult
+from kubectl_spread.simulate.world import World
 
 _MOST_FIXES: Final = 10
 """The most findings for which fixes are tried."""
+_AUTOSCALED: Final = ("karpenter.sh/", "cloud.google.com/gke-nodepool", "eks.amazonaws.com/nodegroup", "agentpool")
+"""The beginnings of labels of nodes that an autoscaler may manage."""
+_AUTOSCALER: Final = "cluster-autoscaler"
 
 
 def report(
@@ -193,3 +197,38 @@ def _refused(refused: Sequence[tuple[str, str, str]]) -> Iterator[SimulationFind
             message=f"The drain stops: budget {budget} in namespace {namespace} refuses to evict {some(pods)}.",
             workloads=[],
         )
+
+
+def not_simulated(simulation: Simulation, runs: Sequence[RunResult]) -> list[str]:
+    """Return what the simulation leaves out, as far as it could matter."""
+    pending = any(result.pending for each in runs for result in each.workloads.values())
+    return [*left_out(simulation.world, max(each.preempting for each in runs), pending=pending)]
+
+
+def left_out(world: World, preempting: int = 0, *, pending: bool = False) -> Iterator[str]:
+    """Yield what simulations of a cluster leave out.
+
+    Args:
+        world: The cluster.
+        preempting: The number of pending pods that could preempt others.
+        pending: Whether any pod stays pending, so that a new node could matter.
+    """
+    snapshot = world.snapshot
+    if preempting:
+        yield f"preemption ({plural(preempting, 'pod')} could preempt others)"
+    labels = {label for node in snapshot.nodes for label in node.metadata.labels}
+    managed = any(label.startswith(_AUTOSCALED) for label in labels)
+    if pending and (managed or any(_AUTOSCALER in ref.name for ref in snapshot.workload_objects)):
+        yield "cluster autoscalers"
+    if any(pod.pod_class.spec.host_network for pod in snapshot.pods if not pod.pod_class.pinned):
+        yield "host ports"
+    _, volumes = world.table(world.nodes)
+    unknown = {volumes.of(pod).unknown for pod in snapshot.pods if pod.claims}
+    if unknown:
+        yield "limits on the number of volumes of a node"
+    if UNREAD in unknown:
+        yield "volumes, which were not read"
+    if UNBOUND in unknown:
+        yield "where new volumes can be"
+    if foreign := sorted({pod.pod_class.scheduler_name for pod in snapshot.pods if pod.pod_class.profile is None}):
+        yield f"the rules of other schedulers ({', '.join(foreign)}): their pods are placed as by kube-scheduler"

@@ -12,8 +12,7 @@ from random import Random
 from typing import Protocol
 
 from kubectl_spread.kube.api import labels as labelselectors
-from kubectl_spread.kube.api.labels import ascending
-from kubectl_spread.kube.api.topologykeys import HOSTNAME
+from kubectl_spread.kube.api.labels import HOSTNAME, ascending
 from kubectl_spread.kube.scheduler import scores
 from kubectl_spread.kube.scheduler.interpodaffinity import Term
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constraint

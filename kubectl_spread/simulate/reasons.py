@@ -11,8 +11,7 @@ import msgspec
 from kubectl_spread.audit.evaluation import obstacles
 from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind
 from kubectl_spread.diagnosis.node_answers import AFFINITY_WORDS
-from kubectl_spread.kube.api.labels import ascending
-from kubectl_spread.kube.api.topologykeys import ZONE
+from kubectl_spread.kube.api.labels import ZONE, ascending
 from kubectl_spread.kube.scheduler import resources, taints
 from kubectl_spread.kube.scheduler.interpodaffinity import AffinityAnswer
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constraint

@@ -9,8 +9,8 @@ from typing import Final
 
 import msgspec
 
+from kubectl_spread.kube.api.labels import HOSTNAME, ZONE
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.kube.api.topologykeys import HOSTNAME, ZONE
 from kubectl_spread.simulate.cluster import SimulatedCluster
 from kubectl_spread.simulate.controllers import run, unfinished
 from kubectl_spread.simulate.events import DrainNodes, SimulatedEvent

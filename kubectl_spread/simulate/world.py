@@ -23,10 +23,9 @@ from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.audit.snapshot.templates import labels_of_controller
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.kube.api import labels as labelselectors
-from kubectl_spread.kube.api.labels import Labels
+from kubectl_spread.kube.api.labels import HOSTNAME, Labels
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.sparse import ClaimNames
-from kubectl_spread.kube.api.topologykeys import HOSTNAME
 from kubectl_spread.kube.api.types import LabelSelector, Node, ObjectMeta, OwnerReference, Pod, Taint
 from kubectl_spread.kube.api.workloads import PodTemplateSpec, WorkloadObject, ordinal_of
 from kubectl_spread.kube.features import Behaviour

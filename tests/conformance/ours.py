@@ -32,8 +32,8 @@ from kubectl_spread.kube.api.workloads import KINDS, ReplicatedWorkload
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler import configuration, interpodaffinity
 from kubectl_spread.kube.scheduler.configuration import DEFAULT_SCHEDULER, Profile
-from kubectl_spread.kube.scheduler.defaultconstraints import Service
 from kubectl_spread.kube.scheduler.interpodaffinity import AffinityAnswer
+from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Service
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import FilterAnswer, filter_nodes
 from kubectl_spread.sources.decode import json_objects
 from tests.builders import Json

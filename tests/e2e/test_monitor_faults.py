@@ -24,8 +24,8 @@ from kubectl_spread.render import openmetrics, structured
 from kubectl_spread.report import model
 from kubectl_spread.run.options import CheckOptions
 from kubectl_spread.sources.apiserver import retries, watch
-from kubectl_spread.sources.apiserver.clock import elapsed
 from kubectl_spread.sources.apiserver.paging import background
+from kubectl_spread.sources.apiserver.transport import elapsed
 from kubectl_spread.sources.apiserver.watch import WatchedCluster
 from kubectl_spread.sources.auth.connection import ConnectionFlags
 from tests.controlplane.cluster import ControlPlane

@@ -11,7 +11,6 @@ from kubectl_spread.follow.following import Following
 from kubectl_spread.kube.api import sparse
 from kubectl_spread.kube.features import gates
 from kubectl_spread.run.options import CheckOptions
-from kubectl_spread.sources.apiserver.clock import elapsed
 from kubectl_spread.sources.apiserver.cluster import ServerVersion
 from kubectl_spread.sources.apiserver.resources import (
     BUDGETS,
@@ -24,6 +23,7 @@ from kubectl_spread.sources.apiserver.resources import (
     WORKLOADS,
     Resource,
 )
+from kubectl_spread.sources.apiserver.transport import elapsed
 from kubectl_spread.sources.apiserver.watch import WatchedCluster
 from kubectl_spread.sources.apiserver.watch_events import DELETED, WatchEvent
 from kubectl_spread.sources.apiserver.watch_list import Listed, State

@@ -16,7 +16,7 @@ from kubectl_spread.follow.asgi import Pages
 from kubectl_spread.follow.monitor import Published, Telemetry, main_pages, telemetry_pages
 from kubectl_spread.render import openmetrics, structured
 from kubectl_spread.report.model import Report
-from kubectl_spread.sources.apiserver.clock import elapsed
+from kubectl_spread.sources.apiserver.transport import elapsed
 from tests.audits import audit, reported
 from tests.builders import constraint, pod_json
 

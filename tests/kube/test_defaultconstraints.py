@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from kubectl_spread.kube.api.labels import describe
-from kubectl_spread.kube.scheduler.defaultconstraints import default_selector
+from kubectl_spread.kube.scheduler.podtopologyspread.constraints import default_selector
 from tests.builders import Json, decode_selector, requirement, selector
 
 LABELS = {"app": "web", "rev": "r1"}

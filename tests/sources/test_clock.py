@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubectl_spread.sources.apiserver import clock as clocks
-from kubectl_spread.sources.apiserver.clock import ServerClock
+from kubectl_spread.sources.apiserver import transport
+from kubectl_spread.sources.apiserver.transport import ServerClock
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -46,9 +46,9 @@ def test_now(dates: list[str | None], reported: datetime | None) -> None:
 
 def test_it_goes_on_between_responses(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = ServerClock()
-    monkeypatch.setattr(clocks, "elapsed", lambda: 100.0)
+    monkeypatch.setattr(transport, "elapsed", lambda: 100.0)
     clock.hear("Sat, 21 Nov 2026 12:00:00 GMT")
-    monkeypatch.setattr(clocks, "elapsed", lambda: 190.9)
+    monkeypatch.setattr(transport, "elapsed", lambda: 190.9)
     assert clock.now() == NOON + timedelta(seconds=90)
 
 

@@ -12,9 +12,9 @@ import pytest
 
 from kubectl_spread.errors import SourceError
 from kubectl_spread.kube.api.types import ListMeta, Object, ObjectMeta
-from kubectl_spread.sources.apiserver import clock, retries
-from kubectl_spread.sources.apiserver.clock import elapsed
+from kubectl_spread.sources.apiserver import retries, transport
 from kubectl_spread.sources.apiserver.responses import ExpiredError
+from kubectl_spread.sources.apiserver.transport import elapsed
 from kubectl_spread.sources.apiserver.watch_events import WatchEvent
 from kubectl_spread.sources.apiserver.watch_list import FollowedList, Listed, Signals, detached, is_newer
 from kubectl_spread.sources.decode.page import Page
@@ -287,7 +287,7 @@ def test_a_list_of_another_cluster_is_not_known_until_it_is_read_again(monkeypat
 
 
 def test_sleep_of_the_machine_makes_a_state_older(monkeypatch: pytest.MonkeyPatch) -> None:
-    if clock._CLOCK is None:
+    if transport._CLOCK is None:
         pytest.skip("this system has one clock")
     monkeypatch.setattr(time, "monotonic", lambda: 0.0)
     first = elapsed()

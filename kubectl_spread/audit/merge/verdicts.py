@@ -12,9 +12,8 @@ from typing import Final
 import msgspec
 
 from kubectl_spread.audit.snapshot.terms import Key, SelectorParts, TopologyTerm, keys_of
-from kubectl_spread.kube.api.labels import Labels, Operator
+from kubectl_spread.kube.api.labels import HOSTNAME, REGION, ZONE, Labels, Operator
 from kubectl_spread.kube.api.managedfields import LabelOwner
-from kubectl_spread.kube.api.topologykeys import HOSTNAME, REGION, ZONE
 from kubectl_spread.kube.features import Behaviour
 
 

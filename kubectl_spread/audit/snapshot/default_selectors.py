@@ -11,9 +11,9 @@ from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import LabelSelector, OwnerReference
 from kubectl_spread.kube.api.workloads import WorkloadObject
-from kubectl_spread.kube.scheduler import defaultconstraints
 from kubectl_spread.kube.scheduler.configuration import Profile
-from kubectl_spread.kube.scheduler.defaultconstraints import Service
+from kubectl_spread.kube.scheduler.podtopologyspread import constraints
+from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Service
 
 _CONTROLLER: Final = "ReplicationController"
 API_VERSIONS: Final = {_CONTROLLER: "v1", "ReplicaSet": "apps/v1", "StatefulSet": "apps/v1"}
@@ -79,8 +79,8 @@ class DefaultSelectors:
         services = self._services_of(pod_class.namespace).selecting(pod_class.labels)
         own = self._of_owner(pod_class)
         if own is not None and pod_class.owner is not None and pod_class.owner.kind == _CONTROLLER:
-            return defaultconstraints.default_selector(pod_class.labels, services, controller=own.match_labels)
-        return defaultconstraints.default_selector(pod_class.labels, services, owner=own)
+            return constraints.default_selector(pod_class.labels, services, controller=own.match_labels)
+        return constraints.default_selector(pod_class.labels, services, owner=own)
 
     def _services_of(self, namespace: str) -> ServiceSelectors:
         if namespace not in self._services:

@@ -1,4 +1,4 @@
-"""Label selectors: which labels does a selector select, of many labels too, and why can it not be parsed?
+"""Labels: topology keys, which labels a selector selects, of many labels too, and why it cannot be parsed.
 
 Source: kubernetes v1.37.1 staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/helpers.go, LabelSelectorAsSelector, and
 pkg/labels/selector.go, Requirement.Matches.
@@ -17,6 +17,14 @@ from kubectl_spread.kube.api.field import FieldPath, MapKey
 from kubectl_spread.kube.api.types import LabelSelector, LabelSelectorRequirement
 
 Labels = Mapping[str, str]
+
+HOSTNAME: Final = "kubernetes.io/hostname"
+REGION: Final = "topology.kubernetes.io/region"
+ZONE: Final = "topology.kubernetes.io/zone"
+TOPOLOGY_KEYS: Final[Mapping[str, str]] = {"hostname": HOSTNAME, "node": HOSTNAME, "region": REGION, "zone": ZONE}
+"""Maps the short name of a topology key to the key."""
+DOMAIN_NOUNS: Final[Mapping[str, str]] = {key: name for name, key in TOPOLOGY_KEYS.items()}
+"""Maps a topology key to what its domains are called."""
 
 
 class Operator(StrEnum):

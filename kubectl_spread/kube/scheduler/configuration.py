@@ -13,7 +13,7 @@ import msgspec
 
 from kubectl_spread.kube.api import content, field
 from kubectl_spread.kube.api.field import FieldError, FieldPath
-from kubectl_spread.kube.api.topologykeys import HOSTNAME, ZONE
+from kubectl_spread.kube.api.labels import HOSTNAME, ZONE
 from kubectl_spread.kube.api.types import Int32, Message, TopologySpreadConstraint, WhenUnsatisfiable
 
 API_VERSION: Final = "kubescheduler.config.k8s.io/v1"

@@ -17,8 +17,7 @@ from typing import Annotated, Final
 
 import msgspec
 
-from kubectl_spread.kube.api.labels import Labels
-from kubectl_spread.kube.api.topologykeys import REGION, ZONE
+from kubectl_spread.kube.api.labels import REGION, ZONE, Labels
 from kubectl_spread.kube.api.types import Message, NodeSelector, Object, ObjectMeta
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeLabels
 

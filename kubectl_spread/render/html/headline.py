@@ -8,8 +8,8 @@ from typing import Final
 import msgspec
 from msgspec import UnsetType
 
+from kubectl_spread.kube.api.labels import HOSTNAME, ZONE
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.kube.api.topologykeys import HOSTNAME, ZONE
 from kubectl_spread.phrases import capitalized, domains, listed, plural
 from kubectl_spread.render import about, figures, words
 from kubectl_spread.report.model import Finding, Report, Row, Severity, Summary, Zone

@@ -10,7 +10,7 @@ from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
 from kubectl_spread.audit.evaluation.obstacles import only_pinned
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.diagnosis.node_answers import NodeAnswers, obstacles_on
-from kubectl_spread.kube.api.topologykeys import HOSTNAME
+from kubectl_spread.kube.api.labels import HOSTNAME
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import capitalized, domains, plural, value
 from kubectl_spread.phrases import domains as domains_in_words

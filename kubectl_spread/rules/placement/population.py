@@ -14,9 +14,8 @@ from kubectl_spread.audit.snapshot.revisions import revision_key, revision_of
 from kubectl_spread.audit.snapshot.templates import PRESUMED, Template
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.diagnosis.skew import in_the_fullest
-from kubectl_spread.kube.api.labels import Labelled, Labels
+from kubectl_spread.kube.api.labels import HOSTNAME, Labelled, Labels
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.kube.api.topologykeys import HOSTNAME
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import counts_nothing
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import capitalized, domains, listed, named, plural, value

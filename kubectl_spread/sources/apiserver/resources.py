@@ -20,7 +20,7 @@ from kubectl_spread.kube.api.workloads import (
     WorkloadObject,
 )
 from kubectl_spread.kube.disruption import PodDisruptionBudget
-from kubectl_spread.kube.scheduler.defaultconstraints import Service
+from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Service
 from kubectl_spread.kube.scheduler.volumes import PersistentVolume, PersistentVolumeClaim
 
 T_co = TypeVar("T_co", bound=Message, covariant=True)

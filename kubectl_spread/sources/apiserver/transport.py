@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from threading import Event, Lock
 from typing import Any, Final
@@ -16,7 +19,6 @@ from urllib3.exceptions import InsecureRequestWarning
 from kubectl_spread import __version__
 from kubectl_spread.sources import exchange
 from kubectl_spread.sources.apiserver import retries
-from kubectl_spread.sources.apiserver.clock import ServerClock
 from kubectl_spread.sources.apiserver.retries import Patience
 from kubectl_spread.sources.auth.credentials import Login
 from kubectl_spread.sources.exchange import UNANSWERED, Again, ConnectionFailedError, Deadline, failure
@@ -25,6 +27,8 @@ _USER_AGENT: Final = f"kubectl-spread/{__version__}"
 _WORTH_SAYING: Final = 2.0
 """Pauses of so many seconds are reported to the user."""
 _LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
+_CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", None)
+"""Linux stops ``time.monotonic`` while the machine sleeps. macOS and Windows do not need another clock."""
 
 
 class Response(msgspec.Struct, frozen=True):
@@ -253,3 +257,29 @@ def _body(head: Any, deadline: Deadline) -> bytes | bytearray:
     for part in exchange.parts(head, deadline):
         body += part
     return body
+
+
+def elapsed() -> float:
+    """Return seconds since some moment; they continue while the machine sleeps."""
+    return time.monotonic() if _CLOCK is None else time.clock_gettime(_CLOCK)
+
+
+class ServerClock:
+    """The time of the last Date header plus the seconds since; may be used from several threads."""
+
+    def __init__(self) -> None:
+        self._heard: tuple[datetime, float] | None = None
+
+    def hear(self, date: str | None) -> None:
+        """Take the time from a Date header; None, or a header that is not a date, leaves the clock as it is."""
+        with suppress(ValueError, OverflowError):
+            moment = parsedate_to_datetime(date or "")
+            if moment.tzinfo:
+                self._heard = moment.astimezone(UTC), elapsed()
+
+    def now(self) -> datetime | None:
+        """Return the time in UTC, to the second; None where no response had a date."""
+        if self._heard is None:
+            return None
+        date, received = self._heard
+        return date + timedelta(seconds=int(elapsed() - received))

@@ -9,9 +9,9 @@ from typing import Any, Final, Literal, Protocol, TypeVar
 
 from kubectl_spread.errors import SourceError
 from kubectl_spread.sources.apiserver import responses, retries
-from kubectl_spread.sources.apiserver.clock import elapsed
 from kubectl_spread.sources.apiserver.cluster import LiveCluster, ServerVersion
 from kubectl_spread.sources.apiserver.resources import Resource
+from kubectl_spread.sources.apiserver.transport import elapsed
 from kubectl_spread.sources.apiserver.watch_events import ACCEPT, EventReader, WatchEvent
 from kubectl_spread.sources.apiserver.watch_list import FollowedList, Listed, Signals
 

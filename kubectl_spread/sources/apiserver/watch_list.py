@@ -17,8 +17,8 @@ from msgspec.structs import replace
 from kubectl_spread.errors import ForbiddenError, SourceError
 from kubectl_spread.kube.api.types import Object
 from kubectl_spread.sources.apiserver import retries
-from kubectl_spread.sources.apiserver.clock import elapsed
 from kubectl_spread.sources.apiserver.responses import ExpiredError, UnauthorizedError
+from kubectl_spread.sources.apiserver.transport import elapsed
 from kubectl_spread.sources.apiserver.watch_events import BOOKMARK, DELETED, WatchEvent
 from kubectl_spread.sources.decode.page import Page
 from kubectl_spread.sources.exchange import Again, ConnectionFailedError

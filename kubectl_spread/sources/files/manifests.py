@@ -19,7 +19,7 @@ from kubectl_spread.kube.api.types import Object as AnyObject
 from kubectl_spread.kube.api.unknownfields import UnknownField, unknown_fields, unknown_in_pod_spec
 from kubectl_spread.kube.api.workloads import WorkloadObject, template_path
 from kubectl_spread.kube.custom import CustomObject, group_of, is_custom, kind_name
-from kubectl_spread.kube.scheduler.defaultconstraints import Service
+from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Service
 from kubectl_spread.kube.scheduler.volumes import PersistentVolume
 from kubectl_spread.sources.decode import json_objects
 from kubectl_spread.sources.decode.json_documents import Record

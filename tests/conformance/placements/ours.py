@@ -14,7 +14,7 @@ from kubectl_spread.kube.api.labels import ascending
 from kubectl_spread.kube.api.types import Namespace, Node
 from kubectl_spread.kube.api.workloads import ReplicatedWorkload
 from kubectl_spread.kube.scheduler import configuration
-from kubectl_spread.kube.scheduler.defaultconstraints import Service
+from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Service
 from kubectl_spread.kube.scheduler.volumes import PersistentVolume, PersistentVolumeClaim
 from kubectl_spread.simulate.cluster import SimulatedCluster, SimulatedPod
 from kubectl_spread.simulate.world import World

@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from kubectl_spread.kube.api.topologykeys import HOSTNAME
+from kubectl_spread.kube.api.labels import HOSTNAME
 from kubectl_spread.kube.api.types import Node, NodeInclusionPolicy
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constraint
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import NO_VALUE, Domains, NodeSets, UsableNodes
