@@ -5,7 +5,6 @@ Source: kubernetes v1.37.1 pkg/scheduler/schedule_one.go, schedulePod, with the 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from random import Random
@@ -15,8 +14,10 @@ from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.labels import HOSTNAME, ascending
 from kubectl_spread.kube.scheduler import scores
 from kubectl_spread.kube.scheduler.interpodaffinity import Term
+from kubectl_spread.kube.scheduler.podtopologyspread import scoring
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constraint
-from kubectl_spread.kube.scheduler.scores import MAX_NODE_SCORE, Weights
+from kubectl_spread.kube.scheduler.podtopologyspread.scoring import RankedCount
+from kubectl_spread.kube.scheduler.scores import Weights
 from kubectl_spread.simulate.kinds import ASSUMED_CPU, ASSUMED_MEMORY, HeldTerm, Kinds, SchedulingKind, selects
 from kubectl_spread.simulate.nodes import CountedNodes, KindAnswers, NodeTable, Values
 
@@ -292,30 +293,22 @@ class Placements:
             ranked = [number for number in candidates if answers.ranked >> number & 1]
             if not ranked:
                 return [0] * len(candidates)
-        columns, terms = [], []
+        counts = []
         for constraint, counted in zip(kind.soft, answers.soft, strict=True):
-            key = constraint.topology_key
-            values = self.nodes.values(key)
-            if key == HOSTNAME:
-                counts, size = self._on_nodes(kind, constraint).counts, len(ranked)
+            values = self.nodes.values(constraint.topology_key)
+            if constraint.topology_key == HOSTNAME:
+                on_nodes, size = self._on_nodes(kind, constraint).counts, len(ranked)
                 names = self.nodes.names
-                column = [None if values[number] is None else counts.get(names[number], 0) for number in ranked]
+                pods = [None if values[number] is None else on_nodes.get(names[number], 0) for number in ranked]
             else:
                 # Nodes without the key and those with an empty value are one domain.
-                counts, size = self.spread(kind, constraint, counted).counts, len({values[n] or "" for n in ranked})
-                column = [None if (value := values[n]) is None else counts.get(value, 0) for n in ranked]
-            columns.append(column)
-            terms.append((scores.weight_of_domains(size), constraint.max_skew - 1))
-        cells = list(zip(*columns, strict=True))
-        raw = {cell: _raw_score(cell, terms) for cell in set(cells)}
-        least, most = min(raw.values()), max(raw.values())
-        normal = {
-            cell: MAX_NODE_SCORE * (most + least - score) // most if most else MAX_NODE_SCORE
-            for cell, score in raw.items()
-        }
+                tally, size = self.spread(kind, constraint, counted).counts, len({values[n] or "" for n in ranked})
+                pods = [None if (value := values[n]) is None else tally.get(value, 0) for n in ranked]
+            counts.append(RankedCount(pods, size, constraint.max_skew))
+        normal = scoring.normalized(counts)
         if ranked is candidates:
-            return [normal[cell] for cell in cells]
-        of_ranked = dict(zip(ranked, (normal[cell] for cell in cells), strict=True))
+            return normal
+        of_ranked = dict(zip(ranked, normal, strict=True))
         return [of_ranked.get(number, 0) for number in candidates]
 
     def _affinity_scores(self, kind: SchedulingKind, candidates: Sequence[int]) -> list[int] | None:
@@ -409,12 +402,3 @@ def minimum(constraint: Constraint, domains: int, tally: Tally) -> int:
     """Return the global minimum over this number of eligible domains."""
     least = min(tally.counts.values(), default=0) if len(tally.counts) >= domains else 0
     return constraint.minimum(least, domains)
-
-
-def _raw_score(cell: Sequence[int | None], terms: Sequence[tuple[float, int]]) -> int:
-    """Return the sum of a node over the soft constraints, rounded as Go does."""
-    score = 0.0
-    for count, (weight, allowance) in zip(cell, terms, strict=True):
-        if count is not None:
-            score += count * weight + allowance
-    return math.floor(score + 0.5)

@@ -7,7 +7,6 @@ pkg/scheduler/framework/plugins, noderesources, helper/normalize_score.go and in
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 from typing import Final
@@ -123,11 +122,6 @@ def between_extremes(raw: Sequence[int]) -> list[int]:
     if least == most:
         return [0] * len(raw)
     return [int(MAX_NODE_SCORE * ((score - least) / (most - least))) for score in raw]
-
-
-def weight_of_domains(number: int) -> float:
-    """Return the weight of one pod in a constraint whose candidates have this number of domains."""
-    return math.log(number + 2)
 
 
 _LEAST: Final = 100

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -16,7 +16,7 @@ from kubectl_spread.kube.api.labels import HOSTNAME
 from kubectl_spread.kube.api.types import Node, NodeInclusionPolicy
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constraint
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import NO_VALUE, Domains, NodeSets, UsableNodes
-from kubectl_spread.kube.scheduler.scores import MAX_NODE_SCORE, Weights, weight_of_domains
+from kubectl_spread.kube.scheduler.scores import MAX_NODE_SCORE, Weights
 
 WEIGHT: Final = Weights().pod_topology_spread
 """The weight of the plugin's score among those of the default plugins."""
@@ -30,24 +30,18 @@ class SoftConstraint(msgspec.Struct, frozen=True):
     matching: Mapping[str, int]
 
 
-class _Ranking(msgspec.Struct, frozen=True):
-    """A constraint among the ranked nodes: the matching pods of each of their domains, and the weight of a pod."""
+class RankedCount(NamedTuple):
+    """The count of a soft constraint among the ranked nodes.
 
-    soft: SoftConstraint
-    match_num: Mapping[str, int]
-    weight: float
+    Attributes:
+        pods: The matching pods in the domain of each ranked node, for hostname those on it; None without the key.
+        domains: The number of domains of the ranked nodes.
+        max_skew: maxSkew of the constraint.
+    """
 
-    def score(self, node: Node) -> float:
-        """Return the raw score of a node, where less is better; 0 for a node without the topology key."""
-        constraint = self.soft.constraint
-        value = node.metadata.labels.get(constraint.topology_key)
-        if value is None:
-            return 0
-        if constraint.topology_key == HOSTNAME:
-            count = self.soft.matching.get(node.metadata.name, 0)
-        else:
-            count = self.match_num[value]
-        return count * self.weight + (constraint.max_skew - 1)
+    pods: Sequence[int | None]
+    domains: int
+    max_skew: int
 
 
 def scores(softs: Sequence[SoftConstraint], feasible: Sequence[Node], *, all_keys: bool = True) -> dict[str, int]:
@@ -66,11 +60,28 @@ def scores(softs: Sequence[SoftConstraint], feasible: Sequence[Node], *, all_key
         return {}
     keys = [soft.constraint.topology_key for soft in softs] if all_keys else []
     ranked = [node for node in feasible if all(key in node.metadata.labels for key in keys)]
-    rankings = [_ranking(soft, ranked) for soft in softs]
-    # Go rounds halves away from zero.
-    raw = {node.metadata.name: math.floor(sum(ranking.score(node) for ranking in rankings) + 0.5) for node in ranked}
+    ranks = normalized([_ranked_count(soft, ranked) for soft in softs])
     ignored = dict.fromkeys((node.metadata.name for node in feasible), 0)
-    return {**ignored, **_normalized(raw)}
+    return {**ignored, **{node.metadata.name: score for node, score in zip(ranked, ranks, strict=True)}}
+
+
+def normalized(counts: Sequence[RankedCount]) -> list[int]:
+    """Return the score of each ranked node, from 0 to 100, the best; ``counts`` are those of all soft constraints."""
+    cells = [*zip(*(count.pods for count in counts), strict=True)]
+    weights = [(math.log(count.domains + 2), count.max_skew - 1) for count in counts]
+    raw = {cell: _raw_score(cell, weights) for cell in set(cells)}
+    least, most = min(raw.values(), default=0), max(raw.values(), default=0)
+    scores_by_cell = {
+        cell: MAX_NODE_SCORE * (most + least - score) // most if most else MAX_NODE_SCORE for cell, score in raw.items()
+    }
+    return [scores_by_cell[cell] for cell in cells]
+
+
+def _raw_score(cell: Sequence[int | None], weights: Sequence[tuple[float, int]]) -> int:
+    """Return the raw score of nodes with these counts, where less is better; a key that they lack adds nothing."""
+    score = sum(pods * weight + rest for pods, (weight, rest) in zip(cell, weights, strict=True) if pods is not None)
+    # Go rounds halves away from zero.
+    return math.floor(score + 0.5)
 
 
 def lenient_domains(constraint: Constraint, nodes: NodeSets, usable: UsableNodes) -> Domains:
@@ -88,18 +99,15 @@ def lenient_domains(constraint: Constraint, nodes: NodeSets, usable: UsableNodes
     return Domains(nodes=Counter(value_of.values()), value_of=value_of)
 
 
-def _ranking(soft: SoftConstraint, ranked: Sequence[Node]) -> _Ranking:
-    key = soft.constraint.topology_key
-    match_num = {node.metadata.labels.get(key, NO_VALUE): 0 for node in ranked}
+def _ranked_count(soft: SoftConstraint, ranked: Sequence[Node]) -> RankedCount:
+    key, max_skew = soft.constraint.topology_key, soft.constraint.max_skew
+    if key == HOSTNAME:
+        pods = [soft.matching.get(node.metadata.name, 0) if key in node.metadata.labels else None for node in ranked]
+        return RankedCount(pods, len(ranked), max_skew)
+    values = [node.metadata.labels.get(key) for node in ranked]
+    # Nodes without the key and those with an empty value are one domain.
+    match_num = {value or NO_VALUE: 0 for value in values}
     for node, value in soft.domains.value_of.items():
         if value in match_num:
             match_num[value] += soft.matching.get(node, 0)
-    size = len(ranked) if key == HOSTNAME else len(match_num)
-    return _Ranking(soft, match_num, weight_of_domains(size))
-
-
-def _normalized(raw: Mapping[str, int]) -> dict[str, int]:
-    most, least = max(raw.values(), default=0), min(raw.values(), default=0)
-    if most == 0:
-        return dict.fromkeys(raw, MAX_NODE_SCORE)
-    return {name: MAX_NODE_SCORE * (most + least - score) // most for name, score in raw.items()}
+    return RankedCount([None if value is None else match_num[value] for value in values], len(match_num), max_skew)
