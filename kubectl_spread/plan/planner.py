@@ -163,7 +163,7 @@ class Planner:
 
     def plan(self) -> PlannedWaves:
         """Return the plan."""
-        uneven = self._troubled()
+        uneven = {ref for target in self._targets() for ref in self._reported(target)}
         waves: list[Sequence[PlannedStep]] = []
         reasons: dict[PlanTarget, str] = {}
         while True:
@@ -181,9 +181,6 @@ class Planner:
                 if reasons[target] not in texts:
                     texts.append(reasons[target])
         return PlannedWaves(waves, uneven, left)
-
-    def _troubled(self) -> set[ObjectRef]:
-        return {ref for target in self._targets() for ref in self._reported(target)}
 
     def _targets(self) -> list[PlanTarget]:
         """Return what is left to end in any run: stale pods first, because they decide what constraints count."""
@@ -412,7 +409,9 @@ class Planner:
             for candidate in own:
                 failures[candidate] = _does_not_help(candidate, self._destinations(cluster, candidate))
             if not own:
-                touching: list[Candidate | None] = [each for each in candidates if _touches(group, each)]
+                touching: list[Candidate | None] = [
+                    each for each in candidates if group.counts(each.pod.kind) or each.pod.workload in group.workloads
+                ]
                 unknown = candidates[0] if len(candidates) == 1 else None
                 failures.update(dict.fromkeys(touching or [unknown], _against(group)))
         for candidate in () if failures else candidates:
@@ -549,10 +548,6 @@ def _does_not_help(candidate: Candidate, to: Collection[str]) -> str:
     if candidate.value in to or not to:
         return f"its replacement may go back to {domains(key, [candidate.value])}"
     return f"its replacement may go to {domains(key, sorted(to))}, and then the skew does not fall"
-
-
-def _touches(group: SpreadTarget, candidate: Candidate) -> bool:
-    return group.counts(candidate.pod.kind) or candidate.pod.workload in group.workloads
 
 
 def _against(group: SpreadTarget) -> str:

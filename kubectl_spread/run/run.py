@@ -170,7 +170,8 @@ class CheckRun(Run, kw_only=True):
     def report(self, baseline: engine.Baseline | None = None) -> model.Report:
         """Return the report, with the findings of the selected rules that the baseline does not have."""
         selected, flags = SelectedRules(RULES, self.options.selection), self.options.kubectl_flags
-        report = engine.complete(self.audit, self._cluster(), selected, self.skipped, baseline=baseline, flags=flags)
+        cluster = cluster_header(self, self.target_version, self.nodes, self.scope.namespace)
+        report = engine.complete(self.audit, cluster, selected, self.skipped, baseline=baseline, flags=flags)
         return msgspec.structs.replace(report, unchecked=sorted(self.unchecked, key=_unchecked_order) or UNSET)
 
     def running_pods(self) -> Iterable[RunningPods]:
@@ -190,9 +191,6 @@ class CheckRun(Run, kw_only=True):
         """Return the report with the line and column of each finding on a manifest."""
         manifests = self.snapshot.manifests
         return _with_positions(report, manifests) if manifests and report.findings else report
-
-    def _cluster(self) -> model.Cluster:
-        return cluster_header(self, self.target_version, self.nodes, self.scope.namespace)
 
 
 def _unchecked_order(unchecked: model.Unchecked) -> tuple[object, ...]:

@@ -234,12 +234,9 @@ def node_choices(option: str, value: str) -> Iterator[NodeChoice]:
     if not by_key:
         raise UsageError(f"{option}: the value is empty")
     for key, values in by_key.items():
-        written = f"{_short(key)}={values[0]}" if key else ""
+        name = next((short for short, full in TOPOLOGY_KEYS.items() if full == key), key)
+        written = f"{name}={values[0]}" if key else ""
         yield NodeChoice(key, tuple(dict.fromkeys(values)), written)
-
-
-def _short(key: str) -> str:
-    return next((short for short, full in TOPOLOGY_KEYS.items() if full == key), key)
 
 
 _MOST_ADDED: Final = 10_000

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
-from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
+from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.errors import NotFoundError, UsageError
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import Node
@@ -307,7 +307,8 @@ def _rollout(
     """Return the rollout of a pod template, by the strategy of its workload."""
     like = _newest_pod(cluster, workload)
     revision = f"simulated-{len(cluster.rolled)}"
-    pod_class = cluster.world.from_template(workload, template, _owned_class(like), revision=revision)
+    like_class = None if like is None else like.pod_class
+    pod_class = cluster.world.from_template(workload, template, like_class, revision=revision)
     if isinstance(manifest, Deployment):
         cluster.replicas.setdefault(workload, manifest.replicas)
         new = ObjectRef(workload.namespace, "ReplicaSet", f"{workload.name}-{revision}")
@@ -327,10 +328,6 @@ def _newest_pod(cluster: SimulatedCluster, workload: ObjectRef) -> PodRecord | N
     owners = cluster.world.owners_below(workload) if workload.kind == "Deployment" else [workload]
     pods = (cluster.world.newest_pods.get(owner) for owner in reversed(owners))
     return next((pod for pod in pods if pod is not None), None)
-
-
-def _owned_class(pod: PodRecord | None) -> PodClass | None:
-    return None if pod is None else pod.pod_class
 
 
 def _confirm_kind(workload: ObjectRef, kinds: Sequence[str], what: str) -> None:

@@ -150,7 +150,7 @@ def _added(simulation: Simulation, reason: Reason) -> Iterator[_Candidate]:
         like = NodeChoice("", (lowest[0].metadata.name,), "")
         choice = like if key == HOSTNAME else NodeChoice(key, values[:1], values[0])
     elif nodes and not values:
-        newest = max(nodes, key=lambda node: (_created(node.metadata.creation_timestamp), node.metadata.name))
+        newest = max(nodes, key=lambda node: (str(node.metadata.creation_timestamp or ""), node.metadata.name))
         zone = newest.metadata.labels.get(ZONE)
         choice = NodeChoice(ZONE, (zone,), zone) if zone else NodeChoice("", (newest.metadata.name,), "")
     else:
@@ -159,10 +159,6 @@ def _added(simulation: Simulation, reason: Reason) -> Iterator[_Candidate]:
     for number in _ADDED:
         events: Sequence[SimulatedEvent] = [Add(choice, number)]
         yield _Candidate(Fix(f"add {plural(number, 'node')} {place}"), simulation.with_world(simulation.world, events))
-
-
-def _created(moment: object) -> str:
-    return str(moment or "")
 
 
 def _deleted(simulation: Simulation, reason: Reason) -> Iterator[_Candidate]:

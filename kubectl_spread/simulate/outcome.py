@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec import UNSET
@@ -82,7 +82,7 @@ def report(
             workloads=len(rows),
             pods=sum(row.before.running + row.before.pending for row in rows),
             lost=sum(row.lost for row in rows),
-            pending=_total(runs, workloads, lambda result: result.pending),
+            pending=span(sum(each.of(ref).pending for ref in workloads) for each in runs),
             stopped=span(_stopped_in(each, before, workloads) for each in runs),
             nodes_before=len(simulation.world.nodes),
             nodes_after=runs[0].nodes,
@@ -90,12 +90,6 @@ def report(
             skipped={reason: skipped[reason] for reason in sorted(skipped) if skipped[reason]},
         ),
     )
-
-
-def _total(
-    runs: Iterable[RunResult], workloads: Collection[ObjectRef], number: Callable[[WorkloadResult], int]
-) -> Range:
-    return span(sum(number(each.of(ref)) for ref in workloads) for each in runs)
 
 
 def _stopped_in(run: RunResult, before: Mapping[ObjectRef, WorkloadResult], workloads: Iterable[ObjectRef]) -> int:

@@ -216,16 +216,13 @@ def engines(explanation: Explanation, terminal: Terminal) -> str:
         if not (count.differences or count.violated is True):
             continue
         place = words.short_path(count.path)
-        texts.setdefault((count.engine, *_lines(count)), []).append(place)
+        lines = (_figures(count), *(sentence(difference.clause) for difference in count.differences))
+        texts.setdefault((count.engine, *lines), []).append(place)
     text = ""
     for (engine, first, *more), places in texts.items():
         text += paragraph(f"{engine}, {', '.join(dict.fromkeys(places))}: {first}", "  ", terminal)
         text += "".join(paragraph(line, "    ", terminal) for line in more)
     return f"{heading('Other engines', terminal)}{text}" if text else ""
-
-
-def _lines(count: OtherCount) -> list[str]:
-    return [_figures(count), *(sentence(difference.clause) for difference in count.differences)]
 
 
 def _figures(count: OtherCount) -> str:
