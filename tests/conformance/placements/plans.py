@@ -58,7 +58,7 @@ class _Case:
     def __init__(self, process: Process, objects: list[Json], scratch: Path) -> None:
         self._process, self._objects, self._scratch = process, objects, scratch
         self._number = 0
-        self._chance = Random(0)  # noqa: S311
+        self._chance = Random(0)
 
     def disagreements(self) -> Iterator[Disagreement]:
         for _ in range(_MOST_PLANS):
