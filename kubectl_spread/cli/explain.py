@@ -11,6 +11,7 @@ from kubectl_spread import phrases
 from kubectl_spread.cli import fast_exit, options, output, values
 from kubectl_spread.cli.help import EVALUATE
 from kubectl_spread.errors import NotFoundError, UsageError
+from kubectl_spread.kube.api.quantity import whole_number
 
 if TYPE_CHECKING:
     from kubectl_spread.audit.snapshot.scope import Target
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from kubectl_spread.run.run import CheckRun
 
 _MOST_REPLICAS: Final = 1000
-_DIGITS: Final = re.compile("[0-9]{1,9}")
 _MISSPELT: Final = 0.85
 """The similarity to the name of a rule from which a word is not the name of an object."""
 _CODE: Final = re.compile(r"(?i:SPR)\d+|SPR[0-9A-Z]+")
@@ -26,10 +26,10 @@ _CODE: Final = re.compile(r"(?i:SPR)\d+|SPR[0-9A-Z]+")
 
 def _number_of_replicas(_context: click.Context, _option: click.Parameter, text: str) -> int:
     """Return the number of further pods from ``+3`` or ``3``."""
-    digits = text.removeprefix("+") or "0"
-    if not (_DIGITS.fullmatch(digits) and int(digits) <= _MOST_REPLICAS):
+    number = whole_number(text.removeprefix("+") or "0", _MOST_REPLICAS)
+    if number is None:
         raise click.BadParameter(f'"{text}" is not a valid pod count (write +3; at most {_MOST_REPLICAS})')
-    return int(digits)
+    return number
 
 
 @options.command(

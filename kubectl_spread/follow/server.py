@@ -25,6 +25,7 @@ from uvicorn.protocols.utils import get_remote_addr
 
 from kubectl_spread.errors import SourceError, UsageError
 from kubectl_spread.follow.asgi import ANY_HOST, HostNames, Pages
+from kubectl_spread.kube.api.quantity import whole_number
 
 MOST_CONNECTIONS: Final = 32
 """The connections of one port, each with half a megabyte for TLS; for each further one another is closed."""
@@ -37,7 +38,7 @@ _GRACE: Final = 2
 """Seconds for responses to end after SIGTERM."""
 _SWITCH: Final = 0.0005
 """Seconds after which a thread lets others run; Python's 5 ms make a scrape ten times slower."""
-_ANY_PORT: Final = 65535
+_MOST_PORT: Final = 65535
 _LOOPBACK_NAMES: Final = r"^(localhost|127(\.\d{1,3}){3}|::1)$"
 _LOOK: Final = 10.0
 """Seconds between two looks at the files of the certificate, which its issuer replaces."""
@@ -294,14 +295,15 @@ def listen(option: str, address: str) -> socket.socket:
         UsageError: The address has another form.
         SourceError: Nothing can listen there.
     """
-    host, colon, port = address.rpartition(":")
-    if not colon or not port.isascii() or not port.isdigit() or int(port) > _ANY_PORT:
+    host, colon, text = address.rpartition(":")
+    port = whole_number(text, _MOST_PORT)
+    if not colon or port is None:
         raise UsageError(f'{option}: "{address}" is not HOST:PORT or :PORT')
     host = host.removeprefix("[").removesuffix("]")
     try:
         if not host and socket.has_dualstack_ipv6():
-            return socket.create_server(("", int(port)), family=socket.AF_INET6, dualstack_ipv6=True)
-        addresses = socket.getaddrinfo(host or None, int(port), type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+            return socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True)
+        addresses = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         return socket.create_server(addresses[0][4][:2], family=addresses[0][0])
     except OSError as error:
         # Python adds the address to the text of the system.

@@ -181,7 +181,7 @@ def pod_update_errors(new: PodSpec, old: PodSpec, behaviour: Behaviour) -> tuple
     rules = _Rules(
         merged_keys=_compares_merged_keys(old, behaviour),
         spread_selectors=not any(
-            any(_selector_errors(constraint.label_selector, POD_SPEC)) for constraint in old.topology_spread_constraints
+            any(selector_errors(constraint.label_selector, POD_SPEC)) for constraint in old.topology_spread_constraints
         ),
         affinity_values=not any(
             any(_term_selector_errors(term, term_path, strict)) for term_path, term, _ in affinity_terms(old)
@@ -264,7 +264,7 @@ def _constraint_errors(
     else:
         yield from _legacy_key_errors(keys, selector, path / "matchLabelKeys")
     if rules.spread_selectors:
-        yield from _selector_errors(selector, path / "labelSelector")
+        yield from selector_errors(selector, path / "labelSelector")
 
 
 def _min_domains_errors(min_domains: int, action: str, path: FieldPath) -> Iterator[FieldError]:
@@ -322,11 +322,12 @@ def _term_errors(term: PodAffinityTerm, path: FieldPath, rules: _Rules) -> Itera
 
 
 def _term_selector_errors(term: PodAffinityTerm, path: FieldPath, rules: _Rules) -> Iterator[FieldError]:
-    yield from _selector_errors(term.label_selector, path / "labelSelector", values=rules.affinity_values)
-    yield from _selector_errors(term.namespace_selector, path / "namespaceSelector", values=rules.affinity_values)
+    yield from selector_errors(term.label_selector, path / "labelSelector", values=rules.affinity_values)
+    yield from selector_errors(term.namespace_selector, path / "namespaceSelector", values=rules.affinity_values)
 
 
-def _selector_errors(selector: LabelSelector | None, path: FieldPath, *, values: bool = True) -> Iterator[FieldError]:
+def selector_errors(selector: LabelSelector | None, path: FieldPath, *, values: bool = True) -> Iterator[FieldError]:
+    """Yield the errors on a selector, without those on the values of its expressions where they are not validated."""
     if selector is None:
         return
     for key, value in sorted(selector.match_labels.items()):

@@ -5,17 +5,14 @@ Source: kubernetes v1.37.1 pkg/controller/disruption/disruption.go, getExpectedP
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Annotated, Final
 
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.labels import Labels
-from kubectl_spread.kube.api.quantity import divide_up
+from kubectl_spread.kube.api.quantity import scaled
 from kubectl_spread.kube.api.types import Int32, Int64, LabelSelector, Message, Object, OwnerReference
 
-_PERCENT: Final = re.compile(r"([+-]?[0-9]{1,9})%", re.ASCII)
-_HUNDRED: Final = 100
 _GROUPS: Final = {
     "Deployment": ("apps", "extensions"),
     "ReplicaSet": ("apps", "extensions"),
@@ -73,11 +70,11 @@ class PodDisruptionBudget(Object, frozen=True):
         Source: kubernetes v1.37.1 pkg/controller/disruption/disruption.go, getExpectedPodCount.
         """
         if self.spec.max_unavailable is not None:
-            unavailable = _scaled(self.spec.max_unavailable, scale)
+            unavailable = scaled(self.spec.max_unavailable, scale)
             return None if scale is None or unavailable is None else max(scale - unavailable, 0)
         if self.spec.min_available is None:
             return 0
-        return _scaled(self.spec.min_available, scale)
+        return scaled(self.spec.min_available, scale)
 
 
 class Budgets:
@@ -107,20 +104,6 @@ class Budgets:
             for name in sorted(of_namespace)
             if labelselectors.matches(of_namespace[name].spec.selector, labels)
         )
-
-
-def _scaled(amount: int | str, scale: int | None) -> int | None:
-    """Return a number, or a percentage of ``scale``, rounded up; None where it is unknown or neither of them.
-
-    Source: kubernetes v1.37.1 staging/src/k8s.io/apimachinery/pkg/util/intstr/intstr.go,
-    GetScaledValueFromIntOrPercent.
-    """
-    if isinstance(amount, int):
-        return amount
-    percent = _PERCENT.fullmatch(amount)
-    if percent is None or scale is None:
-        return None
-    return divide_up(int(percent[1]) * scale, _HUNDRED)
 
 
 def is_of(controller: OwnerReference, kind: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Final, Literal
@@ -15,6 +14,7 @@ from kubectl_spread.errors import UsageError
 from kubectl_spread.kube import features
 from kubectl_spread.kube.api import content
 from kubectl_spread.kube.api.labels import HOSTNAME, TOPOLOGY_KEYS, ZONE, parse_fields, parse_labels
+from kubectl_spread.kube.api.quantity import whole_number
 from kubectl_spread.kube.features import NEWEST_MINOR, NEWEST_RELEASED_MINOR, OLDEST_MINOR, PRE_RELEASES, Behaviour
 from kubectl_spread.report import model
 from kubectl_spread.report.model import Severity
@@ -22,7 +22,6 @@ from kubectl_spread.rules import RULES
 from kubectl_spread.rules.model import Selection, unknown
 from kubectl_spread.run import names
 
-_NUMBER: Final = re.compile("[0-9]{1,9}")
 _PATHS: Final = frozenset(
     {
         "baseline",
@@ -149,13 +148,14 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
         """
         expected: dict[str, int] = {}
         for assignment in split(self.expect_domains):
-            key, _, number = assignment.rpartition("=")
-            if not key or not _NUMBER.fullmatch(number) or int(number) < 1:
+            key, _, text = assignment.rpartition("=")
+            number = whole_number(text)
+            if not key or not number:
                 raise UsageError(f'--expect-domains: "{assignment}" is not KEY=NUMBER (write zone=3)')
             full_key = TOPOLOGY_KEYS.get(key, key)
             if full_key in expected:
                 raise UsageError(f'--expect-domains: the key "{key}" is given twice: give it one number')
-            expected[full_key] = int(number)
+            expected[full_key] = number
         return expected
 
     @property
@@ -259,10 +259,11 @@ def minor_of(option: str, version: str) -> int | None:
     """Return the minor of a version that an option names; None without a version."""
     if not version:
         return None
-    parts = version.removeprefix("v").split(".")
-    if len(parts) < 2 or parts[0] != "1" or not _NUMBER.fullmatch(parts[1]):  # noqa: PLR2004 - major and minor
+    major, *rest = version.removeprefix("v").split(".")
+    minor = whole_number(rest[0]) if rest else None
+    if major != "1" or minor is None:
         raise UsageError(f'{option}: "{version}" is not a Kubernetes version (write 1.{NEWEST_RELEASED_MINOR})')
-    return int(parts[1])
+    return minor
 
 
 def split(texts: Iterable[str]) -> tuple[str, ...]:

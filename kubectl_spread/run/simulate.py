@@ -14,10 +14,14 @@ from msgspec.structs import replace
 from kubectl_spread.audit.evaluation import affinity
 from kubectl_spread.audit.snapshot.scope import Scope, Target
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
+from kubectl_spread.audit.snapshot.templates import Refused, template_of, template_refusals
 from kubectl_spread.errors import CombinedError, ForbiddenError, NotFoundError, SourceError, SpreadError, UsageError
+from kubectl_spread.kube.api.field import FieldPath
 from kubectl_spread.kube.api.labels import TOPOLOGY_KEYS
 from kubectl_spread.kube.api.objects import ObjectRef
+from kubectl_spread.kube.api.quantity import whole_number
 from kubectl_spread.kube.api.workloads import KINDS, WorkloadObject
+from kubectl_spread.kube.apps import REPLICAS, workload_errors
 from kubectl_spread.kube.scheduler import configuration
 from kubectl_spread.phrases import listed, named, plural
 from kubectl_spread.report.model import Cluster
@@ -27,7 +31,17 @@ from kubectl_spread.run.collect import add_objects, check_options
 from kubectl_spread.run.options import CheckOptions, TargetVersion, split, target_for
 from kubectl_spread.run.run import Console, Run, cluster_header
 from kubectl_spread.simulate import outcome
-from kubectl_spread.simulate.events import Add, Apply, DrainNodes, Lose, NodeChoice, Restart, Scale, SimulatedEvent
+from kubectl_spread.simulate.events import (
+    ROLLED,
+    Add,
+    Apply,
+    DrainNodes,
+    Lose,
+    NodeChoice,
+    Restart,
+    Scale,
+    SimulatedEvent,
+)
 from kubectl_spread.simulate.runs import Simulation
 from kubectl_spread.simulate.world import World
 
@@ -38,6 +52,10 @@ if TYPE_CHECKING:
 _KINDS: Final = frozenset(kind for _, kind in KINDS)
 _NO_BUDGETS: Final = "no PodDisruptionBudgets in what was read: a drain is not kept from evicting pods"
 _NO_VOLUMES: Final = "no PersistentVolumes in what was read: volumes may keep pods where they are"
+_MOST_REPLICAS: Final = 1_000_000
+"""The most replicas of a workload: a run with so many takes half a minute."""
+_MOST_ADDED: Final = 10_000
+"""The most nodes of one event."""
 _TRIALS: Final = 2.0
 """The part of the time for runs that trials of fixes may take in addition."""
 _CHANGES: Final = 1_000_000
@@ -123,10 +141,12 @@ class SimulateRun(Run, kw_only=True):
                     raise ValueError(option)
 
     def _scale(self, assignment: str) -> Scale:
-        name, _, number = assignment.rpartition("=")
-        if not name or not (number.isascii() and number.isdecimal()):
-            raise UsageError(f'--scale: "{assignment}" is not TYPE/NAME=REPLICAS (write deploy/web=12)')
-        return Scale(self._workload(name), int(number))
+        name, _, text = assignment.rpartition("=")
+        replicas = whole_number(text, _MOST_REPLICAS)
+        if not name or replicas is None:
+            example = f"write deploy/web=12; at most {_MOST_REPLICAS:,}"
+            raise UsageError(f'--scale: "{assignment}" is not TYPE/NAME=REPLICAS ({example})')
+        return Scale(self._workload(name), replicas)
 
     def _workload(self, name: str) -> ObjectRef:
         """Return the workload that a word names.
@@ -165,20 +185,42 @@ class SimulateRun(Run, kw_only=True):
 
         Raises:
             SourceError: It cannot be read, or has no workload.
+            CombinedError: The API server would refuse some of them, or they are too large.
         """
         from kubectl_spread.sources.files import inputs, manifests  # noqa: PLC0415 - only --apply needs it
 
         reading = manifests.ManifestReading(inputs.choose((path,), recursive=False))
-        loaded = [(each.kind, each.object) for each in reading.objects if isinstance(each.object, WorkloadObject)]
-        if reading.errors:
-            raise CombinedError(reading.errors)
-        if not loaded:
+        errors: list[SpreadError] = []
+        applied: list[Apply] = []
+        for loaded in reading.objects:
+            workload = loaded.object
+            if isinstance(workload, WorkloadObject):
+                namespace = workload.metadata.namespace
+                if self.namespace and namespace == "default":
+                    namespace = self.namespace
+                apply = Apply(ObjectRef(namespace, loaded.kind, workload.metadata.name), workload)
+                errors += (SourceError(f"{loaded.position_of(at)}: {text}") for at, text in self._refusals(apply))
+                applied.append(apply)
+        if reading.errors or errors:
+            raise CombinedError([*reading.errors, *errors])
+        if not applied:
             raise SourceError(f"--apply: {path} has no workload ({listed(sorted(_KINDS), len(_KINDS))})")
-        for kind, workload in loaded:
-            namespace = workload.metadata.namespace
-            if self.namespace and namespace == "default":
-                namespace = self.namespace
-            yield Apply(ObjectRef(namespace, kind, workload.metadata.name), workload)
+        yield from applied
+
+    def _refusals(self, apply: Apply) -> Iterator[tuple[FieldPath, str]]:
+        """Yield why a workload cannot be applied, each with the path of the field."""
+        ref, workload = apply.workload, apply.manifest
+        if ref.kind not in ROLLED:
+            return
+        name = named(ref.kind, ref.name)
+        for error in workload_errors(workload, self.snapshot.workload_objects.get(ref)):
+            yield error.path, f"the API server would refuse {name}: {error.message}"
+        for refusal in template_refusals(template_of(ref, workload, None, ""), self.target_version.behaviour):
+            what = name if refusal.refused is Refused.TEMPLATE else f"the pods of {name}"
+            for message in refusal.messages:
+                yield refusal.path, f"the API server would refuse {what}: {message}"
+        if (workload.replicas or 0) > _MOST_REPLICAS:
+            yield REPLICAS, f"{name} has more than {_MOST_REPLICAS:,} replicas: write fewer"
 
 
 def _is(target: Target, ref: ObjectRef) -> bool:
@@ -239,17 +281,15 @@ def node_choices(option: str, value: str) -> Iterator[NodeChoice]:
         yield NodeChoice(key, tuple(dict.fromkeys(values)), written)
 
 
-_MOST_ADDED: Final = 10_000
-
-
 def _addition(value: str) -> Add:
-    nodes, separator, number = value.rpartition(":")
-    if separator and not (number.isascii() and number.isdecimal() and 0 < int(number) <= _MOST_ADDED):
-        raise UsageError(f'--add: "{value}" is not KEY=VALUE:NUMBER (write zone=a:3)')
+    nodes, separator, text = value.rpartition(":")
+    number = whole_number(text, _MOST_ADDED) if separator else 1
+    if not number:
+        raise UsageError(f'--add: "{value}" is not KEY=VALUE:NUMBER (write zone=a:3; at most {_MOST_ADDED:,})')
     (choice, *others) = node_choices("--add", nodes if separator else value)
     if others or len(choice.values) > 1:
         raise UsageError(f'--add: "{value}" names several kinds of nodes: repeat --add')
-    return Add(choice, int(number) if separator else 1)
+    return Add(choice, number)
 
 
 def collect(parameters: Mapping[str, object], console: Console) -> SimulateRun:

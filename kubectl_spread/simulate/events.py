@@ -289,8 +289,8 @@ class Apply(msgspec.Struct, frozen=True):
                 scale(cluster, workload, before, replicas)
             elif before is not None:
                 cluster.replicas[workload] = before
-        if stored.template == self.manifest.template:
-            return Begun(f"{text}, with the same pod template")
+        if self.manifest.template.equals(stored.template):
+            return Begun(f"{text}, with the same pod template as far as it is read")
         if isinstance(self.manifest, Deployment) and self.manifest.spec.paused:
             return Begun(f"{text}, which is paused")
         return Begun(text, rollouts={workload: _rollout(cluster, workload, self.manifest, self.manifest.template)})

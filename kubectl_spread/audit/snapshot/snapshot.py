@@ -28,6 +28,7 @@ from kubectl_spread.audit.snapshot.terms import authored_keys
 from kubectl_spread.kube import descheduler
 from kubectl_spread.kube.api import managedfields
 from kubectl_spread.kube.api.objects import ObjectRef
+from kubectl_spread.kube.api.quantity import whole_number
 from kubectl_spread.kube.api.sparse import DetailedPod, SparsePod
 from kubectl_spread.kube.api.types import READY, Node, ObjectMeta, OwnerReference, Pod
 from kubectl_spread.kube.api.workloads import KINDS, WorkloadObject
@@ -38,7 +39,6 @@ from kubectl_spread.kube.scheduler import configuration
 from kubectl_spread.kube.scheduler.configuration import Profile
 from kubectl_spread.kube.scheduler.volumes import ClaimedVolumes
 
-_LONGEST_NUMBER: Final = 19
 _REVISION_ANNOTATION: Final = "deployment.kubernetes.io/revision"
 _REVISION_LABEL: Final = "pod-template-hash"
 _TEMPLATE_KINDS: Final = frozenset(kind for _, kind in KINDS)
@@ -115,7 +115,7 @@ class Snapshot:
             template_labels=workload.template.metadata.labels,
             ignored=ignored,
             created=metadata.creation_timestamp,
-            revision=_number(metadata.annotations.get(_REVISION_ANNOTATION, "")),
+            revision=whole_number(metadata.annotations.get(_REVISION_ANNOTATION, "")) or 0,
             replicas=workload.replicas,
             scaled=managedfields.field_owner(metadata, "f:spec", "f:replicas") if self._for_explain else None,
             claims=workload.claims if kind in _TEMPLATE_KINDS else None,
@@ -315,10 +315,6 @@ class Snapshot:
             return True
         named = any(target.includes(record.ref) for target in self.scope.targets)
         return workload.replicas != 0 and (named or record.owner.kind not in _TEMPLATE_KINDS)
-
-
-def _number(text: str) -> int:
-    return int(text) if len(text) <= _LONGEST_NUMBER and text.isdecimal() else 0
 
 
 def _evictee(pod: DetailedPod) -> PodGroup:

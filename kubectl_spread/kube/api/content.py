@@ -31,7 +31,7 @@ _DNS_LABEL_HELP: Final = (
     "end with an alphanumeric character (e.g. 'my-name',  or '123-abc', "
     f"regex used for validation is '{_DNS_LABEL}')"
 )
-_DNS_SUBDOMAIN_HELP: Final = (
+DNS_SUBDOMAIN_HELP: Final = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must "
     "start and end with an alphanumeric character (e.g. 'example.com', "
     f"regex used for validation is '{_DNS_SUBDOMAIN}')"
@@ -57,7 +57,7 @@ def _label_key_problems(key: str) -> Iterator[str]:
         if len(prefix.encode()) > _DNS_SUBDOMAIN_MAX:
             yield f"prefix part must be no more than {_DNS_SUBDOMAIN_MAX} bytes"
         if not re.fullmatch(_DNS_SUBDOMAIN, prefix):
-            yield f"prefix part {_DNS_SUBDOMAIN_HELP}"
+            yield f"prefix part {DNS_SUBDOMAIN_HELP}"
     if not name:
         yield "name part must be non-empty"
     elif len(name.encode()) > _NAME_MAX:

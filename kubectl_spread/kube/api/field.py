@@ -97,15 +97,15 @@ def _escaped(char: str) -> str:
     return f"\\u{code:04x}" if code <= _LAST_OF_FOUR_DIGITS else f"\\U{code:08x}"
 
 
-def invalid(path: FieldPath, value: str | int, detail: str) -> FieldError:
-    """Return the error of an invalid value."""
-    quoted = _quoted(value) if isinstance(value, str) else value
+def invalid(path: FieldPath, value: object, detail: str) -> FieldError:
+    """Return the error of an invalid value: text, or what is JSON in the API."""
+    quoted = _quoted(value) if isinstance(value, str) else msgspec.json.encode(value, order="deterministic").decode()
     return FieldError(path, f"{path}: Invalid value: {quoted}: {detail}")
 
 
 def required(path: FieldPath, detail: str) -> FieldError:
     """Return the error of a missing value."""
-    return FieldError(path, f"{path}: Required value: {detail}")
+    return FieldError(path, f"{path}: Required value: {detail}".removesuffix(": "))
 
 
 def forbidden(path: FieldPath, detail: str) -> FieldError:

@@ -1,6 +1,6 @@
-"""Quantities: which numbers do the texts of resources stand for?
+"""Quantities: which numbers do the texts of resources, percentages and counts stand for?
 
-Source: kubernetes v1.37.1 staging/src/k8s.io/apimachinery/pkg/api/resource/quantity.go.
+Source: kubernetes v1.37.1 staging/src/k8s.io/apimachinery/pkg/api/resource/quantity.go and pkg/util/intstr/intstr.go.
 """
 
 from __future__ import annotations
@@ -19,6 +19,11 @@ _BINARY: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _LONGEST: Final = 256
 _LARGEST_EXPONENT: Final = 2 * _LONGEST
 _LARGEST: Final = (2**63 - 1) * 1000
+PERCENT: Final = re.compile("([0-9]{1,9})%")
+"""A percentage."""
+_HUNDRED: Final = 100
+_MOST_DIGITS: Final = 19
+"""The digits of the largest number of 64 bits; Python refuses to convert thousands of them."""
 
 
 @lru_cache(maxsize=4096)
@@ -58,6 +63,29 @@ def _scale(suffix: str) -> tuple[int, int] | None:
         return None
     # Beyond this exponent every number is too large or too small for the API.
     return 0, max(-_LARGEST_EXPONENT, min(int(exponent[1]), _LARGEST_EXPONENT))
+
+
+def scaled(amount: int | str, total: int | None, *, up: bool = True) -> int | None:
+    """Return a number, or a percentage of ``total`` rounded up or down; None for another text or an unknown total.
+
+    Source: kubernetes v1.37.1 staging/src/k8s.io/apimachinery/pkg/util/intstr/intstr.go,
+    GetScaledValueFromIntOrPercent.
+    """
+    if isinstance(amount, int):
+        return amount
+    percent = PERCENT.fullmatch(amount)
+    if percent is None or total is None:
+        return None
+    hundredths = int(percent[1]) * total
+    return divide_up(hundredths, _HUNDRED) if up else hundredths // _HUNDRED
+
+
+def whole_number(text: str, most: int | None = None) -> int | None:
+    """Return the number that ASCII digits stand for; None for another text, and for more than ``most`` or 64 bits."""
+    if len(text) > _MOST_DIGITS or not (text.isascii() and text.isdecimal()):
+        return None
+    number = int(text)
+    return None if most is not None and number > most else number
 
 
 def divide_up(number: int, divisor: int) -> int:

@@ -7,21 +7,75 @@ from typing import Annotated, ClassVar, Final
 import msgspec
 
 from kubectl_spread.kube.api.field import FieldPath
+from kubectl_spread.kube.api.quantity import scaled, thousandths, whole_number
 from kubectl_spread.kube.api.sparse import ClaimNames, shared_claims
-from kubectl_spread.kube.api.types import Int32, LabelSelector, Message, Object, ObjectMeta, PodSpec
+from kubectl_spread.kube.api.types import (
+    Container,
+    Int32,
+    LabelSelector,
+    Message,
+    Object,
+    ObjectMeta,
+    PodSpec,
+    ResourceRequirements,
+)
 
 _DEFAULT_REPLICAS: Final = 1
 _DEFAULT_BACKOFF_LIMIT: Final = 6
-_QUARTER: Final = 25
-_HUNDRED: Final = 100
+_QUARTER: Final = "25%"
 _INDEXED: Final = "Indexed"
+_RESTARTED: Final = "kubectl.kubernetes.io/restartedAt"
+"""The annotation of ``kubectl rollout restart``, which ``kubectl apply`` keeps."""
+
+
+class TemplateContainer(Container, frozen=True):
+    """A container of a pod template, of which the image is read, because a new one starts a rollout."""
+
+    image: Annotated[str, 2] = ""
+
+
+class TemplatePodSpec(PodSpec, frozen=True):
+    """The pod spec of a template."""
+
+    containers: Annotated[tuple[TemplateContainer, ...], 2] = ()
+    init_containers: Annotated[tuple[TemplateContainer, ...], 20] = ()
 
 
 class PodTemplateSpec(Message, frozen=True):
     """A pod template, inside a workload."""
 
     metadata: Annotated[ObjectMeta, 1] = ObjectMeta()
-    spec: Annotated[PodSpec, 2] = PodSpec()
+    spec: Annotated[TemplatePodSpec, 2] = TemplatePodSpec()
+
+    def equals(self, other: PodTemplateSpec) -> bool:
+        """Tell whether another template has the same values in what is read, with the API server's defaults."""
+        return _with_defaults(self) == _with_defaults(other)
+
+
+def _with_defaults(template: PodTemplateSpec) -> object:
+    """Return the fields of a template as values to compare: an API server also rewrites quantities."""
+    spec, metadata = template.spec, template.metadata
+    annotations = {key: value for key, value in metadata.annotations.items() if key != _RESTARTED}
+    containers = [
+        (container.image, container.restart_policy, _amounts(container.resources))
+        for container in (*spec.init_containers, *spec.containers)
+    ]
+    rest = msgspec.structs.replace(
+        spec, containers=(), init_containers=(), resources=None, restart_policy=spec.restart_policy or "Always"
+    )
+    return metadata.labels, annotations, len(spec.containers), containers, _amounts(spec.resources), rest
+
+
+def _amounts(resources: ResourceRequirements | None) -> object:
+    lists = () if resources is None else (resources.limits, resources.requests)
+    return [{name: _amount(quantity) for name, quantity in quantities.items()} for quantities in lists]
+
+
+def _amount(quantity: str) -> int | str:
+    try:
+        return thousandths(quantity)
+    except ValueError:
+        return quantity
 
 
 EMPTY: Final = PodTemplateSpec()
@@ -100,6 +154,7 @@ class _ReplicationControllerSpec(_ReplicatedSpec, frozen=True):
 
 
 class _DaemonSetSpec(Message, frozen=True):
+    selector: Annotated[LabelSelector | None, 1] = None
     template: Annotated[PodTemplateSpec, 2] = EMPTY
 
 
@@ -231,13 +286,13 @@ class StatefulSet(ReplicatedWorkload, frozen=True):
         Source: kubernetes v1.37.1 pkg/controller/statefulset/stateful_set_utils.go, getStatefulSetMaxUnavailable.
         """
         amount = self.spec.update_strategy.rolling_update.max_unavailable
-        return 1 if amount is None else max(1, _scaled(amount, self.replicas, up=False))
+        return 1 if amount is None else max(1, _pods(amount, self.replicas, up=False))
 
 
 def ordinal_of(pod: str) -> int:
     """Return the ordinal in the name of a pod of a StatefulSet; -1 where there is none."""
-    text = pod.rpartition("-")[2]
-    return int(text) if text.isdecimal() else -1
+    number = whole_number(pod.rpartition("-")[2])
+    return -1 if number is None else number
 
 
 class Deployment(ReplicatedWorkload, frozen=True):
@@ -263,17 +318,14 @@ class Deployment(ReplicatedWorkload, frozen=True):
         if not self.rolls:
             return Pace(surge=0, unavailable=replicas)
         limits = self.spec.strategy.rolling_update
-        surge = _scaled(limits.max_surge, replicas, up=True)
-        unavailable = min(_scaled(limits.max_unavailable, replicas, up=False), replicas)
+        surge = _pods(limits.max_surge, replicas, up=True)
+        unavailable = min(_pods(limits.max_unavailable, replicas, up=False), replicas)
         return Pace(surge, unavailable) if surge or unavailable else ONE_BY_ONE
 
 
-def _scaled(amount: int | str | None, replicas: int, *, up: bool) -> int:
+def _pods(amount: int | str | None, replicas: int, *, up: bool) -> int:
     """Return a number of pods, or a percentage of the replicas, rounded up or down; the default is a quarter."""
-    if isinstance(amount, int):
-        return amount
-    percent = int(amount[:-1]) if amount and amount[:-1].isdecimal() else _QUARTER
-    return -(-percent * replicas // _HUNDRED) if up else percent * replicas // _HUNDRED
+    return max(0, scaled(_QUARTER if amount is None else amount, replicas, up=up) or 0)
 
 
 class ReplicationController(_Replicated, frozen=True):
@@ -296,6 +348,11 @@ class DaemonSet(WorkloadObject, frozen=True):
     def template(self) -> PodTemplateSpec:
         """The pod template."""
         return self.spec.template
+
+    @property
+    def selector(self) -> LabelSelector | None:
+        """The selector of its pods."""
+        return self.spec.selector
 
 
 class Job(WorkloadObject, frozen=True):
