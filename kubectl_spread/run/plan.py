@@ -28,6 +28,7 @@ from kubectl_spread.report.plan import (
 )
 from kubectl_spread.rules.remedy import flagged
 from kubectl_spread.run.options import CheckOptions
+from kubectl_spread.run.run import no_resources
 from kubectl_spread.simulate.outcome import left_out
 
 if TYPE_CHECKING:
@@ -104,7 +105,10 @@ def planner(run: SimulateRun, options: PlanOptions) -> Planner:
     Raises:
         NotFoundError: An argument names no workload.
     """
-    scope, stale = _scope(run), _stale(run.snapshot, run.target_version.facts(run.options))
+    scope = _scope(run)
+    if not any(scope(run.snapshot.workload(pod)) for pod in run.snapshot.pods):
+        run.notes.append(no_resources(run.namespace))
+    stale = _stale(run.snapshot, run.target_version.facts(run.options))
     return Planner(
         run.world(), stale, scope, runs=options.runs, seed=options.seed, soft=options.soft, most=options.most
     )

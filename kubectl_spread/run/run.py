@@ -112,6 +112,11 @@ class Run(msgspec.Struct, kw_only=True):
         return self.snapshot.scope
 
 
+def no_resources(namespace: str | None) -> str:
+    """Return the message of kubectl about a namespace, or about all of them, with nothing in scope."""
+    return "No resources found" if namespace is None else f"No resources found in {namespace} namespace."
+
+
 class CheckRun(Run, kw_only=True):
     """A run whose pods and templates are evaluated.
 
@@ -164,8 +169,7 @@ class CheckRun(Run, kw_only=True):
             return self.without_pods
         if unanswered := list(figures.unanswered(self.skipped)):
             return " ".join([*unanswered, "There are no pods and no pod templates in what was read."])
-        namespace = self.scope.namespace
-        return "No resources found" if namespace is None else f"No resources found in {namespace} namespace."
+        return no_resources(self.scope.namespace)
 
     def report(self, baseline: engine.Baseline | None = None) -> model.Report:
         """Return the report, with the findings of the selected rules that the baseline does not have."""

@@ -29,7 +29,7 @@ from kubectl_spread.report.simulation import SpreadSimulation
 from kubectl_spread.run import hints, names, schedulers
 from kubectl_spread.run.collect import add_objects, check_options
 from kubectl_spread.run.options import CheckOptions, TargetVersion, split, target_for
-from kubectl_spread.run.run import Console, Run, cluster_header
+from kubectl_spread.run.run import Console, Run, cluster_header, no_resources
 from kubectl_spread.simulate import outcome
 from kubectl_spread.simulate.events import (
     ROLLED,
@@ -100,7 +100,7 @@ class SimulateRun(Run, kw_only=True):
             self.notes.append(_NO_BUDGETS)
         clock = _Clock(limits, console)
         runs = simulation.fixed(limits.runs) if limits.runs else simulation.runs(clock.proceed)
-        return outcome.report(
+        report = outcome.report(
             simulation,
             runs,
             self.header(),
@@ -109,6 +109,9 @@ class SimulateRun(Run, kw_only=True):
             flags=self.options.kubectl_flags,
             proceed=clock.has_time_for_fixes,
         )
+        if not report.workloads:
+            self.notes.append(no_resources(self.namespace))
+        return report
 
     def world(self) -> World:
         """Return the cluster for simulations."""
@@ -323,8 +326,8 @@ def _from_files(options: CheckOptions) -> SimulateRun:
     add_objects(reading, snapshot)
     errors: list[SpreadError] = [*reading.errors]
     if not snapshot.nodes:
-        errors.append(SourceError("there are no nodes in the files: capture nodes as well"))
-        raise CombinedError(errors)
+        # A file that could not be read may have them.
+        raise CombinedError(errors or [SourceError("there are no nodes in the files: capture nodes as well")])
     if unread := unread_owners(snapshot):
         raise CombinedError([*errors, SourceError(f"{unread}: capture {_RESOURCES} as well")])
     schedulers.apply(snapshot, schedulers.OWNER_KINDS)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.builders import HOSTNAME, Json, selector
+from tests.cli.test_check import run
 from tests.simulate.clusters import (
     after,
     budget,
@@ -605,6 +606,25 @@ def test_bad_events_end_with_status_2(arguments: tuple[str, ...], message: str) 
     answer = command([*SIX, *deployment("web", ["a1"])], *arguments)
     assert answer.exit_code == 2
     assert message in answer.stderr
+
+
+@pytest.mark.parametrize("arguments", [("simulate", "--lose", "a1"), ("plan",)])
+def test_a_namespace_without_workloads_is_named(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    path = tmp_path / "cluster.json"
+    objects = [*SIX, *deployment("web", ["a1"])]
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}), encoding="utf-8")
+    for namespace, found in (("shop", True), ("shoop", False)):
+        answer = run(*arguments, "-f", str(path), "-n", namespace)
+        assert answer.exit_code == 0
+        assert ("No resources found in shoop namespace." in answer.stderr) is not found
+
+
+def test_a_file_that_cannot_be_read_is_the_only_error(tmp_path: Path) -> None:
+    path = tmp_path / "cluster.json"
+    path.write_text('{"apiVersion": "v1", "kind": "List", "items": [', encoding="utf-8")
+    answer = run("simulate", "-f", str(path), "--lose", "a1")
+    assert (answer.exit_code, "capture nodes" in answer.stderr) == (2, False)
+    assert "cluster.json:1" in answer.stderr
 
 
 def test_a_capture_without_nodes_or_owners_says_what_is_missing() -> None:
