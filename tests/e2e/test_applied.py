@@ -10,18 +10,21 @@ import pytest
 from tests.builders import Json
 from tests.controlplane.client import INVALID
 from tests.controlplane.cluster import ControlPlane
-from tests.simulate.applied import REFUSED, WORKLOADS
-from tests.simulate.clusters import command, nodes
+from tests.e2e.spread import Answer, Spread
+from tests.simulate.applied import REFUSED, WORKLOADS, Refused
 
 pytestmark = pytest.mark.e2e
 
-NODES = nodes("a1", "b1", "c1")
+SAME = "as far as it is read"
 
 
-def test_the_same_manifests_are_refused(control_plane: ControlPlane, namespace: str, tmp_path: Path) -> None:
+def test_the_same_manifests_are_refused(
+    control_plane: ControlPlane, namespace: str, spread: Spread, tmp_path: Path
+) -> None:
     """Each is a change of a stored workload, which has the defaults of the API server."""
     api = control_plane.api
-    stored = [api.create(_in(namespace, manifest)) for manifest in WORKLOADS.values()]
+    for manifest in WORKLOADS.values():
+        api.create(_in(namespace, manifest))
     for case in REFUSED:
         manifest = _in(namespace, case.manifest())
         new, path = case.path == "metadata.name", api.collection(manifest)
@@ -30,16 +33,19 @@ def test_the_same_manifests_are_refused(control_plane: ControlPlane, namespace: 
         text = answer.body["message"]
         assert answer.status == INVALID, (case, text)
         assert all(part in text for part in case.expected), (case, text)
-        assert _apply([*NODES, *stored], manifest, tmp_path)[0] == 2, case
+        ours = _applied(spread, manifest, tmp_path)
+        assert ours.status == 2, case
+        assert all(part in ours.stderr for part in case.expected), (case, ours.stderr)
     for name, manifest in WORKLOADS.items():
-        assert "same pod template" in _apply([*NODES, *stored], _in(namespace, manifest), tmp_path)[1], name
+        assert SAME in _applied(spread, _in(namespace, manifest), tmp_path).stdout, name
+    newer = Refused("web", "spec.template.spec.containers.0.image", "app:2", "").manifest()
+    assert SAME not in _applied(spread, _in(namespace, newer), tmp_path).stdout
 
 
-def _apply(cluster: list[Json], manifest: Json, directory: Path) -> tuple[int, str]:
-    path = directory / "manifest.json"
+def _applied(spread: Spread, manifest: Json, directory: Path) -> Answer:
+    path, namespace = directory / "manifest.json", manifest["metadata"]["namespace"]
     path.write_text(json.dumps(manifest), encoding="utf-8")
-    answer = command(cluster, "--apply", str(path))
-    return answer.exit_code, answer.stdout
+    return spread("simulate", "--apply", str(path), "-n", namespace, "--runs", "1")
 
 
 def _in(namespace: str, manifest: Json) -> Json:
