@@ -52,8 +52,8 @@ if TYPE_CHECKING:
 _KINDS: Final = frozenset(kind for _, kind in KINDS)
 _NO_BUDGETS: Final = "no PodDisruptionBudgets in what was read: a drain is not kept from evicting pods"
 _NO_VOLUMES: Final = "no PersistentVolumes in what was read: volumes may keep pods where they are"
-_MOST_REPLICAS: Final = 1_000_000
-"""The most replicas of a workload: a run with so many takes half a minute."""
+_MOST_REPLICAS: Final = 150_000
+"""The most replicas of a workload: no cluster is to have more pods (kubernetes.io/docs/setup/best-practices)."""
 _MOST_ADDED: Final = 10_000
 """The most nodes of one event."""
 _TRIALS: Final = 2.0
@@ -114,7 +114,14 @@ class SimulateRun(Run, kw_only=True):
         return report
 
     def world(self) -> World:
-        """Return the cluster for simulations."""
+        """Return the cluster for simulations.
+
+        Raises:
+            SourceError: A workload is too large.
+        """
+        for record in self.snapshot.ownership.records:
+            if (record.replicas or 0) > _MOST_REPLICAS:
+                raise SourceError(_too_many(record.ref))
         return World(self.snapshot, self.target_version.behaviour, self.identity.read_at or _newest(self.snapshot))
 
     def header(self) -> Cluster:
@@ -223,7 +230,12 @@ class SimulateRun(Run, kw_only=True):
             for message in refusal.messages:
                 yield refusal.path, f"the API server would refuse {what}: {message}"
         if (workload.replicas or 0) > _MOST_REPLICAS:
-            yield REPLICAS, f"{name} has more than {_MOST_REPLICAS:,} replicas: write fewer"
+            yield REPLICAS, _too_many(ref)
+
+
+def _too_many(workload: ObjectRef) -> str:
+    name = named(workload.kind, workload.name)
+    return f"{name} has more than {_MOST_REPLICAS:,} replicas, which is too many to simulate"
 
 
 def _is(target: Target, ref: ObjectRef) -> bool:

@@ -84,7 +84,8 @@ def desired(cluster: SimulatedCluster, owner: ObjectRef) -> int:
         number = cluster.world.number_of_pods(owner)
         replicas = None if record is None else record.replicas
         waits = not number or base_kind(owner.kind) == "StatefulSet"
-        cluster.desired[owner] = number if replicas is None else replicas if waits else min(replicas, number)
+        wanted = number if replicas is None else replicas if waits else min(replicas, number)
+        cluster.desired[owner] = max(0, wanted)
     return cluster.desired[owner]
 
 

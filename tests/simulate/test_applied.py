@@ -55,8 +55,8 @@ def test_pods_that_an_old_api_server_refuses_only_later_are_named(tmp_path: Path
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--scale", f"deploy/web={'9' * 5000}"), "is not TYPE/NAME=REPLICAS (write deploy/web=12; at most 1,000,000)"),
-        (("--scale", "deploy/web=1000001"), "at most 1,000,000"),
+        (("--scale", f"deploy/web={'9' * 5000}"), "is not TYPE/NAME=REPLICAS (write deploy/web=12; at most 150,000)"),
+        (("--scale", "deploy/web=150001"), "at most 150,000"),
         (("--scale", "deploy/web=\u0663"), "is not TYPE/NAME=REPLICAS"),
         (("--add", f"zone=a:{'9' * 5000}"), "is not KEY=VALUE:NUMBER (write zone=a:3; at most 10,000)"),
         (("--add", "zone=a:10001"), "at most 10,000"),
@@ -68,11 +68,19 @@ def test_numbers_have_limits(arguments: tuple[str, str], message: str) -> None:
     assert (answer.exit_code, message in answer.stderr) == (2, True)
 
 
-def test_a_manifest_has_as_many_replicas_as_can_be_simulated(tmp_path: Path) -> None:
-    path = _written(Refused("web", "spec.replicas", 1_000_001, "").manifest(), tmp_path)
-    answer = command([*SIX, *WORKLOADS.values()], "--apply", str(path))
-    assert answer.exit_code == 2
-    assert "deploy/web has more than 1,000,000 replicas" in answer.stderr
+def test_a_workload_has_as_many_replicas_as_can_be_simulated(tmp_path: Path) -> None:
+    manifest = Refused("web", "spec.replicas", 150_001, "").manifest()
+    cluster, path = [*SIX, *WORKLOADS.values()], str(_written(manifest, tmp_path))
+    for answer in (command(cluster, "--apply", path), command([*SIX, manifest], "--lose", "a1")):
+        assert answer.exit_code == 2
+        assert "deploy/web has more than 150,000 replicas" in answer.stderr
+
+
+def test_no_pod_is_missing_where_less_than_none_are_wanted() -> None:
+    """No API server stores such a number, but a file may have it."""
+    web = deployment("web", ["a1"])
+    web[1]["spec"]["replicas"] = -1
+    assert simulated([*SIX, *web], "--lose", "b1")["summary"]["pending"] == {"min": 0, "max": 0}
 
 
 @pytest.mark.parametrize(
