@@ -146,7 +146,7 @@ class Planner:
         for group in self._groups:
             self._by_namespace.setdefault(group.kind.namespace, []).append(group)
         self._counting: dict[SchedulingKind, list[SpreadTarget]] = {}
-        self._excess = [{id(group): group.excess(cluster) for group in self._groups} for cluster in self._runs]
+        self._excess = [{group: group.excess(cluster) for group in self._groups} for cluster in self._runs]
         self._stale = [
             StaleTarget(each, pods[each.record.ref])
             for each in stale
@@ -188,7 +188,7 @@ class Planner:
         uneven = [
             group
             for group in self._groups
-            if any(excess[id(group)] for excess in self._excess) and any(map(self._scope, group.workloads))
+            if any(excess[group] for excess in self._excess) and any(map(self._scope, group.workloads))
         ]
         return [*stale, *uneven]
 
@@ -228,10 +228,8 @@ class Planner:
         self, queues: Mapping[PlanTarget, Sequence[Candidate]], rejected: Collection[SimulatedPod], most: int | None
     ) -> Sequence[PlannedStep]:
         """Return a last, smaller wave: without the targets whose evictions have failed until now."""
-        failing = {
-            id(candidate.target) for queue in queues.values() for candidate in queue if candidate.pod in rejected
-        }
-        left = {target: queue for target, queue in queues.items() if id(target) not in failing}
+        failing = {candidate.target for queue in queues.values() for candidate in queue if candidate.pod in rejected}
+        left = {target: queue for target, queue in queues.items() if target not in failing}
         candidates = self._chosen(left, rejected)[:most]
         if not candidates or self._try(candidates):
             return ()
@@ -326,7 +324,7 @@ class Planner:
         others = [
             (group, group.uneven(first))
             for group in self._by_namespace[target.kind.namespace]
-            if self._excess[0][id(group)]
+            if self._excess[0][group]
         ]
         for pod in (pod for kind, pods in self._pods.items() if target.counts(kind) for pod in pods):
             value = target.value_on(first, pod)
@@ -404,7 +402,7 @@ class Planner:
         failures: _Failures = {}
         for group in self._changed(cluster):
             own = [each for each in candidates if each.target is group and not each.makes_room]
-            if group.excess(cluster) <= before[id(group)] - len(own):
+            if group.excess(cluster) <= before[group] - len(own):
                 continue
             for candidate in own:
                 failures[candidate] = _does_not_help(candidate, self._destinations(cluster, candidate))
@@ -445,7 +443,7 @@ class Planner:
         texts = {candidate: self._why(candidate) for candidate in candidates}
         for cluster, excess in zip(self._runs, self._excess, strict=True):
             for group in self._changed(cluster):
-                excess[id(group)] = group.excess(cluster)
+                excess[group] = group.excess(cluster)
             cluster.keep()
         steps = [self._step(candidate, texts[candidate]) for candidate in candidates]
         return sorted(steps, key=lambda step: (step.workload, step.record.name))

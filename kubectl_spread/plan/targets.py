@@ -220,12 +220,12 @@ def affected(
     targets: Iterable[SpreadTarget], kinds: Iterable[SchedulingKind], cache: dict[SchedulingKind, list[SpreadTarget]]
 ) -> Iterator[SpreadTarget]:
     """Yield the targets that count pods of some kinds, each once."""
-    seen: dict[int, SpreadTarget] = {}
+    seen: dict[SpreadTarget, None] = {}
     for kind in kinds:
         if kind not in cache:
             cache[kind] = [target for target in targets if target.counts(kind)]
-        seen.update((id(target), target) for target in cache[kind])
-    yield from seen.values()
+        seen |= dict.fromkeys(cache[kind])
+    yield from seen
 
 
 Scope = Callable[[ObjectRef], bool]

@@ -142,13 +142,13 @@ class Kinds:
         acting = self._acting.get(kind)
         if acting is None or acting[0] != len(self._held):
             labels = self._namespaces.get(kind.namespace, {})
-            filed = {
-                id(held): held
+            filed = dict.fromkeys(
+                held
                 for namespace in (kind.namespace, _ANYWHERE)
                 for label in (*kind.labels.items(), None)
                 for held in self._index.get((namespace, label), ())
-            }
-            acting = (len(self._held), [held for held in filed.values() if held.term.matches(kind.pod, labels)])
+            )
+            acting = (len(self._held), [held for held in filed if held.term.matches(kind.pod, labels)])
             self._acting[kind] = acting
         return acting[1]
 
