@@ -37,6 +37,7 @@ _MOST_FIXES: Final = 10
 """The most findings for which fixes are tried."""
 _AUTOSCALED: Final = ("karpenter.sh/", "cloud.google.com/gke-nodepool", "eks.amazonaws.com/nodegroup", "agentpool")
 """The beginnings of labels of nodes that an autoscaler may manage."""
+_QUOTAS: Final = "quotas (they could refuse new pods)"
 _AUTOSCALER: Final = "cluster-autoscaler"
 
 
@@ -86,7 +87,7 @@ def report(
             stopped=span(_stopped_in(each, before, workloads) for each in runs),
             nodes_before=len(simulation.world.nodes),
             nodes_after=runs[0].nodes,
-            not_simulated=not_simulated(simulation, runs),
+            not_simulated=not_simulated(simulation, before, runs),
             skipped={reason: skipped[reason] for reason in sorted(skipped) if skipped[reason]},
         ),
     )
@@ -193,10 +194,17 @@ def _refused(refused: Sequence[tuple[str, str, str]]) -> Iterator[SimulationFind
         )
 
 
-def not_simulated(simulation: Simulation, runs: Sequence[RunResult]) -> list[str]:
+def not_simulated(
+    simulation: Simulation, before: Mapping[ObjectRef, WorkloadResult], runs: Sequence[RunResult]
+) -> list[str]:
     """Return what the simulation leaves out, as far as it could matter."""
-    pending = any(result.pending for each in runs for result in each.workloads.values())
-    return [*left_out(simulation.world, max(each.preempting for each in runs), pending=pending)]
+    pending = grown = False
+    for ref, result in (item for each in runs for item in each.workloads.items()):
+        former = before.get(ref, WorkloadResult())
+        pending = pending or result.pending > 0
+        grown = grown or (ref.kind != "DaemonSet" and result.running > former.running + former.pending)
+    texts = [*left_out(simulation.world, max(each.preempting for each in runs), pending=pending)]
+    return [*texts, _QUOTAS] if grown else texts
 
 
 def left_out(world: World, preempting: int = 0, *, pending: bool = False) -> Iterator[str]:

@@ -563,6 +563,13 @@ def test_pods_that_found_no_node_may_always_come_last() -> None:
     assert after(report, "web")[1].startswith("0")
 
 
+@pytest.mark.parametrize(("replicas", "left_out"), [(1, []), (2, []), (3, ["quotas (they could refuse new pods)"])])
+def test_quotas_could_matter_where_pods_are_added(replicas: int, left_out: list[str]) -> None:
+    cluster = [*SIX, *deployment("web", ["a1", "b1"])]
+    report = simulated(cluster, "--scale", f"deploy/web={replicas}", "--lose", "c1")
+    assert report["summary"]["notSimulated"] == left_out
+
+
 def test_events_happen_in_the_order_given() -> None:
     cluster = [*nodes("a1", "b1"), *deployment("web", ["a1", "a1"])]
     events = ("--scale", "deploy/web=1", "--lose", "a1", "--scale", "deploy/web=3")
