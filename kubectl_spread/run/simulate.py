@@ -277,7 +277,7 @@ def node_choices(option: str, value: str) -> Iterator[NodeChoice]:
     """Yield the nodes that a value names: ``KEY=VALUE`` or names, several after commas.
 
     Raises:
-        UsageError: The value names nothing.
+        UsageError: The value names nothing, or mixes both.
     """
     by_key: dict[str, list[str]] = {}
     for word in split([value]):
@@ -290,6 +290,8 @@ def node_choices(option: str, value: str) -> Iterator[NodeChoice]:
             by_key.setdefault("", []).append(word)
     if not by_key:
         raise UsageError(f"{option}: the value is empty")
+    if "" in by_key and len(by_key) > 1:
+        raise UsageError(f'{option}: "{value}" mixes KEY=VALUE and names: write zone=a,zone=b, or repeat {option}')
     for key, values in by_key.items():
         name = next((short for short, full in TOPOLOGY_KEYS.items() if full == key), key)
         written = f"{name}={values[0]}" if key else ""

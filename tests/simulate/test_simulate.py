@@ -600,6 +600,7 @@ def test_results_that_are_not_determined_are_ranges() -> None:
     [
         (("--lose", "zone=x"), "error: no node has zone=x (nodes have a, b, c)"),
         (("--lose", "zone=eu-1x"), "no node has zone=eu-1x"),
+        (("--lose", "zone=a,b"), '--lose: "zone=a,b" mixes KEY=VALUE and names: write zone=a,zone=b, or repeat --lose'),
         (("--drain", "a11"), 'error: no node is named "a11"; did you mean "a1"?'),
         (("--scale", "deploy/webb=3"), 'deployments "webb" not found in what was read; did you mean deploy/web?'),
         (("--scale", "deploy/web"), '--scale: "deploy/web" is not TYPE/NAME=REPLICAS'),
