@@ -13,7 +13,8 @@ from msgspec.structs import replace
 from kubectl_spread.audit.evaluation.evaluate import evaluate
 from kubectl_spread.audit.snapshot.records import Manifest
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
-from kubectl_spread.errors import CombinedError, SourceError
+from kubectl_spread.errors import CombinedError, SourceError, UsageError
+from kubectl_spread.kube.api import content
 from kubectl_spread.kube.api.types import Event, Namespace, Node, Object, Pod
 from kubectl_spread.kube.api.workloads import KINDS, WorkloadObject
 from kubectl_spread.kube.custom import CustomObject
@@ -62,12 +63,15 @@ def check_options(parameters: Mapping[str, object]) -> CheckOptions:
     """Return a command's options, without those of the connection.
 
     Raises:
-        UsageError: An option or argument that is sent or compared is not UTF-8 text.
+        UsageError: An option or argument that is sent or compared is not UTF-8 text, or no namespace has such a name.
     """
     refuse_undecodable(parameters)
-    return msgspec.convert(
+    options = msgspec.convert(
         {name: parameters[name] for name in CheckOptions.__struct_fields__ if name in parameters}, CheckOptions
     )
+    if options.namespace and any(content.dns_label_problems(options.namespace)):
+        raise UsageError(f'-n: "{options.namespace}" is not the name of a namespace (write one name, or -A for all)')
+    return options
 
 
 def _from_cluster(options: CheckOptions, parameters: Mapping[str, object], console: Console) -> CheckRun:

@@ -84,8 +84,8 @@ def desired(cluster: SimulatedCluster, owner: ObjectRef) -> int:
         number = cluster.world.number_of_pods(owner)
         replicas = None if record is None else record.replicas
         waits = not number or base_kind(owner.kind) == "StatefulSet"
-        wanted = number if replicas is None else replicas if waits else min(replicas, number)
-        cluster.desired[owner] = max(0, wanted)
+        pods = number if replicas is None else replicas if waits else min(replicas, number)
+        cluster.desired[owner] = max(0, pods)
     return cluster.desired[owner]
 
 

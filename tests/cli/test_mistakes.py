@@ -188,3 +188,14 @@ def test_a_misspelt_deployment_is_suggested_without_rights_on_workloads(tmp_path
     outcome = live(tmp_path, "explain", "webs", server_class=WithoutWorkloads)
     assert outcome.exit_code == 2
     assert outcome.stderr.endswith('pod or workload "webs" not found in namespace default; did you mean deploy/web?\n')
+
+
+@pytest.mark.parametrize(
+    "command", [("check",), ("explain", "deploy/web"), ("domains",), ("plan",), ("simulate", "--lose", "a1")]
+)
+@pytest.mark.parametrize("name", ["shop,web", "Shop", "shop."])
+def test_no_namespace_has_such_a_name(command: tuple[str, ...], name: str) -> None:
+    """In files there would be nothing in it, so that a pipeline would see no finding."""
+    outcome = run(*command, "-n", name, "-f", "examples/cluster.json")
+    message = f'error: -n: "{name}" is not the name of a namespace (write one name, or -A for all)\n'
+    assert (outcome.exit_code, outcome.stdout, outcome.stderr) == (2, "", message)
