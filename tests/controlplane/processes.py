@@ -16,6 +16,7 @@ LOOPBACK = "127.0.0.1"
 # Linux kills the programs when the *thread* that started them ends. So one thread starts all of
 # them, and it lives as long as the interpreter.
 _launcher = ThreadPoolExecutor(max_workers=1, thread_name_prefix="launcher")
+_ports = iter(random.sample(range(20_000, 32_000), 12_000))
 
 
 class ProcessDiedError(RuntimeError):
@@ -61,20 +62,17 @@ class Process:
 
 
 def free_port() -> int:
-    """Return a loopback port that nothing listens on.
+    """Return a loopback port that nothing listens on, each time another one.
 
     The port is below the range from which Linux picks ports for outgoing connections. A port
     inside that range may be taken while an apiserver restarts, even by a client that waits for it:
     on loopback, TCP lets such a client connect to itself.
     """
-    while True:
-        port = random.randrange(20_000, 32_000)
-        with socket.socket() as probe:
-            try:
-                probe.bind((LOOPBACK, port))
-            except OSError:
-                continue
+    for port in _ports:
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind((LOOPBACK, port))
             return port
+    raise RuntimeError("all ports were given away")
 
 
 def accepts_connections(port: int) -> bool:
