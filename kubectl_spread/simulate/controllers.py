@@ -358,8 +358,9 @@ def unfinished(cluster: SimulatedCluster) -> dict[ObjectRef, Actor]:
         workload = cluster.world.root(owner)
         stored = cluster.world.object(workload)
         if isinstance(stored, Deployment) and workload not in rollouts and not stored.spec.paused:
-            newest = cluster.world.owners_below(workload)[-1]
-            if newest != owner:
+            below = cluster.world.owners_below(workload)
+            if owner in below[:-1]:
+                newest = below[-1]
                 _prepare(cluster, newest, like=owner)
                 rollouts[workload] = Rollout(cluster, workload, newest)
         elif isinstance(stored, StatefulSet):

@@ -150,16 +150,16 @@ class World:
         return self._adopted.get(owner) or self.snapshot.ownership.owners(owner)[-1]
 
     def owners_below(self, workload: ObjectRef) -> list[ObjectRef]:
-        """Return the ReplicaSets of a Deployment, the oldest first."""
+        """Return the ReplicaSets of a Deployment, the oldest first; other objects that it owns take no part."""
         adopted = [owner for owner, root in self._adopted.items() if root == workload]
         return [*self._below.get(workload, ()), *adopted]
 
     @cached_property
     def _below(self) -> Mapping[ObjectRef, Sequence[ObjectRef]]:
-        """Maps each workload to those that it owns directly, the oldest first."""
+        """Maps each workload to the ReplicaSets that it owns directly, the oldest first."""
         below: dict[ObjectRef, list[OwnerRecord]] = {}
         for record in self.snapshot.ownership.records:
-            if record.owner is not None:
+            if record.owner is not None and record.ref.kind == "ReplicaSet":
                 below.setdefault(ObjectRef(record.ref.namespace, record.owner.kind, record.owner.name), []).append(
                     record
                 )

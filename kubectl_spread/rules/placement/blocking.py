@@ -123,12 +123,8 @@ def _cause_now(group: EvaluatedGroup, rule_input: RuleInput) -> _Cause:
         for term, spread in zip(evaluation.pod_class.terms, evaluation.spreads, strict=True)
         if term.path == rule_input.path and spread is not None
     )
-    constraint = spread.constraint
-    if not spread.match_num:
-        key = constraint.topology_key
-        lacking, usable = audit.nodes.lacking(key), audit.nodes.usable(evaluation.pod_class.placement)
-        text = f" No node has the label {key}." if len(lacking) == len(audit.nodes.nodes) else ""
-        return _Cause(text, labelled([node for node in lacking if usable[node].schedulable], key, rule_input))
+    if not spread.match_num or not _with_all_keys(evaluation, audit):
+        return _keyless(spread, evaluation, rule_input)
     if spread.short_of_domains:
         text = f" {shortage(spread, evaluation, audit)}"
         fix = fewer_domains(spread, evaluation.pod_class, rule_input)
@@ -140,6 +136,34 @@ def _cause_now(group: EvaluatedGroup, rule_input: RuleInput) -> _Cause:
         return _refused_by_others(shut, free, evaluation, audit)
     fix = opening(shut, evaluation, rule_input, blocked=True)
     return _Cause(f" {shut.sentence}.", fix, ("SPR307",), closed_domains(shut, evaluation, rule_input))
+
+
+def _with_all_keys(evaluation: ClassEvaluation, audit: Audit) -> list[str]:
+    """Return the nodes that the pods could use and that have the topology keys of all hard constraints."""
+    labels_of, usable = audit.nodes.labels_of, audit.nodes.usable(evaluation.pod_class.placement)
+    keys = {spread.constraint.topology_key for spread in evaluation.hard}
+    return [name for name, node in usable.items() if node.schedulable and keys <= labels_of(name).keys()]
+
+
+def _keyless(spread: Spread, evaluation: ClassEvaluation, rule_input: RuleInput) -> _Cause:
+    """Return the cause if every node that the pods could use lacks the topology key of a hard constraint."""
+    nodes, key = rule_input.audit.nodes, spread.constraint.topology_key
+    usable = nodes.usable(evaluation.pod_class.placement)
+    lacking = [node for node in nodes.lacking(key) if usable[node].schedulable]
+    keys = list(dict.fromkeys(each.constraint.topology_key for each in evaluation.hard))
+    on_none = [each for each in keys if len(nodes.lacking(each)) == len(nodes.nodes)]
+    if len(on_none) > 1:
+        return _Cause(
+            f" No node has any of the labels {listed(on_none, len(on_none))}.",
+            literal(f"label the nodes with {listed(on_none, len(on_none))}, or use topology keys that they have"),
+        )
+    others = {each for each in keys if each != key}
+    near = [node for node in lacking if others <= nodes.labels_of(node).keys()]
+    if on_none:
+        text = f" No node has the label {on_none[0]}."
+    else:
+        text = f" No node that the pods could use has all of the labels {listed(keys, len(keys))}." if others else ""
+    return _Cause(text, labelled(near or lacking, key, rule_input))
 
 
 def _refused_by_others(
@@ -169,17 +193,22 @@ def _conflicting(rule_input: RuleInput) -> Iterator[Evidence]:
     for group in _blocked_groups(rule_input, conflict=True):
         constraints = [term for term in group.evaluation.pod_class.terms if term.spread and term.required]
         keys = listed([term.topology_key for term in constraints], len(constraints))
-        groups_by_keys.setdefault((keys, _allowed(group)), []).append(group)
-    for (keys, allowed), groups in groups_by_keys.items():
-        values: Values = {"who": _who(groups), "keys": keys, "allowed": allowed}
+        groups_by_keys.setdefault((keys, _more_nodes(group)), []).append(group)
+    for (keys, more), groups in groups_by_keys.items():
+        values: Values = {"who": _who(groups), "keys": keys, "more": more}
         yield Evidence(_affected(groups), values, _severity(groups))
 
 
-def _allowed(group: EvaluatedGroup) -> str:
-    """Return the domains that the constraint with the fewest domains allows, in words; a new node there would do."""
+def _more_nodes(group: EvaluatedGroup) -> str:
+    """Return which further nodes would take the pods: those of domains that the constraint with the fewest allows.
+
+    If it allows only nodes that lack the key of another constraint, these need the label.
+    """
     coarsest = min(group.evaluation.hard, key=lambda spread: len(spread.match_num))
     allowed = sorted(domain for domain in coarsest.match_num if coarsest.allows(domain))
-    return domains(coarsest.constraint.topology_key, allowed)
+    if not allowed:
+        return "label the nodes that lack one of the topology keys"
+    return f"add nodes to {domains(coarsest.constraint.topology_key, allowed)}"
 
 
 def _blocked_groups(rule_input: RuleInput, *, conflict: bool) -> list[EvaluatedGroup]:
@@ -257,7 +286,8 @@ def _blockage(group: EvaluatedGroup, audit: Audit) -> _Blockage | None:
         return None
     first = next(path for path, _ in hard if any(path in paths for paths in refusing))
     each_allows_a_node = all(any(path not in paths for paths in refusing) for path, _ in hard)
-    return _Blockage(first, conflict=not set.intersection(*refusing) and each_allows_a_node)
+    conflict = not set.intersection(*refusing) and each_allows_a_node and bool(_with_all_keys(evaluation, audit))
+    return _Blockage(first, conflict)
 
 
 def _lets_in(spread: Spread, node: Node) -> bool:
@@ -306,9 +336,7 @@ CONFLICTING: Final = Rule(
         "A node has to pass every DoNotSchedule constraint. If zones have different numbers of nodes, the zone that "
         "must get the next pod may have no node that the other constraint allows."
     ),
-    fix=(
-        "make one of the constraints ScheduleAnyway or raise its maxSkew in the pod template, or add nodes to {allowed}"
-    ),
+    fix=("make one of the constraints ScheduleAnyway or raise its maxSkew in the pod template, or {more}"),
     source=FILTERING,
     cases=_CASES,
     no_remedy="Which of the constraints is to give way is for the owner of the workload to decide.",

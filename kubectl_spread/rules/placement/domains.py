@@ -231,7 +231,7 @@ def _keyless_nodes(rule_input: RuleInput) -> Iterator[Evidence]:
             values: Values = {
                 "nodes": _nodes(keyless, all_of_them=all_of_them),
                 "topology_key": constraint.topology_key,
-                "effect": _effect(hard=constraint.hard, single=len(keyless) == 1),
+                "effect": _effect(hard=constraint.hard, single=len(keyless) == 1 and not all_of_them),
             }
             severity = Severity.WARNING if constraint.hard else Severity.INFO
             fix = labelled(keyless, constraint.topology_key, rule_input)
