@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from kubectl_spread.cli import fast_exit, formats, options, output, values
+from kubectl_spread.cli import fast_exit, formats, options, output, unexpected, values
 from kubectl_spread.cli.help import ADVANCED, OUTPUT
 from kubectl_spread.errors import UsageError
 from kubectl_spread.report.model import Severity
@@ -99,6 +99,7 @@ def check(
     fast_exit.keep(run, report)
     if any(destination.form not in formats.FOR_PEOPLE for destination in outputs):
         report = run.located(report)
+    unexpected.trace(context, run.faults)
     output.messages(run, header=not no_headers and any(each.form in formats.WITH_HEADER for each in outputs))
     if text := gone(report.summary):
         output.note(text)

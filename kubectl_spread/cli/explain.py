@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from kubectl_spread import phrases
-from kubectl_spread.cli import fast_exit, options, output, values
+from kubectl_spread.cli import fast_exit, options, output, unexpected, values
 from kubectl_spread.cli.help import EVALUATE
 from kubectl_spread.errors import NotFoundError, UsageError
+from kubectl_spread.faults import Faults
 from kubectl_spread.kube.api.quantity import whole_number
 
 if TYPE_CHECKING:
@@ -97,9 +98,12 @@ def explain(
         raise NotFoundError(f"{targets[0].kind or 'Pod'} {targets[0].name} has no pods to explain")
     _confirm_one(targets[0], namespaces, run)
     ref = ObjectRef(namespaces[0], targets[0].kind, targets[0].name)
-    document = explain_audit(run.audit, report, ref, replicas=replicas)
+    faults = Faults()
+    document = explain_audit(run.audit, report, ref, replicas=replicas, faults=faults)
+    unexpected.trace(context, [*run.faults, *faults])
+    output.result((), map(str, faults))
     output.data(structured.document(document, form) if form else sections.explain(document, output.terminal(color)))
-    if run.problems:
+    if run.problems or faults:
         context.exit(options.UNANSWERED)
 
 

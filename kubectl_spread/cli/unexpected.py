@@ -4,25 +4,36 @@ from __future__ import annotations
 
 import re
 import traceback
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Final
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final
+
+import click
 
 from kubectl_spread.cli import output
 from kubectl_spread.cli.help import Option
+from kubectl_spread.faults import REPORT, bug
 
-_PACKAGE: Final = Path(__file__).parents[1]
+if TYPE_CHECKING:
+    from kubectl_spread.faults import Fault
+
 _VERBOSE: Final = re.compile(r"--verbose|-[A-Za-z]*v[A-Za-z]*")
-ISSUES: Final = "https://github.com/kubectl-spread/kubectl-spread/issues"
-_HINT: Final = f"run the command again with -v and report the traceback at {ISSUES}"
-
+_VERBOSE_KEY: Final = f"{__name__}.verbose"
 _NO_MEMORY: Final = ("can't start new thread", "failed to map segment", "annot allocate memory")
 """Parts of other messages about a lack of memory: of Python, of the loader of libraries, and of the system."""
 reported: list[Exception] = []
 """The errors that were printed. A lack of memory also makes the end of the program fail."""
 
+
+def _note_verbose(context: click.Context, _option: click.Parameter, value: object) -> None:
+    context.meta[_VERBOSE_KEY] = value
+
+
 option: Final = Option(
-    ["-v", "--verbose"], is_flag=True, expose_value=False, help="Print the traceback of an unexpected error."
+    ["-v", "--verbose"],
+    is_flag=True,
+    expose_value=False,
+    callback=_note_verbose,
+    help="Print the traceback of an unexpected error.",
 )
 """An option of every command. ``report`` searches the arguments for it, as they may not be parsed yet."""
 
@@ -36,10 +47,20 @@ def report(error: Exception, arguments: Sequence[str]) -> None:
     if isinstance(error, EscapedError) and isinstance(error.__cause__, Exception):
         error = error.__cause__
     if any(_VERBOSE.fullmatch(argument) for argument in arguments):
-        for line in "".join(traceback.format_exception(error)).splitlines():
-            output.note(line)
+        _trace(error)
     output.error(text(error))
     reported.append(error)
+
+
+def trace(context: click.Context, faults: Iterable[Fault]) -> None:
+    """Print the traceback of each fault if the command has ``--verbose``."""
+    for fault in faults if context.meta.get(_VERBOSE_KEY) else ():
+        _trace(fault.error)
+
+
+def _trace(error: Exception) -> None:
+    for line in "".join(traceback.format_exception(error)).splitlines():
+        output.note(line)
 
 
 def text(error: Exception) -> str:
@@ -48,14 +69,5 @@ def text(error: Exception) -> str:
         return "there is not enough memory: check fewer objects at once, or set a smaller --chunk-size"
     if isinstance(error, OSError) and error.strerror:
         file = "" if error.filename is None else f"{error.filename}: "
-        return f"{file}{error.strerror.lower()} (unexpected; {_HINT})"
-    return f"unexpected {type(error).__name__}{_place(error)}; this is a bug: {_HINT}"
-
-
-def _place(error: Exception) -> str:
-    """Return the line of this package that raised the error, such as `` at sources/oidc.py:93``."""
-    for frame in reversed(list(traceback.walk_tb(error.__traceback__))):
-        file = Path(frame[0].f_code.co_filename)
-        if file.is_relative_to(_PACKAGE):
-            return f" at {file.relative_to(_PACKAGE)}:{frame[1]}"
-    return ""
+        return f"{file}{error.strerror.lower()} (unexpected; {REPORT})"
+    return bug(error)

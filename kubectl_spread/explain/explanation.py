@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final, Literal
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Final, Literal, TypeVar
 
+import msgspec
 from msgspec import UNSET, UnsetType
 
+from kubectl_spread import phrases
 from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.snapshot.templates import PRESUMED, Refusal, Refused, Template
 from kubectl_spread.audit.snapshot.terms import TopologyTerm, topology_terms
@@ -17,11 +20,15 @@ from kubectl_spread.explain.next_pods import NextPods, Placing, next_pods, placi
 from kubectl_spread.explain.rollup import Rollup, roll_up
 from kubectl_spread.explain.uneven_rows import pods_by_workload
 from kubectl_spread.explain.waiting import Waiting, waiting
+from kubectl_spread.faults import Faults
 from kubectl_spread.kube import apiserver
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.kube.scheduler import configuration
 from kubectl_spread.report import model, projections
+from kubectl_spread.report.model import FAILED
+
+_T = TypeVar("_T")
 
 
 class Explanation(model.Part, frozen=True, kw_only=True):
@@ -52,9 +59,20 @@ class Explanation(model.Part, frozen=True, kw_only=True):
     summary: model.Summary
 
 
-def explain(audit: Audit, report: model.Report, ref: ObjectRef, *, replicas: int = 0) -> Explanation:
-    """Return the explanation of an audit and its report on ``ref``, with ``replicas`` more pods placed."""
+def explain(
+    audit: Audit, report: model.Report, ref: ObjectRef, *, replicas: int = 0, faults: Faults | None = None
+) -> Explanation:
+    """Return the explanation of an audit and its report on ``ref``, with ``replicas`` more pods placed.
+
+    ``faults`` gets the unexpected errors, each of which leaves one section empty; without it they are raised.
+    """
     workloads = pods_by_workload(audit)
+
+    def section(name: str, compute: Callable[[], list[_T]]) -> list[_T]:
+        if faults is None:
+            return compute()
+        return faults.guard(f"the section {name} of {phrases.named(ref.kind, ref.name)} is missing", compute, [])
+
     return Explanation(
         cluster=report.cluster,
         namespace=ref.namespace,
@@ -65,15 +83,26 @@ def explain(audit: Audit, report: model.Report, ref: ObjectRef, *, replicas: int
         pods=report.pods,
         unconstrained=_unconstrained(audit) or UNSET,
         rollup=roll_up(audit, workloads),
-        causes=causes(audit, workloads),
-        waiting=waiting(audit),
-        placing=placing(audit),
-        evictions=evictions(audit),
-        next_pods=[pods for group, _ in succeeded(audit) if replicas and (pods := next_pods(group, audit, replicas))],
-        other_engines=other_counts(audit),
+        causes=section("causes", lambda: causes(audit, workloads)),
+        waiting=section("waiting", lambda: waiting(audit)),
+        placing=section("placing", lambda: placing(audit)),
+        evictions=section("evictions", lambda: evictions(audit)),
+        next_pods=section("nextPods", lambda: _next_pods(audit, replicas)),
+        other_engines=section("otherEngines", lambda: other_counts(audit)),
         findings=report.findings,
-        summary=report.summary,
+        # The last of all, because it counts the sections that failed.
+        summary=report.summary if faults is None else _with_failures(report.summary, len(faults)),
     )
+
+
+def _next_pods(audit: Audit, replicas: int) -> list[NextPods]:
+    groups = [group for group, _ in succeeded(audit)] if replicas else []
+    return [pods for group in groups if (pods := next_pods(group, audit, replicas))]
+
+
+def _with_failures(summary: model.Summary, number: int) -> model.Summary:
+    failed = Counter(summary.skipped) + Counter({FAILED: number})
+    return msgspec.structs.replace(summary, skipped={reason: failed[reason] for reason in sorted(failed)})
 
 
 def _unconstrained(audit: Audit) -> list[str]:

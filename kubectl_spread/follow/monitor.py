@@ -231,8 +231,8 @@ class Monitor:
         with self._telemetry.evaluation(), self._following.evaluation() as run:
             # A list that the run did not need is as new as the others.
             versions = {**self._following.store.versions(), **run.resource_versions}
-            self._tell(run)
             self._report = run.report()
+            self._tell(run)
             self._lines = openmetrics.lines(openmetrics.of_report(self._report, run.running_pods()))
             self._publish(self._report, known_at, versions)
 

@@ -12,11 +12,11 @@ from msgspec import UnsetType
 from kubectl_spread.audit.merge.verdicts import Verdict
 from kubectl_spread.phrases import plural
 from kubectl_spread.render import words
-from kubectl_spread.report.model import Cluster, FieldRef, Finding, Report, Row, Summary, Unchecked
+from kubectl_spread.report.model import FAILED, Cluster, FieldRef, Finding, Report, Row, Summary, Unchecked
 
 _QUIET: Final = frozenset({Verdict.MERGED, Verdict.BIND_LABEL, Verdict.SCHEDULER_MERGED, Verdict.AUTHORED})
 _Part = TypeVar("_Part", Row, Finding)
-UNANSWERED: Final = ("conflicting", "forbidden", "malformed", "unevaluated", "unreadable")
+UNANSWERED: Final = ("conflicting", FAILED, "forbidden", "malformed", "unevaluated", "unreadable")
 """Reasons why objects in scope were not evaluated; other skipped objects are not in scope."""
 _SKIPPED: Final = {"unknownKind": "of other kinds", "notKubernetes": "not Kubernetes objects"}
 _MOST_UNCHECKED: Final = 20
@@ -124,11 +124,13 @@ def pending(report: Report) -> str:
 
 
 def unanswered(numbers: Mapping[str, int]) -> Iterator[str]:
-    """Yield a sentence about what was not read, and one about what was not evaluated; ``numbers`` are by reason."""
+    """Yield sentences about what was not read or evaluated, and about bugs; ``numbers`` are by reason."""
     if unread := [plural(numbers[reason], noun) for reason, noun in _UNREAD.items() if numbers.get(reason)]:
         yield f"Not read: {', '.join(unread)}."
     if number := numbers.get("unevaluated"):
         yield f"Not evaluated in full: {plural(number, 'pod template')}."
+    if number := numbers.get(FAILED):
+        yield f"Failed because of a bug: {plural(number, 'check')}."
 
 
 def unchecked(report: Report) -> list[Unchecked]:

@@ -45,6 +45,8 @@ NodesKnown = Literal["listed", "inferred", "none"]
 GatesSource = Literal["metrics", "version", "flag"]
 PIPES: Final = (">", "|", "&&")
 """Words of a command that the shell reads."""
+FAILED: Final = "failed"
+"""The reason in ``Summary.skipped`` for a rule that failed on one place of one workload: a bug."""
 CORDONED: Final = "cordoned"
 Closed = Literal["cordoned", "tainted"]
 """How all nodes of a domain keep pods away: all by a cordon, or some by taints."""
@@ -390,10 +392,10 @@ class Finding(Part, frozen=True, kw_only=True):
 
 
 class Unchecked(Part, frozen=True, kw_only=True):
-    """An object of a file, or a part of its pod template, that could not be checked.
+    """An object of a file, a part of its pod template, or a place that a rule failed on, that could not be checked.
 
     ``reason`` is that of ``Summary.skipped`` in which it is counted. ``namespace``, ``object`` and ``path`` are set as
-    far as they can be read; ``message`` has the file and the line, too.
+    far as they can be read; ``message`` has the file and the line, too, or the code of the rule and its error.
     """
 
     reason: str

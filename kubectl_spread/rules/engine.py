@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from string import Formatter
 from typing import Final, NamedTuple
 
@@ -17,19 +18,20 @@ from kubectl_spread.audit.snapshot.records import OwnerRecord, PodClass
 from kubectl_spread.audit.snapshot.scope import Scope
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.diagnosis.exposure import Replicas
+from kubectl_spread.faults import Fault, Faults
 from kubectl_spread.kube.api.content import is_object_name
 from kubectl_spread.kube.api.field import FieldPath
 from kubectl_spread.kube.api.labels import HOSTNAME, ZONE
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.phrases import sentence
+from kubectl_spread.phrases import named, sentence
 from kubectl_spread.report import model, projections
-from kubectl_spread.report.model import Severity
+from kubectl_spread.report.model import FAILED, Severity
 from kubectl_spread.rules.inputs import RuleInput, rule_inputs
 from kubectl_spread.rules.model import Evidence, Remedy, Rule, SelectedRules, Selection
 from kubectl_spread.rules.placement.skews import HARD_SKEW
 from kubectl_spread.rules.remedy import delete_pending, flagged, in_file, patched, replacement, uncordon
 
-_UNREAD: Final = ("conflicting", "malformed", "unevaluated", "unreadable")
+_UNREAD: Final = ("conflicting", FAILED, "malformed", "unevaluated", "unreadable")
 """Reasons for skipping objects that may have findings."""
 
 
@@ -82,12 +84,22 @@ def complete(
     *,
     baseline: Baseline | None = None,
     flags: Sequence[str] = (),
+    faults: Faults | None = None,
 ) -> model.Report:
     """Return the report of an audit, with the findings of the selected rules that the baseline does not have.
 
-    ``flags`` are kubectl's for the cluster that was read, where it is not the current one.
+    Args:
+        audit: The audit.
+        cluster: The cluster of the report.
+        selected: The rules.
+        skipped: The numbers of objects that were left out, by reason.
+        baseline: The findings of an earlier report.
+        flags: The flags of kubectl for the cluster that was read, where it is not the current one.
+        faults: Gets the unexpected errors of rules, which are not raised then.
     """
-    findings = list(_findings(audit, selected, flags))
+    unchecked: list[model.Unchecked] = []
+    findings = list(_findings(audit, selected, flags, faults, unchecked))
+    skipped = {**skipped, FAILED: len(unchecked)}
     loud = [finding for finding, silenced in findings if not silenced]
     new = [finding for finding in loud if baseline is None or not baseline.knows(finding)]
     gone = None
@@ -102,6 +114,7 @@ def complete(
         groups=[projections.group(group) for group in audit.groups],
         pods=projections.pods(audit),
         findings=sorted(new, key=_finding_order),
+        unchecked=unchecked or UNSET,
         summary=model.Summary(
             pods=len(audit.pods),
             pending=sum(not pod.node for pod in audit.pods) or UNSET,
@@ -169,21 +182,72 @@ def _everything_is_evaluated(scope: Scope, skipped: Mapping[str, int]) -> bool:
 def findings_of(audit: Audit, rules: Iterable[Rule], least: Severity) -> list[model.Finding]:
     """Return the findings of some rules at a severity or a higher one, without those that are silenced."""
     selected = SelectedRules(rules, Selection(least=least))
-    return [finding for finding, silenced in _findings(audit, selected, ()) if not silenced]
+    return [finding for finding, silenced in _findings(audit, selected, (), None, []) if not silenced]
 
 
-def _findings(audit: Audit, selected: SelectedRules, flags: Sequence[str]) -> Iterator[tuple[model.Finding, bool]]:
+def _findings(
+    audit: Audit,
+    selected: SelectedRules,
+    flags: Sequence[str],
+    faults: Faults | None,
+    unchecked: list[model.Unchecked],
+) -> Iterator[tuple[model.Finding, bool]]:
+    """Yield the findings, and whether each is silenced; ``unchecked`` gets the inputs on which a rule failed."""
     reported: dict[tuple[object, ...], ObjectRef | None] = {}
     earlier = _Earlier({}, {})
     for rule_input in rule_inputs(audit):
-        evidences = [
-            (rule, evidence)
-            for rule in selected.reading(rule_input.parts)
-            if (evidences_of_rule := list(rule.check(rule_input))) and not _is_reported(rule, rule_input, reported)
-            for evidence in evidences_of_rule
-        ]
-        if evidences:
-            yield from _uncovered(evidences, rule_input, selected.selection, flags, earlier)
+        results: list[_Result] = []
+        for rule in selected.reading(rule_input.parts):
+            results_of = partial(_results, rule, rule_input, flags, reported)
+            if faults is None:
+                results += results_of()
+            else:
+                before = len(faults)
+                results += faults.guard(_unanswered(rule, rule_input), results_of, [])
+                unchecked += (_failed(fault, rule_input) for fault in faults[before:])
+        if results:
+            yield from _uncovered(results, rule_input, selected.selection, earlier)
+
+
+class _Result(NamedTuple):
+    """One evidence of a rule, as a finding with its remedy."""
+
+    rule: Rule
+    evidence: Evidence
+    remedy: Remedy
+    finding: model.Finding
+
+
+def _results(
+    rule: Rule, rule_input: RuleInput, flags: Sequence[str], reported: dict[tuple[object, ...], ObjectRef | None]
+) -> list[_Result]:
+    """Run a rule on an input."""
+    evidences = list(rule.check(rule_input))
+    if not evidences or _is_reported(rule, rule_input, reported):
+        return []
+    remedies = [_remedy(rule, rule_input, evidence) for evidence in evidences]
+    return [
+        _Result(rule, evidence, remedy, _finding(rule, rule_input, evidence, remedy, flags))
+        for evidence, remedy in zip(evidences, remedies, strict=True)
+    ]
+
+
+def _unanswered(rule: Rule, rule_input: RuleInput) -> str:
+    """Return the beginning of the message about an error of a rule: which findings are missing."""
+    workload = rule_input.workload
+    name = f"{named(workload.kind, workload.name)} in namespace {workload.namespace}"
+    return f"{rule.code} could not check {rule_input.path} of {name}, so its findings there are missing"
+
+
+def _failed(fault: Fault, rule_input: RuleInput) -> model.Unchecked:
+    workload = rule_input.workload
+    return model.Unchecked(
+        reason=FAILED,
+        namespace=workload.namespace,
+        object=projections.workload(workload),
+        path=str(rule_input.path),
+        message=str(fault),
+    )
 
 
 class _Earlier(NamedTuple):
@@ -199,11 +263,7 @@ class _Earlier(NamedTuple):
 
 
 def _uncovered(
-    evidences: Sequence[tuple[Rule, Evidence]],
-    rule_input: RuleInput,
-    selection: Selection,
-    flags: Sequence[str],
-    earlier: _Earlier,
+    results: Sequence[_Result], rule_input: RuleInput, selection: Selection, earlier: _Earlier
 ) -> Iterator[tuple[model.Finding, bool]]:
     """Yield the findings of one input that no other finding covers, and whether each is silenced.
 
@@ -211,15 +271,10 @@ def _uncovered(
     """
     exposed = earlier.exposed
     ignored = (*selection.ignore, *_annotated(rule_input))
-    remedies = [_remedy(rule, rule_input, evidence) for rule, evidence in evidences]
-    findings = [
-        (_finding(rule, rule_input, evidence, remedy, flags), rule, evidence)
-        for (rule, evidence), remedy in zip(evidences, remedies, strict=True)
-    ]
-    silenced = [rule.is_named(ignored) or finding.severity < selection.least for finding, rule, _ in findings]
-    loud = (evidence for (_, _, evidence), silent in zip(findings, silenced, strict=True) if not silent)
+    silenced = [rule.is_named(ignored) or finding.severity < selection.least for rule, _, _, finding in results]
+    loud = (result.evidence for result, silent in zip(results, silenced, strict=True) if not silent)
     covered = {code for evidence in loud for code in evidence.covers}
-    for (finding, rule, evidence), remedy, silent in zip(findings, remedies, silenced, strict=True):
+    for (rule, evidence, remedy, finding), silent in zip(results, silenced, strict=True):
         exposure = (rule_input.workload, evidence.exposes)
         is_told = exposure in exposed and exposed[exposure] >= finding.severity
         if rule.code in covered or (rule_input.replicas is not None and is_told):

@@ -17,6 +17,7 @@ from kubectl_spread.audit.snapshot.scope import Scope, Target
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.diagnosis.exposure import RunningPods, running_pods
 from kubectl_spread.errors import Position
+from kubectl_spread.faults import Faults
 from kubectl_spread.kube.api.field import POD_SPEC, FieldPath
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.workloads import template_path
@@ -126,6 +127,7 @@ class CheckRun(Run, kw_only=True):
         nodes: Whether nodes were listed, were inferred from pods, or are unknown.
         unchecked: The objects of files, and the parts of their templates, that could not be checked.
         without_pods: A message about files that have neither pods nor pod templates.
+        faults: The unexpected errors of rules in the report.
     """
 
     audit: Audit
@@ -133,6 +135,7 @@ class CheckRun(Run, kw_only=True):
     nodes: model.NodesKnown
     unchecked: list[model.Unchecked] = msgspec.field(default_factory=list)
     without_pods: str = ""
+    faults: Faults = msgspec.field(default_factory=Faults)
 
     @property
     def empty(self) -> bool:
@@ -172,11 +175,18 @@ class CheckRun(Run, kw_only=True):
         return no_resources(self.scope.namespace)
 
     def report(self, baseline: engine.Baseline | None = None) -> model.Report:
-        """Return the report, with the findings of the selected rules that the baseline does not have."""
+        """Return the report, with the findings of the selected rules that the baseline does not have.
+
+        An unexpected error of a rule becomes a problem of this run, and costs its findings on one workload.
+        """
         selected, flags = SelectedRules(RULES, self.options.selection), self.options.kubectl_flags
         cluster = cluster_header(self, self.target_version, self.nodes, self.scope.namespace)
-        report = engine.complete(self.audit, cluster, selected, self.skipped, baseline=baseline, flags=flags)
-        return msgspec.structs.replace(report, unchecked=sorted(self.unchecked, key=_unchecked_order) or UNSET)
+        report = engine.complete(
+            self.audit, cluster, selected, self.skipped, baseline=baseline, flags=flags, faults=self.faults
+        )
+        self.problems += map(str, self.faults)
+        unchecked = sorted((*self.unchecked, *(report.unchecked or ())), key=_unchecked_order)
+        return msgspec.structs.replace(report, unchecked=unchecked or UNSET)
 
     def running_pods(self) -> Iterable[RunningPods]:
         """Return the running pods of each workload with replicas."""

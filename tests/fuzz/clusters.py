@@ -1,7 +1,7 @@
 """Every command on small clusters that are odd as clusters may be.
 
-Nodes lack labels or there are none, pods wait or have unusual owners, and workloads have no pods. Each object for itself
-is what an API server may store, but for a quantity now and then.
+Nodes lack labels or there are none, pods wait or have unusual owners, and workloads have no pods. Each object for
+itself is what an API server may store, but for a quantity now and then.
 """
 
 from __future__ import annotations
@@ -253,7 +253,7 @@ def commands(body: bytes) -> list[tuple[str, ...]]:
         ("merge",),
         ("merge", "-o", "json"),
         ("unmerge",),
-        ("policy", "-o", "yaml"),
+        ("policy",),
     ]
     for key in (_ZONE, _HOSTNAME, "rack"):
         lines += [
@@ -291,7 +291,7 @@ def run(body: bytes, chance: random.Random) -> Outcome:
 
 def outcome_of(line: Sequence[str], body: bytes) -> Outcome:
     """Run a command on a cluster; JSON that its schema refuses and sentences with a hole are errors too."""
-    options = () if line[0] in {"policy"} else ("-f", "-")
+    options = () if line[0] == "policy" else ("-f", "-")
     invocation = CliRunner().invoke(cli, [*line, "-v", *options], input=body)
     error = None if isinstance(invocation.exception, SystemExit) else invocation.exception
     if error is None and "json" in line and line[0] != "merge" and invocation.stdout:

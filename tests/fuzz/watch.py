@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Final
 
-from kubectl_spread.cli import unexpected
+from kubectl_spread.faults import ISSUES
 from tests.fuzz.outcome import Outcome
 from tests.fuzz.targets import Target
 
@@ -59,7 +59,7 @@ def problem(outcome: Outcome) -> Finding | None:
         return _escaped("hang", outcome.error)
     if outcome.error is not None:
         return _escaped("traceback", outcome.error)
-    if unexpected.ISSUES.encode() in outcome.stderr:
+    if ISSUES.encode() in outcome.stderr:
         # The last handler has caught the error.
         text = outcome.stderr.decode(errors="replace")
         return Finding("traceback", text.splitlines()[-1], text)
