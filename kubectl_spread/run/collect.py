@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from kubectl_spread.audit.evaluation.evaluate import evaluate
 from kubectl_spread.audit.snapshot.records import Manifest
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
+from kubectl_spread.diagnosis import needs
 from kubectl_spread.errors import CombinedError, SourceError, UsageError
 from kubectl_spread.kube.api import content
 from kubectl_spread.kube.api.types import Event, Namespace, Node, Object, Pod
@@ -56,6 +57,9 @@ def collect(parameters: Mapping[str, object], console: Console) -> CheckRun:
     run = from_files(options) if options.reads_files else _from_cluster(options, parameters, console)
     run.notes += hints(options, run.audit)
     run.problems += unknown_keys(options, run.audit.snapshot.nodes, listed=run.nodes == "listed")
+    if options.needs_nodes:
+        run.unknown = needs.unknown_resources(run.audit, explaining=options.explaining)
+        run.problems += run.unknown
     return run
 
 

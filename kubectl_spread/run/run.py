@@ -127,6 +127,7 @@ class CheckRun(Run, kw_only=True):
         nodes: Whether nodes were listed, were inferred from pods, or are unknown.
         unchecked: The objects of files, and the parts of their templates, that could not be checked.
         without_pods: A message about files that have neither pods nor pod templates.
+        unknown: The quantities that cannot be read and decide where pods fit, each with the effect.
         faults: The unexpected errors of rules in the report.
     """
 
@@ -135,6 +136,7 @@ class CheckRun(Run, kw_only=True):
     nodes: model.NodesKnown
     unchecked: list[model.Unchecked] = msgspec.field(default_factory=list)
     without_pods: str = ""
+    unknown: list[str] = msgspec.field(default_factory=list)
     faults: Faults = msgspec.field(default_factory=Faults)
 
     @property
@@ -181,6 +183,8 @@ class CheckRun(Run, kw_only=True):
         """
         selected, flags = SelectedRules(RULES, self.options.selection), self.options.kubectl_flags
         cluster = cluster_header(self, self.target_version, self.nodes, self.scope.namespace)
+        if self.unknown:
+            cluster = msgspec.structs.replace(cluster, warnings=[*(cluster.warnings or ()), *self.unknown])
         report = engine.complete(
             self.audit, cluster, selected, self.skipped, baseline=baseline, flags=flags, faults=self.faults
         )

@@ -299,7 +299,8 @@ def outcome_of(line: Sequence[str], body: bytes) -> Outcome:
             _confirm_whole(loaded(invocation.stdout))
         except Exception as refused:  # noqa: BLE001 - a finding
             error = refused
-    copies = line[0] in {"merge", "unmerge"}
+    # merge copies its input, JUnit indents by tabs, and lines of CSV end with CR LF.
+    copies = line[0] in {"merge", "unmerge"} or line[-1] in {"csv", "junit"}
     return Outcome(
         invocation.exit_code, invocation.stdout_bytes, invocation.stderr_bytes, error, " ".join(line), copies
     )

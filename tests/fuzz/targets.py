@@ -32,7 +32,7 @@ from kubectl_spread.sources.apiserver import responses
 from kubectl_spread.sources.apiserver.resources import NODES, SPARSE_PODS, WORKLOADS
 from kubectl_spread.sources.apiserver.transport import Response
 from tests.audits import reported
-from tests.fuzz import corpus, exchanges, live, logins, mutation, simulations, wire
+from tests.fuzz import clusters, corpus, exchanges, live, logins, mutation, simulations, wire
 from tests.fuzz.outcome import Outcome
 
 Make = Callable[[random.Random], bytes]
@@ -208,6 +208,7 @@ TARGETS: Final = (
     Target("list", lists, command),
     Target("protobuf", protobuf, page),
     Target("live", live.lists, live.check),
+    Target("cluster", clusters.capture, clusters.run),
     Target("simulation", simulations.capture, simulations.run),
     Target("http", exchanges.answer, exchanges.exchange),
     Target("gzip", exchanges.stream, command),

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from kubectl_spread.cli.unexpected import text
+from tests.fuzz import clusters
 from tests.fuzz.campaign import Campaign
 from tests.fuzz.outcome import Outcome
 from tests.fuzz.targets import TARGETS, Run, Target
-from tests.fuzz.watch import watched
+from tests.fuzz.watch import problem, watched
 
 
 def test_a_few_cases_find_nothing() -> None:
@@ -22,6 +23,13 @@ def test_a_few_cases_find_nothing() -> None:
     campaign.run(minutes=0.15, cases=40)
     assert not out.getvalue()
     assert campaign.tallies.keys() == {target.name for target in TARGETS}
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_every_command_on_an_odd_cluster(number: int) -> None:
+    body = clusters.capture(random.Random(number))
+    findings = [problem(clusters.outcome_of(line, body)) for line in clusters.commands(body)]
+    assert [finding for finding in findings if finding] == []
 
 
 def crash(body: bytes, _chance: random.Random) -> Outcome:
