@@ -12,6 +12,7 @@ import pytest
 from tests.builders import HOSTNAME, Json, selector
 from tests.cli.test_check import run
 from tests.simulate.clusters import (
+    RUNS,
     after,
     budget,
     command,
@@ -650,3 +651,31 @@ def test_each_format_names_the_pending_workload_and_the_fix(form: str) -> None:
     text = command(cluster, "--drain", "zone=a", "--runs", "2", "-o", form).stdout
     assert "nodeTaintsPolicy" in text
     assert "web" in text
+
+
+@pytest.mark.parametrize(
+    "owner", ["Deployment/web", "Job/web", "CronJob/web", "Service/web", "Node/a1", "Cassandra/db"]
+)
+@pytest.mark.parametrize("event", [("--drain", "zone=a"), ("--restart", "deploy/web"), ("--scale", "deploy/web=3")])
+def test_owners_of_an_unusual_kind_do_not_end_a_simulation(owner: str, event: tuple[str, str]) -> None:
+    """The Deployment has no ReplicaSet, and perhaps a pod or an object that no Deployment has."""
+    made = template("web")
+    spec = {"replicas": 2, "selector": selector({"app": "web"}), "template": made}
+    objects = [*nodes("a1", "b1"), workload("Deployment", "web", spec), pod("web-1", "a1", made, owner)]
+    if owner == "Job/web":
+        objects.append(workload("Job", "web", {"template": made}, version="batch/v1", owner="Deployment/web"))
+    answer = command(objects, *RUNS, *event, "-n", "shop")
+    assert answer.exit_code in (0, 1, 2)
+    assert "this is a bug" not in answer.stderr
+
+
+def test_owners_in_a_circle_do_not_end_a_simulation() -> None:
+    made = template("web")
+    spec = {"replicas": 1, "selector": selector({"app": "web"}), "template": made}
+    circle = [
+        workload("Deployment", "web", spec, owner="ReplicaSet/web"),
+        workload("ReplicaSet", "web", spec, owner="Deployment/web"),
+    ]
+    answer = command([*nodes("a1", "b1"), *circle, pod("web-1", "a1", made, "ReplicaSet/web")], *RUNS, "--drain", "a1")
+    assert answer.exit_code in (0, 1, 2)
+    assert "this is a bug" not in answer.stderr
