@@ -18,7 +18,7 @@ import pytest
 from tests.builders import ZONE, Json
 from tests.controlplane import binaries
 from tests.plan.api import EVICTED, Answer, Api, refusal, serving
-from tests.plan.test_plan import SIX, command, hard
+from tests.plan.test_plan import SIX, command, hard, planned
 from tests.simulate.clusters import deployment, stateful_set
 
 UID: Final = "0c6e1f3a"
@@ -175,7 +175,7 @@ def test_each_shell_stops_where_an_eviction_has_no_effect(player: Player, shell:
         pytest.param([Answer(404, HTML)] * 9, "cannot be evicted", id="not found by a proxy"),
         pytest.param(
             [Answer(evicts=True, meanwhile=lambda api: api.replace(FIRST))],
-            "is gone, although its eviction failed: Error from server (Conflict)",
+            "is gone, although its eviction failed: Error from server (NotFound)",
             id="gone meanwhile",
         ),
     ],
@@ -225,14 +225,31 @@ def test_finished_pods_that_the_kubelet_left_behind_do_not_count(player: Player)
     assert (played.status, played.stderr) == (0, "")
 
 
-def test_a_replacement_may_have_the_name_of_its_predecessor(player: Player) -> None:
+@pytest.fixture
+def database() -> list[Json]:
+    """Return a StatefulSet, whose replacements have the names of their predecessors; one has to go to zone c."""
     db = stateful_set("db", ["a1", "a2", "b1"])
     for each in db:
         each["spec"].get("template", each)["spec"].update(hard("db"))
-    api = Api([*SIX, *db], ["c1"], UID)
-    played = player.play(script([*SIX, *db]), api)
+    return [*SIX, *db]
+
+
+def test_a_replacement_may_have_the_name_of_its_predecessor(player: Player, database: list[Json]) -> None:
+    api = Api(database, ["c1"], UID)
+    played = player.play(script(database), api)
     assert (played.status, played.stderr) == (0, "")
     assert len(api.evictions) == 1
+
+
+def test_a_pod_that_was_replaced_before_its_eviction_is_not_evicted(player: Player, database: list[Json]) -> None:
+    (wave,) = planned(database)["waves"]
+    name = wave["evictions"][0]["pod"]
+    api = Api(database, ["c1"], UID)
+    api.answers.append(Answer(evicts=True, meanwhile=lambda api: api.replace(name)))
+    played = player.play(script(database), api)
+    assert played.stopped
+    assert "is gone, although its eviction failed: Error from server (Conflict)" in played.stderr
+    assert api.evictions == []
 
 
 def _closed(change: Callable[[Json], object]) -> Callable[[Api], None]:

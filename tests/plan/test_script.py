@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from msgspec import UNSET
 
 from kubectl_spread.render import script
 from kubectl_spread.report.model import Cluster
@@ -91,7 +92,7 @@ def test_hostile_names_stay_arguments(first: int, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def _live(**cluster: str) -> str:
+def _live(context: str, uid: str = "") -> str:
     """Return the script of an empty plan with one wave for a live cluster."""
     header = Cluster(
         evaluated_as="1.37",
@@ -102,7 +103,8 @@ def _live(**cluster: str) -> str:
         nodes="listed",
         resource_versions={},
         read_at="2026-09-01T10:00:00Z",
-        **cluster,
+        context=context,
+        uid=uid or UNSET,
     )
     summary = PlanSummary(evictions=0, waves=1, uneven=1, corrected=1, runs=1, seed=0, not_simulated=[], skipped={})
     waves = [PlannedWave(evictions=[])]
