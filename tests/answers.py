@@ -84,9 +84,9 @@ def plan(command: str, path: str) -> str:
 
 
 def waves(command: str, path: str) -> str:
-    """Return the waves in the script of a plan for a file."""
+    """Return the end of the script of a plan for a file, which has its waves."""
     text = _printed([*shlex.split(command), "-f", path])
-    return f"```sh\n{text[text.index('say ' + shlex.quote('wave 1')[:-1]) :].rstrip()}\n```\n"
+    return f"```sh\n{text[text.index('main() {') :].rstrip()}\n```\n"
 
 
 def failure(command: str) -> str:

@@ -8,63 +8,126 @@ from typing import Final
 
 from kubectl_spread.phrases import plural
 from kubectl_spread.render import plan, words
+from kubectl_spread.report.model import Cluster
 from kubectl_spread.report.plan import PlannedEviction, PlannedWave, SpreadPlan
 
 _MOST_VALUES: Final = 20
-"""With more domains than this, only the one that the pod left is a surprise."""
+"""With more domains than this, a node in one of them is enough, and only the domain that the pod left is a surprise."""
+_UNKNOWN_CLUSTER: Final = '"${CLUSTER_UID:-}"'
+_HEAD: Final = """\
+# It evicts only the pods that main names, and stops at the first surprise, with exit status 1.
+# It may be run again: pods that are gone already are passed over.
+# shellcheck disable=SC2016  # the text in single quotes is for kubectl and awk
+set -eu
+"""
 _FUNCTIONS: Final = r"""
-refused_for=60  # seconds after which an eviction that a disruption budget refuses is given up
+refused_for=60  # seconds after which an eviction that the API server refuses is given up
 complete_in=60  # seconds in which all pods of an owner have to be ready before one of them is evicted
 arrives_in=300  # seconds in which a replacement has to be ready
+evicted=0       # pods that were evicted
+gone=' '        # UIDs of pods that were gone already
+seen=' '        # UIDs of pods that are not replacements
 
-exec 3>&1
-say() { printf '%s\n' "$*" >&3; }
-stop() { printf 'stopped: %s\n' "$*" >&2; exit 1; }
+say() { printf '%s\n' "$*"; }
+stop() { printf 'stopped: %s\nevicted: %s of %s pods\n' "$*" "$evicted" "$planned" >&2; exit 1; }
 
-# pods NAMESPACE KIND OWNER: print UID, name, node and readiness of the owner's pods that are not terminating.
+# same_cluster UID: stop unless this is the UID of the namespace kube-system, which no two clusters share.
+same_cluster() {
+    uid=$(k get namespace kube-system -o go-template='{{.metadata.uid}}') ||
+        stop 'the namespace kube-system cannot be read, so this may be another cluster than that of the plan'
+    [ -n "$1" ] || stop "the files of the plan do not say which cluster they are from. kubectl uses the cluster whose" \
+        "namespace kube-system has the UID $uid. If the plan is for it, set CLUSTER_UID=$uid and run this again"
+    [ "$1" = "$uid" ] || stop "this is not the cluster of the plan: namespace kube-system has the UID $uid, and not $1"
+}
+
+# pods NAMESPACE KIND OWNER: print UID, name, node and readiness of its pods that are not terminating or finished.
 pods() {
     items=$(k get pods -n "$1" -o go-template='
         {{- range .items}}{{if not .metadata.deletionTimestamp}}{{$pod := .}}
         {{- range .metadata.ownerReferences}}
         {{- .kind}}/{{.name}} {{$pod.metadata.uid}} {{$pod.metadata.name}}
-        {{- with $pod.spec.nodeName}} {{.}}{{else}} -{{end}}
+        {{- with $pod.spec.nodeName}} {{.}}{{else}} -{{end}}{{with $pod.status.phase}} {{.}}{{else}} -{{end}}
         {{- range $pod.status.conditions}}{{if eq .type "Ready"}} {{.status}}{{end}}{{end}}{{"\n"}}
         {{- end}}{{end}}{{end}}') || stop "the pods of namespace $1 cannot be listed"
-    printf '%s\n' "$items" | awk -v owner="$2/$3" '$1 == owner { print $2, $3, $4, $5 }'
+    printf '%s\n' "$items" |
+        awk -v owner="$2/$3" '$1 == owner && $5 != "Failed" && $5 != "Succeeded" { print $2, $3, $4, $6 }'
 }
 
-# wait_ready NAMESPACE KIND OWNER NUMBER SECONDS: wait until this number of the owner's pods is ready.
+# there NAMESPACE KIND OWNER UID: whether a pod of the owner has this UID and is not terminating.
+there() {
+    list=$(pods "$1" "$2" "$3") || exit 1
+    case $list in *"$4 "*) ;; *) return 1 ;; esac
+}
+
+# wait_ready NAMESPACE KIND OWNER NUMBER SECONDS: wait until the owner has this number of pods, all of them ready.
 wait_ready() {
     left=$5
     while :; do
         list=$(pods "$1" "$2" "$3") || exit 1
-        ready=$(printf '%s\n' "$list" | awk '$4 == "True" { number++ } END { print number + 0 }')
-        [ "$ready" -ne "$4" ] || return 0
-        [ "$left" -gt 0 ] || stop "$2 $3 in namespace $1 has $ready ready pods, and not $4 as planned"
+        ready=$(printf '%s\n' "$list" | awk '
+            NF { all++; if ($4 == "True") ready++; else waiting = waiting ", " $2 " is not" }
+            END { print ready + 0 " of " all + 0 " pods are ready" waiting }')
+        [ "$ready" != "$4 of $4 pods are ready" ] || return 0
+        [ "$left" -gt 0 ] || stop "$2 $3 in namespace $1: $ready. The plan needs $4 ready pods of $4"
         sleep 2
         left=$((left - 2))
     done
 }
 
-# check NAMESPACE POD UID NODE KIND OWNER NUMBER: print the UIDs of the owner's pods, or "gone" if the pod was replaced.
-check() {
-    found=$(k get pod "$2" -n "$1" --ignore-not-found -o go-template='
-        {{- .metadata.uid}} {{.spec.nodeName}}{{with .metadata.deletionTimestamp}} terminating{{end}}')
-    if [ "$found" != "$3 $4" ]; then
-        echo gone
-    else
-        wait_ready "$1" "$5" "$6" "$7" "$complete_in"
-        list=$(pods "$1" "$5" "$6") || exit 1
-        printf '%s\n' "$list" | awk '{ printf "%s ", $1 }'
-    fi
+# open_nodes NAMESPACE POD LABELS...: stop unless each of these domains has a ready node that is open to such a pod.
+open_nodes() {
+    rules=$(k get pod "$2" -n "$1" -o go-template='
+        {{- range $key, $value := .spec.nodeSelector}},{{$key}}={{$value}}{{end}}{{"\n"}}
+        {{- range .spec.tolerations}}tolerates|{{with .key}}{{.}}{{end}}|{{with .value}}{{.}}{{end}}|
+        {{- with .effect}}{{.}}{{end}}|{{with .operator}}{{.}}{{end}}{{"\n"}}{{end}}') ||
+        stop "pod $2 in namespace $1 cannot be read"
+    selector=$(printf '%s\n' "$rules" | sed -n 1p)
+    pod="$2 in namespace $1"
+    shift 2
+    for labels; do
+        nodes=$(k get nodes -l "$labels$selector" -o go-template='
+            {{- range .items}}node|{{range .status.conditions}}{{if eq .type "Ready"}}{{.status}}{{end}}{{end}}{{"\n"}}
+            {{- if .spec.unschedulable}}taint|node.kubernetes.io/unschedulable||NoSchedule{{"\n"}}{{end}}
+            {{- range .spec.taints}}taint|{{.key}}|{{with .value}}{{.}}{{end}}|{{.effect}}{{"\n"}}{{end}}
+            {{- end}}') || stop "the nodes with $labels$selector cannot be listed"
+        printf '%s\n%s\n' "$rules" "$nodes" | awk -F '|' '
+            function tolerated(i) {
+                for (i = 1; i <= number; i++) {
+                    if (key[i] != "" && key[i] != $2 || effect[i] != "" && effect[i] != $4) continue
+                    if (operator[i] == "Exists" || operator[i] ~ /^(Equal)?$/ && value[i] == $3) return 1
+                    if (operator[i] == "Lt" && $3 + 0 < value[i] + 0) return 1
+                    if (operator[i] == "Gt" && $3 + 0 > value[i] + 0) return 1
+                }
+                return 0
+            }
+            $1 == "tolerates" { key[++number] = $2; value[number] = $3; effect[number] = $4; operator[number] = $5 }
+            $1 == "node" { open += ready; ready = $2 == "True" }
+            $1 == "taint" && $4 != "PreferNoSchedule" && !tolerated() { ready = 0 }
+            END { exit !(open + ready) }' ||
+            stop "no node with $labels$selector takes the replacement of pod $pod:" \
+                'all are cordoned, tainted or not ready. Plan again'
+    done
 }
 
-# evict NAMESPACE POD UID BEFORE: evict the pod with this UID, unless it is gone.
-evict() {
-    if [ "$4" = gone ]; then
+# check NAMESPACE POD UID NODE KIND OWNER NUMBER LABELS...: stop unless the pod may be evicted; note if it is gone.
+check() {
+    if there "$1" "$5" "$6" "$3 $2 $4"; then
+        wait_ready "$1" "$5" "$6" "$7" "$complete_in"
+    else
         say "already gone: $2"
-        return 0
+        gone="$gone$3 "
     fi
+    seen=$seen$(printf '%s\n' "$list" | awk '{ printf "%s ", $1 }')
+    case $gone in *" $3 "*) return 0 ;; esac
+    namespace=$1
+    pod=$2
+    shift 7
+    open_nodes "$namespace" "$pod" "$@"
+}
+
+# evict NAMESPACE POD UID KIND OWNER: evict the pod with this UID, unless it was gone already.
+evict() {
+    case $gone in *" $3 "*) return 0 ;; esac
     say "evict $2"
     body='{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"%s","namespace":"%s"},'
     body=$body'"deleteOptions":{"preconditions":{"uid":"%s"}}}'
@@ -72,40 +135,48 @@ evict() {
     # shellcheck disable=SC2059  # the format is the one above
     until answer=$(printf "$body" "$2" "$1" "$3" |
         k create --raw "/api/v1/namespaces/$1/pods/$2/eviction" -f - 2>&1); do
+        there "$1" "$4" "$5" "$3" || stop "pod $2 in namespace $1 is gone, although its eviction failed: $answer"
+        printf '%s\n' "$answer" |
+            grep -Eq '^Error from server \((TooManyRequests|Conflict|NotFound|Timeout|ServerTimeout)\)' ||
+            stop "pod $2 in namespace $1 cannot be evicted: $answer"
         case $answer in
-            *'(NotFound)'* | *'(Conflict)'*)
-                say "already gone: $2"
-                return 0
-                ;;
-            *'(TooManyRequests)'*) ;;
-            *) stop "pod $2 in namespace $1 cannot be evicted: $answer" ;;
+            *'(TooManyRequests)'*) why="a disruption budget does not allow to evict $2 in namespace $1" ;;
+            *) why="pod $2 in namespace $1 cannot be evicted" ;;
         esac
-        [ "$left" -gt 0 ] || stop "a disruption budget does not allow to evict $2 in namespace $1: $answer"
+        [ "$left" -gt 0 ] || stop "$why: $answer"
         sleep 2
         left=$((left - 2))
     done
+    if there "$1" "$4" "$5" "$3"; then
+        stop "pod $2 in namespace $1 is still there, although its eviction was accepted: $answer"
+    fi
+    evicted=$((evicted + 1))
 }
 
-# arrive NAMESPACE KIND OWNER NUMBER BEFORE KEY DOMAINS: wait for replacements, and compare their domains with the plan.
+# arrive NAMESPACE KIND OWNER NUMBER LABELS...: wait for replacements; stop if one is on a node without these labels.
 arrive() {
     wait_ready "$1" "$2" "$3" "$4" "$arrives_in"
-    [ "$5" != gone ] || return 0
-    list=$(pods "$1" "$2" "$3") || exit 1
-    printf '%s\n' "$list" | while read -r uid name node _; do
-        case " $5 " in *" $uid "*) continue ;; esac
-        labels=$(k get node "$node" -o go-template='
-            {{- range $key, $value := .metadata.labels}}{{$key}}={{$value}}{{"\n"}}{{end}}')
-        domain=$(printf '%s\n' "$labels" | awk -F = -v key="$6" '$1 == key { print $2 }')
-        case $7 in
-            '*') expected=yes ;;
-            '!'*) [ "!$domain" = "$7" ] && expected=no || expected=yes ;;
-            *) case " $7 " in *" $domain "*) expected=yes ;; *) expected=no ;; esac ;;
-        esac
-        [ "$expected" = yes ] || stop "$name is in $domain, and the plan expects: $7. Plan again"
-        say "$name is ready in $domain"
+    shift 4
+    expected=' '
+    for labels; do
+        expected=$expected$(k get nodes -l "$labels" -o go-template='{{range .items}}{{.metadata.name}} {{end}}') ||
+            stop "the nodes with $labels cannot be listed"
     done
+    printf '%s\n' "$list" | while read -r uid name node _; do
+        case $seen in *" $uid "*) continue ;; esac
+        case $expected in
+            *" $node "*) say "$name is ready on $node" ;;
+            *) stop "$name is on $node, and the plan expects a node with $*. Plan again" ;;
+        esac
+    done || exit 1
 }
+
+# main carries out the plan; it is called in the last line, so that a part of this script does nothing.
+main() {
 """
+_END: Final = """\
+[ "$evicted" -gt 0 ] || stop 'all pods of the plan were gone already. Plan again'
+say "done: $evicted of $planned pods evicted\""""
 
 
 def text(report: SpreadPlan, flags: Sequence[str]) -> str:
@@ -116,21 +187,38 @@ def text(report: SpreadPlan, flags: Sequence[str]) -> str:
 def _lines(report: SpreadPlan, flags: Sequence[str]) -> Iterator[str]:
     context = report.cluster.context
     pinned = [*flags, *(["--context", context] if isinstance(context, str) and "--context" not in flags else [])]
-    number = report.summary.evictions
     yield "#!/bin/sh"
     yield from map(_comment, plan.header(report))
     yield from map(_comment, plan.remaining(report))
-    yield "# It evicts only the pods below. It may be run again: pods that are gone are passed over."
-    yield "# shellcheck disable=SC2016  # the text in single quotes is for kubectl and awk"
-    yield "set -eu"
-    if not number:
+    if not report.waves:
         yield "echo 'nothing to evict'"
         return
-    yield f'\nk() {{ {shlex.join(["kubectl", *pinned])} "$@"; }}'
-    yield _FUNCTIONS
+    yield _HEAD
+    yield f'k() {{ {shlex.join(["kubectl", *pinned])} "$@"; }}'
+    yield f"planned={report.summary.evictions}"
+    yield _FUNCTIONS.rstrip("\n")
+    for line in _main(report):
+        yield f"    {line}" if line else ""
+    yield "} </dev/null  # kubectl does not read a script that comes from a pipe"
+    yield "\nmain"
+
+
+def _main(report: SpreadPlan) -> Iterator[str]:
+    yield from _same_cluster(report.cluster)
     for index, wave in enumerate(report.waves, 1):
         yield from _wave(index, wave)
-    yield _say(f"done: {plural(number, 'eviction')}")
+    yield from _END.split("\n")
+
+
+def _same_cluster(cluster: Cluster) -> Iterator[str]:
+    """Yield the comparison of the cluster with the one that was read, if anything is known to compare."""
+    if isinstance(cluster.uid, str):
+        yield shlex.join(["same_cluster", cluster.uid])
+    elif isinstance(cluster.read_at, str):
+        yield "# The namespace kube-system could not be read: only the UIDs of pods tell if this is the cluster."
+    else:
+        yield f"same_cluster {_UNKNOWN_CLUSTER}"
+    yield ""
 
 
 def _say(text: str) -> str:
@@ -144,22 +232,23 @@ def _comment(text: str) -> str:
 def _wave(number: int, wave: PlannedWave) -> Iterator[str]:
     """Yield the lines of a wave: all checks, all evictions, and then all waits."""
     yield _say(f"wave {number}: {plural(len(wave.evictions), 'eviction')}")
-    steps = list(enumerate(wave.evictions, 1))
-    for index, step in steps:
-        owner = (step.owner.kind, step.owner.name, str(step.replicas))
-        yield f"before{index}=$({shlex.join(['check', step.namespace, step.pod, step.uid, step.node, *owner])})"
-    for index, step in steps:
+    for step in wave.evictions:
+        pod = [step.namespace, step.pod, step.uid, step.node]
+        yield shlex.join(["check", *pod, step.owner.kind, step.owner.name, str(step.replicas), *_labels(step)])
+    for step in wave.evictions:
         yield _comment(f"from {step.domain.value} to {plan.destination(step)}: {step.why}")
-        yield f'{shlex.join(["evict", step.namespace, step.pod, step.uid])} "$before{index}"'
-    for index, step in steps:
-        owner = (step.owner.kind, step.owner.name, str(step.replicas))
-        arguments = shlex.join(["arrive", step.namespace, *owner])
-        yield f'{arguments} "$before{index}" {shlex.join([step.domain.topology_key, _domains(step)])}'
+        yield shlex.join(["evict", step.namespace, step.pod, step.uid, step.owner.kind, step.owner.name])
+    waits = [
+        ["arrive", step.namespace, step.owner.kind, step.owner.name, str(step.replicas), *_labels(step)]
+        for step in wave.evictions
+    ]
+    yield from dict.fromkeys(map(shlex.join, waits))
     yield ""
 
 
-def _domains(step: PlannedEviction) -> str:
-    """Return the domains that the plan expects: their values, all but one (``!a``), or any (``*``)."""
+def _labels(step: PlannedEviction) -> list[str]:
+    """Return label selectors for the nodes of the domains that the plan expects, one for each of a few domains."""
+    key, left = step.domain.topology_key, step.domain.value
     if len(step.to) <= _MOST_VALUES:
-        return " ".join(step.to)
-    return "*" if step.domain.value in step.to else f"!{step.domain.value}"
+        return [f"{key}={value}" for value in step.to]
+    return [key if left in step.to else f"{key},{key}!={left}"]

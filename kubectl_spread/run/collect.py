@@ -200,7 +200,7 @@ def _add_related(read: Object, snapshot: Snapshot) -> None:
     """Add an object that only decides about pods."""
     match read:
         case Namespace():
-            snapshot.anti_affinity.add_namespace(read)
+            snapshot.add_namespace(read)
         case Event():
             snapshot.ownership.add_event(read)
         case Service():

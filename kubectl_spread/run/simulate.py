@@ -29,7 +29,7 @@ from kubectl_spread.report.simulation import SpreadSimulation
 from kubectl_spread.run import hints, names, schedulers
 from kubectl_spread.run.collect import add_objects, check_options
 from kubectl_spread.run.options import CheckOptions, TargetVersion, split, target_for
-from kubectl_spread.run.run import Console, Run, cluster_header, no_resources
+from kubectl_spread.run.run import ClusterIdentity, Console, Run, cluster_header, no_resources
 from kubectl_spread.simulate import outcome
 from kubectl_spread.simulate.events import (
     ROLLED,
@@ -352,6 +352,7 @@ def _from_files(options: CheckOptions) -> SimulateRun:
         target_version=target_version,
         namespace=options.namespace or None,
         excluded=options.scope(None).exclude_namespaces,
+        identity=ClusterIdentity(uid=snapshot.cluster_uid),
         skipped=snapshot.skipped + reading.skipped,
         problems=[*map(str, reading.errors), *filter(None, [hints.unknown_nodes(snapshot)])],
         notes=[*target_version.warnings, *([_NO_VOLUMES] if unread_volumes else []), *files.notes],

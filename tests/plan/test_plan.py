@@ -333,3 +333,21 @@ def test_each_format_names_the_pod_and_what_is_not_correctable(form: str) -> Non
     text = command(cluster, "-o", form).stdout
     assert "web-5d9c-0" in text
     assert "budget db allows no eviction now" in text
+
+
+def test_a_plan_names_the_cluster_of_a_capture_that_has_kube_system() -> None:
+    cluster = [*SIX, *deployment("web", ["a1", "a2", "b1"], **hard())]
+    assert "uid" not in planned(cluster)["cluster"]
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kube-system", "uid": "41c7"}}
+    other = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "uid": "9a0b"}}
+    assert planned([*cluster, namespace, other])["cluster"]["uid"] == "41c7"
+    assert "same_cluster 41c7\n" in command([*cluster, namespace, other], "-o", "script").stdout
+
+
+def test_captures_of_two_clusters_are_an_error() -> None:
+    cluster = [*SIX, *deployment("web", ["a1", "a2", "b1"], **hard())]
+    both = [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kube-system", "uid": uid}} for uid in ("1", "2")
+    ]
+    answer = command([*cluster, *both], "-o", "script")
+    assert (answer.exit_code, "a cluster has only one" in answer.stderr) == (2, True)

@@ -30,7 +30,15 @@ from kubectl_spread.kube.api import managedfields
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.quantity import whole_number
 from kubectl_spread.kube.api.sparse import DetailedPod, SparsePod
-from kubectl_spread.kube.api.types import READY, Node, ObjectMeta, OwnerReference, Pod
+from kubectl_spread.kube.api.types import (
+    IDENTIFYING_NAMESPACE,
+    READY,
+    Namespace,
+    Node,
+    ObjectMeta,
+    OwnerReference,
+    Pod,
+)
 from kubectl_spread.kube.api.workloads import KINDS, WorkloadObject
 from kubectl_spread.kube.custom import CustomObject
 from kubectl_spread.kube.descheduler import PodGroup
@@ -61,9 +69,11 @@ class Snapshot:
         ``default_selectors`` stores their input. ``for_explain`` stores the manager of ``spec.replicas`` too, and
         ``for_simulation`` the mirror pods and the objects with pod templates.
         ``with_managed_fields`` counts the evaluated pods that have managedFields; ``evictees`` are the pods that were
-        read in detail, as the descheduler sees them.
+        read in detail, as the descheduler sees them. ``cluster_uid`` is the UID of the namespace ``kube-system``, where
+        its object was read from a file, or "".
         """
         self.scope = scope
+        self.cluster_uid = ""
         self.with_managed_fields = 0
         self.anti_affinity = AntiAffinity()
         self._for_explain = for_explain
@@ -87,6 +97,12 @@ class Snapshot:
         self.default_selectors = DefaultSelectors(schedulers)
         self._reader = PodReader(scope, schedulers, for_simulation=for_simulation)
         self._covered: set[Target] = set()
+
+    def add_namespace(self, namespace: Namespace) -> None:
+        """Store the labels of a namespace, and the UID of the one that tells clusters apart."""
+        self.anti_affinity.add_namespace(namespace)
+        if namespace.metadata.name == IDENTIFYING_NAMESPACE:
+            self.cluster_uid = namespace.metadata.uid
 
     def add_node(self, node: Node) -> None:
         """Store a node, with only name, labels and age of its metadata, and whether it is ready of its conditions."""

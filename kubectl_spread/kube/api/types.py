@@ -363,6 +363,10 @@ class Node(Object, frozen=True):
     status: Annotated[NodeStatus, 3] = NodeStatus()
 
 
+IDENTIFYING_NAMESPACE: Final = "kube-system"
+"""The namespace whose UID identifies a cluster: it is created with the cluster and is never deleted."""
+
+
 class Namespace(Object, frozen=True):
     """A namespace, which is read for its labels."""
 

@@ -11,7 +11,7 @@ from typing import Final, Self, TypeVar
 import msgspec
 
 from kubectl_spread.errors import ForbiddenError, SourceError
-from kubectl_spread.kube.api.types import Message, ObjectMeta, TypeMeta
+from kubectl_spread.kube.api.types import IDENTIFYING_NAMESPACE, Message, ObjectMeta, TypeMeta
 from kubectl_spread.sources.apiserver import paging, responses
 from kubectl_spread.sources.apiserver.resources import NAMESPACES, Resource
 from kubectl_spread.sources.apiserver.responses import ExpiredError
@@ -32,8 +32,6 @@ _DIGITS: Final = re.compile(r"\d{1,9}(?!\d)")
 _FULL_VERSION: Final = re.compile(r"v?(\d+\.\d+\.\d+(?:[-+][0-9A-Za-z.+-]*)?)", re.ASCII)
 """``1.37.1``, and what vendors add to it, such as ``-gke.100``."""
 _GATE: Final = re.compile(rb'\nkubernetes_feature_enabled\{(?:[^}\n]*,)?\s*name="(\w+)"[^}\n]*\} ([01])\b')
-_IDENTIFYING: Final = "kube-system"
-"""The namespace whose UID identifies a cluster: it is created with the cluster and is never deleted."""
 
 
 class ServerVersion(msgspec.Struct, frozen=True):
@@ -143,7 +141,7 @@ class LiveCluster:
     def uid(self) -> str:
         """Return the UID of the namespace ``kube-system``; "" if it cannot be read for any reason."""
         try:
-            return self.get(NAMESPACES, None, _IDENTIFYING).metadata.uid
+            return self.get(NAMESPACES, None, IDENTIFYING_NAMESPACE).metadata.uid
         except SourceError:
             return ""
 
