@@ -16,8 +16,9 @@ from kubectl_spread.diagnosis.node_answers import NodeAnswers
 from kubectl_spread.kube.api.field import POD_SPEC, FieldPath
 from kubectl_spread.kube.api.types import Node
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread, feasible_nodes
-from kubectl_spread.phrases import domains, listed, plural
+from kubectl_spread.phrases import domains, listed, plural, sentence
 from kubectl_spread.report.model import ClosedDomains, Severity
+from kubectl_spread.rules.constraints.topology_keys import right_key, unknown_key
 from kubectl_spread.rules.inputs import InputPart, RuleInput
 from kubectl_spread.rules.model import FILTERING, Evidence, Remedy, Rule, Values, names
 from kubectl_spread.rules.placement.closed import (
@@ -126,9 +127,12 @@ def _cause_now(group: EvaluatedGroup, rule_input: RuleInput) -> _Cause:
     constraint = spread.constraint
     if not spread.match_num:
         key = constraint.topology_key
+        if absent := unknown_key(key, rule_input):
+            variants = [each for each in rule_input.variants if each.term.topology_key == key]
+            fix = right_key(variants, rule_input) if variants else None
+            return _Cause(f" {sentence(absent)}", fix, ("SPR213", "SPR218"))
         lacking, usable = audit.nodes.lacking(key), audit.nodes.usable(evaluation.pod_class.placement)
-        text = f" No node has the label {key}." if len(lacking) == len(audit.nodes.nodes) else ""
-        return _Cause(text, labelled([node for node in lacking if usable[node].schedulable], key, rule_input))
+        return _Cause("", labelled([node for node in lacking if usable[node].schedulable], key, rule_input))
     if spread.short_of_domains:
         text = f" {shortage(spread, evaluation, audit)}"
         fix = fewer_domains(spread, evaluation.pod_class, rule_input)
@@ -255,7 +259,9 @@ def _blockage(group: EvaluatedGroup, audit: Audit) -> _Blockage | None:
     ]
     if not refusing:
         return None
-    first = next(path for path, _ in hard if any(path in paths for paths in refusing))
+    # One key that no node has takes the domains of all hard constraints away.
+    absent = (path for path, spread in hard if not audit.nodes.number_of_values(spread.constraint.topology_key))
+    first = next(absent, None) or next(path for path, _ in hard if any(path in paths for paths in refusing))
     each_allows_a_node = all(any(path not in paths for paths in refusing) for path, _ in hard)
     return _Blockage(first, conflict=not set.intersection(*refusing) and each_allows_a_node)
 
