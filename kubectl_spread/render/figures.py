@@ -53,6 +53,12 @@ def matches_nothing(row: Row) -> bool:
     return counts is not None and row.self_match_num == 0 and not counts.most
 
 
+def is_counted(row: Row) -> bool:
+    """Tell whether the skew of a row says anything: there are domains, and the constraint selects pods."""
+    counts = domain_counts(row)
+    return counts is not None and counts.number > 0 and not matches_nothing(row)
+
+
 def is_doubtful(row: Row) -> bool:
     """Tell whether the worst verdict of a row means that its selector may be wrong."""
     return bool(row.verdicts) and next(iter(row.verdicts)) not in _QUIET

@@ -150,7 +150,7 @@ def _domains(row: Row) -> str:
 
 def _skew(row: Row) -> str:
     """Return the skew, in bold and with ``above`` if it is above maxSkew."""
-    if isinstance(row.skew, UnsetType) or figures.matches_nothing(row):
+    if isinstance(row.skew, UnsetType) or not figures.is_counted(row):
         return "-"
     text = f"at least {row.skew}" if row.lower_bound is True else str(row.skew)
     return f"**{text}, above**" if row.exceeds_max_skew else text

@@ -341,9 +341,12 @@ def _status(row: Row, findings: Sequence[Finding]) -> Cell:
         return Cell(_of_pods(next(iter(row.verdicts)), row), "yellow")
     if row.exceeds_max_skew:
         return Cell("uneven", "yellow")
-    if row.pending and not isinstance(row.domains, UnsetType):
+    counts = figures.domain_counts(row)
+    if row.pending and counts is not None:
         text = "pending" if row.pending == row.pod_count else f"pending {row.pending}/{row.pod_count}"
         return Cell(text, "yellow")
+    if counts is not None and not counts.number:
+        return Cell("no domains", "yellow")
     # No selector has keys, and the pods could not be counted, or only in part.
     unevaluated = row.lower_bound is True or (not row.verdicts and isinstance(row.domains, UnsetType))
     return Cell("unknown" if unevaluated else "ok")
@@ -370,7 +373,7 @@ def _domains(row: Row) -> Cell:
 
 
 def _skew(row: Row) -> Cell:
-    if isinstance(row.skew, UnsetType) or figures.matches_nothing(row):
+    if isinstance(row.skew, UnsetType) or not figures.is_counted(row):
         return Cell("-")
     bound = ">=" if row.lower_bound is True else ""
     return Cell(f"{bound}{row.skew}", "yellow" if row.exceeds_max_skew else "")

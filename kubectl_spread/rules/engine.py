@@ -301,9 +301,10 @@ def _exposed_keys(rule: Rule, rule_input: RuleInput, evidence: Evidence) -> Iter
     """Yield the topology keys of the domains with which a finding says that, or why, the workload is lost."""
     if evidence.exposes:
         yield evidence.exposes
+    yield from evidence.explains
     for term in rule_input.terms if rule.explains_exposure else ():
         yield term.topology_key
-        if term.spread and term.topology_key == ZONE:
+        if (term.spread or term.anti) and term.topology_key == ZONE:
             # Pods that are spread over zones are not on one node.
             yield HOSTNAME
 

@@ -9,16 +9,18 @@ from typing import Final
 import msgspec
 
 from kubectl_spread.audit.snapshot.default_constraints import may_have_defaults
+from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.audit.snapshot.templates import Template
 from kubectl_spread.diagnosis.exposure import Exposure, Replicas
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.labels import HOSTNAME, ZONE
-from kubectl_spread.kube.api.types import LabelSelector, PodAffinity, PodSpec, WhenUnsatisfiable
+from kubectl_spread.kube.api.types import LabelSelector, WhenUnsatisfiable
 from kubectl_spread.kube.scheduler import configuration
 from kubectl_spread.phrases import domains, noun, value
 from kubectl_spread.report.model import Operation, Severity
 from kubectl_spread.rules import patches
-from kubectl_spread.rules.inputs import InputPart, RuleInput
+from kubectl_spread.rules.constraints.affinity import keeps_own_apart
+from kubectl_spread.rules.inputs import InputPart, RuleInput, variants_of
 from kubectl_spread.rules.model import KUBERNETES, Evidence, Remedy, Rule, Values, names
 from kubectl_spread.rules.remedy import changed, corrected, in_file
 
@@ -49,7 +51,7 @@ def is_unspread(replicas: Replicas, rule_input: RuleInput) -> bool:
         return bool(several) and not any(_is_spread(template, rule_input) for template in several)
     classes = {pod.pod_class for pod in replicas.pods}
     return len(replicas.pods) >= _SEVERAL and not any(
-        _spreads(pod_class.spec) or may_have_defaults(pod_class) for pod_class in classes
+        _spreads(pod_class, rule_input) or may_have_defaults(pod_class) for pod_class in classes
     )
 
 
@@ -61,12 +63,14 @@ def _has_misplaced_field(rule_input: RuleInput) -> bool:
 
 def _is_spread(template: Template, rule_input: RuleInput) -> bool:
     profile = rule_input.audit.snapshot.schedulers.get(template.spec.scheduler_name)
-    return _spreads(template.spec) or (profile is not None and bool(profile.defaults))
+    return _spreads(template, rule_input) or (profile is not None and bool(profile.defaults))
 
 
-def _spreads(spec: PodSpec) -> bool:
-    anti_affinity = None if spec.affinity is None else spec.affinity.pod_anti_affinity
-    return bool(spec.topology_spread_constraints) or (anti_affinity is not None and anti_affinity != PodAffinity())
+def _spreads(holder: Template | PodClass, rule_input: RuleInput) -> bool:
+    """Tell whether pods have spread constraints, or an anti-affinity term that keeps them apart from each other."""
+    return bool(holder.spec.topology_spread_constraints) or any(
+        keeps_own_apart(variant, rule_input) for variant in variants_of(holder, rule_input.behaviour)
+    )
 
 
 def soft_constraints(rule_input: RuleInput) -> Remedy:
@@ -110,7 +114,7 @@ NO_SPREAD: Final = Rule(
     code="SPR504",
     name="no-spread",
     severity=Severity.INFO,
-    summary="A workload has several replicas, and neither spread constraints nor pod anti-affinity",
+    summary="A workload has several replicas, and neither spread constraints nor anti-affinity to each other",
     message=(
         "The workload has several replicas, and neither topologySpreadConstraints nor podAntiAffinity keeps them from "
         "sharing a node or a zone.{defaults}"
@@ -118,7 +122,8 @@ NO_SPREAD: Final = Rule(
     why=(
         "kube-scheduler spreads such pods by its default constraints, which prefer other zones and nodes, unless its "
         "configuration changes them or another score outweighs them. With --defaults or --scheduler-config they are "
-        "evaluated, and a workload that has them is not reported. Where all pods are in one place already, SPR501 or "
+        "evaluated, and a workload that has them is not reported. An anti-affinity term counts if it selects the pods "
+        "that have it, over a topology key that tells nodes apart. Where all pods are in one place already, SPR501 or "
         "SPR502 says so instead."
     ),
     fix=_ADD_SOFT,

@@ -131,6 +131,24 @@ def variant_of_template(term: TopologyTerm, template: Template, behaviour: Behav
     )
 
 
+def variants_of(holder: Template | PodClass, behaviour: Behaviour) -> Iterator[TermVariant]:
+    """Yield the variants of all terms of a template, or of the pods of a class; without rows."""
+    if isinstance(holder, Template):
+        yield from (variant_of_template(term, holder, behaviour) for term in holder.terms)
+        return
+    for term, split in zip(holder.terms, holder.splits, strict=True):
+        yield TermVariant(
+            term=term,
+            authored=split.authored,
+            effective=term.selector,
+            labels=holder.labels,
+            kind="" if holder.owner is None else holder.owner.kind,
+            scheduler_name=holder.scheduler_name,
+            first=False,
+            pod_class=holder,
+        )
+
+
 _ENDING: Final = frozenset({"Pod", "Job", "CronJob"})
 """Kinds whose pods have no successors."""
 

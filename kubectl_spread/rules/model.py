@@ -41,6 +41,7 @@ class Evidence(msgspec.Struct, frozen=True):
     A ``fix`` that is a text has nothing to type. ``covers`` are the codes of rules that would repeat this finding.
     ``closed`` are domains that the pods wait for; ``fix`` is then for the case that they stay closed.
     ``exposes`` is the topology key of the domain with which it says that the workload is lost; "" where it does not.
+    ``explains`` are the topology keys of domains of which it says why all pods may be in one.
     """
 
     pods: tuple[str, ...]
@@ -50,6 +51,7 @@ class Evidence(msgspec.Struct, frozen=True):
     covers: tuple[str, ...] = ()
     closed: ClosedDomains | None = None
     exposes: str = ""
+    explains: tuple[str, ...] = ()
 
 
 Check: TypeAlias = Callable[[RuleInput], Iterator[Evidence]]

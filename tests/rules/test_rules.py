@@ -104,7 +104,7 @@ def test_every_rule_is_complete(rule: Rule) -> None:
     assert all((rule.summary, rule.message, rule.why, rule.fix))
     assert not rule.summary.endswith(".")
     assert isinstance(rule.severity, Severity)
-    of_nodes = rule.code.startswith(("SPR3", "SPR5")) or rule.code == "SPR406"
+    of_nodes = rule.code.startswith(("SPR3", "SPR5")) or rule.code in ("SPR217", "SPR218", "SPR406")
     assert rule.needs_nodes is (of_nodes and rule.code != "SPR504")
 
 

@@ -39,6 +39,7 @@ class TopologyTerm(msgspec.Struct, frozen=True, dict=True):
     required: bool
     constraint: TopologySpreadConstraint | None
     default: bool = False
+    namespaces: tuple[str, ...] = ()
     namespace_selector: LabelSelector | None = None
 
     @property
@@ -50,6 +51,11 @@ class TopologyTerm(msgspec.Struct, frozen=True, dict=True):
     def spread(self) -> bool:
         """Whether this is a topology spread constraint."""
         return self.constraint is not None
+
+    @property
+    def anti(self) -> bool:
+        """Whether this is a term of pod anti-affinity."""
+        return "podAntiAffinity" in self.path
 
     @property
     def keyed(self) -> bool:
@@ -122,6 +128,7 @@ def _affinity_term(path: FieldPath, term: PodAffinityTerm, *, required: bool) ->
         mismatch_label_keys=term.mismatch_label_keys,
         required=required,
         constraint=None,
+        namespaces=term.namespaces,
         namespace_selector=term.namespace_selector,
     )
 

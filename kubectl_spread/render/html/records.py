@@ -255,7 +255,7 @@ def _counted(row: Row) -> Record:
         "emptyDomains": _value_or_none(row.empty_domains),
         "minMatchNum": _value_or_none(row.min_match_num),
         "selfMatchNum": _value_or_none(row.self_match_num),
-        "skew": None if figures.matches_nothing(row) else _value_or_none(row.skew),
+        "skew": _value_or_none(row.skew) if figures.is_counted(row) else None,
         "lowerBound": _value_or_none(row.lower_bound),
         "allowedNumber": following.allowed if following and isinstance(following.allowed, int) else None,
     }

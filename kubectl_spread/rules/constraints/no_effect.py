@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -17,7 +18,7 @@ from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.kube.features import COUNTS_EMPTY_SELECTORS
 from kubectl_spread.phrases import listed, named, value, versions
-from kubectl_spread.report.model import Severity
+from kubectl_spread.report.model import Operation, Severity
 from kubectl_spread.rules import patches
 from kubectl_spread.rules.inputs import InputPart, RuleInput, TermVariant
 from kubectl_spread.rules.model import KUBERNETES, Evidence, Remedy, Rule, Values, together
@@ -92,7 +93,8 @@ def _refuses_every_node(variant: TermVariant) -> bool:
 
     The scheduler ignores a term that no pod matches only for pods that match it themselves.
     """
-    affinity = variant.term.required and "podAffinity" in variant.term.path
+    term = variant.term
+    affinity = term.required and not term.spread and not term.anti
     return affinity and not any(pod.node for pod in variant.pods)
 
 
@@ -172,7 +174,7 @@ def _effect(variant: TermVariant) -> tuple[Severity, str]:
         return Severity.INFO, "it is unknown what the scheduler of these pods does"
     if variant.term.spread:
         return Severity.INFO, "new pods with this selector are refused, while these ones keep running"
-    anti = "podAntiAffinity" in variant.term.path
+    anti = variant.term.anti
     if anti and variant.term.required:
         text = "it ignores all required anti-affinity terms of these pods, and they keep no pod away"
         return Severity.WARNING, text
@@ -273,26 +275,49 @@ _RESTART_OR_FIND: Final = "if the template is newer than the pods, {restart}. If
 
 
 def _self_mismatch(rule_input: RuleInput) -> Iterator[Evidence]:
-    """Yield the pods that their own selector does not select, separately if it would select their template's labels."""
+    """Yield the pods that their own selector does not select."""
+    variants = [variant for variant in rule_input.variants if variant.term.spread and variant.unmet]
+    for mismatch in mismatches(variants, rule_input, partial(changed, rule_input=rule_input)):
+        yield from together(mismatch.variants, mismatch.values, fix=mismatch.fix)
+
+
+class Mismatch(NamedTuple):
+    """Variants whose selector does not select the labels of their pods, the values of the message, and the fix."""
+
+    variants: Sequence[TermVariant]
+    values: Values
+    fix: Remedy | str | None
+
+
+def mismatches(
+    variants: Sequence[TermVariant], rule_input: RuleInput, change: Callable[[str, Sequence[Operation]], Remedy]
+) -> Iterator[Mismatch]:
+    """Yield the mismatch of variants, separately those whose selector would select their template's labels.
+
+    Args:
+        variants: Variants with requirements that their labels do not meet.
+        rule_input: The workload.
+        change: Returns a change of the pod template in words as a remedy.
+    """
     authored: list[tuple[TermVariant, OwnerRecord | None]] = []
-    changed: list[tuple[TermVariant, OwnerRecord]] = []
-    for variant in (variant for variant in rule_input.variants if variant.term.spread and variant.unmet):
+    relabelled: list[tuple[TermVariant, OwnerRecord]] = []
+    for variant in variants:
         owner = _owner(variant, rule_input)
         if owner is None or not _template_agrees(variant, owner):
             authored.append((variant, owner))
         else:
-            changed.append((variant, owner))
+            relabelled.append((variant, owner))
     if authored:
-        fix = _OF_A_POD if rule_input.workload.kind == "Pod" else _own_selector(rule_input)
-        yield from together([variant for variant, _ in authored], _mismatch(*authored[0]), fix=fix)
-    if changed:
-        first, owner = changed[0]
-        fix = _FIND_THE_WRITER if owner.ref.kind in FIXED_TEMPLATES else _RESTART_OR_FIND
-        yield from together([variant for variant, _ in changed], _mismatch(first, owner), fix=fix)
+        fix = _OF_A_POD if rule_input.workload.kind == "Pod" else _own_selector(rule_input, change)
+        yield Mismatch([variant for variant, _ in authored], _mismatch(*authored[0]), fix)
+    if relabelled:
+        first, owner = relabelled[0]
+        find = _FIND_THE_WRITER if owner.ref.kind in FIXED_TEMPLATES else _RESTART_OR_FIND
+        yield Mismatch([variant for variant, _ in relabelled], _mismatch(first, owner), find)
 
 
-def _own_selector(rule_input: RuleInput) -> Remedy | None:
-    """Return the patch that makes the workload's selector that of the constraint.
+def _own_selector(rule_input: RuleInput, change: Callable[[str, Sequence[Operation]], Remedy]) -> Remedy | None:
+    """Return the patch that makes the workload's selector that of the constraint or term.
 
     None where the template was not read, or does not have this constraint any more.
     """
@@ -313,7 +338,7 @@ def _own_selector(rule_input: RuleInput) -> Remedy | None:
         patches.same_topology(terms[0], rule_input.term_path),
         *patches.replaced(path / "labelSelector", *selectors),
     )
-    return changed("set labelSelector to the selector of the workload, which selects its pods", operations, rule_input)
+    return change("set labelSelector to the selector of the workload, which selects its pods", operations)
 
 
 def _owner(variant: TermVariant, rule_input: RuleInput) -> OwnerRecord | None:

@@ -14,6 +14,7 @@ from kubectl_spread.kube.scheduler.podtopologyspread.constraints import working_
 from kubectl_spread.phrases import some
 from kubectl_spread.report.model import Operation, Severity
 from kubectl_spread.rules import patches
+from kubectl_spread.rules.constraints.affinity import use_key
 from kubectl_spread.rules.inputs import RuleInput, TermVariant
 from kubectl_spread.rules.model import KUBERNETES, Evidence, Remedy, Rule, Values, together
 from kubectl_spread.rules.remedy import changed
@@ -118,7 +119,7 @@ def _deprecated_topology_key(rule_input: RuleInput) -> Iterator[Evidence]:
     if variants:
         term = variants[0].term
         since, current = CURRENT_KEYS[term.topology_key]
-        effect = effect_without_label(anti="podAntiAffinity" in term.path, required=term.required)
+        effect = effect_without_label(anti=term.anti, required=term.required)
         values: Values = {"key": term.topology_key, "since": since, "current": current, "effect": effect}
         yield from together(variants, values, fix=_current_key(variants, rule_input))
 
@@ -133,18 +134,10 @@ def effect_without_label(*, anti: bool, required: bool) -> str:
 
 
 def _current_key(variants: Sequence[TermVariant], rule_input: RuleInput) -> Remedy:
-    """Return the patch with the current key, unless nodes lack it or a constraint with it would be a duplicate."""
-    term = variants[0].term
-    _, current = CURRENT_KEYS[term.topology_key]
-    template, pod_class = rule_input.template, variants[0].pod_class
-    terms = template.terms if template is not None else () if pod_class is None else pod_class.terms
-    duplicate = any(other.spread and other.topology_key == current for other in terms)
-    alike = all(variant.term.topology_key == term.topology_key for variant in variants)
-    operations: tuple[Operation, ...] = ()
-    if alike and not duplicate and not _lacks(current, term.topology_key, rule_input):
-        path = rule_input.term_path / "topologyKey"
-        operations = patches.replaced(path, term.topology_key, current)
-    return changed(_USE_CURRENT, operations, rule_input)
+    """Return the patch with the current key, unless nodes lack it."""
+    key = variants[0].term.topology_key
+    _, current = CURRENT_KEYS[key]
+    return use_key(current, variants, rule_input, patch=not _lacks(current, key, rule_input))
 
 
 def _lacks(current: str, deprecated: str, rule_input: RuleInput) -> bool:

@@ -16,8 +16,9 @@ from kubectl_spread.diagnosis.node_answers import NodeAnswers
 from kubectl_spread.kube.api.field import POD_SPEC, FieldPath
 from kubectl_spread.kube.api.types import Node
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread, feasible_nodes
-from kubectl_spread.phrases import domains, listed, plural
+from kubectl_spread.phrases import domains, listed, plural, sentence
 from kubectl_spread.report.model import ClosedDomains, Severity
+from kubectl_spread.rules.constraints.topology_keys import right_key, unknown_key
 from kubectl_spread.rules.inputs import InputPart, RuleInput
 from kubectl_spread.rules.model import FILTERING, Evidence, Remedy, Rule, Values, names
 from kubectl_spread.rules.placement.closed import (
@@ -157,6 +158,10 @@ def _keyless(spread: Spread, evaluation: ClassEvaluation, rule_input: RuleInput)
             f" No node has any of the labels {listed(on_none, len(on_none))}.",
             literal(f"label the nodes with {listed(on_none, len(on_none))}, or use topology keys that they have"),
         )
+    if absent := unknown_key(key, rule_input):
+        variants = [each for each in rule_input.variants if each.term.topology_key == key]
+        fix = right_key(variants, rule_input) if variants else None
+        return _Cause(f" {sentence(absent)}", fix, ("SPR213", "SPR218"))
     others = {each for each in keys if each != key}
     near = [node for node in lacking if others <= nodes.labels_of(node).keys()]
     if on_none:
@@ -284,7 +289,9 @@ def _blockage(group: EvaluatedGroup, audit: Audit) -> _Blockage | None:
     ]
     if not refusing:
         return None
-    first = next(path for path, _ in hard if any(path in paths for paths in refusing))
+    # One key that no node has takes the domains of all hard constraints away.
+    absent = (path for path, spread in hard if not audit.nodes.number_of_values(spread.constraint.topology_key))
+    first = next(absent, None) or next(path for path, _ in hard if any(path in paths for paths in refusing))
     each_allows_a_node = all(any(path not in paths for paths in refusing) for path, _ in hard)
     conflict = not set.intersection(*refusing) and each_allows_a_node and bool(_with_all_keys(evaluation, audit))
     return _Blockage(first, conflict)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
 
 from kubectl_spread.audit.evaluation import obstacles
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
 from kubectl_spread.audit.evaluation.obstacles import only_pinned
-from kubectl_spread.audit.snapshot.records import PodRecord
+from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
 from kubectl_spread.diagnosis.node_answers import NodeAnswers, obstacles_on
+from kubectl_spread.kube.api import labels
 from kubectl_spread.kube.api.labels import HOSTNAME
+from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeSets
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import capitalized, domains, plural, value
 from kubectl_spread.phrases import domains as domains_in_words
@@ -215,6 +217,10 @@ SINGLE_DOMAIN: Final = Rule(
 )
 
 
+_NOT_RANKED: Final = (
+    "no node that these pods could use has the keys of all their ScheduleAnyway constraints, and none of these has an "
+    "effect"
+)
 _NOTHING_NOW: Final = "nothing to do now, because every other domain still allows the next pod"
 
 
@@ -223,20 +229,35 @@ def _keyless_nodes(rule_input: RuleInput) -> Iterator[Evidence]:
         constraint, nodes = spread.constraint, rule_input.audit.nodes
         if constraint.lenient:
             continue
-        usable = nodes.usable(row.evaluations[0][0].pod_class.placement)
-        keyless = [node for node in nodes.lacking(constraint.topology_key) if usable[node].schedulable]
-        all_of_them = len(keyless) == len(nodes.nodes)
+        pod_class = row.evaluations[0][0].pod_class
+        usable = nodes.usable(pod_class.placement)
+        schedulable = {node for node, usability in usable.items() if usability.schedulable}
+        keyless = [node for node in nodes.lacking(constraint.topology_key) if node in schedulable]
         # SPR303 reports pods of a hard constraint that refuses every node on which they could run.
-        if keyless and not (constraint.hard and len(keyless) == sum(node.schedulable for node in usable.values())):
+        if keyless and not (constraint.hard and len(keyless) == len(schedulable)):
+            all_of_them = len(keyless) == len(nodes.nodes)
+            single = len(keyless) == 1 and not all_of_them
+            useless = not (constraint.hard or _ranked(pod_class, schedulable, nodes))
             values: Values = {
                 "nodes": _nodes(keyless, all_of_them=all_of_them),
                 "topology_key": constraint.topology_key,
-                "effect": _effect(hard=constraint.hard, single=len(keyless) == 1 and not all_of_them),
+                "effect": _NOT_RANKED if useless else _effect(hard=constraint.hard, single=single),
             }
-            severity = Severity.WARNING if constraint.hard else Severity.INFO
+            severity = Severity.WARNING if constraint.hard or useless else Severity.INFO
             fix = labelled(keyless, constraint.topology_key, rule_input)
-            yield Evidence(names(row.pods), values, severity, fix)
+            explains = _soft_keys(pod_class) if useless else ()
+            yield Evidence(names(row.pods), values, _at_most_info(row) or severity, fix, explains=explains)
             return
+
+
+def _soft_keys(pod_class: PodClass) -> tuple[str, ...]:
+    return tuple(term.topology_key for term in pod_class.terms if term.spread and not term.required)
+
+
+def _ranked(pod_class: PodClass, schedulable: Collection[str], nodes: NodeSets) -> bool:
+    """Tell whether a node that the pods could use has the topology keys of all their soft constraints."""
+    complete = labels.ascending(nodes.carrying(_soft_keys(pod_class)))
+    return any(nodes.nodes[number].metadata.name in schedulable for number in complete)
 
 
 def _nodes(keyless: list[str], *, all_of_them: bool) -> str:
@@ -249,7 +270,9 @@ def _nodes(keyless: list[str], *, all_of_them: bool) -> str:
 def _effect(*, hard: bool, single: bool) -> str:
     if hard:
         return "it never gets one of these pods" if single else "they never get one of these pods"
-    return "its score is the lowest" if single else "their scores are the lowest"
+    score = "its score is" if single else "their scores are"
+    where = "it" if single else "them"
+    return f"{score} the lowest for all ScheduleAnyway constraints of these pods, and pods on {where} are not counted"
 
 
 def _held_down(rule_input: RuleInput) -> Iterator[Evidence]:
@@ -310,13 +333,18 @@ KEYLESS_NODES: Final = Rule(
     message="{nodes} the label {topology_key}, so {effect}.",
     why=(
         "DoNotSchedule constraints refuse a node that lacks the topology key of one of them, and pods on such a node "
-        "count for none of them. With ScheduleAnyway constraints the node gets the lowest score."
+        "count for none of them. With ScheduleAnyway constraints the node gets the lowest score, and pods on it count "
+        "for none of them. If no node has the keys of all of them, all nodes get the same score. A key that no node "
+        "has at all is SPR218."
     ),
     fix="label the nodes, or use a topology key that they have",
     source=FILTERING,
     cases=(
-        (Severity.WARNING, "A DoNotSchedule constraint refuses the nodes."),
-        (Severity.INFO, "The constraint is ScheduleAnyway, so the pods may still use the nodes."),
+        (
+            Severity.WARNING,
+            "A DoNotSchedule constraint refuses the nodes, or no node has the keys of all ScheduleAnyway constraints.",
+        ),
+        (Severity.INFO, "The constraint is ScheduleAnyway, and other nodes have the keys."),
     ),
     remedies=("command",),
     no_remedy=(

@@ -1,0 +1,165 @@
+"""SPR218: topology keys that no node has, or that are well-known mistakes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from kubectl_spread.audit.snapshot.records import DEFAULT_SCHEDULER
+from kubectl_spread.diagnosis.topologykeys import nearest_key, standard_key
+from kubectl_spread.kube.api.labels import HOSTNAME, REGION, ZONE
+from kubectl_spread.kube.apiserver import CURRENT_KEYS
+from kubectl_spread.phrases import capitalized, listed, sentence
+from kubectl_spread.report.model import Severity
+from kubectl_spread.rules.constraints.affinity import kept_apart_otherwise, use_key
+from kubectl_spread.rules.inputs import RuleInput, TermVariant, variants_of
+from kubectl_spread.rules.model import KUBERNETES, Evidence, Remedy, Rule, Values, names
+from kubectl_spread.rules.remedy import labelled
+
+_OF_PLACES: Final = (REGION, ZONE)
+"""Standard labels that a cluster may lack, because it is in one place."""
+
+
+def unknown_key(key: str, rule_input: RuleInput) -> str:
+    """Return that no node has a topology key and which was probably meant, as a clause; "" where nodes have it."""
+    audit = rule_input.audit
+    if audit.nodes.number_of_values(key):
+        return ""
+    meant = probable_key(key, rule_input)
+    return f"No node has the label {key}" + (f"; did you mean {meant}?" if meant else "")
+
+
+def probable_key(key: str, rule_input: RuleInput) -> str:
+    """Return the label of the nodes that is probably meant by a topology key that none has; "" for none."""
+    nodes = rule_input.audit.nodes
+    return rule_input.answers.remember((nearest_key, key), lambda: nearest_key(key, nodes))
+
+
+def right_key(variants: Sequence[TermVariant], rule_input: RuleInput) -> Remedy:
+    """Return how to correct a topology key that no node has: the right key first, then labels for the nodes."""
+    key = variants[0].term.topology_key
+    meant = probable_key(key, rule_input)
+    if not meant:
+        return labelled(rule_input.audit.nodes.lacking(key), key, rule_input)
+    other = "" if key in CURRENT_KEYS else f", or label the nodes (kubectl label node NODE {key}=VALUE)"
+    return use_key(meant, variants, rule_input, f"use {{key}}{other}")
+
+
+def _wrong_key(rule_input: RuleInput) -> Iterator[Evidence]:
+    """Yield a term over a key that no node has, or over a well-known mistake where nodes were not read."""
+    audit = rule_input.audit
+    lists_nodes = audit.evaluator.lists_nodes and bool(audit.nodes.nodes)
+    by_key: dict[str, list[TermVariant]] = {}
+    for variant in rule_input.variants:
+        by_key.setdefault(variant.term.topology_key, []).append(variant)
+    for key, variants in by_key.items():
+        fault = unknown_key(key, rule_input) if lists_nodes else _mistake(key)
+        if not fault:
+            continue
+        effect = _effect(variants, rule_input)
+        values: Values = {
+            "fault": sentence(fault),
+            "effect": capitalized(effect if lists_nodes else f"unless somebody labels the nodes with it, {effect}"),
+            "topology_key": key,
+        }
+        pods = {pod.name: pod for variant in variants for pod in variant.pods}
+        yield Evidence(
+            names(pods.values()),
+            values,
+            _severity(variants, rule_input) if lists_nodes else None,
+            right_key(variants, rule_input) if lists_nodes else use_key(standard_key(key), variants, rule_input),
+            covers=("SPR213", "SPR305") if lists_nodes else (),
+            explains=_explained(variants[0], rule_input) if lists_nodes else (),
+        )
+        return
+
+
+def _mistake(key: str) -> str:
+    """Return that a topology key is a well-known mistake, as a clause; "" for any other key."""
+    meant = standard_key(key)
+    return f"Kubernetes gives nodes no label {key}; did you mean {meant}?" if meant else ""
+
+
+def _explained(variant: TermVariant, rule_input: RuleInput) -> tuple[str, ...]:
+    """Return the topology keys by which the pods are not kept apart because of a key that no node has."""
+    meant = probable_key(variant.term.topology_key, rule_input)
+    return (meant, *([HOSTNAME] if meant == ZONE else []), *_other_soft_keys(variant, rule_input))
+
+
+def _effect(variants: Sequence[TermVariant], rule_input: RuleInput) -> str:
+    """Return the effect of a term on nodes that all lack its topology key."""
+    term = variants[0].term
+    if term.anti:
+        return "the term keeps no pods apart"
+    if term.required:
+        runs = rule_input.template is None and all(pod.node for variant in variants for pod in variant.pods)
+        return "no node would take one more such pod" if runs else "no node can take the pods"
+    if not term.spread:
+        return "the term has no effect"
+    others = _other_soft_keys(variants[0], rule_input)
+    if not others:
+        return "the constraint has no effect"
+    constraints = f"constraint on {others[0]} has" if len(others) == 1 else f"constraints on {listed(others)} have"
+    return (
+        "the scheduler ranks only nodes that have the keys of all ScheduleAnyway constraints of a pod, so the "
+        f"{constraints} no effect either"
+    )
+
+
+def _other_soft_keys(variant: TermVariant, rule_input: RuleInput) -> list[str]:
+    """Return the topology keys of the other ScheduleAnyway constraints of the pods, if the term is one."""
+    holder = variant.template or variant.pod_class
+    if holder is None or not variant.term.spread or variant.term.required:
+        return []
+    terms = [each.term for each in variants_of(holder, rule_input.behaviour)]
+    keys = dict.fromkeys(term.topology_key for term in terms if term.spread and not term.required)
+    return [key for key in keys if key != variant.term.topology_key]
+
+
+def _severity(variants: Sequence[TermVariant], rule_input: RuleInput) -> Severity:
+    """Return the severity of a topology key that no node has."""
+    first, template = variants[0], rule_input.template
+    term = first.term
+    if term.required and not term.anti:
+        is_known = rule_input.audit.snapshot.schedulers.get(first.scheduler_name or DEFAULT_SCHEDULER) is not None
+        if template is None:
+            waits = any(not pod.node for variant in variants for pod in variant.pods)
+        else:
+            waits = template.replicas != 0 and not rule_input.beside_pods
+        return Severity.ERROR if waits and is_known else Severity.WARNING
+    if term.topology_key not in _OF_PLACES:
+        return Severity.WARNING
+    needless = not _other_soft_keys(first, rule_input) if term.spread else kept_apart_otherwise(first, rule_input)
+    is_single = len(rule_input.audit.nodes.nodes) == 1
+    return Severity.INFO if needless or is_single else Severity.WARNING
+
+
+WRONG_TOPOLOGY_KEY: Final = Rule(
+    code="SPR218",
+    name="wrong-topology-key",
+    severity=Severity.WARNING,
+    summary="No node has the label that topologyKey names, or it is a well-known mistake",
+    message="{fault} {effect}.",
+    why=(
+        "Nodes without the label are in no domain. A DoNotSchedule constraint and a required affinity term refuse "
+        "them, and an anti-affinity term keeps nothing away from them. The scheduler leaves a node out of the score "
+        "of all ScheduleAnyway constraints of a pod if the node lacks the key of one of them, so one wrong key takes "
+        "the effect from the others. Where no nodes were read, names are compared with the labels that Kubernetes "
+        "gives nodes."
+    ),
+    fix="use a topology key that the nodes have, or label the nodes with {topology_key}",
+    source=f"{KUBERNETES}/pkg/scheduler/framework/plugins/podtopologyspread/scoring.go",
+    cases=(
+        (Severity.ERROR, "A DoNotSchedule constraint or a required affinity term: no node can take the pods."),
+        (
+            Severity.WARNING,
+            "The pods run, the term has no effect, or the key is a well-known mistake and no nodes were read.",
+        ),
+        (Severity.INFO, "Nodes without zones or regions, where nothing else loses its effect or there is one node."),
+    ),
+    remedies=("command", "patch"),
+    no_remedy="No label of the nodes is similar, or a required anti-affinity term needs more nodes.",
+    reads_nodes=True,
+    explains_exposure=True,
+    check=_wrong_key,
+)
