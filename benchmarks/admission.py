@@ -34,7 +34,6 @@ def main() -> None:
     """Install the policies for one of two namespaces, and measure each request in both."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--requests", type=int, default=2000)
-    parser.add_argument("--severity", default="warning", help="the policies carry rules of this severity or higher")
     options = parser.parse_args()
     with (
         tempfile.TemporaryDirectory() as directory,
@@ -44,7 +43,7 @@ def main() -> None:
             cluster.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
             cluster.api.create(_pod("stored", namespace))
             cluster.api.create(_deployment("stored", namespace))
-        _install(cluster, options.severity)
+        _install(cluster)
         names = [
             "request",
             *(f"{part}, {namespace}" for part in ("fastest tenth", "median") for namespace in (WITHOUT, WITH)),
@@ -57,11 +56,10 @@ def main() -> None:
             print(f"| {name} | {' | '.join(columns)} |", flush=True)
 
 
-def _install(cluster: ControlPlane, severity: str) -> None:
+def _install(cluster: ControlPlane) -> None:
     """Install the policies, and wait until they refuse what they should."""
     plugin = str(Path(sys.executable).parent / "kubectl-spread")
-    selector = f"--namespace-selector=kubernetes.io/metadata.name={WITH}"
-    command = [plugin, "policy", f"--severity={severity}", "--action=deny", selector]
+    command = [plugin, "policy", "--action=deny", f"--exclude-namespace={WITHOUT}"]
     printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     cluster.kubectl("apply", "-f", "-", input=printed)
     pod, deployment = _pod("probe", WITH), _deployment("probe", WITH)

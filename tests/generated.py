@@ -11,14 +11,15 @@ from typing import Final
 import click
 from click.testing import CliRunner
 
+from kubectl_spread import policy
 from kubectl_spread.cli import cli
 from kubectl_spread.explain.explanation import Explanation
-from kubectl_spread.policy.documents import CARRIED
 from kubectl_spread.render.sections import Section
 from kubectl_spread.render.sections.conclusion import conclusion
 from kubectl_spread.render.sections.domains import domains, replicas, waiting
 from kubectl_spread.render.sections.terms import engines, rollup, templates
 from kubectl_spread.render.terminal import Terminal
+from kubectl_spread.rules import RULES
 from tests import answers, manual, metrics, rule_examples, schemas
 from tests.mixin import dashboard
 from tests.render.uneven import crowded, uneven, unmade
@@ -75,7 +76,9 @@ def run(*arguments: str) -> str:
 
 def carried() -> str:
     """Return the rules of policies as a table."""
-    rows = sorted((rule.code, rule.name, str(rule.severity), rule.summary) for rule in CARRIED)
+    rows = sorted(
+        (rule.code, rule.name, str(rule.severity), rule.summary) for rule in RULES if rule.code in policy.codes()
+    )
     cells = (("rule", "name", "severity", "summary"), ("---",) * 4, *rows)
     return "".join(f"| {' | '.join(row)} |\n" for row in cells)
 

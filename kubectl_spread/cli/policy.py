@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from kubectl_spread.cli import options, output, values
 from kubectl_spread.cli.help import EVALUATE, OUTPUT
+from kubectl_spread.errors import UsageError
 
 
 @options.command(
     examples={
         "kubectl spread policy | kubectl apply -f -": "Warn of faults when objects are created or changed",
         "kubectl spread policy --action audit > policy.yaml": "Write them to the audit log first",
-        "kubectl spread policy --action deny --select SPR1": "Refuse labels that do not fit the selectors",
-        "kubectl spread policy --for 1.34 --exclude-namespace kube-system,istio-system": "Choose minor and namespaces",
+        "kubectl spread policy --action deny --exclude-namespace kube-system,istio-system": "Refuse them elsewhere",
     }
 )
 @options.option(
@@ -22,30 +22,12 @@ from kubectl_spread.cli.help import EVALUATE, OUTPUT
     help="Refuse a request that violates a rule, warn its sender, or write it to the audit log.",
     group=OUTPUT,
 )
-@options.option(
-    "--severity",
-    type=options.Choice(options.SEVERITIES),
-    help="Use rules of this severity or higher. [default: warning, or info with --select]",
-    group=EVALUATE,
-)
-@options.rules(select="Use only these rules", ignore="Leave out these rules")
 @options.text(
     "--for",
     "for_version",
     metavar="1.N",
     complete=values.minors,
     about="Print policies for this Kubernetes minor. [default: the newest known release]",
-    group=EVALUATE,
-)
-@options.flag(
-    "--mutate",
-    about="Print one more policy, which writes pod-template-hash to matchLabelKeys of Deployments without any.",
-    group=EVALUATE,
-)
-@options.text(
-    "--namespace-selector",
-    metavar="SELECTOR",
-    about="Evaluate requests only in namespaces with these labels.",
     group=EVALUATE,
 )
 @options.texts(
@@ -55,24 +37,33 @@ from kubectl_spread.cli.help import EVALUATE, OUTPUT
     about="Skip these namespaces; repeatable. [default: kube-system]",
     group=EVALUATE,
 )
-@options.texts(
-    "--exempt-user",
-    metavar="NAME",
-    about="Let this user change all labels of pods, such as the service account of an operator; repeatable.",
-    group=EVALUATE,
-)
-def policy(**parameters: object) -> None:
+def policy(action: str, for_version: str, exclude_namespace: tuple[str, ...]) -> None:
     """Print admission policies that warn of what the rules find, or refuse it.
 
-    The policies are written in CEL and need no webhook. Nothing is sent to a cluster: kubectl apply installs them.
+    The policies are YAML with CEL expressions, which you can read and change. They need no webhook. Nothing is sent to
+    a cluster: kubectl apply installs them.
     """
-    import msgspec  # noqa: PLC0415 - completion of flags does not need it
+    from kubectl_spread import policy as policies  # noqa: PLC0415 - completion of flags does not need it
+    from kubectl_spread.kube.api import content  # noqa: PLC0415 - likewise
+    from kubectl_spread.kube.features import NEWEST_RELEASED_MINOR  # noqa: PLC0415 - likewise
+    from kubectl_spread.run.options import (  # noqa: PLC0415 - likewise
+        confirm_supported,
+        minor_of,
+        pre_release_warnings,
+        split,
+    )
 
-    from kubectl_spread.render import policies  # noqa: PLC0415 - likewise
-    from kubectl_spread.run.policies import PolicyOptions  # noqa: PLC0415 - likewise
-
-    choices = msgspec.convert(parameters, PolicyOptions)
-    text = policies.text(choices.policies)
-    for note in choices.notes:
+    minor = minor_of("--for", for_version)
+    if minor is None:
+        minor = NEWEST_RELEASED_MINOR
+    confirm_supported("--for", minor)
+    if minor < policies.OLDEST_MINOR:
+        oldest = f"1.{policies.OLDEST_MINOR} and newer have it"
+        raise UsageError(f"--for: Kubernetes 1.{minor} has no ValidatingAdmissionPolicy ({oldest})")
+    excluded = split(exclude_namespace) if exclude_namespace else ("kube-system",)
+    for name in excluded:
+        if any(content.dns_label_problems(name)):
+            raise UsageError(f'--exclude-namespace: "{name}" is not the name of a namespace')
+    for note in pre_release_warnings([minor]):
         output.note(note)
-    output.data(text)
+    output.data(policies.text(policies.Action(action), excluded, minor))

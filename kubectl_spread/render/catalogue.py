@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
+from kubectl_spread import policy
 from kubectl_spread.phrases import sentence
-from kubectl_spread.policy.documents import CARRIED
 from kubectl_spread.render.terminal import Column, Terminal, table
 from kubectl_spread.rules.model import Rule
 
@@ -63,7 +63,7 @@ def _fix(described: Rule) -> str:
 
 def _prevention(described: Rule) -> str:
     """Return the command that prints an admission policy with a rule; "" where a policy cannot have it."""
-    return f"kubectl spread policy --select {described.code}" if described in CARRIED else ""
+    return "kubectl spread policy" if described.code in policy.codes() else ""
 
 
 def _filled(text: str) -> str:

@@ -19,7 +19,7 @@ from tests.e2e.workloads import label, pods, wait_for_rollout
 
 EARLY: Final = "early"
 """The namespace of the objects that were stored before the policies."""
-ALL_RULES: Final = ("--severity=info", "--action=deny")
+DENY: Final = "--action=deny"
 ABSENT: Final = constraint(match=["absent"])
 """A constraint of which SPR107 says that it lists a label that the pods do not have."""
 KEPT: Final = "example.com/kept"
@@ -96,7 +96,8 @@ def _store_pods(cluster: ControlPlane) -> None:
     for name in names - {"merged"}:
         label(cluster, EARLY, name, "rev=r2")
     keys = [constraint(match=["statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index"], hard=False)]
-    cluster.api.create(pod("adopted-0", keys, labels={"app": "adopted"}, namespace=EARLY))
+    labels = {"app": "adopted", "statefulset.kubernetes.io/pod-name": "other-7", "apps.kubernetes.io/pod-index": "7"}
+    cluster.api.create(pod("adopted-0", keys, labels=labels, namespace=EARLY))
     authored = selector({"app": "loose"}, requirement("job-name", "In", "web"))
     keys = [constraint(match=["job-name"], selects=authored, hard=False)]
     cluster.api.create(pod("authored", keys, labels={"app": "loose"}, namespace=EARLY))
@@ -110,18 +111,18 @@ def printed(spread: Spread, *arguments: str) -> list[Json]:
 
 
 def install(cluster: ControlPlane, documents: Sequence[Json]) -> None:
-    """Apply policies and bindings with kubectl, and return once each policy refuses a request."""
+    """Apply policies and bindings with kubectl, and return once they refuse requests of each kind."""
     cluster.apply(documents)
-    for name, send in probes(cluster).items():
-        cluster.wait_for(partial(refusal, send), 60, f"{name} is in effect")
+    for resource, send in probes(cluster).items():
+        cluster.wait_for(partial(refusal, send), 60, f"the policy on {resource} is in effect")
 
 
 def probes(cluster: ControlPlane) -> dict[str, Callable[[], Any]]:
-    """Return a request for each policy that it must refuse, by the name of the policy; nothing is stored."""
+    """Return requests that the policies must refuse, by the resource; nothing is stored."""
     template = {"metadata": {"labels": {"app": "probe"}}, "spec": pod_spec([ABSENT])}
     manifests = {
         "pods": pod("probe", [ABSENT], namespace=EARLY),
-        "workloads": early("Deployment", "probe"),
+        "deployments": early("Deployment", "probe"),
         "cronjobs": cron_job("probe"),
         "podtemplates": {
             "apiVersion": "v1",
@@ -131,9 +132,9 @@ def probes(cluster: ControlPlane) -> dict[str, Callable[[], Any]]:
         },
     }
     requests: dict[str, Callable[[], Any]] = {
-        f"kubectl-spread-{name}": partial(try_create, cluster, manifest) for name, manifest in manifests.items()
+        resource: partial(try_create, cluster, manifest) for resource, manifest in manifests.items()
     }
-    requests["kubectl-spread-labels"] = partial(try_label, cluster, "merged", {"rev": "r2"})
+    requests["labels of pods"] = partial(try_label, cluster, "merged", {"rev": "r2"})
     return requests
 
 

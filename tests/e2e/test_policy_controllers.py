@@ -38,14 +38,14 @@ def shop(guarded_cluster: ControlPlane) -> Iterator[str]:
 
 def test_each_policy_refuses(guarded_cluster: ControlPlane) -> None:
     """Otherwise the other tests would prove nothing."""
-    messages = {name: refusal(send) for name, send in guarded.probes(guarded_cluster).items()}
-    codes = {name: message.partition(": ")[0] for name, message in messages.items()}
+    messages = {resource: refusal(send) for resource, send in guarded.probes(guarded_cluster).items()}
+    codes = {resource: message.partition(": ")[0] for resource, message in messages.items()}
     assert codes == {
-        "kubectl-spread-labels": "SPR101 stale-label",
-        "kubectl-spread-pods": "SPR107 absent-key",
-        "kubectl-spread-workloads": "SPR107 absent-key",
-        "kubectl-spread-cronjobs": "SPR107 absent-key",
-        "kubectl-spread-podtemplates": "SPR107 absent-key",
+        "labels of pods": "SPR101 stale-label",
+        "pods": "SPR107 absent-key",
+        "deployments": "SPR107 absent-key",
+        "cronjobs": "SPR107 absent-key",
+        "podtemplates": "SPR107 absent-key",
     }
 
 
@@ -122,9 +122,7 @@ def test_the_daemon_set_controller_relabels_pods_of_a_repeated_revision(
     Source: kubernetes v1.37.1 pkg/controller/daemon/update.go, dedupCurHistories.
     """
     keys = [constraint(key=HOSTNAME, hard=False, selects={"matchLabels": {"app": "agent"}}, match=[REVISION])]
-    agent = workload("DaemonSet", "agent", labels={"app": "agent"}, namespace=shop)
-    # SPR212 says that a spread constraint of a DaemonSet spreads nothing, so the term is one of affinity.
-    agent["spec"]["template"]["spec"]["affinity"] = _prefer_own(keys[0])
+    agent = workload("DaemonSet", "agent", keys, labels={"app": "agent"}, namespace=shop)
     roll_out(guarded_cluster, agent)
     path = f"/apis/apps/v1/namespaces/{shop}/controllerrevisions"
     (revision,) = guarded_cluster.api.get(path)["items"]
@@ -159,14 +157,8 @@ def test_the_daemon_set_controller_relabels_pods_of_a_repeated_revision(
         guarded_cluster.api.patch(f"/api/v1/namespaces/{shop}/pods/{name}", {"metadata": {"labels": {REVISION: None}}})
 
 
-def _prefer_own(clause: Json) -> Json:
-    term = {field: clause[field] for field in ("topologyKey", "labelSelector", "matchLabelKeys")}
-    preferred = [{"weight": 1, "podAffinityTerm": term}]
-    return {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}
-
-
 def test_the_stateful_set_controller_labels_a_pod_that_it_adopts(guarded_cluster: ControlPlane) -> None:
-    """The pod was created by hand, without the two labels that its matchLabelKeys names.
+    """The pod was created by hand, with other values of the two labels that its matchLabelKeys names.
 
     Source: kubernetes v1.37.1 pkg/controller/statefulset/stateful_set_utils.go, updateIdentity.
     """
@@ -175,14 +167,14 @@ def test_the_stateful_set_controller_labels_a_pod_that_it_adopts(guarded_cluster
     # A rolling update would replace the pod, which is of no revision, soon after it was labelled.
     adopter["spec"]["updateStrategy"] = {"type": "OnDelete"}
     path = f"/api/v1/namespaces/{EARLY}/pods/adopted-0"
-    late: Json = {POD_NAME: "adopted-0", INDEX: "0"}
-    assert refusal(lambda: guarded.try_label(guarded_cluster, "adopted-0", late)).startswith("SPR105 late-label: ")
+    identity: Json = {POD_NAME: "adopted-0", INDEX: "0"}
+    assert refusal(lambda: guarded.try_label(guarded_cluster, "adopted-0", identity)).startswith("SPR101 stale-label: ")
     before = guarded_cluster.api.get(path)
     guarded_cluster.api.create(adopter)
 
     def labelled() -> bool:
         labels = guarded_cluster.api.get(path)["metadata"]["labels"]
-        return {key: labels.get(key) for key in late} == late
+        return {key: labels.get(key) for key in identity} == identity
 
     guarded_cluster.wait_for(labelled, 60, "the pod has the labels of its StatefulSet")
     assert guarded_cluster.api.get(path)["metadata"]["uid"] == before["metadata"]["uid"]

@@ -19,7 +19,7 @@ UPDATED = range(150)
 PODS = range(300)
 LEAST = 3
 """The least number of objects with each code."""
-OF_UPDATES = {"SPR101", "SPR102", "SPR105"}
+OF_UPDATES = {"SPR101", "SPR102"}
 
 
 _NEWEST = max(VERSIONS)

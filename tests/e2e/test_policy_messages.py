@@ -9,7 +9,7 @@ import pytest
 from tests.builders import Json, constraint
 from tests.controlplane.cluster import ControlPlane
 from tests.e2e.guarded import refusal, try_create, try_label
-from tests.e2e.manifests import pod, workload
+from tests.e2e.manifests import workload
 
 pytestmark = pytest.mark.e2e
 
@@ -54,15 +54,8 @@ UNSPREAD = "They do not count themselves, so they may all be placed together."
                 "labelSelector and the labels of the pod template agree."
             ),
         ),
-        (
-            pod("web", [constraint()], labels={"app": "web"}, nodeName="a1"),
-            (
-                "SPR211 node-name: spec.nodeName is a1. The pod goes to that node, and the scheduler ignores its "
-                "constraints. Remove spec.nodeName, and choose nodes by nodeSelector or node affinity."
-            ),
-        ),
     ],
-    ids=["never", "several keys", "in both", "twice", "unmet", "node name"],
+    ids=["never", "several keys", "in both", "twice", "unmet"],
 )
 def test_a_message_says_what_is_wrong_and_what_to_do(
     guarded_cluster: ControlPlane, manifest: Json, message: str

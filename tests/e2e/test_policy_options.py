@@ -1,15 +1,17 @@
-"""The options of ``kubectl spread policy`` on a real API server: audit, exempt users, silenced rules, namespaces."""
+"""What users change in policies, on a real API server: the action, exempt users, silenced rules, namespaces."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 import pytest
+import yaml
 
-from tests.builders import constraint, selector
+from tests.builders import Json, constraint, selector
 from tests.controlplane.client import ApiClient, ApiError
 from tests.controlplane.cluster import ControlPlane
-from tests.e2e.guarded import ABSENT, printed, refusal
+from tests.e2e.guarded import ABSENT, DENY, printed, refusal
 from tests.e2e.manifests import pod, workload
 from tests.e2e.spread import Plugin, Spread
 
@@ -50,15 +52,19 @@ def create(api: ApiClient, namespace: str) -> None:
     api.create(workload("Deployment", "web", [ABSENT], namespace=namespace), dryRun="All")
 
 
-def apply(cluster: ControlPlane, spread: Spread, *options: str) -> None:
+def apply(cluster: ControlPlane, documents: Sequence[Json]) -> None:
     """Install policies in deny, and wait until they refuse a relabelled pod and a workload."""
-    cluster.apply(printed(spread, "--action=deny", *options))
+    cluster.apply(documents)
     for send in (partial(relabel, cluster.api, "plain"), partial(create, cluster.api, "chosen")):
         cluster.wait_for(partial(refusal, send), 60, "the policies are in effect")
 
 
-def test_an_exempt_user_may_relabel_and_others_may_not(cluster: ControlPlane, spread: Spread) -> None:
-    apply(cluster, spread, f"--exempt-user={AGENT}")
+def test_a_user_who_is_added_to_the_file_may_relabel_and_others_may_not(cluster: ControlPlane, spread: Spread) -> None:
+    """As docs/policy.md says about operators and service meshes."""
+    text = spread("policy", DENY).stdout
+    last = '"system:serviceaccount:kube-system:statefulset-controller"'
+    assert last in text
+    apply(cluster, list(yaml.safe_load_all(text.replace(last, f'{last},\n        "{AGENT}"'))))
     with (
         cluster.client_of(AGENT, ["system:masters"]) as agent,
         cluster.client_of("someone", ["system:masters"]) as user,
@@ -69,15 +75,15 @@ def test_an_exempt_user_may_relabel_and_others_may_not(cluster: ControlPlane, sp
 
 
 def test_the_annotation_on_a_pod_silences_the_rule(cluster: ControlPlane, spread: Spread) -> None:
-    apply(cluster, spread)
+    apply(cluster, printed(spread, DENY))
     assert refusal(partial(relabel, cluster.api, "plain"))
     relabel(cluster.api, "silenced")
 
 
-def test_namespaces_without_the_labels_are_left_alone(cluster: ControlPlane, spread: Spread) -> None:
-    apply(cluster, spread)
+def test_excluded_namespaces_are_left_alone(cluster: ControlPlane, spread: Spread) -> None:
+    apply(cluster, printed(spread, DENY))
     assert refusal(partial(create, cluster.api, "other"))
-    apply(cluster, spread, "--namespace-selector=policies=chosen")
+    apply(cluster, printed(spread, DENY, "--exclude-namespace=other,1234"))
 
     def is_left_alone() -> bool:
         try:
@@ -86,13 +92,13 @@ def test_namespaces_without_the_labels_are_left_alone(cluster: ControlPlane, spr
             return False
         return True
 
-    cluster.wait_for(is_left_alone, 60, "the selector of namespaces is in effect")
+    cluster.wait_for(is_left_alone, 60, "the exclusion of the namespace is in effect")
     assert refusal(partial(create, cluster.api, "chosen"))
 
 
 def test_a_requirement_on_a_label_of_the_controller_is_met(cluster: ControlPlane, spread: Spread) -> None:
     """SPR206 knows which labels the controller will set, and not their values."""
-    apply(cluster, spread, "--select=SPR107,SPR101,SPR206")
+    apply(cluster, printed(spread, DENY))
     for requirement in (
         {"key": "pod-template-hash", "operator": "Exists"},
         {"key": "pod-template-hash", "operator": "In", "values": ["5d9c7b7f5"]},

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Final
 
-from kubectl_spread.audit.merge.verdicts import BINDING_KEYS
 from tests.builders import Json
 from tests.conformance.policies import objects, relabelling
 from tests.conformance.policies.ours import Found, found
@@ -24,16 +23,12 @@ REFUSED: Final = "SPR201"
 _CODES: Final = {
     "stale-label": "SPR101",
     "removed-label": "SPR102",
-    "late-label": "SPR105",
-    "unmerged": "SPR105",
-    "pre-upgrade": "SPR105",
 }
-"""The code in a policy of each verdict on a key; of a label that was added later, ``check`` may not know the cause."""
+"""The code in a policy of each verdict on a key."""
 _OTHER_WORDS: Final = frozenset({"SPR202", "SPR206"})
 """Rules whose policies quote neither the errors of kube-apiserver nor requirements as ``check`` does."""
 _IMMUTABLE: Final = frozenset({"Pod", "Job"})
 """Kinds whose objects keep their constraints and affinity."""
-_LATE: Final = "SPR105"
 _BATCH: Final = 500
 
 
@@ -208,11 +203,9 @@ def _typed(stored: Json) -> Json:
 
 
 def _new(before: Found, after: Found) -> frozenset[str]:
-    """Return the codes of the verdicts that keys have after a change and did not have before.
-
-    Policies let through the labels that a pod gets when it is bound, which ``check`` cannot know of a pending pod.
-    """
-    codes = {
-        (key, _CODES.get(verdict, "")) for key, verdict in after.verdicts.items() if before.verdicts.get(key) != verdict
-    }
-    return frozenset(code for key, code in codes if code and not (code == _LATE and key.name in BINDING_KEYS))
+    """Return the codes of the verdicts that keys have after a change and did not have before."""
+    return frozenset(
+        _CODES[verdict]
+        for key, verdict in after.verdicts.items()
+        if verdict in _CODES and before.verdicts.get(key) != verdict
+    )
