@@ -8,17 +8,17 @@ from typing import Final
 import msgspec
 
 from kubectl_spread.audit.evaluation.obstacles import ObstacleKind
+from kubectl_spread.engine.controllers import NOT_REPLACED
+from kubectl_spread.engine.events import Add, Lose, NodeChoice, SimulatedEvent
+from kubectl_spread.engine.reasons import NO_NODES, Reason
+from kubectl_spread.engine.runs import RunResult, Simulation
+from kubectl_spread.engine.world import ConstraintChange
 from kubectl_spread.kube.api.labels import HOSTNAME, ZONE
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import Node
 from kubectl_spread.kube.custom import base_kind
 from kubectl_spread.kube.scheduler import taints
 from kubectl_spread.phrases import domains, in_domain, listed, plural
-from kubectl_spread.simulate.controllers import NOT_REPLACED
-from kubectl_spread.simulate.events import Add, Lose, NodeChoice, SimulatedEvent
-from kubectl_spread.simulate.reasons import NO_NODES, Reason
-from kubectl_spread.simulate.runs import RunResult, Simulation
-from kubectl_spread.simulate.world import ConstraintChange
 
 _RUNS: Final = 3
 """The runs in which a fix has to help."""

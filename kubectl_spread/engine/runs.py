@@ -9,15 +9,15 @@ from typing import Final
 
 import msgspec
 
+from kubectl_spread.engine.cluster import SimulatedCluster
+from kubectl_spread.engine.controllers import run, unfinished
+from kubectl_spread.engine.events import DrainNodes, SimulatedEvent
+from kubectl_spread.engine.kinds import SchedulingKind
+from kubectl_spread.engine.placing import minimum
+from kubectl_spread.engine.reasons import Reason, reason
+from kubectl_spread.engine.world import World
 from kubectl_spread.kube.api.labels import HOSTNAME, ZONE
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.simulate.cluster import SimulatedCluster
-from kubectl_spread.simulate.controllers import run, unfinished
-from kubectl_spread.simulate.events import DrainNodes, SimulatedEvent
-from kubectl_spread.simulate.kinds import SchedulingKind
-from kubectl_spread.simulate.placing import minimum
-from kubectl_spread.simulate.reasons import Reason, reason
-from kubectl_spread.simulate.world import World
 
 STEPS: Final = (1, 5, 10, 20, 50, 100, 200)
 """The numbers of runs after which a simulation may end, so that a slower machine seldom has another number."""

@@ -10,6 +10,8 @@ from itertools import chain, islice
 from random import Random
 from typing import Protocol
 
+from kubectl_spread.engine.kinds import ASSUMED_CPU, ASSUMED_MEMORY, HeldTerm, Kinds, SchedulingKind, selects
+from kubectl_spread.engine.nodes import CountedNodes, KindAnswers, NodeTable, Values
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.labels import HOSTNAME, ascending
 from kubectl_spread.kube.scheduler import scores
@@ -18,8 +20,6 @@ from kubectl_spread.kube.scheduler.podtopologyspread import scoring
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constraint
 from kubectl_spread.kube.scheduler.podtopologyspread.scoring import RankedCount
 from kubectl_spread.kube.scheduler.scores import Weights
-from kubectl_spread.simulate.kinds import ASSUMED_CPU, ASSUMED_MEMORY, HeldTerm, Kinds, SchedulingKind, selects
-from kubectl_spread.simulate.nodes import CountedNodes, KindAnswers, NodeTable, Values
 
 _CPU, _MEMORY = "cpu", "memory"
 _UNKNOWN_ROOM: dict[str, int] = {}

@@ -9,16 +9,15 @@ from typing import Final
 import msgspec
 
 from kubectl_spread.audit.evaluation import obstacles
-from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind
-from kubectl_spread.diagnosis.node_answers import AFFINITY_WORDS
+from kubectl_spread.audit.evaluation.obstacles import AFFINITY_WORDS, Obstacle, ObstacleKind
+from kubectl_spread.engine.cluster import SimulatedCluster, SimulatedPod
+from kubectl_spread.engine.nodes import CountedNodes
+from kubectl_spread.engine.placing import Tally, minimum
 from kubectl_spread.kube.api.labels import ZONE, ascending
 from kubectl_spread.kube.scheduler import resources, taints
 from kubectl_spread.kube.scheduler.interpodaffinity import AffinityAnswer
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constraint
 from kubectl_spread.phrases import domains, in_domain, listed, plural
-from kubectl_spread.simulate.cluster import SimulatedCluster, SimulatedPod
-from kubectl_spread.simulate.nodes import CountedNodes
-from kubectl_spread.simulate.placing import Tally, minimum
 
 _LISTED: Final = 3
 

@@ -17,12 +17,13 @@ from typing import Final
 import msgspec
 
 from kubectl_spread.audit.snapshot.records import PodRecord
-from kubectl_spread.kube.api.content import is_object_name
-from kubectl_spread.kube.api.labels import ascending
-from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.phrases import domains, in_domain, listed, named, noun, some
-from kubectl_spread.plan.standing import Standing
-from kubectl_spread.plan.targets import (
+from kubectl_spread.engine import controllers
+from kubectl_spread.engine.cluster import PodStep, SimulatedCluster, SimulatedPod
+from kubectl_spread.engine.controllers import refusing_budget
+from kubectl_spread.engine.kinds import SchedulingKind
+from kubectl_spread.engine.reasons import reason
+from kubectl_spread.engine.standing import Standing
+from kubectl_spread.engine.targets import (
     PlanTarget,
     Scope,
     SpreadTarget,
@@ -32,12 +33,11 @@ from kubectl_spread.plan.targets import (
     same_in,
     spread_targets,
 )
-from kubectl_spread.simulate import controllers
-from kubectl_spread.simulate.cluster import PodStep, SimulatedCluster, SimulatedPod
-from kubectl_spread.simulate.controllers import refusing_budget
-from kubectl_spread.simulate.kinds import SchedulingKind
-from kubectl_spread.simulate.reasons import reason
-from kubectl_spread.simulate.world import World
+from kubectl_spread.engine.world import World
+from kubectl_spread.kube.api.content import is_object_name
+from kubectl_spread.kube.api.labels import ascending
+from kubectl_spread.kube.api.objects import ObjectRef
+from kubectl_spread.phrases import domains, in_domain, listed, named, noun, some
 
 _TRIES: Final = 3
 """The most sets of evictions that are tried for one wave."""

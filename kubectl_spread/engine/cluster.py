@@ -15,14 +15,14 @@ from msgspec.structs import replace
 from kubectl_spread.audit.evaluation import domains
 from kubectl_spread.audit.evaluation.volumes import Volumes
 from kubectl_spread.audit.snapshot.records import PodClass, PodRecord, PodState
+from kubectl_spread.engine.kinds import SchedulingKind
+from kubectl_spread.engine.nodes import NodeTable
+from kubectl_spread.engine.placing import Placements
+from kubectl_spread.engine.world import World, owner_of
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import Node
 from kubectl_spread.kube.disruption import PodDisruptionBudget
-from kubectl_spread.simulate.kinds import SchedulingKind
-from kubectl_spread.simulate.nodes import NodeTable
-from kubectl_spread.simulate.placing import Placements
-from kubectl_spread.simulate.world import World, owner_of
 
 _READY = PodState()
 
