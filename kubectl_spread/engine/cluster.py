@@ -50,6 +50,21 @@ class Journal:
         """Return the pods that changed in this way."""
         return [pod for each, pod, _ in self.steps if each is step]
 
+    def changes(self) -> tuple[Counter[ObjectRef], Counter[ObjectRef]]:
+        """Return how many more running and pending pods each workload has than before."""
+        running: Counter[ObjectRef] = Counter()
+        pending: Counter[ObjectRef] = Counter()
+        for step, pod, _ in self.steps:
+            match step:
+                case PodStep.CREATED:
+                    pending[pod.workload] += 1
+                case PodStep.PLACED:
+                    pending[pod.workload] -= 1
+                    running[pod.workload] += 1
+                case PodStep.REMOVED:
+                    (running if pod.node else pending)[pod.workload] -= 1
+        return running, pending
+
     def restore(self, cluster: SimulatedCluster) -> None:
         """Restore what controllers remember, but no pods."""
         for name, value in self._before.items():
@@ -60,7 +75,7 @@ _LATER: Final = 60.0
 """The seconds after which the events happen, at most: ages of pods have then another rank."""
 _HURRIES: Final = 0.5
 """How often waiting pods are tried before others are replaced, where pods come one by one."""
-_COUNTED: Final = ("desired", "lost", "failed", "_dirty", "_lost_of")
+_COUNTED: Final = ("desired", "lost", "failed", "rolled", "replicas", "_dirty", "_lost_of")
 """The attributes of a cluster that controllers change."""
 
 
@@ -156,13 +171,19 @@ class SimulatedCluster:
         replicas: The replicas of workloads that an event has scaled.
         pending: The pods without a node.
         journal: The changes that can be undone; None where none are noted.
+        workloads_of: The workloads that have, or had, pods of each kind.
     """
 
-    def __init__(self, world: World, random: Random) -> None:
-        """Start with the pods that were read, without those that are terminating."""
+    def __init__(self, world: World, random: Random, *, now: bool = False) -> None:
+        """Start with the pods that were read.
+
+        Args:
+            world: The facts that all runs share.
+            random: The source of what is not determined.
+            now: Whether terminating pods are still there, as they are while the cluster is read, and take room.
+        """
         self.world = world
-        self.random = random
-        self._arrival = random.choice([*Arrival])
+        self.reseed(random)
         self.now = None if world.now is None else world.now + timedelta(seconds=random.uniform(0, _LATER))
         self.pods: dict[ObjectRef | None, dict[str, SimulatedPod]] = {}
         self.desired: dict[ObjectRef, int] = {}
@@ -173,6 +194,7 @@ class SimulatedCluster:
         self.replicas: dict[ObjectRef, int] = {}
         self.pending: list[SimulatedPod] = []
         self.journal: Journal | None = None
+        self.workloads_of: dict[SchedulingKind, dict[ObjectRef, None]] = {}
         self._mirrors: list[SimulatedPod] = []
         self._dirty: dict[ObjectRef, None] = {}
         self._lost_of: Counter[ObjectRef] = Counter()
@@ -181,9 +203,13 @@ class SimulatedCluster:
         snapshot = world.snapshot
         for record in snapshot.mirror_pods:
             if record.node:
-                self._mirrors.append(SimulatedPod(record, world.kinds.of(record.pod_class), record.ref, None))
-        for record in snapshot.pods:
-            if not record.terminating:
+                self._keep(SimulatedPod(record, world.kinds.of(record.pod_class), record.ref, None))
+        for record in (*snapshot.pods, *snapshot.other_pods):
+            if record.terminating:
+                if now and record.node:
+                    kind = world.kinds.of(record.pod_class, terminating=True)
+                    self._keep(SimulatedPod(record, kind, snapshot.workload(record), owner_of(record)))
+            else:
                 workload = snapshot.workload(record)
                 pod = SimulatedPod(record, world.kind(record.pod_class, workload), workload, owner_of(record))
                 if record.pod_class.pinned:
@@ -194,11 +220,22 @@ class SimulatedCluster:
             if pod.owner is not None:
                 self.touch(pod.owner)
 
+    def reseed(self, random: Random) -> None:
+        """Decide by other random numbers from now on."""
+        self.random = random
+        self._arrival = random.choice([*Arrival])
+
+    def _keep(self, pod: SimulatedPod) -> None:
+        """Let a pod take room on its node that no controller replaces."""
+        self._mirrors.append(pod)
+        self.workloads_of.setdefault(pod.kind, {})[pod.workload] = None
+
     def _insert(self, pod: SimulatedPod) -> None:
         if pod.owner not in self.pods:
             self.pods[pod.owner] = {}
             self._protected.clear()
         self.pods[pod.owner][pod.key] = pod
+        self.workloads_of.setdefault(pod.kind, {})[pod.workload] = None
         self._order += 1
         pod.order = self._order
         if not pod.node:

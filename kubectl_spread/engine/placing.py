@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from random import Random
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from kubectl_spread.engine.kinds import ASSUMED_CPU, ASSUMED_MEMORY, HeldTerm, Kinds, SchedulingKind, selects
 from kubectl_spread.engine.nodes import CountedNodes, KindAnswers, NodeTable, Values
@@ -125,6 +125,20 @@ class Room:
         return score
 
 
+class Repelling(NamedTuple):
+    """A required term of anti-affinity, and the nodes that it refuses.
+
+    Attributes:
+        term: The term.
+        nodes: The nodes, as a bitmap.
+        held: The term as other pods have it; None for a term of the pod itself.
+    """
+
+    term: Term
+    nodes: int
+    held: HeldTerm | None
+
+
 class Placements:
     """The pods on the nodes of a cluster at one moment, and where the scheduler would put one more.
 
@@ -230,13 +244,27 @@ class Placements:
 
     def repelled(self, kind: SchedulingKind) -> int:
         """Return the nodes that required pod affinity and anti-affinity refuse, as a bitmap."""
-        refused = 0
+        refused = self.unattracted(kind)
+        for repelling in self.repelling(kind):
+            refused |= repelling.nodes
+        return refused
+
+    def repelling(self, kind: SchedulingKind) -> Iterator[Repelling]:
+        """Yield the domains that required anti-affinity refuses, by the terms of a kind and by those of other pods."""
         for term in kind.anti_affinity:
-            refused |= self._occupied(term.topology_key, self._matching((term,), term.topology_key))
+            tally = self._matching((term,), term.topology_key)
+            yield Repelling(term, self._occupied(term.topology_key, tally), None)
         for held in self._kinds.acting_on(kind):
             if held.weight is None:
-                refused |= self._occupied(held.term.topology_key, self._holding(held))
-        return refused | self.unattracted(kind)
+                yield Repelling(held.term, self._occupied(held.term.topology_key, self._holding(held)), held)
+
+    def kinds_with(self, repelling: Repelling) -> Iterator[SchedulingKind]:
+        """Yield the kinds of the bound pods for which a term refuses nodes."""
+        term, held = repelling.term, repelling.held
+        kinds = self._kinds.matching((term,)) if held is None else iter(self._population)
+        for kind in kinds:
+            if (held is None or held in kind.held) and any(self._population.get(kind, {}).values()):
+                yield kind
 
     def unattracted(self, kind: SchedulingKind) -> int:
         """Return the nodes that the required affinity of a kind refuses, as a bitmap.
@@ -337,14 +365,17 @@ class Placements:
         """Return the pods that count for a constraint of a kind, by domain."""
         selector = self._kinds.selector_key(constraint)
         key = (kind.namespace, selector, constraint.topology_key, counted.bits, constraint.lenient)
-        selected = self._kinds.selected(kind.namespace, constraint.selector) if constraint.counts else ()
-        return self._tally(key, counted.values, selected, (kind.namespace, constraint))
+        return self._tally(key, counted.values, self._counted_kinds(kind, constraint), (kind.namespace, constraint))
 
     def _on_nodes(self, kind: SchedulingKind, constraint: Constraint) -> Tally:
         """Return the pods that a constraint selects on each node, whether or not the node counts for it."""
         key = ("node", kind.namespace, self._kinds.selector_key(constraint))
+        return self._tally(key, self.nodes.names, self._counted_kinds(kind, constraint), (kind.namespace, constraint))
+
+    def _counted_kinds(self, kind: SchedulingKind, constraint: Constraint) -> Iterator[SchedulingKind]:
+        """Yield the kinds of pods that count for a constraint of a kind."""
         selected = self._kinds.selected(kind.namespace, constraint.selector) if constraint.counts else ()
-        return self._tally(key, self.nodes.names, selected, (kind.namespace, constraint))
+        return (each for each in selected if not each.terminating)
 
     def _matching(self, terms: tuple[Term, ...], key: str) -> Tally:
         """Return the pods that all terms select, by domain."""

@@ -78,7 +78,10 @@ class Simulation:
     """Events on a cluster."""
 
     def __init__(self, world: World, events: Sequence[SimulatedEvent], seed: int = 0) -> None:
-        """Simulate ``events``, in this order; runs with the same seed and number are the same."""
+        """Simulate ``events``, in this order; runs with the same seed and number are the same.
+
+        Without events controllers and the scheduler do what they would do anyway.
+        """
         self.world = world
         self.events = events
         self.seed = seed
@@ -110,6 +113,8 @@ class Simulation:
         self.world.forget()
         cluster = SimulatedCluster(self.world, Random(f"{self.seed}/{number}"))  # noqa: S311 - they decide on nothing secret
         rollouts, texts = unfinished(cluster), []
+        if not self.events:
+            run(cluster, [*rollouts.values()])
         for event in self.events:
             begun = event.begin(cluster)
             texts.append(begun.text)

@@ -256,6 +256,11 @@ class World:
                 return None
         return self._created[key]
 
+    def created_again(self, pod: PodRecord) -> PodRecord:
+        """Return a bare pod after its manifest, without what the API server merged, is created again."""
+        pod_class = admission.created_again(pod.pod_class, pod.pod_class.labels, self.behaviour)
+        return replace(pod, node="", pod_class=pod_class)
+
     def _labels(self, owner: ObjectRef, pod_class: PodClass, name: str, index: int) -> Labels:
         """Return the labels of a new pod: those of the template and of its controller, or those of a pod like it."""
         record = self.snapshot.ownership.record(owner)

@@ -174,8 +174,8 @@ def findings_of(audit: Audit, rules: Iterable[Rule], least: Severity) -> list[mo
 
 def _findings(audit: Audit, selected: SelectedRules, flags: Sequence[str]) -> Iterator[tuple[model.Finding, bool]]:
     reported: dict[tuple[object, ...], ObjectRef | None] = {}
-    earlier = _Earlier({}, {})
-    for rule_input in rule_inputs(audit):
+    earlier = _Earlier({}, {}, set())
+    for rule_input in rule_inputs(audit, earlier.failing):
         evidences = [
             (rule, evidence)
             for rule in selected.reading(rule_input.parts)
@@ -192,10 +192,12 @@ class _Earlier(NamedTuple):
     Attributes:
         exposed: The workloads that are lost with a domain of a topology key, with the severities.
         removed: The pods of each workload that a command removes, by name, each with the finding in words.
+        failing: The pods of errors.
     """
 
     exposed: dict[tuple[ObjectRef, str], Severity]
     removed: dict[ObjectRef, dict[str, str]]
+    failing: set[ObjectRef]
 
 
 def _uncovered(
@@ -227,6 +229,8 @@ def _uncovered(
         for key in () if silent else _exposed_keys(rule, rule_input, evidence):
             exposure = (rule_input.workload, key)
             exposed[exposure] = max(exposed.get(exposure, finding.severity), finding.severity)
+        if finding.severity is Severity.ERROR:
+            earlier.failing.update(ObjectRef(rule_input.namespace, "Pod", pod) for pod in finding.pods)
         yield (finding if silent else _without_overlap(finding, remedy, rule_input, earlier)), silent
 
 
@@ -275,6 +279,7 @@ def _annotated(rule_input: RuleInput) -> tuple[str, ...]:
         owners = snapshot.template_owners(rule_input.template)
         return (*codes(rule_input.template.ignored), *_codes_of(owners, snapshot))
     pod_classes = [evaluation.pod_class for row in rule_input.rows for evaluation, _ in row.evaluations]
+    pod_classes += (pod.pod_class for pod in rule_input.waiting)
     pod_classes = pod_classes or _classes_by_name(rule_input)
     on_all_pods = frozenset.intersection(*(frozenset(codes(pod_class.ignored)) for pod_class in pod_classes))
     chain = snapshot.ownership.chain(pod_classes[0].namespace, pod_classes[0].owner)

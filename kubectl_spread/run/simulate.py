@@ -336,7 +336,7 @@ def _from_files(options: CheckOptions) -> SimulateRun:
     target_version = target_for(options, None)
     snapshot = Snapshot(Scope(), for_simulation=True, schedulers=_profiles(options))
     files = inputs.choose(options.filename, recursive=options.recursive)
-    reading = manifests.ManifestReading(files, detailed=True, services=True)
+    reading = manifests.ManifestReading(files, services=True)
     add_objects(reading, snapshot)
     errors: list[SpreadError] = [*reading.errors]
     if not snapshot.nodes:

@@ -8,6 +8,7 @@ from typing import Final
 from msgspec import UNSET
 
 from kubectl_spread.audit.evaluation.volumes import UNBOUND, UNREAD
+from kubectl_spread.engine.fixes import FixTrials
 from kubectl_spread.engine.reasons import Reason
 from kubectl_spread.engine.runs import RunResult, Simulation, WorkloadResult
 from kubectl_spread.engine.world import World
@@ -31,7 +32,6 @@ from kubectl_spread.report.simulation import (
     span,
 )
 from kubectl_spread.rules.remedy import flagged
-from kubectl_spread.simulate.fixes import FixTrials
 
 _MOST_FIXES: Final = 10
 """The most findings for which fixes are tried."""
