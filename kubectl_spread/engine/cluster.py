@@ -249,6 +249,7 @@ class SimulatedCluster:
         self.volumes: Volumes
         self.table, self.volumes = self.world.table(self.nodes)
         self.state = Placements(self.table, self.world.kinds, self.world.weights)
+        self._failures: dict[tuple[SchedulingKind, int], tuple[int, ...]] = {}
         if self.nodes:
             self.state.start = self.random.randrange(len(self.nodes))
         numbers = self.table.numbers
@@ -436,15 +437,16 @@ class SimulatedCluster:
         state, names, random = self.state, self.table.names, self.random
         waiting = self._arriving()
         placed = bool(waiting)
-        failures: dict[tuple[SchedulingKind, int], int] = {}
+        failures = self._failures
         while placed:
             placed, left = False, []
             for pod in waiting:
                 question = (pod.kind, pod.refused)
-                # Nothing has changed since a pod like this one found no node.
-                number = None if failures.get(question) == state.changes else state.choose(pod, random)
+                decisive = state.decisive(pod.kind) if pod.kind.parses else ()
+                # Nothing that decides has changed since a pod like this one found no node.
+                number = None if failures.get(question) == decisive else state.choose(pod, random)
                 if number is None:
-                    failures[question] = state.changes
+                    failures[question] = decisive
                     left.append(pod)
                 else:
                     self._note(PodStep.PLACED, pod)

@@ -45,18 +45,21 @@ class Tally:
     Attributes:
         counts: Maps a value to its number of pods, or to the sum of their weights.
         values: The value of each node.
+        version: The number of changes.
     """
 
-    __slots__ = ("counts", "values")
+    __slots__ = ("counts", "values", "version")
 
     def __init__(self, values: Values) -> None:
         self.values = values
+        self.version = 0
         self.counts: dict[str, int] = {}
 
     def add(self, number: int, pods: int) -> None:
         """Add pods on a node; a negative number removes them."""
         value = self.values[number]
         if value is not None:
+            self.version += 1
             count = self.counts.get(value, 0) + pods
             if count:
                 self.counts[value] = count
@@ -159,7 +162,26 @@ class Placements:
         self._sources: list[tuple[Tally, object]] = []
         self._log: list[int] = []
         self._rooms: dict[object, Room] = {}
+        self._decisive: dict[SchedulingKind, tuple[Sequence[HeldTerm], Sequence[Tally]]] = {}
         self.start = 0
+
+    def decisive(self, kind: SchedulingKind) -> tuple[int, ...]:
+        """Return a value that stays equal as long as the filters give equal answers about pods of a kind."""
+        acting = self._kinds.acting_on(kind)
+        known = self._decisive.get(kind)
+        if known is None or known[0] is not acting:
+            known = self._decisive[kind] = (acting, self._tallies_for(kind, acting))
+        return (self.room(kind).fits, *(tally.version for tally in known[1]))
+
+    def _tallies_for(self, kind: SchedulingKind, acting: Iterable[HeldTerm]) -> list[Tally]:
+        """Return the tallies that the filters read for pods of a kind."""
+        hard = zip(kind.hard, self.nodes.answers(kind).hard, strict=True)
+        return [
+            *(self.spread(kind, constraint, counted) for constraint, counted in hard),
+            *(self._matching(kind.affinity, term.topology_key) for term in kind.affinity),
+            *(self._matching((term,), term.topology_key) for term in kind.anti_affinity),
+            *(self._holding(held) for held in acting if held.weight is None),
+        ]
 
     @property
     def changes(self) -> int:
