@@ -49,6 +49,11 @@ def noun(key: str) -> str:
     return DOMAIN_NOUNS.get(key, "domain")
 
 
+def topology_name(key: str) -> str:
+    """Return a topology key without its prefix, as tables print it: ``zone``, ``hostname``."""
+    return key.rpartition("/")[2]
+
+
 def in_domain(key: str, which: str) -> str:
     """Return the place of a pod in terms of a topology key: ``in its zone``, ``on any node``."""
     name = DOMAIN_NOUNS.get(key) or key.rpartition("/")[2]

@@ -14,7 +14,7 @@ from kubectl_spread.audit.evaluation import obstacles
 from kubectl_spread.audit.evaluation.affinity import UNKNOWN_NAMESPACES, own_terms
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
 from kubectl_spread.audit.evaluation.evaluators import ClassEvaluation
-from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind
+from kubectl_spread.audit.evaluation.obstacles import AFFINITY_WORDS, Obstacle, ObstacleKind
 from kubectl_spread.audit.evaluation.volumes import VolumeNodes
 from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
 from kubectl_spread.kube.api import labels as labelselectors
@@ -25,12 +25,6 @@ from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread, feasi
 
 FirstRefusal: TypeAlias = Obstacle | Spread | AffinityAnswer
 """An obstacle, the first hard constraint that does not allow the node, or the answer of the filter of pod affinity."""
-AFFINITY_WORDS: Final = {
-    AffinityAnswer.NO_AFFINITY: "required pod affinity: no such pod in the domain",
-    AffinityAnswer.ANTI_AFFINITY: "required pod anti-affinity: such a pod is in the domain",
-    AffinityAnswer.EXISTING_ANTI_AFFINITY: "required anti-affinity of a pod in the domain",
-    AffinityAnswer.UNPARSEABLE: "a selector of its pod affinity cannot be parsed",
-}
 
 
 class NodeAnswers(msgspec.Struct, frozen=True):

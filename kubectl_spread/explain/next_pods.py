@@ -10,11 +10,11 @@ from msgspec import UNSET, UnsetType
 from kubectl_spread import phrases
 from kubectl_spread.audit.evaluation import affinity
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedGroup
-from kubectl_spread.audit.evaluation.obstacles import FILTERS, Obstacle, ObstacleKind
+from kubectl_spread.audit.evaluation.obstacles import AFFINITY_WORDS, FILTERS, Obstacle, ObstacleKind
 from kubectl_spread.audit.evaluation.volumes import VolumeNodes
 from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
 from kubectl_spread.audit.snapshot.revisions import revision_of
-from kubectl_spread.diagnosis.node_answers import AFFINITY_WORDS, FirstRefusal, NodeAnswers
+from kubectl_spread.diagnosis.node_answers import FirstRefusal, NodeAnswers
 from kubectl_spread.explain.uneven_rows import RELABELLED
 from kubectl_spread.kube.api.field import POD_SPEC, FieldPath
 from kubectl_spread.kube.api.objects import ObjectRef

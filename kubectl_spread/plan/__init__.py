@@ -1,6 +1,4 @@
-"""Which evictions correct the placement, in which order? It may import `simulate` and below.
-
-Each eviction is tried in the simulation before it is in a plan.
+"""What a plan is to correct, as the rules report it. It may import `rules` and below; the search is in `engine`.
 
 It does no input or output and reads no clock.
 """

@@ -194,8 +194,8 @@ def _findings(
 ) -> Iterator[tuple[model.Finding, bool]]:
     """Yield the findings, and whether each is silenced; ``unchecked`` gets the inputs on which a rule failed."""
     reported: dict[tuple[object, ...], ObjectRef | None] = {}
-    earlier = _Earlier({}, {})
-    for rule_input in rule_inputs(audit):
+    earlier = _Earlier({}, {}, set())
+    for rule_input in rule_inputs(audit, earlier.failing):
         results: list[_Result] = []
         for rule in selected.reading(rule_input.parts):
             results_of = partial(_results, rule, rule_input, flags, reported)
@@ -256,10 +256,12 @@ class _Earlier(NamedTuple):
     Attributes:
         exposed: The workloads that are lost with a domain of a topology key, with the severities.
         removed: The pods of each workload that a command removes, by name, each with the finding in words.
+        failing: The pods of errors.
     """
 
     exposed: dict[tuple[ObjectRef, str], Severity]
     removed: dict[ObjectRef, dict[str, str]]
+    failing: set[ObjectRef]
 
 
 def _uncovered(
@@ -282,6 +284,8 @@ def _uncovered(
         for key in () if silent else _exposed_keys(rule, rule_input, evidence):
             exposure = (rule_input.workload, key)
             exposed[exposure] = max(exposed.get(exposure, finding.severity), finding.severity)
+        if finding.severity is Severity.ERROR:
+            earlier.failing.update(ObjectRef(rule_input.namespace, "Pod", pod) for pod in finding.pods)
         yield (finding if silent else _without_overlap(finding, remedy, rule_input, earlier)), silent
 
 
@@ -331,6 +335,7 @@ def _annotated(rule_input: RuleInput) -> tuple[str, ...]:
         owners = snapshot.template_owners(rule_input.template)
         return (*codes(rule_input.template.ignored), *_codes_of(owners, snapshot))
     pod_classes = [evaluation.pod_class for row in rule_input.rows for evaluation, _ in row.evaluations]
+    pod_classes += (pod.pod_class for pod in rule_input.waiting)
     pod_classes = pod_classes or _classes_by_name(rule_input)
     on_all_pods = frozenset.intersection(*(frozenset(codes(pod_class.ignored)) for pod_class in pod_classes))
     chain = snapshot.ownership.chain(pod_classes[0].namespace, pod_classes[0].owner)

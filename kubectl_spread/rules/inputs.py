@@ -5,7 +5,7 @@ Classes of pods of one workload, and its template, may have a term with other la
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from enum import Flag, auto
 from functools import cached_property
 from itertools import groupby
@@ -24,7 +24,7 @@ from kubectl_spread.audit.snapshot.templates import PRESUMED, Refusal, Template
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.diagnosis import exposure
 from kubectl_spread.diagnosis.exposure import Exposures, Replicas
-from kubectl_spread.diagnosis.trials import Trials
+from kubectl_spread.engine.engine import Engine
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.field import POD_SPEC, FieldPath
 from kubectl_spread.kube.api.labels import Labels
@@ -162,6 +162,7 @@ class InputPart(Flag):
         MEMBERS: Pods whose stored selector differs from the merged one.
         COUNTS: A count of domains.
         WORKLOAD: All pods and templates of a workload with replicas, whatever constraints these have.
+        WAITING: Pods without a node that no other finding calls an error.
     """
 
     TEMPLATE = auto()
@@ -169,6 +170,7 @@ class InputPart(Flag):
     MEMBERS = auto()
     COUNTS = auto()
     WORKLOAD = auto()
+    WAITING = auto()
 
 
 class RuleInput(msgspec.Struct, frozen=True, eq=False, dict=True):
@@ -188,6 +190,7 @@ class RuleInput(msgspec.Struct, frozen=True, eq=False, dict=True):
         unknown_fields: The fields that the API does not have, each with the names of the pods.
         manifest: The manifest of the template, or of a pod without owner.
         replicas: All pods and templates of the workload, where the rules are about all of them together.
+        waiting: Its pods without a node that no other finding calls an error, by name.
     """
 
     workload: ObjectRef
@@ -203,6 +206,7 @@ class RuleInput(msgspec.Struct, frozen=True, eq=False, dict=True):
     unknown_fields: tuple[tuple[UnknownField, tuple[str, ...]], ...] = ()
     manifest: Manifest | None = None
     replicas: Replicas | None = None
+    waiting: tuple[PodRecord, ...] = ()
 
     @property
     def namespace(self) -> str:
@@ -214,6 +218,8 @@ class RuleInput(msgspec.Struct, frozen=True, eq=False, dict=True):
         """The parts that this input has."""
         if self.replicas is not None:
             return InputPart.WORKLOAD
+        if self.waiting:
+            return InputPart.WAITING
         if self.template is not None:
             return InputPart.TEMPLATE
         parts = InputPart.PODS
@@ -232,6 +238,7 @@ class RuleInput(msgspec.Struct, frozen=True, eq=False, dict=True):
             yield from group.pods
         if self.replicas is not None:
             yield from self.replicas.pods
+        yield from self.waiting
 
     @cached_property
     def pending(self) -> frozenset[str]:
@@ -244,9 +251,10 @@ class RuleInput(msgspec.Struct, frozen=True, eq=False, dict=True):
         return self.answers.remember(Exposures, lambda: Exposures(self.audit))
 
     @property
-    def trials(self) -> Trials:
-        """The trials of fixes for all workloads of the audit."""
-        return self.answers.remember(Trials, lambda: Trials(self.audit))
+    def engine(self) -> Engine:
+        """The model of the cluster."""
+        audit = self.audit
+        return self.answers.remember(Engine, lambda: Engine(audit.snapshot, audit.context.behaviour))
 
     @property
     def stored_template(self) -> Template | None:
@@ -370,10 +378,14 @@ _WorkloadPath: TypeAlias = tuple[ObjectRef, FieldPath]
 """A workload and a field path."""
 
 
-def rule_inputs(audit: Audit) -> Iterator[RuleInput]:
-    """Yield the inputs with pods in the report's order, then the inputs with templates, then those with replicas.
+def rule_inputs(audit: Audit, reported: Container[ObjectRef]) -> Iterator[RuleInput]:
+    """Yield the inputs with pods in the report's order, then those with templates, with replicas, with waiting pods.
 
     Affinity terms without keys have no row in the report, so they are last among the inputs with pods.
+
+    Args:
+        audit: The audit.
+        reported: The pods of errors, to which those of earlier inputs are added while the inputs are read.
     """
     answers = SharedAnswers()
     rows: dict[_WorkloadPath, dict[int, EvaluatedConstraint]] = {}
@@ -405,6 +417,19 @@ def rule_inputs(audit: Audit) -> Iterator[RuleInput]:
         yield from _of_template(template, audit, answers, beside_pods=template.workload in stored)
     for replicas in exposure.replicas(audit):
         yield _of_replicas(replicas, audit, answers)
+    for workload, pods in _waiting(audit, reported).items():
+        yield RuleInput(workload, POD_SPEC, audit, answers, waiting=tuple(sorted(pods, key=attrgetter("name"))))
+
+
+def _waiting(audit: Audit, reported: Container[ObjectRef]) -> dict[ObjectRef, list[PodRecord]]:
+    """Map each workload to its stored pods without a node that are not reported, as far as their scheduler is known."""
+    waiting: dict[ObjectRef, list[PodRecord]] = {}
+    for pod in audit.pods if audit.evaluator.lists_nodes else ():
+        pod_class = pod.pod_class
+        waits = not pod.node and not pod.terminating and pod_class.stored and pod_class.profile is not None
+        if waits and pod.ref not in reported:
+            waiting.setdefault(audit.snapshot.workload(pod), []).append(pod)
+    return waiting
 
 
 def _rows_without_keys(audit: Audit) -> dict[_WorkloadPath, list[EvaluatedConstraint]]:

@@ -94,7 +94,7 @@ class Rule(msgspec.Struct, frozen=True):
     @property
     def needs_nodes(self) -> bool:
         """Whether the check reads the nodes of the pods, or the nodes that they may use."""
-        of_nodes = bool(self.parts & (InputPart.COUNTS | InputPart.WORKLOAD))
+        of_nodes = bool(self.parts & (InputPart.COUNTS | InputPart.WORKLOAD | InputPart.WAITING))
         return of_nodes if self.reads_nodes is None else self.reads_nodes
 
     @property
@@ -103,7 +103,8 @@ class Rule(msgspec.Struct, frozen=True):
 
         Rules on stored selectors and on placement read templates as well, but what they are about is pods.
         """
-        of_workloads, of_pods = InputPart.TEMPLATE | InputPart.WORKLOAD, InputPart.MEMBERS | InputPart.COUNTS
+        of_workloads = InputPart.TEMPLATE | InputPart.WORKLOAD
+        of_pods = InputPart.MEMBERS | InputPart.COUNTS | InputPart.WAITING
         return bool(self.parts & of_workloads) and not self.parts & of_pods
 
     def is_named(self, words: Iterable[str]) -> bool:

@@ -13,6 +13,7 @@ import msgspec
 from kubectl_spread.audit.snapshot.templates import Template
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.kube.api.field import FieldPath
+from kubectl_spread.kube.api.workloads import PodTemplateSpec
 from kubectl_spread.report.model import Operation
 
 KEY_LISTS: Final[Mapping[str, Callable[[TopologyTerm], tuple[str, ...]]]] = {
@@ -110,3 +111,27 @@ def _value(pointer: str, fields: Any) -> Any:
         else:
             fields = fields[int(step)] if isinstance(fields, list) and int(step) < len(fields) else None
     return fields
+
+
+def applied(operations: Sequence[Operation], root: FieldPath, template: PodTemplateSpec) -> PodTemplateSpec:
+    """Return a pod template, which is at ``root`` of its object, after a JSON patch of the object.
+
+    Raises:
+        LookupError: The template lacks what is patched.
+    """
+    changed: Any = msgspec.json.decode(msgspec.json.encode(template))
+    for operation in operations:
+        steps = [step.replace("~1", "/").replace("~0", "~") for step in operation.path.split("/")[1:]]
+        *parents, last = steps[len(root) :]
+        parent = changed
+        for step in parents:
+            parent = parent[int(step) if isinstance(parent, list) else step]
+        key: Any = int(last) if isinstance(parent, list) else last
+        match operation.op:
+            case "remove":
+                del parent[key]
+            case "add" if isinstance(parent, list):
+                parent.insert(key, operation.value)
+            case "add" | "replace":
+                parent[key] = operation.value
+    return msgspec.convert(changed, PodTemplateSpec)

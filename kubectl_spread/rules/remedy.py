@@ -7,14 +7,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.merge.verdicts import Verdict
 from kubectl_spread.audit.snapshot.records import PodRecord
-from kubectl_spread.diagnosis.trials import Removable, Shortfall
+from kubectl_spread.engine.engine import Removable, Shortfall
+from kubectl_spread.engine.events import Apply, Restart
+from kubectl_spread.engine.fixes import unavailable_command, with_unavailable
+from kubectl_spread.errors import SpreadError
 from kubectl_spread.kube.api.content import is_object_name, label_value_problems
 from kubectl_spread.kube.api.labels import HOSTNAME
 from kubectl_spread.kube.api.objects import ObjectRef
+from kubectl_spread.kube.api.workloads import DaemonSet, Deployment, StatefulSet
 from kubectl_spread.kube.apiserver import CURRENT_KEYS
 from kubectl_spread.kube.custom import base_kind
 from kubectl_spread.kube.disruption import PodDisruptionBudget
@@ -53,6 +58,7 @@ _CORRECTED: Final = {
 }
 """Maps each kind without a rollout to the fix for pods of a template that is corrected."""
 _UNREAD_BUDGETS: Final = "Disruption budgets were not read, and kubectl delete ignores them"
+_MAKE_ROOM: Final = "set maxUnavailable: 1 in the strategy, so that an old pod may go before a new one runs"
 _FEW: Final = 3
 """The most pods that a command names to replace only them."""
 
@@ -101,11 +107,63 @@ def changed(text: str, operations: Sequence[Operation], rule_input: RuleInput) -
         return corrected(rule_input)
     if template is not None and patches.is_refused(operations, template):
         return Remedy(f"{text}. {_DIFFERS}")
-    shortfall = rule_input.trials.rollout(workload, operations)
+    shortfall = _rollout(rule_input, operations)
+    first: tuple[CommandLine, ...] = ()
     if shortfall is not None:
-        return Remedy(f"{text}. Wait with the patch: {literal(_stuck(shortfall))}")
+        first = _with_unavailable(rule_input, operations)
+        if not first:
+            return Remedy(f"{text}. Wait with the patch: {literal(_stuck(shortfall))}")
+        text = f"{text}. First {_MAKE_ROOM}: otherwise {literal(_stuck(shortfall))}"
     text, after = f"{text}. {_COSTS[workload.kind]}", _waiting_pods(rule_input)
-    return Remedy(f"{text}. {_WAITS} after the patch" if after else text, patch=tuple(operations), after=after)
+    return Remedy(f"{text}. {_WAITS} after the patch" if after else text, first, patch=tuple(operations), after=after)
+
+
+def _rollout(rule_input: RuleInput, operations: Sequence[Operation], *, unavailable: bool = False) -> Shortfall | None:
+    """Return what a rollout makes worse; None for nothing, and where nodes, pods or the workload were not read.
+
+    Args:
+        rule_input: The workload.
+        operations: A JSON patch of the workload; without any its pods are restarted.
+        unavailable: Whether its strategy is changed first, so that an old pod may go before a new one runs.
+    """
+    workload, audit = rule_input.workload, rule_input.audit
+    stored, template = audit.snapshot.workload_objects.get(workload), audit.template_of(workload)
+    bound = [pod for pod in audit.counted.siblings(workload) if pod.node]
+    if not isinstance(stored, Deployment | StatefulSet | DaemonSet) or template is None or not bound:
+        return None
+    if not audit.evaluator.lists_nodes or audit.snapshot.may_lack_siblings(bound[0]):
+        return None
+    if any(pod.pod_class.profile is None for pod in bound):
+        return None
+    event: Restart | Apply = Restart(workload)
+    if unavailable and isinstance(stored, Deployment):
+        stored = with_unavailable(stored)
+    try:
+        if operations or unavailable:
+            changed_template = patches.applied(operations, template.path[:-1], stored.template)
+            event = Apply(workload, replace(stored, spec=replace(stored.spec, template=changed_template)))
+        return rule_input.engine.rollout(event)
+    except (LookupError, SpreadError):
+        # The template is newer than the pods and lacks what is patched, or the workload is paused.
+        return None
+
+
+def _with_unavailable(rule_input: RuleInput, operations: Sequence[Operation]) -> tuple[CommandLine, ...]:
+    """Return the command that lets the rollout of a Deployment remove an old pod first; none if that is no help."""
+    stored = rule_input.audit.snapshot.workload_objects.get(rule_input.workload)
+    if not isinstance(stored, Deployment) or not stored.rolls or stored.pace.unavailable:
+        return ()
+    if _rollout(rule_input, operations, unavailable=True) is not None:
+        return ()
+    return (CommandLine(unavailable_command(rule_input.workload)),)
+
+
+def removable(pods: Sequence[PodRecord], rule_input: RuleInput) -> Removable:
+    """Return which of some pods of one workload can be removed at once; all where nodes were not read."""
+    pod_class, audit = pods[0].pod_class, rule_input.audit
+    if not audit.evaluator.lists_nodes or pod_class.profile is None or pod_class.pinned:
+        return Removable(tuple(pods))
+    return rule_input.engine.removable(pods)
 
 
 def _stuck(shortfall: Shortfall) -> str:
@@ -238,14 +296,14 @@ def _allowance(budget: PodDisruptionBudget, *, unmet: bool) -> str:
     return f"{needs} and has {plural(status.expected_pods, 'pod')}. Only {change} lets it allow one"
 
 
-def unreplaced(these: str, removable: Removable) -> str:
+def unreplaced(these: str, can_go: Removable) -> str:
     """Return that pods have to stay because no node takes a replacement."""
-    return f"keep {these} for now: no node would take a replacement ({removable.why})"
+    return f"keep {these} for now: no node would take a replacement ({can_go.why})"
 
 
-def one_by_one(removable: Removable) -> str:
+def one_by_one(can_go: Removable) -> str:
     """Return why only one of several pods is to be removed at a time."""
-    return f"not all replacements are sure to find nodes at once ({removable.why})"
+    return f"not all replacements are sure to find nodes at once ({can_go.why})"
 
 
 def uncordon(nodes: Sequence[str]) -> tuple[CommandLine, ...]:
@@ -286,20 +344,20 @@ def _of_some(pods: Sequence[PodRecord], restart_all: Remedy, rule_input: RuleInp
     ``restart_all`` is the way to replace all of its pods; it has no commands where there is none.
     """
     these, whose = ("the pod", "its owner replaces it") if len(pods) == 1 else ("the pods", "their owner replaces them")
-    removable = rule_input.trials.removable(pods)
-    if not removable.pods:
+    can_go = removable(pods, rule_input)
+    if not can_go.pods:
         if not restart_all.commands:
-            return Remedy(unreplaced(these, removable))
-        why = f"because no node would take a replacement of {these} alone ({removable.why})"
+            return Remedy(unreplaced(these, can_go))
+        why = f"because no node would take a replacement of {these} alone ({can_go.why})"
         return msgspec.structs.replace(restart_all, text=f"{restart_all.text}, {why}")
-    chosen = removal(removable.pods, rule_input.audit)
+    chosen = removal(can_go.pods, rule_input.audit)
     if not chosen.pods and restart_all.commands:
         return msgspec.structs.replace(restart_all, text=f"{restart_all.text}. {chosen.note}")
     if not chosen.pods:
         return Remedy(f"{these} cannot be evicted now. {chosen.note}")
     text = f"{chosen.verb} {these} ({whose})"
-    if removable.why:
-        text = f"{chosen.verb} {chosen.pods[0]} (its owner replaces it) and look again: {one_by_one(removable)}"
+    if can_go.why:
+        text = f"{chosen.verb} {chosen.pods[0]} (its owner replaces it) and look again: {one_by_one(can_go)}"
     if restart_all.commands:
         text += f", or {restart_all.text}"
     return Remedy(f"{text}. {chosen.note}" if chosen.note else text, chosen.commands)
@@ -309,17 +367,21 @@ def _restart(rule_input: RuleInput, pods: Sequence[str], number: int) -> Remedy:
     """Return the safe way to replace pods: by their workload, by eviction, or by hand for a bare pod."""
     workload = rule_input.workload
     if workload.kind in _RESTARTABLE:
-        shortfall = rule_input.trials.rollout(workload, ())
+        shortfall = _rollout(rule_input, ())
+        first: tuple[CommandLine, ...] = ()
         if shortfall is not None:
-            return Remedy(f"wait with the restart: {_stuck(shortfall)}")
+            first = _with_unavailable(rule_input, ())
+            if not first:
+                return Remedy(f"wait with the restart: {_stuck(shortfall)}")
         whom = f"all {number} pods of the workload" if number > 1 else "the pod"
         words = ("kubectl", "rollout", "restart", named(workload.kind, workload.name), "-n", workload.namespace)
         command = CommandLine(words)
         waiting = _waiting_pods(rule_input)
         text = f"restart {whom}, and delete those that are pending, for which a StatefulSet waits"
         if not waiting:
-            return Remedy(f"restart {whom}", (command,))
-        return Remedy(text, (command, delete_pending(workload.namespace, waiting)))
+            made_room = f"{_MAKE_ROOM}, and then " if first else ""
+            return Remedy(f"{made_room}restart {whom}", (*first, command))
+        return Remedy(text, (*first, command, delete_pending(workload.namespace, waiting)))
     if workload.kind != "Pod":
         return Remedy("evict the pods: their owner replaces them, and disruption budgets are respected")
     if any(Verdict.DUPLICATE in row.verdicts for row in rule_input.rows):
@@ -331,9 +393,9 @@ def _restart(rule_input: RuleInput, pods: Sequence[str], number: int) -> Remedy:
     if not pods:
         return Remedy(text)
     records = [pod for pod in rule_input.pods if pod.name in pods][:1]
-    removable = rule_input.trials.removable(records)
-    if not removable.pods:
-        return Remedy(unreplaced("the pod", removable))
+    can_go = removable(records, rule_input)
+    if not can_go.pods:
+        return Remedy(unreplaced("the pod", can_go))
     chosen = removal(records, rule_input.audit)
     if not chosen.pods:
         return Remedy(f"the pod cannot be replaced now. {chosen.note}")

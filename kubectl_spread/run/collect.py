@@ -101,7 +101,7 @@ def from_files(options: CheckOptions) -> CheckRun:
     profiles = schedulers.profiles(options)
     snapshot = Snapshot(options.scope(None), for_explain=options.explaining, schedulers=profiles)
     files = inputs.choose(options.filename, recursive=options.recursive, kustomize=options.kustomize)
-    reading = manifests.ManifestReading(files, detailed=options.explaining, services=snapshot.default_selectors.enabled)
+    reading = manifests.ManifestReading(files, services=snapshot.default_selectors.enabled)
     add_objects(reading, snapshot)
     notes = [*target_version.warnings, *names.resolve(snapshot)]
     unknown_defaults = schedulers.apply(snapshot, schedulers.OWNER_KINDS)

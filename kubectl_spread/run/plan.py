@@ -11,11 +11,12 @@ from kubectl_spread.audit.evaluation.evaluate import evaluate
 from kubectl_spread.audit.evaluation.evaluators import Evaluator
 from kubectl_spread.audit.merge.verdicts import ServerFacts
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
+from kubectl_spread.engine.planner import PlannedStep, Planner
+from kubectl_spread.engine.targets import StalePod
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.custom import base_kind
-from kubectl_spread.plan.planner import PlannedStep, Planner
-from kubectl_spread.plan.targets import STALE, StalePod, stale_pods
+from kubectl_spread.plan.stale import STALE, stale_pods
 from kubectl_spread.report import projections
 from kubectl_spread.report.model import CommandLine, Workload
 from kubectl_spread.report.plan import (

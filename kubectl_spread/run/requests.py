@@ -16,8 +16,8 @@ from kubectl_spread.audit.snapshot.scope import Scope
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.errors import ForbiddenError
 from kubectl_spread.kube.api import sparse
-from kubectl_spread.kube.api.sparse import SparsePod
-from kubectl_spread.kube.api.types import Object, Pod
+from kubectl_spread.kube.api.sparse import DetailedPod, SparsePod
+from kubectl_spread.kube.api.types import Object
 from kubectl_spread.kube.api.workloads import WorkloadObject
 from kubectl_spread.kube.scheduler.configuration import Profile
 from kubectl_spread.run.options import CheckOptions
@@ -26,7 +26,6 @@ from kubectl_spread.sources.apiserver.paging import background
 from kubectl_spread.sources.apiserver.resources import (
     BUDGETS,
     CLAIMS,
-    DETAILED_PODS,
     NAMESPACES,
     NODES,
     PODS,
@@ -157,7 +156,7 @@ class Requests:
             for pod in page:
                 snapshot.add_sparse(pod)
 
-        def add_full(snapshot: Snapshot, page: Page[Pod]) -> None:
+        def add_full(snapshot: Snapshot, page: Page[DetailedPod]) -> None:
             add(snapshot, page.map(sparse.alone))
 
         def begin() -> Snapshot:
@@ -169,10 +168,8 @@ class Requests:
                 schedulers=self._profiles,
             )
 
-        detailed = self._explaining or self._for_simulation
-        if detailed or self.scope.fields:
-            resource: Resource[Pod] = DETAILED_PODS if detailed else PODS
-            return self._cluster.fold(resource, begin, add_full, self.scope.namespace, field_selector=UNFINISHED)
+        if self._explaining or self._for_simulation or self.scope.fields:
+            return self._cluster.fold(PODS, begin, add_full, self.scope.namespace, field_selector=UNFINISHED)
         return self._cluster.fold(SPARSE_PODS, begin, add, self.scope.namespace, field_selector=UNFINISHED)
 
     def _read(self, resource: Resource[Kind], namespace: str | None) -> list[Kind]:

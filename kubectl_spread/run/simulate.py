@@ -15,6 +15,19 @@ from kubectl_spread.audit.evaluation import affinity
 from kubectl_spread.audit.snapshot.scope import Scope, Target
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.audit.snapshot.templates import Refused, template_of, template_refusals
+from kubectl_spread.engine.events import (
+    ROLLED,
+    Add,
+    Apply,
+    DrainNodes,
+    Lose,
+    NodeChoice,
+    Restart,
+    Scale,
+    SimulatedEvent,
+)
+from kubectl_spread.engine.runs import Simulation
+from kubectl_spread.engine.world import World
 from kubectl_spread.errors import CombinedError, ForbiddenError, NotFoundError, SourceError, SpreadError, UsageError
 from kubectl_spread.kube.api.field import FieldPath
 from kubectl_spread.kube.api.labels import TOPOLOGY_KEYS
@@ -31,19 +44,6 @@ from kubectl_spread.run.collect import add_objects, check_options
 from kubectl_spread.run.options import CheckOptions, TargetVersion, split, target_for
 from kubectl_spread.run.run import ClusterIdentity, Console, Run, cluster_header, no_resources
 from kubectl_spread.simulate import outcome
-from kubectl_spread.simulate.events import (
-    ROLLED,
-    Add,
-    Apply,
-    DrainNodes,
-    Lose,
-    NodeChoice,
-    Restart,
-    Scale,
-    SimulatedEvent,
-)
-from kubectl_spread.simulate.runs import Simulation
-from kubectl_spread.simulate.world import World
 
 if TYPE_CHECKING:
     from kubectl_spread.run.requests import Requests
@@ -336,7 +336,7 @@ def _from_files(options: CheckOptions) -> SimulateRun:
     target_version = target_for(options, None)
     snapshot = Snapshot(Scope(), for_simulation=True, schedulers=_profiles(options))
     files = inputs.choose(options.filename, recursive=options.recursive)
-    reading = manifests.ManifestReading(files, detailed=True, services=True)
+    reading = manifests.ManifestReading(files, services=True)
     add_objects(reading, snapshot)
     errors: list[SpreadError] = [*reading.errors]
     if not snapshot.nodes:

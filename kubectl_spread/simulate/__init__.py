@@ -1,4 +1,4 @@
-"""What would happen if? The model of kube-scheduler and the controllers, run forward. It may import `report` and below.
+"""What would happen if? Runs of the engine as a report, and fixes for pending pods. It may import `rules` and below.
 
 It does no input or output and reads no clock.
 """

@@ -8,6 +8,10 @@ from typing import Final
 from msgspec import UNSET
 
 from kubectl_spread.audit.evaluation.volumes import UNBOUND, UNREAD
+from kubectl_spread.engine.fixes import FixTrials
+from kubectl_spread.engine.reasons import Reason
+from kubectl_spread.engine.runs import RunResult, Simulation, WorkloadResult
+from kubectl_spread.engine.world import World
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.phrases import named, plural, some
 from kubectl_spread.report import projections
@@ -28,10 +32,6 @@ from kubectl_spread.report.simulation import (
     span,
 )
 from kubectl_spread.rules.remedy import flagged
-from kubectl_spread.simulate.fixes import FixTrials
-from kubectl_spread.simulate.reasons import Reason
-from kubectl_spread.simulate.runs import RunResult, Simulation, WorkloadResult
-from kubectl_spread.simulate.world import World
 
 _MOST_FIXES: Final = 10
 """The most findings for which fixes are tried."""

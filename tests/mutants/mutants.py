@@ -385,7 +385,7 @@ MUTANTS: Final = (
     Mutant(
         "a simulated rollout that has begun does not go on",
         "simulate",
-        "simulate/controllers.py",
+        "engine/controllers.py",
         "    return rollouts\n",
         "    return {}\n",
         ("simulate/test_simulate.py",),
@@ -393,7 +393,7 @@ MUTANTS: Final = (
     Mutant(
         "a simulated rollout goes on although it is paused",
         "simulate",
-        "simulate/controllers.py",
+        "engine/controllers.py",
         " and not stored.spec.paused:",
         ":",
         ("simulate/test_simulate.py",),
@@ -401,7 +401,7 @@ MUTANTS: Final = (
     Mutant(
         "no pod is placed while a drain cordons nodes",
         "simulate",
-        "simulate/events.py",
+        "engine/events.py",
         "_PLACED_BETWEEN: Final = 0.5",
         "_PLACED_BETWEEN: Final = 0.0",
         ("simulate/test_simulate.py",),
@@ -409,7 +409,7 @@ MUTANTS: Final = (
     Mutant(
         "a simulated scale during a rollout changes the newest pods only",
         "simulate",
-        "simulate/events.py",
+        "engine/events.py",
         "    if len(active) <= 1:\n        return dict.fromkeys(active, replicas)",
         "    if True:\n        return dict.fromkeys(active[-1:], replicas)",
         ("simulate/test_simulate.py",),
@@ -417,7 +417,7 @@ MUTANTS: Final = (
     Mutant(
         "only rollouts of the last simulated event go on",
         "simulate",
-        "simulate/runs.py",
+        "engine/runs.py",
         "            rollouts |= begun.rollouts\n",
         "            rollouts = begun.rollouts\n",
         ("simulate/test_simulate.py",),
@@ -425,7 +425,7 @@ MUTANTS: Final = (
     Mutant(
         "required affinity keeps no simulated pod away",
         "simulate",
-        "simulate/placing.py",
+        "engine/placing.py",
         "        return self.nodes.everything & ~attracting",
         "        return 0",
         ("simulate/test_affinity.py",),
@@ -433,7 +433,7 @@ MUTANTS: Final = (
     Mutant(
         "the first pod of a group with affinity waits for itself",
         "simulate",
-        "simulate/placing.py",
+        "engine/placing.py",
         "        for key, tally in () if starts_group else zip(",
         "        for key, tally in zip(",
         ("simulate/test_affinity.py",),
@@ -441,7 +441,7 @@ MUTANTS: Final = (
     Mutant(
         "preferred affinity of simulated pods is ignored",
         "simulate",
-        "simulate/placing.py",
+        "engine/placing.py",
         "tallies = [each for each in tallies if each[0].counts]",
         "tallies = [each for each in tallies if not each[0].counts]",
         ("simulate/test_affinity.py",),
@@ -473,7 +473,7 @@ MUTANTS: Final = (
     Mutant(
         "a plan tries only the first pod of a skew",
         "plan",
-        "plan/planner.py",
+        "engine/planner.py",
         "(*([candidate] for candidate in queue), *self",
         "(*([candidate] for candidate in queue[:1]), *self",
         ("plan/test_tries.py",),
@@ -481,7 +481,7 @@ MUTANTS: Final = (
     Mutant(
         "a plan looks at the fullest domain only",
         "plan",
-        "plan/planner.py",
+        "engine/planner.py",
         "        uneven = target.uneven(first)\n        ranked",
         "        uneven = {value: pods for value, pods in target.uneven(first).items() if pods > 1}\n        ranked",
         ("plan/test_tries.py",),
@@ -489,7 +489,7 @@ MUTANTS: Final = (
     Mutant(
         "an eviction of a plan is tried in one run only",
         "plan",
-        "plan/planner.py",
+        "engine/planner.py",
         "for number, cluster in enumerate(self._runs):\n            cluster.begin()",
         "for number, cluster in enumerate(self._runs[:1]):\n            cluster.begin()",
         ("plan/test_tries.py",),
@@ -497,7 +497,7 @@ MUTANTS: Final = (
     Mutant(
         "a plan names the destinations of one run",
         "plan",
-        "plan/planner.py",
+        "engine/planner.py",
         "            self._to[candidate] |= to\n",
         "            self._to[candidate] |= to if number == 0 else set()\n",
         ("plan/test_tries.py",),
@@ -505,7 +505,7 @@ MUTANTS: Final = (
     Mutant(
         "a plan ignores budgets",
         "plan",
-        "plan/planner.py",
+        "engine/planner.py",
         "            elif budget := refusing_budget(cluster, pod):",
         "            elif False and (budget := refusing_budget(cluster, pod)):",
         ("plan/test_plan.py::test_what_cannot_be_corrected_has_a_reason",),
@@ -513,7 +513,7 @@ MUTANTS: Final = (
     Mutant(
         "a plan lets another skew grow",
         "plan",
-        "plan/planner.py",
+        "engine/planner.py",
         "            if not own:\n",
         "            if False:\n",
         ("plan/test_plan.py::test_a_replacement_must_not_raise_the_skew_of_another_workload",),
@@ -521,7 +521,7 @@ MUTANTS: Final = (
     Mutant(
         "a plan leaves pods pending",
         "plan",
-        "plan/planner.py",
+        "engine/planner.py",
         "        return _unplaced(cluster, candidates, explained=explained) or self._not",
         "        return self._not",
         ("plan/test_plan.py::test_what_cannot_be_corrected_has_a_reason",),

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from kubectl_spread.cli import output
-from kubectl_spread.plan.planner import Planner
+from kubectl_spread.engine.cluster import SimulatedCluster
+from kubectl_spread.engine.planner import Planner
 from kubectl_spread.run.plan import PlanOptions, planner
 from kubectl_spread.run.simulate import collect
-from kubectl_spread.simulate.cluster import SimulatedCluster
 from tests.builders import HOSTNAME, ZONE, Json, requirement, selector
 from tests.simulate.clusters import budget, deployment, node, stateful_set, zone_constraint
 

@@ -11,8 +11,8 @@ from typing import Final
 
 import pytest
 
-from kubectl_spread.simulate import controllers
-from kubectl_spread.simulate.cluster import SimulatedCluster
+from kubectl_spread.engine import controllers
+from kubectl_spread.engine.cluster import SimulatedCluster
 from tests.builders import Json
 from tests.plan import small
 

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any, Final
 
+from kubectl_spread.engine.cluster import SimulatedCluster
+from kubectl_spread.engine.world import World
 from kubectl_spread.kube import features
-from kubectl_spread.simulate.cluster import SimulatedCluster
-from kubectl_spread.simulate.world import World
 from tests.builders import HOSTNAME, ZONE, Json, selector
 from tests.conformance.placements import ours
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from kubectl_spread.errors import ForbiddenError, NotFoundError, SourceError
-from kubectl_spread.kube.api.types import Pod
+from kubectl_spread.kube.api.sparse import DetailedPod
 from kubectl_spread.sources.apiserver.cluster import LiveCluster, ServerVersion
 from kubectl_spread.sources.apiserver.resources import NODES, PODS, WORKLOADS
 from kubectl_spread.sources.apiserver.responses import ExpiredError, ResourceForbiddenError
@@ -71,7 +71,7 @@ def test_protobuf_and_gzip() -> None:
 
 
 def fold(cluster: LiveCluster) -> list[str]:
-    def add(items: list[str], pods: Page[Pod]) -> None:
+    def add(items: list[str], pods: Page[DetailedPod]) -> None:
         items.extend(pod.metadata.name for pod in pods)
 
     return cluster.fold(PODS, list[str], add)

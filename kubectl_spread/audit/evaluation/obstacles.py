@@ -14,6 +14,7 @@ from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.kube.api.types import Taint
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler import taints
+from kubectl_spread.kube.scheduler.interpodaffinity import AffinityAnswer
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeSets
 from kubectl_spread.memoization import memoized
 from kubectl_spread.phrases import plural
@@ -52,6 +53,15 @@ FILTERS: Final = {
     ObstacleKind.REPELLED: "podAffinity",
 }
 """Maps each kind of obstacle to the filter that finds it, in the scheduler's order."""
+
+
+AFFINITY_WORDS: Final = {
+    AffinityAnswer.NO_AFFINITY: "required pod affinity: no such pod in the domain",
+    AffinityAnswer.ANTI_AFFINITY: "required pod anti-affinity: such a pod is in the domain",
+    AffinityAnswer.EXISTING_ANTI_AFFINITY: "required anti-affinity of a pod in the domain",
+    AffinityAnswer.UNPARSEABLE: "a selector of its pod affinity cannot be parsed",
+}
+"""Maps the answers of the filter of pod affinity to words."""
 
 
 class Obstacle(msgspec.Struct, frozen=True):

@@ -203,14 +203,18 @@ class SharedTerms:
 class PodClasses:
     """The classes of the pods that were read, each for as long as somebody has it."""
 
-    def __init__(self, schedulers: Mapping[str, Profile], *, for_simulation: bool = False) -> None:
+    def __init__(
+        self, schedulers: Mapping[str, Profile], *, detailed: bool = False, for_simulation: bool = False
+    ) -> None:
         """Start empty; ``schedulers`` has the spread configuration of each scheduler.
 
+        Bound pods have a priority only if they are read ``detailed``; pending pods have it always.
         With ``for_simulation`` pods whose containers differ are of different classes, even if their requests are equal:
         the scores of resources assume requests for each container without any. So are pods with and without the network
         of their node.
         """
         self._schedulers = schedulers
+        self._detailed = detailed or for_simulation
         self._for_simulation = for_simulation
         self._digests = Digests()
         self._classes: WeakValueDictionary[bytes, PodClass] = WeakValueDictionary()
@@ -236,7 +240,7 @@ class PodClasses:
             pinned,
             pod.metadata.annotations.get(IGNORE_ANNOTATION, ""),
             requests,
-            *_priority(spec),
+            *self._priority(spec),
             (spec.containers, spec.init_containers, spec.resources, spec.host_network) if self._for_simulation else (),
         )
         key = self._digests.of(identity)
@@ -248,7 +252,7 @@ class PodClasses:
     def _new_class(self, pod: Pod, affinity: Affinity | None, requests: Amounts | None, *, pinned: bool) -> PodClass:
         spec = pod.spec
         terms, splits = self._terms.of(spec)
-        priority, preempts = _priority(spec)
+        priority, preempts = self._priority(spec)
         if not (stored := bool(pod.metadata.uid)):
             splits = split_manifest(terms, terms)
         return PodClass(
@@ -272,10 +276,11 @@ class PodClasses:
             preempts=preempts,
         )
 
-
-def _priority(spec: PodSpec) -> tuple[int | None, bool]:
-    """Return the priority of a pod, and whether it may preempt others."""
-    return (spec.priority, spec.preemption_policy != "Never") if isinstance(spec, DetailedPodSpec) else (None, True)
+    def _priority(self, spec: PodSpec) -> tuple[int | None, bool]:
+        """Return the priority of a pod, and whether it may preempt others, as far as these are read."""
+        if isinstance(spec, DetailedPodSpec) and (self._detailed or not spec.node_name):
+            return spec.priority, spec.preemption_policy != "Never"
+        return None, True
 
 
 def _unsettled_keys(
@@ -320,10 +325,21 @@ class StoredPod(msgspec.Struct, frozen=True, gc=False):
 class PodReader:
     """Makes stored pods, in any thread. Similar pods have one kind for as long as there is such a pod."""
 
-    def __init__(self, scope: Scope, schedulers: Mapping[str, Profile], *, for_simulation: bool = False) -> None:
-        """Read pods in ``scope``; for the other arguments see ``PodClasses``."""
+    def __init__(
+        self,
+        scope: Scope,
+        schedulers: Mapping[str, Profile],
+        *,
+        detailed: bool = False,
+        for_simulation: bool = False,
+    ) -> None:
+        """Read pods in ``scope``, bound ones ``detailed`` or without their state and priority.
+
+        For the other arguments see ``PodClasses``.
+        """
         self._scope = scope
-        self._classes = PodClasses(schedulers, for_simulation=for_simulation)
+        self._detailed = detailed or for_simulation
+        self._classes = PodClasses(schedulers, detailed=detailed, for_simulation=for_simulation)
         self._kinds: WeakValueDictionary[tuple[PodClass, str, bool], PodKind] = WeakValueDictionary()
         self._similar: dict[int, tuple[Pod, PodKind]] = {}
         self._lock = threading.Lock()
@@ -337,13 +353,13 @@ class PodReader:
                     self._similar.clear()
                 # The pod is stored too, so that no other object gets its identity.
                 similar = self._similar[id(pod.like)] = (pod.like, self._kind(pod.like))
-        return _stored(pod, similar[1])
+        return self._stored(pod, similar[1])
 
     def read_alone(self, pod: Pod, copy: int = 0) -> StoredPod:
         """Return a pod that shares its decoded fields with no other one; ``copy`` is that of its manifest."""
         with self._lock:
             self._similar.clear()
-            return _stored(sparse.alone(pod), self._kind(pod), copy)
+            return self._stored(sparse.alone(pod), self._kind(pod), copy)
 
     def _kind(self, like: Pod) -> PodKind:
         reason, in_scope = why_unevaluated(like), self._scope.selects(like)
@@ -354,26 +370,26 @@ class PodReader:
             kind = self._kinds[key] = PodKind(pod_class, reason, in_scope)
         return kind
 
-
-def _stored(pod: SparsePod, kind: PodKind, copy: int = 0) -> StoredPod:
-    like, keys = pod.like, kind.pod_class.unsettled_keys
-    record = PodRecord(
-        pod.name,
-        # A node has many pods, each of which was decoded with a name of its own.
-        sys.intern(pod.node_name),
-        kind.pod_class,
-        pod.generation,
-        pod.created,
-        managedfields.label_owners(pod.decode().metadata, keys) if keys and kind.in_scope else (),
-        pod.terminating,
-        pod.claims,
-        bool(like.metadata.finalizers),
-        tuple(gate.name for gate in like.spec.scheduling_gates),
-        like.unscheduled if isinstance(like, DetailedPod) else None,
-        copy,
-        _state(like) if isinstance(like, DetailedPod) else None,
-    )
-    return StoredPod(record, kind, pod.has_managed_fields)
+    def _stored(self, pod: SparsePod, kind: PodKind, copy: int = 0) -> StoredPod:
+        like, keys = pod.like, kind.pod_class.unsettled_keys
+        detailed = like if isinstance(like, DetailedPod) and (self._detailed or not pod.node_name) else None
+        record = PodRecord(
+            pod.name,
+            # A node has many pods, each of which was decoded with a name of its own.
+            sys.intern(pod.node_name),
+            kind.pod_class,
+            pod.generation,
+            pod.created,
+            managedfields.label_owners(pod.decode().metadata, keys) if keys and kind.in_scope else (),
+            pod.terminating,
+            pod.claims,
+            bool(like.metadata.finalizers),
+            tuple(gate.name for gate in like.spec.scheduling_gates),
+            None if detailed is None else detailed.unscheduled,
+            copy,
+            None if detailed is None else _state(detailed),
+        )
+        return StoredPod(record, kind, pod.has_managed_fields)
 
 
 def _state(pod: DetailedPod) -> PodState:

@@ -67,7 +67,8 @@ class Snapshot:
 
         ``schedulers`` has the known spread configurations of schedulers, by name; if any has default constraints,
         ``default_selectors`` stores their input. ``for_explain`` stores the manager of ``spec.replicas`` too, and
-        ``for_simulation`` the mirror pods and the objects with pod templates.
+        ``for_simulation`` the ReplicaSets that ask for no pods. ``mirror_pods`` and ``other_pods``, which are out of
+        scope, are not evaluated and take room on nodes.
         ``with_managed_fields`` counts the evaluated pods that have managedFields; ``evictees`` are the pods that were
         read in detail, as the descheduler sees them. ``cluster_uid`` is the UID of the namespace ``kube-system``, where
         its object was read from a file, or "".
@@ -79,6 +80,7 @@ class Snapshot:
         self._for_explain = for_explain
         self._for_simulation = for_simulation
         self.mirror_pods: list[PodRecord] = []
+        self.other_pods: list[PodRecord] = []
         self.workload_objects: dict[ObjectRef, WorkloadObject] = {}
         self.evictees: list[PodGroup] = []
         self.pods: list[PodRecord] = []
@@ -95,7 +97,7 @@ class Snapshot:
         self.budgets = Budgets()
         self.schedulers = schedulers
         self.default_selectors = DefaultSelectors(schedulers)
-        self._reader = PodReader(scope, schedulers, for_simulation=for_simulation)
+        self._reader = PodReader(scope, schedulers, detailed=for_explain, for_simulation=for_simulation)
         self._covered: set[Target] = set()
 
     def add_namespace(self, namespace: Namespace) -> None:
@@ -138,7 +140,7 @@ class Snapshot:
             authored_keys=authored_keys(workload.template.spec),
         )
         self.ownership.add(record)
-        if self._for_simulation:
+        if workload.replicas or kind != "ReplicaSet" or self._for_simulation:
             self.workload_objects[ref.first_copy] = workload
         self.default_selectors.add_owner(kind, workload)
         if self._evaluates_template(record, workload) and self.scope.selects_template(
@@ -186,7 +188,7 @@ class Snapshot:
         self.add_stored(self._reader.read(pod))
 
     def _add_evictee(self, pod: Pod) -> None:
-        if isinstance(pod, DetailedPod) and not self._for_simulation and why_unevaluated(pod) != FINISHED:
+        if isinstance(pod, DetailedPod) and self._for_explain and why_unevaluated(pod) != FINISHED:
             self.evictees.append(_evictee(pod))
 
     def add_stored(self, pod: StoredPod) -> None:
@@ -195,15 +197,14 @@ class Snapshot:
         if record.node and kind.reason != FINISHED:
             for counter in self._counters_of(kind, terminating=record.terminating):
                 counter[record.node] += 1
-        if not kind.in_scope:
-            return
-        if not kind.reason:
-            self.with_managed_fields += pod.has_managed_fields
-            self.pods.append(record)
-            return
-        self._unevaluated.append((kind.reason, record.ref.first_copy, kind.pod_class.owner))
-        if self._for_simulation and kind.reason != FINISHED:
-            self.mirror_pods.append(record)
+        if kind.in_scope:
+            if not kind.reason:
+                self.with_managed_fields += pod.has_managed_fields
+                self.pods.append(record)
+                return
+            self._unevaluated.append((kind.reason, record.ref.first_copy, kind.pod_class.owner))
+        if kind.reason != FINISHED:
+            (self.mirror_pods if kind.reason else self.other_pods).append(record)
 
     def _counters_of(self, kind: PodKind, *, terminating: bool) -> tuple[Counter[str], ...]:
         """Return the counters by node of similar pods: for their requests, their labels, and any anti-affinity."""
@@ -235,6 +236,8 @@ class Snapshot:
         for requests, per_node in others._requests.items():
             self._requests.setdefault(requests, Counter()).update(per_node)
         self.anti_affinity.join(others.anti_affinity)
+        self.mirror_pods += others.mirror_pods
+        self.other_pods += others.other_pods
 
     def unmet(self) -> list[Target]:
         """Return the targets that were not read and that own no object that was read."""

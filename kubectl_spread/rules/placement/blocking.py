@@ -11,6 +11,7 @@ import msgspec
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedGroup
 from kubectl_spread.audit.evaluation.evaluators import ClassEvaluation
 from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind
+from kubectl_spread.audit.evaluation.volumes import VolumeNodes
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.diagnosis.node_answers import NodeAnswers
 from kubectl_spread.kube.api.field import POD_SPEC, FieldPath
@@ -130,11 +131,15 @@ def _cause_now(group: EvaluatedGroup, rule_input: RuleInput) -> _Cause:
         text = f" {shortage(spread, evaluation, audit)}"
         fix = fewer_domains(spread, evaluation.pod_class, rule_input)
         return _Cause(text, fix, ("SPR304",), left_out(spread, evaluation.pod_class, rule_input))
-    answers = NodeAnswers(evaluation.pod_class, audit)
+    first = next(iter(_pending(group)), None)
+    volumes = None if first is None else audit.volumes.of(first)
+    answers = NodeAnswers(evaluation.pod_class, audit, volumes=volumes)
     free = [node for node in lowest(spread) if answers.obstacle(node) is None]
     shut = closed(spread, answers.obstacles(lowest(spread)))
     if free:
         return _refused_by_others(shut, free, evaluation, audit)
+    if first is not None and ObstacleKind.VOLUME in shut.causes:
+        return _kept_by_volume(first, rule_input)
     fix = opening(shut, evaluation, rule_input, blocked=True)
     return _Cause(f" {shut.sentence}.", fix, ("SPR307",), closed_domains(shut, evaluation, rule_input))
 
@@ -169,6 +174,14 @@ def _keyless(spread: Spread, evaluation: ClassEvaluation, rule_input: RuleInput)
     else:
         text = f" No node that the pods could use has all of the labels {listed(keys, len(keys))}." if others else ""
     return _Cause(text, labelled(near or lacking, key, rule_input))
+
+
+def _kept_by_volume(pod: PodRecord, rule_input: RuleInput) -> _Cause:
+    """Return that the volume of a pod allows no node of the domain that the constraint asks for."""
+    wait = rule_input.engine.wait_of(pod)
+    fix = rule_input.engine.fix_of(wait, [rule_input.workload])
+    ways = [fix.text if fix is not None else "make the constraint ScheduleAnyway", "give up the claim"]
+    return _Cause(f" {sentence(wait.reason.text)}", literal(", or ".join(ways)), ("SPR307",))
 
 
 def _refused_by_others(
@@ -276,11 +289,26 @@ def _blockage(group: EvaluatedGroup, audit: Audit) -> _Blockage | None:
     ]
     if not hard or evaluation.node_answers is None:
         return None
-    pending, answers = any(not pod.node for pod in group.pods), NodeAnswers(evaluation.pod_class, audit)
+    pending = _pending(group)
+    # Without a pending pod the next one may have any volume.
+    kept = dict.fromkeys(map(audit.volumes.of, pending)) or [None]
+    blockages = (_blockage_with(volumes, hard, group, audit) for volumes in kept)
+    return next(filter(None, blockages), None)
+
+
+def _blockage_with(
+    volumes: VolumeNodes | None,
+    hard: Sequence[tuple[FieldPath, Spread]],
+    group: EvaluatedGroup,
+    audit: Audit,
+) -> _Blockage | None:
+    """Return how hard constraints keep a pod of a group, pending if ``volumes`` are given, from every usable node."""
+    evaluation = group.evaluation
+    answers = NodeAnswers(evaluation.pod_class, audit, volumes=volumes)
 
     def usable(node: Node) -> bool:
         obstacle = answers.obstacle(node.metadata.name)
-        return obstacle is None or (obstacle.cause is ObstacleKind.FULL and not pending)
+        return obstacle is None or (obstacle.cause is ObstacleKind.FULL and volumes is None)
 
     if any(usable(node) for node in feasible_nodes(evaluation.hard, audit.nodes)):
         return None

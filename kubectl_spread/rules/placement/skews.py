@@ -8,14 +8,14 @@ from typing import Final
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.diagnosis.evictions import HELD, Plan, held, plan
 from kubectl_spread.diagnosis.skew import Passing, Skew, skew_of, why_wait
-from kubectl_spread.diagnosis.trials import Removable
+from kubectl_spread.engine.engine import Removable
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import capitalized, domains, named, plural, some, value
 from kubectl_spread.report.model import CommandLine, Severity
 from kubectl_spread.rules.inputs import InputPart, RuleInput
 from kubectl_spread.rules.model import FILTERING, Evidence, Remedy, Rule, Values, names
 from kubectl_spread.rules.placement.closed import UNPIN
-from kubectl_spread.rules.remedy import Removal, literal, one_by_one, removal, unreplaced
+from kubectl_spread.rules.remedy import Removal, literal, one_by_one, removable, removal, unreplaced
 
 _NAMED: Final = 10
 """The most pods in a command."""
@@ -115,8 +115,8 @@ def _hard_fix(skew: Skew, evictions: Plan | None, rule_input: RuleInput) -> Reme
     if not evictions.pods:
         return literal(evictions.reason)
     outcome = f"; {_outcome(evictions, skew.spread.constraint.topology_key)}"
-    removable = Removable(evictions.pods) if evictions.sure else rule_input.trials.removable(evictions.pods)
-    return _deletion(evictions.pods, removable, skew, rule_input, outcome)
+    chosen = Removable(evictions.pods) if evictions.sure else removable(evictions.pods, rule_input)
+    return _deletion(evictions.pods, chosen, skew, rule_input, outcome)
 
 
 def _outcome(evictions: Plan, key: str) -> str:
@@ -137,7 +137,7 @@ def _soft_fix(skew: Skew, rule_input: RuleInput) -> Remedy | str:
         return HELD
     pods = [pod for pod in skew.pods if not rule_input.audit.volumes.of(pod).may_hold][: skew.must_go]
     outcome = " when convenient, because the scheduler prefers emptier domains, or use DoNotSchedule"
-    return _deletion(pods, rule_input.trials.removable(pods), skew, rule_input, outcome)
+    return _deletion(pods, removable(pods, rule_input), skew, rule_input, outcome)
 
 
 def _other_fix(skew: Skew, rule_input: RuleInput) -> str:
@@ -154,13 +154,11 @@ def _other_fix(skew: Skew, rule_input: RuleInput) -> str:
     return "{restart}" + (f". Replacing {skew.must_go} of the {pods} pods is enough" if skew.must_go < pods else "")
 
 
-def _deletion(
-    pods: Sequence[PodRecord], removable: Removable, skew: Skew, rule_input: RuleInput, outcome: str
-) -> Remedy:
+def _deletion(pods: Sequence[PodRecord], can_go: Removable, skew: Skew, rule_input: RuleInput, outcome: str) -> Remedy:
     """Return the deletion or eviction of pods, or for many a reference to ``explain``, which names them.
 
     Workloads that fill a domain together get the same text, so that it is printed once for all of them. ``outcome``
-    says what follows once all the pods are removed; ``removable`` are the pods that can be removed at once.
+    says what follows once all the pods are removed; ``can_go`` are the pods that can be removed at once.
     """
     if len(pods) > _NAMED:
         chosen = removal(pods, rule_input.audit)
@@ -176,13 +174,11 @@ def _deletion(
     whose = sorted(named(owner.kind, owner.name) for owner in owners)
     alone = owners == {rule_input.workload} and len(skew.pods) == skew.spread.match_num.most * len(skew.domains)
     which = these if alone else f"{these} (of {literal(some(whose))})"
-    if not removable.pods:
-        return Remedy(literal(unreplaced(which, removable)))
-    chosen = removal(removable.pods, rule_input.audit)
-    if removable.why and chosen.pods:
-        text = (
-            f"{chosen.verb} {literal(chosen.pods[0])} and look again: {literal(one_by_one(removable))}{_noted(chosen)}"
-        )
+    if not can_go.pods:
+        return Remedy(literal(unreplaced(which, can_go)))
+    chosen = removal(can_go.pods, rule_input.audit)
+    if can_go.why and chosen.pods:
+        text = f"{chosen.verb} {literal(chosen.pods[0])} and look again: {literal(one_by_one(can_go))}{_noted(chosen)}"
         return Remedy(text, chosen.commands)
     if not chosen.pods:
         return Remedy(f"{which} cannot be evicted now{_noted(chosen)}")

@@ -8,7 +8,7 @@ from urllib.parse import quote
 import msgspec
 
 from kubectl_spread.kube.api.sparse import DetailedPod, SparsePod
-from kubectl_spread.kube.api.types import Event, Message, Namespace, Node, Pod, TypeMeta
+from kubectl_spread.kube.api.types import Event, Message, Namespace, Node, TypeMeta
 from kubectl_spread.kube.api.workloads import (
     CronJob,
     DaemonSet,
@@ -67,9 +67,8 @@ class Resource(msgspec.Struct, Generic[T_co], frozen=True):
         return "/".join(quote(part, safe="") for part in parts)
 
 
-PODS: Final = Resource("", "v1", "pods", "Pod", Pod)
+PODS: Final = Resource("", "v1", "pods", "Pod", DetailedPod)
 SPARSE_PODS: Final = Resource("", "v1", "pods", "Pod", SparsePod)
-DETAILED_PODS: Final = Resource("", "v1", "pods", "Pod", DetailedPod)
 NODES: Final = Resource("", "v1", "nodes", "Node", Node, namespaced=False)
 SERVICES: Final = Resource("", "v1", "services", "Service", Service)
 NAMESPACES: Final = Resource("", "v1", "namespaces", "Namespace", Namespace, namespaced=False)

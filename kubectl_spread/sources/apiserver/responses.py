@@ -10,8 +10,8 @@ from google.protobuf.message import DecodeError as ProtobufError
 
 from kubectl_spread.errors import ForbiddenError, NotFoundError, SourceError
 from kubectl_spread.kube.api import sparse
-from kubectl_spread.kube.api.sparse import SparsePod
-from kubectl_spread.kube.api.types import Message, Pod, TypeMeta
+from kubectl_spread.kube.api.sparse import DetailedPod, SparsePod
+from kubectl_spread.kube.api.types import Message, TypeMeta
 from kubectl_spread.sources.addresses import without_query
 from kubectl_spread.sources.apiserver.resources import Resource
 from kubectl_spread.sources.apiserver.transport import Response
@@ -108,7 +108,7 @@ class ListDecoder(Generic[T]):
 def _decoded(listed: ListPage, type_: type[T]) -> Page[T]:
     if type_ is not SparsePod:
         return json_objects.page(listed, type_)
-    pods: Any = json_objects.page(listed, Pod).map(sparse.alone)
+    pods: Any = json_objects.page(listed, DetailedPod).map(sparse.alone)
     return pods  # type: ignore[no-any-return]
 
 

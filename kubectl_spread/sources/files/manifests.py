@@ -13,7 +13,6 @@ import msgspec
 from kubectl_spread.errors import DecodeError, Position, SourceError
 from kubectl_spread.kube.api.field import POD_SPEC
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.kube.api.sparse import DetailedPod
 from kubectl_spread.kube.api.types import Namespace, Node, Pod
 from kubectl_spread.kube.api.types import Object as AnyObject
 from kubectl_spread.kube.api.unknownfields import UnknownField, unknown_fields, unknown_in_pod_spec
@@ -88,16 +87,13 @@ class ManifestReading:
         held_templates: Counts the held templates of custom objects by the kind of the object.
     """
 
-    def __init__(
-        self, files: ChosenFiles, *, namespace: str = NAMESPACE, detailed: bool = False, services: bool = False
-    ) -> None:
+    def __init__(self, files: ChosenFiles, *, namespace: str = NAMESPACE, services: bool = False) -> None:
         """Prepare to read all JSON and YAML documents of files.
 
         Args:
             files: The files. A document in a directory that is not a Kubernetes object is counted; in a file that is
                 named, it is an error.
             namespace: The namespace of objects that name none.
-            detailed: Whether pods are read in detail.
             services: Whether Services are read; else they are of an unknown kind.
 
         Raises:
@@ -112,7 +108,6 @@ class ManifestReading:
         self.held_templates = Counter[str]()
         self._files = files
         self._namespace = namespace
-        self._pod = DetailedPod if detailed else Pod
         self._services = services
 
     def _objects(self, expanded: Sequence[File]) -> Iterator[Loaded]:
@@ -158,8 +153,6 @@ class ManifestReading:
     def _decoded(self, member: RawObject, file: File) -> Loaded | None:
         if member.type is Service and not self._services:
             return None
-        if member.type is Pod:
-            member = msgspec.structs.replace(member, type=self._pod)
         return load(member, file.source, self._namespace)
 
     def _note(self, reason: str, error: DecodeError | SourceError) -> None:

@@ -9,7 +9,8 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from kubectl_spread.kube.api.types import Event, ListMeta, Namespace, Node, Pod, TypeMeta
+from kubectl_spread.kube.api.sparse import DetailedPod
+from kubectl_spread.kube.api.types import Event, ListMeta, Namespace, Node, TypeMeta
 from kubectl_spread.kube.api.workloads import KINDS, WorkloadObject
 from kubectl_spread.kube.custom import group_of, is_custom
 from kubectl_spread.kube.disruption import PodDisruptionBudget
@@ -21,7 +22,7 @@ from kubectl_spread.sources.decode.json_documents import HEADER, ITEMS, LIST, ME
 from kubectl_spread.sources.decode.json_objects import Json, MalformedFieldError
 
 Object: TypeAlias = (
-    Pod
+    DetailedPod
     | Node
     | Namespace
     | Event
@@ -34,7 +35,7 @@ Object: TypeAlias = (
 
 _NOT_KUBERNETES: Final = "not a Kubernetes object, which has apiVersion and kind"
 _TYPES: Final[dict[tuple[str, str], type[Object]]] = {
-    ("", "Pod"): Pod,
+    ("", "Pod"): DetailedPod,
     ("", "Node"): Node,
     ("", "Namespace"): Namespace,
     ("", "Event"): Event,

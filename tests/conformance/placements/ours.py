@@ -9,6 +9,8 @@ from typing import Final
 from kubectl_spread.audit.snapshot import default_constraints
 from kubectl_spread.audit.snapshot.scope import Scope
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
+from kubectl_spread.engine.cluster import SimulatedCluster, SimulatedPod
+from kubectl_spread.engine.world import World
 from kubectl_spread.kube import features
 from kubectl_spread.kube.api.labels import ascending
 from kubectl_spread.kube.api.types import Namespace, Node
@@ -16,8 +18,6 @@ from kubectl_spread.kube.api.workloads import ReplicatedWorkload
 from kubectl_spread.kube.scheduler import configuration
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Service
 from kubectl_spread.kube.scheduler.volumes import PersistentVolume, PersistentVolumeClaim
-from kubectl_spread.simulate.cluster import SimulatedCluster, SimulatedPod
-from kubectl_spread.simulate.world import World
 from tests.builders import Json, decode, decode_pod
 from tests.conformance.placements.oracles import MINOR
 

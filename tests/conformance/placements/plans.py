@@ -19,8 +19,8 @@ from typing import Final
 
 import msgspec
 
+from kubectl_spread.engine.planner import PlannedStep
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.plan.planner import PlannedStep
 from tests.builders import Json
 from tests.conformance.compare import PARTS, Disagreement, Tally
 from tests.conformance.oracles import Process

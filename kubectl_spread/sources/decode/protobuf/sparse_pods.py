@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final
 
 from msgspec.structs import replace
 
-from kubectl_spread.kube.api.sparse import SparsePod, claims_of
+from kubectl_spread.kube.api.sparse import DetailedPod, SparsePod, alone, claims_of
 from kubectl_spread.kube.api.types import Message, ObjectMeta, Pod, PodSpec, PodStatus, Volume
 from kubectl_spread.kube.scheduler import nodeaffinity
 from kubectl_spread.sources.decode.page import Page
@@ -56,6 +56,7 @@ class SparsePods:
 
     def __init__(self) -> None:
         self._pods = Decoder(Pod)
+        self._pending = Decoder(DetailedPod)
         self._volumes = Decoder(PodVolumes)
         self._remembered: dict[object, Pod] = {}
         self._parse = descriptors.shallow_classes(Pod)[Pod.__name__].FromString
@@ -75,6 +76,9 @@ class SparsePods:
         record = bytes(item)
         pod = self._parse(record)
         metadata, spec = pod.metadata, pod.spec
+        if not spec.node_name:
+            # Their conditions say why they wait.
+            return alone(self._pending.decode(record))
         like = self._like(record, metadata, spec.node_name)
         return SparsePod(
             like,

@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from random import Random
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
+from kubectl_spread.engine.kinds import ASSUMED_CPU, ASSUMED_MEMORY, HeldTerm, Kinds, SchedulingKind, selects
+from kubectl_spread.engine.nodes import CountedNodes, KindAnswers, NodeTable, Values
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.labels import HOSTNAME, ascending
 from kubectl_spread.kube.scheduler import scores
@@ -18,8 +20,6 @@ from kubectl_spread.kube.scheduler.podtopologyspread import scoring
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constraint
 from kubectl_spread.kube.scheduler.podtopologyspread.scoring import RankedCount
 from kubectl_spread.kube.scheduler.scores import Weights
-from kubectl_spread.simulate.kinds import ASSUMED_CPU, ASSUMED_MEMORY, HeldTerm, Kinds, SchedulingKind, selects
-from kubectl_spread.simulate.nodes import CountedNodes, KindAnswers, NodeTable, Values
 
 _CPU, _MEMORY = "cpu", "memory"
 _UNKNOWN_ROOM: dict[str, int] = {}
@@ -45,18 +45,21 @@ class Tally:
     Attributes:
         counts: Maps a value to its number of pods, or to the sum of their weights.
         values: The value of each node.
+        version: The number of changes.
     """
 
-    __slots__ = ("counts", "values")
+    __slots__ = ("counts", "values", "version")
 
     def __init__(self, values: Values) -> None:
         self.values = values
+        self.version = 0
         self.counts: dict[str, int] = {}
 
     def add(self, number: int, pods: int) -> None:
         """Add pods on a node; a negative number removes them."""
         value = self.values[number]
         if value is not None:
+            self.version += 1
             count = self.counts.get(value, 0) + pods
             if count:
                 self.counts[value] = count
@@ -125,6 +128,20 @@ class Room:
         return score
 
 
+class Repelling(NamedTuple):
+    """A required term of anti-affinity, and the nodes that it refuses.
+
+    Attributes:
+        term: The term.
+        nodes: The nodes, as a bitmap.
+        held: The term as other pods have it; None for a term of the pod itself.
+    """
+
+    term: Term
+    nodes: int
+    held: HeldTerm | None
+
+
 class Placements:
     """The pods on the nodes of a cluster at one moment, and where the scheduler would put one more.
 
@@ -145,7 +162,26 @@ class Placements:
         self._sources: list[tuple[Tally, object]] = []
         self._log: list[int] = []
         self._rooms: dict[object, Room] = {}
+        self._decisive: dict[SchedulingKind, tuple[Sequence[HeldTerm], Sequence[Tally]]] = {}
         self.start = 0
+
+    def decisive(self, kind: SchedulingKind) -> tuple[int, ...]:
+        """Return a value that stays equal as long as the filters give equal answers about pods of a kind."""
+        acting = self._kinds.acting_on(kind)
+        known = self._decisive.get(kind)
+        if known is None or known[0] is not acting:
+            known = self._decisive[kind] = (acting, self._tallies_for(kind, acting))
+        return (self.room(kind).fits, *(tally.version for tally in known[1]))
+
+    def _tallies_for(self, kind: SchedulingKind, acting: Iterable[HeldTerm]) -> list[Tally]:
+        """Return the tallies that the filters read for pods of a kind."""
+        hard = zip(kind.hard, self.nodes.answers(kind).hard, strict=True)
+        return [
+            *(self.spread(kind, constraint, counted) for constraint, counted in hard),
+            *(self._matching(kind.affinity, term.topology_key) for term in kind.affinity),
+            *(self._matching((term,), term.topology_key) for term in kind.anti_affinity),
+            *(self._holding(held) for held in acting if held.weight is None),
+        ]
 
     @property
     def changes(self) -> int:
@@ -230,13 +266,27 @@ class Placements:
 
     def repelled(self, kind: SchedulingKind) -> int:
         """Return the nodes that required pod affinity and anti-affinity refuse, as a bitmap."""
-        refused = 0
+        refused = self.unattracted(kind)
+        for repelling in self.repelling(kind):
+            refused |= repelling.nodes
+        return refused
+
+    def repelling(self, kind: SchedulingKind) -> Iterator[Repelling]:
+        """Yield the domains that required anti-affinity refuses, by the terms of a kind and by those of other pods."""
         for term in kind.anti_affinity:
-            refused |= self._occupied(term.topology_key, self._matching((term,), term.topology_key))
+            tally = self._matching((term,), term.topology_key)
+            yield Repelling(term, self._occupied(term.topology_key, tally), None)
         for held in self._kinds.acting_on(kind):
             if held.weight is None:
-                refused |= self._occupied(held.term.topology_key, self._holding(held))
-        return refused | self.unattracted(kind)
+                yield Repelling(held.term, self._occupied(held.term.topology_key, self._holding(held)), held)
+
+    def kinds_with(self, repelling: Repelling) -> Iterator[SchedulingKind]:
+        """Yield the kinds of the bound pods for which a term refuses nodes."""
+        term, held = repelling.term, repelling.held
+        kinds = self._kinds.matching((term,)) if held is None else iter(self._population)
+        for kind in kinds:
+            if (held is None or held in kind.held) and any(self._population.get(kind, {}).values()):
+                yield kind
 
     def unattracted(self, kind: SchedulingKind) -> int:
         """Return the nodes that the required affinity of a kind refuses, as a bitmap.
@@ -337,14 +387,17 @@ class Placements:
         """Return the pods that count for a constraint of a kind, by domain."""
         selector = self._kinds.selector_key(constraint)
         key = (kind.namespace, selector, constraint.topology_key, counted.bits, constraint.lenient)
-        selected = self._kinds.selected(kind.namespace, constraint.selector) if constraint.counts else ()
-        return self._tally(key, counted.values, selected, (kind.namespace, constraint))
+        return self._tally(key, counted.values, self._counted_kinds(kind, constraint), (kind.namespace, constraint))
 
     def _on_nodes(self, kind: SchedulingKind, constraint: Constraint) -> Tally:
         """Return the pods that a constraint selects on each node, whether or not the node counts for it."""
         key = ("node", kind.namespace, self._kinds.selector_key(constraint))
+        return self._tally(key, self.nodes.names, self._counted_kinds(kind, constraint), (kind.namespace, constraint))
+
+    def _counted_kinds(self, kind: SchedulingKind, constraint: Constraint) -> Iterator[SchedulingKind]:
+        """Yield the kinds of pods that count for a constraint of a kind."""
         selected = self._kinds.selected(kind.namespace, constraint.selector) if constraint.counts else ()
-        return self._tally(key, self.nodes.names, selected, (kind.namespace, constraint))
+        return (each for each in selected if not each.terminating)
 
     def _matching(self, terms: tuple[Term, ...], key: str) -> Tally:
         """Return the pods that all terms select, by domain."""

@@ -15,14 +15,14 @@ from msgspec.structs import replace
 from kubectl_spread.audit.evaluation import domains
 from kubectl_spread.audit.evaluation.volumes import Volumes
 from kubectl_spread.audit.snapshot.records import PodClass, PodRecord, PodState
+from kubectl_spread.engine.kinds import SchedulingKind
+from kubectl_spread.engine.nodes import NodeTable
+from kubectl_spread.engine.placing import Placements
+from kubectl_spread.engine.world import World, owner_of
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import Node
 from kubectl_spread.kube.disruption import PodDisruptionBudget
-from kubectl_spread.simulate.kinds import SchedulingKind
-from kubectl_spread.simulate.nodes import NodeTable
-from kubectl_spread.simulate.placing import Placements
-from kubectl_spread.simulate.world import World, owner_of
 
 _READY = PodState()
 
@@ -50,6 +50,21 @@ class Journal:
         """Return the pods that changed in this way."""
         return [pod for each, pod, _ in self.steps if each is step]
 
+    def changes(self) -> tuple[Counter[ObjectRef], Counter[ObjectRef]]:
+        """Return how many more running and pending pods each workload has than before."""
+        running: Counter[ObjectRef] = Counter()
+        pending: Counter[ObjectRef] = Counter()
+        for step, pod, _ in self.steps:
+            match step:
+                case PodStep.CREATED:
+                    pending[pod.workload] += 1
+                case PodStep.PLACED:
+                    pending[pod.workload] -= 1
+                    running[pod.workload] += 1
+                case PodStep.REMOVED:
+                    (running if pod.node else pending)[pod.workload] -= 1
+        return running, pending
+
     def restore(self, cluster: SimulatedCluster) -> None:
         """Restore what controllers remember, but no pods."""
         for name, value in self._before.items():
@@ -60,7 +75,7 @@ _LATER: Final = 60.0
 """The seconds after which the events happen, at most: ages of pods have then another rank."""
 _HURRIES: Final = 0.5
 """How often waiting pods are tried before others are replaced, where pods come one by one."""
-_COUNTED: Final = ("desired", "lost", "failed", "_dirty", "_lost_of")
+_COUNTED: Final = ("desired", "lost", "failed", "rolled", "replicas", "_dirty", "_lost_of")
 """The attributes of a cluster that controllers change."""
 
 
@@ -156,13 +171,19 @@ class SimulatedCluster:
         replicas: The replicas of workloads that an event has scaled.
         pending: The pods without a node.
         journal: The changes that can be undone; None where none are noted.
+        workloads_of: The workloads that have, or had, pods of each kind.
     """
 
-    def __init__(self, world: World, random: Random) -> None:
-        """Start with the pods that were read, without those that are terminating."""
+    def __init__(self, world: World, random: Random, *, now: bool = False) -> None:
+        """Start with the pods that were read.
+
+        Args:
+            world: The facts that all runs share.
+            random: The source of what is not determined.
+            now: Whether terminating pods are still there, as they are while the cluster is read, and take room.
+        """
         self.world = world
-        self.random = random
-        self._arrival = random.choice([*Arrival])
+        self.reseed(random)
         self.now = None if world.now is None else world.now + timedelta(seconds=random.uniform(0, _LATER))
         self.pods: dict[ObjectRef | None, dict[str, SimulatedPod]] = {}
         self.desired: dict[ObjectRef, int] = {}
@@ -173,6 +194,7 @@ class SimulatedCluster:
         self.replicas: dict[ObjectRef, int] = {}
         self.pending: list[SimulatedPod] = []
         self.journal: Journal | None = None
+        self.workloads_of: dict[SchedulingKind, dict[ObjectRef, None]] = {}
         self._mirrors: list[SimulatedPod] = []
         self._dirty: dict[ObjectRef, None] = {}
         self._lost_of: Counter[ObjectRef] = Counter()
@@ -181,9 +203,13 @@ class SimulatedCluster:
         snapshot = world.snapshot
         for record in snapshot.mirror_pods:
             if record.node:
-                self._mirrors.append(SimulatedPod(record, world.kinds.of(record.pod_class), record.ref, None))
-        for record in snapshot.pods:
-            if not record.terminating:
+                self._keep(SimulatedPod(record, world.kinds.of(record.pod_class), record.ref, None))
+        for record in (*snapshot.pods, *snapshot.other_pods):
+            if record.terminating:
+                if now and record.node:
+                    kind = world.kinds.of(record.pod_class, terminating=True)
+                    self._keep(SimulatedPod(record, kind, snapshot.workload(record), owner_of(record)))
+            else:
                 workload = snapshot.workload(record)
                 pod = SimulatedPod(record, world.kind(record.pod_class, workload), workload, owner_of(record))
                 if record.pod_class.pinned:
@@ -194,11 +220,22 @@ class SimulatedCluster:
             if pod.owner is not None:
                 self.touch(pod.owner)
 
+    def reseed(self, random: Random) -> None:
+        """Decide by other random numbers from now on."""
+        self.random = random
+        self._arrival = random.choice([*Arrival])
+
+    def _keep(self, pod: SimulatedPod) -> None:
+        """Let a pod take room on its node that no controller replaces."""
+        self._mirrors.append(pod)
+        self.workloads_of.setdefault(pod.kind, {})[pod.workload] = None
+
     def _insert(self, pod: SimulatedPod) -> None:
         if pod.owner not in self.pods:
             self.pods[pod.owner] = {}
             self._protected.clear()
         self.pods[pod.owner][pod.key] = pod
+        self.workloads_of.setdefault(pod.kind, {})[pod.workload] = None
         self._order += 1
         pod.order = self._order
         if not pod.node:
@@ -212,6 +249,7 @@ class SimulatedCluster:
         self.volumes: Volumes
         self.table, self.volumes = self.world.table(self.nodes)
         self.state = Placements(self.table, self.world.kinds, self.world.weights)
+        self._failures: dict[tuple[SchedulingKind, int], tuple[int, ...]] = {}
         if self.nodes:
             self.state.start = self.random.randrange(len(self.nodes))
         numbers = self.table.numbers
@@ -399,15 +437,16 @@ class SimulatedCluster:
         state, names, random = self.state, self.table.names, self.random
         waiting = self._arriving()
         placed = bool(waiting)
-        failures: dict[tuple[SchedulingKind, int], int] = {}
+        failures = self._failures
         while placed:
             placed, left = False, []
             for pod in waiting:
                 question = (pod.kind, pod.refused)
-                # Nothing has changed since a pod like this one found no node.
-                number = None if failures.get(question) == state.changes else state.choose(pod, random)
+                decisive = state.decisive(pod.kind) if pod.kind.parses else ()
+                # Nothing that decides has changed since a pod like this one found no node.
+                number = None if failures.get(question) == decisive else state.choose(pod, random)
                 if number is None:
-                    failures[question] = state.changes
+                    failures[question] = decisive
                     left.append(pod)
                 else:
                     self._note(PodStep.PLACED, pod)

@@ -1,16 +1,22 @@
-"""The trials of fixes give the same answers in whichever order pods are read."""
+"""The trials of changes give the same answers in whichever order pods are read."""
 
 from __future__ import annotations
 
 import pytest
 
-from kubectl_spread.diagnosis.trials import Trials
+from kubectl_spread.audit.evaluation.evaluate import Audit
+from kubectl_spread.engine.engine import Engine
+from kubectl_spread.engine.events import Restart
 from kubectl_spread.kube.api.objects import ObjectRef
 from tests.audits import audit, deployment
 from tests.builders import HOSTNAME, Json, constraint, node_json, pod_json
 
 NODES = [node_json(name) for name in ("a1", "b1", "c1")]
 SOFT = constraint(key=HOSTNAME, when="ScheduleAnyway")
+
+
+def engine_of(evaluation: Audit) -> Engine:
+    return Engine(evaluation.snapshot, evaluation.context.behaviour)
 
 
 def pod(name: str, node: str, labels: dict[str, str]) -> Json:
@@ -26,7 +32,7 @@ def test_pods_that_differ_in_a_label_of_their_own_have_equal_replacements(last: 
     for order in orders:
         evaluation = audit(deployment(constraints=[SOFT]), *order, *NODES)
         crowded = sorted((each for each in evaluation.pods if each.node == "a1"), key=lambda each: each.name)
-        removed.append([each.name for each in Trials(evaluation).removable(crowded).pods])
+        removed.append([each.name for each in engine_of(evaluation).removable(crowded).pods])
     assert removed == [["web-1", "web-3"]] * 2
 
 
@@ -38,5 +44,5 @@ def test_a_restart_of_a_stateful_set_cannot_end_while_its_pending_pod_finds_no_n
     pods = [pod_json(name, node=node, constraints=[spread], owner="StatefulSet/web") for name, node in placed]
     web = {**deployment(constraints=[spread], replicas=3), "kind": "StatefulSet"}
     evaluation = audit(web, *pods, *(node_json(f"{zone}1") for zone in zones))
-    shortfall = Trials(evaluation).rollout(ObjectRef("default", "StatefulSet", "web"), ())
+    shortfall = engine_of(evaluation).rollout(Restart(ObjectRef("default", "StatefulSet", "web")))
     assert (shortfall.pods if shortfall else 0) == waiting

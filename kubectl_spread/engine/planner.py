@@ -17,12 +17,13 @@ from typing import Final
 import msgspec
 
 from kubectl_spread.audit.snapshot.records import PodRecord
-from kubectl_spread.kube.api.content import is_object_name
-from kubectl_spread.kube.api.labels import ascending
-from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.phrases import domains, in_domain, listed, named, noun, some
-from kubectl_spread.plan.standing import Standing
-from kubectl_spread.plan.targets import (
+from kubectl_spread.engine import controllers
+from kubectl_spread.engine.cluster import PodStep, SimulatedCluster, SimulatedPod
+from kubectl_spread.engine.controllers import refusing_budget
+from kubectl_spread.engine.kinds import SchedulingKind
+from kubectl_spread.engine.reasons import reason
+from kubectl_spread.engine.standing import Standing
+from kubectl_spread.engine.targets import (
     PlanTarget,
     Scope,
     SpreadTarget,
@@ -32,12 +33,11 @@ from kubectl_spread.plan.targets import (
     same_in,
     spread_targets,
 )
-from kubectl_spread.simulate import controllers
-from kubectl_spread.simulate.cluster import PodStep, SimulatedCluster, SimulatedPod
-from kubectl_spread.simulate.controllers import refusing_budget
-from kubectl_spread.simulate.kinds import SchedulingKind
-from kubectl_spread.simulate.reasons import reason
-from kubectl_spread.simulate.world import World
+from kubectl_spread.engine.world import World
+from kubectl_spread.kube.api.content import is_object_name
+from kubectl_spread.kube.api.labels import ascending
+from kubectl_spread.kube.api.objects import ObjectRef
+from kubectl_spread.phrases import domains, in_domain, listed, named, noun, some
 
 _TRIES: Final = 3
 """The most sets of evictions that are tried for one wave."""
@@ -491,7 +491,7 @@ def _rank(pod: SimulatedPod, gain: int, excess: int, *, own: bool) -> tuple[obje
 
 def _unplaced(cluster: SimulatedCluster, candidates: Sequence[Candidate], *, explained: bool) -> _Failures:
     """Return the evictions after which a workload has more pending or fewer running pods."""
-    running, pending = _changes(cluster)
+    running, pending = (Counter(), Counter()) if cluster.journal is None else cluster.journal.changes()
     failures: _Failures = {}
     evicted = {candidate.pod.workload for candidate in candidates}
     for workload in sorted(ref for ref in {*running, *pending} if pending[ref] > 0 or running[ref] < 0):
@@ -503,22 +503,6 @@ def _unplaced(cluster: SimulatedCluster, candidates: Sequence[Candidate], *, exp
             if candidate.pod.workload == workload:
                 failures[candidate] = text
     return failures
-
-
-def _changes(cluster: SimulatedCluster) -> tuple[Counter[ObjectRef], Counter[ObjectRef]]:
-    """Return how many more running and pending pods each workload has than before."""
-    running: Counter[ObjectRef] = Counter()
-    pending: Counter[ObjectRef] = Counter()
-    for step, pod, _ in () if cluster.journal is None else cluster.journal.steps:
-        match step:
-            case PodStep.CREATED:
-                pending[pod.workload] += 1
-            case PodStep.PLACED:
-                pending[pod.workload] -= 1
-                running[pod.workload] += 1
-            case PodStep.REMOVED:
-                (running if pod.node else pending)[pod.workload] -= 1
-    return running, pending
 
 
 def _why_pending(cluster: SimulatedCluster, workload: ObjectRef) -> str:

@@ -9,15 +9,15 @@ from typing import Final
 
 import msgspec
 
+from kubectl_spread.engine.cluster import SimulatedCluster
+from kubectl_spread.engine.controllers import run, unfinished
+from kubectl_spread.engine.events import DrainNodes, SimulatedEvent
+from kubectl_spread.engine.kinds import SchedulingKind
+from kubectl_spread.engine.placing import minimum
+from kubectl_spread.engine.reasons import Reason, reason
+from kubectl_spread.engine.world import World
 from kubectl_spread.kube.api.labels import HOSTNAME, ZONE
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.simulate.cluster import SimulatedCluster
-from kubectl_spread.simulate.controllers import run, unfinished
-from kubectl_spread.simulate.events import DrainNodes, SimulatedEvent
-from kubectl_spread.simulate.kinds import SchedulingKind
-from kubectl_spread.simulate.placing import minimum
-from kubectl_spread.simulate.reasons import Reason, reason
-from kubectl_spread.simulate.world import World
 
 STEPS: Final = (1, 5, 10, 20, 50, 100, 200)
 """The numbers of runs after which a simulation may end, so that a slower machine seldom has another number."""
@@ -78,7 +78,10 @@ class Simulation:
     """Events on a cluster."""
 
     def __init__(self, world: World, events: Sequence[SimulatedEvent], seed: int = 0) -> None:
-        """Simulate ``events``, in this order; runs with the same seed and number are the same."""
+        """Simulate ``events``, in this order; runs with the same seed and number are the same.
+
+        Without events controllers and the scheduler do what they would do anyway.
+        """
         self.world = world
         self.events = events
         self.seed = seed
@@ -110,6 +113,8 @@ class Simulation:
         self.world.forget()
         cluster = SimulatedCluster(self.world, Random(f"{self.seed}/{number}"))  # noqa: S311 - they decide on nothing secret
         rollouts, texts = unfinished(cluster), []
+        if not self.events:
+            run(cluster, [*rollouts.values()])
         for event in self.events:
             begun = event.begin(cluster)
             texts.append(begun.text)

@@ -8,6 +8,9 @@ from typing import Final, NamedTuple, Protocol
 import msgspec
 
 from kubectl_spread.audit.snapshot.records import PodRecord
+from kubectl_spread.engine import controllers
+from kubectl_spread.engine.cluster import SimulatedCluster, SimulatedPod
+from kubectl_spread.engine.controllers import Actor, Drain, OrderedRollout, Rollout
 from kubectl_spread.errors import NotFoundError, UsageError
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import Node
@@ -20,9 +23,6 @@ from kubectl_spread.kube.api.workloads import (
     WorkloadObject,
 )
 from kubectl_spread.phrases import did_you_mean, domains, named, plural, some
-from kubectl_spread.simulate import controllers
-from kubectl_spread.simulate.cluster import SimulatedCluster, SimulatedPod
-from kubectl_spread.simulate.controllers import Actor, Drain, OrderedRollout, Rollout
 
 ROLLED: Final = ("Deployment", "StatefulSet", "DaemonSet")
 """The kinds of which a rollout can be simulated."""

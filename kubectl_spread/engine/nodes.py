@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from kubectl_spread.engine.kinds import SchedulingKind
 from kubectl_spread.kube.api.labels import HOSTNAME, ascending
 from kubectl_spread.kube.api.types import Node, NodeInclusionPolicy, NodeSelector
 from kubectl_spread.kube.features import Behaviour
@@ -14,7 +15,6 @@ from kubectl_spread.kube.scheduler import resources, scores, taints
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constraint
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import NO_VALUE, NodeSets, UsableNodes
 from kubectl_spread.memoization import memoized
-from kubectl_spread.simulate.kinds import SchedulingKind
 
 _PREFER_NO_SCHEDULE: Final = "PreferNoSchedule"
 Values = Sequence[str | None]

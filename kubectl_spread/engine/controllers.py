@@ -16,10 +16,10 @@ from msgspec.structs import replace
 
 from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.audit.snapshot.revisions import revision_of
+from kubectl_spread.engine.cluster import SimulatedCluster, SimulatedPod
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.workloads import Deployment, Job, StatefulSet, ordinal_of
 from kubectl_spread.kube.custom import base_kind
-from kubectl_spread.simulate.cluster import SimulatedCluster, SimulatedPod
 
 _COUNTS_UNAVAILABLE: Final = 37
 """The minor from which the gate MaxUnavailableStatefulSet is on, so that a rollout first replaces pods that wait."""

@@ -22,6 +22,8 @@ from kubectl_spread.audit.snapshot.revisions import LABELS
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.audit.snapshot.templates import labels_of_controller
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
+from kubectl_spread.engine.kinds import Kinds, SchedulingKind
+from kubectl_spread.engine.nodes import NodeTable
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.labels import HOSTNAME, Labels
 from kubectl_spread.kube.api.objects import ObjectRef
@@ -30,8 +32,6 @@ from kubectl_spread.kube.api.types import LabelSelector, Node, ObjectMeta, Owner
 from kubectl_spread.kube.api.workloads import PodTemplateSpec, WorkloadObject, ordinal_of
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler.scores import Weights
-from kubectl_spread.simulate.kinds import Kinds, SchedulingKind
-from kubectl_spread.simulate.nodes import NodeTable
 
 _POD_NAME: Final = "statefulset.kubernetes.io/pod-name"
 _POD_INDEX: Final = "apps.kubernetes.io/pod-index"
@@ -255,6 +255,11 @@ class World:
             else:
                 return None
         return self._created[key]
+
+    def created_again(self, pod: PodRecord) -> PodRecord:
+        """Return a bare pod after its manifest, without what the API server merged, is created again."""
+        pod_class = admission.created_again(pod.pod_class, pod.pod_class.labels, self.behaviour)
+        return replace(pod, node="", pod_class=pod_class)
 
     def _labels(self, owner: ObjectRef, pod_class: PodClass, name: str, index: int) -> Labels:
         """Return the labels of a new pod: those of the template and of its controller, or those of a pod like it."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from kubectl_spread.audit.snapshot.records import ENCODER, PodClass
 from kubectl_spread.kube.api import labels as labelselectors
@@ -59,6 +60,7 @@ class SchedulingKind(msgspec.Struct, frozen=True, eq=False):
         preferred: Its preferred terms and their weights.
         held: Its terms that act on other pods.
         parses: Whether the scheduler can parse all selectors that it needs.
+        terminating: Whether the pods are being deleted: they take room and repel others, and no constraint counts them.
     """
 
     pod_class: PodClass
@@ -76,6 +78,7 @@ class SchedulingKind(msgspec.Struct, frozen=True, eq=False):
     preferred: tuple[tuple[Term, int], ...]
     held: tuple[HeldTerm, ...]
     parses: bool
+    terminating: bool = False
 
     @property
     def namespace(self) -> str:
@@ -95,24 +98,24 @@ class Kinds:
         """Read constraints by ``behaviour``; ``namespaces`` maps names to labels."""
         self._behaviour = behaviour
         self._namespaces = namespaces
-        self._of_class: dict[PodClass, SchedulingKind] = {}
-        self._by_content: dict[bytes, SchedulingKind] = {}
+        self._of_class: dict[tuple[PodClass, bool], SchedulingKind] = {}
+        self._by_content: dict[tuple[bytes, bool], SchedulingKind] = {}
         self._labelled: dict[str, Labelled[SchedulingKind]] = {}
         self._held: dict[bytes, HeldTerm] = {}
         self._index: dict[tuple[str, tuple[str, str] | None], list[HeldTerm]] = {}
         self._selector_keys: dict[int, bytes] = {}
         self._acting: dict[SchedulingKind, tuple[int, Sequence[HeldTerm]]] = {}
 
-    def of(self, pod_class: PodClass) -> SchedulingKind:
+    def of(self, pod_class: PodClass, *, terminating: bool = False) -> SchedulingKind:
         """Return the kind of pods of a class."""
-        kind = self._of_class.get(pod_class)
+        kind = self._of_class.get((pod_class, terminating))
         if kind is None:
-            key = _content(pod_class)
+            key = (_content(pod_class), terminating)
             kind = self._by_content.get(key)
             if kind is None:
-                kind = self._by_content[key] = self._make(pod_class)
+                kind = self._by_content[key] = replace(self._make(pod_class), terminating=terminating)
                 self._labelled.setdefault(pod_class.namespace, Labelled()).add(pod_class.labels, kind)
-            self._of_class[pod_class] = kind
+            self._of_class[pod_class, terminating] = kind
         return kind
 
     def selected(self, namespace: str, selector: LabelSelector | None) -> Iterator[SchedulingKind]:
@@ -243,4 +246,4 @@ def _content(pod_class: PodClass) -> bytes:
 
 def selects(constraint: Constraint, kind: SchedulingKind) -> bool:
     """Tell whether pods of a kind count for a constraint of a pod in their namespace."""
-    return constraint.counts and labelselectors.matches(constraint.selector, kind.labels)
+    return constraint.counts and not kind.terminating and labelselectors.matches(constraint.selector, kind.labels)

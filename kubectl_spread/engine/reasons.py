@@ -10,15 +10,14 @@ import msgspec
 
 from kubectl_spread.audit.evaluation import obstacles
 from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind
-from kubectl_spread.diagnosis.node_answers import AFFINITY_WORDS
+from kubectl_spread.engine.cluster import SimulatedCluster, SimulatedPod
+from kubectl_spread.engine.nodes import CountedNodes
+from kubectl_spread.engine.placing import Tally, minimum
 from kubectl_spread.kube.api.labels import ZONE, ascending
+from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.scheduler import resources, taints
-from kubectl_spread.kube.scheduler.interpodaffinity import AffinityAnswer
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constraint
-from kubectl_spread.phrases import domains, in_domain, listed, plural
-from kubectl_spread.simulate.cluster import SimulatedCluster, SimulatedPod
-from kubectl_spread.simulate.nodes import CountedNodes
-from kubectl_spread.simulate.placing import Tally, minimum
+from kubectl_spread.phrases import domains, in_domain, listed, named, plural, some, topology_name
 
 _LISTED: Final = 3
 
@@ -31,12 +30,14 @@ class RefusalCause(msgspec.Struct, frozen=True):
         text: The cause in words.
         topology_key: That of the constraint that refuses; "" for other causes.
         nodes: The number of nodes.
+        workloads: The workloads whose pods repel, or are repelled by, the pod.
     """
 
     kind: ObstacleKind
     text: str
     topology_key: str = ""
     nodes: int = 0
+    workloads: tuple[ObjectRef, ...] = ()
 
 
 class Reason(msgspec.Struct, frozen=True):
@@ -46,11 +47,13 @@ class Reason(msgspec.Struct, frozen=True):
         refusals: The causes, in the order of the scheduler's filters; none where the pods wait for no node.
         text: All of them in words.
         lowest: The domains that hold the minimum of the spread constraint that refuses, and their topology key.
+        free: The nodes that would take one of the pods.
     """
 
     refusals: tuple[RefusalCause, ...]
     text: str
     lowest: tuple[str, tuple[str, ...]] = ("", ())
+    free: tuple[str, ...] = ()
 
     @property
     def key(self) -> object:
@@ -80,7 +83,8 @@ def reason(cluster: SimulatedCluster, pod: SimulatedPod) -> Reason:
             if refusal.topology_key and not lowest[0]:
                 lowest = _lowest(cluster, pod, refusal.topology_key)
         left &= ~bits
-    return Reason(tuple(refusals), _text(cluster, pod, refusals), lowest)
+    free = tuple(cluster.table.names[number] for number in ascending(left))
+    return Reason(tuple(refusals), _text(cluster, pod, refusals), lowest, free)
 
 
 def _text(cluster: SimulatedCluster, pod: SimulatedPod, refusals: list[RefusalCause]) -> str:
@@ -132,10 +136,19 @@ def _all(cluster: SimulatedCluster, pod: SimulatedPod) -> Iterator[tuple[Refusal
     for constraint, counted, bits in zip(kind.hard, answers.hard, state.constrained(kind, answers), strict=True):
         text = _constraint_text(cluster, pod, constraint, counted)
         yield RefusalCause(ObstacleKind.CONSTRAINED, text, constraint.topology_key), bits
-    unattracted = state.unattracted(kind)
-    yield RefusalCause(ObstacleKind.REPELLED, AFFINITY_WORDS[AffinityAnswer.NO_AFFINITY]), unattracted
-    text = AFFINITY_WORDS[AffinityAnswer.ANTI_AFFINITY if kind.anti_affinity else AffinityAnswer.EXISTING_ANTI_AFFINITY]
-    yield RefusalCause(ObstacleKind.REPELLED, text), state.repelled(kind) & ~unattracted
+    if kind.affinity:
+        keys = listed(list(dict.fromkeys(topology_name(term.topology_key) for term in kind.affinity)))
+        text = f"its required affinity on {keys} finds no pod that it selects there"
+        yield RefusalCause(ObstacleKind.REPELLED, text), state.unattracted(kind)
+    for repelling in state.repelling(kind):
+        if repelling.nodes:
+            refs = sorted({ref for each in state.kinds_with(repelling) for ref in cluster.workloads_of.get(each, ())})
+            names = some([named(ref.kind, ref.name) for ref in refs])
+            key = topology_name(repelling.term.topology_key)
+            text = f"required anti-affinity of {names} on {key} keeps it away"
+            if repelling.held is None:
+                text = f"its required anti-affinity on {key} excludes a pod of {names} that is there"
+            yield RefusalCause(ObstacleKind.REPELLED, text, workloads=tuple(refs)), repelling.nodes
 
 
 def _tainted(cluster: SimulatedCluster, pod: SimulatedPod, refused: int) -> Mapping[Obstacle, int]:

@@ -6,19 +6,21 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from kubectl_spread.audit.evaluation.obstacles import ObstacleKind
+from kubectl_spread.engine.controllers import NOT_REPLACED
+from kubectl_spread.engine.events import Add, Apply, Lose, NodeChoice, SimulatedEvent
+from kubectl_spread.engine.reasons import NO_NODES, Reason
+from kubectl_spread.engine.runs import RunResult, Simulation
+from kubectl_spread.engine.world import ConstraintChange
 from kubectl_spread.kube.api.labels import HOSTNAME, ZONE
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import Node
+from kubectl_spread.kube.api.workloads import Deployment
 from kubectl_spread.kube.custom import base_kind
 from kubectl_spread.kube.scheduler import taints
-from kubectl_spread.phrases import domains, in_domain, listed, plural
-from kubectl_spread.simulate.controllers import NOT_REPLACED
-from kubectl_spread.simulate.events import Add, Lose, NodeChoice, SimulatedEvent
-from kubectl_spread.simulate.reasons import NO_NODES, Reason
-from kubectl_spread.simulate.runs import RunResult, Simulation
-from kubectl_spread.simulate.world import ConstraintChange
+from kubectl_spread.phrases import domains, in_domain, listed, named, plural
 
 _RUNS: Final = 3
 """The runs in which a fix has to help."""
@@ -45,7 +47,11 @@ class _Candidate(msgspec.Struct, frozen=True):
 
 
 class FixTrials:
-    """The trials of fixes for the pods that stay pending after a simulation."""
+    """The trials of fixes for the pods that stay pending after a simulation.
+
+    Attributes:
+        changes: The number of times that pods came or went in the trials.
+    """
 
     def __init__(self, simulation: Simulation, runs: Sequence[RunResult], proceed: Callable[[int], bool]) -> None:
         """Take a simulation and its runs.
@@ -56,7 +62,7 @@ class FixTrials:
             proceed: Tells whether another fix may be tried after trials in which this number of pods came or went.
         """
         self._simulation, self._runs, self._proceed = simulation, runs, proceed
-        self._changes = 0
+        self.changes = 0
 
     def first_that_helps(self, reason: Reason, workloads: frozenset[ObjectRef]) -> Fix | None:
         """Return the first fix after which no pod of some workloads stays pending; None where none is known.
@@ -66,7 +72,7 @@ class FixTrials:
             workloads: Their workloads.
         """
         for candidate in _candidates(self._simulation, reason, workloads):
-            if not self._proceed(self._changes):
+            if not self._proceed(self.changes):
                 return None
             if self._helps(candidate.simulation, workloads):
                 return candidate.fix
@@ -76,7 +82,7 @@ class FixTrials:
         results: list[RunResult] = []
         for number in range(_RUNS):
             results.append(simulation.run(number))
-            self._changes += results[-1].changes
+            self.changes += results[-1].changes
             if any(results[-1].of(workload).pending for workload in workloads):
                 return False
         return not _harms(results, self._runs)
@@ -109,6 +115,8 @@ def _candidates(simulation: Simulation, reason: Reason, workloads: frozenset[Obj
         yield from _constraint(simulation, spreads[0], workloads, "min_domains", None)
         if kinds & {ObstacleKind.CORDONED, ObstacleKind.TAINTED, ObstacleKind.UNHEALTHY}:
             yield from _constraint(simulation, spreads[0], workloads, "node_taints_policy", "Honor")
+    if ObstacleKind.REPELLED in kinds:
+        yield from _without_surge(simulation, workloads)
     if reason == NO_NODES or kinds & _MORE_NODES_HELP:
         yield from _added(simulation, reason)
     if spreads:
@@ -139,6 +147,32 @@ def _constraint(
     where = f"in their constraint on {in_domain(key, '').split()[-1]}"
     text = f"remove {name} {where}" if value is None else f"set {name}: {value} {where}"
     yield _Candidate(Fix(text), simulation.with_world(simulation.world.variant(change=change)))
+
+
+def _without_surge(simulation: Simulation, workloads: frozenset[ObjectRef]) -> Iterator[_Candidate]:
+    """Let the rollout of a Deployment remove a pod before it adds one: old pods repel new ones until they are gone."""
+    for workload in sorted(workloads) if len(workloads) == 1 else ():
+        stored = simulation.world.object(workload)
+        if isinstance(stored, Deployment) and stored.rolls and not stored.pace.unavailable:
+            text = "set maxUnavailable: 1 in its strategy, so that an old pod may go before a new one runs"
+            yield _Candidate(
+                Fix(text, (unavailable_command(workload),)),
+                simulation.with_world(simulation.world, [Apply(workload, with_unavailable(stored))]),
+            )
+
+
+def with_unavailable(deployment: Deployment) -> Deployment:
+    """Return a Deployment whose rollouts may remove an old pod before a new one runs."""
+    strategy = deployment.spec.strategy
+    strategy = replace(strategy, rolling_update=replace(strategy.rolling_update, max_unavailable=1))
+    return replace(deployment, spec=replace(deployment.spec, strategy=strategy))
+
+
+def unavailable_command(workload: ObjectRef) -> tuple[str, ...]:
+    """Return the command that makes a Deployment such a one."""
+    patch = '{"spec":{"strategy":{"rollingUpdate":{"maxUnavailable":1}}}}'
+    name = named(workload.kind, workload.name)
+    return ("kubectl", "patch", name, "-n", workload.namespace, "--type=merge", "-p", patch)
 
 
 def _added(simulation: Simulation, reason: Reason) -> Iterator[_Candidate]:

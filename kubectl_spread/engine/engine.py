@@ -1,0 +1,197 @@
+"""The engine of one cluster: why a pod waits, and which change would let it run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import cached_property
+from random import Random
+from typing import Final
+
+import msgspec
+
+from kubectl_spread.audit.snapshot.records import PodRecord
+from kubectl_spread.audit.snapshot.snapshot import Snapshot
+from kubectl_spread.engine.cluster import SimulatedCluster, SimulatedPod
+from kubectl_spread.engine.controllers import Actor, run, unfinished
+from kubectl_spread.engine.events import Apply, Restart
+from kubectl_spread.engine.fixes import Fix, FixTrials
+from kubectl_spread.engine.reasons import Reason, reason
+from kubectl_spread.engine.runs import RunResult, Simulation
+from kubectl_spread.engine.world import World
+from kubectl_spread.kube.api.objects import ObjectRef
+from kubectl_spread.kube.features import Behaviour
+
+_TRIES: Final = 3
+"""The runs in which a change is tried."""
+_ALONE: Final = 10
+"""The most pods whose removal is tried alone."""
+_RUNS: Final = 2
+"""The runs with which the trial of a fix is compared."""
+_CHANGES: Final = 400_000
+"""The number of times that pods may come or go in trials of fixes, so that a large cluster has fewer of them."""
+
+
+class Wait(msgspec.Struct, frozen=True):
+    """Why a pod waits.
+
+    Attributes:
+        reason: The refusals of nodes, and the nodes that would take it.
+        unknown: What was not read of what decides; "" if everything was.
+    """
+
+    reason: Reason
+    unknown: str
+
+
+class Shortfall(msgspec.Struct, frozen=True):
+    """What a change makes worse.
+
+    Attributes:
+        workload: The workload that has more pods without a node, or fewer running ones.
+        pods: The number of these pods.
+        why: Why they find no node.
+    """
+
+    workload: ObjectRef
+    pods: int
+    why: str
+
+
+class Removable(msgspec.Struct, frozen=True):
+    """The pods that can be removed at once, because all of their replacements find nodes.
+
+    Attributes:
+        pods: The pods: all of those in question, one of them, or none.
+        why: Why no further pod can be removed; "" where all can.
+    """
+
+    pods: tuple[PodRecord, ...]
+    why: str = ""
+
+
+class Engine:
+    """The model of one cluster; everything is computed when it is asked for the first time."""
+
+    def __init__(self, snapshot: Snapshot, behaviour: Behaviour, now: datetime | None = None) -> None:
+        """Take a snapshot with all pods of the cluster, as far as they were read."""
+        self._world = World(snapshot, behaviour, now)
+        self._reasons: dict[object, Reason] = {}
+        self._changes = 0
+
+    @cached_property
+    def _now(self) -> SimulatedCluster:
+        """The cluster as it is now, with the pods that are being deleted."""
+        return SimulatedCluster(self._world, Random(0), now=True)  # noqa: S311 - nothing is decided by it
+
+    @cached_property
+    def _pending(self) -> Mapping[ObjectRef, SimulatedPod]:
+        return {pod.record.ref: pod for pod in self._now.pending}
+
+    def wait_of(self, pod: PodRecord) -> Wait:
+        """Return why a pending pod of the cluster waits."""
+        cluster, pending = self._now, self._pending[pod.ref]
+        question = (pending.kind, pending.refused, pending.pin, pod.gates)
+        if question not in self._reasons:
+            self._reasons[question] = reason(cluster, pending)
+        return Wait(self._reasons[question], cluster.volumes.of(pod).unknown)
+
+    def fix_of(self, wait: Wait, workloads: Iterable[ObjectRef]) -> Fix | None:
+        """Return a change after which no pod of some workloads waits; None where no known change was seen to help."""
+        trials = FixTrials(self._as_is, self._runs, lambda changes: self._changes + changes < _CHANGES)
+        fix = trials.first_that_helps(wait.reason, frozenset(workloads))
+        self._changes += trials.changes
+        return fix
+
+    def removable(self, pods: Sequence[PodRecord]) -> Removable:
+        """Return which of some pods of one workload can be removed at once."""
+        shortfall = self._removal(pods)
+        if shortfall is None:
+            return Removable(tuple(pods))
+        alone = ((pod,) for pod in (pods[:_ALONE] if len(pods) > 1 else ()))
+        single = next((removed for removed in alone if self._removal(removed) is None), ())
+        return Removable(single, shortfall.why)
+
+    def _removal(self, pods: Sequence[PodRecord]) -> Shortfall | None:
+        """Return what is worse after pods are removed together; a bare pod is created again."""
+
+        def remove(cluster: SimulatedCluster) -> Sequence[Actor]:
+            for pod in (self._by_ref[record.ref] for record in pods if record.ref in self._by_ref):
+                cluster.remove(pod, lost=True)
+                if pod.owner is None:
+                    created = self._world.created_again(pod.record)
+                    cluster.create(created, self._world.kind(created.pod_class, pod.workload), pod.workload, None)
+            return ()
+
+        return self._try(remove)
+
+    def rollout(self, event: Restart | Apply) -> Shortfall | None:
+        """Return what is worse after the rollout that an event starts; a restart has to replace all pods.
+
+        Raises:
+            SpreadError: The workload was not read, or has no rollouts.
+        """
+
+        def begin(cluster: SimulatedCluster) -> Sequence[Actor]:
+            return [*event.begin(cluster).rollouts.values()]
+
+        return self._try(begin, ending=event.workload if isinstance(event, Restart) else None)
+
+    def _try(
+        self, act: Callable[[SimulatedCluster], Sequence[Actor]], ending: ObjectRef | None = None
+    ) -> Shortfall | None:
+        """Return the first shortfall after a change in a few runs, and undo the change.
+
+        Args:
+            act: Makes the change, and returns what acts until it ends.
+            ending: A workload of which no pod may wait afterwards, even if one did before.
+        """
+        cluster = self._settled
+        for number in range(_TRIES):
+            cluster.reseed(Random(number))  # noqa: S311 - it decides on nothing secret
+            cluster.begin()
+            try:
+                run(cluster, act(cluster))
+                shortfall = _shortfall(cluster, ending)
+            finally:
+                cluster.undo()
+                self._world.forget()
+            if shortfall is not None:
+                return shortfall
+        return None
+
+    @cached_property
+    def _settled(self) -> SimulatedCluster:
+        """The cluster after controllers and the scheduler have done what they would do anyway."""
+        cluster = SimulatedCluster(self._world, Random(0))  # noqa: S311 - as above
+        run(cluster, [*unfinished(cluster).values()])
+        return cluster
+
+    @cached_property
+    def _by_ref(self) -> Mapping[ObjectRef, SimulatedPod]:
+        return {pod.record.ref: pod for pod in self._settled.all_pods()}
+
+    @cached_property
+    def _as_is(self) -> Simulation:
+        return Simulation(self._world, ())
+
+    @cached_property
+    def _runs(self) -> Sequence[RunResult]:
+        """Runs in which nothing happens but what controllers and the scheduler do anyway."""
+        runs = self._as_is.fixed(_RUNS)
+        self._changes += sum(run.changes for run in runs)
+        return runs
+
+
+def _shortfall(cluster: SimulatedCluster, ending: ObjectRef | None) -> Shortfall | None:
+    """Return which workload has more waiting or fewer running pods since ``begin``; None where none has."""
+    if cluster.journal is None:
+        return None
+    running, pending = cluster.journal.changes()
+    for workload in sorted({*running, *pending, *filter(None, [ending])}):
+        waiting = [pod for pod in cluster.pending if pod.workload == workload]
+        number = max(pending[workload], -running[workload], len(waiting) if workload == ending else 0)
+        if number > 0:
+            why = reason(cluster, waiting[-1]).text if waiting else "nothing replaces them"
+            return Shortfall(workload, number, why)
+    return None

@@ -1,0 +1,174 @@
+"""SPR315: pods that wait, whatever the reason is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from kubectl_spread.audit.evaluation.obstacles import FILTERS, ObstacleKind
+from kubectl_spread.audit.snapshot.records import PodRecord
+from kubectl_spread.engine.engine import Wait
+from kubectl_spread.engine.fixes import Fix
+from kubectl_spread.kube.api.workloads import Deployment, StatefulSet
+from kubectl_spread.phrases import listed, plural, sentence, some
+from kubectl_spread.report.model import CommandLine, Severity
+from kubectl_spread.rules.inputs import InputPart, RuleInput
+from kubectl_spread.rules.model import KUBERNETES, Evidence, Remedy, Rule, names
+from kubectl_spread.rules.remedy import in_file, literal
+
+_REFUSED: Final = "Unschedulable"
+"""The reason of the condition that kube-scheduler writes when no node takes a pod."""
+_SIGNS: Final = {
+    ObstacleKind.CORDONED: ("unschedulable",),
+    ObstacleKind.TAINTED: ("untolerated taint",),
+    ObstacleKind.UNHEALTHY: ("untolerated taint",),
+    ObstacleKind.EXCLUDED: ("node affinity",),
+    ObstacleKind.FULL: ("Insufficient", "Too many pods"),
+    ObstacleKind.VOLUME: ("volume", "persistentvolume"),
+    ObstacleKind.CONSTRAINED: ("topology spread",),
+    ObstacleKind.REPELLED: ("pod affinity", "anti-affinity"),
+}
+"""Maps each kind of obstacle to the words of the scheduler's message about it."""
+_MESSAGE: Final = 200
+"""The number of characters of the scheduler's message that are quoted."""
+
+
+def _waiting(rule_input: RuleInput) -> Iterator[Evidence]:
+    """Yield the pods of one workload that wait for the same reason."""
+    groups: dict[object, tuple[Wait, list[PodRecord]]] = {}
+    for pod in rule_input.waiting:
+        wait = rule_input.engine.wait_of(pod)
+        if not wait.reason.free or pod.gates or _is_refused(pod):
+            key = (wait.reason.key, wait.unknown, bool(wait.reason.free))
+            groups.setdefault(key, (wait, []))[1].append(pod)
+    for wait, pods in groups.values():
+        values = {"who": _who(pods, wait), "why": _why(pods, wait, rule_input), "then": _then(pods, rule_input)}
+        yield Evidence(names(pods), values, fix=_fix(pods, wait, rule_input))
+
+
+def _is_refused(pod: PodRecord) -> bool:
+    return pod.unscheduled is not None and pod.unscheduled.reason == _REFUSED
+
+
+def _who(pods: list[PodRecord], wait: Wait) -> str:
+    which = "the pending pod" if len(pods) == 1 else f"{len(pods)} pending pods"
+    if pods[0].gates:
+        return f"The scheduler does not try to place {which}"
+    if wait.reason.free:
+        return f"The scheduler refused {which}"
+    return f"No node takes {which}"
+
+
+def _why(pods: list[PodRecord], wait: Wait, rule_input: RuleInput) -> str:
+    said = _said(pods)
+    if pods[0].gates:
+        return wait.reason.text
+    if wait.reason.free:
+        free = f"{'node' if len(wait.reason.free) == 1 else 'nodes'} {some(wait.reason.free)} would take it now"
+        return f"{said}. By the filters that are modelled, {free}"
+    text = wait.reason.text
+    if _are_kept_by_a_rollout(wait, rule_input):
+        text += ". The term counts pods of all revisions, and the rollout keeps the old ones until new ones run"
+        text += " (maxUnavailable 0)"
+    if wait.unknown:
+        text += f". Not known: {wait.unknown}"
+    if said and not _agrees(said, wait):
+        text += f". The scheduler's last message has other reasons: {said}"
+    return text
+
+
+def _are_kept_by_a_rollout(wait: Wait, rule_input: RuleInput) -> bool:
+    """Tell whether older pods of the same Deployment repel the new ones, and may not go before these run."""
+    workload, audit = rule_input.workload, rule_input.audit
+    stored = audit.snapshot.workload_objects.get(workload)
+    return (
+        isinstance(stored, Deployment)
+        and not stored.pace.unavailable
+        and any(workload in refusal.workloads for refusal in wait.reason.refusals)
+        and len(audit.revisions.of(workload)) > 1
+    )
+
+
+def _said(pods: list[PodRecord]) -> str:
+    """Return the scheduler's message about the first pod that it refused, without its part about preemption."""
+    message = next((pod.unscheduled.message for pod in pods if pod.unscheduled is not None and _is_refused(pod)), "")
+    text = message.partition(" preemption:")[0].strip().rstrip(".")
+    return text if len(text) <= _MESSAGE else f"{text[:_MESSAGE]} ..."
+
+
+def _agrees(said: str, wait: Wait) -> bool:
+    """Tell whether the scheduler's message names one of the filters that refuse the pod in the model."""
+    return any(sign in said for refusal in wait.reason.refusals for sign in _SIGNS[refusal.kind])
+
+
+def _then(pods: list[PodRecord], rule_input: RuleInput) -> str:
+    """Return which pods are not created while these wait, as a sentence; "" for none."""
+    stored = rule_input.audit.snapshot.workload_objects.get(rule_input.workload)
+    if not isinstance(stored, StatefulSet) or not stored.ordered:
+        return ""
+    missing = stored.replicas - len(rule_input.audit.counted.siblings(rule_input.workload))
+    if missing <= 0:
+        return ""
+    which = "the next pod is" if missing == 1 else f"the next {plural(missing, 'pod')} are"
+    return f" By the OrderedReady policy {which} not created until {'it runs' if len(pods) == 1 else 'they run'}."
+
+
+def _fix(pods: list[PodRecord], wait: Wait, rule_input: RuleInput) -> Remedy:
+    if pods[0].gates:
+        gates = listed(list(pods[0].gates))
+        return Remedy(literal(f"the controller that set the gates ({gates}) removes them: look there"))
+    if wait.reason.free:
+        return Remedy(
+            "wait some minutes, because the scheduler tries again by itself. If it refuses the pod again, its message "
+            "names a filter that is not modelled"
+        )
+    fix = rule_input.engine.fix_of(wait, [rule_input.workload])
+    if fix is None:
+        return Remedy(literal(_by_hand(wait)))
+    commands = () if in_file(rule_input) else _commands(fix)
+    return Remedy(literal(f"{fix.text}. Tried in a simulation: all pods of the workload run afterwards"), commands)
+
+
+def _commands(fix: Fix) -> tuple[CommandLine, ...]:
+    return tuple(CommandLine(words) for words in fix.commands)
+
+
+_BY_HAND: Final = {
+    "cordon": "uncordon nodes",
+    "taints": "tolerate the taints of nodes, or remove them",
+    "nodeAffinity": "let nodeSelector or node affinity match more nodes",
+    "resources": "add nodes, or lower the requests",
+    "volumes": "give the pod a volume that its nodes can reach: give up the claim, or add nodes there",
+    "spread": "make the constraint ScheduleAnyway, or raise its maxSkew",
+    "podAffinity": "make the term preferred, or add nodes",
+}
+
+
+def _by_hand(wait: Wait) -> str:
+    """Return what could help for each filter that refuses nodes."""
+    filters = dict.fromkeys(FILTERS[refusal.kind] for refusal in wait.reason.refusals)
+    ways = [_BY_HAND[name] for name in filters]
+    return f"one of these: {'; '.join(ways)}" if len(ways) > 1 else next(iter(ways), sentence("add nodes"))
+
+
+WAITING: Final = Rule(
+    code="SPR315",
+    name="waiting",
+    severity=Severity.ERROR,
+    summary="Pods wait, and no node takes them",
+    message="{who}: {why}.{then}",
+    why=(
+        "A pod waits when every node is refused by a filter of the scheduler: cordons, taints, node affinity, "
+        "resources, volumes, spread constraints or pod affinity. The finding counts each node once, by the first "
+        "filter that refuses it. Pods that SPR303 or SPR308 report for their spread constraints are not repeated here."
+    ),
+    fix="let a node take the pods",
+    source=f"{KUBERNETES}/pkg/scheduler/schedule_one.go",
+    remedies=("command",),
+    no_remedy=(
+        "A command is given where a change was tried in a simulation, all pods of the workload ran, and one command "
+        "of kubectl makes it."
+    ),
+    parts=InputPart.WAITING,
+    check=_waiting,
+)
