@@ -8,9 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from kubectl_spread.kube.api.sparse import SparsePod, alone
+from kubectl_spread.kube.api.sparse import DetailedPod, SparsePod, alone
 from kubectl_spread.kube.api.types import Pod
-from kubectl_spread.sources.apiserver.resources import PODS
 from kubectl_spread.sources.decode.protobuf.decoder import Decoder
 from kubectl_spread.sources.decode.protobuf.envelope import MAGIC
 from kubectl_spread.sources.decode.protobuf.sparse_pods import SparsePods
@@ -45,8 +44,12 @@ def selecting(node: str) -> Field:
     return message(18, message(1, message(1, message(1, requirement))))
 
 
-def pod(name: str, *metadata: Field, spec: tuple[Field, ...] = (), status: tuple[Field, ...] = ()) -> bytes:
-    return encode([message(1, text(1, name), text(3, "shop"), *metadata), message(2, *spec), message(3, *status)])
+def pod(
+    name: str, *metadata: Field, spec: tuple[Field, ...] = (), status: tuple[Field, ...] = (), node: str = "n"
+) -> bytes:
+    """Return a pod on a node; ``node`` is "" for a pending pod, or where ``spec`` names one."""
+    bound = (*spec, text(10, node)) if node else spec
+    return encode([message(1, text(1, name), text(3, "shop"), *metadata), message(2, *bound), message(3, *status)])
 
 
 def page(*pods: bytes) -> bytes:
@@ -84,8 +87,8 @@ def as_decoded(pod: Pod) -> Pod:
 
 
 def test_sparse_pods_represent_the_decoded_pods() -> None:
-    full = list(Decoder(PODS.type).page(PAGE))
-    pods = list(SparsePods().page(PAGE))
+    full = [read_pod for read_pod in Decoder(Pod).page(PAGE) if read_pod.spec.node_name]
+    pods = [read_pod for read_pod in SparsePods().page(PAGE) if read_pod.node_name]
     assert [as_read(read_pod) for read_pod in pods] == [as_decoded(read_pod) for read_pod in full]
     assert [read_pod.decode() for read_pod in pods] == full
     assert [read_pod.claims for read_pod in pods] == [read_pod.claims for read_pod in map(alone, full)]
@@ -93,11 +96,22 @@ def test_sparse_pods_represent_the_decoded_pods() -> None:
     assert all(read_pod.has_managed_fields and not read_pod.terminating for read_pod in pods)
 
 
+def test_pending_pods_are_read_in_detail() -> None:
+    """Their conditions say why the scheduler refused them."""
+    condition = message(2, text(1, "PodScheduled"), text(2, "False"), text(5, "Unschedulable"), text(6, "0/1 nodes"))
+    pending, bound = sparse(pod("a", status=(condition,), node=""), pod("b", status=(condition,)))
+    assert isinstance(pending.like, DetailedPod)
+    assert pending.like.unscheduled is not None
+    assert pending.like.unscheduled.message == "0/1 nodes"
+    assert pending.like == Decoder(DetailedPod).decode(pod("a", status=(condition,), node=""))
+    assert not isinstance(bound.like, DetailedPod)
+
+
 def test_pods_of_one_template_share_one_pod() -> None:
     first, second, third = sparse(
-        pod("a", label("app", "web"), Field(7, 0, 1), message(8, Field(1, 0, 60)), spec=(text(10, "n1"),)),
-        pod("b", label("app", "web"), Field(7, 0, 2), message(8, Field(1, 0, 90)), spec=(text(10, "n2"),)),
-        pod("c", label("app", "db"), spec=(text(10, "n2"),)),
+        pod("a", label("app", "web"), Field(7, 0, 1), message(8, Field(1, 0, 60)), node="n1"),
+        pod("b", label("app", "web"), Field(7, 0, 2), message(8, Field(1, 0, 90)), node="n2"),
+        pod("c", label("app", "db"), node="n2"),
     )
     assert first.like is second.like
     assert third.like.metadata.labels == {"app": "db"}
@@ -114,7 +128,7 @@ def test_pods_of_one_template_share_one_pod() -> None:
     [
         pytest.param({"metadata": (label("a", "1"),)}, {"metadata": (label("a", "2"),)}, id="labels"),
         pytest.param({"metadata": (text(5, "uid"),)}, {}, id="stored or not"),
-        pytest.param({"spec": (text(10, "n"),)}, {}, id="bound or not"),
+        pytest.param({}, {"node": ""}, id="bound or not"),
         pytest.param({"metadata": (text(14, "f"),)}, {}, id="finalizers"),
         pytest.param({"metadata": (message(13, text(3, "rs")),)}, {}, id="owner"),
         pytest.param({"spec": (text(19, "other"),)}, {}, id="scheduler"),
@@ -125,8 +139,8 @@ def test_pods_of_one_template_share_one_pod() -> None:
         pytest.param({"spec": (message(40),)}, {}, id="resources of the pod"),
         pytest.param({"status": (text(1, "Failed"),)}, {}, id="phase"),
         pytest.param(
-            {"spec": (selecting("n1"), text(10, "n1"))},
-            {"spec": (selecting("n2"), text(10, "n2"))},
+            {"spec": (selecting("n1"),), "node": "n1"},
+            {"spec": (selecting("n2"),), "node": "n2"},
             id="node affinity of a user",
         ),
     ],
@@ -138,9 +152,10 @@ def test_pods_that_differ_in_a_field_that_a_check_reads_share_no_pod(
         read_pod(*fields.pop("metadata", ()), **fields) for read_pod, fields in _makers(first_fields, second_fields)
     )
     both = sparse(first, second)
-    full = list(Decoder(Pod).page(page(first, second)))
+    full = [read_pod for read_pod in Decoder(Pod).page(page(first, second)) if read_pod.spec.node_name]
+    bound = [read_pod for read_pod in both if read_pod.node_name]
     assert both[0].like is not both[1].like
-    assert [as_read(read_pod) for read_pod in both] == [as_decoded(read_pod) for read_pod in full]
+    assert [as_read(read_pod) for read_pod in bound] == [as_decoded(read_pod) for read_pod in full]
 
 
 def _makers(*fields: dict[str, Any]) -> list[tuple[Callable[..., bytes], dict[str, Any]]]:
@@ -152,7 +167,7 @@ def _makers(*fields: dict[str, Any]) -> list[tuple[Callable[..., bytes], dict[st
 
 def test_pods_of_a_daemonset_share_one_pod_although_each_names_its_node() -> None:
     first, second, longer = sparse(
-        *(pod(f"p-{node}", spec=(text(10, node), pinned_to(node))) for node in ("n1", "n2", "node-3"))
+        *(pod(f"p-{node}", spec=(pinned_to(node),), node=node) for node in ("n1", "n2", "node-3"))
     )
     assert first.like is second.like
     assert longer.like is not first.like
@@ -160,9 +175,9 @@ def test_pods_of_a_daemonset_share_one_pod_although_each_names_its_node() -> Non
 
 def test_a_pod_on_another_node_than_its_affinity_names_shares_no_pod() -> None:
     first, second, third = sparse(
-        pod("a", spec=(text(10, "n1"), pinned_to("n1"))),
-        pod("b", spec=(text(10, "n2"), pinned_to("n1"))),
-        pod("c", spec=(pinned_to("n1"),)),
+        pod("a", spec=(pinned_to("n1"),), node="n1"),
+        pod("b", spec=(pinned_to("n1"),), node="n2"),
+        pod("c", spec=(pinned_to("n1"),), node=""),
     )
     assert len({id(read_pod.like) for read_pod in (first, second, third)}) == 3
 
@@ -187,11 +202,11 @@ def test_each_pod_has_its_own_claims() -> None:
         pod("a", spec=(volume("api-x1", token), volume("tmp", message(2)))),
         pod("b", spec=(volume("api-x2", token), volume("tmp", message(2)))),
         pod("c", spec=(volume("data", message(10, text(1, "data-c"))), volume("www", message(10, text(1, "www"))))),
-        pod("d", spec=(volume("tmp", message(29)),)),
-        pod("e", spec=(volume("tmp", message(29)), text(10, "n1"))),
+        pod("d", spec=(volume("tmp", message(29)),), node=""),
+        pod("e", spec=(volume("tmp", message(29)),)),
     )
     assert [read_pod.claims for read_pod in pods] == [(), (), ("data-c", "www"), ("d-tmp",), ()]
-    assert len({id(read_pod.like) for read_pod in pods[:4]}) == 1
+    assert len({id(read_pod.like) for read_pod in pods[:3]}) == 1
 
 
 def test_a_pod_with_a_deletion_timestamp_is_terminating() -> None:

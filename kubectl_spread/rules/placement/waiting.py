@@ -137,7 +137,7 @@ _BY_HAND: Final = {
     "cordon": "uncordon nodes",
     "taints": "tolerate the taints of nodes, or remove them",
     "nodeAffinity": "let nodeSelector or node affinity match more nodes",
-    "resources": "add nodes, or lower the requests",
+    "resources": "add nodes with enough room, or lower the requests",
     "volumes": "give the pod a volume that its nodes can reach: give up the claim, or add nodes there",
     "spread": "make the constraint ScheduleAnyway, or raise its maxSkew",
     "podAffinity": "make the term preferred, or add nodes",
