@@ -124,7 +124,8 @@ def _formula(domain: Domain, row: Row) -> str:
 def _skew(row: Row) -> list[str]:
     """Return the number of domains that are not listed, and the skew in words."""
     if not row.domains:
-        return ["No node that counts has the topology key, so there is no domain."]
+        policy = words.safe(str(row.when_unsatisfiable))
+        return [f"No node that counts has the topology keys of all {policy} constraints, so there is no domain."]
     lines = []
     if isinstance(row.empty_domains, int):
         lines.append(f"{plural(row.empty_domains, 'more domain')} without matching pods.")

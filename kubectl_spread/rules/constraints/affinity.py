@@ -28,7 +28,7 @@ _NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
 _SEVERAL: Final = 2
 _WITHOUT_REPLICAS: Final = frozenset({"", "CronJob", "DaemonSet", "Job"})
 """Controllers whose pods do not stand in for each other; "" for none."""
-_FEW_VALUES: Final = ("kubernetes.io/arch", "kubernetes.io/os")
+_FEW_VALUES: Final = frozenset(f"{prefix}kubernetes.io/{name}" for prefix in ("", "beta.") for name in ("arch", "os"))
 
 
 def selects_own(variant: TermVariant, rule_input: RuleInput) -> bool:
@@ -306,7 +306,10 @@ def _one_value(rule_input: RuleInput) -> Iterator[Evidence]:
         values: Values = {"subject": subject, "effect": effect}
         pods = {pod.name: pod for variant in alike for pod in variant.pods}
         fix = _other_key(alike, severity, rule_input)
-        yield Evidence(names(pods.values()), values, severity, fix, explains=(HOSTNAME,) if alike[0].term.anti else ())
+        anti = alike[0].term.anti
+        # The current name of a deprecated label would have one value too.
+        covers, explains = (("SPR213",), (HOSTNAME,)) if anti else ((), ())
+        yield Evidence(names(pods.values()), values, severity, fix, covers, explains=explains)
         return
 
 

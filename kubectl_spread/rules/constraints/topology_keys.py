@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from kubectl_spread.audit.snapshot.records import DEFAULT_SCHEDULER
+from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.diagnosis.topologykeys import nearest_key, standard_key
 from kubectl_spread.kube.api.labels import HOSTNAME, REGION, ZONE
 from kubectl_spread.kube.apiserver import CURRENT_KEYS
@@ -14,7 +15,7 @@ from kubectl_spread.report.model import Severity
 from kubectl_spread.rules.constraints.affinity import kept_apart_otherwise, use_key
 from kubectl_spread.rules.inputs import RuleInput, TermVariant, variants_of
 from kubectl_spread.rules.model import KUBERNETES, Evidence, Remedy, Rule, Values, names
-from kubectl_spread.rules.remedy import labelled
+from kubectl_spread.rules.remedy import labelled, literal
 
 _OF_PLACES: Final = (REGION, ZONE)
 """Standard labels that a cluster may lack, because it is in one place."""
@@ -40,9 +41,16 @@ def right_key(variants: Sequence[TermVariant], rule_input: RuleInput) -> Remedy:
     key = variants[0].term.topology_key
     meant = probable_key(key, rule_input)
     if not meant:
-        return labelled(rule_input.audit.nodes.lacking(key), key, rule_input)
+        remedy = labelled(rule_input.audit.nodes.lacking(key), key, rule_input)
+        return remedy if remedy.commands else Remedy(literal(_unlabelled(variants[0].term)))
     other = "" if key in CURRENT_KEYS else f", or label the nodes (kubectl label node NODE {key}=VALUE)"
     return use_key(meant, variants, rule_input, f"use {{key}}{other}")
+
+
+def _unlabelled(term: TopologyTerm) -> str:
+    """Return what to do about a topology key that no node has and that is like no label of theirs."""
+    label = f"label the nodes (kubectl label node NODE {term.topology_key}=VALUE)"
+    return f"{label}, use a topology key that they have, or remove the {'constraint' if term.spread else 'term'}"
 
 
 def _wrong_key(rule_input: RuleInput) -> Iterator[Evidence]:
