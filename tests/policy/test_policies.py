@@ -15,6 +15,7 @@ from kubectl_spread.audit.snapshot.templates import COMPLETION_INDEX, labels_of_
 from kubectl_spread.kube.apiserver import CURRENT_KEYS
 from kubectl_spread.phrases import sentence
 from kubectl_spread.policy import Action
+from kubectl_spread.report.model import Severity
 from kubectl_spread.rules import RULES
 from kubectl_spread.rules.constraints.grouping import ONE_POD_EACH
 from kubectl_spread.rules.model import Rule
@@ -120,7 +121,7 @@ def test_comments_are_kept() -> None:
 def test_each_rule_has_one_validation_and_warnings_and_errors_are_carried() -> None:
     messages = [text["message"] for each in printed() for text in each["spec"].get("validations", ())]
     assert messages == [f"{rule.code} {rule.name}: {rule.summary}" for rule in CARRIED]
-    assert not [rule.code for rule in CARRIED if rule.severity == "info"]
+    assert not [rule.code for rule in CARRIED if rule.severity == Severity.INFO]
 
 
 @pytest.mark.parametrize("rule", CARRIED, ids=lambda rule: rule.code)
