@@ -8,7 +8,7 @@ import io
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, NoReturn
@@ -103,10 +103,10 @@ def unknown_command(name: str) -> str:
 class MisusedError(click.UsageError):
     """A usage error of click, printed in one line."""
 
-    def show(self, file: IO[Any] | None = None) -> None:
+    def show(self, file: IO[Any] | None = None) -> None:  # noqa: ARG002 - it is printed to stderr in any case
         """Print the error, and how to get help."""
         see = f" (see {self.ctx.command_path} --help)" if self.ctx else ""
-        click.echo(output.safe(f"error: {self.format_message().rstrip('.')}{see}"), file=file, err=True)
+        output.error(f"{self.format_message().rstrip('.')}{see}")
 
 
 class SpreadGroup(click.Group):
@@ -239,8 +239,7 @@ def _unknown_option(error: click.NoSuchOption) -> str:
 
 def _unwritable(problem: str) -> NoReturn:
     """Print that standard output cannot be written, and end the program."""
-    with suppress(OSError):
-        output.error(f"cannot write to standard output: {problem}")
+    output.error(f"cannot write to standard output: {problem}")
     sys.exit(_FAILED)
 
 
@@ -255,7 +254,6 @@ def cli() -> None:
 @in_one_chunk
 def main() -> None:
     """Run the command line; called as ``kubectl-spread``, it calls itself ``kubectl spread``, as kubectl's users do."""
-    output.tolerate_broken_stderr()
     fast_exit.exit_on_signals()
     # A run keeps its objects until its end: the search for cycles would take a tenth of its time and free nothing.
     gc.disable()

@@ -272,7 +272,7 @@ class Screen:
         self._picture: Picture | None = None
         self._size = shutil.get_terminal_size()
         self._lost = ""
-        self._stderr_is_seen = sys.stderr.isatty()
+        self._stderr_is_seen = output.is_seen()
 
     def show(self, picture: Picture) -> None:
         """Draw a report over the last one."""
