@@ -10,13 +10,6 @@ from click.testing import CliRunner
 
 from kubectl_spread.cli import cli
 from kubectl_spread.errors import STDIN
-from kubectl_spread.render import table
-from kubectl_spread.render.changes import Changes
-from kubectl_spread.render.table import Layout
-from kubectl_spread.render.terminal import Terminal
-from kubectl_spread.report.model import Report
-from tests.audits import audit, reported
-from tests.builders import constraint, node_json, pod_json
 from tests.sources.server import Reply, Request, Server, serve, status
 from tests.terminals import printed
 
@@ -99,24 +92,6 @@ def forbidden(command: str) -> str:
     with serve(Reply()) as server:
         server.__class__ = Forbidding
         return _failure(command, f"{command} --server {server.url}")
-
-
-def watched() -> str:
-    """Return the table that `check --watch` draws after a Deployment has become uneven."""
-    earlier, later = _web("abc"), _web("aab")
-    changes = Changes(earlier, later)
-    text = table.check(later, Layout(changes=changes), Terminal(width=COLUMNS))
-    return f"```\n2026-11-21T17:13:32+01:00  {changes.summary()}\n\n{text.rstrip()}\n```\n"
-
-
-def _web(zones: str) -> Report:
-    """Return the report about a Deployment with a pod in each of these zones."""
-    nodes = [node_json(f"{zone}1", zone=zone) for zone in "abc"]
-    pods = [
-        pod_json(f"web-{index}", node=f"{zone}1", constraints=[constraint()], owner="Deployment/web")
-        for index, zone in enumerate(zones)
-    ]
-    return reported(audit(*nodes, *pods))
 
 
 def _failure(shown: str, command: str) -> str:

@@ -89,7 +89,6 @@ def reported(evaluation: Audit, selection: Selection = ALL_RULES) -> model.Repor
     nodes_known: model.NodesKnown = "listed" if evaluation.snapshot.nodes else "none"
     cluster = model.Cluster(
         evaluated_as=f"1.{evaluation.context.behaviour.minor}",
-        judged_as=f"1.{evaluation.context.behaviour.minor}",
         version_source="flag",
         gates={},
         gates_source="flag" if evaluation.context.gates_known else "version",

@@ -168,7 +168,6 @@ BLOCKS: Final[dict[str, dict[str, Callable[[], str]]]] = {
         "waves": lambda: answers.plan("plan -n shop", PLAN),
         "script": lambda: answers.waves("plan -n shop -o script", PLAN),
     },
-    "docs/watch.md": {"changes": answers.watched},
     "docs/troubleshooting.md": {
         "constraints": lambda: answers.explain("explain deploy/coredns -n kube-system", f"{COREDNS}/input.yaml", 1),
         "nodes": lambda: answers.explain("explain pod/solver-1 -n hpc", f"{SOLVER}/input.yaml", 3),

@@ -18,7 +18,6 @@ from kubectl_spread.run import names
 from tests.generated import ROOT
 
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
-CURRENT = [page for page in PAGES if page.name != "CHANGELOG.md"]
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
@@ -82,7 +81,7 @@ def _parts(line: str) -> Iterator[list[str]]:
     yield part
 
 
-@pytest.mark.parametrize("page", CURRENT, ids=name)
+@pytest.mark.parametrize("page", PAGES, ids=name)
 def test_commands_can_be_called(page: Path) -> None:
     for words in commands(page):
         try:
@@ -114,7 +113,7 @@ def test_the_commands_of_pages_are_found() -> None:
     assert ["check", "-f", "-", "--server-version", "1.37"] in list(commands(ROOT / "docs" / "ci.md"))
 
 
-@pytest.mark.parametrize("page", CURRENT, ids=name)
+@pytest.mark.parametrize("page", PAGES, ids=name)
 def test_targets_of_make_exist(page: Path) -> None:
     targets = set(TARGET.findall((ROOT / "Makefile").read_text(encoding="utf-8")))
     assert made(page) <= targets

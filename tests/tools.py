@@ -27,7 +27,7 @@ _APISERVER = ("kube-apiserver",)
 def builders(*, everything: bool) -> list[Callable[[], Path]]:
     """Return what builds each program, the slow and much used ones first."""
     minors = tuple(oracles.VERSIONS) if everything else CI_MINORS
-    modules = (peers.HELM, peers.DESCHEDULER, peers.KUBE_SCORE, rendering.JSONNET)
+    modules = (peers.HELM, peers.DESCHEDULER, peers.KUBE_RBAC_PROXY, peers.KUBE_SCORE, rendering.JSONNET)
     return [
         binaries.etcd,
         binaries.kubernetes,

@@ -8,7 +8,7 @@ import io
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, NoReturn
@@ -19,7 +19,6 @@ from click.exceptions import NoArgsIsHelpError
 from kubectl_spread import __version__
 from kubectl_spread.cli import fast_exit, help, output, unexpected  # noqa: A004 - the help of click has that name too
 from kubectl_spread.errors import SpreadError
-from kubectl_spread.frames import in_one_chunk
 from kubectl_spread.kube.features import NEWEST_RELEASED_MINOR, OLDEST_MINOR
 from kubectl_spread.phrases import did_you_mean
 
@@ -85,13 +84,6 @@ _SECTIONS: Final = {
 
 The module of a command is imported when the command runs.
 """
-_GONE: Final = {
-    "--cache-dir": "nothing is cached, leave it out",
-    "--from": "use --server-version",
-    "--max-memory": "files have fixed limits, leave it out",
-    "--output-file": "use -o FORMAT=FILE (-o table=FILE for the table)",
-}
-"""Maps an option that earlier versions had to what to write instead."""
 _COMMANDS: Final = {name: command for commands in _SECTIONS.values() for name, command in commands.items()}
 
 
@@ -103,10 +95,10 @@ def unknown_command(name: str) -> str:
 class MisusedError(click.UsageError):
     """A usage error of click, printed in one line."""
 
-    def show(self, file: IO[Any] | None = None) -> None:
+    def show(self, file: IO[Any] | None = None) -> None:  # noqa: ARG002 - it is printed to stderr in any case
         """Print the error, and how to get help."""
         see = f" (see {self.ctx.command_path} --help)" if self.ctx else ""
-        click.echo(output.safe(f"error: {self.format_message().rstrip('.')}{see}"), file=file, err=True)
+        output.error(f"{self.format_message().rstrip('.')}{see}")
 
 
 class SpreadGroup(click.Group):
@@ -230,8 +222,6 @@ def _ending(ctx: click.Context) -> Iterator[None]:
 
 
 def _unknown_option(error: click.NoSuchOption) -> str:
-    if instead := _GONE.get(error.option_name):
-        return f"{error.option_name} no longer exists: {instead}"
     parameters = error.ctx.command.get_params(error.ctx) if error.ctx else []
     names = [name for parameter in parameters for name in parameter.opts if name.startswith("--")]
     return f'unknown option "{error.option_name}"{did_you_mean(error.option_name, names)}'
@@ -239,8 +229,7 @@ def _unknown_option(error: click.NoSuchOption) -> str:
 
 def _unwritable(problem: str) -> NoReturn:
     """Print that standard output cannot be written, and end the program."""
-    with suppress(OSError):
-        output.error(f"cannot write to standard output: {problem}")
+    output.error(f"cannot write to standard output: {problem}")
     sys.exit(_FAILED)
 
 
@@ -252,10 +241,8 @@ def cli() -> None:
     """Find the pods that are not spread as their constraints require, why, and how to fix it."""
 
 
-@in_one_chunk
 def main() -> None:
     """Run the command line; called as ``kubectl-spread``, it calls itself ``kubectl spread``, as kubectl's users do."""
-    output.tolerate_broken_stderr()
     fast_exit.exit_on_signals()
     # A run keeps its objects until its end: the search for cycles would take a tenth of its time and free nothing.
     gc.disable()

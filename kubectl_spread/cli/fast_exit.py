@@ -14,11 +14,6 @@ _referenced: list[object] = []
 _received: list[int] = []
 """The signals that were to end the program."""
 
-_ENDING: Final = ("SIGINT", "SIGHUP", "SIGQUIT", "SIGTERM", "SIGALRM", "SIGUSR1", "SIGUSR2", "SIGXCPU", "SIGVTALRM")
-"""Signals that end a program by default, and that somebody may send; a platform may lack some.
-
-SIGPIPE is an error of the call that writes.
-"""
 _SIGNALLED: Final = 128
 """Shells add the number of the signal to this, for the exit status."""
 
@@ -31,13 +26,12 @@ class SignalExit(SystemExit):
 
 
 def exit_on_signals() -> None:
-    """Make signals end the program by ``SystemExit``, so that it removes temporary files and restores the terminal.
+    """Make SIGINT and SIGTERM end the program by ``SystemExit``, so that it removes temporary files.
 
-    A signal that is ignored, as nohup does with SIGHUP, stays ignored.
+    A signal that is ignored stays ignored. SIGPIPE is an error of the call that writes.
     """
-    for name in _ENDING:
-        number = getattr(signal, name, None)
-        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _end)
 
 
@@ -86,11 +80,10 @@ def run(program: Callable[[], object]) -> None:
 
 
 def _flushed() -> bool:
-    """Flush stdout and stderr; return whether that worked, because the interpreter reports a failure itself."""
+    """Flush stdout; return whether that worked, because the interpreter reports a failure itself."""
     try:
-        for stream in (sys.stdout, sys.stderr):
-            if stream is not None:
-                stream.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except (OSError, ValueError):
         return False
     return True

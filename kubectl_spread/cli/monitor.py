@@ -6,14 +6,11 @@ import signal
 import threading
 from contextlib import ExitStack, closing
 from types import FrameType
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from kubectl_spread.cli import options, output
 from kubectl_spread.cli.help import EVALUATE, SERVE
 from kubectl_spread.errors import UsageError
-
-if TYPE_CHECKING:
-    from kubectl_spread.follow.server import TlsFiles
 
 
 def _serving(name: str, default: str, metavar: str, about: str) -> options.Decorator:
@@ -24,7 +21,6 @@ def _serving(name: str, default: str, metavar: str, about: str) -> options.Decor
     examples={
         "kubectl spread monitor -A": "Serve the metrics of all namespaces to this machine, at port 8080",
         "kubectl spread monitor -n shop --listen :8080": "Serve those of one namespace to other machines too",
-        "kubectl spread monitor -A --tls-cert-file tls.crt --tls-private-key-file tls.key": "Serve with TLS",
     },
     statuses={
         0: "The monitor was stopped by SIGTERM or SIGINT.",
@@ -50,22 +46,6 @@ def _serving(name: str, default: str, metavar: str, about: str) -> options.Decor
 )
 @_serving("--interval", "15s", "TIME", "Evaluate changes at most once in this time; a large cluster takes longer.")
 @_serving("--max-age", "3m", "TIME", "Serve no state that the API server has not confirmed for this long.")
-@options.file(
-    "--tls-cert-file",
-    about="Serve HTTPS with this certificate; the file is read again when it changes.",
-    group=SERVE,
-)
-@options.file(
-    "--tls-private-key-file",
-    about="Use this key of --tls-cert-file; the file is read again when it changes.",
-    group=SERVE,
-)
-@options.file(
-    "--client-ca-file",
-    about="Serve the report only to clients with a certificate of this authority; the file is read again when it "
-    "changes.",
-    group=SERVE,
-)
 @options.connection
 def monitor(
     *,
@@ -74,9 +54,6 @@ def monitor(
     accept_hosts: str | None,
     interval: str,
     max_age: str,
-    tls_cert_file: str,
-    tls_private_key_file: str,
-    client_ca_file: str,
     **parameters: object,
 ) -> None:
     """Serve the current skew and findings of a cluster as metrics and as a page.
@@ -92,7 +69,6 @@ def monitor(
     pause, oldest = _seconds("--interval", interval), _seconds("--max-age", max_age)
     if pause >= oldest:
         raise UsageError(f"--interval {interval} is not shorter than --max-age {max_age}: each state would be too old")
-    tls = _tls(tls_cert_file, tls_private_key_file, client_ca_file)
     own, stop = following.Telemetry(), threading.Event()
     with ExitStack() as stack:
         cluster = WatchedCluster.connect(flags(parameters), output.note, output.progress)
@@ -106,15 +82,11 @@ def monitor(
         )
         hosts, of_side = (server.accepted_hosts(listening, accept_hosts or "") for listening in (main, side))
         servers = server.Servers(
-            [
-                server.Port(main, following.main_pages(monitored.state, hosts), tls),
-                # The kubelet, which probes this port, has no certificate.
-                server.Port(
-                    side, following.telemetry_pages(monitored.state, own, of_side), tls and tls.without_clients
-                ),
-            ],
+            {
+                main: following.main_pages(monitored.state, hosts),
+                side: following.telemetry_pages(monitored.state, own, of_side),
+            },
             ended=stop.set,
-            say=output.note,
         )
         _end_by(stop)
         servers.start()
@@ -151,18 +123,3 @@ def _seconds(option: str, text: str) -> float:
     if seconds <= 0:
         raise UsageError(f'{option}: "{text}" is not a time above 0 with a unit (write 2s, 3m)')
     return seconds
-
-
-def _tls(certificate: str, key: str, client_authority: str) -> TlsFiles | None:
-    """Return the files for TLS; None without TLS.
-
-    Raises:
-        UsageError: Some of the options are missing.
-    """
-    from kubectl_spread.follow.server import TlsFiles  # noqa: PLC0415 - likewise
-
-    if not (certificate or key or client_authority):
-        return None
-    if not (certificate and key):
-        raise UsageError("--tls-cert-file and --tls-private-key-file are needed together")
-    return TlsFiles(certificate, key, client_authority)

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import os
-import select
 import shutil
 import sys
 from collections.abc import Iterable
-from pathlib import Path
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 import click
 
 if TYPE_CHECKING:
-    from _typeshed import ReadableBuffer
-
     from kubectl_spread.render.terminal import Terminal
     from kubectl_spread.run.run import CheckRun
 
@@ -29,40 +25,6 @@ _FOREIGN: Final = (
     "Unable to connect to the server",
 )
 """The beginnings of messages that are printed as kubectl or the API server words them."""
-
-
-class _Lenient(io.FileIO):
-    """A file that ignores failed writes."""
-
-    _patience = 5.0
-    """The seconds that a message waits for a slow reader."""
-
-    def write(self, data: ReadableBuffer, /) -> int:
-        """Write, and ignore failures: the report matters more than its messages."""
-        size = memoryview(data).nbytes
-        try:
-            written_bytes = super().write(data)
-            if written_bytes is None:
-                # The pipe is full and does not block.
-                select.select([], [self], [], self._patience)
-                written_bytes = super().write(data)
-                self._patience = self._patience if written_bytes else 0.0
-        except OSError:
-            return size
-        return size if written_bytes is None else written_bytes
-
-
-def tolerate_broken_stderr() -> None:
-    """Replace stderr, so that data is printed even if stderr is closed, full or a pipe without a reader."""
-    stream = sys.stderr
-    if stream is None:
-        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - to the end
-        return
-    buffer = getattr(stream, "buffer", None)
-    # A console of Windows is not a FileIO, nor is the stderr of a program that runs this one inside itself.
-    if isinstance(getattr(buffer, "raw", buffer), io.FileIO):
-        lenient = io.BufferedWriter(_Lenient(stream.fileno(), "w", closefd=False))
-        sys.stderr = io.TextIOWrapper(lenient, stream.encoding, "backslashreplace", line_buffering=True)
 
 
 def terminal(color: str, *, to_file: bool = False) -> Terminal:
@@ -87,9 +49,14 @@ class _ProgressLine:
     visible = False
 
 
+def is_seen() -> bool:
+    """Tell whether stderr is a terminal."""
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
 def progress(text: str) -> None:
     """Show on a terminal how far the run is, until anything else is printed; print nothing to a pipe."""
-    if sys.stderr.isatty():
+    if is_seen():
         click.echo(f"{_WIPE}{text}", err=True, nl=False, color=True)
         _ProgressLine.visible = True
 
@@ -109,8 +76,7 @@ def data(text: str | bytes) -> None:
 
 def error(text: str) -> None:
     """Print an error to stderr, in one line."""
-    wipe()
-    click.echo(safe(problem(text)), err=True)
+    note(problem(text))
 
 
 def problem(text: str) -> str:
@@ -119,9 +85,10 @@ def problem(text: str) -> str:
 
 
 def note(text: str) -> None:
-    """Print a message to stderr, in one line."""
-    wipe()
-    click.echo(safe(text), err=True)
+    """Print a message to stderr, in one line; the report matters more than a message that cannot be written."""
+    with suppress(OSError):
+        wipe()
+        click.echo(safe(text), err=True)
 
 
 def messages(run: CheckRun, *, header: bool) -> None:

@@ -14,12 +14,13 @@ from textwrap import wrap
 from typing import Final, NoReturn
 
 import msgspec
+from msgspec import UNSET
+from msgspec.structs import replace
 
 from kubectl_spread.cli import fast_exit, formats, output
 from kubectl_spread.errors import SourceError, UsageError
 from kubectl_spread.follow.following import Following
 from kubectl_spread.render import structured, table
-from kubectl_spread.render.changes import Changes, lasting
 from kubectl_spread.render.table import Layout
 from kubectl_spread.render.terminal import Terminal
 from kubectl_spread.report.model import Report
@@ -97,8 +98,7 @@ class _Watch:
         self._cluster = cluster
         self._view = view
         self._display = display
-        self._last: Report | None = None
-        self._last_text: tuple[str, Sequence[str]] = "", ()
+        self._last_text: tuple[str, Sequence[str]] | None = None
         self._following = Following(options, cluster, interval=_INTERVAL, events=True)
         self._trouble = self._reported_trouble = ""
         self._look()
@@ -129,18 +129,15 @@ class _Watch:
         silent = run.empty and form in formats.FOR_PEOPLE
         messages = _messages(run, report, silent=silent)
         text = ("" if silent else _text(lasting(report), form, layout, Terminal()), messages)
-        if self._last is None or text != self._last_text:
-            changes = Changes(self._last, report)
-            marked, color = layout and msgspec.structs.replace(layout, changes=changes), self._view.color
-            head = f"{datetime.now().astimezone().isoformat(timespec='seconds')}  {changes.summary()}".rstrip()
+        if text != self._last_text:
             self._display.show(
                 Picture(
-                    head=head,
-                    text=lambda: "" if silent else _text(report, form, marked, output.terminal(color)),
+                    time=datetime.now().astimezone().isoformat(timespec="seconds"),
+                    text=lambda: "" if silent else _text(report, form, layout, output.terminal(self._view.color)),
                     messages=messages,
                 )
             )
-            self._last, self._last_text = report, text
+            self._last_text = text
 
     def _rest(self) -> None:
         """Wait until the report may have changed."""
@@ -193,6 +190,11 @@ def _text(report: Report, form: str, layout: Layout | None, terminal: Terminal) 
     return structured.names(report) if form == "name" else structured.json_line(report)
 
 
+def lasting(report: Report) -> Report:
+    """Return a report without the time and the lists' revisions, which change even if the cluster does not."""
+    return replace(report, cluster=replace(report.cluster, read_at=UNSET, resource_versions={}))
+
+
 def _separated(form: str, picture: Picture, text: str) -> str:
     """Return the text of a report, separated from the report before or after it."""
     match form:
@@ -200,7 +202,7 @@ def _separated(form: str, picture: Picture, text: str) -> str:
             return text
         case "name":
             return f"{text}\n"
-    return f"--- {picture.head}\n{text}"
+    return f"--- {picture.time}\n{text}"
 
 
 _ENTER: Final = "\x1b[?1049h\x1b[?25l\x1b[?7l"
@@ -216,12 +218,12 @@ class Picture(msgspec.Struct, frozen=True):
     """A report to show.
 
     Attributes:
-        head: The time and the changes since the report before, in one line.
+        time: When it was made.
         text: Returns the text, as wide as the terminal is now.
         messages: Notes and errors.
     """
 
-    head: str
+    time: str
     text: Callable[[], str]
     messages: Sequence[str]
 
@@ -272,7 +274,7 @@ class Screen:
         self._picture: Picture | None = None
         self._size = shutil.get_terminal_size()
         self._lost = ""
-        self._stderr_is_seen = sys.stderr.isatty()
+        self._stderr_is_seen = output.is_seen()
 
     def show(self, picture: Picture) -> None:
         """Draw a report over the last one."""
@@ -311,7 +313,7 @@ class Screen:
             return
         messages = [*([self._lost] if self._lost else []), *self._picture.messages]
         above = [
-            line for text in (self._picture.head, *messages) for line in wrap(output.safe(text), self._size.columns)
+            line for text in (self._picture.time, *messages) for line in wrap(output.safe(text), self._size.columns)
         ]
         output.data(frame([*above, "", *self._picture.text().splitlines()], self._size.lines))
 

@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 
 _PLAIN: Final = "text/plain; charset=utf-8"
 _METHODS: Final = ("GET", "HEAD")
-_PIECE: Final = 128 << 10
-"""The most bytes that are sent at once; pieces that fit into the cache of a processor are sent fastest."""
+_PIECE: Final = 32 << 10
+"""The most bytes that are sent at once; a connection that reads slowly has only one piece in its buffer."""
 
 
 class Request(NamedTuple):
@@ -96,7 +96,6 @@ class Pages:
         }
         raw = [(name.encode(), text.encode()) for name, text in headers.items()]
         await send({"type": "http.response.start", "status": page.status, "headers": raw})
-        # A connection that reads slowly has only one of the pieces in its buffer.
         for start in range(0, len(page.body) if scope["method"] != "HEAD" else 0, _PIECE):
             piece = page.body[start : start + _PIECE]
             await send({"type": "http.response.body", "body": piece, "more_body": True})

@@ -112,7 +112,7 @@ def identity(cluster: Cluster) -> dict[str, str]:
         "uid": cluster.uid,
         "readAt": cluster.read_at,
         "serverVersion": cluster.server_version,
-        "judgedAs": cluster.judged_as,
+        "evaluatedAs": cluster.evaluated_as,
         "namespace": cluster.namespace,
     }
     return {name: safe(value) for name, value in fields.items() if isinstance(value, str)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import Final, Literal
@@ -14,7 +13,6 @@ from kubectl_spread.kube.api import labels
 from kubectl_spread.phrases import capitalized, plural
 from kubectl_spread.render import about, figures, words
 from kubectl_spread.render import findings as grouped
-from kubectl_spread.render.changes import Changes
 from kubectl_spread.render.findings import Detail
 from kubectl_spread.render.terminal import Cell, Column, Terminal, between_phrases, hanging, table
 from kubectl_spread.report.model import SEVEREST_FIRST, Finding, Report, Row, Severity, Summary
@@ -68,8 +66,6 @@ _LONG: Final = 24
 _LONGEST: Final = 60
 """With more lines of findings than this, those without pending pods are printed in brief."""
 _FIRST: Final = 3
-_GUTTER: Final = 2
-"""The width of a mark and the space after it."""
 _FURTHER: Final = "  "
 _UNCONSTRAINED: Final = "without spread constraints, and without affinity terms that have matchLabelKeys"
 
@@ -78,7 +74,6 @@ class Layout(msgspec.Struct, frozen=True):
     """The form of the table. Without a value of ``show``, rows are hidden that would push findings off the screen.
 
     ``notes`` tells whether findings of the severity ``info`` are printed.
-    ``changes`` are marked to the left of rows and findings; without them there is no column for marks.
     """
 
     wide: bool = False
@@ -86,7 +81,6 @@ class Layout(msgspec.Struct, frozen=True):
     headers: bool = True
     show: Literal["problems", "all"] | None = None
     notes: bool = False
-    changes: Changes | None = None
 
 
 def check(report: Report, layout: Layout, terminal: Terminal) -> str:
@@ -130,9 +124,7 @@ def _lines(parts: Sequence[str]) -> int:
 
 
 def _block(block: grouped.Block, layout: Layout, terminal: Terminal, detail: Detail) -> str:
-    beside_marks = terminal if layout.changes is None else terminal.narrower(_GUTTER)
-    text = grouped.text(block, beside_marks, namespaces=layout.namespaces, detail=detail)
-    return _marked(text, block, layout)
+    return grouped.text(block, terminal, namespaces=layout.namespaces, detail=detail)
 
 
 def _table(
@@ -267,15 +259,6 @@ def _objects(summary: Summary) -> str:
     return ", ".join(objects)
 
 
-def _marked(text: str, block: grouped.Block, layout: Layout) -> str:
-    """Return the text with the mark of the first changed finding to its left."""
-    if layout.changes is None:
-        return text
-    marks = [mark for finding in block.findings if (mark := layout.changes.mark(finding)).strip()]
-    indented = textwrap.indent(text, " " * _GUTTER).removeprefix(" " * _GUTTER)
-    return f"{next(iter(marks), ' ')} {indented}"
-
-
 def _rows(rows: Sequence[Row], findings: Mapping[int, Sequence[Finding]], layout: Layout, terminal: Terminal) -> str:
     columns = [
         *([Column("NAMESPACE", fit="end", least=6, short="NS")] if layout.namespaces else []),
@@ -296,13 +279,8 @@ def _rows(rows: Sequence[Row], findings: Mapping[int, Sequence[Finding]], layout
             Column("PATH"),
             Column("EFFECTIVE", fit="end", least=20),
         ]
-    changes = layout.changes
     cells = [_cells(row, findings.get(id(row), ()), layout, terminal) for row in rows]
-    if changes is None:
-        return table(columns, cells, terminal, headers=layout.headers)
-    text = table(columns, cells, terminal.narrower(_GUTTER), headers=layout.headers)
-    marks = [*([" "] if layout.headers else []), *(changes.mark(row) for row in rows)]
-    return "".join(f"{mark} {line}\n" for mark, line in zip(marks, text.splitlines(), strict=True))
+    return table(columns, cells, terminal, headers=layout.headers)
 
 
 def _cells(row: Row, findings: Sequence[Finding], layout: Layout, terminal: Terminal) -> list[Cell | str]:

@@ -35,10 +35,6 @@ class Terminal(msgspec.Struct, frozen=True):
         """The sign for text that was cut."""
         return "~" if self.ascii else "…"
 
-    def narrower(self, columns: int) -> Terminal:
-        """Return the terminal with fewer columns."""
-        return self if self.width is None else msgspec.structs.replace(self, width=self.width - columns)
-
     def styled(self, text: str, style: str) -> str:
         """Return text in a style such as ``bold red``, if colour is on."""
         if not self.color or not style:

@@ -106,7 +106,6 @@ class Cluster(Part, frozen=True, kw_only=True):
     read_at: str | UnsetType = UNSET
     server_version: str | UnsetType = UNSET
     evaluated_as: str
-    judged_as: str
     compared_with: str | UnsetType = UNSET
     version_source: Literal["live", "flag", "default"]
     gates: dict[str, bool]

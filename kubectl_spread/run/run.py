@@ -226,7 +226,6 @@ def cluster_header(
     return model.Cluster(
         **run.identity.fields(run.options.cluster_name, namespace),
         evaluated_as=f"1.{target_version.minor}",
-        judged_as=f"1.{target_version.minor}",
         compared_with=f"1.{upgrade[-1].minor}" if upgrade else UNSET,
         version_source=target_version.version_source,
         gates=dict(target_version.gates),

@@ -68,7 +68,6 @@ def _cluster(hosts: int, pods: int) -> Cluster:
         read_at="2026-11-22T05:24:07Z",
         server_version="1.37.1",
         evaluated_as="1.37",
-        judged_as="1.37",
         version_source="live",
         gates={},
         gates_source="metrics",

@@ -205,15 +205,6 @@ def test_version_has_the_fields_of_kubectl() -> None:
             ("check", "--selct", "SPR301"),
             'unknown option "--selct"; did you mean "--select"? (see kubectl spread check --help)',
         ),
-        *(
-            (("check", option, "x"), f"{option} no longer exists: {instead} (see kubectl spread check --help)")
-            for option, instead in (
-                ("--from", "use --server-version"),
-                ("--output-file", "use -o FORMAT=FILE (-o table=FILE for the table)"),
-                ("--max-memory", "files have fixed limits, leave it out"),
-                ("--cache-dir", "nothing is cached, leave it out"),
-            )
-        ),
         (("check", "-o", "jsn"), '; did you mean "json"? (see kubectl spread check --help)'),
         (
             ("merge", "-o", "jsn"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -12,7 +11,6 @@ from click.testing import CliRunner
 from kubectl_spread.cli import cli
 
 REFUSED = "The connection to the server 127.0.0.1:1 was refused - did you specify the right host or port?\n"
-TOGETHER = "error: --tls-cert-file and --tls-private-key-file are needed together\n"
 
 
 def monitor(*arguments: str) -> tuple[int, str, str]:
@@ -41,32 +39,6 @@ def test_times_are_above_0(option: str, text: str) -> None:
 def test_a_state_must_be_served_for_longer_than_an_interval() -> None:
     error = "error: --interval 3m is not shorter than --max-age 3m: each state would be too old\n"
     assert monitor("--interval", "3m") == (2, "", error)
-
-
-@pytest.mark.parametrize("option", ["--tls-cert-file", "--tls-private-key-file", "--client-ca-file"])
-def test_an_option_for_a_file_names_one(option: str) -> None:
-    """Otherwise a variable that is not set in a script would switch TLS off."""
-    assert monitor(option, "") == (2, "", f"error: {option}: the value is empty\n")
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        ("--tls-cert-file", "tls.crt"),
-        ("--tls-private-key-file", "tls.key"),
-        ("--client-ca-file", "ca.crt"),
-        ("--client-ca-file", "ca.crt", "--tls-cert-file", "tls.crt"),
-    ],
-)
-def test_tls_needs_a_certificate_and_its_key(options: tuple[str, ...]) -> None:
-    assert monitor(*options) == (2, "", TOGETHER)
-
-
-def test_a_missing_certificate_is_an_error(tmp_path: Path) -> None:
-    missing = str(tmp_path / "tls.crt")
-    status, _, stderr = monitor("--tls-cert-file", missing, "--tls-private-key-file", missing)
-    assert status == 2
-    assert stderr == f"error: the certificate cannot be used ({missing}, {missing}): no such file or directory\n"
 
 
 @pytest.mark.parametrize("option", ["--listen", "--telemetry"])

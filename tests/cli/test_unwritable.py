@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -99,20 +98,3 @@ def test_a_broken_stderr_loses_no_data(directory: Path, arguments: tuple[str, ..
     status, data, output = with_stderr(directory, arguments, "", reader=True)
     assert output
     assert with_stderr(directory, arguments, BROKEN[broken], reader=False) == (status, data, "")
-
-
-def test_a_reader_that_has_stopped_costs_no_data(directory: Path) -> None:
-    """The pipe is full and does not block; a message is dropped after a timeout."""
-    read_end, write_end = os.pipe()
-    os.set_blocking(write_end, False)
-    with suppress(BlockingIOError):
-        while True:
-            os.write(write_end, b"." * 4096)
-    command = [sys.executable, "-m", "kubectl_spread", *COMMANDS[0]]
-    completed = subprocess.run(
-        command, cwd=directory, check=False, stdout=subprocess.PIPE, stderr=write_end, timeout=60
-    )
-    os.close(write_end)
-    os.close(read_end)
-    assert completed.returncode == 0
-    assert b"SKEW" in completed.stdout

@@ -12,7 +12,15 @@ from tests.builders import Json
 from tests.controlplane import client
 from tests.rbac import Permission, permissions
 
-_TOOLS: Final = ("kubectl/", "Helm/", "descheduler/", "kubectl-dispatcher/", "kube-apiserver/", client.USER_AGENT)
+_TOOLS: Final = (
+    "kubectl/",
+    "Helm/",
+    "descheduler/",
+    "kube-rbac-proxy/",
+    "kubectl-dispatcher/",
+    "kube-apiserver/",
+    client.USER_AGENT,
+)
 """The user agents of the tests' own tools; kubectl-dispatcher chooses a kubectl to run."""
 ALLOWED: Final = frozenset([*permissions("cluster"), Permission("get", "", "/version")])
 """The permissions that the documentation names."""

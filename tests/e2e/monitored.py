@@ -33,19 +33,24 @@ class Served(NamedTuple):
         return self.data.decode()
 
 
+def resident(process: int) -> float:
+    """Return the resident memory of a process, in MiB."""
+    status = Path(f"/proc/{process}/status").read_text(encoding="utf-8")
+    return int(status.partition("VmRSS:")[2].split()[0]) / 1024
+
+
 class RunningMonitor:
     """A monitor on two free ports of the loopback interface."""
 
-    def __init__(self, command: Sequence[str], environment: Mapping[str, str], authority: Path | None = None) -> None:
-        """Start it by a command; ``authority`` is that of its certificate, if it has one."""
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
+        """Start it by a command."""
         self.port, self.telemetry_port = free_port(), free_port()
         options = zip(("--listen", "--telemetry"), self.addresses, strict=True)
         ports = [f"{option}={address}" for option, address in options]
         self._printed = ""
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - until the end
         self.process = subprocess.Popen([*command, *ports], stdout=self._log, stderr=self._log, env=dict(environment))
-        self._scheme = "https" if authority else "http"
-        self._http = urllib3.PoolManager(retries=False, timeout=PATIENCE, ca_certs=authority and str(authority))
+        self._http = urllib3.PoolManager(retries=False, timeout=PATIENCE)
 
     @property
     def addresses(self) -> tuple[str, str]:
@@ -56,7 +61,7 @@ class RunningMonitor:
         """Return an answer."""
         address = self.addresses[telemetry]
         try:
-            response = self._http.request("GET", f"{self._scheme}://{address}{path}", headers=headers)
+            response = self._http.request("GET", f"http://{address}{path}", headers=headers)
         except urllib3.exceptions.HTTPError:
             return Served(0, b"", {})
         return Served(response.status, response.data, response.headers)
@@ -84,6 +89,11 @@ class RunningMonitor:
         return self.get("/readyz", telemetry=True).status == 200
 
     @property
+    def resident(self) -> float:
+        """Its resident memory, in MiB."""
+        return resident(self.process.pid)
+
+    @property
     def printed(self) -> str:
         """What it has printed so far."""
         if not self._log.closed:
@@ -106,11 +116,9 @@ class RunningMonitor:
 
 
 @contextmanager
-def running(
-    command: Sequence[str], environment: Mapping[str, str], authority: Path | None = None
-) -> Iterator[RunningMonitor]:
+def running(command: Sequence[str], environment: Mapping[str, str]) -> Iterator[RunningMonitor]:
     """Run a monitor by a command until the end of the ``with`` block, and wait until it is ready."""
-    monitor = RunningMonitor(command, environment, authority)
+    monitor = RunningMonitor(command, environment)
     try:
         monitor.until(monitor.ready)
         yield monitor
@@ -121,10 +129,10 @@ def running(
 
 @contextmanager
 def monitoring(
-    environment: Mapping[str, str], *arguments: str, wrapper: Sequence[str] = (), authority: Path | None = None
+    environment: Mapping[str, str], *arguments: str, wrapper: Sequence[str] = ()
 ) -> Iterator[RunningMonitor]:
     """Run the program of the checkout, by ``wrapper`` if there is one; see ``running``."""
-    with running([*wrapper, *MONITOR, *arguments], environment, authority) as monitor:
+    with running([*wrapper, *MONITOR, *arguments], environment) as monitor:
         yield monitor
 
 

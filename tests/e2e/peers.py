@@ -14,6 +14,7 @@ from tests.controlplane.cluster import ControlPlane
 
 DESCHEDULER: Final = ("sigs.k8s.io/descheduler", "v0.36.0", "cmd/descheduler")
 HELM: Final = ("helm.sh/helm/v3", "v3.22.0", "cmd/helm")
+KUBE_RBAC_PROXY: Final = ("github.com/brancz/kube-rbac-proxy", "v0.19.1", "cmd/kube-rbac-proxy")
 KUBE_SCORE: Final = ("github.com/zegl/kube-score", "v1.20.0", "cmd/kube-score")
 _CYCLE_ENDS: Final = '"Number of evictions/requests"'
 _CYCLES: Final = 5

@@ -35,7 +35,7 @@ pytestmark = pytest.mark.e2e
 
 PAGE = (ROOT / "docs" / "monitor.md").read_text(encoding="utf-8")
 OF_HELM = {"helm.sh/chart", "app.kubernetes.io/managed-by"}
-TLS = ("-f", str(CHART / "ci" / "tls-values.yaml"))
+PROXY = ("-f", str(CHART / "ci" / "kube-rbac-proxy-values.yaml"))
 NAMESPACES = ("-f", str(CHART / "ci" / "namespaces-values.yaml"))
 
 
@@ -93,12 +93,12 @@ def test_the_chart_renders_the_service_monitor_of_the_component(tmp_path: Path) 
     assert rendered.keys() - chart().keys() == {name}
 
 
-def test_tls_is_the_same_in_both(tmp_path: Path) -> None:
-    component = kustomized(overlay(tmp_path / "overlay", "service-monitor", "tls"))
-    flags = ("--set=tls.secretName=kubectl-spread-monitor-tls", "--set=prometheus.monitor.enabled=true")
+def test_kube_rbac_proxy_is_the_same_in_both(tmp_path: Path) -> None:
+    component = kustomized(overlay(tmp_path / "overlay", "service-monitor", "kube-rbac-proxy"))
+    flags = ("--set=kubeRBACProxy.enabled=true", "--set=prometheus.monitor.enabled=true")
     rendered = without_labels_of_helm(chart(*flags))
-    for name in (f"Deployment/{NAME}", f"ServiceMonitor/{NAME}"):
-        assert rendered[name] == component[name]
+    del component[f"Namespace/{NAME}"]
+    assert rendered == component
 
 
 def test_default_constraints_are_the_same_in_both(tmp_path: Path) -> None:
@@ -118,14 +118,6 @@ def test_the_configuration_of_the_scheduler_is_mounted() -> None:
     assert "--defaults" not in container["args"]
 
 
-def test_clients_may_need_a_certificate_too() -> None:
-    objects = chart(*TLS)
-    (pod,) = pod_templates(objects)
-    assert "--client-ca-file=/tls/ca.crt" in pod["spec"]["containers"][0]["args"]
-    report, telemetry = objects[f"ServiceMonitor/{NAME}"]["spec"]["endpoints"]
-    assert (report["tlsConfig"].keys() - telemetry["tlsConfig"].keys()) == {"cert", "keySecret"}
-
-
 def test_the_proxy_alone_reaches_the_report(tmp_path: Path) -> None:
     """Prometheus sends its token to the proxy, which listens at the port of the Service."""
     objects = kustomized(overlay(tmp_path / "overlay", "service-monitor", "default-constraints", "kube-rbac-proxy"))
@@ -134,26 +126,16 @@ def test_the_proxy_alone_reaches_the_report(tmp_path: Path) -> None:
     assert monitor["args"] == [
         "monitor",
         "-A",
-        "--listen=:8080",
+        "--listen=127.0.0.1:8080",
         "--telemetry=:8081",
         "--defaults",
-        "--listen=127.0.0.1:8080",
         "--accept-hosts=.*",
     ]
-    assert [port["name"] for port in (*monitor["ports"], *proxy["ports"])] == ["telemetry", "http"]
+    assert [port["name"] for port in monitor["ports"]] == ["telemetry"]
+    assert [port["name"] for port in proxy["ports"]] == ["http", "http-healthz"]
     report, telemetry = objects[f"ServiceMonitor/{NAME}"]["spec"]["endpoints"]
     assert report["bearerTokenFile"].endswith("/token")
     assert telemetry == {"port": "telemetry", "honorLabels": True}
-
-
-def test_the_page_says_that_the_proxy_and_tls_exclude_each_other(tmp_path: Path) -> None:
-    """With both, the proxy would speak plain HTTP to a port with HTTPS."""
-    (pod,) = pod_templates(kustomized(overlay(tmp_path / "both", "tls", "kube-rbac-proxy")))
-    monitor, proxy = pod["spec"]["containers"]
-    assert "--listen=127.0.0.1:8080" in monitor["args"]
-    assert "--tls-cert-file=/tls/tls.crt" in monitor["args"]
-    assert "--upstream=http://127.0.0.1:8080/" in proxy["args"]
-    assert "Do not list the component `tls` too" in PAGE.partition("### kube-rbac-proxy")[2]
 
 
 def test_an_empty_list_of_sources_admits_nobody() -> None:
@@ -223,7 +205,7 @@ def test_names_of_long_namespaces_are_distinct() -> None:
 NAMED: Final = Template(
     """{
     "namespaceOverride": "$name", "nameOverride": "$name", "fullnameOverride": "$name", "namespaces": ["$name"],
-    "tls": {"secretName": "$name"}, "serviceAccount": {"name": "$name"},
+    "serviceAccount": {"name": "$name"},
     "defaultConstraints": {"enabled": true, "configMapName": "$name"},
     "prometheus": {"monitor": {"enabled": true, "namespace": "$name"}}
     }"""
@@ -232,7 +214,10 @@ FREE: Final = Template(
     """{
     "clusterName": "$name", "extraArgs": ["$name"], "priorityClassName": "$name", "namespacesDenylist": ["shop"],
     "image": {"registry": "$name", "repository": "$name", "tag": "$name"},
-    "tls": {"secretName": "$name"}, "serviceAccount": {"name": "$name", "annotations": {"example.com/a": "$name"}},
+    "kubeRBACProxy": {
+      "enabled": true, "extraArgs": ["$name"], "image": {"registry": "$name", "repository": "$name", "tag": "$name"}
+    },
+    "serviceAccount": {"name": "$name", "annotations": {"example.com/a": "$name"}},
     "annotations": {"example.com/a": "$name"}, "customLabels": {"a": "$name"}, "podLabels": {"b": "$name"},
     "podAnnotations": {"example.com/a": "$name"}, "nodeSelector": {"a": "$name"},
     "env": [{"name": "A", "value": "$name"}], "service": {"annotations": {"example.com/a": "$name"}},
@@ -270,24 +255,13 @@ def test_a_release_may_be_called_by_a_number() -> None:
         assert document["metadata"]["labels"]["app.kubernetes.io/instance"] == "123"
 
 
-@pytest.mark.parametrize(
-    ("release", "flags", "pattern"),
-    [
-        ("monitor", (), "RELEASE-kubectl-spread-monitor.NS.svc"),
-        ("monitor", ("--set=namespaces={shop,web}",), "RELEASE-kubectl-spread-monitor.NS.svc"),
-        ("my-kubectl-spread-monitor", ("--set=namespaces={shop,web}",), "RELEASE.NS.svc"),
-        ("monitor", ("--set=fullnameOverride=FULLNAME",), "FULLNAME.NS.svc"),
-    ],
-)
-def test_the_page_names_the_certificate_that_prometheus_expects(
-    release: str, flags: tuple[str, ...], pattern: str
-) -> None:
-    """One name, whatever the Services are called."""
-    completed = template("--set=tls.secretName=certificate,prometheus.monitor.enabled=true", *flags, release=release)
-    (monitor,) = [each for each in parsed(completed.stdout).values() if each["kind"] == "ServiceMonitor"]
-    expected = {endpoint["tlsConfig"]["serverName"] for endpoint in monitor["spec"]["endpoints"]}
-    assert expected == {pattern.replace("RELEASE", release).replace("NS", NAME)}
-    assert f"`{pattern}`" in PAGE
+def test_values_of_an_endpoint_replace_those_for_the_proxy() -> None:
+    """A Prometheus may verify a certificate that the proxy is given."""
+    values = '{"tlsConfig": {"serverName": "a.svc"}, "bearerTokenFile": "/token"}'
+    objects = chart(*PROXY, "--set-json", f"prometheus.monitor.http={values}")
+    report, telemetry = objects[f"ServiceMonitor/{NAME}"]["spec"]["endpoints"]
+    assert (report["tlsConfig"], report["bearerTokenFile"]) == ({"serverName": "a.svc"}, "/token")
+    assert (report["scheme"], telemetry) == ("https", {"port": "telemetry", "honorLabels": True})
 
 
 @pytest.mark.parametrize(
@@ -296,7 +270,6 @@ def test_the_page_names_the_certificate_that_prometheus_expects(
         (["--set=rbac.useClusterRole=false"], "rbac.useClusterRole=false needs the list of namespaces to watch"),
         (["--set=namespaces={shop}", "--set=namespacesDenylist={web}"], "namespacesDenylist has no effect"),
         (["--set=replica=2"], "replica"),
-        (["--set=tls.clientAuth=true"], "tls.clientAuth=true has no effect without tls.secretName"),
         (["--set=defaultConstraints.configMapName=scheduler"], "configMapName has no effect without"),
         (["--set=defaultConstraints.enabled=true,defaultConstraints.configMapName=a: b"], "configMapName"),
     ],
@@ -307,7 +280,7 @@ def test_wrong_values_end_with_a_reason(flags: list[str], message: str) -> None:
     assert message in completed.stderr
 
 
-@pytest.mark.parametrize("flags", [(), NAMESPACES, TLS, ("--set=replicas=3",)], ids=" ".join)
+@pytest.mark.parametrize("flags", [(), NAMESPACES, PROXY, ("--set=replicas=3",)], ids=" ".join)
 def test_its_own_constraints_have_no_findings(spread: Spread, flags: tuple[str, ...]) -> None:
     """Not even notes."""
     answer = spread("check", "-f", "-", "--severity=info", "-o", "json", input=template(*flags).stdout)

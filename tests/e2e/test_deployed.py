@@ -20,6 +20,7 @@ from tests.deploy.pods import pod_of, service_account, variables
 from tests.e2e import audit, peers
 from tests.e2e.manifests import deployment
 from tests.e2e.monitored import RunningMonitor, running
+from tests.e2e.proxied import proxied, slow_clients
 from tests.e2e.shell import paste
 from tests.e2e.spread import Plugin
 from tests.generated import ROOT
@@ -35,6 +36,7 @@ mkdir -p /run/secrets/kubernetes.io/serviceaccount &&
 cp -r "$ACCOUNT"/. /run/secrets/kubernetes.io/serviceaccount/ &&
 exec "$@"
 """
+IN_A_POD = ("unshare", "--map-root-user", "--mount", "sh", "-c", MOUNT, "sh")
 SERVICE_MONITORS: Json = {
     "apiVersion": "apiextensions.k8s.io/v1",
     "kind": "CustomResourceDefinition",
@@ -82,7 +84,7 @@ def test_the_api_server_takes_what_the_chart_renders(cluster: ControlPlane, valu
     apply(cluster, chart(*(["-f", str(values)] if values else [])), "--dry-run=server")
 
 
-@pytest.mark.parametrize("component", ["default-constraints", "service-monitor", "tls", "kube-rbac-proxy"])
+@pytest.mark.parametrize("component", ["default-constraints", "service-monitor", "kube-rbac-proxy"])
 def test_the_api_server_takes_the_base_with_a_component(cluster: ControlPlane, tmp_path: Path, component: str) -> None:
     cluster.kubectl("create", "namespace", NAME, check=False)
     apply(cluster, kustomized(overlay(tmp_path / "overlay", component)), "--dry-run=server")
@@ -118,11 +120,9 @@ class Installed(NamedTuple):
 
 
 def run_as_pod(cluster: ControlPlane, pod: Json, directory: Path) -> Iterator[RunningMonitor]:
-    """Run the checkout's program as the container of a pod."""
-    (container,) = pod["spec"]["containers"]
+    """Run the checkout's program as the first container of a pod."""
     account = service_account(cluster, pod, directory / "account")
-    mounts = ["unshare", "--map-root-user", "--mount", "sh", "-c", MOUNT, "sh"]
-    command = [*mounts, str(SPREAD), *container["args"]]
+    command = [*IN_A_POD, str(SPREAD), *pod["spec"]["containers"][0]["args"]]
     with running(command, variables(cluster, account)) as monitor:
         yield monitor
 
@@ -148,6 +148,12 @@ def base(cluster: ControlPlane, tmp_path: Path) -> Iterator[Installed]:
 def defaults(cluster: ControlPlane, tmp_path: Path) -> Iterator[Installed]:
     """Apply the base with default constraints, and run its pod."""
     yield from applied(cluster, overlay(tmp_path / "overlay", "default-constraints"), tmp_path)
+
+
+@pytest.fixture
+def behind_proxy(cluster: ControlPlane, tmp_path: Path) -> Iterator[Installed]:
+    """Apply the base behind kube-rbac-proxy, and run the monitor of its pod."""
+    yield from applied(cluster, overlay(tmp_path / "overlay", "kube-rbac-proxy"), tmp_path)
 
 
 @pytest.fixture
@@ -178,6 +184,36 @@ def test_the_roles_allow_each_request_and_nothing_else(
     assert {event["responseStatus"]["code"] for event in events} == {200}
     assert {audit.permission_of(event) for event in events} == installed.permissions
     assert {event["verb"] for event in events} == {"get", "list", "watch"}
+
+
+def test_a_proxy_answers_those_whom_rbac_allows_while_clients_are_slow_and_silent(
+    cluster: ControlPlane, behind_proxy: Installed, tmp_path: Path
+) -> None:
+    """The real kube-rbac-proxy asks the real API server about each token."""
+    cluster.kubectl("create", "serviceaccount", "scraper", "-n", "monitoring")
+    role = ("--clusterrole=kubectl-spread-monitor-reader", "--serviceaccount=monitoring:scraper")
+    cluster.kubectl("create", "clusterrolebinding", "scraper", *role)
+    allowed, other = (
+        cluster.kubectl("create", "token", name, "-n", "monitoring").stdout.strip() for name in ("scraper", "default")
+    )
+    monitor, arguments = behind_proxy.monitor, behind_proxy.pod["spec"]["containers"][1]["args"]
+    environment = variables(cluster, tmp_path / "account")
+    with proxied(IN_A_POD, arguments, environment, monitor, tmp_path / "proxy.log") as proxy:
+
+        def statuses() -> list[int]:
+            return [proxy.get("/metrics", token)[0] for token in ("", "wrong", other, allowed)]
+
+        cluster.wait_for(lambda: statuses() == [401, 401, 403, 200], what="the role of the scraper")
+        assert proxy.get("/metrics", allowed)[1].startswith("# HELP kube_spread")
+        assert [proxy.get(path, allowed)[0] for path in ("/", "/report.json", "/other")] == [200, 200, 403]
+        before, of_proxy = monitor.resident, proxy.resident
+        with slow_clients(proxy, monitor, allowed, number=500):
+            for _ in range(5):
+                assert statuses() == [401, 401, 403, 200]
+            more = monitor.resident - before
+            print(f"{more:.1f} MiB more in the monitor, {proxy.resident:.1f} after {of_proxy:.1f} MiB in the proxy")
+            assert more < 64
+            assert behind_proxy.monitor.get("/readyz", telemetry=True).status == 200
 
 
 def test_its_token_is_in_no_page_and_in_no_log(base: Installed, tmp_path: Path) -> None:

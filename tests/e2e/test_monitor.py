@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import json
-import resource
 import signal
-import socket
-import ssl
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -17,9 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families as parse
 
 from kubectl_spread.kube.features import PRE_RELEASES
 from tests.builders import Json, constraint, selector
-from tests.controlplane.certificates import Authority
 from tests.controlplane.cluster import ControlPlane
-from tests.controlplane.processes import LOOPBACK
 from tests.e2e.manifests import deployment
 from tests.e2e.monitored import MONITOR, PATIENCE, RunningMonitor, monitoring
 from tests.e2e.spread import Plugin, Spread
@@ -30,7 +24,6 @@ pytestmark = pytest.mark.e2e
 
 OF_THE_MOMENT = ("kube_spread_read_timestamp_seconds ",)
 OPENMETRICS = {"Accept": "application/openmetrics-text;version=1.0.0", "Accept-Encoding": "gzip"}
-HALF_OPEN = 4000
 NAMESPACED = ["pods", "persistentvolumeclaims", "replicationcontrollers"]
 
 
@@ -136,54 +129,6 @@ def test_the_log_has_the_warnings_of_a_check(spread: Spread) -> None:
     (warning,) = [line for line in spread("check", *flags).stderr.splitlines() if "pre-release" in line]
     with monitoring(spread.environment, *flags) as running:
         assert warning in running.printed.splitlines()
-
-
-def test_handshakes_that_do_not_end_cost_little_and_keep_nobody_out(spread: Spread, tmp_path: Path) -> None:
-    """The process has 1,024 descriptors, as in most containers."""
-    authority = Authority(tmp_path)
-    pair = authority.server("monitor", [LOOPBACK])
-    flags = ("-A", f"--tls-cert-file={pair.certificate}", f"--tls-private-key-file={pair.key}")
-    limited = ("prlimit", "--nofile=1024")
-    hello = client_hello()
-    with (
-        descriptors(),
-        monitoring(spread.environment, *flags, wrapper=limited, authority=authority.certificate) as monitor,
-        ExitStack() as stack,
-    ):
-        assert monitor.metrics()
-        before = resident(monitor)
-        for _ in range(HALF_OPEN // 2):
-            for port in (monitor.port, monitor.telemetry_port):
-                connection = stack.enter_context(closing(socket.create_connection((LOOPBACK, port), PATIENCE)))
-                connection.sendall(hello)
-        assert monitor.get("/metrics").status == 200
-        assert [monitor.get(path, telemetry=True).status for path in ("/livez", "/readyz", "/metrics")] == [200] * 3
-        more = resident(monitor) - before
-        print(f"{more:.1f} MiB more with {HALF_OPEN} half-open handshakes")
-        assert more < 64
-
-
-def client_hello() -> bytes:
-    """Return the beginning of a handshake."""
-    sent = ssl.MemoryBIO()
-    with suppress(ssl.SSLWantReadError):
-        ssl.create_default_context().wrap_bio(ssl.MemoryBIO(), sent, server_hostname=LOOPBACK).do_handshake()
-    return sent.read()
-
-
-@contextmanager
-def descriptors() -> Iterator[None]:
-    """Let this process have as many descriptors as it may."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    yield
-    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-
-
-def resident(monitor: RunningMonitor) -> float:
-    """Return the resident memory of a monitor, in MiB."""
-    status = Path(f"/proc/{monitor.process.pid}/status").read_text(encoding="utf-8")
-    return int(status.partition("VmRSS:")[2].split()[0]) / 1024
 
 
 def test_a_loopback_address_answers_to_loopback_names(monitor: RunningMonitor) -> None:

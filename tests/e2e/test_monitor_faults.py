@@ -19,7 +19,7 @@ import urllib3
 
 from kubectl_spread.follow import following
 from kubectl_spread.follow.monitor import Monitor, Published, Telemetry, main_pages, telemetry_pages
-from kubectl_spread.follow.server import Port, Servers, listen
+from kubectl_spread.follow.server import Servers, listen
 from kubectl_spread.render import openmetrics, structured
 from kubectl_spread.report import model
 from kubectl_spread.run.options import CheckOptions
@@ -200,9 +200,7 @@ def serving(monitor: Monitor, telemetry: Telemetry) -> Iterator[tuple[str, str]]
     stop = threading.Event()
     sockets = [listen("--listen", f"{LOOPBACK}:0") for _ in range(2)]
     applications = (main_pages(monitor.state), telemetry_pages(monitor.state, telemetry))
-    servers = Servers(
-        [Port(*each, None) for each in zip(sockets, applications, strict=True)], ended=stop.set, say=print
-    )
+    servers = Servers(dict(zip(sockets, applications, strict=True)), ended=stop.set)
     running = background(lambda: monitor.run(stop))
     servers.start()
     main, own = (f"http://{LOOPBACK}:{listening.getsockname()[1]}" for listening in sockets)

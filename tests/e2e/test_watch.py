@@ -113,8 +113,7 @@ def test_nodes_and_workloads_are_watched_too(cluster: ControlPlane) -> None:
         watching.until(lambda: watching.last["cluster"]["nodeCount"] == nodes, patience=10)
 
 
-def test_tables_in_a_pipe_mark_changes(cluster: ControlPlane) -> None:
-    """A line with the time precedes each table, and new and changed rows are marked."""
+def test_a_line_with_the_time_precedes_each_table_in_a_pipe(cluster: ControlPlane) -> None:
     create(cluster, "one")
     create(cluster, "two", "b1")
     with piped(cluster.environment(), "-n", NAMESPACE) as watching:
@@ -123,12 +122,8 @@ def test_tables_in_a_pipe_mark_changes(cluster: ControlPlane) -> None:
         watching.until(lambda: any("1 warning" in line for line in watching.lines))
         assert watching.end() == 130
     first, second = "".join(watching.lines).split("--- ")[1:]
-    assert datetime.fromisoformat(first.splitlines()[0]).tzinfo
-    assert second.splitlines()[0].endswith("rows: 1 new, 1 changed; findings: 1 new")
-    assert not any(line.startswith(("+", "*")) for line in first.splitlines())
-    marked = [line for line in second.splitlines() if line.startswith(("+", "*"))]
-    assert [line[0] for line in marked] == ["+", "*", "+"]
-    assert all(word in line for line, word in zip(marked, ("stale-label", "ok", "SPR101"), strict=True))
+    assert all(datetime.fromisoformat(each.splitlines()[0]).tzinfo for each in (first, second))
+    assert ("stale-label" in first, "stale-label" in second) == (False, True)
 
 
 def test_names_in_a_pipe(cluster: ControlPlane) -> None:

@@ -339,11 +339,9 @@ def test_a_lack_of_memory_at_any_time_is_one_line(directory: Path, size: int) ->
         assert (completed.returncode, completed.stderr[:7], completed.stderr.count("\n")) == (2, "error: ", 1)
 
 
-def test_a_thread_without_memory_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The frames of the thread's own functions need memory as well."""
-    monkeypatch.setattr(paging, "_result", raising(MemoryError()))
+def test_a_thread_without_memory_is_an_error() -> None:
     with pytest.raises(MemoryError):
-        paging.background(dict).result(10)
+        paging.background(raising(MemoryError())).result(10)
 
 
 def test_a_lack_of_memory_is_an_error(directory: Path) -> None:

@@ -5,8 +5,6 @@ No container runtime is needed: Linux gives the program a root directory and a u
 
 from __future__ import annotations
 
-import shutil
-import socket
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -18,20 +16,18 @@ from release import image
 from release.environments import ROOT
 from tests.builders import Json
 from tests.controlplane.cluster import ControlPlane
-from tests.controlplane.processes import LOOPBACK
-from tests.deploy.objects import BASE, NAME, kustomized, overlay, pod_templates
+from tests.deploy.objects import BASE, NAME
 from tests.deploy.pods import pod_of, service_account, variables
 from tests.e2e.monitored import running
 
 pytestmark = [pytest.mark.install, pytest.mark.nightly]
 
 _LARGEST = 75 << 20
-_MOUNTED = ("proc", "tls", "var/run/secrets/kubernetes.io/serviceaccount")
+_MOUNTED = ("proc", "var/run/secrets/kubernetes.io/serviceaccount")
 _MOUNT = """
 mount --bind "$0" "$0" &&
 mount --rbind /proc "$0/proc" &&
 { [ -z "$ACCOUNT" ] || mount --bind "$ACCOUNT" "$0/var/run/secrets/kubernetes.io/serviceaccount"; } &&
-{ [ -z "$TLS" ] || mount --bind "$TLS" "$0/tls"; } &&
 mount -o remount,ro,bind "$0" &&
 exec unshare --map-user=65532 --map-group=65532 --root="$0" --wd=/ "$@"
 """
@@ -56,7 +52,7 @@ def container(root: Path, *arguments: str) -> list[str]:
 
 def run(root: Path, arguments: Sequence[str], stdin: str = "") -> subprocess.CompletedProcess[str]:
     """Run the program in the container, without a cluster."""
-    command = ["env", "ACCOUNT=", "TLS=", *container(root, *arguments)]
+    command = ["env", "ACCOUNT=", *container(root, *arguments)]
     return subprocess.run(command, input=stdin, check=False, capture_output=True, text=True, timeout=60)
 
 
@@ -106,7 +102,7 @@ def pod(web: ControlPlane) -> Json:
 @pytest.fixture
 def environment(web: ControlPlane, pod: Json, tmp_path: Path) -> dict[str, str]:
     """Return the environment of the pod's container."""
-    return {**variables(web, service_account(web, pod, tmp_path / "account")), "TLS": ""}
+    return variables(web, service_account(web, pod, tmp_path / "account"))
 
 
 def test_it_serves_a_cluster_as_the_pod_of_the_base(
@@ -121,32 +117,3 @@ def test_it_serves_a_cluster_as_the_pod_of_the_base(
         assert b"kubectl_spread_list_total" in monitor.get("/metrics", telemetry=True).data
         assert Path(f"/proc/{monitor.process.pid}/root").resolve() == root
         assert monitor.end() == 0
-
-
-def test_it_serves_https_with_the_component(
-    root: Path, web: ControlPlane, environment: dict[str, str], tmp_path: Path
-) -> None:
-    """The certificate is where the component mounts the Secret."""
-    authority = web._security.authority
-    secret = tmp_path / "secret"
-    secret.mkdir()
-    pair = authority.server("monitor", [LOOPBACK])
-    shutil.copy(pair.certificate, secret / "tls.crt")
-    shutil.copy(pair.key, secret / "tls.key")
-    objects = kustomized(overlay(tmp_path / "overlay", "tls"))
-    (template,) = pod_templates(objects)
-    command = container(root, *template["spec"]["containers"][0]["args"])
-    with running(command, {**environment, "TLS": str(secret)}, authority.certificate) as monitor:
-        assert b"kube_spread_info" in monitor.get("/metrics").data
-        assert monitor.get("/readyz", telemetry=True).status == 200
-        assert b"kube_spread_info" not in _plain(monitor.port)
-
-
-def _plain(port: int) -> bytes:
-    """Return the answer to a request without TLS, if there is one."""
-    with socket.create_connection((LOOPBACK, port), timeout=10) as connection:
-        connection.sendall(b"GET /metrics HTTP/1.1\r\nHost: monitor\r\n\r\n")
-        try:
-            return connection.recv(1 << 16)
-        except ConnectionResetError:
-            return b""

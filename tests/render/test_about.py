@@ -39,7 +39,7 @@ IDENTITY: Final = {
     "uid": UID,
     "readAt": READ_AT,
     "serverVersion": "1.37.1",
-    "judgedAs": "1.37",
+    "evaluatedAs": "1.37",
     "namespace": "shop",
 }
 
@@ -249,7 +249,7 @@ def test_openreports_have_the_identity_of_the_cluster() -> None:
             "kubectl-spread/cluster-uid": UID,
             "kubectl-spread/cluster-read-at": READ_AT,
             "kubectl-spread/cluster-server-version": "1.37.1",
-            "kubectl-spread/cluster-judged-as": "1.37",
+            "kubectl-spread/cluster-evaluated-as": "1.37",
             "kubectl-spread/cluster-namespace": "shop",
         }
         assert {result["properties"]["cluster"] for result in document["results"]} == {"prod-eu"}
@@ -258,7 +258,7 @@ def test_openreports_have_the_identity_of_the_cluster() -> None:
 def test_an_unknown_identity_is_left_out() -> None:
     """The identity of a capture without ``--cluster-name`` is only the version."""
     report = reported(without_nodes())
-    assert about.identity(report.cluster) == {"judgedAs": "1.37"}
+    assert about.identity(report.cluster) == {"evaluatedAs": "1.37"}
     assert "automationDetails" not in test_sarif.run(report)
 
 

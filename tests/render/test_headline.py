@@ -78,7 +78,6 @@ def report(
     return Report(
         cluster=Cluster(
             evaluated_as="1.37",
-            judged_as="1.37",
             version_source="flag",
             gates={},
             gates_source="flag",

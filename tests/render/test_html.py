@@ -136,7 +136,6 @@ def test_unknown_facts_about_the_cluster_are_left_out() -> None:
         read_at="2026-11-22T05:24:07Z",
         server_version="1.36.2",
         evaluated_as="1.36",
-        judged_as="1.36",
         compared_with="1.37",
         version_source="live",
         gates={},

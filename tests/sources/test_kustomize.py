@@ -137,16 +137,6 @@ def test_a_filter_needs_files(command: str) -> None:
     assert (outcome.exit_code, outcome.stderr) == (2, "error: must specify one of -f and -k\n")
 
 
-def test_files_in_the_directory_are_not_replaced() -> None:
-    """The directory may contain any file that kubectl reads."""
-    Path("prod/kustomization.yaml").write_text("resources: []", encoding="utf-8")
-    assert check("-o", "html=prod/kustomization.yaml") == (
-        2,
-        "",
-        "error: -o would replace prod/kustomization.yaml, and -k reads that file: name another file\n",
-    )
-
-
 def test_a_directory_is_not_watched() -> None:
     kubectl("touch ran")
     assert check("--watch") == (2, "", "error: --watch: only a cluster can be watched, not files (-f, -k)\n")

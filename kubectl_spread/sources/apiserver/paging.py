@@ -9,7 +9,6 @@ from functools import partial
 from typing import Final, TypeAlias, TypeVar
 
 from kubectl_spread.errors import SourceError
-from kubectl_spread.frames import in_one_chunk
 from kubectl_spread.kube.api.types import Message
 from kubectl_spread.sources.apiserver.responses import ExpiredError
 from kubectl_spread.sources.apiserver.transport import Response
@@ -61,14 +60,8 @@ def background(work: Callable[[], R]) -> Future[R]:
     return future
 
 
-@in_one_chunk
-def _result(work: Callable[[], R]) -> R:
-    return work()
-
-
 def _settle(future: Future[R], work: Callable[[], R]) -> None:
     try:
-        # The frames need memory too, and the thread that waits has to learn of a lack of it.
-        future.set_result(_result(work))
+        future.set_result(work())
     except BaseException as error:  # noqa: BLE001 - ``result`` raises it
         future.set_exception(error)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
 from io import BytesIO
 from typing import BinaryIO, Final
 
@@ -53,12 +52,6 @@ def render(directory: str, *, longest: float = LONGEST) -> tuple[BinaryIO, list[
     if not completed.stdout.strip():
         raise SourceError(f"{call} printed nothing, so there is nothing to check")
     return BytesIO(completed.stdout), lines
-
-
-def files(directory: str) -> Iterator[str]:
-    """Yield the paths of all files in a directory, also in directories inside it."""
-    for path, _, names in os.walk(directory):
-        yield from (os.path.join(path, name) for name in names)  # noqa: PTH118 - pathlib would normalize the path
 
 
 def _kubectl() -> str:

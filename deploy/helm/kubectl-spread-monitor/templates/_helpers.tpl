@@ -61,9 +61,13 @@ app.kubernetes.io/managed-by: {{ .Release.Service | quote }}
 {{- end }}
 {{- end -}}
 
+{{/* The name of an image: (list VALUES TAG), with the tag that it has if its values name none. */}}
 {{- define "monitor.image" -}}
-{{- with .Values.image.registry }}{{ . }}/{{ end }}{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
-{{- with .Values.image.sha }}@sha256:{{ . }}{{ end }}
+{{- $tag := index . 1 -}}
+{{- with index . 0 -}}
+{{- with .registry }}{{ . }}/{{ end }}{{ .repository }}:{{ .tag | default $tag }}
+{{- with .sha }}@sha256:{{ . }}{{ end }}
+{{- end -}}
 {{- end -}}
 
 {{/* "true" if the permissions in namespaces are bound in the whole cluster. */}}
@@ -117,17 +121,10 @@ app.kubernetes.io/managed-by: {{ .Release.Service | quote }}
   verbs: [get]
 {{- end -}}
 
-{{/* One endpoint of the ServiceMonitor: (list CONTEXT VALUES). */}}
+{{/* One endpoint of the ServiceMonitor: (list VALUES DEFAULTS). */}}
 {{- define "monitor.endpoint" -}}
-{{- $context := index . 0 -}}
-{{- $secret := $context.Values.tls.secretName -}}
-{{- $verified := dict -}}
-{{- if and $secret (empty $context.Values.prometheus.monitor.namespace) -}}
-{{- $authority := dict "secret" (dict "name" $secret "key" "ca.crt") -}}
-{{- $server := printf "%s.%s.svc" (include "monitor.fullname" $context) (include "monitor.namespace" $context) -}}
-{{- $verified = dict "ca" $authority "serverName" $server -}}
-{{- end -}}
-{{- with index . 1 -}}
+{{- $defaults := index . 1 -}}
+{{- with index . 0 -}}
 honorLabels: {{ .honorLabels }}
 {{- with .interval }}
 interval: {{ . | quote }}
@@ -135,13 +132,13 @@ interval: {{ . | quote }}
 {{- with .scrapeTimeout }}
 scrapeTimeout: {{ . | quote }}
 {{- end }}
-{{- with .scheme | default (ternary "https" "" (not (empty $secret))) }}
+{{- with .scheme | default $defaults.scheme }}
 scheme: {{ . | quote }}
 {{- end }}
-{{- with .tlsConfig | default $verified }}
+{{- with .tlsConfig | default $defaults.tlsConfig }}
 tlsConfig: {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- with .bearerTokenFile }}
+{{- with .bearerTokenFile | default $defaults.bearerTokenFile }}
 bearerTokenFile: {{ . | quote }}
 {{- end }}
 {{- with .metricRelabelings }}
