@@ -18,7 +18,11 @@ _QUIET: Final = frozenset({Verdict.MERGED, Verdict.BIND_LABEL, Verdict.SCHEDULER
 _Part = TypeVar("_Part", Row, Finding)
 UNANSWERED: Final = ("conflicting", "forbidden", "malformed", "unevaluated", "unreadable")
 """Reasons why objects in scope were not evaluated; other skipped objects are not in scope."""
-_SKIPPED: Final = {"unknownKind": "of other kinds", "notKubernetes": "not Kubernetes objects"}
+_SKIPPED: Final = {
+    "unknownKind": "of other kinds",
+    "notKubernetes": "not Kubernetes objects",
+    "kustomizePatch": "Kustomize patches",
+}
 _MOST_UNCHECKED: Final = 20
 """The most objects that one text names: GitHub cuts a long one."""
 _UNREAD: Final = {

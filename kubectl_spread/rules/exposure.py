@@ -29,6 +29,7 @@ _ADD_SOFT: Final = (
 _ADD_NODE: Final = _ADD_SOFT.replace("the zone and the node", "the node")
 _FIELDS: Final = ("affinity", "podAntiAffinity", "topologySpreadConstraints")
 UNKNOWN_DEFAULTS: Final = " Only default constraints of the scheduler, which were not evaluated, may spread them."
+_BETWEEN_REVISIONS: Final = " {} only keeps pods of a new revision from nodes that have pods of the stable one."
 _NONE: Final = " The scheduler has no default constraints either."
 
 
@@ -36,7 +37,11 @@ def _no_spread(rule_input: RuleInput) -> Iterator[Evidence]:
     replicas = rule_input.replicas
     if replicas is not None and is_unspread(replicas, rule_input):
         is_known = rule_input.audit.snapshot.schedulers is not configuration.WITHOUT_DEFAULTS
-        values = {"defaults": _NONE if is_known else UNKNOWN_DEFAULTS}
+        fields = dict.fromkeys(str(template.revision_anti_affinity) for template in replicas.templates)
+        values: Values = {
+            "defaults": _NONE if is_known else UNKNOWN_DEFAULTS,
+            "revisions": "".join(_BETWEEN_REVISIONS.format(field) for field in fields if field),
+        }
         yield Evidence(names(replicas.pods), values, fix=soft_constraints(rule_input))
 
 
@@ -113,7 +118,7 @@ NO_SPREAD: Final = Rule(
     summary="A workload has several replicas, and neither spread constraints nor pod anti-affinity",
     message=(
         "The workload has several replicas, and neither topologySpreadConstraints nor podAntiAffinity keeps them from "
-        "sharing a node or a zone.{defaults}"
+        "sharing a node or a zone.{revisions}{defaults}"
     ),
     why=(
         "kube-scheduler spreads such pods by its default constraints, which prefer other zones and nodes, unless its "
