@@ -12,7 +12,7 @@ from msgspec import UnsetType
 from kubectl_spread.audit.merge.verdicts import Verdict
 from kubectl_spread.phrases import plural
 from kubectl_spread.render import words
-from kubectl_spread.report.model import Cluster, FieldRef, Finding, Report, Row, Summary, Unchecked
+from kubectl_spread.report.model import Cluster, FieldRef, Finding, Report, Row, Severity, Summary, Unchecked
 
 _QUIET: Final = frozenset({Verdict.MERGED, Verdict.BIND_LABEL, Verdict.SCHEDULER_MERGED, Verdict.AUTHORED})
 _Part = TypeVar("_Part", Row, Finding)
@@ -57,9 +57,23 @@ def matches_nothing(row: Row) -> bool:
     return counts is not None and row.self_match_num == 0 and not counts.most
 
 
+def is_unevaluated(row: Row) -> bool:
+    """Tell whether pods of a spread constraint could not all be counted; those of affinity terms are not."""
+    is_counted = not row.verdicts or not isinstance(row.max_skew, UnsetType)
+    return row.lower_bound is True or (is_counted and isinstance(row.domains, UnsetType))
+
+
 def is_doubtful(row: Row) -> bool:
     """Tell whether the worst verdict of a row means that its selector may be wrong."""
     return bool(row.verdicts) and next(iter(row.verdicts)) not in _QUIET
+
+
+def causes(findings: Iterable[Finding]) -> Counter[Severity]:
+    """Return the number of causes by their severity: one for all findings that belong together, such as of one zone."""
+    severities: dict[str, Severity] = {}
+    for finding in findings:
+        severities[finding.group] = max(finding.severity, severities.get(finding.group, Severity.INFO))
+    return Counter(severities.values())
 
 
 def by_place(parts: Iterable[_Part]) -> dict[FieldRef, list[_Part]]:
