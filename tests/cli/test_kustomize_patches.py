@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -54,7 +55,9 @@ def check(*arguments: str) -> tuple[int, list[str], list[str], dict[str, int]]:
     """Return the exit status, the codes of findings, the notes and the numbers of what was skipped."""
     outcome = CliRunner().invoke(cli, ["check", "-o", "json", *arguments])
     assert outcome.exception is None or isinstance(outcome.exception, SystemExit), outcome.exception
-    report = contract.loaded(outcome.stdout) if outcome.stdout else {"findings": [], "summary": {"skipped": {}}}
+    report: Any = {"findings": [], "summary": {"skipped": {}}}
+    if outcome.stdout:
+        report = contract.loaded(outcome.stdout)
     notes = [line for line in outcome.stderr.splitlines() if not line.startswith("evaluated as")]
     codes = [finding["code"] for finding in report["findings"]]
     return outcome.exit_code, codes, notes, report["summary"]["skipped"]

@@ -71,12 +71,12 @@ def _case(place: FieldRef, rows: Sequence[Row], place_findings: Sequence[Finding
     source = next((source for finding in findings if (source := common.in_file(finding))), None)
     if source is not None:
         case.file, case.line = _text(source.file), source.line
-    if not findings and rows and all(map(figures.is_unevaluated, rows)):
+    return _with_results(case, findings, is_counted=not all(map(figures.is_unevaluated, rows)))
+
+
+def _with_results(case: TestCase, findings: Sequence[Finding], *, is_counted: bool) -> TestCase:
+    if not (findings or is_counted):
         case.append(Skipped(_NOT_COUNTED))
-    return _with_results(case, findings)
-
-
-def _with_results(case: TestCase, findings: Sequence[Finding]) -> TestCase:
     failures = [finding for finding in findings if finding.severity is not Severity.INFO]
     if failures:
         case.append(_failure(failures))
