@@ -240,6 +240,14 @@ class Exposures:
             pinned_by="" if place or not kept_away else self._pinned_by(replicas, running, key),
         )
 
+    def is_pinned(self, replicas: Replicas, key: str) -> bool:
+        """Tell whether the pod template keeps all running pods of a workload with several in one domain."""
+        running = self._running(replicas) if key in self._domains and self._has_several(key) else ()
+        domains = {self._domains[key].get(pod.node) for pod in running}
+        if len(running) < _SEVERAL or len(domains) > 1 or None in domains:
+            return False
+        return bool(self._pinned_by(replicas, running, key))
+
     def _pinned_by(self, replicas: Replicas, running: Sequence[PodRecord], key: str) -> str:
         """Return the fields of the pod template that exclude each node of another domain, unless volumes do so too."""
         if any(template.spec.node_name for template in replicas.templates):

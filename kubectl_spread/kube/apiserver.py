@@ -139,6 +139,8 @@ def _replaced_terms(
 _WEIGHTS: Final = range(1, 101)
 _BYTES: Final = " bytes"
 _CHARACTERS: Final = " characters"
+NO_SELECTOR: Final = "must not be specified when labelSelector is not set"
+"""The error on matchLabelKeys and mismatchLabelKeys without labelSelector."""
 _MATCH_OVERLAP: Final = "exists in both matchLabelKeys and labelSelector"
 
 
@@ -278,7 +280,7 @@ def _min_domains_errors(min_domains: int, action: str, path: FieldPath) -> Itera
 def _legacy_key_errors(keys: tuple[str, ...], selector: LabelSelector | None, path: FieldPath) -> Iterator[FieldError]:
     """Yield the errors of an API server without the merge: the selector must not have any of the keys."""
     if keys and selector is None:
-        yield field.forbidden(path, "must not be specified when labelSelector is not set")
+        yield field.forbidden(path, NO_SELECTOR)
     selector_keys = frozenset[str]() if selector is None else labelselectors.keys(selector)
     for index, key in enumerate(keys):
         yield from _name_errors(key, path / index)
@@ -292,7 +294,7 @@ def _merged_key_errors(
     """Yield an error for each key to match that the merged selector has twice; upstream's path lacks the field."""
     for name, keys in (("matchLabelKeys", match), ("mismatchLabelKeys", mismatch)):
         if keys and selector is None:
-            yield field.forbidden(path / name, "must not be specified when labelSelector is not set")
+            yield field.forbidden(path / name, NO_SELECTOR)
         elif selector is not None:
             for index, key in enumerate(keys):
                 yield from _name_errors(key, path / name / index)

@@ -3,7 +3,9 @@
 Sources, the main branches of August 2026:
 
 - argoproj/argo-rollouts: rollout/sync.go createDesiredReplicaSet; utils/defaults/defaults.go DefaultReplicas;
-  pkg/apis/rollouts/v1alpha1/types.go PodTemplateMetadata.
+  pkg/apis/rollouts/v1alpha1/types.go PodTemplateMetadata; utils/replicaset/replicaset.go GenerateReplicaSetAffinity.
+- kubevirt/kubevirt: pkg/virt-controller/services/template.go podLabels and renderLaunchManifest;
+  staging/src/kubevirt.io/api/core/v1/types.go VirtualMachineInstanceSpec.
 - openkruise/kruise: pkg/controller/cloneset/utils/cloneset_utils.go WriteRevisionHash;
   apis/apps/v1alpha1/cloneset_types.go CloneSetInstanceID.
 - kubernetes-sigs/lws: api/leaderworkerset/v1/leaderworkerset_types.go. Leaders and workers are pods of StatefulSets.
@@ -102,6 +104,8 @@ class HeldTemplate(msgspec.Struct, frozen=True):
         template: The template; for constraints without one, only those.
         replicas: The desired number of pods; None where it is not stated.
         more_labels: Labels that the object adds to some pods, besides those of the template and of the controller.
+        revision_anti_affinity: The path of the field of a Rollout that makes its controller add anti-affinity to the
+            pods of a new revision, which keeps them from nodes with pods of the stable one; empty for none.
         complete: Whether it is a pod template, with containers.
         extended: The indices of spread constraints with fields that the API does not have, which a controller reads.
         unknown_labels: The labels of the template whose values are unknown.
@@ -114,6 +118,7 @@ class HeldTemplate(msgspec.Struct, frozen=True):
     template: PodTemplateSpec
     replicas: int | None
     more_labels: tuple[str, ...] = ()
+    revision_anti_affinity: FieldPath = FieldPath()
     complete: bool = True
     extended: tuple[int, ...] = ()
     unknown_labels: tuple[str, ...] = ()
@@ -152,6 +157,8 @@ _LWS: Final = "leaderworkerset.x-k8s.io"
 _JOBSET: Final = "jobset.x-k8s.io"
 _RAY: Final = "ray.io"
 _KNATIVE: Final = "serving.knative.dev"
+_KUBEVIRT: Final = "kubevirt.io"
+_POOLS: Final = "pool.kubevirt.io"
 _RAY_GROUPS: Final = ("headGroupSpec", "workerGroupSpecs")
 _UNCOUNTED: Final = ("DaemonSet",)
 """Kinds of the group ``apps`` without a number of pods."""
@@ -191,6 +198,10 @@ _OF_KNATIVE: Final = AddedLabels(
     ("app", "pod-template-hash", "serving.knative.dev/revision", "serving.knative.dev/revisionUID"),
     ("serving.knative.dev/",),
 )
+_OF_KUBEVIRT: Final = AddedLabels(
+    ("kubevirt.io", "kubevirt.io/created-by", "vm.kubevirt.io/name"),
+    ("kubevirt.io/", "vm.kubevirt.io/", "vmi.kubevirt.io/"),
+)
 _ADDED: Final[Mapping[tuple[str, str], AddedLabels]] = {
     (_ROLLOUTS, "Rollout"): AddedLabels(("rollouts-pod-template-hash",)),
     (_KRUISE, "CloneSet"): AddedLabels(
@@ -214,6 +225,10 @@ _ADDED: Final[Mapping[tuple[str, str], AddedLabels]] = {
     (_RAY, "RayService"): _OF_RAY,
     (_KNATIVE, "Service"): _OF_KNATIVE,
     (_KNATIVE, "Configuration"): _OF_KNATIVE,
+    (_KUBEVIRT, "VirtualMachine"): _OF_KUBEVIRT,
+    (_KUBEVIRT, "VirtualMachineInstance"): _OF_KUBEVIRT,
+    (_KUBEVIRT, "VirtualMachineInstanceReplicaSet"): _OF_KUBEVIRT,
+    (_POOLS, "VirtualMachinePool"): _OF_KUBEVIRT,
 }
 """Maps (API group, kind) to the labels that its controller adds."""
 
@@ -237,6 +252,11 @@ def is_known(group: str, kind: str) -> bool:
     return (group, kind) in _ADDED
 
 
+def runs_virtual_machines(group: str, kind: str) -> bool:
+    """Tell whether a kind describes virtual machines, whose templates have no containers."""
+    return _ADDED.get((group, kind)) is _OF_KUBEVIRT
+
+
 def replaces_gradually(group: str, kind: str) -> bool:
     """Tell whether a controller runs pods of the old and of the new template together during a rollout."""
     return (group, kind) == (_ROLLOUTS, "Rollout")
@@ -255,6 +275,8 @@ def replicas_of(group: str, kind: str, path: FieldPath, around: Sequence[Mapping
     match group, kind:
         case ("argoproj.io", "Rollout") | ("apps.kruise.io", "CloneSet") | ("apps", _):
             return beside if kind in _UNCOUNTED else _or_one(beside)
+        case _ if runs_virtual_machines(group, kind):
+            return _or_one(_number("replicas", around))
         case ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"):
             return _of_groups(path, around)
         case ("jobset.x-k8s.io", "JobSet"):

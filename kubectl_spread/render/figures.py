@@ -12,13 +12,17 @@ from msgspec import UnsetType
 from kubectl_spread.audit.merge.verdicts import Verdict
 from kubectl_spread.phrases import plural
 from kubectl_spread.render import words
-from kubectl_spread.report.model import FAILED, Cluster, FieldRef, Finding, Report, Row, Summary, Unchecked
+from kubectl_spread.report.model import FAILED, Cluster, FieldRef, Finding, Report, Row, Severity, Summary, Unchecked
 
 _QUIET: Final = frozenset({Verdict.MERGED, Verdict.BIND_LABEL, Verdict.SCHEDULER_MERGED, Verdict.AUTHORED})
 _Part = TypeVar("_Part", Row, Finding)
 UNANSWERED: Final = ("conflicting", FAILED, "forbidden", "malformed", "unevaluated", "unreadable")
 """Reasons why objects in scope were not evaluated; other skipped objects are not in scope."""
-_SKIPPED: Final = {"unknownKind": "of other kinds", "notKubernetes": "not Kubernetes objects"}
+_SKIPPED: Final = {
+    "unknownKind": "of other kinds",
+    "notKubernetes": "not Kubernetes objects",
+    "kustomizePatch": "Kustomize patches",
+}
 _MOST_UNCHECKED: Final = 20
 """The most objects that one text names: GitHub cuts a long one."""
 _UNREAD: Final = {
@@ -59,9 +63,23 @@ def is_counted(row: Row) -> bool:
     return counts is not None and counts.number > 0 and not matches_nothing(row)
 
 
+def is_unevaluated(row: Row) -> bool:
+    """Tell whether pods of a spread constraint could not all be counted; those of affinity terms are not."""
+    has_counts = not row.verdicts or not isinstance(row.max_skew, UnsetType)
+    return row.lower_bound is True or (has_counts and isinstance(row.domains, UnsetType))
+
+
 def is_doubtful(row: Row) -> bool:
     """Tell whether the worst verdict of a row means that its selector may be wrong."""
     return bool(row.verdicts) and next(iter(row.verdicts)) not in _QUIET
+
+
+def causes(findings: Iterable[Finding]) -> Counter[Severity]:
+    """Return the number of causes by their severity: one for all findings that belong together, such as of one zone."""
+    severities: dict[str, Severity] = {}
+    for finding in findings:
+        severities[finding.group] = max(finding.severity, severities.get(finding.group, Severity.INFO))
+    return Counter(severities.values())
 
 
 def by_place(parts: Iterable[_Part]) -> dict[FieldRef, list[_Part]]:

@@ -187,16 +187,17 @@ def _hidden(problems: int, others: int) -> str:
 
 
 def totals(report: Report, *, notes: bool = True) -> str:
-    """Return the last line: what was not read, the findings, their objects, and everything that was left out.
+    """Return the last line: what was not read, the causes, their objects, and everything that was left out.
 
     ``notes`` tells whether findings of the severity ``info`` were printed.
     """
     summary = report.summary
     printed = [finding for finding in report.findings if notes or finding.severity > Severity.INFO]
+    causes = figures.causes(report.findings)
     counts = ", ".join(
         f"{number} {severity}{'s' if number != 1 and severity is not Severity.INFO else ''}"
         for severity in SEVEREST_FIRST
-        if (number := summary.findings.of(severity)) and (notes or severity > Severity.INFO)
+        if (number := causes[severity]) and (notes or severity > Severity.INFO)
     )
     in_baseline = summary.known if isinstance(summary.known, int) else None
     concerned = len({finding.ref for finding in printed})
@@ -207,8 +208,8 @@ def totals(report: Report, *, notes: bool = True) -> str:
     ]
     if upgrade := figures.upgrade(report.cluster, summary):
         sentences.append(capitalized(upgrade))
-    if not notes and summary.findings.info:
-        sentences.append(f"{plural(summary.findings.info, 'note')} hidden (--severity info)")
+    if not notes and causes[Severity.INFO]:
+        sentences.append(f"{plural(causes[Severity.INFO], 'note')} hidden (--severity info)")
     if summary.silenced:
         sentences.append(f"{plural(summary.silenced, 'finding')} silenced")
     if in_baseline is not None:
@@ -325,9 +326,7 @@ def _status(row: Row, findings: Sequence[Finding]) -> Cell:
         return Cell(text, "yellow")
     if counts is not None and not counts.number:
         return Cell("no domains", "yellow")
-    # No selector has keys, and the pods could not be counted, or only in part.
-    unevaluated = row.lower_bound is True or (not row.verdicts and isinstance(row.domains, UnsetType))
-    return Cell("unknown" if unevaluated else "ok")
+    return Cell("unknown" if figures.is_unevaluated(row) else "ok")
 
 
 def _of_pods(name: str, row: Row) -> str:

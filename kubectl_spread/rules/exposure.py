@@ -12,11 +12,12 @@ from kubectl_spread.audit.snapshot.default_constraints import may_have_defaults
 from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.audit.snapshot.templates import Template
 from kubectl_spread.diagnosis.exposure import Exposure, Replicas
+from kubectl_spread.diagnosis.siblings import Siblings
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.labels import HOSTNAME, ZONE
 from kubectl_spread.kube.api.types import LabelSelector, WhenUnsatisfiable
 from kubectl_spread.kube.scheduler import configuration
-from kubectl_spread.phrases import domains, noun, value
+from kubectl_spread.phrases import domains, listed, named, noun, value
 from kubectl_spread.report.model import Operation, Severity
 from kubectl_spread.rules import patches
 from kubectl_spread.rules.constraints.affinity import keeps_own_apart
@@ -31,6 +32,7 @@ _ADD_SOFT: Final = (
 _ADD_NODE: Final = _ADD_SOFT.replace("the zone and the node", "the node")
 _FIELDS: Final = ("affinity", "podAntiAffinity", "topologySpreadConstraints")
 UNKNOWN_DEFAULTS: Final = " Only default constraints of the scheduler, which were not evaluated, may spread them."
+_BETWEEN_REVISIONS: Final = " {} only keeps pods of a new revision from nodes that have pods of the stable one."
 _NONE: Final = " The scheduler has no default constraints either."
 
 
@@ -38,7 +40,11 @@ def _no_spread(rule_input: RuleInput) -> Iterator[Evidence]:
     replicas = rule_input.replicas
     if replicas is not None and is_unspread(replicas, rule_input):
         is_known = rule_input.audit.snapshot.schedulers is not configuration.WITHOUT_DEFAULTS
-        values = {"defaults": _NONE if is_known else UNKNOWN_DEFAULTS}
+        fields = dict.fromkeys(str(template.revision_anti_affinity) for template in replicas.templates)
+        values: Values = {
+            "defaults": _NONE if is_known else UNKNOWN_DEFAULTS,
+            "revisions": "".join(_BETWEEN_REVISIONS.format(field) for field in fields if field),
+        }
         yield Evidence(names(replicas.pods), values, fix=soft_constraints(rule_input))
 
 
@@ -117,7 +123,7 @@ NO_SPREAD: Final = Rule(
     summary="A workload has several replicas, and neither spread constraints nor anti-affinity to each other",
     message=(
         "The workload has several replicas, and neither topologySpreadConstraints nor podAntiAffinity keeps them from "
-        "sharing a node or a zone.{defaults}"
+        "sharing a node or a zone.{revisions}{defaults}"
     ),
     why=(
         "kube-scheduler spreads such pods by its default constraints, which prefer other zones and nodes, unless its "
@@ -156,6 +162,7 @@ _NO_REMEDY: Final = (
 )
 _WAIT: Final = "nothing to do until a node of another {noun} can take a pod"
 _WAIT_FOR_NODE: Final = "nothing to do until another node can take a pod"
+_NOTHING_WITH_SIBLINGS: Final = "nothing to do if these workloads stand in for each other: they run in several zones"
 _UNPIN: Final = "let {pinned_by} in the pod template match another {noun}, or remove it, and restart the pods"
 _ADD: Final = (
     "add a constraint on {topology_key} to topologySpreadConstraints in the pod template, and restart the pods. "
@@ -187,23 +194,66 @@ def _in_one_domain(rule_input: RuleInput, code: str) -> Iterator[Evidence]:
             for other, of_other in others.items()
             if of_other is not None and position(of_other.topology_key) > position(exposure.topology_key)
         )
-        yield _evidence(exposure, rule_input, (*larger, *_IN_ZONES))
+        zone = others.get("SPR502") if code == "SPR501" else None
+        yield _evidence(exposure, rule_input, (*larger, *_IN_ZONES), zone)
 
 
-def _evidence(exposure: Exposure, rule_input: RuleInput, covers: tuple[str, ...]) -> Evidence:
+def _evidence(
+    exposure: Exposure, rule_input: RuleInput, covers: tuple[str, ...], zone: Exposure | None = None
+) -> Evidence:
+    """Return the evidence for an exposure; ``zone`` is that of the same pods, on one node, to their zone."""
     key = exposure.topology_key
+    if zone is not None and (not (zone.node or zone.kept_away) or _siblings(zone, rule_input)):
+        # The cluster has one zone, or the workload others like it in other zones.
+        zone = None
+    siblings = _siblings(exposure, rule_input)
     values: Values = {
         "topology_key": key,
         "domain": value(exposure.domain),
         "place": domains(key, [exposure.domain]),
+        "in_zone": "" if zone is None else f" in {domains(ZONE, [zone.domain])}",
+        "or_zone": "" if zone is None else " or zone",
         "noun": noun(key),
         "running": exposure.running,
         "pods": _all_pods(exposure),
         "elsewhere": _elsewhere(exposure, rule_input),
         "pinned_by": exposure.pinned_by,
+        "siblings": siblings,
     }
-    severity = Severity.WARNING if exposure.node or exposure.pinned_by else Severity.INFO
-    return Evidence(names(exposure.pods), values, severity, _soft_or_text(exposure, rule_input), covers, exposes=key)
+    needless = exposure.node or (exposure.pinned_by and not siblings)
+    severity = Severity.WARNING if needless else Severity.INFO
+    fix = _NOTHING_WITH_SIBLINGS if siblings else _of_both(_soft_or_text(exposure, rule_input), zone, rule_input)
+    return Evidence(names(exposure.pods), values, severity, fix, covers, exposes=key)
+
+
+def _siblings(exposure: Exposure, rule_input: RuleInput) -> str:
+    """Return the workloads that run in other zones for one that its template keeps in one, as a sentence."""
+    if not exposure.pinned_by or exposure.topology_key not in (HOSTNAME, ZONE):
+        return ""
+    siblings = rule_input.answers.remember(Siblings, lambda: Siblings(rule_input.audit)).of(rule_input.workload)
+    if not siblings:
+        return ""
+    workloads = listed([named(sibling.workload.kind, sibling.workload.name) for sibling in siblings])
+    zones = sorted({zone for sibling in siblings for zone in sibling.zones})
+    return f" {workloads} {'runs' if len(siblings) == 1 else 'run'} in {domains(ZONE, zones)}."
+
+
+def _of_both(fix: Remedy | str, zone: Exposure | None, rule_input: RuleInput) -> Remedy | str:
+    """Return what to do about a node, and about its zone where that is another thing and a node of another zone helps.
+
+    The patch is for both.
+    """
+    if zone is None or not (zone.node or zone.pinned_by) or (isinstance(fix, Remedy) and fix.patch):
+        return fix
+    of_zone = _soft_or_text(zone, rule_input)
+    if isinstance(of_zone, Remedy):
+        return fix
+    if fix is _ADD and of_zone is _ADD:
+        return _ADD.replace("a constraint on {topology_key}", f"constraints on {ZONE} and {HOSTNAME}")
+    more = of_zone.format(topology_key=ZONE, noun=noun(ZONE), pinned_by=zone.pinned_by)
+    if isinstance(fix, Remedy):
+        return msgspec.structs.replace(fix, text=f"{fix.text}. For the zone, {more}")
+    return f"{fix}. For the zone, {more}"
 
 
 def _all_pods(exposure: Exposure) -> str:
@@ -282,13 +332,14 @@ def _all_in_one(place: str, code: str, message: str, why: str, *, patched: bool 
     if place == "node":
         other, no_other = "Another node", "No other node is known to take one."
     only_nodes = " A cluster of one node has no finding." if place == "node" else ""
+    with_siblings = " Or the template allows one zone, and workloads like it run in other zones." if patched else ""
     return Rule(
         code=code,
         name=f"all-{'on' if place == 'node' else 'in'}-one-{place}",
         severity=Severity.WARNING,
         summary=f"All running pods of a workload are {'on' if place == 'node' else 'in'} one {place}"
         + (" of a key of --by" if code == _OF_OTHER_KEYS else ""),
-        message=f"{message}.{{elsewhere}}",
+        message=f"{message}.{{elsewhere}}{{siblings}}",
         why=why,
         fix=_ADD,
         source=f"{_PLUGIN}/scoring.go",
@@ -297,7 +348,7 @@ def _all_in_one(place: str, code: str, message: str, why: str, *, patched: bool 
                 Severity.WARNING,
                 f"{other.format(place)} could take one of the pods, or only the pod template excludes the others.",
             ),
-            (Severity.INFO, f"{no_other.format(place)} Nothing can be done now.{only_nodes}"),
+            (Severity.INFO, f"{no_other.format(place)} Nothing can be done now.{only_nodes}{with_siblings}"),
         ),
         remedies=("command", "patch") if patched else (),
         no_remedy=_OTHERS if patched else _NO_REMEDY,
@@ -309,7 +360,7 @@ def _all_in_one(place: str, code: str, message: str, why: str, *, patched: bool 
 ALL_ON_ONE_NODE: Final = _all_in_one(
     "node",
     "SPR501",
-    "{pods} are on node {domain}, so the loss of this node stops them all",
+    "{pods} are on node {domain}{in_zone}, so the loss of this node{or_zone} stops them all",
     "Nothing moves a pod that runs, and without a constraint the scheduler's scores decide, which prefer nodes "
     "with room and images. Several replicas on one node end together when it fails, is drained or is scaled away.",
 )

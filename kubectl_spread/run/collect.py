@@ -22,7 +22,7 @@ from kubectl_spread.kube.custom import CustomObject
 from kubectl_spread.kube.disruption import PodDisruptionBudget
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Service
 from kubectl_spread.kube.scheduler.volumes import PersistentVolume, PersistentVolumeClaim
-from kubectl_spread.phrases import plural
+from kubectl_spread.phrases import plural, some
 from kubectl_spread.report import model
 from kubectl_spread.run import names, schedulers
 from kubectl_spread.run.hints import (
@@ -108,7 +108,7 @@ def from_files(options: CheckOptions) -> CheckRun:
     missing_nodes = unknown_nodes(snapshot) if snapshot.nodes else ""
     nodes: model.NodesKnown = "listed" if snapshot.nodes and not missing_nodes else "none"
     audit = evaluate(snapshot, target_version.facts(options), nodes=nodes)
-    notes += files.notes
+    notes += (*files.notes, *_patches_left_out(reading))
     notes += capture_hints(audit)
     problems = [*(str(error) for error in reading.errors), *unknown_defaults, *filter(None, [missing_nodes])]
     parts = unevaluated_parts(audit)
@@ -230,6 +230,14 @@ def _distinct(reading: ManifestReading) -> Iterator[tuple[Loaded, int]]:
             reading.skipped["repeated"] += 1
         else:
             yield loaded, copy
+
+
+def _patches_left_out(reading: ManifestReading) -> Iterator[str]:
+    """Yield a note on files that are patches of kustomizations."""
+    patches = [file.path for file in reading.patches]
+    if patches:
+        number = f"{len(patches)} Kustomize {'patch' if len(patches) == 1 else 'patches'}"
+        yield f"not checked: {number} ({some(patches)}); -k DIRECTORY checks the manifests that kustomize makes of them"
 
 
 def _without_pods(reading: ManifestReading) -> str:

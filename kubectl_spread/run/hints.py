@@ -181,6 +181,13 @@ def _unknown_labels(audit: Audit) -> Iterator[str]:
     unknown = _holders(template for template in custom if template.complete and ANY[0] in template.label_prefixes)
     if unknown:
         yield f"labels that a pod template lacks are not reported where a controller may add them ({some(unknown)})"
+    for template in audit.templates:
+        if template.revision_anti_affinity:
+            yield (
+                f"{named(template.holder.kind, template.holder.name)}: {template.revision_anti_affinity} makes Argo "
+                "Rollouts add an anti-affinity term on kubernetes.io/hostname to the pods of a new revision; it keeps "
+                "them from nodes with pods of the stable revision, and no two pods of one revision apart"
+            )
     without_template = _holders(template for template in custom if not template.complete)
     if without_template:
         yield (

@@ -13,7 +13,7 @@ from kubectl_spread.audit.snapshot.podclasses import REASONS
 from kubectl_spread.audit.snapshot.scope import Scope, Target
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.audit.snapshot.templates import Refused
-from kubectl_spread.diagnosis import needs
+from kubectl_spread.diagnosis import needs, siblings
 from kubectl_spread.diagnosis.evictions import depend_on_budgets
 from kubectl_spread.errors import ForbiddenError, NotFoundError, SourceError, UsageError
 from kubectl_spread.kube import features
@@ -273,10 +273,14 @@ class LiveRun:
         return msgspec.structs.replace(audit, volumes=Volumes(snapshot, audit.nodes))
 
     def _budgets(self, audit: Audit) -> None:
-        """Read budgets if a fix may be to remove pods."""
-        if not self._options.needs_budgets or not depend_on_budgets(audit):
+        """Read budgets if a fix may be to remove pods, or if only they tell that workloads belong together."""
+        if self._options.needs_budgets and depend_on_budgets(audit):
+            consequence = "disruption budgets may forbid what a fix deletes"
+        elif self._options.needs_nodes and siblings.depend_on_budgets(audit):
+            consequence = "disruption budgets may cover workloads of several zones"
+        else:
             return
-        with self._requests.optional(self._notes, "disruption budgets may forbid what a fix deletes"):
+        with self._requests.optional(self._notes, consequence):
             self._requests.add_budgets(audit.snapshot)
 
     def _by_gates(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from tests import contract, jsonpatch
 from tests.builders import Json, constraint, pod_json, selector
 
 WEB = {"app": "web"}
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 IMAGE = "registry.example/app"
 
 
@@ -203,6 +206,114 @@ def test_a_selector_that_is_not_set_may_be_set_by_a_controller() -> None:
     assert found(prometheus({**null, "labelSelector": {}})) == [
         ("SPR205", "Prometheus/main", "spec.topologySpreadConstraints[0]")
     ]
+
+
+def test_keys_without_a_selector_are_not_refused_where_a_controller_may_set_it() -> None:
+    """An operator adds the selector of its own pods, so kube-apiserver never sees the constraint as it is written."""
+    keys = {key: value for key, value in constraint(match=["rev"]).items() if key != "labelSelector"}
+    for spec in (keys, {**keys, "additionalLabelSelectors": "OnShard"}):
+        (finding,) = report(prometheus(spec))["findings"]
+        assert (finding["code"], finding["severity"]) == ("SPR204", "info")
+        assert finding["message"].endswith("refuses pods with its matchLabelKeys, unless a controller sets it.")
+    (finding,) = report(unknown(keys))["findings"]
+    assert (finding["code"], finding["severity"]) == ("SPR204", "warning")
+    # Another error of the same constraint is reported all the same.
+    assert [code for code, _, _ in found(prometheus({**keys, "maxSkew": 0}))] == ["SPR202"]
+    # The controller of a Rollout copies its template.
+    assert [code for code, _, _ in found(rollout(keys))] == ["SPR202"]
+
+
+@pytest.mark.parametrize("strategy", ["canary", "blueGreen"])
+@pytest.mark.parametrize("terms", [{PREFERRED: {"weight": 1}}, {REQUIRED: {}}], ids=["preferred", "required"])
+def test_anti_affinity_between_revisions_of_a_rollout_does_not_spread_one_revision(strategy: str, terms: Json) -> None:
+    field = f"spec.strategy.{strategy}.antiAffinity"
+    manifest = rollout(strategy={strategy: {"antiAffinity": terms}})
+    (finding,) = report(manifest)["findings"]
+    assert finding["code"] == "SPR504"
+    assert (
+        f"{field} only keeps pods of a new revision from nodes that have pods of the stable one."
+        in (finding["message"])
+    )
+    _, _, notes = run(rollout(constraint(match=["rollouts-pod-template-hash"]), strategy=manifest["spec"]["strategy"]))
+    assert [note for note in notes if note.startswith(f"rollout/web: {field} makes Argo Rollouts add")] == notes
+    explained = CliRunner().invoke(cli, ["explain", "rollout/web", "-f", "f.json"])
+    assert f"rollout/web: {field} makes Argo Rollouts add an anti-affinity term" in explained.stderr
+
+
+@pytest.mark.parametrize("terms", [{}, None, {REQUIRED: None}, "soft"])
+def test_no_anti_affinity_between_revisions_is_not_mentioned(terms: Any) -> None:
+    (finding,) = report(rollout(strategy={"canary": {"antiAffinity": terms}}))["findings"]
+    assert "antiAffinity" not in finding["message"].replace("podAntiAffinity", "")
+
+
+def machine(*constraints: Json, **fields: Any) -> Json:
+    """Return the template of a virtual machine of KubeVirt."""
+    spec = {"domain": {"devices": {}}, "volumes": [{"name": "root", "containerDisk": {"image": IMAGE}}], **fields}
+    if constraints:
+        spec["topologySpreadConstraints"] = list(constraints)
+    return {"metadata": {"labels": WEB}, "spec": spec}
+
+
+VIRTUAL_MACHINES = [
+    ("kubevirt.io/v1", "VirtualMachine", lambda of: {"template": of}, "spec.template.spec"),
+    ("kubevirt.io/v1", "VirtualMachineInstanceReplicaSet", lambda of: {"template": of}, "spec.template.spec"),
+    (
+        "pool.kubevirt.io/v1alpha1",
+        "VirtualMachinePool",
+        lambda of: {"virtualMachineTemplate": {"spec": {"template": of}}},
+        "spec.virtualMachineTemplate.spec.template.spec",
+    ),
+    (
+        "infrastructure.cluster.x-k8s.io/v1alpha1",
+        "KubevirtMachineTemplate",
+        lambda of: {"template": {"spec": {"virtualMachineTemplate": {"spec": {"template": of}}}}},
+        "spec.template.spec.virtualMachineTemplate.spec.template.spec",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "spec", "path"), VIRTUAL_MACHINES, ids=[each[1] for each in VIRTUAL_MACHINES]
+)
+def test_the_template_of_a_virtual_machine_is_checked(
+    api_version: str, kind: str, spec: Callable[[Json], Json], path: str
+) -> None:
+    other = constraint(selects=selector({"app": "other"}))
+    term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": selector(WEB), "matchLabelKeys": ["app", "app"]}
+    affinity = {"podAntiAffinity": {REQUIRED: [term]}}
+    manifest = custom(api_version, kind, spec(machine(other, affinity=affinity)))
+    assert {(code, at) for code, _, at in found(manifest)} == {
+        ("SPR206", f"{path}.topologySpreadConstraints[0]"),
+        ("SPR202", f"{path}.affinity.podAntiAffinity.{REQUIRED}[0]"),
+    }
+
+
+def test_labels_of_a_virtual_machine_instance_are_those_of_its_pod() -> None:
+    keys = ["app", "kubevirt.io", "vm.kubevirt.io/name", "pod-template-hash"]
+    spec = machine(constraint(match=keys, selects=selector({"db": "1"})))["spec"]
+    (absent, mismatch) = report(custom("kubevirt.io/v1", "VirtualMachineInstance", spec, labels=WEB))["findings"]
+    assert (absent["code"], absent["values"]["keys"]) == ("SPR107", "pod-template-hash")
+    assert (mismatch["code"], mismatch["values"]["have"]) == ("SPR206", "no label db")
+
+
+def test_virtual_machines_are_spread_among_one_another() -> None:
+    """One virtual machine has one pod, so its selector is meant to count those of others."""
+    first, second = (
+        custom("kubevirt.io/v1", "VirtualMachine", {"template": machine(constraint())}, name) for name in ("a", "b")
+    )
+    assert found(first, second) == []
+    several = {"replicas": 3, "template": machine()}
+    assert found(custom("kubevirt.io/v1", "VirtualMachineInstanceReplicaSet", several)) == [
+        ("SPR504", "VirtualMachineInstanceReplicaSet/web", "spec.template.spec.topologySpreadConstraints")
+    ]
+
+
+def test_a_value_of_another_type_in_a_virtual_machine_is_an_error() -> None:
+    status, _, notes = run(
+        custom("kubevirt.io/v1", "VirtualMachine", {"template": machine({**constraint(), "maxSkew": "1"})})
+    )
+    assert status == 2
+    assert "spec.template.spec.topologySpreadConstraints[0].maxSkew" in notes[0]
 
 
 def test_a_misspelt_field_of_a_pod_template_is_reported_where_the_right_one_is_clear() -> None:

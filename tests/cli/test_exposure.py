@@ -120,3 +120,24 @@ def test_explain_says_once_that_there_are_no_constraints() -> None:
     assert "have no spread constraint" not in text
     assert text.count("topologySpreadConstraints nor podAntiAffinity") == 1
     assert text.count("default constraints") == 1
+
+
+def test_pods_on_one_node_name_the_zone_only_where_there_are_several() -> None:
+    everything_else = [manifest for manifest in ON_ONE_NODE if manifest["metadata"]["name"] != "b1"]
+    text = " ".join(run("check", objects=[*everything_else, node_json("a2")]).stdout.split())
+    assert "on node a1, so the loss of this node stops them all. Node a2 could take one." in text
+    assert "on node a1 in zone a, so the loss of this node or zone stops them all." in " ".join(
+        run("check", objects=ON_ONE_NODE).stdout.split()
+    )
+
+
+def test_the_fix_for_one_node_covers_a_zone_that_the_template_names() -> None:
+    pinned = [
+        pod_json(f"web-{number}", node="a1", owner="Deployment/web", nodeSelector={"topology.kubernetes.io/zone": "a"})
+        for number in range(2)
+    ]
+    nodes = [node_json("a1"), node_json("a2"), node_json("b1")]
+    text = " ".join(run("check", objects=[*pinned, *nodes]).stdout.split())
+    assert "on node a1 in zone a, so the loss of this node or zone stops them all. Node a2 in zone a" not in text
+    assert "Node a2 could take one." in text
+    assert "For the zone, let nodeSelector or node affinity in the pod template match another zone" in text

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from kubectl_spread.cli import cli
-from tests.builders import constraint, pod_json
+from tests.builders import constraint, node_json, pod_json, requirement, selector
 
 STATUS = {
     "kind": "Status",
@@ -225,3 +225,29 @@ def test_a_kind_that_does_not_exist_is_an_error_in_a_list_too() -> None:
     status, _, output = run("check", "-f", "-", stdin=text)
     assert status == 2
     assert 'items[0].apiVersion: "Deployment" is not a kind of v1; did you mean "apiVersion: apps/v1"?' in output[0]
+
+
+MERGED_POD = pod_json(
+    "web-1",
+    node="a1",
+    owner="ReplicaSet/web",
+    labels={"app": "web", "rev": "1"},
+    constraints=[constraint(match=["rev"], selects=selector({"app": "web"}, requirement("rev", "In", "1")))],
+)
+
+
+def test_the_status_of_a_constraint_that_was_not_counted_is_unknown(tmp_path: Path) -> None:
+    """A selector that is right says nothing about where the pods are."""
+    path = tmp_path / "pods.json"
+    path.write_text(json.dumps(MERGED_POD))
+    (row,) = [line for line in run("check", "-f", str(path))[1].splitlines() if line.startswith("rs/web")]
+    assert row.split()[-1] == "unknown"
+    junit = run("check", "-f", str(path), "-o", "junit")[1]
+    assert 'skipped="1"' in junit
+    assert '<skipped message="placement was not evaluated, or only in part"/>' in junit
+    for form in ("table", "markdown", "html"):
+        assert "no nodes" in run("check", "-f", str(path), "-o", form)[1]
+    path.write_text(f"{json.dumps(MERGED_POD)}\n{json.dumps(node_json('a1'))}")
+    (row,) = [line for line in run("check", "-f", str(path))[1].splitlines() if line.startswith("rs/web")]
+    assert row.split()[-1] == "ok"
+    assert "skipped message" not in run("check", "-f", str(path), "-o", "junit")[1]

@@ -76,8 +76,10 @@ class Template(msgspec.Struct, frozen=True, dict=True, eq=False):
 
     A template in an object of a kind that Kubernetes does not define is ``custom``. Its pods may have further labels
     that begin with one of ``label_prefixes``; "" stands for every label. ``complete`` is False for spread constraints
-    that such an object states without a template. ``extended`` has the paths of constraints with fields that the API
-    does not have. ``unevaluated`` are the parts that cannot be evaluated; ``terms`` has none of them.
+    that such an object states without a template. ``sets_selectors`` tells whether its controller may fill in a
+    labelSelector that is not set. ``revision_anti_affinity`` is the path of the field that makes it keep pods of a new
+    revision from nodes with pods of the stable one, or empty. ``extended`` has the paths of constraints with fields
+    that the API does not have. ``unevaluated`` are the parts that cannot be evaluated; ``terms`` has none of them.
     """
 
     holder: ObjectRef
@@ -95,6 +97,8 @@ class Template(msgspec.Struct, frozen=True, dict=True, eq=False):
     custom: bool = False
     label_prefixes: tuple[str, ...] = ()
     complete: bool = True
+    sets_selectors: bool = False
+    revision_anti_affinity: FieldPath = FieldPath()
     extended: frozenset[FieldPath] = frozenset()
     unevaluated: tuple[Unevaluated, ...] = ()
 
@@ -173,6 +177,9 @@ def held_template(ref: ObjectRef, held: HeldTemplate, owner: OwnerReference | No
         custom=True,
         label_prefixes=(*added.prefixes, *held.more_labels),
         complete=held.complete,
+        sets_selectors=not held.complete
+        or (is_custom(f"{held.group}/") and not custom.is_known(held.group, held.kind)),
+        revision_anti_affinity=held.revision_anti_affinity,
         extended=frozenset(path / "topologySpreadConstraints" / index for index in held.extended),
         unevaluated=held.unevaluated,
     )
@@ -218,7 +225,10 @@ def template_refusals(template: Template, behaviour: Behaviour) -> tuple[Refusal
     spec, path = template.spec, template.path
     if not template.custom and (errors := template_errors(template.kind, spec, behaviour)):
         return by_term(errors, Refused.TEMPLATE, path)
-    return by_term(pod_refusals(spec, template.labels, behaviour), Refused.PODS, path)
+    errors = pod_refusals(spec, template.labels, behaviour)
+    if template.sets_selectors:
+        errors = tuple(error for error in errors if not error.message.endswith(apiserver.NO_SELECTOR))
+    return by_term(errors, Refused.PODS, path)
 
 
 def template_errors(kind: str, spec: PodSpec, behaviour: Behaviour) -> tuple[FieldError, ...]:

@@ -231,8 +231,9 @@ class ResourceRequirements(Message, frozen=True):
 
 
 class Container(Message, frozen=True):
-    """The fields of a container that decide its requests, and for how long they last."""
+    """The fields of a container that decide its requests, and for how long they last, and its image."""
 
+    image: Annotated[str, 2] = ""
     resources: Annotated[ResourceRequirements, 8, SHARED] = ResourceRequirements()
     restart_policy: Annotated[str, 24] = ""
 

@@ -1,6 +1,7 @@
 """JUnit: a suite for each namespace, a case for each workload and constraint.
 
-Errors and warnings fail a case, and infos are its output. Objects that were not evaluated are errors.
+Errors and warnings fail a case, and infos are its output. A constraint whose pods could not be counted is skipped.
+Objects that were not evaluated are errors.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from junitparser import Attr, Error, Failure, IntAttr, JUnitXml, SystemOut, TestCase, TestSuite
+from junitparser import Attr, Error, Failure, IntAttr, JUnitXml, Skipped, SystemOut, TestCase, TestSuite
 
 from kubectl_spread.phrases import plural, some
 from kubectl_spread.render import about, figures
@@ -21,6 +22,7 @@ from kubectl_spread.report.model import FieldRef, Finding, Report, Row, Severity
 _TOOL: Final = "kubectl-spread"
 _NO_XML: Final = re.compile("[\ufffe\uffff]")
 """Characters that XML cannot hold, other than control characters."""
+_NOT_COUNTED: Final = "placement was not evaluated, or only in part"
 _MOST_PODS: Final = 10
 
 
@@ -69,10 +71,12 @@ def _case(place: FieldRef, rows: Sequence[Row], place_findings: Sequence[Finding
     source = next((source for finding in findings if (source := common.in_file(finding))), None)
     if source is not None:
         case.file, case.line = _text(source.file), source.line
-    return _with_results(case, findings)
+    return _with_results(case, findings, is_counted=not all(map(figures.is_unevaluated, rows)))
 
 
-def _with_results(case: TestCase, findings: Sequence[Finding]) -> TestCase:
+def _with_results(case: TestCase, findings: Sequence[Finding], *, is_counted: bool) -> TestCase:
+    if not (findings or is_counted):
+        case.append(Skipped(_NOT_COUNTED))
     failures = [finding for finding in findings if finding.severity is not Severity.INFO]
     if failures:
         case.append(_failure(failures))

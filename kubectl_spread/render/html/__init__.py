@@ -49,7 +49,7 @@ def page(report: Report) -> str:
         warnings=words.warnings(report.cluster),
         zones=picture(report),
         facts=[*records.facts(report.cluster), *records.totals(report)],
-        severities=records.severities(report.summary),
+        severities=records.severities(report.findings),
         findings=findings[:_FIRST],
         number=len(findings),
         rules=[rule for rule in RULES if rule.code in codes],

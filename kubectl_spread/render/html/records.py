@@ -15,7 +15,7 @@ from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.phrases import plural
 from kubectl_spread.render import about, figures, words
 from kubectl_spread.render import findings as grouped
-from kubectl_spread.report.model import SEVEREST_FIRST, Cluster, Domain, Finding, Report, Row, Severity, Summary
+from kubectl_spread.report.model import SEVEREST_FIRST, Cluster, Domain, Finding, Report, Row, Severity
 
 Value = str | int | bool | Sequence[str] | Sequence[int] | None
 """A value in a record; a list has texts or numbers, not both."""
@@ -108,9 +108,10 @@ def totals(report: Report) -> list[tuple[str, str]]:
     return [(name, f"{number:,}") for name, number in counts]
 
 
-def severities(summary: Summary) -> list[tuple[str, str]]:
-    """Return the severities of the findings with their numbers: ``2 warnings``."""
-    numbers = [(severity, summary.findings.of(severity)) for severity in SEVEREST_FIRST]
+def severities(findings: Sequence[Finding]) -> list[tuple[str, str]]:
+    """Return the severities of the causes with their numbers: ``2 warnings``."""
+    causes = figures.causes(findings)
+    numbers = [(severity, causes[severity]) for severity in SEVEREST_FIRST]
     return [(str(severity), f"{number:,} {_NOUNS[severity]}{'s' * (number != 1)}") for severity, number in numbers]
 
 

@@ -67,11 +67,18 @@ def effect_of_repeated(field: str, *, spread: bool) -> str:
 
 def _null_selector(rule_input: RuleInput) -> Iterator[Evidence]:
     variants = [
-        variant for variant in rule_input.variants if variant.term.selector is None and not _is_extended(variant)
+        variant
+        for variant in rule_input.variants
+        if variant.term.selector is None and (variant.term.keyed or not _is_extended(variant))
     ]
-    if variants and not all(variant.template is None or variant.template.complete for variant in variants):
-        effect = "nothing is spread, unless a controller sets it"
-        yield from together(variants, {"effect": effect}, Severity.INFO)
+    template = rule_input.template
+    if variants and template is not None and template.sets_selectors and variants[0].term.spread:
+        effect = (
+            "kube-apiserver refuses pods with its matchLabelKeys" if variants[0].term.keyed else "nothing is spread"
+        )
+        is_note = not template.complete or _is_extended(variants[0])
+        severity = Severity.INFO if is_note else Severity.WARNING
+        yield from together(variants, {"effect": f"{effect}, unless a controller sets it"}, severity)
         return
     blocking = [variant for variant in variants if _refuses_every_node(variant)]
     if variants:
@@ -220,6 +227,7 @@ NULL_SELECTOR: Final = Rule(
     cases=(
         (Severity.ERROR, "A required affinity term: pods that are not bound yet stay pending."),
         (Severity.WARNING, "A spread constraint, or a term that no longer or never keeps pods pending: no effect."),
+        (Severity.INFO, "Constraints without a pod template in an object whose controller may set labelSelector."),
     ),
     no_remedy="Only the author knows which pods are meant.",
     explains_exposure=True,

@@ -12,7 +12,8 @@ from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
 from kubectl_spread.diagnosis.node_answers import NodeAnswers, obstacles_on
 from kubectl_spread.kube.api import labels
 from kubectl_spread.kube.api.labels import HOSTNAME
-from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeSets
+from kubectl_spread.kube.scheduler import nodeaffinity
+from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeSets, Placement
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import capitalized, domains, plural, value
 from kubectl_spread.phrases import domains as domains_in_words
@@ -34,6 +35,8 @@ from kubectl_spread.rules.placement.closed import (
 from kubectl_spread.rules.remedy import labelled
 
 _MORE_NODES: Final = "add nodes in the missing domains"
+_NAMED_ONES: Final = " The nodeSelector or node affinity of these pods allows only domains that do."
+_NONE_OF_ITS_OWN: Final = "nothing to do for these pods, which a node in a missing domain could not take"
 
 
 def _too_few_domains(rule_input: RuleInput) -> Iterator[Evidence]:
@@ -94,10 +97,29 @@ def _missing_domains(rule_input: RuleInput) -> Iterator[Evidence]:
                 "topology_key": key,
                 "domains": len(domains),
                 "expected": expected[key],
+                "needless": "",
             }
             fix = _MORE_NODES if spread.constraint.min_domains > len(domains) else None
-            yield Evidence(names(row.pods), values, _at_most_info(row), fix)
+            severity = _at_most_info(row)
+            if all(domains.issuperset(_named(key, each.pod_class.placement) or ("",)) for each, _ in row.evaluations):
+                values["needless"] = _NAMED_ONES
+                severity, fix = Severity.INFO, _NONE_OF_ITS_OWN
+            yield Evidence(names(row.pods), values, severity, fix)
             return
+
+
+def _named(key: str, placement: Placement) -> frozenset[str]:
+    """Return the values of a label of which nodeSelector or each term of node affinity requires one; empty for any."""
+    if key in placement.node_selector:
+        return frozenset((placement.node_selector[key],))
+    selector = nodeaffinity.required(placement.affinity)
+    named: set[str] = set()
+    for term in () if selector is None else selector.node_selector_terms:
+        required = [each.values for each in term.match_expressions if (each.key, each.operator) == (key, "In")]
+        if not required:
+            return frozenset()
+        named.update(required[0])
+    return frozenset(named)
 
 
 def _single_domain(rule_input: RuleInput) -> Iterator[Evidence]:
@@ -180,7 +202,7 @@ MISSING_DOMAINS: Final = Rule(
     name="missing-domains",
     severity=Severity.WARNING,
     summary="Fewer domains have nodes than --expect-domains says",
-    message="Only {domains} of the {expected} domains of {topology_key} have nodes.",
+    message="Only {domains} of the {expected} domains of {topology_key} have nodes.{needless}",
     why=(
         "The scheduler knows a domain by its nodes. A zone whose last node is gone is not an empty domain, it is none: "
         "pods look well spread over the remaining zones."
@@ -189,7 +211,10 @@ MISSING_DOMAINS: Final = Rule(
     source="https://kep.k8s.io/3022",
     cases=(
         (Severity.WARNING, "The constraint is in the pod template."),
-        (Severity.INFO, "The constraint is a ScheduleAnyway default of the scheduler."),
+        (
+            Severity.INFO,
+            "The constraint is a ScheduleAnyway default of the scheduler, or the pods may not use a missing domain.",
+        ),
     ),
     no_remedy=(
         "Only nodes in the missing domains help, and a higher minDomains keeps pods pending until they are there."

@@ -319,8 +319,11 @@ def _list(first: Sequence[ObjectRef], number: int) -> str:
 
 
 def _of_template(rule_input: RuleInput, template: Template) -> Iterator[Evidence]:
-    """Yield other templates whose pods a constraint will count; stored pods have findings of their own."""
-    if rule_input.beside_pods:
+    """Yield other templates whose pods a constraint will count; stored pods have findings of their own.
+
+    A virtual machine has one pod, which is spread only among the pods of others.
+    """
+    if rule_input.beside_pods or (template.custom and template.replicas == 1):
         return
     own_workload = template.workload.first_copy
     for variant in rule_input.variants:

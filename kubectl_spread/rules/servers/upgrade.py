@@ -30,6 +30,8 @@ from kubectl_spread.rules.model import VALIDATION, Evidence, Rule, Values, names
 _LAST_WITHOUT_CARE: Final = 32
 _FIRST_MERGING: Final = 34
 _REPLACE: Final = "replace the pods after the change; until then they can be deleted and evicted, but not edited"
+_AGAIN: Final = "this pod if it is created again"
+_ALL_AGAIN: Final = "these pods if they are created again"
 _WANTED: Final = "nothing to do if that is wanted, else correct the field that the error names before the change"
 
 
@@ -104,6 +106,13 @@ def _stops_working(rule_input: RuleInput, comparison: Comparison) -> Iterator[Ev
     only_then = _OnlyFirst(comparison.admission, rule_input.audit.admission)
     yield from _accepted_without_pods(rule_input, comparison)
     yield from _newly_refused(rule_input, comparison, only_then, Severity.ERROR, Severity.WARNING)
+    if rule_input.template is None and not comparison.templates(rule_input.workload):
+        # No template tells whether such pods can be created again.
+        pods, messages = rule_input.refused_pods(only_then.creations)
+        if pods:
+            subject = _AGAIN if len(pods) == 1 else _ALL_AGAIN
+            values = {**_values(rule_input, Refused.POD, messages), "refused": subject}
+            yield Evidence(names(pods), values, Severity.WARNING)
 
 
 def _starts_working(rule_input: RuleInput, comparison: Comparison) -> Iterator[Evidence]:
@@ -202,7 +211,13 @@ STOPS_WORKING: Final = Rule(
     source=VALIDATION,
     cases=(
         (Severity.ERROR, "New objects or pods will be refused."),
-        (Severity.WARNING, "Edits of pods will be refused, or the template was refused before too."),
+        (
+            Severity.WARNING,
+            (
+                "Edits of pods will be refused, pods whose template was not read cannot be created again, or the "
+                "template was refused before too."
+            ),
+        ),
     ),
     no_remedy=(
         "The right value of the field is for the owner of the workload to say, and pods are replaced after the change."

@@ -16,7 +16,16 @@ from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.field import FieldPath, MapKey
 from kubectl_spread.kube.api.types import PodSpec, TopologySpreadConstraint, WhenUnsatisfiable, affinity_terms
 from kubectl_spread.kube.api.workloads import PodTemplateSpec
-from kubectl_spread.kube.custom import ANY, HeldTemplate, Unevaluated, group_of, is_custom, is_known, replicas_of
+from kubectl_spread.kube.custom import (
+    ANY,
+    HeldTemplate,
+    Unevaluated,
+    group_of,
+    is_custom,
+    is_known,
+    replicas_of,
+    runs_virtual_machines,
+)
 from kubectl_spread.sources.decode import json_objects
 from kubectl_spread.sources.decode.json_objects import MalformedFieldError, Path
 
@@ -43,6 +52,8 @@ _TERMS: Final = (_REQUIRED_TERMS, _PREFERRED_TERMS)
 _LABELS: Final = ("metadata", "labels")
 _EVALUATED: Final = frozenset({_CONSTRAINTS, _AFFINITY, "nodeName", "restartPolicy", "schedulerName"})
 """The fields of a pod spec that are evaluated in a template."""
+_OF_VIRTUAL_MACHINE: Final = _EVALUATED | {"nodeSelector", "tolerations"}
+"""The fields that the spec of a virtual machine has in common with a pod spec."""
 _PLACEHOLDERS: Final = ("{{", "${", "$(")
 """Beginnings of text that something replaces before pods are made."""
 _HAS_PLACEHOLDERS: Final = "it has placeholders"
@@ -88,8 +99,8 @@ class _Node(NamedTuple):
 def held_templates(manifest: Mapping[str, Any], group: str, kind: str) -> Iterator[HeldTemplate]:
     """Yield the pod templates of an object, and the spread constraints that it states without a template.
 
-    A template is any object inside it, of any depth, whose ``spec`` has containers. The object itself is not one: its
-    metadata are not those of pods.
+    A template is any object inside it, of any depth, whose ``spec`` has containers or describes a virtual machine. The
+    object itself is not one: its metadata are not those of pods, except for those of a virtual machine instance.
 
     Args:
         manifest: The object as JSON values.
@@ -127,11 +138,24 @@ def _may_hold(node: _Node) -> bool:
 
 
 def _is_template(node: _Node) -> bool:
+    if _is_virtual_machine(node):
+        return True
     if not node.path or (node.is_object and (node.group, node.kind) != ("", "Pod")):
         return False
     spec = node.value.get("spec")
     containers = spec.get("containers") if isinstance(spec, dict) else None
     return isinstance(containers, list) and bool(containers) and all(map(_is_container, containers))
+
+
+def _is_virtual_machine(node: _Node) -> bool:
+    """Tell whether a value describes a virtual machine of KubeVirt, alone or in a template of any kind."""
+    spec = node.value.get("spec")
+    if not isinstance(spec, dict):
+        return False
+    if runs_virtual_machines(node.group, node.kind):
+        return node.is_object if node.kind == "VirtualMachineInstance" else node.path[-1:] == ("template",)
+    domain = spec.get("domain")
+    return bool(node.path) and isinstance(domain, dict) and isinstance(domain.get("devices"), dict)
 
 
 def _is_container(value: Any) -> bool:
@@ -149,9 +173,13 @@ def _has_constraints(value: Mapping[str, Any]) -> bool:
 def _template(node: _Node) -> HeldTemplate:
     strict = is_known(node.group, node.kind)
     spec, metadata = node.value["spec"], node.value.get("metadata")
+    if _is_virtual_machine(node):
+        evaluated = {name: value for name, value in spec.items() if name in _OF_VIRTUAL_MACHINE}
+    else:
+        evaluated = spec if strict else _evaluated_fields(spec)
     parts = {
         "metadata": {"labels": metadata.get("labels")} if isinstance(metadata, dict) else metadata,
-        "spec": spec if strict else _evaluated_fields(spec),
+        "spec": evaluated,
     }
     try:
         template, left_out = _decoded(parts, strict=strict)
@@ -182,6 +210,7 @@ def _template(node: _Node) -> HeldTemplate:
         template,
         replicas_of(node.group, node.kind, path, node.around),
         (*(ANY if has_more else ()), *_more_labels(node)),
+        _revision_anti_affinity(node),
         unknown_labels=tuple(unknown),
         unevaluated=tuple(unevaluated),
     )
@@ -222,14 +251,31 @@ def _more_labels(node: _Node) -> tuple[str, ...]:
 
     Source: argoproj/argo-rollouts pkg/apis/rollouts/v1alpha1/types.go, PodTemplateMetadata.
     """
-    strategy: Any = node.around[0].get("strategy") if node.kind == "Rollout" and node.around else None
     labels: set[str] = set()
-    for name in _STRATEGIES if isinstance(strategy, dict) else ():
-        steps = strategy.get(name)
-        for field, value in steps.items() if isinstance(steps, dict) else ():
+    for steps in _strategies(node).values():
+        for field, value in steps.items():
             more = value.get("labels") if field.endswith("Metadata") and isinstance(value, dict) else None
             labels.update(more if isinstance(more, dict) else ())
     return tuple(sorted(labels))
+
+
+def _revision_anti_affinity(node: _Node) -> FieldPath:
+    """Return the path of the field of a Rollout that keeps pods of a new revision from nodes with stable pods.
+
+    Source: argoproj/argo-rollouts utils/replicaset/replicaset.go, GetRolloutAffinity.
+    """
+    for name, steps in _strategies(node).items():
+        terms = steps.get("antiAffinity")
+        if isinstance(terms, dict) and any(isinstance(terms.get(term), dict) for term in _TERMS):
+            return FieldPath((*node.path[:-1], "strategy", name, "antiAffinity"))
+    return FieldPath()
+
+
+def _strategies(node: _Node) -> Mapping[str, Mapping[str, Any]]:
+    """Return the strategies of a Rollout by name; none of other kinds."""
+    strategy: Any = node.around[0].get("strategy") if node.kind == "Rollout" and node.around else None
+    names = _STRATEGIES if isinstance(strategy, dict) else ()
+    return {name: strategy[name] for name in names if isinstance(strategy.get(name), dict)}
 
 
 def _has_placeholder(value: object) -> bool:

@@ -23,7 +23,7 @@ from kubectl_spread.kube.scheduler.volumes import PersistentVolume
 from kubectl_spread.sources.decode import json_objects
 from kubectl_spread.sources.decode.json_documents import Record
 from kubectl_spread.sources.decode.json_objects import Json, MalformedFieldError, Path
-from kubectl_spread.sources.files import inputs, rawobjects
+from kubectl_spread.sources.files import inputs, kustomizations, rawobjects
 from kubectl_spread.sources.files.heldtemplates import held_templates
 from kubectl_spread.sources.files.inputs import ChosenFiles, File
 from kubectl_spread.sources.files.rawobjects import FAULTS, Object, RawObject
@@ -32,6 +32,7 @@ NAMESPACE: Final = "default"
 """The namespace of objects that name none, by default."""
 UNKNOWN_KIND: Final = "unknownKind"
 NOT_KUBERNETES: Final = "notKubernetes"
+KUSTOMIZE_PATCH: Final = "kustomizePatch"
 MALFORMED: Final = "malformed"
 UNREADABLE: Final = "unreadable"
 
@@ -43,7 +44,7 @@ _LARGEST: Final = 3 << 20
 Source: kubernetes v1.37.1 staging/src/k8s.io/apiserver/pkg/server/config.go, MaxRequestBodyBytes. That is twice the
 --max-request-bytes of etcd, since JSON is longer than the form that is stored.
 """
-_SIGNS: Final = (b'"containers"', b'"topologySpreadConstraints"', b"\\u")
+_SIGNS: Final = (b'"containers"', b'"topologySpreadConstraints"', b'"domain"', b"kubevirt.io/", b"\\u")
 """Text of which an object with a template has some; a key may be written with escapes."""
 _OLD_TEMPLATES: Final = frozenset({"ControllerRevision"})
 """The kind of Kubernetes that holds templates of which no pods are made any more."""
@@ -81,8 +82,9 @@ class ManifestReading:
         objects: The objects in the order of the files, to be iterated over once.
         files: The number of files.
         kinds: Counts the objects by their kind.
+        patches: The files that are patches of a kustomization, which are not read.
         skipped: Maps a reason to the number of objects (``unknownKind``, ``malformed``) or of files
-            and documents (``unreadable``, ``notKubernetes``) that were left out.
+            and documents (``unreadable``, ``notKubernetes``, ``kustomizePatch``) that were left out.
         errors: The errors of malformed or unreadable ones, in the order of reading.
         held_templates: Counts the held templates of custom objects by the kind of the object.
     """
@@ -100,10 +102,12 @@ class ManifestReading:
             SourceError: A path does not exist, or a directory has no manifests. Errors inside files are in ``errors``.
         """
         expanded = files.expand()
-        self.objects = self._objects(expanded)
-        self.files = len(expanded)
+        self.patches = kustomizations.patches(files.paths, expanded)
+        read = [file for file in expanded if file not in self.patches]
+        self.objects = self._objects(read)
+        self.files = len(read)
         self.kinds = Counter[str]()
-        self.skipped = Counter[str]()
+        self.skipped = Counter[str]({KUSTOMIZE_PATCH: len(self.patches)} if self.patches else {})
         self.errors: list[DecodeError | SourceError] = []
         self.held_templates = Counter[str]()
         self._files = files
