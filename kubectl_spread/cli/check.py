@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 @options.option(
     "--show",
     type=options.Choice(["problems", "all"]),
-    help="Show only rows with problems, or all rows. [default: all, where they are few]",
+    help="Show only rows with problems, or all rows. [default: all; on a terminal those that fit]",
     group=OUTPUT,
 )
 @options.no_headers

@@ -12,7 +12,7 @@ from kubectl_spread.cli import output
 from kubectl_spread.cli.help import Option
 
 _PACKAGE: Final = Path(__file__).parents[1]
-_VERBOSE: Final = re.compile(r"--verbose|-[A-Za-z]*v[A-Za-z]*")
+_VERBOSE: Final = re.compile(r"(?<= )(?:--verbose|--v|-[A-Za-z]*v[A-Za-z]*)(?:[ =]?(\d+)|=[tT]\w*)?(?= )")
 ISSUES: Final = "https://github.com/kubectl-spread/kubectl-spread/issues"
 _HINT: Final = f"run the command again with -v and report the traceback at {ISSUES}"
 
@@ -35,11 +35,17 @@ def report(error: Exception, arguments: Sequence[str]) -> None:
     """Print the error in one line, after its traceback if the arguments have ``--verbose``."""
     if isinstance(error, EscapedError) and isinstance(error.__cause__, Exception):
         error = error.__cause__
-    if any(_VERBOSE.fullmatch(argument) for argument in arguments):
+    if is_verbose(arguments):
         for line in "".join(traceback.format_exception(error)).splitlines():
             output.note(line)
     output.error(text(error))
     reported.append(error)
+
+
+def is_verbose(arguments: Sequence[str]) -> bool:
+    """Tell whether the arguments have ``--verbose``, in a form that ``go_flags`` reads."""
+    words = " ".join(arguments)
+    return any(int(level or 1) for level in _VERBOSE.findall(f" {words} "))
 
 
 def text(error: Exception) -> str:

@@ -197,6 +197,15 @@ class SelectedRules:
 
 
 def unknown(word: str, rules: Iterable[Rule]) -> str:
-    """Return the error about a word that names no rule; no code is suggested, because many are equally near."""
-    nearest = did_you_mean(word, (rule.name for rule in rules))
-    return f'no rule has the code or name "{word}"{nearest or " (kubectl spread rules lists them)"}'
+    """Return the error about a word that names no rule, with the nearest name, or the codes that begin as it does."""
+    rules, code = tuple(rules), word.upper()
+    longer = [rule.code for rule in rules if rule.code.startswith(code)]
+    nearest = did_you_mean(word, (rule.name for rule in rules)) or _nearest_code(code, rules)
+    question = f"; did you mean one of {', '.join(longer)}?" if longer[1:] else nearest
+    return f'no rule has the code or name "{word}"{question or " (kubectl spread rules lists them)"}'
+
+
+def _nearest_code(word: str, rules: Iterable[Rule]) -> str:
+    """Return the end of an error that suggests the code in the word, or the one with two of its letters transposed."""
+    codes = [rule.code for rule in rules]
+    return did_you_mean(next((code for code in codes if code in word), word), codes, close=1)
