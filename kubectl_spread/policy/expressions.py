@@ -302,7 +302,7 @@ def _counts_old_revisions(_root: Root, behaviour: Behaviour) -> str:
     )
     counts = "t.selected.size() > 0" if behaviour.empty_selector_counts_nothing else "true"
     condition = (
-        f"t.spread && t.required && t.selects && {counts} && t.match.size() == 0 && "
+        f"t.spread && t.selects && {counts} && t.match.size() == 0 && "
         f'!("pod-template-hash" in t.selected) && !{IS_UNMET}'
     )
     return f"!({rolls}) ? [] :\nvariables.accepted\n.filter(t, {condition})\n.map(t, [t.topologyKey])"

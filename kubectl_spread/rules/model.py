@@ -104,6 +104,11 @@ class Rule(msgspec.Struct, frozen=True):
         of_workloads, of_pods = InputPart.TEMPLATE | InputPart.WORKLOAD, InputPart.MEMBERS | InputPart.COUNTS
         return bool(self.parts & of_workloads) and not self.parts & of_pods
 
+    @property
+    def severities(self) -> tuple[Severity, ...]:
+        """The severities that findings of the rule may have, the worst first."""
+        return tuple(dict.fromkeys(severity for severity, _ in self.cases)) or (self.severity,)
+
     def is_named(self, words: Iterable[str]) -> bool:
         """Tell whether one of the words is the code, a prefix of it, or the name, in any letter case."""
         return any(self.code.startswith(word.upper()) or self.name == word.lower() for word in words)
@@ -134,6 +139,7 @@ class RuleEntry(Part, frozen=True, kw_only=True):
     code: str
     name: str
     severity: Severity
+    severities: list[Severity]
     summary: str
     message: str
     why: str
