@@ -95,14 +95,19 @@ _CLOSE: Final = 0.7
 
 
 def nearest(word: str, names: Iterable[str], *, close: float = _CLOSE) -> str:
-    """Return the name that is most similar to a word, in any letter case; "" if none is similar."""
+    """Return the name that is most similar to a word, in any letter case; "" if none is similar.
+
+    A name with two neighbouring letters transposed is the most similar, however short it is.
+    """
     from difflib import get_close_matches  # noqa: PLC0415 - only errors need it
 
-    spelt = {name.lower(): name for name in names}
-    return next((spelt[match] for match in get_close_matches(word.lower(), spelt, n=1, cutoff=close)), "")
+    spelt, word = {name.lower(): name for name in names}, word.lower()
+    transposed = (f"{word[:i]}{word[i + 1]}{word[i]}{word[i + 2 :]}" for i in range(len(word) - 1))
+    similar = (name for name in (word, *transposed) if name in spelt)
+    return next((spelt[name] for name in (*similar, *get_close_matches(word, spelt, n=1, cutoff=close))), "")
 
 
-def did_you_mean(word: str, names: Iterable[str]) -> str:
+def did_you_mean(word: str, names: Iterable[str], *, close: float = _CLOSE) -> str:
     """Return the end of an error message that suggests the nearest name; "" if none is similar."""
-    name = nearest(word, names)
+    name = nearest(word, names, close=close)
     return f'; did you mean "{name}"?' if name else ""

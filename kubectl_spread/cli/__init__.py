@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, NoReturn
 
 import click
-from click.exceptions import NoArgsIsHelpError
 
 from kubectl_spread import __version__
-from kubectl_spread.cli import fast_exit, help, output, unexpected  # noqa: A004 - the help of click has that name too
+from kubectl_spread.cli import fast_exit, go_flags, help, output, unexpected  # noqa: A004 - click has a help too
 from kubectl_spread.errors import SpreadError
-from kubectl_spread.kube.features import NEWEST_RELEASED_MINOR, OLDEST_MINOR
+from kubectl_spread.kube.features import NEWEST_MINOR, OLDEST_MINOR, PRE_RELEASES
 from kubectl_spread.phrases import did_you_mean
 
 if TYPE_CHECKING:
@@ -85,6 +84,11 @@ _SECTIONS: Final = {
 The module of a command is imported when the command runs.
 """
 _COMMANDS: Final = {name: command for commands in _SECTIONS.values() for name, command in commands.items()}
+
+
+_EARLY: Final = "".join(f" (1.{minor} as {release})" for minor, release in PRE_RELEASES.items())
+VERSION: Final = f"Client Version: v{__version__}\nKubernetes Versions: 1.{OLDEST_MINOR} to 1.{NEWEST_MINOR}{_EARLY}"
+"""The lines about the version, and about the Kubernetes minors that it evaluates."""
 
 
 def unknown_command(name: str) -> str:
@@ -176,11 +180,11 @@ class SpreadGroup(click.Group):
         return formatter.getvalue()
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the options before the command; the options of a command come after it."""
+        """Read the options before the command; the options of a command come after it. Without words print the help."""
         words = list(args)
         with _ending(ctx):
             try:
-                return super().parse_args(ctx, args)
+                return super().parse_args(ctx, go_flags.for_click(self, ctx, args or ["--help"]))
             except click.NoSuchOption as error:
                 name = next((word for word in words if word in _COMMANDS), "check")
                 command = self.get_command(ctx, name)
@@ -201,8 +205,6 @@ def _ending(ctx: click.Context) -> Iterator[None]:
     """End the program with our own messages and exit statuses; click's would often be 1."""
     try:
         yield
-    except NoArgsIsHelpError:
-        raise
     except click.NoSuchOption as error:
         raise MisusedError(_unknown_option(error), error.ctx) from None
     except click.UsageError as error:
@@ -234,9 +236,7 @@ def _unwritable(problem: str) -> NoReturn:
 
 
 @click.group(cls=SpreadGroup, context_settings=help.SETTINGS)
-@click.version_option(
-    __version__, message=f"kubectl-spread %(version)s (Kubernetes 1.{OLDEST_MINOR} to 1.{NEWEST_RELEASED_MINOR})"
-)
+@click.version_option(__version__, message=VERSION)
 def cli() -> None:
     """Find the pods that are not spread as their constraints require, why, and how to fix it."""
 

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 @options.option(
     "--show",
     type=options.Choice(["problems", "all"]),
-    help="Show only rows with problems, or all rows. [default: all, where they are few]",
+    help="Show only rows with problems, or all rows. [default: all; on a terminal those that fit]",
     group=OUTPUT,
 )
 @options.no_headers
@@ -95,10 +95,8 @@ def check(
 
         follow(parameters, View(outputs, layout_of, color, loaded_baseline))
     run = collect(parameters, output)
-    report = run.report(loaded_baseline)
+    report = run.located(run.report(loaded_baseline))
     fast_exit.keep(run, report)
-    if any(destination.form not in formats.FOR_PEOPLE for destination in outputs):
-        report = run.located(report)
     unexpected.trace(context, run.faults)
     output.messages(run, header=not no_headers and any(each.form in formats.WITH_HEADER for each in outputs))
     if text := gone(report.summary):

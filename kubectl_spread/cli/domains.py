@@ -26,8 +26,8 @@ _TABLES: Final = (formats.TABLE, formats.WIDE)
     },
     statuses={0: "The domains were counted.", 2: "They could not be counted, or not completely."},
 )
-@click.argument("key", default="zone", metavar="[KEY]", shell_complete=values.keys)
-@click.argument("value", default=None, required=False, metavar="[VALUE]", shell_complete=values.nodes)
+@click.argument("key", default="zone", metavar="[KEY]", shell_complete=values.key_or_domain)
+@click.argument("value", default=None, required=False, metavar="[VALUE]", shell_complete=values.values_of_key)
 @options.counting
 @options.outputs("domains")
 @options.no_headers
@@ -48,11 +48,13 @@ def domains(
     """Show the nodes and pods of each zone, and what is lost with one of them.
 
     KEY is a label of the nodes; zone (the default), region, and hostname or node stand for those of Kubernetes. With a
-    VALUE of the label, show the workloads there, those that lose most first.
+    VALUE of the label, show the workloads there, those that lose most first. KEY=VALUE is the same as KEY VALUE.
     """
     from kubectl_spread.run.collect import collect_domains  # noqa: PLC0415 - completion of flags does not need it
     from kubectl_spread.run.domains import counted  # noqa: PLC0415 - likewise
 
+    if value is None and "=" in key:
+        key, _, value = key.partition("=")
     outputs = output_files.outputs(forms, formats.TABLE)
     output_files.refuse_inputs((destination.file for destination in outputs), parameters)
     run = collect_domains({**parameters, "key": key, "value": value}, output, with_budgets=value is not None)

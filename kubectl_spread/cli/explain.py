@@ -132,7 +132,10 @@ def _rule(arguments: tuple[str, ...]) -> Rule | None:
         return None
     (argument,) = arguments
     rule = next((rule for rule in RULES if argument.lower() in (rule.code.lower(), rule.name)), None)
-    misspelt = "/" not in argument and phrases.nearest(argument, (rule.name for rule in RULES), close=_MISSPELT)
+    misspelt = "/" not in argument and (
+        phrases.nearest(argument, (rule.name for rule in RULES), close=_MISSPELT)
+        or phrases.nearest(argument, (rule.code for rule in RULES), close=1)
+    )
     if rule is None and (misspelt or _CODE.fullmatch(argument)):
         raise NotFoundError(f"{unknown(argument, RULES)} (a pod of that name: pod/{argument})")
     return rule

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from kubectl_spread import __version__
-from kubectl_spread.cli import cli, help, options, output, unknown_command  # noqa: A004 - the help of click has that name
+from kubectl_spread.cli import VERSION, cli, help, options, output, unknown_command  # noqa: A004 - click has a help too
 from kubectl_spread.errors import NotFoundError
-from kubectl_spread.kube.features import NEWEST_MINOR, OLDEST_MINOR, PRE_RELEASES
+from kubectl_spread.kube.features import NEWEST_MINOR, OLDEST_MINOR
 from kubectl_spread.phrases import did_you_mean, listed
 
 if TYPE_CHECKING:
@@ -84,9 +84,7 @@ def version(form: str | None) -> None:
     No cluster is contacted.
     """
     if form is None:
-        minors = f"1.{OLDEST_MINOR} to 1.{NEWEST_MINOR}"
-        early = "".join(f" (1.{unreleased} as {version})" for unreleased, version in PRE_RELEASES.items())
-        output.data(f"Client Version: v{__version__}\nKubernetes Versions: {minors}{early}\n")
+        output.data(f"{VERSION}\n")
         return
     from kubectl_spread.render import structured  # noqa: PLC0415 - text does not need it
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from click.core import ParameterSource
 
+from kubectl_spread.cli import go_flags
 from kubectl_spread.errors import UsageError
 
 if TYPE_CHECKING:
@@ -86,6 +87,10 @@ class Command(click.Command):
         super().__init__(*arguments, **{"context_settings": SETTINGS} | settings)
         self.examples = examples or {}
         self.statuses = statuses or {}
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the arguments in kubectl's forms."""
+        return super().parse_args(ctx, go_flags.for_click(self, ctx, args))
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; with files, refuse the options that connect to a cluster.

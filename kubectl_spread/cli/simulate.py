@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from kubectl_spread.cli import fast_exit, formats, options, output, values
+from kubectl_spread.cli import fast_exit, formats, go_flags, options, output, values
 from kubectl_spread.cli.help import EVALUATE, EVENTS, Command
 from kubectl_spread.errors import UsageError
 from kubectl_spread.report.model import Severity
@@ -27,7 +27,7 @@ class _EventCommand(Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Note the order of the events, which click itself keeps for each option alone."""
-        _, _, order = self.make_parser(ctx).parse_args(args=list(args))
+        _, _, order = self.make_parser(ctx).parse_args(args=go_flags.for_click(self, ctx, args))
         ctx.meta[_ORDER] = [parameter.name for parameter in order if parameter.name in _NAMES]
         return super().parse_args(ctx, args)
 

@@ -16,7 +16,7 @@ from kubectl_spread.faults import REPORT, bug
 if TYPE_CHECKING:
     from kubectl_spread.faults import Fault
 
-_VERBOSE: Final = re.compile(r"--verbose|-[A-Za-z]*v[A-Za-z]*")
+_VERBOSE: Final = re.compile(r"(?<= )(?:--verbose|--v|-[A-Za-z]*v[A-Za-z]*)(?:[ =]?(\d+)|=[tT]\w*)?(?= )")
 _VERBOSE_KEY: Final = f"{__name__}.verbose"
 _NO_MEMORY: Final = ("can't start new thread", "failed to map segment", "annot allocate memory")
 """Parts of other messages about a lack of memory: of Python, of the loader of libraries, and of the system."""
@@ -46,7 +46,7 @@ def report(error: Exception, arguments: Sequence[str]) -> None:
     """Print the error in one line, after its traceback if the arguments have ``--verbose``."""
     if isinstance(error, EscapedError) and isinstance(error.__cause__, Exception):
         error = error.__cause__
-    if any(_VERBOSE.fullmatch(argument) for argument in arguments):
+    if is_verbose(arguments):
         _trace(error)
     output.error(text(error))
     reported.append(error)
@@ -61,6 +61,12 @@ def trace(context: click.Context, faults: Iterable[Fault]) -> None:
 def _trace(error: Exception) -> None:
     for line in "".join(traceback.format_exception(error)).splitlines():
         output.note(line)
+
+
+def is_verbose(arguments: Sequence[str]) -> bool:
+    """Tell whether the arguments have ``--verbose``, in a form that ``go_flags`` reads."""
+    words = " ".join(arguments)
+    return any(int(level or 1) for level in _VERBOSE.findall(f" {words} "))
 
 
 def text(error: Exception) -> str:

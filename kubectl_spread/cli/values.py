@@ -6,22 +6,28 @@ All imports are late, because help and the completion of flags do not need them.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, suppress
-from typing import Any, Final, Literal, TypeAlias
+from itertools import islice, takewhile
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import click
 import msgspec
 from click.shell_completion import CompletionItem
 
 from kubectl_spread.errors import SpreadError
-from kubectl_spread.kube.api.labels import HOSTNAME, TOPOLOGY_KEYS
+from kubectl_spread.kube.api.labels import TOPOLOGY_KEYS
+
+if TYPE_CHECKING:
+    from kubectl_spread.kube.api.types import ObjectMeta
+    from kubectl_spread.sources.apiserver.resources import Resource
 
 Item: TypeAlias = "CompletionItem[str]"
 Completer: TypeAlias = Callable[[click.Context, click.Parameter, str], list[Item]]
 _ON_NODE: Final = ("spec.nodeName=", "spec.nodeName!=")
-_PATIENCE: Final = "3s"
-"""The longest time that the shell waits for the API server, unless the user sets --request-timeout."""
+_PATIENCE: Final = 3
+"""The seconds that the shell waits for files, or for the API server unless the user sets --request-timeout."""
 _MOST: Final = 500
 """The largest number of names to request; nobody reads a longer list."""
 
@@ -50,7 +56,7 @@ users: Final = _names_in_kubeconfig("users")
 
 def namespaces(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
     """Complete the name of a namespace of the cluster."""
-    return _matching(_live(context.params, "Namespace"), incomplete)
+    return _matching(_names(context.params, "Namespace"), incomplete)
 
 
 def several_namespaces(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[Item]:
@@ -80,20 +86,26 @@ def domains(_context: click.Context, _parameter: click.Parameter, incomplete: st
     return _matching([f"{key}=" for key in TOPOLOGY_KEYS], incomplete)
 
 
-def nodes(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
-    """Complete the name of a node after the key of nodes; the values of other keys are not requested."""
-    key = context.params.get("key")
-    is_node = TOPOLOGY_KEYS.get(key or "", key) == HOSTNAME
-    return _matching(_live(context.params, "Node") if is_node else (), incomplete)
+def values_of_key(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
+    """Complete the value of a topology key among the labels of the nodes."""
+    return _matching(_values(context.params, context.params.get("key") or ""), incomplete)
 
 
 def several_nodes(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[Item]:
-    """Complete the last node of a list: its name, or a key of labels."""
+    """Complete the last node of a list: its name, or a key of labels and its value."""
 
     def complete(_context: click.Context, _parameter: click.Parameter, last: str) -> list[Item]:
-        return [*domains(context, parameter, last), *_matching(_live(context.params, "Node"), last)]
+        key, equals, _ = last.partition("=")
+        if equals:
+            return _matching([f"{key}={value}" for value in _values(context.params, key)], last)
+        return [*domains(context, parameter, last), *_matching(_names(context.params, "Node"), last)]
 
     return _last(complete, context, parameter, incomplete)
+
+
+def key_or_domain(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[Item]:
+    """Complete the short name of a topology key, or its value after ``=``."""
+    return several_nodes(context, parameter, incomplete) if "=" in incomplete else keys(context, parameter, incomplete)
 
 
 def keys(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
@@ -112,7 +124,7 @@ def fields(context: click.Context, _parameter: click.Parameter, incomplete: str)
 
     if incomplete.startswith(_ON_NODE):
         prefix = incomplete[: incomplete.index("=") + 1]
-        return _matching([f"{prefix}{name}" for name in _live(context.params, "Node")], incomplete)
+        return _matching([f"{prefix}{name}" for name in _names(context.params, "Node")], incomplete)
     return _matching([f"{field}=" for field in FIELDS], incomplete)
 
 
@@ -126,7 +138,7 @@ def formats(names: Iterable[str]) -> Completer:
 
 
 def objects(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[Item]:
-    """Complete NAME, TYPE/NAME or TYPE NAME; with ``--manifests`` files, and with ``-f`` nothing of a cluster."""
+    """Complete NAME, TYPE/NAME or TYPE NAME of the cluster or of the files of ``-f``; with ``--manifests`` files."""
     if context.params.get("manifests"):
         return files(context, parameter, incomplete)
     return _matching(_objects(context.params, incomplete), incomplete)
@@ -189,7 +201,7 @@ def _objects(parameters: Mapping[str, Any], incomplete: str) -> Iterator[str | t
     earlier: tuple[str, ...] = parameters.get("arguments") or ()
     word, slash, _ = incomplete.partition("/")
     if slash:
-        names = _live(parameters, kinds.get(word.lower(), ""))
+        names = _names(parameters, kinds.get(word.lower(), ""))
         yield from (f"{word}/{name}" for name in names if f"{word}/{name}" not in earlier)
         return
     kind = kinds.get(earlier[0].lower(), "") if earlier else "Pod"
@@ -197,26 +209,57 @@ def _objects(parameters: Mapping[str, Any], incomplete: str) -> Iterator[str | t
         yield from ((words[0], f"or {', '.join(words[1:])}") for words in KINDS.values())
     # Names of objects have no capital letters; the word is the beginning of a rule's code.
     if incomplete == incomplete.lower() and not any("/" in argument for argument in earlier):
-        yield from (name for name in _live(parameters, kind or "Pod") if name not in earlier)
+        yield from (name for name in _names(parameters, kind or "Pod") if name not in earlier)
 
 
-def _live(parameters: Mapping[str, Any], kind: str) -> list[str]:
-    """Return the names of some objects of a kind in the cluster that the options choose; none after an error.
+def _values(parameters: Mapping[str, Any], key: str) -> list[str]:
+    """Return the values of a topology key among the labels of the nodes, in order."""
+    label = TOPOLOGY_KEYS.get(key, key)
+    return sorted({node.labels[label] for node in _metadata(parameters, "Node") if label in node.labels})
 
-    The namespace is that of the options or the context. With ``-f`` or ``-k`` there are no names, because no cluster is
-    read, and with ``-A`` there are no names of namespaced objects, because it takes none.
+
+def _names(parameters: Mapping[str, Any], kind: str) -> list[str]:
+    """Return the names of some objects of a kind."""
+    return [metadata.name for metadata in _metadata(parameters, kind)]
+
+
+def _metadata(parameters: Mapping[str, Any], kind: str) -> Iterable[ObjectMeta]:
+    """Return the metadata of some objects of a kind in the files or the cluster of the options; none after an error.
+
+    With ``-k`` there are none, because nothing is rendered, and with ``-A`` none of objects in namespaces, because the
+    commands take no names with it.
     """
-    from kubectl_spread.run.requests import flags  # noqa: PLC0415 - it needs urllib3 and protobuf
-    from kubectl_spread.sources.apiserver.cluster import LiveCluster  # noqa: PLC0415 - likewise
-    from kubectl_spread.sources.apiserver.resources import BY_KIND, NAMESPACES, NODES  # noqa: PLC0415 - likewise
+    from kubectl_spread.sources.apiserver.resources import BY_KIND, NAMESPACES, NODES  # noqa: PLC0415 - see _live
 
     resource = {**BY_KIND, "Namespace": NAMESPACES, "Node": NODES}.get(kind)
-    offline = parameters.get("filename") or parameters.get("kustomize")
-    if resource is None or offline or (resource.namespaced and parameters.get("all_namespaces")):
-        return []
+    if resource is None or parameters.get("kustomize") or (resource.namespaced and parameters.get("all_namespaces")):
+        return ()
+    read = _of_files if parameters.get("filename") else _live
     with suppress(SpreadError, OSError):
-        connection = flags(parameters)
-        timeout = _PATIENCE if connection.request_timeout in ("", "0") else connection.request_timeout
-        with closing(LiveCluster.connect(msgspec.structs.replace(connection, request_timeout=timeout))) as cluster:
-            return cluster.names(resource, cluster.namespace if resource.namespaced else None, _MOST)
-    return []
+        return read(parameters, resource)
+    return ()
+
+
+def _of_files(parameters: Mapping[str, Any], resource: Resource[Any]) -> list[ObjectMeta]:
+    """Return the metadata of the objects in files that are read within the patience of a shell."""
+    from kubectl_spread.sources.files import inputs, manifests  # noqa: PLC0415 - only candidates from files need them
+
+    end, namespace = time.monotonic() + _PATIENCE, parameters.get("namespace")
+    files = inputs.choose(parameters["filename"], recursive=bool(parameters.get("recursive")))
+    loaded = takewhile(lambda _: time.monotonic() < end, manifests.ManifestReading(files).objects)
+    metadata = {each.object.metadata.name: each.object.metadata for each in loaded if each.kind == resource.kind}
+    wanted = (
+        each for each in metadata.values() if not (namespace and resource.namespaced) or each.namespace == namespace
+    )
+    return list(islice(wanted, _MOST))
+
+
+def _live(parameters: Mapping[str, Any], resource: Resource[Any]) -> list[ObjectMeta]:
+    """Return the metadata of some objects in the cluster and the namespace that the options choose."""
+    from kubectl_spread.run.requests import flags  # noqa: PLC0415 - it needs urllib3 and protobuf
+    from kubectl_spread.sources.apiserver.cluster import LiveCluster  # noqa: PLC0415 - likewise
+
+    connection = flags(parameters)
+    timeout = f"{_PATIENCE}s" if connection.request_timeout in ("", "0") else connection.request_timeout
+    with closing(LiveCluster.connect(msgspec.structs.replace(connection, request_timeout=timeout))) as cluster:
+        return cluster.metadata(resource, cluster.namespace if resource.namespaced else None, _MOST)

@@ -36,7 +36,7 @@ class Example(msgspec.Struct, frozen=True):
 
 def rule(described: Rule, example: Example) -> str:
     """Return the page of one rule."""
-    head = f"{described.code} {described.name} ({described.severity})\n{described.summary}\n"
+    head = f"{described.code} {described.name} ({_severities(described)})\n{described.summary}\n"
     sections = (
         ("Why", described.why),
         *((f"As {severity}", case) for severity, case in described.cases),
@@ -74,7 +74,12 @@ def _filled(text: str) -> str:
 def rules(catalogue: Sequence[Rule], terminal: Terminal) -> str:
     """Return the catalogue as a table."""
     columns = [Column("CODE"), Column("NAME"), Column("SEVERITY"), Column("SUMMARY", fit="wrap", least=18)]
-    return table(columns, [(rule.code, rule.name, str(rule.severity), rule.summary) for rule in catalogue], terminal)
+    return table(columns, [(rule.code, rule.name, _severities(rule), rule.summary) for rule in catalogue], terminal)
+
+
+def _severities(described: Rule) -> str:
+    """Return the severities that findings of a rule may have, the worst first."""
+    return ", ".join(map(str, described.severities))
 
 
 def page(catalogue: Sequence[Rule], examples: Mapping[str, Example]) -> str:
@@ -86,7 +91,7 @@ def page(catalogue: Sequence[Rule], examples: Mapping[str, Example]) -> str:
     )
     lines = ["| code | name | severity | summary |", "|---|---|---|---|"]
     lines += [
-        f"| [{rule.code}](#{rule.code.lower()}) | {rule.name} | {rule.severity} | {rule.summary} |"
+        f"| [{rule.code}](#{rule.code.lower()}) | {rule.name} | {_severities(rule)} | {rule.summary} |"
         for rule in catalogue
     ]
     return head + "\n".join(lines) + "\n" + "".join(_section(rule, examples[rule.code]) for rule in catalogue)
@@ -103,7 +108,7 @@ def _section(described: Rule, example: Example) -> str:
         f"Source: <{described.source}>",
     )
     return (
-        f"\n## {described.code}\n\n**{described.name}** ({described.severity}): {described.summary}.\n\n"
+        f"\n## {described.code}\n\n**{described.name}** ({_severities(described)}): {described.summary}.\n\n"
         f"{described.why}\n\n" + "".join(f"- {fact}\n" for fact in facts) + "".join(_blocks(example))
     )
 

@@ -149,7 +149,7 @@ def _subject(findings: Sequence[Finding], *, namespaces: bool, named: bool) -> s
     if len(findings) > 1:
         return _listed(findings, 1, namespaces=namespaces)
     (finding,) = findings
-    return f"{_object(finding, namespaces=namespaces)}{_pods(finding)}{_written(finding)}"
+    return f"{_object(finding, namespaces=namespaces)}{_pods(finding)}{written(finding)}"
 
 
 def _pods(finding: Finding) -> str:
@@ -173,7 +173,7 @@ def _object(finding: Finding, *, namespaces: bool) -> str:
     return f"{words.safe(finding.namespace)}/{name}" if namespaces else name
 
 
-def _written(finding: Finding) -> str:
+def written(finding: Finding) -> str:
     """Return the position of a finding on a manifest, as compilers write it."""
     return (
         "" if isinstance(finding.source, UnsetType) else f" ({words.safe(finding.source.file)}:{finding.source.line})"
@@ -271,12 +271,12 @@ def _each_fix(label: str, findings: Sequence[Finding], terminal: Terminal, *, na
 
 def _listed(findings: Sequence[Finding], most: int, *, namespaces: bool, hint: str = "") -> str:
     """Return the first objects, and the number of the others with a hint how to list them."""
-    names = list(dict.fromkeys(_object(finding, namespaces=namespaces) + _written(finding) for finding in findings))
+    names = list(dict.fromkeys(_object(finding, namespaces=namespaces) + written(finding) for finding in findings))
     left = len(names) - most
     return ", ".join(names[:most]) + (f" and {left} more{hint}" if left > 0 else "")
 
 
 def _with_pods(finding: Finding, *, namespaces: bool) -> str:
     """Return the object and the path of a finding, with its first pods."""
-    place = f"{_object(finding, namespaces=namespaces)}{_written(finding)} {words.short_path(finding.path)}"
+    place = f"{_object(finding, namespaces=namespaces)}{written(finding)} {words.short_path(finding.path)}"
     return f"{place}: {words.names(finding.pods)}" if finding.pods else place

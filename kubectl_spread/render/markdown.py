@@ -88,7 +88,7 @@ def _cause(findings: Sequence[Finding], *, with_namespace: bool) -> tuple[str, .
     """Return the cells about findings with the same cause."""
     first = findings[0]
     workloads = dict.fromkeys(_workload(finding.ref, with_namespace=with_namespace) for finding in findings)
-    paths = dict.fromkeys(escaped(words.short_path(finding.path)) for finding in findings)
+    paths = dict.fromkeys(escaped(words.short_path(finding.path) + grouped.written(finding)) for finding in findings)
     return (
         f"**{first.severity}**" if first.severity is Severity.ERROR else str(first.severity),
         grouped.rules(findings),

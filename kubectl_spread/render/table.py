@@ -55,8 +55,6 @@ def _ends_part(value: str, length: int) -> bool:
 
 
 _LISTED_DOMAINS: Final = 5
-_PAGE: Final = 20
-"""The most rows that a pipe gets where neither -o wide nor --show all asks for all."""
 _ABOVE_FINDINGS: Final = 3
 """The most rows above findings where not all fit, so that the first command is on the first screen."""
 _LEAST_ROWS: Final = 5
@@ -71,7 +69,7 @@ _UNCONSTRAINED: Final = "without spread constraints, and without affinity terms 
 
 
 class Layout(msgspec.Struct, frozen=True):
-    """The form of the table. Without a value of ``show``, rows are hidden that would push findings off the screen.
+    """The form of the table. Without a value of ``show``, rows are hidden that would push findings off a terminal.
 
     ``notes`` tells whether findings of the severity ``info`` are printed.
     """
@@ -154,7 +152,7 @@ def _by_row(report: Report, findings: Iterable[Finding]) -> dict[int, list[Findi
 
 
 def _visible(rows: int, problems: int, layout: Layout, terminal: Terminal, other_lines: int) -> int:
-    """Return how many rows to list: all where the whole report fits, else first those with findings.
+    """Return how many rows to list: all in a pipe and where the whole report fits, else first those with findings.
 
     Args:
         rows: The number of rows.
@@ -165,14 +163,11 @@ def _visible(rows: int, problems: int, layout: Layout, terminal: Terminal, other
     """
     if layout.show == "problems":
         return problems
-    if layout.show == "all" or layout.wide:
+    if layout.show == "all" or layout.wide or terminal.height is None:
         return rows
-    if terminal.height is None:
-        fitting, most = _PAGE, _ABOVE_FINDINGS if problems else _PAGE
-    else:
-        # The heading, the line about hidden rows and the prompt need a line each.
-        fitting = terminal.height - other_lines - 3
-        most = max(fitting, _ABOVE_FINDINGS if problems else _LEAST_ROWS)
+    # The heading, the line about hidden rows and the prompt need a line each.
+    fitting = terminal.height - other_lines - 3
+    most = max(fitting, _ABOVE_FINDINGS if problems else _LEAST_ROWS)
     if rows <= fitting or not problems:
         return min(rows, most)
     return min(problems, most)

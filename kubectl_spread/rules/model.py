@@ -107,6 +107,11 @@ class Rule(msgspec.Struct, frozen=True):
         of_pods = InputPart.MEMBERS | InputPart.COUNTS | InputPart.WAITING
         return bool(self.parts & of_workloads) and not self.parts & of_pods
 
+    @property
+    def severities(self) -> tuple[Severity, ...]:
+        """The severities that findings of the rule may have, the worst first."""
+        return tuple(dict.fromkeys(severity for severity, _ in self.cases)) or (self.severity,)
+
     def is_named(self, words: Iterable[str]) -> bool:
         """Tell whether one of the words is the code, a prefix of it, or the name, in any letter case."""
         return any(self.code.startswith(word.upper()) or self.name == word.lower() for word in words)
@@ -137,6 +142,7 @@ class RuleEntry(Part, frozen=True, kw_only=True):
     code: str
     name: str
     severity: Severity
+    severities: list[Severity]
     summary: str
     message: str
     why: str
@@ -200,6 +206,15 @@ class SelectedRules:
 
 
 def unknown(word: str, rules: Iterable[Rule]) -> str:
-    """Return the error about a word that names no rule; no code is suggested, because many are equally near."""
-    nearest = did_you_mean(word, (rule.name for rule in rules))
-    return f'no rule has the code or name "{word}"{nearest or " (kubectl spread rules lists them)"}'
+    """Return the error about a word that names no rule, with the nearest name, or the codes that begin as it does."""
+    rules, code = tuple(rules), word.upper()
+    longer = [rule.code for rule in rules if rule.code.startswith(code)]
+    nearest = did_you_mean(word, (rule.name for rule in rules)) or _nearest_code(code, rules)
+    question = f"; did you mean one of {', '.join(longer)}?" if longer[1:] else nearest
+    return f'no rule has the code or name "{word}"{question or " (kubectl spread rules lists them)"}'
+
+
+def _nearest_code(word: str, rules: Iterable[Rule]) -> str:
+    """Return the end of an error that suggests the code in the word, or the one with two of its letters transposed."""
+    codes = [rule.code for rule in rules]
+    return did_you_mean(next((code for code in codes if code in word), word), codes, close=1)

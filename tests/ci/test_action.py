@@ -22,6 +22,7 @@ from tests.generated import ROOT
 
 HEALTHY = ROOT / "tests" / "e2e" / "healthy"
 REFUSED = ROOT / "tests" / "threads" / "08-error-path-with-two-indices" / "input.yaml"
+UNMATCHED = ROOT / "tests" / "threads" / "41-statefulset-asks-for-another-label" / "input.yaml"
 ACTION: Any = YAML(typ="safe").load(ROOT / "action.yml")
 STEPS = ACTION["runs"]["steps"]
 SCRIPTS = [step for step in STEPS if "run" in step]
@@ -189,6 +190,16 @@ def test_each_line_is_one_argument(runner: Runner, workspace: Path) -> None:
 def test_fail_on_decides_the_exit_status(runner: Runner, workspace: Path, level: str) -> None:
     outcome = runner(workspace, files="our shop", fail_on=level)
     assert outcome.status == (0 if level == "never" else 1)
+
+
+@pytest.mark.parametrize(("inputs", "status"), [({}, 1), ({"fail_on": "error"}, 0)])
+def test_a_constraint_that_selects_nothing_fails_the_job_by_default(
+    runner: Runner, workspace: Path, inputs: dict[str, str], status: int
+) -> None:
+    shutil.copy(UNMATCHED, workspace / "unmatched.yaml")
+    outcome = runner(workspace, files="unmatched.yaml", **inputs)
+    assert outcome.status == status
+    assert "::warning file=unmatched.yaml,line=" in outcome.printed
 
 
 def test_without_files_no_cluster_is_read(runner: Runner, workspace: Path) -> None:

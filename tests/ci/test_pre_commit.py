@@ -19,6 +19,7 @@ from tests.generated import ROOT
 
 HEALTHY = ROOT / "tests" / "e2e" / "healthy"
 REFUSED = ROOT / "tests" / "threads" / "08-error-path-with-two-indices" / "input.yaml"
+UNMATCHED = ROOT / "tests" / "threads" / "41-statefulset-asks-for-another-label" / "input.yaml"
 EXAMPLE = ROOT / "docs" / "ci" / "pre-commit-config.yaml"
 PRE_COMMIT = str(Path(sys.executable).parent / "pre-commit")
 
@@ -104,6 +105,17 @@ def test_manifests_that_the_api_would_refuse_fail(project: Project) -> None:
     assert status == 1
     assert "exit code: 1" in printed
     assert "SPR202 pods-refused" in printed
+
+
+def test_a_constraint_that_selects_nothing_fails(project: Project) -> None:
+    """It is a warning, because its pods run; the level of the user holds."""
+    project.add(UNMATCHED, "unmatched.yaml")
+    status, printed = project.run("run", "--all-files")
+    assert (status, "SPR206 self-mismatch" in printed) == (1, True), printed
+    configuration = in_directories()
+    configuration["repos"][0]["hooks"][0]["args"] += ["--fail-on", "error"]
+    project.configure(configuration)
+    assert project.run("run", "--all-files")[0] == 0
 
 
 def test_only_the_files_that_are_passed_are_read(project: Project) -> None:

@@ -89,6 +89,42 @@ def test_values_of_options_are_completed(line: str, expected: list[str]) -> None
     assert candidates(*line.split()) == expected
 
 
+IN_FILES: Mapping[str, list[str]] = {
+    "simulate -f cluster.json --lose zone=": ["zone=a", "zone=b", "zone=c"],
+    "simulate -f cluster.json --lose=zone=b": ["zone=b"],
+    "simulate -f cluster.json --drain zone=a,zone=": ["zone=a,zone=b", "zone=a,zone=c"],
+    "simulate -f cluster.json --drain a1,": [
+        "a1,hostname=",
+        "a1,node=",
+        "a1,region=",
+        "a1,zone=",
+        *(f"a1,{node}" for node in ("a2", "b1", "b2", "c1", "c2")),
+    ],
+    "simulate -f cluster.json --add node=b": ["node=b1", "node=b2"],
+    "simulate -f cluster.json --lose topology.kubernetes.io/zone=c": ["topology.kubernetes.io/zone=c"],
+    "simulate -f cluster.json --lose rack=": [],
+    "simulate -f cluster.json --restart deploy/ca": ["deploy/cart"],
+    "domains -f cluster.json zone ": ["a", "b", "c"],
+    "domains -f cluster.json zone=": ["zone=a", "zone=b", "zone=c"],
+    "domains -f cluster.json node c": ["c1", "c2"],
+    "explain -f cluster.json deploy/w": ["deploy/web"],
+    "explain -f cluster.json -n other deploy/": [],
+    "check -f broken.json deploy/": [],
+    "check -f missing.json deploy/": [],
+    "check -f - deploy/": [],
+}
+
+
+@pytest.mark.parametrize(("line", "expected"), IN_FILES.items(), ids=IN_FILES)
+def test_names_and_values_come_from_files(
+    line: str, expected: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copy("examples/cluster.json", tmp_path)
+    (tmp_path / "broken.json").write_text('{"kind": "List", "items": [')
+    monkeypatch.chdir(tmp_path)
+    assert candidates(*line.split(" ")) == expected
+
+
 def test_rules_have_their_summaries() -> None:
     lines, _ = completions("explain", "SPR101")
     assert lines == [f"SPR101\t{next(rule.summary for rule in RULES if rule.code == 'SPR101')}"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -115,3 +116,71 @@ def test_explain_reports_sources_too(directory: Path) -> None:
     outcome = CliRunner().invoke(cli, ["explain", "p", "-f", "f", "-o", "json"])
     (finding,) = (finding for finding in contract.loaded(outcome.stdout)["findings"] if finding["code"] == "SPR206")
     assert finding["source"] == {"file": "f", "line": 5, "column": 31}
+
+
+LOCATED = """\
+apiVersion: v1
+kind: Service
+metadata: {name: front}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: front}
+spec:
+  replicas: 4
+  selector: {matchLabels: {app: front}}
+  template:
+    metadata: {labels: {app: front}}
+    spec:
+      containers: [{name: c, image: i}]
+      topologySpreadConstraints:
+      - {maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: DoNotSchedule, labelSelector: {}}
+      - maxSkew: 1
+        topologyKey: kubernetes.io/hostname
+        whenUnsatisfiable: DoNotSchedule
+        labelSelector: {matchLabels: {app: back}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: solo, labels: {app: solo}}
+spec:
+  containers: [{name: c, image: i}]
+  topologySpreadConstraints:
+  - maxSkew: 1
+    topologyKey: example.com/rack
+    whenUnsatisfiable: DoNotSchedule
+    labelSelector: {matchLabels: {app: solo}}
+"""
+"""Findings on the constraints that begin in lines 16, 17 and 28; the last one is about placement."""
+LINES = {"16", "17", "28"}
+LINE_IN = {
+    "table": r"\(%s:(\d+)\)",
+    "wide": r"\(%s:(\d+)\)",
+    "markdown": r"\(%s:(\d+)\)",
+    "html": r'class="path">%s:(\d+)<',
+    "json": r'"file": "%s",\s+"line": (\d+)',
+    "yaml": r"file: %s\n\s+line: (\d+)",
+    "github": r"file=%s,line=(\d+),",
+    "junit": r'file="%s" line="(\d+)"',
+    "sarif": r'"uri": "%s"\s+},\s+"region": {\s+"startLine": (\d+)',
+}
+
+
+@pytest.mark.parametrize("source", ["front.yaml", "STDIN"])
+@pytest.mark.parametrize("form", LINE_IN)
+def test_every_format_has_the_line_of_the_field(directory: Path, form: str, source: str) -> None:
+    """It is the same for one format and for several, for a file and for standard input."""
+    (directory / "front.yaml").write_text(LOCATED, encoding="utf-8")
+    (directory / "nodes.json").write_text(json.dumps(node_json("a1")), encoding="utf-8")
+    file = "-" if source == "STDIN" else source
+    command = ["check", "-f", file, "-f", "nodes.json", "--select", "SPR205,SPR206,SPR303"]
+    stdin = LOCATED if source == "STDIN" else None
+    alone = CliRunner().invoke(cli, [*command, "-o", form], input=stdin).stdout
+    outputs = [f"--output={each}={each}.out" for each in LINE_IN if each != form]
+    beside = CliRunner().invoke(cli, [*command, "-o", form, *outputs], input=stdin).stdout
+    assert set(re.findall(LINE_IN[form] % re.escape(source), alone)) == LINES
+    assert beside == alone
+    for each, pattern in LINE_IN.items():
+        if each != form:
+            text = (directory / f"{each}.out").read_text(encoding="utf-8")
+            assert set(re.findall(pattern % re.escape(source), text)) == LINES

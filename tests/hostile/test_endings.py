@@ -51,7 +51,7 @@ class Case:
 
 
 CASES: Final = {
-    "HTTPS_PROXY": Case(["check", "-s", "https://192.0.2.1"], "proxy", {"HTTPS_PROXY": "http://a b"}),
+    "HTTPS_PROXY": Case(["check", "-s", "https://0.0.0.0:1"], "proxy", {"HTTPS_PROXY": "http://a b"}),
     "tls-server-name with an empty label": Case(
         ["check", "-s", NOWHERE, "--tls-server-name", ".x"], 'invalid tls-server-name ".x"'
     ),

@@ -30,7 +30,7 @@ def test_the_index_would_take_the_manifest(dist: Path) -> None:
 
 def test_kubectl_finds_what_krew_installed(krew: Krew) -> None:
     answer = krew.spread()("--version")
-    assert answer.stdout.startswith(f"kubectl-spread {__version__} ")
+    assert answer.stdout.startswith(f"Client Version: v{__version__}\n")
     assert {"LICENSE", "THIRD-PARTY-NOTICES.txt"} <= {path.name for path in krew.program.parent.iterdir()}
     assert (krew.program.parent / "share" / "man" / "man1" / "kubectl-spread.1").is_file()
 

@@ -53,7 +53,7 @@ def test_kubectl_finds_what_is_installed(
     declared = distribution("kubectl-spread").entry_points.select(group="console_scripts")
     assert {point.name for point in declared} <= {path.name for path in programs.iterdir()}
     spread = Program(programs, web.environment())
-    assert spread("--version").stdout.startswith(f"kubectl-spread {__version__} ")
+    assert spread("--version").stdout.startswith(f"Client Version: v{__version__}\n")
     assert "18 pods in 5 workloads" in spread(*_SAMPLE).stdout
     assert spread.report().row("Deployment/web")["verdicts"] == {"merged": 3}
 

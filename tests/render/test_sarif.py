@@ -70,8 +70,8 @@ def test_results_have_positions_in_files(golden: Golden) -> None:
         ("a%20b/100%25%2C%C3%B6%3A%231%3F.yaml", {"startLine": 3}),
         ("file:///srv/web.yaml", {"startLine": 4, "startColumn": 1}),
         None,
-        None,
-        None,
+        ("STDIN", {"startLine": 7}),
+        ("file:///dev/fd/63", {"startLine": 8}),
     ]
     del sarif_run["tool"]
     golden(GOLDEN / "located.sarif.json", json.dumps(sarif_run, indent=2) + "\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import ssl
+import subprocess
 import time
 from base64 import b64encode, urlsafe_b64encode
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from kubectl_spread.errors import SourceError
-from kubectl_spread.sources.auth import oidc
+from kubectl_spread.sources.auth import authorities, oidc
 from tests.sources.server import Reply, Server, serve, serving
 
 
@@ -77,6 +78,48 @@ def test_an_expired_token_is_refreshed(tmp_path: Path, data: bool) -> None:
     assert (refresh.method, refresh.path) == ("POST", "/token")
     assert parse_qs(refresh.body) == {"grant_type": ["refresh_token"], "refresh_token": ["old-refresh"]}
     assert dict(refresh.headers)["authorization"] == f"Basic {b64encode(b'kube%2F1:word').decode()}"
+
+
+def is_refreshed(directory: Path, tls: ssl.SSLContext) -> bool:
+    """Tell whether an issuer gives a new token if the kubeconfig does not name its authority."""
+    token = jwt(3600)
+    with serve(says(), says(id_token=token), tls=tls) as server:
+        server.replies[0] = says(token_endpoint=f"{server.url}/token")
+        value = config(server, directory)
+        del value["idp-certificate-authority"]
+        return oidc.id_token(value, {}, never)[0] == token
+
+
+@pytest.mark.parametrize("variable", ["SSL_CERT_FILE", "SSL_CERT_DIR"])
+def test_without_an_authority_those_of_the_system_are_trusted(
+    tmp_path: Path, variable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """These are what the variables of OpenSSL and Go name, and not those of a package."""
+    tls = serving(tmp_path)
+    monkeypatch.setenv(variable, str(tmp_path / "pki" / "ca.crt"))
+    if variable == "SSL_CERT_DIR":
+        authority = (tmp_path / "pki" / "ca.crt").read_text()
+        command = ["openssl", "x509", "-hash", "-noout"]
+        subject = subprocess.run(command, input=authority, capture_output=True, text=True, check=True).stdout.strip()
+        (tmp_path / "certs").mkdir()
+        (tmp_path / "certs" / f"{subject}.0").write_text(authority)
+        monkeypatch.setenv(variable, str(tmp_path / "certs"))
+    assert is_refreshed(tmp_path, tls)
+
+
+def test_an_issuer_that_the_system_does_not_trust_gets_nothing(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="certificate signed by unknown authority"):
+        is_refreshed(tmp_path, serving(tmp_path))
+
+
+def test_authorities_are_found_where_another_system_has_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The OpenSSL of the archive looks for them where its builder has them."""
+    serving(tmp_path)
+    for variable in ("SSL_CERT_FILE", "SSL_CERT_DIR"):
+        monkeypatch.setenv(variable, str(tmp_path / "nowhere"))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    authorities.trust_system(context, ["/no/where.pem", str(tmp_path / "pki" / "ca.crt")])
+    assert len(context.get_ca_certs()) == 1
 
 
 def test_an_issuer_that_wants_the_client_in_the_form(tmp_path: Path) -> None:

@@ -53,7 +53,10 @@ _SIMILAR: Final = 0.7
 
 
 class UnknownField(NamedTuple):
-    """A field that the API does not have; ``intended`` is the path of the right field, or empty if it is unclear."""
+    """A field that the API does not have; ``intended`` is the path of the right field, or empty if it is unclear.
+
+    It is the path of the object around the field if that object is to have the fields inside it.
+    """
 
     path: FieldPath
     intended: FieldPath
@@ -162,6 +165,8 @@ def _inside(value: Any, name: str, path: FieldPath, above: tuple[_Above, ...]) -
 def _intended(key: str, type_: type[Message], path: FieldPath, above: Sequence[_Above]) -> FieldPath:
     """Return the right field: inside a neighbouring field, in an object around this one, or spelt similarly."""
     names = _names(type_)
+    if _TYPE_OF.get(key) is type_:
+        return path
     neighbours = [name for name in names if name in _TYPE_OF and name != "matchExpressions"]
     for name in neighbours:
         if key in _names(_TYPE_OF[name]):

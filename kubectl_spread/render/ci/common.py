@@ -8,21 +8,16 @@ from typing import Final
 import msgspec
 from msgspec import UnsetType
 
-from kubectl_spread.errors import STDIN
 from kubectl_spread.render import figures
 from kubectl_spread.render.words import safe
 from kubectl_spread.report.model import Finding, Report, Source, Unchecked
 
 HOME: Final = "https://github.com/kubectl-spread/kubectl-spread"
-_DEVICES: Final = "/dev/"
 
 
 def in_file(finding: Finding) -> Source | None:
-    """Return the position of a finding in a file; None for standard input and pipes, which CI cannot show."""
-    source = finding.source
-    if isinstance(source, UnsetType) or source.file == STDIN or source.file.startswith(_DEVICES):
-        return None
-    return source
+    """Return the position of a finding in a file or in standard input; None for a captured object."""
+    return None if isinstance(finding.source, UnsetType) else finding.source
 
 
 def column(source: Source) -> int | None:

@@ -47,7 +47,7 @@ _REMOVE_KEY: Final = "remove {key} from matchLabelKeys, or use a key whose value
 
 def _counts_old_revisions(rule_input: RuleInput) -> Iterator[Evidence]:
     """Yield pods of several revisions that count together now, or a template whose rollout would count them so."""
-    variants = [variant for variant in rule_input.variants if variant.term.spread and variant.term.required]
+    variants = [variant for variant in rule_input.variants if variant.term.spread]
     mixing = _mixing_now if rule_input.template is None else _mixing_in_a_rollout
     if pairs := list(mixing(variants, rule_input)):
         first, revisions = pairs[0]
@@ -216,14 +216,15 @@ COUNTS_OLD_REVISIONS: Final = Rule(
     code="SPR208",
     name="counts-old-revisions",
     severity=Severity.INFO,
-    summary="A DoNotSchedule constraint counts pods of old and new revisions together",
+    summary="A spread constraint counts pods of old and new revisions together",
     message=(
         "The constraint counts pods of {revisions} together. Once the old pods of a rollout are gone, the new ones may "
         "be uneven."
     ),
     why=(
-        "During a rollout the scheduler places new pods by where the old ones are. When the old ones are deleted, "
-        "nothing moves the new ones. With pod-template-hash in matchLabelKeys each revision is counted by itself."
+        "During a rollout the scheduler places new pods by where the old ones are: DoNotSchedule refuses domains with "
+        "too many of both, and ScheduleAnyway ranks them lower. When the old ones are deleted, nothing moves the new "
+        "ones. With pod-template-hash in matchLabelKeys each revision is counted by itself."
     ),
     fix=_ADD_HASH,
     source="https://kep.k8s.io/3243",

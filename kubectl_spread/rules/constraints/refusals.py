@@ -22,6 +22,13 @@ _CORRECT: Final = "correct the field that the error names"
 _CORRECT_SAVED: Final = f"{_CORRECT} in the saved manifest before it is created"
 _RENAME: Final = "rename it to {name}"
 _MOVE: Final = "move it to {meant}"
+_UNWRAP: Final = (
+    "move the fields inside it to {meant}, and remove it with its weight, which only a preferred term has. If a "
+    "preference is meant, move the entry to preferredDuringSchedulingIgnoredDuringExecution"
+)
+_UNWRAP_ANY: Final = "move the fields inside it to {meant}"
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+_NO_WEIGHT: Final = "remove it: only a preferred term has a weight"
 _ONCE: Final = "name each key once, in matchLabelKeys or in labelSelector"
 _UNMERGE: Final = "run the exported pod through kubectl spread unmerge"
 _SAVE_UNMERGED: Final = "save the manifest without the merged part of its selectors"
@@ -151,7 +158,9 @@ def _unknown_field(rule_input: RuleInput) -> Iterator[Evidence]:
 def _fix(path: FieldPath, intended: FieldPath) -> str | None:
     """Return the fix for a field; None if the intended field is unknown."""
     if not intended:
-        return None
+        return _NO_WEIGHT if path[-1] == "weight" and _REQUIRED in path else None
+    if intended == path[:-1]:
+        return _UNWRAP if path[-1] == "podAffinityTerm" and _REQUIRED in path else _UNWRAP_ANY
     return _RENAME if path[:-1] == intended[:-1] else _MOVE
 
 

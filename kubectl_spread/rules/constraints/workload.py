@@ -1,22 +1,29 @@
-"""SPR210 to SPR213: kinds and fields of a workload, and labels of nodes, that take the effect from its constraints."""
+"""SPR210 to SPR213 and SPR219: what of a workload, or of nodes, takes the effect from constraints, or adds one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+import msgspec
+
+from kubectl_spread.audit.snapshot.default_selectors import API_VERSIONS
 from kubectl_spread.audit.snapshot.records import DEFAULT_SCHEDULER
-from kubectl_spread.kube.api.types import NodeInclusionPolicy
+from kubectl_spread.kube.api.labels import HOSTNAME, ZONE
+from kubectl_spread.kube.api.types import NodeInclusionPolicy, PodSpec, WhenUnsatisfiable, affinity_terms
 from kubectl_spread.kube.apiserver import CURRENT_KEYS
 from kubectl_spread.kube.custom import base_kind
 from kubectl_spread.kube.features import Behaviour
+from kubectl_spread.kube.scheduler import nodeaffinity
+from kubectl_spread.kube.scheduler.configuration import WITHOUT_DEFAULTS, Profile
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import working_constraint
-from kubectl_spread.phrases import some
+from kubectl_spread.kube.scheduler.podtopologyspread.domains import Placement
+from kubectl_spread.phrases import domains, some
 from kubectl_spread.report.model import Operation, Severity
 from kubectl_spread.rules import patches
 from kubectl_spread.rules.constraints.affinity import use_key
-from kubectl_spread.rules.inputs import RuleInput, TermVariant
-from kubectl_spread.rules.model import KUBERNETES, Evidence, Remedy, Rule, Values, together
+from kubectl_spread.rules.inputs import InputPart, RuleInput, TermVariant
+from kubectl_spread.rules.model import KUBERNETES, Evidence, Remedy, Rule, Values, names, together
 from kubectl_spread.rules.remedy import changed
 
 KEEPS_OFF: Final = "the constraint can only keep a pod off its node"
@@ -30,6 +37,13 @@ _ENABLE: Final = "enable PodTopologySpread in the profile, or remove topologySpr
 _REMOVE: Final = "remove topologySpreadConstraints"
 _REMOVE_NODE_NAME: Final = "remove spec.nodeName, and choose nodes by nodeSelector or node affinity"
 _USE_CURRENT: Final = "use {current}"
+_SEVERAL: Final = 2
+_WITH_DEFAULTS: Final = frozenset({*API_VERSIONS, "Deployment", "Rollout"})
+"""The kinds whose pods get default constraints even without a Service that selects them."""
+_ADD_ZONE: Final = (
+    f"add a constraint on {ZONE} with ScheduleAnyway to topologySpreadConstraints, which keeps no pod pending"
+)
+_LABEL_ZONES: Final = f"label all nodes with {ZONE}, and then {_ADD_ZONE}"
 
 
 def _daemon_set_spread(rule_input: RuleInput) -> Iterator[Evidence]:
@@ -146,6 +160,83 @@ def _lacks(current: str, deprecated: str, rule_input: RuleInput) -> bool:
     return any(deprecated in labels and current not in labels for labels in labels_of_nodes)
 
 
+def _zone_default_off(rule_input: RuleInput) -> Iterator[Evidence]:
+    """Yield workloads whose only spread is by hostname, if the scheduler would prefer other zones without it."""
+    replicas = rule_input.replicas
+    if replicas is None:
+        return
+    several = [template for template in replicas.templates if (template.replicas or 0) >= _SEVERAL]
+    specs = [template.spec for template in several if template.kind in _WITH_DEFAULTS]
+    if not replicas.templates and len(replicas.pods) >= _SEVERAL:
+        classes = dict.fromkeys(pod.pod_class for pod in replicas.pods)
+        specs = [each.spec for each in classes if each.owner is not None and each.owner.kind in _WITH_DEFAULTS]
+    if not specs or not all(_spreads_by_hostname_alone(spec, rule_input) for spec in specs):
+        return
+    if not rule_input.audit.snapshot.nodes:
+        if not any(_names_a_zone(spec) for spec in specs):
+            yield Evidence(names(replicas.pods), {"zones": ""}, fix=_with_zone(rule_input))
+        return
+    zones = [_zones(spec, rule_input) for spec in specs]
+    if all(len(zones_of_spec - {None}) >= _SEVERAL for zones_of_spec in zones):
+        known = sorted({zone for zones_of_spec in zones for zone in zones_of_spec if zone is not None})
+        values: Values = {"zones": f" The nodes that the pods may use are in {domains(ZONE, known)}."}
+        zoned = not any(None in zones_of_spec for zones_of_spec in zones)
+        yield Evidence(names(replicas.pods), values, fix=_with_zone(rule_input) if zoned else _LABEL_ZONES)
+
+
+def _spreads_by_hostname_alone(spec: PodSpec, rule_input: RuleInput) -> bool:
+    """Tell whether pods have constraints on nodes alone, and nothing else places them by zones, nodes or other pods."""
+    keys = {constraint.topology_key for constraint in spec.topology_spread_constraints}
+    terms = [("podAntiAffinity" in path, term.topology_key) for path, term, _ in affinity_terms(spec)]
+    apart = all(anti and key == HOSTNAME for anti, key in terms)
+    return keys == {HOSTNAME} and apart and not spec.node_name and _has_zone_default(spec, rule_input)
+
+
+def _names_a_zone(spec: PodSpec) -> bool:
+    """Tell whether nodeSelector or required node affinity names zones, perhaps one alone."""
+    selector = nodeaffinity.required(spec.affinity)
+    terms = () if selector is None else selector.node_selector_terms
+    keys = (requirement.key for term in terms for requirement in term.match_expressions)
+    return ZONE in spec.node_selector or ZONE in keys
+
+
+def _has_zone_default(spec: PodSpec, rule_input: RuleInput) -> bool:
+    """Tell whether the pods' scheduler may prefer other zones for pods without constraints."""
+    schedulers = rule_input.audit.snapshot.schedulers
+    profile = schedulers.get(spec.scheduler_name or DEFAULT_SCHEDULER)
+    if schedulers is WITHOUT_DEFAULTS:
+        profile = profile and Profile()
+    return profile is not None and any(constraint.topology_key == ZONE for constraint in profile.defaults)
+
+
+def _zones(spec: PodSpec, rule_input: RuleInput) -> set[str | None]:
+    """Return the zones of the nodes that the pods may use, with None for nodes that have no zone."""
+    placement, nodes = Placement(spec.node_selector, spec.affinity, spec.tolerations), rule_input.audit.nodes
+    usable = nodes.usable(placement)
+    return {node.metadata.labels.get(ZONE) for node in nodes.nodes if usable[node.metadata.name].schedulable}
+
+
+def _with_zone(rule_input: RuleInput) -> Remedy:
+    """Return the patch that adds a soft constraint on zones with the selector of the first constraint."""
+    path = rule_input.pod_spec / "topologySpreadConstraints"
+    templates = () if rule_input.replicas is None else rule_input.replicas.templates
+    constraints = [
+        template.spec.topology_spread_constraints for template in templates if template.holder == rule_input.workload
+    ]
+    if len(constraints) != 1 or constraints[0][0].label_selector is None:
+        return changed(_ADD_ZONE, (), rule_input)
+    own = constraints[0]
+    added = {
+        "maxSkew": 1,
+        "topologyKey": ZONE,
+        "whenUnsatisfiable": str(WhenUnsatisfiable.SCHEDULE_ANYWAY),
+        "labelSelector": msgspec.to_builtins(own[0].label_selector),
+        **({"matchLabelKeys": list(own[0].match_label_keys)} if own[0].match_label_keys else {}),
+    }
+    tests = (patches.test(path / index / "topologyKey", HOSTNAME) for index in range(len(own)))
+    return changed(_ADD_ZONE, (*tests, Operation(op="add", path=(path / len(own)).pointer, value=added)), rule_input)
+
+
 DAEMON_SET_SPREAD: Final = Rule(
     code="SPR210",
     name="daemon-set-spread",
@@ -229,4 +320,31 @@ DEPRECATED_TOPOLOGY_KEY: Final = Rule(
         "stored pod or Job, which the API does not change."
     ),
     check=_deprecated_topology_key,
+)
+ZONE_DEFAULT_OFF: Final = Rule(
+    code="SPR219",
+    name="zone-default-off",
+    severity=Severity.INFO,
+    summary="A constraint on hostname alone switches off the scheduler's default constraint on zones",
+    message=(
+        "The only constraints of the pods are on kubernetes.io/hostname. They switch off the default constraints of "
+        "kube-scheduler, one of which prefers other zones, so nothing spreads the pods over zones.{zones}"
+    ),
+    why=(
+        "kube-scheduler gives its default constraints, ScheduleAnyway on hostname (maxSkew 3) and on zone (maxSkew 5), "
+        "only to pods without any constraint of their own. A constraint on hostname, which some platforms add to every "
+        "workload, takes away both. Pods on different nodes may then all be in one zone. The finding is left out where "
+        "the pods may use nodes of one zone only, where pod affinity places them, and where --scheduler-config has no "
+        "default constraint on zones."
+    ),
+    fix=_ADD_ZONE,
+    source=f"{KUBERNETES}/pkg/scheduler/framework/plugins/podtopologyspread/scoring.go",
+    remedies=("command", "patch"),
+    no_remedy=(
+        "The pod template was not read, is owned by an object of another kind, or nodes lack the label of zones: the "
+        "scheduler does not rank a node that lacks a topology key of the pods' own constraints."
+    ),
+    reads_nodes=False,
+    parts=InputPart.WORKLOAD,
+    check=_zone_default_off,
 )

@@ -258,6 +258,13 @@ UNCOUNTED: Final = Rule(
 
 _NAMED: Final = 3
 """The most workloads in a message."""
+_GROUP_LABELS: Final = frozenset({"app.kubernetes.io/managed-by", "app.kubernetes.io/part-of"})
+"""Labels whose meaning is that several workloads share them.
+
+Source: https://kubernetes.io/docs/concepts/overview/working-with-objects/common-labels/.
+"""
+_NARROW: Final = "narrow the labelSelector in the pod template to labels that only this workload has"
+_SAME_CONSTRAINT: Final = f"give {{workloads}} the same constraint, or {_NARROW}"
 
 
 def _other_workloads(rule_input: RuleInput) -> Iterator[Evidence]:
@@ -273,10 +280,17 @@ def _other_workloads(rule_input: RuleInput) -> Iterator[Evidence]:
         )
         if number:
             only_others = _only_others_fill_a_domain(row, spread, rule_input.audit)
-            severity = Severity.WARNING if only_others and spread.constraint.hard else Severity.INFO
-            values = _values(spread, rule_input, _list(first, number), only_others=only_others)
-            yield Evidence(names(row.pods), values, severity)
-            return
+            closes = only_others and spread.constraint.hard
+            if closes or not all(_selects_a_group(term) for term in rule_input.terms):
+                values = _values(spread, rule_input, _list(first, number), only_others=only_others)
+                severity, fix = (Severity.WARNING, _SAME_CONSTRAINT) if closes else (Severity.INFO, None)
+                yield Evidence(names(row.pods), values, severity, fix)
+                return
+
+
+def _selects_a_group(term: TopologyTerm) -> bool:
+    """Tell whether a selector names only labels of groups of workloads, so that it is meant to count them together."""
+    return bool(term.mentions) and term.mentions.keys() - term.match_label_keys <= _GROUP_LABELS
 
 
 def _all_are_own(row: EvaluatedConstraint, spread: Spread) -> bool:
@@ -329,7 +343,7 @@ def _of_template(rule_input: RuleInput, template: Template) -> Iterator[Evidence
     for variant in rule_input.variants:
         workloads = _workloads_of_templates(variant, template, rule_input)
         first = list(islice((other for other in workloads if other != own_workload), _NAMED))
-        if first:
+        if first and not _selects_a_group(variant.term):
             number = len(workloads) - (own_workload in workloads)
             values: Values = {"others": "the pods", "workloads": _list(first, number), "effect": ""}
             yield from together([variant], values)
@@ -386,7 +400,7 @@ OTHER_WORKLOADS: Final = Rule(
         "share, one workload's pods may be in one domain while the others fill the rest. The skew is that of all of "
         "them, and SPR301 and SPR302 report it for the workloads whose pods are in the fullest domain."
     ),
-    fix="narrow the labelSelector in the pod template to labels that only this workload has, unless this is meant",
+    fix=f"{_NARROW}, unless this is meant",
     source="https://kep.k8s.io/895",
     cases=(
         (
@@ -396,7 +410,13 @@ OTHER_WORKLOADS: Final = Rule(
                 "No other rule reports that skew."
             ),
         ),
-        (Severity.INFO, "In all other cases, because the workloads may be meant to be counted together."),
+        (
+            Severity.INFO,
+            (
+                "In all other cases, because the workloads may be meant to be counted together. A selector of "
+                "app.kubernetes.io/part-of alone means that, and is not reported."
+            ),
+        ),
     ),
     no_remedy=(
         "Which label tells the workloads apart, and whether they are to be counted together, is for their owner to say."

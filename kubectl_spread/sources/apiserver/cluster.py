@@ -188,12 +188,21 @@ class LiveCluster:
             ForbiddenError: The user may not list them.
             SourceError: It fails for another reason.
         """
+        return [metadata.name for metadata in self.metadata(resource, namespace, most)]
+
+    def metadata(self, resource: Resource[T], namespace: str | None, most: int) -> list[ObjectMeta]:
+        """Return the metadata of at most ``most`` objects, without reading the objects.
+
+        Raises:
+            ForbiddenError: The user may not list them.
+            SourceError: It fails for another reason.
+        """
         response = self._transport.get(resource.path(namespace), {"limit": most}, _METADATA)
         responses.check(response, verb="list", resource=resource.plural)
         objects = responses.decode_object(response, _Names)
         if objects.kind != _METADATA_LIST:
             responses.check_type(response, objects, resource.list_type)
-        return [named.metadata.name for named in objects.items]
+        return [named.metadata for named in objects.items]
 
     def pages(
         self, resource: Resource[T], namespace: str | None = None, *, field_selector: str = ""

@@ -18,11 +18,11 @@ from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import quote_plus
 
-import certifi
 import urllib3
 
 from kubectl_spread.errors import SourceError
 from kubectl_spread.sources.addresses import without_query
+from kubectl_spread.sources.auth import authorities
 from kubectl_spread.sources.auth.proxies import find, pool
 from kubectl_spread.sources.exchange import UNANSWERED, failure
 
@@ -138,11 +138,16 @@ def _ask(
 
 
 def _context(config: Mapping[str, str]) -> ssl.SSLContext:
-    """Return the TLS context for the issuer, with the authority of the kubeconfig or the usual ones."""
-    data = config.get("idp-certificate-authority-data")
+    """Return the TLS context for the issuer, with the authority of the kubeconfig or those of the system."""
+    data, file = config.get("idp-certificate-authority-data"), config.get("idp-certificate-authority")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     try:
         if data:
-            return ssl.create_default_context(cadata=b64decode(data).decode())
-        return ssl.create_default_context(cafile=config.get("idp-certificate-authority") or certifi.where())
+            context.load_verify_locations(cadata=b64decode(data).decode())
+        elif file:
+            context.load_verify_locations(file)
+        else:
+            authorities.trust_system(context)
     except (OSError, ValueError) as error:
         raise SourceError(f"the certificate authority of the OIDC issuer cannot be read: {error}") from error
+    return context
