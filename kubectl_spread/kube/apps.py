@@ -19,12 +19,12 @@ from kubectl_spread.kube.api.quantity import PERCENT, thousandths
 from kubectl_spread.kube.api.types import PodSpec, ResourceRequirements
 from kubectl_spread.kube.api.workloads import DaemonSet, Deployment, StatefulSet, WorkloadObject
 from kubectl_spread.kube.apiserver import selector_errors
+from kubectl_spread.kube.scheduler.resources import NOT_NEGATIVE, quantity_error
 
 _SPEC: Final = FieldPath(("spec",))
 REPLICAS: Final = _SPEC / "replicas"
 _NAME: Final = FieldPath(("metadata", "name"))
 _IMMUTABLE: Final = "field is immutable"
-_NOT_NEGATIVE: Final = "must be greater than or equal to 0"
 _NOT_PERCENT: Final = (
     "a valid percent string must be a numeric string followed by an ending '%' "
     "(e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')"
@@ -117,14 +117,11 @@ def _quantity_errors(resources: ResourceRequirements, path: FieldPath) -> Iterat
     for kind, quantities in (("limits", resources.limits), ("requests", resources.requests)):
         for name, quantity in quantities.items():
             place = path / kind / MapKey(name)
-            try:
-                amounts[kind, name] = thousandths(quantity)
-            except ValueError as error:
-                yield FieldError(place, f"{place}: {error}")
+            if error := quantity_error(quantity, place):
+                yield error
                 continue
-            if amounts[kind, name] < 0:
-                yield field.invalid(place, quantity, _NOT_NEGATIVE)
-            elif kind == "requests" and amounts[kind, name] > amounts.get(("limits", name), amounts[kind, name]):
+            amounts[kind, name] = thousandths(quantity)
+            if kind == "requests" and amounts[kind, name] > amounts.get(("limits", name), amounts[kind, name]):
                 detail = f"must be less than or equal to {name} limit of {resources.limits[name]}"
                 yield field.invalid(path / kind, quantity, detail)
 
@@ -145,4 +142,4 @@ def _is_zero(amount: int | str | None) -> bool:
 
 def _not_negative(path: FieldPath, number: int | None) -> Iterator[FieldError]:
     if number is not None and number < 0:
-        yield field.invalid(path, number, _NOT_NEGATIVE)
+        yield field.invalid(path, number, NOT_NEGATIVE)

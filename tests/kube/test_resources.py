@@ -8,7 +8,7 @@ import pytest
 
 from kubectl_spread.kube.api import quantity
 from kubectl_spread.kube.api.quantity import Quantity
-from kubectl_spread.kube.api.types import Container, PodSpec, ResourceRequirements
+from kubectl_spread.kube.api.types import Container, Node, NodeStatus, PodSpec, ResourceRequirements
 from kubectl_spread.kube.scheduler import resources
 
 
@@ -247,3 +247,27 @@ def test_the_reasons_are_worded_as_by_the_scheduler(requests: str, requested: st
 
 def test_a_node_without_allocatable_amounts_has_no_room() -> None:
     assert resources.fits({"cpu": 1, "pods": 1}, {}, {}) == ("Too many pods", "Insufficient cpu")
+
+
+@pytest.mark.parametrize("text", ["4 cores", "0x4", "${CPU}", "", "-1", "1e", "two", "1,5"])
+def test_a_quantity_that_cannot_be_read_is_named(text: str) -> None:
+    unreadable = {"cpu": Quantity(text), "memory": Quantity("1Gi")}
+    node = Node(status=NodeStatus(allocatable=unreadable))
+    whole = ResourceRequirements(requests=unreadable)
+    pod = PodSpec(
+        containers=(Container(), Container(resources=ResourceRequirements(limits=unreadable))), resources=whole
+    )
+    assert [str(error.path) for error in resources.unreadable_amounts(node)] == ["status.allocatable[cpu]"]
+    assert [str(error.path) for error in resources.unreadable_requests(pod)] == [
+        "spec.containers[1].resources.limits[cpu]",
+        "spec.resources.requests[cpu]",
+    ]
+    assert resources.allocatable_of(node) is None
+    with pytest.raises(ValueError, match=r"^cpu: "):
+        resources.pod_requests(pod)
+
+
+def test_a_node_without_amounts_is_named() -> None:
+    (error,) = resources.unreadable_amounts(Node())
+    assert error.message == "status.allocatable is missing"
+    assert not [*resources.unreadable_amounts(Node(status=NodeStatus(capacity=listed("cpu=4"))))]

@@ -8,11 +8,12 @@ pkg/scheduler/framework/types.go, Resource, and pkg/scheduler/framework/plugins/
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Final, TypeAlias
 
-from kubectl_spread.kube.api import content
+from kubectl_spread.kube.api import content, field
+from kubectl_spread.kube.api.field import POD_SPEC, FieldError, FieldPath, MapKey
 from kubectl_spread.kube.api.quantity import Quantity, divide_up, thousandths
 from kubectl_spread.kube.api.types import Node, PodSpec, ResourceRequirements
 
@@ -22,6 +23,9 @@ ResourceList: TypeAlias = Mapping[str, Quantity]
 Amounts: TypeAlias = Mapping[str, int]
 """Maps the name of a resource to an amount: cpu in thousandths, everything else in units (bytes, pods, devices)."""
 
+
+NOT_NEGATIVE: Final = "must be greater than or equal to 0"
+"""The API server's error on a negative number."""
 
 POD: Final = "pods"
 """The resource of which every pod takes one."""
@@ -36,6 +40,7 @@ _NATIVE: Final = "kubernetes.io/"
 _QUOTA: Final = "requests."
 _ALWAYS: Final = "Always"
 _THOUSAND: Final = 1000
+_ALLOCATABLE: Final = FieldPath(("status", "allocatable"))
 
 
 _NOTHING: Final[Amounts] = {}
@@ -116,15 +121,40 @@ def _numbers(listed: ResourceList) -> dict[str, int]:
     """Return every quantity in thousandths.
 
     Raises:
-        ValueError: A quantity is not valid; the message names its resource.
+        ValueError: A quantity is not valid, or negative; the message names its resource.
     """
-    numbers = {}
     for name, text in listed.items():
-        try:
-            numbers[name] = thousandths(text)
-        except ValueError as error:
-            raise ValueError(f"{name}: {error}") from error
-    return numbers
+        if error := quantity_error(text, FieldPath((name,))):
+            raise ValueError(error.message)
+    return {name: thousandths(text) for name, text in listed.items()}
+
+
+def unreadable_requests(spec: PodSpec, path: FieldPath = POD_SPEC) -> Iterator[FieldError]:
+    """Yield the errors on the quantities of a pod spec that the API server would refuse: its requests are unknown."""
+    for name, containers in (("initContainers", spec.init_containers), ("containers", spec.containers)):
+        for index, container in enumerate(containers):
+            yield from _unreadable(container.resources, path / name / index / "resources")
+    yield from _unreadable(spec.resources or ResourceRequirements(), path / "resources")
+    yield from _errors(spec.overhead, path / "overhead")
+
+
+def _unreadable(resources: ResourceRequirements, path: FieldPath) -> Iterator[FieldError]:
+    yield from _errors(resources.limits, path / "limits")
+    yield from _errors(resources.requests, path / "requests")
+
+
+def unreadable_amounts(node: Node) -> Iterator[FieldError]:
+    """Yield the reasons why it is unknown how much the pods of a node may request together."""
+    name, listed = (
+        ("allocatable", node.status.allocatable) if node.status.allocatable else ("capacity", node.status.capacity)
+    )
+    if not listed:
+        yield FieldError(_ALLOCATABLE, f"{_ALLOCATABLE} is missing")
+    yield from _errors(listed, FieldPath(("status", name)))
+
+
+def _errors(listed: ResourceList, path: FieldPath) -> Iterator[FieldError]:
+    return filter(None, (quantity_error(text, path / MapKey(name)) for name, text in listed.items()))
 
 
 def add(amounts: dict[str, int], requests: Amounts) -> None:
@@ -203,3 +233,15 @@ def fits(requests: Amounts, allocatable: Amounts, requested: Amounts) -> tuple[s
     ]
     missing.sort(key=lambda name: (_ORDER.get(name, len(_ORDER)), name))
     return tuple("Too many pods" if name == POD else f"Insufficient {name}" for name in missing)
+
+
+def quantity_error(text: str, path: FieldPath) -> FieldError | None:
+    """Return the error of the API server on an amount of a resource; None if it accepts the amount.
+
+    Source: kubernetes v1.37.1 pkg/apis/core/validation/validation.go, ValidateResourceQuantityValue.
+    """
+    try:
+        negative = thousandths(text) < 0
+    except ValueError as error:
+        return FieldError(path, f"{path}: {error}")
+    return field.invalid(path, text, NOT_NEGATIVE) if negative else None
