@@ -153,6 +153,7 @@ class SimulatedCluster:
         refused: The evictions that a budget refused: namespace, pod and budget.
         failed: The Jobs that failed.
         rolled: The classes from which a rollout creates the pods of an owner.
+        partitions: The ordinals of StatefulSets below which a rollout does not create pods.
         replicas: The replicas of workloads that an event has scaled.
         pending: The pods without a node.
         journal: The changes that can be undone; None where none are noted.
@@ -170,6 +171,7 @@ class SimulatedCluster:
         self.refused: list[tuple[str, str, str]] = []
         self.failed: dict[ObjectRef, str] = {}
         self.rolled: dict[ObjectRef, PodClass] = {}
+        self.partitions: dict[ObjectRef, int] = {}
         self.replicas: dict[ObjectRef, int] = {}
         self.pending: list[SimulatedPod] = []
         self.journal: Journal | None = None
@@ -264,8 +266,37 @@ class SimulatedCluster:
         pod = SimulatedPod(like, kind, workload, owner)
         pod.node, pod.simulated, pod.state = "", True, _READY
         self._insert(pod)
-        pod.refused = self._refused(pod)
+        self.pin(pod, like.pod_class.spec.node_name)
+        if pod.pin in self.table.numbers:
+            self._start_unscheduled(pod)
         return pod
+
+    def _start_unscheduled(self, pod: SimulatedPod) -> None:
+        """Start a pod whose template names its node, which the kubelet does where it has room, whatever its taints."""
+        number, fits = self.table.numbers[pod.pin], self.state.room(pod.kind).fits
+        if (fits & self.table.answers(pod.kind).usable.fits) >> number & 1:
+            self._place(pod, number)
+            self.pending.remove(pod)
+
+    def _place(self, pod: SimulatedPod, number: int) -> None:
+        self._note(PodStep.PLACED, pod)
+        pod.node = self.table.names[number]
+        pod.state = replace(pod.state, running=True, ready=True)
+        self.state.add(pod.kind, number)
+
+    def user_of_claim(self, pod: SimulatedPod) -> tuple[str, str] | None:
+        """Return a claim that only one pod at a time may use, and the other pod on a node that uses it.
+
+        Source: kubernetes v1.37.1 pkg/scheduler/framework/plugins/volumerestrictions/volume_restrictions.go,
+        satisfyReadWriteOncePod.
+        """
+        exclusive = self.world.snapshot.volumes.exclusive
+        for claim in pod.record.claims if exclusive else ():
+            if (pod.namespace, claim) in exclusive:
+                for other in self.all_pods():
+                    if other.node and claim in other.record.claims and other.namespace == pod.namespace:
+                        return claim, other.name
+        return None
 
     def remove(self, pod: SimulatedPod, *, lost: bool = False) -> None:
         """Remove a pod; its owner has to act if an event, and not the owner itself, removed it (``lost``)."""
@@ -396,7 +427,7 @@ class SimulatedCluster:
 
     def settle(self) -> bool:
         """Place pending pods, until no more of them finds a node; tell whether any did."""
-        state, names, random = self.state, self.table.names, self.random
+        state, random = self.state, self.random
         waiting = self._arriving()
         placed = bool(waiting)
         failures: dict[tuple[SchedulingKind, int], int] = {}
@@ -404,16 +435,16 @@ class SimulatedCluster:
             placed, left = False, []
             for pod in waiting:
                 question = (pod.kind, pod.refused)
+                if self.user_of_claim(pod):
+                    left.append(pod)
+                    continue
                 # Nothing has changed since a pod like this one found no node.
                 number = None if failures.get(question) == state.changes else state.choose(pod, random)
                 if number is None:
                     failures[question] = state.changes
                     left.append(pod)
                 else:
-                    self._note(PodStep.PLACED, pod)
-                    pod.node = names[number]
-                    pod.state = replace(pod.state, running=True, ready=True)
-                    state.add(pod.kind, number)
+                    self._place(pod, number)
                     placed = True
             waiting = left
         number = len(self.pending)

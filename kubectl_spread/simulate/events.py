@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from random import Random
 from typing import Final, NamedTuple, Protocol
 
 import msgspec
@@ -22,7 +23,7 @@ from kubectl_spread.kube.api.workloads import (
 from kubectl_spread.phrases import did_you_mean, domains, named, plural, some
 from kubectl_spread.simulate import controllers
 from kubectl_spread.simulate.cluster import SimulatedCluster, SimulatedPod
-from kubectl_spread.simulate.controllers import Actor, Drain, OrderedRollout, Rollout
+from kubectl_spread.simulate.controllers import Actor, DaemonRollout, Drain, OrderedRollout, Rollout
 
 ROLLED: Final = ("Deployment", "StatefulSet", "DaemonSet")
 """The kinds of which a rollout can be simulated."""
@@ -165,8 +166,14 @@ def _newest(node: Node) -> tuple[float, str]:
 
 
 def _daemons(cluster: SimulatedCluster, node: str) -> list[SimulatedPod]:
-    """Return the pods of DaemonSets that belong to a node, also those that find no room on it."""
-    return [pod for pod in cluster.all_pods() if node in (pod.node, pod.pin) and _is_daemon(pod)]
+    """Return the pods of DaemonSets that belong to a node, also those that find no room on it.
+
+    They are those that it had first, where it is gone.
+    """
+    pods = (
+        cluster.all_pods() if node in cluster.table.numbers else SimulatedCluster(cluster.world, Random(0)).all_pods()
+    )
+    return [pod for pod in pods if node in (pod.node, pod.pin) and _is_daemon(pod)]
 
 
 def _is_daemon(pod: SimulatedPod) -> bool:
@@ -216,6 +223,9 @@ class Scale(msgspec.Struct, frozen=True):
         if stored is None or stored.replicas is None:
             raise NotFoundError(f"{_missing(workload)}: it cannot be scaled (capture workloads as well)")
         before = cluster.replicas.get(workload, stored.replicas)
+        root = world.root(workload)
+        if root.kind == "Deployment" and root != workload:
+            return Begun(f"scale {_named(workload)} to {self.replicas}, which {_named(root)} undoes")
         scale(cluster, workload, before, self.replicas)
         return Begun(f"scale {_named(workload)} from {before} to {plural(self.replicas, 'replica')}")
 
@@ -321,7 +331,7 @@ def _rollout(
         cluster.touch(workload)
         partition = replicas + manifest.spec.ordinals.start if manifest.partition is None else manifest.partition
         return OrderedRollout(cluster, workload, pod_class, partition=partition, at_once=manifest.unavailable)
-    return OrderedRollout(cluster, workload, pod_class)
+    return DaemonRollout(cluster, workload, pod_class)
 
 
 def _newest_pod(cluster: SimulatedCluster, workload: ObjectRef) -> PodRecord | None:

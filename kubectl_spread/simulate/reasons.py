@@ -69,6 +69,11 @@ def reason(cluster: SimulatedCluster, pod: SimulatedPod) -> Reason:
         return Reason((), "a selector of its constraints or pod affinity cannot be parsed")
     if not cluster.nodes:
         return NO_NODES
+    if pod.pin and pod.pin not in cluster.table.numbers:
+        return Reason((), f"its nodeName is {pod.pin}, and no node has this name")
+    if use := cluster.user_of_claim(pod):
+        claim, other = use
+        return Reason((), f"its claim {claim} is ReadWriteOncePod, and pod {other} uses it")
     refusals: list[RefusalCause] = []
     # A pod of a DaemonSet belongs to its node.
     left = 1 << cluster.table.numbers[pod.pin] if pod.pin in cluster.table.numbers else cluster.table.everything
@@ -153,12 +158,14 @@ def _tainted(cluster: SimulatedCluster, pod: SimulatedPod, refused: int) -> Mapp
 
 
 def _full(cluster: SimulatedCluster, pod: SimulatedPod, refused: int) -> Mapping[str, int]:
-    """Map the resources that nodes lack, in the scheduler's words, to these nodes."""
+    """Map the host ports and resources that nodes lack to these nodes."""
     by_text: dict[str, int] = {}
     requests = dict(pod.kind.requests)
     for number in ascending(refused):
-        lacking = resources.fits(requests, cluster.table.allocatable[number] or {}, cluster.state.used[number])
-        text = ", ".join(lacking)
+        allocatable, used = cluster.table.allocatable[number], cluster.state.used[number]
+        lacking = () if allocatable is None else resources.fits(requests, allocatable, used)
+        ports = [port for port in pod.kind.excluding if used.get(port)]
+        text = ", ".join((*(f"{listed(ports, _LISTED)} is taken" for _ in ports[:1]), *lacking))
         by_text[text] = by_text.get(text, 0) | 1 << number
     return by_text
 

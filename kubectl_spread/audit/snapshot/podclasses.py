@@ -237,7 +237,7 @@ class PodClasses:
             pod.metadata.annotations.get(IGNORE_ANNOTATION, ""),
             requests,
             *_priority(spec),
-            (spec.containers, spec.init_containers, spec.resources, spec.host_network) if self._for_simulation else (),
+            _of_simulations(spec) if self._for_simulation else (),
         )
         key = self._digests.of(identity)
         pod_class = self._classes.get(key)
@@ -276,6 +276,12 @@ class PodClasses:
 def _priority(spec: PodSpec) -> tuple[int | None, bool]:
     """Return the priority of a pod, and whether it may preempt others."""
     return (spec.priority, spec.preemption_policy != "Never") if isinstance(spec, DetailedPodSpec) else (None, True)
+
+
+def _of_simulations(spec: PodSpec) -> tuple[object, ...]:
+    """Return the fields of a spec that only simulations read."""
+    fields = (spec.containers, spec.init_containers, spec.resources, spec.host_network)
+    return (*fields, spec.priority_class_name, spec.resource_claims) if isinstance(spec, DetailedPodSpec) else fields
 
 
 def _unsettled_keys(
