@@ -232,6 +232,10 @@ class SimulatedCluster:
         """Yield all pods, without mirror pods."""
         return (pod for of_owner in self.pods.values() for pod in of_owner.values())
 
+    def first_pods(self) -> Iterator[SimulatedPod]:
+        """Yield all pods as they were before any event."""
+        return SimulatedCluster(self.world, Random(0)).all_pods()  # noqa: S311 - it decides nothing
+
     def of(self, owner: ObjectRef | None) -> Collection[SimulatedPod]:
         """Return the pods of a direct owner; None for those without one."""
         return self.pods.get(owner, {}).values()

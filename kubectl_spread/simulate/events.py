@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from random import Random
 from typing import Final, NamedTuple, Protocol
 
 import msgspec
@@ -166,13 +165,8 @@ def _newest(node: Node) -> tuple[float, str]:
 
 
 def _daemons(cluster: SimulatedCluster, node: str) -> list[SimulatedPod]:
-    """Return the pods of DaemonSets that belong to a node, also those that find no room on it.
-
-    They are those that it had first, where it is gone.
-    """
-    pods = (
-        cluster.all_pods() if node in cluster.table.numbers else SimulatedCluster(cluster.world, Random(0)).all_pods()
-    )
+    """Return the pods of DaemonSets that belong to a node, also those that find no room on it, or that it had."""
+    pods = cluster.all_pods() if node in cluster.table.numbers else cluster.first_pods()
     return [pod for pod in pods if node in (pod.node, pod.pin) and _is_daemon(pod)]
 
 
@@ -286,24 +280,32 @@ class Apply(msgspec.Struct, frozen=True):
         """
         workload, world = self.workload, cluster.world
         _confirm_kind(workload, ROLLED, "a rollout")
-        stored = world.snapshot.workload_objects.get(workload)
-        world.objects[workload] = self.manifest
+        stored, manifest = world.object(workload), self.manifest
         text = f"apply {_named(workload)}"
         if stored is None:
+            world.objects[workload] = manifest
             return Begun(f"{text}, which is new", rollouts={workload: self._create(cluster)})
-        if isinstance(self.manifest, ReplicatedWorkload):
-            # A number that the manifest does not state stays as it is.
+        if isinstance(manifest, ReplicatedWorkload) and isinstance(stored, ReplicatedWorkload):
+            manifest = manifest.applied_to(stored)
             before = cluster.replicas.get(workload, stored.replicas)
-            replicas = self.manifest.spec.replicas
-            if replicas is not None and before is not None and replicas != before:
+            # A number that the manifest does not state may have been changed by an event.
+            replicas = before if manifest.spec.replicas == stored.spec.replicas != before else manifest.replicas
+            if replicas != before:
                 scale(cluster, workload, before, replicas)
-            elif before is not None:
+            else:
                 cluster.replicas[workload] = before
-        if self.manifest.template.equals(stored.template):
+        world.objects[workload] = manifest
+        if isinstance(manifest, Deployment) and manifest.spec.paused:
+            same = manifest.template.equals(stored.template)
+            return Begun(
+                f"{text}, with the same pod template as far as it is read" if same else f"{text}, which is paused"
+            )
+        resumed = isinstance(stored, Deployment) and stored.spec.paused
+        if manifest.template.equals(stored.template) and not resumed:
             return Begun(f"{text}, with the same pod template as far as it is read")
-        if isinstance(self.manifest, Deployment) and self.manifest.spec.paused:
-            return Begun(f"{text}, which is paused")
-        return Begun(text, rollouts={workload: _rollout(cluster, workload, self.manifest, self.manifest.template)})
+        if resumed and (newest := world.owner_of_template(workload, manifest.template)):
+            return Begun(f"{text}, which resumes it", rollouts={workload: Rollout(cluster, workload, newest)})
+        return Begun(text, rollouts={workload: _rollout(cluster, workload, manifest, manifest.template)})
 
     def _create(self, cluster: SimulatedCluster) -> Actor:
         if self.workload.kind == "DaemonSet":

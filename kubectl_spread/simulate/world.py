@@ -163,6 +163,17 @@ class World:
         adopted = [owner for owner, root in self._adopted.items() if root == workload]
         return [*self._below.get(workload, ()), *adopted]
 
+    def owner_of_template(self, workload: ObjectRef, template: PodTemplateSpec) -> ObjectRef | None:
+        """Return the newest ReplicaSet of a Deployment if it has the pod template of the Deployment."""
+        for newest in self.owners_below(workload)[-1:]:
+            stored = self.object(newest)
+            if stored is not None:
+                metadata = stored.template.metadata
+                labels = {key: value for key, value in metadata.labels.items() if key not in LABELS}
+                own = replace(stored.template, metadata=replace(metadata, labels=labels))
+                return newest if own.equals(template) else None
+        return None
+
     @cached_property
     def _below(self) -> Mapping[ObjectRef, Sequence[ObjectRef]]:
         """Maps each workload to those that it owns directly, the oldest first."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Final
+from collections.abc import Collection
+from typing import Annotated, ClassVar, Final, Self
 
 import msgspec
 
@@ -25,6 +26,7 @@ _QUARTER: Final = "25%"
 _INDEXED: Final = "Indexed"
 RECREATE: Final = "Recreate"
 """The strategy of a rollout that deletes all pods before it creates new ones."""
+_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _RESTARTED: Final = "kubectl.kubernetes.io/restartedAt"
 """The annotation of ``kubectl rollout restart``, which ``kubectl apply`` keeps."""
 
@@ -111,7 +113,7 @@ class _SelectingSpec(_ReplicatedSpec, frozen=True):
 
 class _DeploymentSpec(_SelectingSpec, frozen=True):
     strategy: Annotated[_Strategy, 4] = _Strategy()
-    paused: Annotated[bool, 7] = False
+    paused: Annotated[bool | None, 7] = None
 
 
 class _Ordinals(Message, frozen=True):
@@ -251,6 +253,31 @@ class ReplicatedWorkload(_Replicated, frozen=True):
     def selector(self) -> LabelSelector | None:
         """The selector of its pods."""
         return self.spec.selector
+
+    def applied_to(self, stored: ReplicatedWorkload) -> Self:
+        """Return what ``kubectl apply`` of this manifest stores: fields that it does not have stay as they are.
+
+        A field that the manifest had at the last ``kubectl apply``, and no longer has, gets its default.
+
+        Source: kubernetes v1.37.1 staging/src/k8s.io/apimachinery/pkg/util/strategicpatch/patch.go,
+        CreateThreeWayMergePatch.
+        """
+        last = _last_applied(stored)
+        left = {
+            name: getattr(stored.spec, name)
+            for name in ("replicas", "paused")
+            if hasattr(self.spec, name) and getattr(self.spec, name) is None and name not in last
+        }
+        return msgspec.structs.replace(self, spec=msgspec.structs.replace(self.spec, **left))
+
+
+def _last_applied(stored: WorkloadObject) -> Collection[str]:
+    """Return the names of the fields of the spec that the last ``kubectl apply`` had."""
+    try:
+        applied = msgspec.json.decode(stored.metadata.annotations.get(_LAST_APPLIED, "{}"))
+        return dict(applied["spec"])
+    except (ValueError, KeyError, TypeError):
+        return ()
 
 
 class StatefulSet(ReplicatedWorkload, frozen=True):
@@ -411,6 +438,9 @@ class Job(WorkloadObject, frozen=True):
         """The number of lost pods of each index that it replaces; None where indexes have no limit of their own."""
         if self.failures is None:
             return None
+        for rule in self.spec.pod_failure_policy.rules:
+            if any(condition.type == "DisruptionTarget" for condition in rule.on_pod_conditions):
+                return 0 if rule.action == "FailIndex" else self.spec.backoff_limit_per_index
         return self.spec.backoff_limit_per_index
 
     @property
