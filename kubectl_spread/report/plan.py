@@ -58,6 +58,7 @@ class PlanSummary(Part, frozen=True, kw_only=True):
     corrected: int
     runs: int
     seed: int
+    unknown: list[str]
     not_simulated: list[str]
     skipped: dict[str, int]
 

@@ -29,7 +29,7 @@ from kubectl_spread.report.plan import (
 from kubectl_spread.rules.remedy import flagged
 from kubectl_spread.run.options import CheckOptions
 from kubectl_spread.run.run import no_resources
-from kubectl_spread.simulate.outcome import left_out
+from kubectl_spread.simulate.outcome import NOT_SIMULATED, left_out, not_known
 
 if TYPE_CHECKING:
     from kubectl_spread.run.simulate import SimulateRun
@@ -62,7 +62,10 @@ def report(run: SimulateRun, options: PlanOptions) -> SpreadPlan:
     """
     if run.options.filename and not run.snapshot.budgets.read:
         run.notes.append(_NO_BUDGETS)
-    plan = planner(run, options).plan()
+    planned = planner(run, options)
+    plan = planned.plan()
+    unknown = [*not_known(planned.world)]
+    run.problems += map(NOT_SIMULATED.format, unknown)
     return SpreadPlan(
         cluster=run.header(),
         waves=[PlannedWave(evictions=[_eviction(step) for step in wave]) for wave in plan.waves],
@@ -77,7 +80,8 @@ def report(run: SimulateRun, options: PlanOptions) -> SpreadPlan:
             corrected=len(set(plan.uneven) - set(plan.left)),
             runs=options.runs,
             seed=options.seed,
-            not_simulated=[*left_out(run.world())],
+            unknown=unknown,
+            not_simulated=[*unknown, *left_out(planned.world)],
             skipped={reason: run.skipped[reason] for reason in sorted(run.skipped) if run.skipped[reason]},
         ),
     )

@@ -26,7 +26,7 @@ from kubectl_spread.kube.scheduler import configuration
 from kubectl_spread.phrases import listed, named, plural
 from kubectl_spread.report.model import Cluster
 from kubectl_spread.report.simulation import SpreadSimulation
-from kubectl_spread.run import hints, names, schedulers
+from kubectl_spread.run import names, schedulers
 from kubectl_spread.run.collect import add_objects, check_options
 from kubectl_spread.run.options import CheckOptions, TargetVersion, split, target_for
 from kubectl_spread.run.run import Console, Run, cluster_header, no_resources
@@ -109,6 +109,7 @@ class SimulateRun(Run, kw_only=True):
             flags=self.options.kubectl_flags,
             proceed=clock.has_time_for_fixes,
         )
+        self.problems += map(outcome.NOT_SIMULATED.format, report.summary.unknown)
         if not report.workloads:
             self.notes.append(no_resources(self.namespace))
         return report
@@ -353,7 +354,7 @@ def _from_files(options: CheckOptions) -> SimulateRun:
         namespace=options.namespace or None,
         excluded=options.scope(None).exclude_namespaces,
         skipped=snapshot.skipped + reading.skipped,
-        problems=[*map(str, reading.errors), *filter(None, [hints.unknown_nodes(snapshot)])],
+        problems=[*map(str, reading.errors)],
         notes=[*target_version.warnings, *([_NO_VOLUMES] if unread_volumes else []), *files.notes],
     )
 
@@ -411,7 +412,7 @@ def _from_cluster(options: CheckOptions, cluster: LiveCluster) -> SimulateRun:
         identity=identity(cluster, requests),
         resource_versions=requests.resource_versions,
         skipped=skipped,
-        problems=[*target_version.problems, *filter(None, [missing, hints.unknown_nodes(snapshot)])],
+        problems=[*target_version.problems, *filter(None, [missing])],
         notes=[*target_version.warnings, *notes],
     )
 

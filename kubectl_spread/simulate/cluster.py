@@ -13,12 +13,15 @@ from typing import Final
 from msgspec.structs import replace
 
 from kubectl_spread.audit.evaluation import domains
-from kubectl_spread.audit.evaluation.volumes import Volumes
+from kubectl_spread.audit.evaluation.volumes import UNBOUND, Volumes
 from kubectl_spread.audit.snapshot.records import PodClass, PodRecord, PodState
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.objects import ObjectRef
+from kubectl_spread.kube.api.sparse import DetailedPodSpec
 from kubectl_spread.kube.api.types import Node
 from kubectl_spread.kube.disruption import PodDisruptionBudget
+from kubectl_spread.kube.scheduler import resources
+from kubectl_spread.phrases import named
 from kubectl_spread.simulate.kinds import SchedulingKind
 from kubectl_spread.simulate.nodes import NodeTable
 from kubectl_spread.simulate.placing import Placements
@@ -179,6 +182,7 @@ class SimulatedCluster:
         self._dirty: dict[ObjectRef, None] = {}
         self._lost_of: Counter[ObjectRef] = Counter()
         self._order = 0
+        self._asked = 0
         self._protected: dict[int, list[ObjectRef | None]] = {}
         snapshot = world.snapshot
         for record in snapshot.mirror_pods:
@@ -220,8 +224,38 @@ class SimulatedCluster:
         for pod in (*self._mirrors, *self.all_pods()):
             if pod.node in numbers:
                 self.state.add(pod.kind, numbers[pod.node])
+        self._unknown_room = self._find_unknown_room()
         for pod in self.pending:
             pod.refused = self._refused(pod)
+
+    def _find_unknown_room(self) -> dict[int, str]:
+        """Map the nodes of which it is unknown what pods may still request to the reason."""
+        numbers = self.table.numbers
+        reasons = {
+            number: f"node {name}: {next(resources.unreadable_amounts(node)).message}"
+            for number, (name, node) in enumerate(zip(self.table.names, self.table.sets.nodes, strict=True))
+            if self.table.allocatable[number] is None
+        }
+        for pod in self.all_pods():
+            if pod.node in numbers and pod.kind.pod_class.requests is None:
+                reasons.setdefault(numbers[pod.node], _unreadable(pod))
+        return reasons
+
+    def _note_unknown(self, pod: SimulatedPod, unknown_volumes: str) -> None:
+        """Note what is unknown, and may decide where a pod that waits can go."""
+        unknown, spec = self.world.unknown, pod.kind.pod_class.spec
+        if unknown_volumes and unknown_volumes != UNBOUND:
+            unknown["volumes, which were not read"] = None
+        elif unknown_volumes:
+            unknown["where new volumes can be"] = None
+        if isinstance(spec, DetailedPodSpec) and spec.resource_claims:
+            unknown[f"devices (resourceClaims of {named(pod.workload.kind, pod.workload.name)})"] = None
+        if pod.kind.pod_class.requests is None:
+            unknown[_unreadable(pod)] = None
+        if self._unknown_room:
+            allowed = self.table.answers(pod.kind).allowed & ~pod.refused
+            reasons = [text for number, text in self._unknown_room.items() if allowed >> number & 1]
+            unknown |= dict.fromkeys(f"how many pods fit: {text}" for text in reasons)
 
     def cordon(self, names: Collection[str]) -> None:
         """Cordon nodes."""
@@ -433,6 +467,10 @@ class SimulatedCluster:
         """Place pending pods, until no more of them finds a node; tell whether any did."""
         state, random = self.state, self.random
         waiting = self._arriving()
+        for pod in waiting:
+            if pod.order > self._asked:
+                self._note_unknown(pod, self.volumes.of(pod.record).unknown)
+        self._asked = self._order
         placed = bool(waiting)
         failures: dict[tuple[SchedulingKind, int], int] = {}
         while placed:
@@ -480,3 +518,8 @@ class SimulatedCluster:
             number = self.table.numbers.get(pod.pin)
             refused |= self.table.everything & ~(0 if number is None else 1 << number)
         return refused
+
+
+def _unreadable(pod: SimulatedPod) -> str:
+    errors = resources.unreadable_requests(pod.kind.pod_class.spec)
+    return f"what pods of {named(pod.workload.kind, pod.workload.name)} request: {next(errors).message}"

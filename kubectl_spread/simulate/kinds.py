@@ -117,6 +117,13 @@ class Kinds:
             self._of_class[pod_class] = kind
         return kind
 
+    def unread_namespaces(self) -> list[str]:
+        """Return the namespaces of pods that a term may select by their labels, which were not read."""
+        terms = (held.term for held in self._held.values())
+        if not any(not labelselectors.is_empty(term.namespace_selector) for term in terms if term.namespace_selector):
+            return []
+        return sorted(self._labelled.keys() - self._namespaces.keys())
+
     def selected(self, namespace: str, selector: LabelSelector | None) -> Iterator[SchedulingKind]:
         """Yield the kinds of a namespace that a selector selects."""
         if selector is not None and namespace in self._labelled:

@@ -27,12 +27,22 @@ from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api import quantity
 from kubectl_spread.kube.api.labels import HOSTNAME, Labels
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.kube.api.sparse import ClaimNames
-from kubectl_spread.kube.api.types import Container, LabelSelector, Node, ObjectMeta, OwnerReference, Pod, Taint
+from kubectl_spread.kube.api.sparse import ClaimNames, DetailedPodSpec
+from kubectl_spread.kube.api.types import (
+    Container,
+    LabelSelector,
+    Node,
+    ObjectMeta,
+    OwnerReference,
+    Pod,
+    PodSpec,
+    Taint,
+)
 from kubectl_spread.kube.api.workloads import PodTemplateSpec, StatefulSet, WorkloadObject, ordinal_of
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler import nodeports
 from kubectl_spread.kube.scheduler.scores import Weights
+from kubectl_spread.phrases import named
 from kubectl_spread.simulate.kinds import Kinds, SchedulingKind
 from kubectl_spread.simulate.nodes import NodeTable
 
@@ -59,7 +69,11 @@ class ConstraintChange(msgspec.Struct, frozen=True):
 
 
 class World:
-    """The cluster as it was read."""
+    """The cluster as it was read.
+
+    Attributes:
+        unknown: What was not read, or cannot be simulated, and decides about pods that are placed.
+    """
 
     def __init__(self, snapshot: Snapshot, behaviour: Behaviour, now: datetime | None) -> None:
         """Take a snapshot with all pods; ``now`` is when it was read, None where that is unknown."""
@@ -365,8 +379,24 @@ class World:
                     tolerations=tuple(tolerations),
                     topology_spread_constraints=template.spec.topology_spread_constraints,
                 )
-                self._created[key] = _with_revision(admission.created_from(like, spec, labels, self.behaviour))
+                created = _with_revision(admission.created_from(like, spec, labels, self.behaviour))
+                self._created[key] = self._with_priority(owner, created, like.spec)
         return self._created[key]
+
+    def _with_priority(self, owner: ObjectRef, pod_class: PodClass, like: PodSpec | None) -> PodClass:
+        """Return the class with the priority of its PriorityClass; that of the pods before where they name the same."""
+        spec = pod_class.spec
+        name = spec.priority_class_name if isinstance(spec, DetailedPodSpec) else ""
+        if isinstance(like, DetailedPodSpec) and like.priority_class_name == name:
+            return pod_class
+        priority_class = self.snapshot.priorities.of(name)
+        if priority_class is None:
+            self.unknown[
+                f"the priority of the pods of {named(owner.kind, owner.name)} (PriorityClass {name} was not read)"
+            ] = None
+            return pod_class
+        preempts = (getattr(spec, "preemption_policy", "") or priority_class.preemption_policy) != "Never"
+        return replace(pod_class, priority=priority_class.value, preempts=preempts)
 
     def _kind_with_revisions(self, owner: ObjectRef) -> str:
         """Return the kind whose controller adds the labels of revisions: that of a ReplicaSet is its Deployment."""
@@ -381,6 +411,7 @@ class World:
         pod = Pod(metadata=metadata, spec=template.spec)
         plain = self._classes.of(pod, requests_of(template.spec))
         created = admission.created_from(plain, template.spec, labels, self.behaviour)
+        created = self._with_priority(owner, created, None)
         if not default_constraints.may_have_defaults(created):
             return created
         selector = self.snapshot.default_selectors.of(created)

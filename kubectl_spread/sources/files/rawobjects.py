@@ -11,6 +11,7 @@ import msgspec
 
 from kubectl_spread.kube.api.types import Event, ListMeta, Namespace, Node, Pod, TypeMeta
 from kubectl_spread.kube.api.workloads import KINDS, WorkloadObject
+from kubectl_spread.kube.autoscaling import HorizontalPodAutoscaler, PriorityClass
 from kubectl_spread.kube.custom import group_of, is_custom
 from kubectl_spread.kube.disruption import PodDisruptionBudget
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Service
@@ -26,7 +27,9 @@ Object: TypeAlias = (
     | Namespace
     | Event
     | Service
+    | HorizontalPodAutoscaler
     | PodDisruptionBudget
+    | PriorityClass
     | PersistentVolumeClaim
     | PersistentVolume
     | WorkloadObject
@@ -40,6 +43,8 @@ _TYPES: Final[dict[tuple[str, str], type[Object]]] = {
     ("", "Event"): Event,
     ("", "Service"): Service,
     ("policy", "PodDisruptionBudget"): PodDisruptionBudget,
+    ("autoscaling", "HorizontalPodAutoscaler"): HorizontalPodAutoscaler,
+    ("scheduling.k8s.io", "PriorityClass"): PriorityClass,
     ("", "PersistentVolumeClaim"): PersistentVolumeClaim,
     ("", "PersistentVolume"): PersistentVolume,
     **KINDS,
