@@ -116,8 +116,8 @@ class SimulationFinding(Part, frozen=True, kw_only=True):
 class SimulationSummary(Part, frozen=True, kw_only=True):
     """Totals of the workloads in scope; ``stopped`` workloads had running pods, and would have none.
 
-    ``not_simulated`` has what the simulation leaves out and could matter here. ``unknown`` are those of them that decide
-    about pods, so that these may wait although the report does not say it: the exit status is 2.
+    ``not_simulated`` has what the simulation leaves out and could matter here. ``unknown`` has the parts of it that
+    decide about pods, so that more of them may wait than the report says: the exit status is 2.
     """
 
     workloads: int

@@ -30,6 +30,7 @@ from kubectl_spread.rules.remedy import flagged
 from kubectl_spread.run.options import CheckOptions
 from kubectl_spread.run.run import no_resources
 from kubectl_spread.simulate.outcome import NOT_SIMULATED, left_out, not_known
+from kubectl_spread.simulate.world import World
 
 if TYPE_CHECKING:
     from kubectl_spread.run.simulate import SimulateRun
@@ -62,9 +63,9 @@ def report(run: SimulateRun, options: PlanOptions) -> SpreadPlan:
     """
     if run.options.filename and not run.snapshot.budgets.read:
         run.notes.append(_NO_BUDGETS)
-    planned = planner(run, options)
-    plan = planned.plan()
-    unknown = [*not_known(planned.world)]
+    world = run.world()
+    plan = planner(run, options, world).plan()
+    unknown = [*not_known(world)]
     run.problems += map(NOT_SIMULATED.format, unknown)
     return SpreadPlan(
         cluster=run.header(),
@@ -81,7 +82,7 @@ def report(run: SimulateRun, options: PlanOptions) -> SpreadPlan:
             runs=options.runs,
             seed=options.seed,
             unknown=unknown,
-            not_simulated=[*unknown, *left_out(planned.world)],
+            not_simulated=[*unknown, *left_out(world)],
             skipped={reason: run.skipped[reason] for reason in sorted(run.skipped) if run.skipped[reason]},
         ),
     )
@@ -103,8 +104,8 @@ def _eviction(step: PlannedStep) -> PlannedEviction:
     )
 
 
-def planner(run: SimulateRun, options: PlanOptions) -> Planner:
-    """Return the planner for the workloads in scope.
+def planner(run: SimulateRun, options: PlanOptions, world: World) -> Planner:
+    """Return the planner for the workloads in scope of a world.
 
     Raises:
         NotFoundError: An argument names no workload.
@@ -113,9 +114,7 @@ def planner(run: SimulateRun, options: PlanOptions) -> Planner:
     if not any(scope(run.snapshot.workload(pod)) for pod in run.snapshot.pods):
         run.notes.append(no_resources(run.namespace))
     stale = _stale(run.snapshot, run.target_version.facts(run.options))
-    return Planner(
-        run.world(), stale, scope, runs=options.runs, seed=options.seed, soft=options.soft, most=options.most
-    )
+    return Planner(world, stale, scope, runs=options.runs, seed=options.seed, soft=options.soft, most=options.most)
 
 
 def command(options: CheckOptions, plan: PlanOptions) -> str:

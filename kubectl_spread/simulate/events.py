@@ -285,11 +285,12 @@ class Apply(msgspec.Struct, frozen=True):
         if stored is None:
             world.objects[workload] = manifest
             return Begun(f"{text}, which is new", rollouts={workload: self._create(cluster)})
-        if isinstance(manifest, ReplicatedWorkload) and isinstance(stored, ReplicatedWorkload):
-            manifest = manifest.applied_to(stored)
+        if isinstance(self.manifest, ReplicatedWorkload) and isinstance(stored, ReplicatedWorkload):
+            manifest = self.manifest.applied_to(stored)
             before = cluster.replicas.get(workload, stored.replicas)
-            # A number that the manifest does not state may have been changed by an event.
-            replicas = before if manifest.spec.replicas == stored.spec.replicas != before else manifest.replicas
+            # A number that stays may have been changed by an event.
+            stays = manifest.spec.replicas != self.manifest.spec.replicas
+            replicas = before if stays else manifest.replicas
             if replicas != before:
                 scale(cluster, workload, before, replicas)
             else:
