@@ -104,7 +104,7 @@ def conclusion(report: SpreadSimulation) -> str:
 def remarks(report: SpreadSimulation) -> list[str]:
     """Return what the simulation leaves out."""
     left_out = report.summary.not_simulated
-    return [f"Not simulated: {', '.join(map(words.safe, left_out))}."] if left_out else []
+    return [f"Not simulated: {'; '.join(map(words.safe, left_out))}."] if left_out else []
 
 
 def zones(report: SpreadSimulation) -> list[tuple[str, int, Range]]:

@@ -112,7 +112,9 @@ def planner(run: SimulateRun, options: PlanOptions, world: World) -> Planner:
     """
     scope = _scope(run)
     if not any(scope(run.snapshot.workload(pod)) for pod in run.snapshot.pods):
-        run.notes.append(no_resources(run.namespace))
+        # Nothing was asked for but a namespace, or there is nothing with the name or labels that were.
+        asked = run.options.arguments or run.options.selector
+        (run.problems if asked else run.notes).append(no_resources(run.namespace))
     stale = _stale(run.snapshot, run.target_version.facts(run.options))
     return Planner(world, stale, scope, runs=options.runs, seed=options.seed, soft=options.soft, most=options.most)
 
@@ -140,7 +142,7 @@ def _scope(run: SimulateRun) -> Callable[[ObjectRef], bool]:
     options = run.options
     scope = options.scope(run.namespace)
     if scope.targets:
-        return frozenset(run.named(options.arguments)).__contains__
+        return frozenset(run.roots(options.arguments)).__contains__
     if not scope.labels:
         return run.in_scope
     selected = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import datetime
@@ -12,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from kubectl_spread.audit.evaluation import affinity
-from kubectl_spread.audit.snapshot.scope import Scope, Target
+from kubectl_spread.audit.snapshot.scope import Scope
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.audit.snapshot.templates import Refused, template_of, template_refusals
 from kubectl_spread.errors import CombinedError, ForbiddenError, NotFoundError, SourceError, SpreadError, UsageError
@@ -56,6 +57,7 @@ _MOST_REPLICAS: Final = 150_000
 """The most replicas of a workload: no cluster is to have more pods (kubernetes.io/docs/setup/best-practices)."""
 _MOST_ADDED: Final = 10_000
 """The most nodes of one event."""
+_NAMESPACE: Final = FieldPath(("metadata", "namespace"))
 _TRIALS: Final = 2.0
 """The part of the time for runs that trials of fixes may take in addition."""
 _CHANGES: Final = 1_000_000
@@ -83,11 +85,13 @@ class SimulateRun(Run, kw_only=True):
         target_version: The Kubernetes whose rules decide.
         namespace: The namespace that is reported; None for all.
         excluded: The namespaces that are not reported.
+        not_applied: The number of objects of each kind in manifests that are not simulated.
     """
 
     target_version: TargetVersion
     namespace: str | None
     excluded: frozenset[str]
+    not_applied: Counter[str] = msgspec.field(default_factory=Counter)
 
     def report(self, events: Sequence[tuple[str, str]], limits: Limits, console: Console) -> SpreadSimulation:
         """Return the report on events, each of which is an option and its value.
@@ -108,6 +112,7 @@ class SimulateRun(Run, kw_only=True):
             self.skipped,
             flags=self.options.kubectl_flags,
             proceed=clock.has_time_for_fixes,
+            not_applied=self.not_applied,
         )
         self.problems += map(outcome.NOT_SIMULATED.format, report.summary.unknown)
         if not report.workloads:
@@ -172,8 +177,8 @@ class SimulateRun(Run, kw_only=True):
             raise UsageError(f'"{name}" is in namespaces {namespaces}: choose one with -n')
         return refs[0]
 
-    def named(self, arguments: tuple[str, ...]) -> list[ObjectRef]:
-        """Return the workloads that arguments name, in order.
+    def named(self, arguments: tuple[str, ...], *, pods: bool = False) -> list[ObjectRef]:
+        """Return the workloads that arguments name, in order, and the pods if these may be named.
 
         Raises:
             NotFoundError: There is no workload of a name in scope.
@@ -184,12 +189,23 @@ class SimulateRun(Run, kw_only=True):
         scope, snapshot.scope = snapshot.scope, replace(snapshot.scope, targets=targets)
         names.resolve(snapshot)
         targets, snapshot.scope = snapshot.scope.targets, scope
-        objects = [ref for ref in snapshot.objects() if self.in_scope(ref)]
+        objects = [ref for ref in snapshot.objects() if self.in_scope(ref) and (pods or ref.kind != "Pod")]
         for target in targets:
-            if target.name and not any(_is(target, ref) for ref in objects):
+            if target.name and not any(target.includes(ref) for ref in objects):
                 where = f"in namespace {self.namespace}" if self.namespace else "in what was read"
                 raise NotFoundError(names.missing(target, where, snapshot))
-        return sorted(ref for ref in objects if any(_is(target, ref) for target in targets))
+        return sorted(ref for ref in objects if any(target.includes(ref) for target in targets))
+
+    def roots(self, arguments: tuple[str, ...]) -> list[ObjectRef]:
+        """Return the root workloads of the pods and workloads that arguments name, in order.
+
+        Raises:
+            NotFoundError: There is no object of a name in scope.
+            UsageError: The arguments name no pods or workloads.
+        """
+        snapshot = self.snapshot
+        pods = {pod.ref.first_copy: snapshot.workload(pod) for pod in snapshot.pods}
+        return sorted({pods.get(ref) or snapshot.ownership.owners(ref)[-1] for ref in self.named(arguments, pods=True)})
 
     def _manifests(self, path: str) -> Iterator[Apply]:
         """Yield the workloads of a file.
@@ -200,23 +216,40 @@ class SimulateRun(Run, kw_only=True):
         """
         from kubectl_spread.sources.files import inputs, manifests  # noqa: PLC0415 - only --apply needs it
 
-        reading = manifests.ManifestReading(inputs.choose((path,), recursive=False))
+        namespace = self.namespace or manifests.NAMESPACE
+        reading = manifests.ManifestReading(inputs.choose((path,), recursive=False), namespace=namespace)
         errors: list[SpreadError] = []
         applied: list[Apply] = []
         for loaded in reading.objects:
-            workload = loaded.object
-            if isinstance(workload, WorkloadObject):
-                namespace = workload.metadata.namespace
-                if self.namespace and namespace == "default":
-                    namespace = self.namespace
-                apply = Apply(ObjectRef(namespace, loaded.kind, workload.metadata.name), workload)
+            metadata = loaded.object.metadata
+            if metadata.namespace and (text := self._refused_namespace(metadata.namespace)):
+                errors.append(SourceError(f"{loaded.position_of(_NAMESPACE)}: {text}"))
+            elif isinstance(loaded.object, WorkloadObject):
+                apply = Apply(ObjectRef(metadata.namespace, loaded.kind, metadata.name), loaded.object)
                 errors += (SourceError(f"{loaded.position_of(at)}: {text}") for at, text in self._refusals(apply))
                 applied.append(apply)
+            else:
+                self.not_applied[loaded.kind] += 1
+        self.not_applied += reading.other_kinds
         if reading.errors or errors:
             raise CombinedError([*reading.errors, *errors])
         if not applied:
             raise SourceError(f"--apply: {path} has no workload ({listed(sorted(_KINDS), len(_KINDS))})")
         yield from applied
+
+    def _refused_namespace(self, namespace: str) -> str:
+        """Return why an object of a namespace cannot be applied; "" if it can.
+
+        Source: kubernetes v1.37.1 staging/src/k8s.io/cli-runtime/pkg/resource/visitor.go, RequireNamespace.
+        """
+        if self.options.namespace and namespace != self.options.namespace:
+            return (
+                f'the namespace from the provided object "{namespace}" does not match the namespace '
+                f""""{self.options.namespace}". You must pass '--namespace={namespace}' to perform this operation."""
+            )
+        if not self.in_scope(ObjectRef(namespace, "", "")):
+            return f"namespace {namespace} is not reported: write -n {namespace}"
+        return ""
 
     def _refusals(self, apply: Apply) -> Iterator[tuple[FieldPath, str]]:
         """Yield why a workload cannot be applied, each with the path of the field."""
@@ -237,10 +270,6 @@ class SimulateRun(Run, kw_only=True):
 def _too_many(workload: ObjectRef) -> str:
     name = named(workload.kind, workload.name)
     return f"{name} has more than {_MOST_REPLICAS:,} replicas, which is too many to simulate"
-
-
-def _is(target: Target, ref: ObjectRef) -> bool:
-    return target.includes(ref) and ref.kind != "Pod"
 
 
 class _Clock:

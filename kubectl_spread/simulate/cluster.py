@@ -232,7 +232,7 @@ class SimulatedCluster:
         """Map the nodes of which it is unknown what pods may still request to the reason."""
         numbers = self.table.numbers
         reasons = {
-            number: f"node {name}: {next(resources.unreadable_amounts(node)).message}"
+            number: f"the room on node {name} ({next(resources.unreadable_amounts(node)).message})"
             for number, (name, node) in enumerate(zip(self.table.names, self.table.sets.nodes, strict=True))
             if self.table.allocatable[number] is None
         }
@@ -255,7 +255,7 @@ class SimulatedCluster:
         if self._unknown_room:
             allowed = self.table.answers(pod.kind).allowed & ~pod.refused
             reasons = [text for number, text in self._unknown_room.items() if allowed >> number & 1]
-            unknown |= dict.fromkeys(f"how many pods fit: {text}" for text in reasons)
+            unknown |= dict.fromkeys(reasons)
 
     def cordon(self, names: Collection[str]) -> None:
         """Cordon nodes."""
@@ -522,4 +522,4 @@ class SimulatedCluster:
 
 def _unreadable(pod: SimulatedPod) -> str:
     errors = resources.unreadable_requests(pod.kind.pod_class.spec)
-    return f"what pods of {named(pod.workload.kind, pod.workload.name)} request: {next(errors).message}"
+    return f"the requests of {named(pod.workload.kind, pod.workload.name)} ({next(errors).message})"

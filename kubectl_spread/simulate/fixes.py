@@ -102,11 +102,19 @@ def _harms(results: Sequence[RunResult], runs: Sequence[RunResult]) -> bool:
 def _candidates(simulation: Simulation, reason: Reason, workloads: frozenset[ObjectRef]) -> Iterator[_Candidate]:
     """Yield fixes, those first that change least."""
     kinds = {refusal.kind for refusal in reason.refusals}
-    spreads = [refusal.topology_key for refusal in reason.refusals if refusal.topology_key]
+    constraints = [refusal for refusal in reason.refusals if refusal.topology_key]
+    if missing := [refusal for refusal in constraints if refusal.right_key is not None]:
+        # Any other change would keep the wrong key.
+        for refusal in missing:
+            if refusal.right_key:
+                yield from _constraint(simulation, refusal.topology_key, workloads, "topology_key", refusal.right_key)
+        return
+    spreads = [refusal.topology_key for refusal in constraints]
     if ObstacleKind.CORDONED in kinds:
         yield from _uncordon(simulation, reason)
     if spreads:
-        yield from _constraint(simulation, spreads[0], workloads, "min_domains", None)
+        if constraints[0].lacks_domains:
+            yield from _constraint(simulation, spreads[0], workloads, "min_domains", None)
         if kinds & {ObstacleKind.CORDONED, ObstacleKind.TAINTED, ObstacleKind.UNHEALTHY}:
             yield from _constraint(simulation, spreads[0], workloads, "node_taints_policy", "Honor")
     if reason == NO_NODES or kinds & _MORE_NODES_HELP:

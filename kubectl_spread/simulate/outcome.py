@@ -8,7 +8,7 @@ from typing import Final
 from msgspec import UNSET
 
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.phrases import named, plural, some
+from kubectl_spread.phrases import listed, named, plural, some
 from kubectl_spread.report import projections
 from kubectl_spread.report.model import Cluster, CommandLine, Severity
 from kubectl_spread.report.simulation import (
@@ -38,6 +38,21 @@ _AUTOSCALED: Final = ("karpenter.sh/", "cloud.google.com/gke-nodepool", "eks.ama
 """The beginnings of labels of nodes that an autoscaler may manage."""
 NOT_SIMULATED: Final = "not simulated: {}"
 """The error on something unknown that decides about pods."""
+_HARMLESS: Final = frozenset(
+    {
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "ConfigMap",
+        "Ingress",
+        "NetworkPolicy",
+        "Role",
+        "RoleBinding",
+        "Secret",
+        "Service",
+        "ServiceAccount",
+    }
+)
+"""The kinds of objects that do not decide where pods go, nor how many there are."""
 _QUOTAS: Final = "quotas (they could refuse new pods)"
 _AUTOSCALER: Final = "cluster-autoscaler"
 
@@ -51,6 +66,7 @@ def report(
     *,
     flags: Sequence[str] = (),
     proceed: Callable[[int], bool],
+    not_applied: Mapping[str, int],
 ) -> SpreadSimulation:
     """Return the report on the runs of a simulation.
 
@@ -62,10 +78,13 @@ def report(
         skipped: The number of objects that were left out, by reason.
         flags: kubectl's flags for the cluster.
         proceed: Tells whether another fix may be tried after trials in which this number of pods came or went.
+        not_applied: The number of objects of each kind in manifests that are not simulated.
     """
     before = simulation.before()
     unknown = [*not_known(simulation.world, max(each.preempting for each in runs))]
     unknown += _undone(simulation, before, runs)
+    harmless = {kind: number for kind, number in not_applied.items() if kind in _HARMLESS}
+    unknown += _others({kind: number for kind, number in not_applied.items() if kind not in harmless})
     workloads = sorted(ref for ref in {*before, *(ref for each in runs for ref in each.workloads)} if scope(ref))
     rows = [_workload(ref, before.get(ref, WorkloadResult()), runs) for ref in workloads]
     refused = sorted({eviction for each in runs for eviction in each.refused})
@@ -91,7 +110,7 @@ def report(
             nodes_before=len(simulation.world.nodes),
             nodes_after=runs[0].nodes,
             unknown=unknown,
-            not_simulated=[*unknown, *not_simulated(simulation, before, runs)],
+            not_simulated=[*unknown, *not_simulated(simulation, before, runs), *_others(harmless)],
             skipped={reason: skipped[reason] for reason in sorted(skipped) if skipped[reason]},
         ),
     )
@@ -209,6 +228,13 @@ def not_simulated(
         grown = grown or (ref.kind != "DaemonSet" and result.running > former.running + former.pending)
     texts = [*left_out(simulation.world, pending=pending)]
     return [*texts, _QUOTAS] if grown else texts
+
+
+def _others(kinds: Mapping[str, int]) -> Iterator[str]:
+    """Yield the objects that a manifest has next to workloads."""
+    if kinds:
+        numbers = [f"{kinds[kind]} {kind}" for kind in sorted(kinds)]
+        yield f"other objects in the applied manifest ({listed(numbers, len(numbers))})"
 
 
 def _undone(

@@ -10,6 +10,7 @@ import msgspec
 
 from kubectl_spread.audit.evaluation import obstacles
 from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind
+from kubectl_spread.diagnosis import topologykeys
 from kubectl_spread.diagnosis.node_answers import AFFINITY_WORDS
 from kubectl_spread.kube.api.labels import ZONE, ascending
 from kubectl_spread.kube.scheduler import resources, taints
@@ -31,12 +32,16 @@ class RefusalCause(msgspec.Struct, frozen=True):
         text: The cause in words.
         topology_key: That of the constraint that refuses; "" for other causes.
         nodes: The number of nodes.
+        right_key: The label of nodes that was probably meant by the topology key; None where nodes have the key.
+        lacks_domains: Whether there are fewer domains than the constraint's minDomains.
     """
 
     kind: ObstacleKind
     text: str
     topology_key: str = ""
     nodes: int = 0
+    right_key: str | None = None
+    lacks_domains: bool = False
 
 
 class Reason(msgspec.Struct, frozen=True):
@@ -135,8 +140,7 @@ def _all(cluster: SimulatedCluster, pod: SimulatedPod) -> Iterator[tuple[Refusal
     for bits, obstacle in cluster.volumes.of(pod.record).refusals:
         yield RefusalCause(ObstacleKind.VOLUME, obstacle.text), bits
     for constraint, counted, bits in zip(kind.hard, answers.hard, state.constrained(kind, answers), strict=True):
-        text = _constraint_text(cluster, pod, constraint, counted)
-        yield RefusalCause(ObstacleKind.CONSTRAINED, text, constraint.topology_key), bits
+        yield _constraint_cause(cluster, pod, constraint, counted), bits
     unattracted = state.unattracted(kind)
     yield RefusalCause(ObstacleKind.REPELLED, AFFINITY_WORDS[AffinityAnswer.NO_AFFINITY]), unattracted
     text = AFFINITY_WORDS[AffinityAnswer.ANTI_AFFINITY if kind.anti_affinity else AffinityAnswer.EXISTING_ANTI_AFFINITY]
@@ -170,16 +174,29 @@ def _full(cluster: SimulatedCluster, pod: SimulatedPod, refused: int) -> Mapping
     return by_text
 
 
-def _constraint_text(
+def _constraint_cause(
     cluster: SimulatedCluster, pod: SimulatedPod, constraint: Constraint, counted: CountedNodes
-) -> str:
+) -> RefusalCause:
     """Return why a constraint allows no more pods in a domain."""
+    key, kind, sets = constraint.topology_key, ObstacleKind.CONSTRAINED, cluster.table.sets
+    if not sets.carrying([key]):
+        right = topologykeys.nearest_key(key, sets)
+        text = f"no node has the label {key} of their constraint{topologykeys.suggested([right])}"
+        return RefusalCause(kind, text, key, right_key=right)
+    name = f"their constraint on {in_domain(key, '').split()[-1]} (maxSkew {constraint.max_skew})"
+    if not counted.domains:
+        return RefusalCause(kind, f"{name} has no domain that they may use", key)
+    if counted.domains < constraint.min_domains:
+        text = f"{name} has fewer domains than minDomains ({counted.domains} of {constraint.min_domains})"
+        return RefusalCause(kind, text, key, lacks_domains=True)
+    return RefusalCause(kind, _lowest_text(cluster, pod, constraint, counted, name), key)
+
+
+def _lowest_text(
+    cluster: SimulatedCluster, pod: SimulatedPod, constraint: Constraint, counted: CountedNodes, name: str
+) -> str:
     key = constraint.topology_key
     tally = cluster.state.spread(pod.kind, constraint, counted)
-
-    name = f"their constraint on {in_domain(key, '').split()[-1]} (maxSkew {constraint.max_skew})"
-    if counted.domains < constraint.min_domains:
-        return f"{name} has fewer domains than minDomains ({counted.domains} of {constraint.min_domains})"
     least = minimum(constraint, counted.domains, tally)
     low = _lowest_values(counted, tally, least)
     if not low:

@@ -86,6 +86,7 @@ class ManifestReading:
         skipped: Maps a reason to the number of objects (``unknownKind``, ``malformed``) or of files
             and documents (``unreadable``, ``notKubernetes``) that were left out.
         errors: The errors of malformed or unreadable ones, in the order of reading.
+        other_kinds: Counts the objects of kinds that are not read.
         held_templates: Counts the held templates of custom objects by the kind of the object.
     """
 
@@ -109,6 +110,7 @@ class ManifestReading:
         self.files = len(expanded)
         self.kinds = Counter[str]()
         self.skipped = Counter[str]()
+        self.other_kinds = Counter[str]()
         self.errors: list[DecodeError | SourceError] = []
         self.held_templates = Counter[str]()
         self._files = files
@@ -146,6 +148,7 @@ class ManifestReading:
                 continue
             if loaded is None:
                 self.skipped[UNKNOWN_KIND] += 1
+                self.other_kinds[member.kind] += 1
                 continue
             self.kinds[loaded.kind] += 1
             if isinstance(loaded.object, CustomObject):
