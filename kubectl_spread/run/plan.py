@@ -11,6 +11,7 @@ from kubectl_spread.audit.evaluation.evaluate import evaluate
 from kubectl_spread.audit.evaluation.evaluators import Evaluator
 from kubectl_spread.audit.merge.verdicts import ServerFacts
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
+from kubectl_spread.errors import NotFoundError
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.custom import base_kind
@@ -66,6 +67,7 @@ def report(run: SimulateRun, options: PlanOptions) -> SpreadPlan:
     world = run.world()
     plan = planner(run, options, world).plan()
     unknown = [*not_known(world)]
+    run.problems += run.unread.of_evictions
     run.problems += map(NOT_SIMULATED.format, unknown)
     return SpreadPlan(
         cluster=run.header(),
@@ -108,13 +110,13 @@ def planner(run: SimulateRun, options: PlanOptions, world: World) -> Planner:
     """Return the planner for the workloads in scope of a world.
 
     Raises:
-        NotFoundError: An argument names no workload.
+        NotFoundError: An argument names no workload, or the labels are those of none.
     """
     scope = _scope(run)
     if not any(scope(run.snapshot.workload(pod)) for pod in run.snapshot.pods):
-        # Nothing was asked for but a namespace, or there is nothing with the name or labels that were.
-        asked = run.options.arguments or run.options.selector
-        (run.problems if asked else run.notes).append(no_resources(run.namespace))
+        if run.options.selector:
+            raise NotFoundError(no_resources(run.namespace))
+        run.notes.append(no_resources(run.namespace))
     stale = _stale(run.snapshot, run.target_version.facts(run.options))
     return Planner(world, stale, scope, runs=options.runs, seed=options.seed, soft=options.soft, most=options.most)
 

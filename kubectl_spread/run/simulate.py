@@ -78,6 +78,21 @@ class Limits(msgspec.Struct, frozen=True):
     seed: int
 
 
+class Unread(msgspec.Struct, frozen=True):
+    """Problems of lists that the user may not read, by the runs that need them.
+
+    Attributes:
+        of_evictions: The problems of runs that evict pods.
+        of_scales: The problems of runs that change the number of pods.
+    """
+
+    of_evictions: Sequence[str] = ()
+    of_scales: Sequence[str] = ()
+
+
+_NOTHING_UNREAD: Final = Unread()
+
+
 class SimulateRun(Run, kw_only=True):
     """A run whose snapshot has all pods, nodes and workloads, for a simulation.
 
@@ -86,12 +101,14 @@ class SimulateRun(Run, kw_only=True):
         namespace: The namespace that is reported; None for all.
         excluded: The namespaces that are not reported.
         not_applied: The number of objects of each kind in manifests that are not simulated.
+        unread: The lists that the user may not read, and that only some runs need.
     """
 
     target_version: TargetVersion
     namespace: str | None
     excluded: frozenset[str]
     not_applied: Counter[str] = msgspec.field(default_factory=Counter)
+    unread: Unread = _NOTHING_UNREAD
 
     def report(self, events: Sequence[tuple[str, str]], limits: Limits, console: Console) -> SpreadSimulation:
         """Return the report on events, each of which is an option and its value.
@@ -100,6 +117,9 @@ class SimulateRun(Run, kw_only=True):
             SpreadError: An event names what is not there, or makes no sense.
         """
         simulation = Simulation(self.world(), [*self._events(events)], limits.seed)
+        self.problems += self.unread.of_evictions if simulation.drains else ()
+        scales = any(isinstance(event, Scale | Apply) for event in simulation.events)
+        self.problems += self.unread.of_scales if scales else ()
         if simulation.drains and self.options.filename and not self.snapshot.budgets.read:
             self.notes.append(_NO_BUDGETS)
         clock = _Clock(limits, console)
@@ -413,7 +433,7 @@ def _from_cluster(options: CheckOptions, cluster: LiveCluster) -> SimulateRun:
 
     scope = options.scope(cluster.namespace)
     profiles = _profiles(options)
-    notes: list[str] = []
+    problems: list[str] = []
     requests = Requests(cluster, options, Scope(), profiles, for_simulation=True)
     requests.send()
     target_version = target_for(options, requests.version.result().behaves_as)
@@ -422,16 +442,16 @@ def _from_cluster(options: CheckOptions, cluster: LiveCluster) -> SimulateRun:
     except ForbiddenError as error:
         if scope.namespace is None:
             raise ForbiddenError(f"{error} (name a namespace that you may list with -n)") from None
-        notes.append(f"{error}: the room that pods of other namespaces take is not known")
+        problems.append(f"{error}: the room that pods of other namespaces take is not known")
         requests = Requests(cluster, options, Scope(namespace=scope.namespace), profiles, for_simulation=True)
         requests.send()
         snapshot = pods_of(requests, scope)
-    _add_others(requests, snapshot, notes)
+    unread = _add_others(requests, snapshot, problems)
     missing = unread_owners(snapshot)
     if scope.namespace is not None and not any(pod.namespace == scope.namespace for pod in snapshot.pods):
         confirm_namespace(cluster, scope.namespace)
     skipped = snapshot.skipped
-    skipped["forbidden"] = len(notes)
+    skipped["forbidden"] = requests.forbidden
     return SimulateRun(
         options=options,
         snapshot=snapshot,
@@ -441,13 +461,23 @@ def _from_cluster(options: CheckOptions, cluster: LiveCluster) -> SimulateRun:
         identity=identity(cluster, requests),
         resource_versions=requests.resource_versions,
         skipped=skipped,
-        problems=[*target_version.problems, *filter(None, [missing])],
-        notes=[*target_version.warnings, *notes],
+        problems=[*target_version.problems, *filter(None, [missing]), *problems],
+        notes=[*target_version.warnings],
+        unread=unread,
     )
 
 
-def _add_others(requests: Requests, snapshot: Snapshot, notes: list[str]) -> None:
+_OWNED: Final = {"Deployment": "ReplicaSet", "CronJob": "Job"}
+"""Maps a kind to that of the workloads between it and its pods."""
+
+
+def _add_others(requests: Requests, snapshot: Snapshot, problems: list[str]) -> Unread:
     """Add nodes and everything that decides where pods go to a snapshot.
+
+    A list that the user may not read is a problem, unless no pod depends on it.
+
+    Returns:
+        The problems of runs that evict pods, or change their number.
 
     Raises:
         SourceError: Nodes cannot be read, or anything else for another reason than a missing permission.
@@ -458,17 +488,25 @@ def _add_others(requests: Requests, snapshot: Snapshot, notes: list[str]) -> Non
         requests.add_nodes(snapshot)
     except ForbiddenError as error:
         raise ForbiddenError(f"{error}: a simulation needs nodes") from None
+    owners = {pod.pod_class.owner.kind for pod in snapshot.pods if pod.pod_class.owner}
+    harmless, of_evictions, of_scales = list[str](), list[str](), list[str]()
     for resource in WORKLOADS:
-        with requests.optional(notes, "its pods are not replaced in the simulation"):
+        matters = _OWNED.get(resource.kind, resource.kind) in owners
+        with requests.optional(problems if matters else harmless, "its pods are not replaced in the simulation"):
             requests.add_workloads(resource, snapshot)
-    with requests.optional(notes, "default constraints are not known"):
+    with requests.optional(problems, "default constraints are not known"):
         requests.add_services(snapshot)
-    if any(pod.claims for pod in snapshot.pods):
-        with requests.optional(notes, "volumes may keep pods where they are"):
-            requests.add_volumes(snapshot)
+    with requests.optional(harmless, "volumes may keep pods where they are"):
+        # A pod that is placed, and whose volumes are not known, is a problem of the simulation.
+        requests.add_volumes(snapshot)
     if affinity.wants_namespaces({pod.pod_class for pod in snapshot.pods}, snapshot):
-        with requests.optional(notes, "affinity terms that select namespaces by labels are not known"):
+        with requests.optional(problems, "affinity terms that select namespaces by labels are not known"):
             requests.add_namespaces(snapshot)
-    with requests.optional(notes, "a drain is not kept from evicting pods"):
+    with requests.optional(harmless, "priorities of changed pod templates are not known"):
+        requests.add_priorities(snapshot)
+    with requests.optional(of_scales, "an autoscaler may change the number of pods again"):
+        requests.add_autoscalers(snapshot)
+    with requests.optional(of_evictions, "evictions are not kept within budgets"):
         requests.add_budgets(snapshot)
     schedulers.apply(snapshot, ())
+    return Unread(of_evictions, of_scales)

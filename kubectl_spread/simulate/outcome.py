@@ -178,9 +178,10 @@ def _pending(
         total = span((sum(pods.min for _, _, pods in group), sum(pods.max for _, _, pods in group)))
         number_of = f"{total.words} {'pod' if total.max == 1 else 'pods'}"
         names = [named(ref.kind, ref.name) for ref in sorted(refs)]
+        end = "" if reason.text.endswith("?") else "."
         yield SimulationFinding(
             severity=Severity.ERROR,
-            message=f"{number_of} of {some(names)} would stay pending: {reason.text}.",
+            message=f"{number_of} of {some(names)} would stay pending: {reason.text}{end}",
             workloads=[
                 AffectedWorkload(namespace=ref.namespace, workload=projections.workload(ref), pending=pods)
                 for ref, _, pods in sorted(group, key=lambda item: item[0])
