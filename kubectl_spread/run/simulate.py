@@ -277,7 +277,7 @@ class SimulateRun(Run, kw_only=True):
         if ref.kind not in ROLLED:
             return
         name = named(ref.kind, ref.name)
-        for error in workload_errors(workload, self.snapshot.workload_objects.get(ref)):
+        for error in workload_errors(workload, self.target_version.behaviour, self.snapshot.workload_objects.get(ref)):
             yield error.path, f"the API server would refuse {name}: {error.message}"
         for refusal in template_refusals(template_of(ref, workload, None, ""), self.target_version.behaviour):
             what = name if refusal.refused is Refused.TEMPLATE else f"the pods of {name}"
