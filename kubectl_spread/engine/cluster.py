@@ -13,7 +13,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from kubectl_spread.audit.evaluation import domains
-from kubectl_spread.audit.evaluation.volumes import Volumes
+from kubectl_spread.audit.evaluation.volumes import UNBOUND, Volumes
 from kubectl_spread.audit.snapshot.records import PodClass, PodRecord, PodState
 from kubectl_spread.engine.kinds import SchedulingKind
 from kubectl_spread.engine.nodes import NodeTable
@@ -21,8 +21,11 @@ from kubectl_spread.engine.placing import Placements
 from kubectl_spread.engine.world import World, owner_of
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.objects import ObjectRef
+from kubectl_spread.kube.api.sparse import DetailedPodSpec
 from kubectl_spread.kube.api.types import Node
 from kubectl_spread.kube.disruption import PodDisruptionBudget
+from kubectl_spread.kube.scheduler import resources
+from kubectl_spread.phrases import named
 
 _READY = PodState()
 
@@ -168,6 +171,7 @@ class SimulatedCluster:
         refused: The evictions that a budget refused: namespace, pod and budget.
         failed: The Jobs that failed.
         rolled: The classes from which a rollout creates the pods of an owner.
+        partitions: The ordinals of StatefulSets below which a rollout does not create pods.
         replicas: The replicas of workloads that an event has scaled.
         pending: The pods without a node.
         journal: The changes that can be undone; None where none are noted.
@@ -191,6 +195,7 @@ class SimulatedCluster:
         self.refused: list[tuple[str, str, str]] = []
         self.failed: dict[ObjectRef, str] = {}
         self.rolled: dict[ObjectRef, PodClass] = {}
+        self.partitions: dict[ObjectRef, int] = {}
         self.replicas: dict[ObjectRef, int] = {}
         self.pending: list[SimulatedPod] = []
         self.journal: Journal | None = None
@@ -199,6 +204,7 @@ class SimulatedCluster:
         self._dirty: dict[ObjectRef, None] = {}
         self._lost_of: Counter[ObjectRef] = Counter()
         self._order = 0
+        self._asked = 0
         self._protected: dict[int, list[ObjectRef | None]] = {}
         snapshot = world.snapshot
         for record in snapshot.mirror_pods:
@@ -256,8 +262,38 @@ class SimulatedCluster:
         for pod in (*self._mirrors, *self.all_pods()):
             if pod.node in numbers:
                 self.state.add(pod.kind, numbers[pod.node])
+        self._unknown_room = self._find_unknown_room()
         for pod in self.pending:
             pod.refused = self._refused(pod)
+
+    def _find_unknown_room(self) -> dict[int, str]:
+        """Map the nodes of which it is unknown what pods may still request to the reason."""
+        numbers = self.table.numbers
+        reasons = {
+            number: f"the room on node {name} ({next(resources.unreadable_amounts(node)).message})"
+            for number, (name, node) in enumerate(zip(self.table.names, self.table.sets.nodes, strict=True))
+            if self.table.allocatable[number] is None
+        }
+        for pod in self.all_pods():
+            if pod.node in numbers and pod.kind.pod_class.requests is None:
+                reasons.setdefault(numbers[pod.node], _unreadable(pod))
+        return reasons
+
+    def _note_unknown(self, pod: SimulatedPod, unknown_volumes: str) -> None:
+        """Note what is unknown, and may decide where a pod that waits can go."""
+        unknown, spec = self.world.unknown, pod.kind.pod_class.spec
+        if unknown_volumes and unknown_volumes != UNBOUND:
+            unknown["volumes, which were not read"] = None
+        elif unknown_volumes:
+            unknown["where new volumes can be"] = None
+        if isinstance(spec, DetailedPodSpec) and spec.resource_claims:
+            unknown[f"devices (resourceClaims of {named(pod.workload.kind, pod.workload.name)})"] = None
+        if pod.kind.pod_class.requests is None:
+            unknown[_unreadable(pod)] = None
+        if self._unknown_room:
+            allowed = self.table.answers(pod.kind).allowed & ~pod.refused
+            reasons = [text for number, text in self._unknown_room.items() if allowed >> number & 1]
+            unknown |= dict.fromkeys(reasons)
 
     def cordon(self, names: Collection[str]) -> None:
         """Cordon nodes."""
@@ -267,6 +303,10 @@ class SimulatedCluster:
     def all_pods(self) -> Iterator[SimulatedPod]:
         """Yield all pods, without mirror pods."""
         return (pod for of_owner in self.pods.values() for pod in of_owner.values())
+
+    def first_pods(self) -> Iterator[SimulatedPod]:
+        """Yield all pods as they were before any event."""
+        return SimulatedCluster(self.world, Random(0)).all_pods()  # noqa: S311 - it decides nothing
 
     def of(self, owner: ObjectRef | None) -> Collection[SimulatedPod]:
         """Return the pods of a direct owner; None for those without one."""
@@ -302,8 +342,37 @@ class SimulatedCluster:
         pod = SimulatedPod(like, kind, workload, owner)
         pod.node, pod.simulated, pod.state = "", True, _READY
         self._insert(pod)
-        pod.refused = self._refused(pod)
+        self.pin(pod, like.pod_class.spec.node_name)
+        if pod.pin in self.table.numbers:
+            self._start_unscheduled(pod)
         return pod
+
+    def _start_unscheduled(self, pod: SimulatedPod) -> None:
+        """Start a pod whose template names its node, which the kubelet does where it has room, whatever its taints."""
+        number, fits = self.table.numbers[pod.pin], self.state.room(pod.kind).fits
+        if (fits & self.table.answers(pod.kind).usable.fits) >> number & 1:
+            self._place(pod, number)
+            self.pending.remove(pod)
+
+    def _place(self, pod: SimulatedPod, number: int) -> None:
+        self._note(PodStep.PLACED, pod)
+        pod.node = self.table.names[number]
+        pod.state = replace(pod.state, running=True, ready=True)
+        self.state.add(pod.kind, number)
+
+    def user_of_claim(self, pod: SimulatedPod) -> tuple[str, str] | None:
+        """Return a claim that only one pod at a time may use, and the other pod on a node that uses it.
+
+        Source: kubernetes v1.37.1 pkg/scheduler/framework/plugins/volumerestrictions/volume_restrictions.go,
+        satisfyReadWriteOncePod.
+        """
+        exclusive = self.world.snapshot.volumes.exclusive
+        for claim in pod.record.claims if exclusive else ():
+            if (pod.namespace, claim) in exclusive:
+                for other in self.all_pods():
+                    if other.node and claim in other.record.claims and other.namespace == pod.namespace:
+                        return claim, other.name
+        return None
 
     def remove(self, pod: SimulatedPod, *, lost: bool = False) -> None:
         """Remove a pod; its owner has to act if an event, and not the owner itself, removed it (``lost``)."""
@@ -434,14 +503,21 @@ class SimulatedCluster:
 
     def settle(self) -> bool:
         """Place pending pods, until no more of them finds a node; tell whether any did."""
-        state, names, random = self.state, self.table.names, self.random
+        state, random = self.state, self.random
         waiting = self._arriving()
+        for pod in waiting:
+            if pod.order > self._asked:
+                self._note_unknown(pod, self.volumes.of(pod.record).unknown)
+        self._asked = self._order
         placed = bool(waiting)
         failures = self._failures
         while placed:
             placed, left = False, []
             for pod in waiting:
                 question = (pod.kind, pod.refused)
+                if self.user_of_claim(pod):
+                    left.append(pod)
+                    continue
                 decisive = state.decisive(pod.kind) if pod.kind.parses else ()
                 # Nothing that decides has changed since a pod like this one found no node.
                 number = None if failures.get(question) == decisive else state.choose(pod, random)
@@ -449,10 +525,7 @@ class SimulatedCluster:
                     failures[question] = decisive
                     left.append(pod)
                 else:
-                    self._note(PodStep.PLACED, pod)
-                    pod.node = names[number]
-                    pod.state = replace(pod.state, running=True, ready=True)
-                    state.add(pod.kind, number)
+                    self._place(pod, number)
                     placed = True
             waiting = left
         number = len(self.pending)
@@ -484,3 +557,8 @@ class SimulatedCluster:
             number = self.table.numbers.get(pod.pin)
             refused |= self.table.everything & ~(0 if number is None else 1 << number)
         return refused
+
+
+def _unreadable(pod: SimulatedPod) -> str:
+    errors = resources.unreadable_requests(pod.kind.pod_class.spec)
+    return f"the requests of {named(pod.workload.kind, pod.workload.name)} ({next(errors).message})"

@@ -7,19 +7,19 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cmp_to_key
 from typing import Final, Protocol
-
-from msgspec.structs import replace
 
 from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.audit.snapshot.revisions import revision_of
 from kubectl_spread.engine.cluster import SimulatedCluster, SimulatedPod
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.kube.api.workloads import Deployment, Job, StatefulSet, ordinal_of
+from kubectl_spread.kube.api.workloads import DaemonSet, Deployment, Job, StatefulSet, ordinal_of
 from kubectl_spread.kube.custom import base_kind
+from kubectl_spread.kube.disruption import PodDisruptionBudget
+from kubectl_spread.phrases import named
 
 _COUNTS_UNAVAILABLE: Final = 37
 """The minor from which the gate MaxUnavailableStatefulSet is on, so that a rollout first replaces pods that wait."""
@@ -62,7 +62,7 @@ def reconcile(cluster: SimulatedCluster, owner: ObjectRef) -> bool:
         return _stateful_set(cluster, owner)
     if kind == "Job" and _fails(cluster, owner):
         return False
-    missing = desired(cluster, owner) - len(cluster.of(owner))
+    missing = desired(cluster, owner) - _failed_indexes(cluster, owner) - len(cluster.of(owner))
     if missing > 0:
         for _ in range(missing):
             if not _create(cluster, owner):
@@ -92,19 +92,20 @@ def desired(cluster: SimulatedCluster, owner: ObjectRef) -> int:
 def _create(cluster: SimulatedCluster, owner: ObjectRef, name: str = "", index: int = 0) -> bool:
     """Create a pod of an owner; tell whether its template is known."""
     world = cluster.world
-    like = world.newest_pods.get(owner)
-    pod_class = cluster.rolled.get(owner)
-    if pod_class is None:
-        pod_class = world.created(owner, like, name, index)
-    elif name:
-        pod_class = world.numbered(pod_class, name, index)
+    former = index < cluster.partitions.get(owner, 0)
+    rolled = None if former else cluster.rolled.get(owner)
+    if rolled is None:
+        pod_class = world.created(owner, name, index, former=former)
+    else:
+        pod_class = world.numbered(rolled, name, index) if name else rolled
     if pod_class is None:
         return False
     workload = world.root(owner)
     kind = world.kind(pod_class, workload)
+    like = world.newest_pods.get(owner)
     record = world.record(owner, pod_class, name or f"{owner.name}-new-{cluster.next_number()}", like)
     pod = cluster.create(record, kind, workload, owner)
-    pod.revised = owner in cluster.rolled
+    pod.revised = rolled is not None
     return True
 
 
@@ -143,13 +144,37 @@ def _ordinal(pod: SimulatedPod) -> int:
     return ordinal_of(pod.name)
 
 
-def _fails(cluster: SimulatedCluster, owner: ObjectRef) -> bool:
-    """Tell whether a Job has failed, because it has lost more pods than its backoffLimit allows; its pods are gone."""
+def _failed_indexes(cluster: SimulatedCluster, owner: ObjectRef) -> int:
+    """Return the number of indexes of a Job that fail because of lost pods, so that these are not replaced.
+
+    Which index has failed before is not read, so all pods that are lost count for different ones.
+
+    Source: kubernetes v1.37.1 pkg/controller/job/backoff_utils.go and indexed_job_utils.go.
+    """
     job = cluster.world.object(owner)
-    limit = job.failures if isinstance(job, Job) else None
-    if limit is None or cluster.lost_of(owner) <= limit:
+    limit = job.failures_per_index if isinstance(job, Job) else None
+    if limit is None:
+        return 0
+    if limit and cluster.lost_of(owner):
+        cluster.world.unknown[
+            f"backoffLimitPerIndex of {named(owner.kind, owner.name)}: earlier failures were not read"
+        ] = None
+    return 0 if limit else cluster.lost_of(owner)
+
+
+def _fails(cluster: SimulatedCluster, owner: ObjectRef) -> bool:
+    """Tell whether a Job has failed, because it has lost more pods than it allows; its pods are gone."""
+    job = cluster.world.object(owner)
+    if not isinstance(job, Job):
         return False
-    cluster.failed[owner] = f"its backoffLimit ({limit}) allows no further failure, so the Job fails"
+    failed, most = _failed_indexes(cluster, owner), job.spec.max_failed_indexes
+    if most is not None and failed > most:
+        cluster.failed[owner] = f"its maxFailedIndexes ({most}) allows no further failure, so the Job fails"
+    else:
+        limit = job.failures
+        if limit is None or cluster.lost_of(owner) <= limit:
+            return False
+        cluster.failed[owner] = f"its backoffLimit ({limit}) allows no further failure, so the Job fails"
     for pod in list(cluster.of(owner)):
         cluster.remove(pod)
     return True
@@ -285,7 +310,7 @@ def _available(cluster: SimulatedCluster, owner: ObjectRef) -> int:
 
 
 class OrderedRollout:
-    """The rollout of a StatefulSet from its highest ordinal, or of a DaemonSet, one pod after another."""
+    """The rollout of a StatefulSet from its highest ordinal, one pod after another."""
 
     def __init__(
         self,
@@ -293,12 +318,14 @@ class OrderedRollout:
         workload: ObjectRef,
         pod_class: PodClass,
         *,
-        partition: int = 0,
+        partition: int,
         at_once: int = 1,
     ) -> None:
         """Replace the pods with ordinals from ``partition`` on by pods of a class, some at once."""
         self._workload, self._partition, self._at_once = workload, partition, at_once
+        stored = cluster.world.object(workload)
         cluster.rolled[workload] = pod_class
+        cluster.partitions[workload] = (stored.partition or 0) if isinstance(stored, StatefulSet) else 0
         for pod in cluster.of(workload):
             pod.revised = False
 
@@ -307,10 +334,7 @@ class OrderedRollout:
         chosen = self._next(cluster)
         for pod in chosen:
             cluster.remove(pod)
-            if pod.pin:
-                self._replace_on(cluster, pod)
-            else:
-                cluster.touch(self._workload)
+            cluster.touch(self._workload)
         return bool(chosen)
 
     def _next(self, cluster: SimulatedCluster) -> Sequence[SimulatedPod]:
@@ -320,11 +344,11 @@ class OrderedRollout:
         updateStatefulSetAfterInvariantEstablished, which the gate MaxUnavailableStatefulSet chooses.
         """
         pods = sorted(cluster.of(self._workload), key=_ordinal, reverse=True)
-        rolled = [pod for pod in pods if pod.pin or _ordinal(pod) >= self._partition]
+        rolled = [pod for pod in pods if _ordinal(pod) >= self._partition]
         old = [pod for pod in rolled if not pod.revised]
         workload = cluster.world.object(self._workload)
-        if not isinstance(workload, StatefulSet):
-            return old[: self._at_once] if all(pod.node for pod in pods) else ()
+        if not isinstance(workload, StatefulSet) or workload.recreates:
+            return old
         missing = [pod for pod in pods if not pod.ready]
         if workload.ordered and missing:
             return ()
@@ -336,14 +360,67 @@ class OrderedRollout:
         more = max(self._at_once - len(missing), 0)
         return [*(pod for pod in old if not pod.ready), *[pod for pod in old if pod.ready][:more]]
 
-    def _replace_on(self, cluster: SimulatedCluster, pod: SimulatedPod) -> None:
-        """Create a pod of a DaemonSet again on its node."""
-        world = cluster.world
-        kind = world.kind(cluster.rolled[self._workload], pod.workload)
-        record = replace(pod.record, node="", pod_class=kind.pod_class)
-        created = cluster.create(record, kind, pod.workload, pod.owner)
+
+class DaemonRollout:
+    """The rollout of a DaemonSet, node by node: new pods replace old ones, or come before them within its surge.
+
+    Source: kubernetes v1.37.1 pkg/controller/daemon/update.go, rollingUpdate.
+    """
+
+    def __init__(self, cluster: SimulatedCluster, workload: ObjectRef, pod_class: PodClass) -> None:
+        """Replace the pods by pods of a class."""
+        self._workload = workload
+        cluster.rolled[workload] = pod_class
+        for pod in cluster.of(workload):
+            pod.revised = False
+
+    def step(self, cluster: SimulatedCluster) -> bool:
+        """Create new pods and delete old ones, if that is allowed now."""
+        daemon_set = cluster.world.object(self._workload)
+        if not isinstance(daemon_set, DaemonSet) or not daemon_set.replaces:
+            return False
+        new = {pod.pin or pod.node: pod for pod in cluster.of(self._workload) if pod.revised}
+        old = {pod.pin or pod.node: pod for pod in cluster.of(self._workload) if not pod.revised}
+        pace = daemon_set.pace_on(len({*new, *old}))
+        if pace.surge:
+            return self._surge(cluster, new, old, pace.surge)
+        missing = [pod for pod in old.values() if not pod.ready]
+        ready = [pod for pod in old.values() if pod.ready]
+        cluster.random.shuffle(ready)
+        allowed = pace.unavailable - len(missing) - sum(not pod.ready for pod in new.values())
+        chosen = [*missing, *ready[: max(allowed, 0)]]
+        for pod in chosen:
+            cluster.remove(pod)
+            self._create_on(cluster, pod)
+        return bool(chosen)
+
+    def _surge(
+        self,
+        cluster: SimulatedCluster,
+        new: Mapping[str, SimulatedPod],
+        old: Mapping[str, SimulatedPod],
+        surge: int,
+    ) -> bool:
+        done = [pod for node, pod in old.items() if node in new and new[node].ready]
+        for pod in done:
+            cluster.remove(pod)
+        left = [pod for node, pod in old.items() if node not in new]
+        ready = [pod for pod in left if pod.ready]
+        cluster.random.shuffle(ready)
+        allowed = surge - sum(node in old and not pod.ready for node, pod in new.items())
+        created = [*(pod for pod in left if not pod.ready), *ready[: max(allowed, 0)]]
+        for pod in created:
+            self._create_on(cluster, pod)
+        return bool(done or created)
+
+    def _create_on(self, cluster: SimulatedCluster, pod: SimulatedPod) -> None:
+        """Create a new pod on the node of another one."""
+        pod_class = cluster.rolled[self._workload]
+        name = f"{self._workload.name}-new-{cluster.next_number()}"
+        record = cluster.world.record(self._workload, pod_class, name, None)
+        created = cluster.create(record, cluster.world.kind(pod_class, pod.workload), pod.workload, pod.owner)
         created.revised = True
-        cluster.pin(created, pod.node)
+        cluster.pin(created, pod.pin or pod.node)
 
 
 def unfinished(cluster: SimulatedCluster) -> dict[ObjectRef, Actor]:
@@ -412,14 +489,20 @@ class Drain:
             if not _stays(pod):
                 on[pod.node].append(pod)
         self._left = list(on.values())
+        self._refused: list[tuple[str, str, str]] = []
         self._together = cluster.random.choice([1.0, 0.5, 0.0])
 
     def step(self, cluster: SimulatedCluster) -> bool:
         """Evict pods of the first node; continue with the next node when none is left."""
         while self._left:
             pods = [pod for pod in self._left[0] if cluster.has(pod)]
+            # Each of these evictions is an error, after which kubectl continues with the other pods and nodes.
+            passed_over = [pod for pod in pods if len(_budgets_of(cluster, pod)) > 1]
+            pods = [pod for pod in pods if pod not in passed_over]
             if not pods:
                 self._left.pop(0)
+                self._refused += [(pod.namespace, pod.name, refusing_budget(cluster, pod)) for pod in passed_over]
+                cluster.refused = sorted(self._refused)
                 continue
             cluster.random.shuffle(pods)
             refused: list[tuple[str, str, str]] = []
@@ -431,7 +514,7 @@ class Drain:
                 if cluster.random.random() >= self._together:
                     break
             if len(refused) == len(pods):
-                cluster.refused = sorted(refused)
+                cluster.refused = sorted((*self._refused, *refused))
                 self._left.clear()
                 return False
             return True
@@ -442,12 +525,16 @@ def _stays(pod: SimulatedPod) -> bool:
     return pod.owner is not None and base_kind(pod.owner.kind) in NOT_REPLACED
 
 
+def _budgets_of(cluster: SimulatedCluster, pod: SimulatedPod) -> Sequence[PodDisruptionBudget]:
+    return cluster.world.snapshot.budgets.of(pod.namespace, pod.kind.labels)
+
+
 def refusing_budget(cluster: SimulatedCluster, pod: SimulatedPod) -> str:
     """Return the name of the budget that refuses the eviction of a pod, or "".
 
     Several budgets of one pod refuse each eviction. A pod that is not ready may be evicted by the policy of its budget.
     """
-    budgets = cluster.world.snapshot.budgets.of(pod.namespace, pod.kind.labels)
+    budgets = _budgets_of(cluster, pod)
     if len(budgets) > 1:
         return ", ".join(budget.metadata.name for budget in budgets)
     if not budgets:
@@ -455,10 +542,12 @@ def refusing_budget(cluster: SimulatedCluster, pod: SimulatedPod) -> str:
     budget = budgets[0]
     selected = cluster.selected_by(budget)
     healthy = sum(each.ready for each in selected)
-    least = budget.desired_healthy(cluster.scale_of(selected) if budget.needs_scale else None)
-    if least is None:
-        # The disruption controller allows none where it cannot compute the number.
-        least = healthy
+    expected = cluster.scale_of(selected) if budget.needs_scale else None
+    least = budget.desired_healthy(expected)
+    if least is None or expected == 0:
+        # The disruption controller allows none where it cannot compute the number, or expects no pods: it only counts
+        # those with a controller.
+        least = max(least or 0, healthy)
     if not pod.ready and (budget.spec.unhealthy_pod_eviction_policy == "AlwaysAllow" or healthy >= least > 0):
         return ""
     return "" if healthy - least > 0 else budget.metadata.name

@@ -10,7 +10,7 @@ import msgspec
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.engine import controllers
 from kubectl_spread.engine.cluster import SimulatedCluster, SimulatedPod
-from kubectl_spread.engine.controllers import Actor, Drain, OrderedRollout, Rollout
+from kubectl_spread.engine.controllers import Actor, DaemonRollout, Drain, OrderedRollout, Rollout
 from kubectl_spread.errors import NotFoundError, UsageError
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import Node
@@ -165,8 +165,9 @@ def _newest(node: Node) -> tuple[float, str]:
 
 
 def _daemons(cluster: SimulatedCluster, node: str) -> list[SimulatedPod]:
-    """Return the pods of DaemonSets that belong to a node, also those that find no room on it."""
-    return [pod for pod in cluster.all_pods() if node in (pod.node, pod.pin) and _is_daemon(pod)]
+    """Return the pods of DaemonSets that belong to a node, also those that find no room on it, or that it had."""
+    pods = cluster.all_pods() if node in cluster.table.numbers else cluster.first_pods()
+    return [pod for pod in pods if node in (pod.node, pod.pin) and _is_daemon(pod)]
 
 
 def _is_daemon(pod: SimulatedPod) -> bool:
@@ -216,6 +217,9 @@ class Scale(msgspec.Struct, frozen=True):
         if stored is None or stored.replicas is None:
             raise NotFoundError(f"{_missing(workload)}: it cannot be scaled (capture workloads as well)")
         before = cluster.replicas.get(workload, stored.replicas)
+        root = world.root(workload)
+        if root.kind == "Deployment" and root != workload:
+            return Begun(f"scale {_named(workload)} to {self.replicas}, which {_named(root)} undoes")
         scale(cluster, workload, before, self.replicas)
         return Begun(f"scale {_named(workload)} from {before} to {plural(self.replicas, 'replica')}")
 
@@ -276,24 +280,33 @@ class Apply(msgspec.Struct, frozen=True):
         """
         workload, world = self.workload, cluster.world
         _confirm_kind(workload, ROLLED, "a rollout")
-        stored = world.snapshot.workload_objects.get(workload)
-        world.objects[workload] = self.manifest
+        stored, manifest = world.object(workload), self.manifest
         text = f"apply {_named(workload)}"
         if stored is None:
+            world.objects[workload] = manifest
             return Begun(f"{text}, which is new", rollouts={workload: self._create(cluster)})
-        if isinstance(self.manifest, ReplicatedWorkload):
-            # A number that the manifest does not state stays as it is.
+        if isinstance(self.manifest, ReplicatedWorkload) and isinstance(stored, ReplicatedWorkload):
+            manifest = self.manifest.applied_to(stored)
             before = cluster.replicas.get(workload, stored.replicas)
-            replicas = self.manifest.spec.replicas
-            if replicas is not None and before is not None and replicas != before:
+            # A number that stays may have been changed by an event.
+            stays = manifest.spec.replicas != self.manifest.spec.replicas
+            replicas = before if stays else manifest.replicas
+            if replicas != before:
                 scale(cluster, workload, before, replicas)
-            elif before is not None:
+            else:
                 cluster.replicas[workload] = before
-        if self.manifest.template.equals(stored.template):
+        world.objects[workload] = manifest
+        if isinstance(manifest, Deployment) and manifest.spec.paused:
+            same = manifest.template.equals(stored.template)
+            return Begun(
+                f"{text}, with the same pod template as far as it is read" if same else f"{text}, which is paused"
+            )
+        resumed = isinstance(stored, Deployment) and stored.spec.paused
+        if manifest.template.equals(stored.template) and not resumed:
             return Begun(f"{text}, with the same pod template as far as it is read")
-        if isinstance(self.manifest, Deployment) and self.manifest.spec.paused:
-            return Begun(f"{text}, which is paused")
-        return Begun(text, rollouts={workload: _rollout(cluster, workload, self.manifest, self.manifest.template)})
+        if resumed and (newest := world.owner_of_template(workload, manifest.template)):
+            return Begun(f"{text}, which resumes it", rollouts={workload: Rollout(cluster, workload, newest)})
+        return Begun(text, rollouts={workload: _rollout(cluster, workload, manifest, manifest.template)})
 
     def _create(self, cluster: SimulatedCluster) -> Actor:
         if self.workload.kind == "DaemonSet":
@@ -321,7 +334,7 @@ def _rollout(
         cluster.touch(workload)
         partition = replicas + manifest.spec.ordinals.start if manifest.partition is None else manifest.partition
         return OrderedRollout(cluster, workload, pod_class, partition=partition, at_once=manifest.unavailable)
-    return OrderedRollout(cluster, workload, pod_class)
+    return DaemonRollout(cluster, workload, pod_class)
 
 
 def _newest_pod(cluster: SimulatedCluster, workload: ObjectRef) -> PodRecord | None:

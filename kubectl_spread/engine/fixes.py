@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from kubectl_spread.audit.evaluation.obstacles import ObstacleKind
 from kubectl_spread.engine.controllers import NOT_REPLACED
 from kubectl_spread.engine.events import Add, Apply, Lose, NodeChoice, SimulatedEvent
-from kubectl_spread.engine.reasons import NO_NODES, Reason
+from kubectl_spread.engine.reasons import NO_NODES, Reason, RefusalCause
 from kubectl_spread.engine.runs import RunResult, Simulation
 from kubectl_spread.engine.world import ConstraintChange
 from kubectl_spread.kube.api.labels import HOSTNAME, ZONE
@@ -108,11 +108,17 @@ def _harms(results: Sequence[RunResult], runs: Sequence[RunResult]) -> bool:
 def _candidates(simulation: Simulation, reason: Reason, workloads: frozenset[ObjectRef]) -> Iterator[_Candidate]:
     """Yield fixes, those first that change least."""
     kinds = {refusal.kind for refusal in reason.refusals}
-    spreads = [refusal.topology_key for refusal in reason.refusals if refusal.topology_key]
+    constraints = [refusal for refusal in reason.refusals if refusal.topology_key]
+    if any(refusal.right_key is not None for refusal in constraints):
+        # Any other change would keep the wrong key.
+        yield from _right_keys(simulation, constraints, workloads)
+        return
+    spreads = [refusal.topology_key for refusal in constraints]
     if ObstacleKind.CORDONED in kinds:
         yield from _uncordon(simulation, reason)
     if spreads:
-        yield from _constraint(simulation, spreads[0], workloads, "min_domains", None)
+        if constraints[0].lacks_domains:
+            yield from _constraint(simulation, spreads[0], workloads, "min_domains", None)
         if kinds & {ObstacleKind.CORDONED, ObstacleKind.TAINTED, ObstacleKind.UNHEALTHY}:
             yield from _constraint(simulation, spreads[0], workloads, "node_taints_policy", "Honor")
     if ObstacleKind.REPELLED in kinds:
@@ -122,6 +128,15 @@ def _candidates(simulation: Simulation, reason: Reason, workloads: frozenset[Obj
     if spreads:
         yield from _deleted(simulation, reason)
         yield from _constraint(simulation, spreads[0], workloads, "when_unsatisfiable", "ScheduleAnyway")
+
+
+def _right_keys(
+    simulation: Simulation, constraints: Iterable[RefusalCause], workloads: frozenset[ObjectRef]
+) -> Iterator[_Candidate]:
+    """Use the labels that were meant by topology keys that no node has."""
+    for refusal in constraints:
+        if refusal.right_key:
+            yield from _constraint(simulation, refusal.topology_key, workloads, "topology_key", refusal.right_key)
 
 
 def _uncordon(simulation: Simulation, reason: Reason) -> Iterator[_Candidate]:

@@ -13,7 +13,7 @@ from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.labels import Labelled, Labels
 from kubectl_spread.kube.api.types import LabelSelector, ObjectMeta, Pod, PodSpec
 from kubectl_spread.kube.features import Behaviour
-from kubectl_spread.kube.scheduler import interpodaffinity, scores
+from kubectl_spread.kube.scheduler import interpodaffinity, nodeports, scores
 from kubectl_spread.kube.scheduler.interpodaffinity import Term
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import (
     Constraint,
@@ -48,7 +48,8 @@ class SchedulingKind(msgspec.Struct, frozen=True, eq=False):
         pod_class: The class of one of the pods.
         pod: A pod with only namespace and labels, which affinity terms may select.
         requests: The resources that it needs.
-        usage: The amounts that it takes from a node, with those that the scores assume.
+        usage: The amounts that it takes from a node, with host ports and with what the scores assume.
+        excluding: The host ports with which it cannot be on one node, by the names that usage has.
         assumed: The cpu and memory that the scores assume while it is placed.
         priority: Its priority.
         preempts: Whether it may preempt pods with a lower priority.
@@ -67,6 +68,7 @@ class SchedulingKind(msgspec.Struct, frozen=True, eq=False):
     pod: Pod
     requests: tuple[tuple[str, int], ...]
     usage: tuple[tuple[str, int], ...]
+    excluding: tuple[str, ...]
     assumed: tuple[int, int]
     priority: int
     preempts: bool
@@ -118,6 +120,13 @@ class Kinds:
             self._of_class[pod_class, terminating] = kind
         return kind
 
+    def unread_namespaces(self) -> list[str]:
+        """Return the namespaces of pods that a term may select by their labels, which were not read."""
+        terms = (held.term for held in self._held.values())
+        if not any(not labelselectors.is_empty(term.namespace_selector) for term in terms if term.namespace_selector):
+            return []
+        return sorted(self._labelled.keys() - self._namespaces.keys())
+
     def selected(self, namespace: str, selector: LabelSelector | None) -> Iterator[SchedulingKind]:
         """Yield the kinds of a namespace that a selector selects."""
         if selector is not None and namespace in self._labelled:
@@ -163,7 +172,9 @@ class Kinds:
         preferred = interpodaffinity.preferred_terms(pod)
         requests = dict(pod_class.requests or {})
         running, incoming = _assumed(pod_class)
+        ports = nodeports.host_ports(spec)
         usage = {**requests, ASSUMED_CPU: running[0], ASSUMED_MEMORY: running[1]}
+        usage |= {name: 1 for port in ports for name in port.taken}
         required = interpodaffinity.affinity_terms(pod)
         repelling = interpodaffinity.anti_affinity_terms(pod)
         held = (
@@ -176,6 +187,7 @@ class Kinds:
             pod=Pod(metadata=metadata),
             requests=tuple((name, amount) for name, amount in sorted(requests.items()) if amount > 0),
             usage=tuple(sorted(usage.items())),
+            excluding=tuple(dict.fromkeys(name for port in ports for name in port.excluding)),
             assumed=incoming,
             priority=pod_class.priority or 0,
             preempts=pod_class.preempts,
@@ -237,6 +249,7 @@ def _content(pod_class: PodClass) -> bytes:
             (spec.node_selector, pod_class.placement.affinity, spec.affinity, spec.tolerations),
             None if pod_class.requests is None else sorted(pod_class.requests.items()),
             _assumed(pod_class),
+            nodeports.host_ports(spec),
             pod_class.scheduler_name,
             pod_class.priority,
             pod_class.preempts,

@@ -94,11 +94,12 @@ class Room:
 
     def has_room(self, number: int) -> bool:
         """Tell whether a pod fits on a node."""
-        allocatable = self._nodes.allocatable[number]
-        if allocatable is None:
-            return True
-        used = self._used[number]
-        return all(used.get(name, 0) + amount <= allocatable.get(name, 0) for name, amount in self.kind.requests)
+        allocatable, used = self._nodes.allocatable[number], self._used[number]
+        if any(used.get(port) for port in self.kind.excluding):
+            return False
+        return allocatable is None or all(
+            used.get(name, 0) + amount <= allocatable.get(name, 0) for name, amount in self.kind.requests
+        )
 
     def refresh(self) -> None:
         """Compute again what changed on nodes since the last time."""

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from kubectl_spread.audit.evaluation import obstacles
+from kubectl_spread.audit.evaluation import obstacles, topologykeys
 from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind
 from kubectl_spread.engine.cluster import SimulatedCluster, SimulatedPod
 from kubectl_spread.engine.nodes import CountedNodes
@@ -31,6 +31,8 @@ class RefusalCause(msgspec.Struct, frozen=True):
         topology_key: That of the constraint that refuses; "" for other causes.
         nodes: The number of nodes.
         workloads: The workloads whose pods repel, or are repelled by, the pod.
+        right_key: The label of nodes that was probably meant by the topology key; None where nodes have the key.
+        lacks_domains: Whether there are fewer domains than the constraint's minDomains.
     """
 
     kind: ObstacleKind
@@ -38,6 +40,8 @@ class RefusalCause(msgspec.Struct, frozen=True):
     topology_key: str = ""
     nodes: int = 0
     workloads: tuple[ObjectRef, ...] = ()
+    right_key: str | None = None
+    lacks_domains: bool = False
 
 
 class Reason(msgspec.Struct, frozen=True):
@@ -72,6 +76,11 @@ def reason(cluster: SimulatedCluster, pod: SimulatedPod) -> Reason:
         return Reason((), "a selector of its constraints or pod affinity cannot be parsed")
     if not cluster.nodes:
         return NO_NODES
+    if pod.pin and pod.pin not in cluster.table.numbers:
+        return Reason((), f"its nodeName is {pod.pin}, and no node has this name")
+    if use := cluster.user_of_claim(pod):
+        claim, other = use
+        return Reason((), f"its claim {claim} is ReadWriteOncePod, and pod {other} uses it")
     refusals: list[RefusalCause] = []
     # A pod of a DaemonSet belongs to its node.
     left = 1 << cluster.table.numbers[pod.pin] if pod.pin in cluster.table.numbers else cluster.table.everything
@@ -134,8 +143,7 @@ def _all(cluster: SimulatedCluster, pod: SimulatedPod) -> Iterator[tuple[Refusal
     for bits, obstacle in cluster.volumes.of(pod.record).refusals:
         yield RefusalCause(ObstacleKind.VOLUME, obstacle.text), bits
     for constraint, counted, bits in zip(kind.hard, answers.hard, state.constrained(kind, answers), strict=True):
-        text = _constraint_text(cluster, pod, constraint, counted)
-        yield RefusalCause(ObstacleKind.CONSTRAINED, text, constraint.topology_key), bits
+        yield _constraint_cause(cluster, pod, constraint, counted), bits
     if kind.affinity:
         keys = listed(list(dict.fromkeys(topology_name(term.topology_key) for term in kind.affinity)))
         text = f"its required affinity on {keys} finds no pod that it selects there"
@@ -166,26 +174,41 @@ def _tainted(cluster: SimulatedCluster, pod: SimulatedPod, refused: int) -> Mapp
 
 
 def _full(cluster: SimulatedCluster, pod: SimulatedPod, refused: int) -> Mapping[str, int]:
-    """Map the resources that nodes lack, in the scheduler's words, to these nodes."""
+    """Map the host ports and resources that nodes lack to these nodes."""
     by_text: dict[str, int] = {}
     requests = dict(pod.kind.requests)
     for number in ascending(refused):
-        lacking = resources.fits(requests, cluster.table.allocatable[number] or {}, cluster.state.used[number])
-        text = ", ".join(lacking)
+        allocatable, used = cluster.table.allocatable[number], cluster.state.used[number]
+        lacking = () if allocatable is None else resources.fits(requests, allocatable, used)
+        ports = [port for port in pod.kind.excluding if used.get(port)]
+        text = ", ".join((*(f"{listed(ports, _LISTED)} is taken" for _ in ports[:1]), *lacking))
         by_text[text] = by_text.get(text, 0) | 1 << number
     return by_text
 
 
-def _constraint_text(
+def _constraint_cause(
     cluster: SimulatedCluster, pod: SimulatedPod, constraint: Constraint, counted: CountedNodes
-) -> str:
+) -> RefusalCause:
     """Return why a constraint allows no more pods in a domain."""
+    key, kind, sets = constraint.topology_key, ObstacleKind.CONSTRAINED, cluster.table.sets
+    if not sets.carrying([key]):
+        right = topologykeys.nearest_key(key, sets)
+        text = f"no node has the label {key} of their constraint{topologykeys.suggested([right])}"
+        return RefusalCause(kind, text, key, right_key=right)
+    name = f"their constraint on {in_domain(key, '').split()[-1]} (maxSkew {constraint.max_skew})"
+    if not counted.domains:
+        return RefusalCause(kind, f"{name} has no domain that they may use", key)
+    if counted.domains < constraint.min_domains:
+        text = f"{name} has fewer domains than minDomains ({counted.domains} of {constraint.min_domains})"
+        return RefusalCause(kind, text, key, lacks_domains=True)
+    return RefusalCause(kind, _lowest_text(cluster, pod, constraint, counted, name), key)
+
+
+def _lowest_text(
+    cluster: SimulatedCluster, pod: SimulatedPod, constraint: Constraint, counted: CountedNodes, name: str
+) -> str:
     key = constraint.topology_key
     tally = cluster.state.spread(pod.kind, constraint, counted)
-
-    name = f"their constraint on {in_domain(key, '').split()[-1]} (maxSkew {constraint.max_skew})"
-    if counted.domains < constraint.min_domains:
-        return f"{name} has fewer domains than minDomains ({counted.domains} of {constraint.min_domains})"
     least = minimum(constraint, counted.domains, tally)
     low = _lowest_values(counted, tally, least)
     if not low:

@@ -9,14 +9,14 @@ from typing import Final
 
 import msgspec
 
-from kubectl_spread.engine.cluster import SimulatedCluster
+from kubectl_spread.engine.cluster import SimulatedCluster, SimulatedPod
 from kubectl_spread.engine.controllers import run, unfinished
 from kubectl_spread.engine.events import DrainNodes, SimulatedEvent
 from kubectl_spread.engine.kinds import SchedulingKind
 from kubectl_spread.engine.placing import minimum
 from kubectl_spread.engine.reasons import Reason, reason
 from kubectl_spread.engine.world import World
-from kubectl_spread.kube.api.labels import HOSTNAME, ZONE
+from kubectl_spread.kube.api.labels import HOSTNAME, ZONE, ascending
 from kubectl_spread.kube.api.objects import ObjectRef
 
 STEPS: Final = (1, 5, 10, 20, 50, 100, 200)
@@ -44,6 +44,8 @@ class WorkloadResult(msgspec.Struct):
 
 
 _NOTHING: Final = WorkloadResult()
+_MOST_PREEMPTED: Final = 200
+"""The nodes on which a pod is tried in place of others; where none of so many suffices, another one may."""
 
 
 class RunResult(msgspec.Struct):
@@ -205,16 +207,52 @@ def _explain(cluster: SimulatedCluster, results: Mapping[ObjectRef, WorkloadResu
         question = (pod.kind, pod.refused, pod.pin, pod.record.gates)
         if question not in answered:
             answered[question] = reason(cluster, pod)
+            _note_devices(cluster, pod)
         key = (pod.workload, answered[question].key)
         reasons.setdefault(key, answered[question])
         results[pod.workload].reasons[key] += 1
     return reasons
 
 
+def _note_devices(cluster: SimulatedCluster, pod: SimulatedPod) -> None:
+    """Note the resources of a pod that no node lists, but a device class may provide."""
+    listed = {name for allocatable in cluster.table.allocatable for name in allocatable or ()}
+    for name, _ in pod.kind.requests:
+        if "/" in name and name not in listed:
+            cluster.world.unknown[f"devices (no node lists {name})"] = None
+
+
 def _preempting(cluster: SimulatedCluster) -> int:
-    """Return the number of pending pods that may preempt and have a higher priority than a running one."""
+    """Return the number of pending pods that would fit on a node without its pods of a lower priority."""
     waiting = [pod for pod in cluster.pending if pod.kind.preempts and not pod.record.gates]
-    if not waiting:
-        return 0
-    lowest = min((pod.kind.priority for pod in cluster.all_pods() if pod.node), default=0)
-    return sum(pod.kind.priority > lowest for pod in waiting)
+    on: dict[str, list[SimulatedPod]] = {}
+    for pod in cluster.all_pods() if waiting else ():
+        on.setdefault(pod.node, []).append(pod)
+    answers: dict[object, bool] = {}
+    for pod in waiting:
+        question = (pod.kind, pod.refused)
+        if question not in answers:
+            answers[question] = _could_preempt(cluster, pod, on)
+    return sum(answers[pod.kind, pod.refused] for pod in waiting)
+
+
+def _could_preempt(cluster: SimulatedCluster, pod: SimulatedPod, on: Mapping[str, Sequence[SimulatedPod]]) -> bool:
+    """Tell whether a pod would fit on a node without its pods of a lower priority.
+
+    Source: kubernetes v1.37.1 pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go,
+    SelectVictimsOnNode.
+    """
+    state, allowed, tried = cluster.state, cluster.table.answers(pod.kind).allowed & ~pod.refused, 0
+    for number in ascending(allowed):
+        victims = [each for each in on.get(cluster.table.names[number], ()) if each.kind.priority < pod.kind.priority]
+        if not victims:
+            continue
+        tried += 1
+        for each in victims:
+            state.add(each.kind, number, -1)
+        fits = state.feasible(pod) >> number & 1
+        for each in victims:
+            state.add(each.kind, number)
+        if fits or tried >= _MOST_PREEMPTED:
+            return True
+    return False

@@ -18,20 +18,33 @@ from kubectl_spread.audit.snapshot import default_constraints
 from kubectl_spread.audit.snapshot.capacity import requests_of
 from kubectl_spread.audit.snapshot.podclasses import PodClasses
 from kubectl_spread.audit.snapshot.records import OwnerRecord, PodClass, PodRecord
-from kubectl_spread.audit.snapshot.revisions import LABELS
+from kubectl_spread.audit.snapshot.revisions import LABELS, revision_of
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.audit.snapshot.templates import labels_of_controller
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.engine.kinds import Kinds, SchedulingKind
 from kubectl_spread.engine.nodes import NodeTable
+from kubectl_spread.kube import apiserver
 from kubectl_spread.kube.api import labels as labelselectors
+from kubectl_spread.kube.api import quantity
 from kubectl_spread.kube.api.labels import HOSTNAME, Labels
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.kube.api.sparse import ClaimNames
-from kubectl_spread.kube.api.types import LabelSelector, Node, ObjectMeta, OwnerReference, Pod, Taint
-from kubectl_spread.kube.api.workloads import PodTemplateSpec, WorkloadObject, ordinal_of
+from kubectl_spread.kube.api.sparse import ClaimNames, DetailedPodSpec
+from kubectl_spread.kube.api.types import (
+    Container,
+    LabelSelector,
+    Node,
+    ObjectMeta,
+    OwnerReference,
+    Pod,
+    PodSpec,
+    Taint,
+)
+from kubectl_spread.kube.api.workloads import PodTemplateSpec, StatefulSet, WorkloadObject, ordinal_of
 from kubectl_spread.kube.features import Behaviour
+from kubectl_spread.kube.scheduler import nodeports
 from kubectl_spread.kube.scheduler.scores import Weights
+from kubectl_spread.phrases import named
 
 _POD_NAME: Final = "statefulset.kubernetes.io/pod-name"
 _POD_INDEX: Final = "apps.kubernetes.io/pod-index"
@@ -56,7 +69,11 @@ class ConstraintChange(msgspec.Struct, frozen=True):
 
 
 class World:
-    """The cluster as it was read."""
+    """The cluster as it was read.
+
+    Attributes:
+        unknown: What was not read, or cannot be simulated, and decides about pods that are placed.
+    """
 
     def __init__(self, snapshot: Snapshot, behaviour: Behaviour, now: datetime | None) -> None:
         """Take a snapshot with all pods; ``now`` is when it was read, None where that is unknown."""
@@ -74,6 +91,7 @@ class World:
         self._cordoned: dict[int, tuple[Node, Node]] = {}
         self._copies: dict[tuple[int, str], tuple[Node, Node]] = {}
         self.objects: dict[ObjectRef, WorkloadObject] = {}
+        self.unknown: dict[str, None] = {}
 
     def variant(self, *, nodes: Sequence[Node] | None = None, change: ConstraintChange | None = None) -> World:
         """Return this cluster with other nodes, or with a change of constraints; answers that still hold are shared."""
@@ -92,13 +110,18 @@ class World:
     def newest_pods(self) -> Mapping[ObjectRef, PodRecord]:
         """Maps each direct owner to its newest pod."""
         newest: dict[ObjectRef, PodRecord] = {}
+        for (owner, _), pod in self._newest_by_revision.items():
+            newest[owner] = max((newest.get(owner, pod), pod), key=_age)
+        return newest
+
+    @cached_property
+    def _newest_by_revision(self) -> Mapping[tuple[ObjectRef, str], PodRecord]:
+        newest: dict[tuple[ObjectRef, str], PodRecord] = {}
         for pod in self.snapshot.pods:
             owner = owner_of(pod)
-            if owner is None or pod.terminating:
-                continue
-            before = newest.get(owner)
-            if before is None or (_age(pod), pod.name) > (_age(before), before.name):
-                newest[owner] = pod
+            if owner is not None and not pod.terminating:
+                key = (owner, revision_of(pod.pod_class.labels))
+                newest[key] = max((newest.get(key, pod), pod), key=_age)
         return newest
 
     def table(self, nodes: tuple[Node, ...]) -> tuple[NodeTable, Volumes]:
@@ -154,6 +177,17 @@ class World:
         adopted = [owner for owner, root in self._adopted.items() if root == workload]
         return [*self._below.get(workload, ()), *adopted]
 
+    def owner_of_template(self, workload: ObjectRef, template: PodTemplateSpec) -> ObjectRef | None:
+        """Return the newest ReplicaSet of a Deployment if it has the pod template of the Deployment."""
+        for newest in self.owners_below(workload)[-1:]:
+            stored = self.object(newest)
+            if stored is not None:
+                metadata = stored.template.metadata
+                labels = {key: value for key, value in metadata.labels.items() if key not in LABELS}
+                own = replace(stored.template, metadata=replace(metadata, labels=labels))
+                return newest if own.equals(template) else None
+        return None
+
     @cached_property
     def _below(self) -> Mapping[ObjectRef, Sequence[ObjectRef]]:
         """Maps each workload to the ReplicaSets that it owns directly, the oldest first."""
@@ -181,7 +215,8 @@ class World:
         """Return the record of a new pod, with the claims that the template of its owner names."""
         names = self._claim_names(owner)
         claims = names.of(name) if names is not None else like.claims if like is not None else ()
-        return PodRecord(name, "", pod_class, 1, None, (), terminating=False, claims=claims)
+        gates = tuple(gate.name for gate in pod_class.spec.scheduling_gates)
+        return PodRecord(name, "", pod_class, 1, None, (), terminating=False, claims=claims, gates=gates)
 
     def _claim_names(self, owner: ObjectRef) -> ClaimNames | None:
         workload = self.object(owner) or self.object(self.root(owner))
@@ -234,24 +269,33 @@ class World:
             pod_class = self._changed[key][1]
         return self.kinds.of(pod_class)
 
-    def created(self, owner: ObjectRef, like: PodRecord | None, name: str = "", index: int = 0) -> PodClass | None:
+    def created(self, owner: ObjectRef, name: str = "", index: int = 0, *, former: bool = False) -> PodClass | None:
         """Return the class of a pod that an owner creates from the template that it has; None where it is unknown.
 
         Args:
             owner: The direct owner.
-            like: A pod of the owner; None where there is none.
             name: The name of a pod of a StatefulSet, which is also in a label.
             index: The index of such a pod.
+            former: Whether the pod is of the revision before the template.
         """
+        like, fits = self._like(owner, index, former=former)
         workload = self.object(owner)
-        key = (owner, like.pod_class if like else None, name)
+        key = (owner, like.pod_class if like else None, fits, name)
         if key not in self._created:
-            if like is not None:
+            if like is not None and fits:
                 labels = self._labels(owner, like.pod_class, name, index)
-                created = admission.created_again(like.pod_class, labels, self.behaviour)
-                self._created[key] = _with_revision(created)
+                created = _with_revision(admission.created_again(like.pod_class, labels, self.behaviour))
+                # A pod on a node has lost its gates, and has the name of its node.
+                spec = like.pod_class.spec if workload is None else workload.template.spec
+                node = "" if workload is None else spec.node_name
+                own = replace(created.spec, scheduling_gates=spec.scheduling_gates, node_name=node)
+                self._created[key] = replace(created, spec=own)
             elif workload is not None:
-                self._created[key] = self.from_template(owner, workload.template, None, name=name, index=index)
+                revision = workload.status.update_revision if isinstance(workload, StatefulSet) else ""
+                of_like = None if like is None else like.pod_class
+                self._created[key] = self.from_template(
+                    owner, workload.template, of_like, revision=revision, name=name, index=index
+                )
             else:
                 return None
         return self._created[key]
@@ -260,6 +304,39 @@ class World:
         """Return a bare pod after its manifest, without what the API server merged, is created again."""
         pod_class = admission.created_again(pod.pod_class, pod.pod_class.labels, self.behaviour)
         return replace(pod, node="", pod_class=pod_class)
+
+    def _like(self, owner: ObjectRef, index: int, *, former: bool) -> tuple[PodRecord | None, bool]:
+        """Return a pod of an owner, and whether a new pod is like it: they have the same pod template.
+
+        Source: kubernetes v1.37.1 pkg/controller/statefulset/stateful_set_utils.go, newVersionedStatefulSetPod.
+        """
+        newest, stored = self.newest_pods.get(owner), self.snapshot.workload_objects.get(owner)
+        if newest is None or stored is None:
+            return newest, newest is not None
+        if isinstance(stored, StatefulSet):
+            before = former or stored.keeps(index)
+            revision = stored.status.current_revision if before else stored.status.update_revision
+            of_revision = self._newest_by_revision.get((owner, revision))
+            return (newest, not revision or before) if of_revision is None else (of_revision, True)
+        # Others with an owner, and Jobs, never have another template than their pods.
+        replicated = owner.kind in ("ReplicaSet", "ReplicationController") and self.root(owner) == owner
+        return newest, not replicated or self._has_made(stored.template, newest.pod_class)
+
+    def _has_made(self, template: PodTemplateSpec, pod_class: PodClass) -> bool:
+        """Tell whether pods of a class are those of a template, as far as it decides where they go."""
+        spec, labels = pod_class.spec, pod_class.labels
+        own = apiserver.prepare_for_create(template.spec, labels, self.behaviour)
+        containers = {getattr(each, "name", ""): each for each in (*spec.init_containers, *spec.containers)}
+        return (
+            template.metadata.labels.items() <= labels.items()
+            and own.node_selector.items() <= spec.node_selector.items()
+            and (own.affinity, own.topology_spread_constraints, nodeports.host_ports(own))
+            == (spec.affinity, spec.topology_spread_constraints, nodeports.host_ports(spec))
+            and all(
+                each.name in containers and _amounts(each).items() <= _amounts(containers[each.name]).items()
+                for each in (*template.spec.init_containers, *template.spec.containers)
+            )
+        )
 
     def _labels(self, owner: ObjectRef, pod_class: PodClass, name: str, index: int) -> Labels:
         """Return the labels of a new pod: those of the template and of its controller, or those of a pod like it."""
@@ -295,7 +372,7 @@ class World:
             added: dict[str, str] = {
                 label: revision or SIMULATED
                 for label in LABELS
-                if label in labels_of_controller(_kind_with_revisions(owner.kind))
+                if label in labels_of_controller(self._kind_with_revisions(owner))
             }
             labels = _numbered({**added, **template.metadata.labels}, name, index)
             if like is None:
@@ -307,8 +384,28 @@ class World:
                     tolerations=tuple(tolerations),
                     topology_spread_constraints=template.spec.topology_spread_constraints,
                 )
-                self._created[key] = _with_revision(admission.created_from(like, spec, labels, self.behaviour))
+                created = _with_revision(admission.created_from(like, spec, labels, self.behaviour))
+                self._created[key] = self._with_priority(owner, created, like.spec)
         return self._created[key]
+
+    def _with_priority(self, owner: ObjectRef, pod_class: PodClass, like: PodSpec | None) -> PodClass:
+        """Return the class with the priority of its PriorityClass; that of the pods before where they name the same."""
+        spec = pod_class.spec
+        name = spec.priority_class_name if isinstance(spec, DetailedPodSpec) else ""
+        if isinstance(like, DetailedPodSpec) and like.priority_class_name == name:
+            return pod_class
+        priority_class = self.snapshot.priorities.of(name)
+        if priority_class is None:
+            self.unknown[
+                f"the priority of the pods of {named(owner.kind, owner.name)} (PriorityClass {name} was not read)"
+            ] = None
+            return pod_class
+        preempts = (getattr(spec, "preemption_policy", "") or priority_class.preemption_policy) != "Never"
+        return replace(pod_class, priority=priority_class.value, preempts=preempts)
+
+    def _kind_with_revisions(self, owner: ObjectRef) -> str:
+        """Return the kind whose controller adds the labels of revisions: that of a ReplicaSet is its Deployment."""
+        return self.root(owner).kind if owner.kind == "ReplicaSet" else owner.kind
 
     def _new(self, owner: ObjectRef, template: PodTemplateSpec, labels: Labels) -> PodClass:
         """Return the class of the first pods of a workload."""
@@ -319,6 +416,7 @@ class World:
         pod = Pod(metadata=metadata, spec=template.spec)
         plain = self._classes.of(pod, requests_of(template.spec))
         created = admission.created_from(plain, template.spec, labels, self.behaviour)
+        created = self._with_priority(owner, created, None)
         if not default_constraints.may_have_defaults(created):
             return created
         selector = self.snapshot.default_selectors.of(created)
@@ -338,13 +436,14 @@ def _by_revision(record: OwnerRecord) -> tuple[int, float, str]:
     return (record.revision, record.created.timestamp() if record.created else 0.0, record.ref.name)
 
 
-def _age(pod: PodRecord) -> float:
-    return pod.created.timestamp() if pod.created else 0.0
+def _amounts(container: Container) -> dict[str, int | str]:
+    """Return the requests of a container, where a limit stands for a missing request."""
+    listed = {**container.resources.limits, **container.resources.requests}
+    return {name: quantity.comparable(amount) for name, amount in listed.items()}
 
 
-def _kind_with_revisions(kind: str) -> str:
-    """Return the kind whose controller adds the labels of revisions: that of a ReplicaSet is the Deployment."""
-    return "Deployment" if kind == "ReplicaSet" else kind
+def _age(pod: PodRecord) -> tuple[float, str]:
+    return (pod.created.timestamp() if pod.created else 0.0, pod.name)
 
 
 def _numbered(labels: Labels, name: str, index: int) -> Labels:

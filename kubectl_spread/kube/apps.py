@@ -17,8 +17,9 @@ from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.field import FieldError, FieldPath, MapKey
 from kubectl_spread.kube.api.quantity import PERCENT, thousandths
 from kubectl_spread.kube.api.types import PodSpec, ResourceRequirements
-from kubectl_spread.kube.api.workloads import DaemonSet, Deployment, StatefulSet, WorkloadObject
+from kubectl_spread.kube.api.workloads import RECREATE, DaemonSet, Deployment, StatefulSet, WorkloadObject
 from kubectl_spread.kube.apiserver import selector_errors
+from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler.resources import NOT_NEGATIVE, quantity_error
 
 _SPEC: Final = FieldPath(("spec",))
@@ -32,7 +33,9 @@ _NOT_PERCENT: Final = (
 _HUNDRED: Final = 100
 
 
-def workload_errors(workload: WorkloadObject, stored: WorkloadObject | None = None) -> Iterator[FieldError]:
+def workload_errors(
+    workload: WorkloadObject, behaviour: Behaviour, stored: WorkloadObject | None = None
+) -> Iterator[FieldError]:
     """Yield the errors on a workload that is created, or that replaces the stored one."""
     name = workload.metadata.name
     if not name:
@@ -44,7 +47,7 @@ def workload_errors(workload: WorkloadObject, stored: WorkloadObject | None = No
     if isinstance(workload, Deployment):
         yield from _deployment_errors(workload)
     elif isinstance(workload, StatefulSet):
-        yield from _stateful_set_errors(workload, stored)
+        yield from _stateful_set_errors(workload, behaviour, stored)
     yield from _container_errors(workload.template.spec, _SPEC / "template" / "spec")
 
 
@@ -82,14 +85,20 @@ def _deployment_errors(deployment: Deployment) -> Iterator[FieldError]:
             yield field.unsupported(path, strategy.type, ("Recreate", "RollingUpdate"))
 
 
-def _stateful_set_errors(stateful_set: StatefulSet, stored: WorkloadObject | None) -> Iterator[FieldError]:
+def _stateful_set_errors(
+    stateful_set: StatefulSet, behaviour: Behaviour, stored: WorkloadObject | None
+) -> Iterator[FieldError]:
     spec = stateful_set.spec
     strategy, policy = spec.update_strategy, spec.pod_management_policy
     if policy not in ("OrderedReady", "Parallel"):
         yield field.invalid(_SPEC / "podManagementPolicy", policy, "must be 'OrderedReady' or 'Parallel'")
-    if strategy.type not in ("RollingUpdate", "OnDelete"):
-        yield field.invalid(_SPEC / "updateStrategy", strategy.type, "must be 'RollingUpdate' or 'OnDelete'")
+    recreates = behaviour.recreates_stateful_sets or (isinstance(stored, StatefulSet) and stored.recreates)
+    if strategy.type not in ("RollingUpdate", "OnDelete", *((RECREATE,) if recreates else ())):
+        values = f"'RollingUpdate', 'OnDelete', or '{RECREATE}'" if recreates else "'RollingUpdate' or 'OnDelete'"
+        yield field.invalid(_SPEC / "updateStrategy", strategy.type, f"must be {values}")
     limits, path = strategy.rolling_update, _SPEC / "updateStrategy" / "rollingUpdate"
+    if strategy.type in ("OnDelete", RECREATE) and (limits.partition, limits.max_unavailable) != (None, None):
+        yield field.invalid(path, limits, "only allowed for updateStrategy 'RollingUpdate'")
     yield from _not_negative(path / "partition", limits.partition)
     yield from _amount_errors(path / "maxUnavailable", limits.max_unavailable, most=_HUNDRED)
     if _is_zero(limits.max_unavailable):

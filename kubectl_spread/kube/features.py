@@ -1,6 +1,6 @@
 """Features: how does the behaviour of Kubernetes differ by minor and feature gate?
 
-Source: kubernetes pkg/features/kube_features.go of v1.27 to v1.37.1; for 1.38, CHANGELOG-1.38.md up to v1.38.0-alpha.2.
+Source: kubernetes pkg/features/kube_features.go of v1.27 to v1.37.1; for 1.38, CHANGELOG-1.38.md and v1.38.0-beta.0.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import msgspec
 
 OLDEST_MINOR: Final = 27
 NEWEST_MINOR: Final = 38
-PRE_RELEASES: Final[Mapping[int, str]] = {38: "v1.38.0-alpha.2"}
+PRE_RELEASES: Final[Mapping[int, str]] = {38: "v1.38.0-beta.0"}
 """Maps an unreleased minor to the pre-release that it is modelled on; it may change until its release."""
 NEWEST_RELEASED_MINOR: Final = min(PRE_RELEASES, default=NEWEST_MINOR + 1) - 1
 _WARNS_OF_NULL_SELECTORS: Final = 28
@@ -32,6 +32,7 @@ class Gate(StrEnum):
     NODE_INCLUSION_POLICY = "NodeInclusionPolicyInPodTopologySpread"
     TOPOLOGY_LABELS = "PodTopologyLabelsAdmission"
     TOLERATION_COMPARISON = "TaintTolerationComparisonOperators"
+    STATEFUL_SET_RECREATE = "StatefulSetRecreateStrategy"
 
 
 class _History(msgspec.Struct, frozen=True):
@@ -59,6 +60,7 @@ _HISTORY: Final[Mapping[str, _History]] = {
     Gate.NODE_INCLUSION_POLICY: _History(since=25, on=26, locked=33),
     Gate.TOPOLOGY_LABELS: _History(since=33, on=35),
     Gate.TOLERATION_COMPARISON: _History(since=35, on=None),
+    Gate.STATEFUL_SET_RECREATE: _History(since=37, on=38),
 }
 
 
@@ -101,6 +103,8 @@ class Behaviour(msgspec.Struct, frozen=True):
     """The API server warns about a spread constraint or affinity term without a labelSelector."""
     validates_stateful_sets: bool
     """The API server validates the pod spec in a StatefulSet; before, it refuses only the pods (issue 60619)."""
+    recreates_stateful_sets: bool
+    """A StatefulSet may have the strategy Recreate (KEP-3541)."""
 
 
 def gates(minor: int, overrides: Mapping[str, bool]) -> dict[str, bool]:
@@ -180,4 +184,5 @@ def behaviour(minor: int, gate_values: Mapping[str, bool]) -> Behaviour:
         label_key_texts=minor >= _LABEL_KEY_TEXTS,
         warns_of_null_selectors=minor >= _WARNS_OF_NULL_SELECTORS,
         validates_stateful_sets=minor >= _VALIDATES_STATEFUL_SETS,
+        recreates_stateful_sets=enabled(Gate.STATEFUL_SET_RECREATE),
     )

@@ -84,7 +84,8 @@ def remaining(report: SpreadPlan) -> list[str]:
 def remarks(report: SpreadPlan) -> list[str]:
     """Return what the simulation leaves out."""
     left_out = report.summary.not_simulated
-    return [f"Not simulated: {', '.join(map(words.safe, left_out))}."] if left_out and report.waves else []
+    shown = report.waves or report.summary.unknown
+    return [f"Not simulated: {'; '.join(map(words.safe, left_out))}."] if left_out and shown else []
 
 
 def markdown(report: SpreadPlan) -> str:

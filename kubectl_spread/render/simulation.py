@@ -93,6 +93,8 @@ def conclusion(report: SpreadSimulation) -> str:
     summary, runs = report.summary, plural(report.runs, "simulated run")
     pending = sum(workload.after.pending.max > 0 for workload in report.workloads)
     end = f" ({runs})." + (" The drain would not end." if report.refused_evictions else "")
+    if not pending and not summary.stopped.max and summary.unknown:
+        return f"Whether all pods of {plural(summary.workloads, 'workload')} would run is not known{end}"
     if not pending and not summary.stopped.max:
         return f"All pods of {plural(summary.workloads, 'workload')} would run{end}"
     stopped = f"{summary.stopped.words} would stop" if summary.stopped.max else "none of them would stop"
@@ -102,7 +104,7 @@ def conclusion(report: SpreadSimulation) -> str:
 def remarks(report: SpreadSimulation) -> list[str]:
     """Return what the simulation leaves out."""
     left_out = report.summary.not_simulated
-    return [f"Not simulated: {', '.join(map(words.safe, left_out))}."] if left_out else []
+    return [f"Not simulated: {'; '.join(map(words.safe, left_out))}."] if left_out else []
 
 
 def zones(report: SpreadSimulation) -> list[tuple[str, int, Range]]:

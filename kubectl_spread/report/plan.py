@@ -49,7 +49,8 @@ class NotCorrectable(Part, frozen=True, kw_only=True):
 class PlanSummary(Part, frozen=True, kw_only=True):
     """Totals; ``uneven`` workloads have a skew above maxSkew or a stale pod, ``corrected`` ones only before the plan.
 
-    ``not_simulated`` has what the simulation leaves out and could matter here.
+    ``not_simulated`` has what the simulation leaves out and could matter here. ``unknown`` has the parts of it that
+    decide about pods: the exit status is 2.
     """
 
     evictions: int
@@ -58,6 +59,7 @@ class PlanSummary(Part, frozen=True, kw_only=True):
     corrected: int
     runs: int
     seed: int
+    unknown: list[str]
     not_simulated: list[str]
     skipped: dict[str, int]
 

@@ -116,7 +116,8 @@ class SimulationFinding(Part, frozen=True, kw_only=True):
 class SimulationSummary(Part, frozen=True, kw_only=True):
     """Totals of the workloads in scope; ``stopped`` workloads had running pods, and would have none.
 
-    ``not_simulated`` has what the simulation leaves out and could matter here.
+    ``not_simulated`` has what the simulation leaves out and could matter here. ``unknown`` has the parts of it that
+    decide about pods, so that more of them may wait than the report says: the exit status is 2.
     """
 
     workloads: int
@@ -126,6 +127,7 @@ class SimulationSummary(Part, frozen=True, kw_only=True):
     stopped: Range
     nodes_before: int
     nodes_after: int
+    unknown: list[str]
     not_simulated: list[str]
     skipped: dict[str, int]
 

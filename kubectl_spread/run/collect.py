@@ -18,6 +18,7 @@ from kubectl_spread.errors import CombinedError, SourceError, UsageError
 from kubectl_spread.kube.api import content
 from kubectl_spread.kube.api.types import Event, Namespace, Node, Object, Pod
 from kubectl_spread.kube.api.workloads import KINDS, WorkloadObject
+from kubectl_spread.kube.autoscaling import HorizontalPodAutoscaler, PriorityClass
 from kubectl_spread.kube.custom import CustomObject
 from kubectl_spread.kube.disruption import PodDisruptionBudget
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Service
@@ -212,6 +213,10 @@ def _add_related(read: Object, snapshot: Snapshot) -> None:
         case PodDisruptionBudget():
             snapshot.budgets.read = True
             snapshot.budgets.put(read)
+        case PriorityClass():
+            snapshot.priorities.put(read)
+        case HorizontalPodAutoscaler():
+            snapshot.add_autoscaler(read)
 
 
 def _distinct(reading: ManifestReading) -> Iterator[tuple[Loaded, int]]:

@@ -13,6 +13,8 @@ from kubectl_spread.audit.merge.verdicts import ServerFacts
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.engine.planner import PlannedStep, Planner
 from kubectl_spread.engine.targets import StalePod
+from kubectl_spread.engine.world import World
+from kubectl_spread.errors import NotFoundError
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.custom import base_kind
@@ -30,7 +32,7 @@ from kubectl_spread.report.plan import (
 from kubectl_spread.rules.remedy import flagged
 from kubectl_spread.run.options import CheckOptions
 from kubectl_spread.run.run import no_resources
-from kubectl_spread.simulate.outcome import left_out
+from kubectl_spread.simulate.outcome import NOT_SIMULATED, left_out, not_known
 
 if TYPE_CHECKING:
     from kubectl_spread.run.simulate import SimulateRun
@@ -63,7 +65,11 @@ def report(run: SimulateRun, options: PlanOptions) -> SpreadPlan:
     """
     if run.options.filename and not run.snapshot.budgets.read:
         run.notes.append(_NO_BUDGETS)
-    plan = planner(run, options).plan()
+    world = run.world()
+    plan = planner(run, options, world).plan()
+    unknown = [*not_known(world)]
+    run.problems += run.unread.of_evictions
+    run.problems += map(NOT_SIMULATED.format, unknown)
     return SpreadPlan(
         cluster=run.header(),
         waves=[PlannedWave(evictions=[_eviction(step) for step in wave]) for wave in plan.waves],
@@ -78,7 +84,8 @@ def report(run: SimulateRun, options: PlanOptions) -> SpreadPlan:
             corrected=len(set(plan.uneven) - set(plan.left)),
             runs=options.runs,
             seed=options.seed,
-            not_simulated=[*left_out(run.world())],
+            unknown=unknown,
+            not_simulated=[*unknown, *left_out(world)],
             skipped={reason: run.skipped[reason] for reason in sorted(run.skipped) if run.skipped[reason]},
         ),
     )
@@ -100,19 +107,19 @@ def _eviction(step: PlannedStep) -> PlannedEviction:
     )
 
 
-def planner(run: SimulateRun, options: PlanOptions) -> Planner:
-    """Return the planner for the workloads in scope.
+def planner(run: SimulateRun, options: PlanOptions, world: World) -> Planner:
+    """Return the planner for the workloads in scope of a world.
 
     Raises:
-        NotFoundError: An argument names no workload.
+        NotFoundError: An argument names no workload, or the labels are those of none.
     """
     scope = _scope(run)
     if not any(scope(run.snapshot.workload(pod)) for pod in run.snapshot.pods):
+        if run.options.selector:
+            raise NotFoundError(no_resources(run.namespace))
         run.notes.append(no_resources(run.namespace))
     stale = _stale(run.snapshot, run.target_version.facts(run.options))
-    return Planner(
-        run.world(), stale, scope, runs=options.runs, seed=options.seed, soft=options.soft, most=options.most
-    )
+    return Planner(world, stale, scope, runs=options.runs, seed=options.seed, soft=options.soft, most=options.most)
 
 
 def command(options: CheckOptions, plan: PlanOptions) -> str:
@@ -138,7 +145,7 @@ def _scope(run: SimulateRun) -> Callable[[ObjectRef], bool]:
     options = run.options
     scope = options.scope(run.namespace)
     if scope.targets:
-        return frozenset(run.named(options.arguments)).__contains__
+        return frozenset(run.roots(options.arguments)).__contains__
     if not scope.labels:
         return run.in_scope
     selected = {

@@ -24,11 +24,13 @@ from kubectl_spread.run.options import CheckOptions
 from kubectl_spread.sources.apiserver.cluster import LiveCluster, ServerVersion
 from kubectl_spread.sources.apiserver.paging import background
 from kubectl_spread.sources.apiserver.resources import (
+    AUTOSCALERS,
     BUDGETS,
     CLAIMS,
     NAMESPACES,
     NODES,
     PODS,
+    PRIORITIES,
     SERVICES,
     SPARSE_PODS,
     VOLUMES,
@@ -147,6 +149,16 @@ class Requests:
         for budget in self.objects(BUDGETS, self.scope.namespace):
             snapshot.budgets.put(budget)
         snapshot.budgets.read = True
+
+    def add_priorities(self, snapshot: Snapshot) -> None:
+        """Read the PriorityClasses into a snapshot."""
+        for priority_class in self.objects(PRIORITIES, None):
+            snapshot.priorities.put(priority_class)
+
+    def add_autoscalers(self, snapshot: Snapshot) -> None:
+        """Read the HorizontalPodAutoscalers in scope into a snapshot."""
+        for autoscaler in self.objects(AUTOSCALERS, self.scope.namespace):
+            snapshot.add_autoscaler(autoscaler)
 
     def _read_pods(self) -> Snapshot:
         def add(snapshot: Snapshot, page: Page[SparsePod]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import datetime
@@ -12,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from kubectl_spread.audit.evaluation import affinity
-from kubectl_spread.audit.snapshot.scope import Scope, Target
+from kubectl_spread.audit.snapshot.scope import Scope
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.audit.snapshot.templates import Refused, template_of, template_refusals
 from kubectl_spread.engine.events import (
@@ -39,7 +40,7 @@ from kubectl_spread.kube.scheduler import configuration
 from kubectl_spread.phrases import listed, named, plural
 from kubectl_spread.report.model import Cluster
 from kubectl_spread.report.simulation import SpreadSimulation
-from kubectl_spread.run import hints, names, schedulers
+from kubectl_spread.run import names, schedulers
 from kubectl_spread.run.collect import add_objects, check_options
 from kubectl_spread.run.options import CheckOptions, TargetVersion, split, target_for
 from kubectl_spread.run.run import ClusterIdentity, Console, Run, cluster_header, no_resources
@@ -56,6 +57,7 @@ _MOST_REPLICAS: Final = 150_000
 """The most replicas of a workload: no cluster is to have more pods (kubernetes.io/docs/setup/best-practices)."""
 _MOST_ADDED: Final = 10_000
 """The most nodes of one event."""
+_NAMESPACE: Final = FieldPath(("metadata", "namespace"))
 _TRIALS: Final = 2.0
 """The part of the time for runs that trials of fixes may take in addition."""
 _CHANGES: Final = 1_000_000
@@ -76,6 +78,21 @@ class Limits(msgspec.Struct, frozen=True):
     seed: int
 
 
+class Unread(msgspec.Struct, frozen=True):
+    """Problems of lists that the user may not read, by the runs that need them.
+
+    Attributes:
+        of_evictions: The problems of runs that evict pods.
+        of_scales: The problems of runs that change the number of pods.
+    """
+
+    of_evictions: Sequence[str] = ()
+    of_scales: Sequence[str] = ()
+
+
+_NOTHING_UNREAD: Final = Unread()
+
+
 class SimulateRun(Run, kw_only=True):
     """A run whose snapshot has all pods, nodes and workloads, for a simulation.
 
@@ -83,11 +100,15 @@ class SimulateRun(Run, kw_only=True):
         target_version: The Kubernetes whose rules decide.
         namespace: The namespace that is reported; None for all.
         excluded: The namespaces that are not reported.
+        not_applied: The number of objects of each kind in manifests that are not simulated.
+        unread: The lists that the user may not read, and that only some runs need.
     """
 
     target_version: TargetVersion
     namespace: str | None
     excluded: frozenset[str]
+    not_applied: Counter[str] = msgspec.field(default_factory=Counter)
+    unread: Unread = _NOTHING_UNREAD
 
     def report(self, events: Sequence[tuple[str, str]], limits: Limits, console: Console) -> SpreadSimulation:
         """Return the report on events, each of which is an option and its value.
@@ -96,6 +117,9 @@ class SimulateRun(Run, kw_only=True):
             SpreadError: An event names what is not there, or makes no sense.
         """
         simulation = Simulation(self.world(), [*self._events(events)], limits.seed)
+        self.problems += self.unread.of_evictions if simulation.drains else ()
+        scales = any(isinstance(event, Scale | Apply) for event in simulation.events)
+        self.problems += self.unread.of_scales if scales else ()
         if simulation.drains and self.options.filename and not self.snapshot.budgets.read:
             self.notes.append(_NO_BUDGETS)
         clock = _Clock(limits, console)
@@ -108,7 +132,9 @@ class SimulateRun(Run, kw_only=True):
             self.skipped,
             flags=self.options.kubectl_flags,
             proceed=clock.has_time_for_fixes,
+            not_applied=self.not_applied,
         )
+        self.problems += map(outcome.NOT_SIMULATED.format, report.summary.unknown)
         if not report.workloads:
             self.notes.append(no_resources(self.namespace))
         return report
@@ -171,8 +197,8 @@ class SimulateRun(Run, kw_only=True):
             raise UsageError(f'"{name}" is in namespaces {namespaces}: choose one with -n')
         return refs[0]
 
-    def named(self, arguments: tuple[str, ...]) -> list[ObjectRef]:
-        """Return the workloads that arguments name, in order.
+    def named(self, arguments: tuple[str, ...], *, pods: bool = False) -> list[ObjectRef]:
+        """Return the workloads that arguments name, in order, and the pods if these may be named.
 
         Raises:
             NotFoundError: There is no workload of a name in scope.
@@ -183,12 +209,23 @@ class SimulateRun(Run, kw_only=True):
         scope, snapshot.scope = snapshot.scope, replace(snapshot.scope, targets=targets)
         names.resolve(snapshot)
         targets, snapshot.scope = snapshot.scope.targets, scope
-        objects = [ref for ref in snapshot.objects() if self.in_scope(ref)]
+        objects = [ref for ref in snapshot.objects() if self.in_scope(ref) and (pods or ref.kind != "Pod")]
         for target in targets:
-            if target.name and not any(_is(target, ref) for ref in objects):
+            if target.name and not any(target.includes(ref) for ref in objects):
                 where = f"in namespace {self.namespace}" if self.namespace else "in what was read"
                 raise NotFoundError(names.missing(target, where, snapshot))
-        return sorted(ref for ref in objects if any(_is(target, ref) for target in targets))
+        return sorted(ref for ref in objects if any(target.includes(ref) for target in targets))
+
+    def roots(self, arguments: tuple[str, ...]) -> list[ObjectRef]:
+        """Return the root workloads of the pods and workloads that arguments name, in order.
+
+        Raises:
+            NotFoundError: There is no object of a name in scope.
+            UsageError: The arguments name no pods or workloads.
+        """
+        snapshot = self.snapshot
+        pods = {pod.ref.first_copy: snapshot.workload(pod) for pod in snapshot.pods}
+        return sorted({pods.get(ref) or snapshot.ownership.owners(ref)[-1] for ref in self.named(arguments, pods=True)})
 
     def _manifests(self, path: str) -> Iterator[Apply]:
         """Yield the workloads of a file.
@@ -199,23 +236,40 @@ class SimulateRun(Run, kw_only=True):
         """
         from kubectl_spread.sources.files import inputs, manifests  # noqa: PLC0415 - only --apply needs it
 
-        reading = manifests.ManifestReading(inputs.choose((path,), recursive=False))
+        namespace = self.namespace or manifests.NAMESPACE
+        reading = manifests.ManifestReading(inputs.choose((path,), recursive=False), namespace=namespace)
         errors: list[SpreadError] = []
         applied: list[Apply] = []
         for loaded in reading.objects:
-            workload = loaded.object
-            if isinstance(workload, WorkloadObject):
-                namespace = workload.metadata.namespace
-                if self.namespace and namespace == "default":
-                    namespace = self.namespace
-                apply = Apply(ObjectRef(namespace, loaded.kind, workload.metadata.name), workload)
+            metadata = loaded.object.metadata
+            if metadata.namespace and (text := self._refused_namespace(metadata.namespace)):
+                errors.append(SourceError(f"{loaded.position_of(_NAMESPACE)}: {text}"))
+            elif isinstance(loaded.object, WorkloadObject):
+                apply = Apply(ObjectRef(metadata.namespace, loaded.kind, metadata.name), loaded.object)
                 errors += (SourceError(f"{loaded.position_of(at)}: {text}") for at, text in self._refusals(apply))
                 applied.append(apply)
+            else:
+                self.not_applied[loaded.kind] += 1
+        self.not_applied += reading.other_kinds
         if reading.errors or errors:
             raise CombinedError([*reading.errors, *errors])
         if not applied:
             raise SourceError(f"--apply: {path} has no workload ({listed(sorted(_KINDS), len(_KINDS))})")
         yield from applied
+
+    def _refused_namespace(self, namespace: str) -> str:
+        """Return why an object of a namespace cannot be applied; "" if it can.
+
+        Source: kubernetes v1.37.1 staging/src/k8s.io/cli-runtime/pkg/resource/visitor.go, RequireNamespace.
+        """
+        if self.options.namespace and namespace != self.options.namespace:
+            return (
+                f'the namespace from the provided object "{namespace}" does not match the namespace '
+                f""""{self.options.namespace}". You must pass '--namespace={namespace}' to perform this operation."""
+            )
+        if not self.in_scope(ObjectRef(namespace, "", "")):
+            return f"namespace {namespace} is not reported: write -n {namespace}"
+        return ""
 
     def _refusals(self, apply: Apply) -> Iterator[tuple[FieldPath, str]]:
         """Yield why a workload cannot be applied, each with the path of the field."""
@@ -223,7 +277,7 @@ class SimulateRun(Run, kw_only=True):
         if ref.kind not in ROLLED:
             return
         name = named(ref.kind, ref.name)
-        for error in workload_errors(workload, self.snapshot.workload_objects.get(ref)):
+        for error in workload_errors(workload, self.target_version.behaviour, self.snapshot.workload_objects.get(ref)):
             yield error.path, f"the API server would refuse {name}: {error.message}"
         for refusal in template_refusals(template_of(ref, workload, None, ""), self.target_version.behaviour):
             what = name if refusal.refused is Refused.TEMPLATE else f"the pods of {name}"
@@ -236,10 +290,6 @@ class SimulateRun(Run, kw_only=True):
 def _too_many(workload: ObjectRef) -> str:
     name = named(workload.kind, workload.name)
     return f"{name} has more than {_MOST_REPLICAS:,} replicas, which is too many to simulate"
-
-
-def _is(target: Target, ref: ObjectRef) -> bool:
-    return target.includes(ref) and ref.kind != "Pod"
 
 
 class _Clock:
@@ -354,7 +404,7 @@ def _from_files(options: CheckOptions) -> SimulateRun:
         excluded=options.scope(None).exclude_namespaces,
         identity=ClusterIdentity(uid=snapshot.cluster_uid),
         skipped=snapshot.skipped + reading.skipped,
-        problems=[*map(str, reading.errors), *filter(None, [hints.unknown_nodes(snapshot)])],
+        problems=[*map(str, reading.errors)],
         notes=[*target_version.warnings, *([_NO_VOLUMES] if unread_volumes else []), *files.notes],
     )
 
@@ -384,7 +434,7 @@ def _from_cluster(options: CheckOptions, cluster: LiveCluster) -> SimulateRun:
 
     scope = options.scope(cluster.namespace)
     profiles = _profiles(options)
-    notes: list[str] = []
+    problems: list[str] = []
     requests = Requests(cluster, options, Scope(), profiles, for_simulation=True)
     requests.send()
     target_version = target_for(options, requests.version.result().behaves_as)
@@ -393,16 +443,16 @@ def _from_cluster(options: CheckOptions, cluster: LiveCluster) -> SimulateRun:
     except ForbiddenError as error:
         if scope.namespace is None:
             raise ForbiddenError(f"{error} (name a namespace that you may list with -n)") from None
-        notes.append(f"{error}: the room that pods of other namespaces take is not known")
+        problems.append(f"{error}: the room that pods of other namespaces take is not known")
         requests = Requests(cluster, options, Scope(namespace=scope.namespace), profiles, for_simulation=True)
         requests.send()
         snapshot = pods_of(requests, scope)
-    _add_others(requests, snapshot, notes)
+    unread = _add_others(requests, snapshot, problems)
     missing = unread_owners(snapshot)
     if scope.namespace is not None and not any(pod.namespace == scope.namespace for pod in snapshot.pods):
         confirm_namespace(cluster, scope.namespace)
     skipped = snapshot.skipped
-    skipped["forbidden"] = len(notes)
+    skipped["forbidden"] = requests.forbidden
     return SimulateRun(
         options=options,
         snapshot=snapshot,
@@ -412,13 +462,23 @@ def _from_cluster(options: CheckOptions, cluster: LiveCluster) -> SimulateRun:
         identity=identity(cluster, requests),
         resource_versions=requests.resource_versions,
         skipped=skipped,
-        problems=[*target_version.problems, *filter(None, [missing, hints.unknown_nodes(snapshot)])],
-        notes=[*target_version.warnings, *notes],
+        problems=[*target_version.problems, *filter(None, [missing]), *problems],
+        notes=[*target_version.warnings],
+        unread=unread,
     )
 
 
-def _add_others(requests: Requests, snapshot: Snapshot, notes: list[str]) -> None:
+_OWNED: Final = {"Deployment": "ReplicaSet", "CronJob": "Job"}
+"""Maps a kind to that of the workloads between it and its pods."""
+
+
+def _add_others(requests: Requests, snapshot: Snapshot, problems: list[str]) -> Unread:
     """Add nodes and everything that decides where pods go to a snapshot.
+
+    A list that the user may not read is a problem, unless no pod depends on it.
+
+    Returns:
+        The problems of runs that evict pods, or change their number.
 
     Raises:
         SourceError: Nodes cannot be read, or anything else for another reason than a missing permission.
@@ -429,17 +489,25 @@ def _add_others(requests: Requests, snapshot: Snapshot, notes: list[str]) -> Non
         requests.add_nodes(snapshot)
     except ForbiddenError as error:
         raise ForbiddenError(f"{error}: a simulation needs nodes") from None
+    owners = {pod.pod_class.owner.kind for pod in snapshot.pods if pod.pod_class.owner}
+    harmless, of_evictions, of_scales = list[str](), list[str](), list[str]()
     for resource in WORKLOADS:
-        with requests.optional(notes, "its pods are not replaced in the simulation"):
+        matters = _OWNED.get(resource.kind, resource.kind) in owners
+        with requests.optional(problems if matters else harmless, "its pods are not replaced in the simulation"):
             requests.add_workloads(resource, snapshot)
-    with requests.optional(notes, "default constraints are not known"):
+    with requests.optional(problems, "default constraints are not known"):
         requests.add_services(snapshot)
-    if any(pod.claims for pod in snapshot.pods):
-        with requests.optional(notes, "volumes may keep pods where they are"):
-            requests.add_volumes(snapshot)
+    with requests.optional(harmless, "volumes may keep pods where they are"):
+        # A pod that is placed, and whose volumes are not known, is a problem of the simulation.
+        requests.add_volumes(snapshot)
     if affinity.wants_namespaces({pod.pod_class for pod in snapshot.pods}, snapshot):
-        with requests.optional(notes, "affinity terms that select namespaces by labels are not known"):
+        with requests.optional(problems, "affinity terms that select namespaces by labels are not known"):
             requests.add_namespaces(snapshot)
-    with requests.optional(notes, "a drain is not kept from evicting pods"):
+    with requests.optional(harmless, "priorities of changed pod templates are not known"):
+        requests.add_priorities(snapshot)
+    with requests.optional(of_scales, "an autoscaler may change the number of pods again"):
+        requests.add_autoscalers(snapshot)
+    with requests.optional(of_evictions, "evictions are not kept within budgets"):
         requests.add_budgets(snapshot)
     schedulers.apply(snapshot, ())
+    return Unread(of_evictions, of_scales)

@@ -7,13 +7,12 @@ from typing import Final
 
 from msgspec import UNSET
 
-from kubectl_spread.audit.evaluation.volumes import UNBOUND, UNREAD
 from kubectl_spread.engine.fixes import FixTrials
 from kubectl_spread.engine.reasons import Reason
 from kubectl_spread.engine.runs import RunResult, Simulation, WorkloadResult
 from kubectl_spread.engine.world import World
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.phrases import named, plural, some
+from kubectl_spread.phrases import listed, named, plural, some
 from kubectl_spread.report import projections
 from kubectl_spread.report.model import Cluster, CommandLine, Severity
 from kubectl_spread.report.simulation import (
@@ -37,6 +36,23 @@ _MOST_FIXES: Final = 10
 """The most findings for which fixes are tried."""
 _AUTOSCALED: Final = ("karpenter.sh/", "cloud.google.com/gke-nodepool", "eks.amazonaws.com/nodegroup", "agentpool")
 """The beginnings of labels of nodes that an autoscaler may manage."""
+NOT_SIMULATED: Final = "not simulated: {}"
+"""The error on something unknown that decides about pods."""
+_HARMLESS: Final = frozenset(
+    {
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "ConfigMap",
+        "Ingress",
+        "NetworkPolicy",
+        "Role",
+        "RoleBinding",
+        "Secret",
+        "Service",
+        "ServiceAccount",
+    }
+)
+"""The kinds of objects that do not decide where pods go, nor how many there are."""
 _QUOTAS: Final = "quotas (they could refuse new pods)"
 _AUTOSCALER: Final = "cluster-autoscaler"
 
@@ -50,6 +66,7 @@ def report(
     *,
     flags: Sequence[str] = (),
     proceed: Callable[[int], bool],
+    not_applied: Mapping[str, int],
 ) -> SpreadSimulation:
     """Return the report on the runs of a simulation.
 
@@ -61,8 +78,13 @@ def report(
         skipped: The number of objects that were left out, by reason.
         flags: kubectl's flags for the cluster.
         proceed: Tells whether another fix may be tried after trials in which this number of pods came or went.
+        not_applied: The number of objects of each kind in manifests that are not simulated.
     """
     before = simulation.before()
+    unknown = [*not_known(simulation.world, max(each.preempting for each in runs))]
+    unknown += _undone(simulation, before, runs)
+    harmless = {kind: number for kind, number in not_applied.items() if kind in _HARMLESS}
+    unknown += _others({kind: number for kind, number in not_applied.items() if kind not in harmless})
     workloads = sorted(ref for ref in {*before, *(ref for each in runs for ref in each.workloads)} if scope(ref))
     rows = [_workload(ref, before.get(ref, WorkloadResult()), runs) for ref in workloads]
     refused = sorted({eviction for each in runs for eviction in each.refused})
@@ -87,7 +109,8 @@ def report(
             stopped=span(_stopped_in(each, before, workloads) for each in runs),
             nodes_before=len(simulation.world.nodes),
             nodes_after=runs[0].nodes,
-            not_simulated=not_simulated(simulation, before, runs),
+            unknown=unknown,
+            not_simulated=[*unknown, *not_simulated(simulation, before, runs), *_others(harmless)],
             skipped={reason: skipped[reason] for reason in sorted(skipped) if skipped[reason]},
         ),
     )
@@ -155,9 +178,10 @@ def _pending(
         total = span((sum(pods.min for _, _, pods in group), sum(pods.max for _, _, pods in group)))
         number_of = f"{total.words} {'pod' if total.max == 1 else 'pods'}"
         names = [named(ref.kind, ref.name) for ref in sorted(refs)]
+        end = "" if reason.text.endswith("?") else "."
         yield SimulationFinding(
             severity=Severity.ERROR,
-            message=f"{number_of} of {some(names)} would stay pending: {reason.text}.",
+            message=f"{number_of} of {some(names)} would stay pending: {reason.text}{end}",
             workloads=[
                 AffectedWorkload(namespace=ref.namespace, workload=projections.workload(ref), pending=pods)
                 for ref, _, pods in sorted(group, key=lambda item: item[0])
@@ -203,34 +227,64 @@ def not_simulated(
         former = before.get(ref, WorkloadResult())
         pending = pending or result.pending > 0
         grown = grown or (ref.kind != "DaemonSet" and result.running > former.running + former.pending)
-    texts = [*left_out(simulation.world, max(each.preempting for each in runs), pending=pending)]
+    texts = [*left_out(simulation.world, pending=pending)]
     return [*texts, _QUOTAS] if grown else texts
 
 
-def left_out(world: World, preempting: int = 0, *, pending: bool = False) -> Iterator[str]:
-    """Yield what simulations of a cluster leave out.
+def _others(kinds: Mapping[str, int]) -> Iterator[str]:
+    """Yield the objects that a manifest has next to workloads."""
+    if kinds:
+        numbers = [f"{kinds[kind]} {kind}" for kind in sorted(kinds)]
+        yield f"other objects in the applied manifest ({listed(numbers, len(numbers))})"
+
+
+def _undone(
+    simulation: Simulation, before: Mapping[ObjectRef, WorkloadResult], runs: Sequence[RunResult]
+) -> Iterator[str]:
+    """Yield the workloads whose number of replicas an event changes, and an autoscaler changes again."""
+    for workload, autoscaler in sorted(simulation.world.snapshot.autoscalers.items()):
+        former = before.get(workload, WorkloadResult())
+        number = former.running + former.pending
+        if any(each.of(workload).running + each.of(workload).pending != number for each in runs):
+            name = named(workload.kind, workload.name)
+            yield f"HorizontalPodAutoscaler {autoscaler}, which sets the replicas of {name} again"
+
+
+def not_known(world: World, preempting: int = 0) -> Iterator[str]:
+    """Yield what was not read, or cannot be simulated, and decides about pods.
+
+    Args:
+        world: The cluster, in which pods were placed.
+        preempting: The number of pending pods that could preempt others.
+    """
+    snapshot = world.snapshot
+    names = {node.metadata.name for node in snapshot.nodes}
+    elsewhere = {node: pods for node, pods in snapshot.pods_on_nodes().items() if node not in names}
+    if elsewhere:
+        number = plural(sum(elsewhere.values()), "pod")
+        yield f"nodes that were not read, with {number} ({some(list(elsewhere))})"
+    if unread := world.kinds.unread_namespaces():
+        yield f"the labels of namespaces, which a namespaceSelector needs, were not read ({some(unread)})"
+    yield from world.unknown
+    if preempting:
+        yield f"preemption ({plural(preempting, 'pod')} could preempt others)"
+
+
+def left_out(world: World, *, pending: bool = False) -> Iterator[str]:
+    """Yield what simulations of a cluster leave out, and what could matter a little.
 
     Args:
         world: The cluster.
-        preempting: The number of pending pods that could preempt others.
         pending: Whether any pod stays pending, so that a new node could matter.
     """
     snapshot = world.snapshot
-    if preempting:
-        yield f"preemption ({plural(preempting, 'pod')} could preempt others)"
     labels = {label for node in snapshot.nodes for label in node.metadata.labels}
     managed = any(label.startswith(_AUTOSCALED) for label in labels)
     if pending and (managed or any(_AUTOSCALER in ref.name for ref in snapshot.workload_objects)):
         yield "cluster autoscalers"
-    if any(pod.pod_class.spec.host_network for pod in snapshot.pods if not pod.pod_class.pinned):
-        yield "host ports"
     _, volumes = world.table(world.nodes)
     unknown = {volumes.of(pod).unknown for pod in snapshot.pods if pod.claims}
     if unknown:
         yield "limits on the number of volumes of a node"
-    if UNREAD in unknown:
-        yield "volumes, which were not read"
-    if UNBOUND in unknown:
-        yield "where new volumes can be"
     if foreign := sorted({pod.pod_class.scheduler_name for pod in snapshot.pods if pod.pod_class.profile is None}):
         yield f"the rules of other schedulers ({', '.join(foreign)}): their pods are placed as by kube-scheduler"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kubectl_spread.diagnosis.topologykeys import is_separating, nearest_key, standard_key
+from kubectl_spread.audit.evaluation.topologykeys import is_separating, nearest_key, standard_key
 from kubectl_spread.kube.api.types import Node, ObjectMeta
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeSets
 from tests.kube.test_scoring import SERVED

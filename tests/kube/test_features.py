@@ -26,6 +26,7 @@ DEFAULTS = {
     Gate.NODE_INCLUSION_POLICY: "111111111111",
     Gate.TOPOLOGY_LABELS: "------001111",
     Gate.TOLERATION_COMPARISON: "--------0000",
+    Gate.STATEFUL_SET_RECREATE: "----------01",
 }
 
 

@@ -517,14 +517,6 @@ def test_a_paused_deployment_is_not_rolled_out(tmp_path: Path) -> None:
     assert (report["events"], after(report, "web")) == (["apply deploy/web, which is paused"], ("1", "0"))
 
 
-@pytest.mark.parametrize("first", [False, True])
-def test_host_ports_are_named_whichever_pod_is_read_first(*, first: bool) -> None:
-    web = deployment("web", ["a1", "b1"])
-    web[-1 if first else -2]["spec"]["hostNetwork"] = True
-    report = simulated([*nodes("a1", "b1"), *web], "--lose", "b1")
-    assert report["summary"]["notSimulated"] == ["host ports"]
-
-
 def test_a_run_does_not_know_what_another_one_has_changed() -> None:
     """A later run would take the ReplicaSet of an earlier one for the one that is rolled out."""
     web = _half_done(["a1", "a1"], [""], 2)

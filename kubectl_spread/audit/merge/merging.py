@@ -222,7 +222,7 @@ def _fields(term: TopologyTerm) -> Mapping[str, object]:
 def without(spec: PodSpec, changes: Sequence[Change]) -> PodSpec:
     """Return the spec of a pod after changes that remove requirements."""
     document = applied({"spec": msgspec.to_builtins(spec)}, changes)
-    return msgspec.convert(document["spec"], PodSpec)
+    return msgspec.convert(document["spec"], type(spec))
 
 
 def _applied_at(value: Any, steps: Sequence[str | int], change: Change) -> Any:

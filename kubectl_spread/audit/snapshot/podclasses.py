@@ -241,7 +241,7 @@ class PodClasses:
             pod.metadata.annotations.get(IGNORE_ANNOTATION, ""),
             requests,
             *self._priority(spec),
-            (spec.containers, spec.init_containers, spec.resources, spec.host_network) if self._for_simulation else (),
+            _of_simulations(spec) if self._for_simulation else (),
         )
         key = self._digests.of(identity)
         pod_class = self._classes.get(key)
@@ -281,6 +281,12 @@ class PodClasses:
         if isinstance(spec, DetailedPodSpec) and (self._detailed or not spec.node_name):
             return spec.priority, spec.preemption_policy != "Never"
         return None, True
+
+
+def _of_simulations(spec: PodSpec) -> tuple[object, ...]:
+    """Return the fields of a spec that only simulations read."""
+    fields = (spec.containers, spec.init_containers, spec.resources, spec.host_network)
+    return (*fields, spec.priority_class_name, spec.resource_claims) if isinstance(spec, DetailedPodSpec) else fields
 
 
 def _unsettled_keys(

@@ -40,6 +40,7 @@ from kubectl_spread.kube.api.types import (
     Pod,
 )
 from kubectl_spread.kube.api.workloads import KINDS, WorkloadObject
+from kubectl_spread.kube.autoscaling import HorizontalPodAutoscaler, PriorityClasses
 from kubectl_spread.kube.custom import CustomObject
 from kubectl_spread.kube.descheduler import PodGroup
 from kubectl_spread.kube.disruption import Budgets
@@ -69,6 +70,7 @@ class Snapshot:
         ``default_selectors`` stores their input. ``for_explain`` stores the manager of ``spec.replicas`` too, and
         ``for_simulation`` the ReplicaSets that ask for no pods. ``mirror_pods`` and ``other_pods``, which are out of
         scope, are not evaluated and take room on nodes.
+        ``autoscalers`` has the names of HorizontalPodAutoscalers by the workloads that they scale;
         ``with_managed_fields`` counts the evaluated pods that have managedFields; ``evictees`` are the pods that were
         read in detail, as the descheduler sees them. ``cluster_uid`` is the UID of the namespace ``kube-system``, where
         its object was read from a file, or "".
@@ -95,6 +97,8 @@ class Snapshot:
         self.ownership = Ownership()
         self.volumes = ClaimedVolumes()
         self.budgets = Budgets()
+        self.priorities = PriorityClasses()
+        self.autoscalers: dict[ObjectRef, str] = {}
         self.schedulers = schedulers
         self.default_selectors = DefaultSelectors(schedulers)
         self._reader = PodReader(scope, schedulers, detailed=for_explain, for_simulation=for_simulation)
@@ -116,6 +120,11 @@ class Snapshot:
         ready = tuple(condition for condition in node.status.conditions if condition.type == READY)
         status = msgspec.structs.replace(node.status, conditions=ready)
         self.nodes.append(msgspec.structs.replace(node, metadata=metadata, status=status))
+
+    def add_autoscaler(self, autoscaler: HorizontalPodAutoscaler) -> None:
+        """Store the name of an autoscaler by the workload that it scales."""
+        target, metadata = autoscaler.spec.scale_target_ref, autoscaler.metadata
+        self.autoscalers[ObjectRef(metadata.namespace, target.kind, target.name)] = metadata.name
 
     def add_workload(self, kind: str, workload: WorkloadObject, manifest: Manifest | None = None) -> None:
         """Store the record of a workload, and its template if that is in scope."""

@@ -52,6 +52,14 @@ def thousandths(text: str) -> int:
     return -number if sign == "-" else number
 
 
+def comparable(text: str) -> int | str:
+    """Return a value that is equal for equal amounts: their thousandths, or the text where it is no quantity."""
+    try:
+        return thousandths(text)
+    except ValueError:
+        return text
+
+
 def _scale(suffix: str) -> tuple[int, int] | None:
     """Return the powers of two and of ten that a suffix stands for; None if it is not a suffix."""
     if suffix in _DECIMAL:

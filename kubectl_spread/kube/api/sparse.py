@@ -8,7 +8,7 @@ from typing import Annotated
 
 import msgspec
 
-from kubectl_spread.kube.api.types import Int32, Message, Pod, PodSpec, PodStatus, Volume
+from kubectl_spread.kube.api.types import Container, Int32, Message, Pod, PodSpec, PodStatus, Volume
 
 
 class ClaimNames(msgspec.Struct, frozen=True):
@@ -58,14 +58,40 @@ def claims_of(pod: str, node: str, volumes: Sequence[Volume]) -> tuple[str, ...]
     return (*shared_claims(volumes), *(f"{pod}-{name}" for name in ephemeral))
 
 
+class ContainerPort(Message, frozen=True):
+    """A port of a container; ``host_port`` is 0 where it takes no port of its node."""
+
+    host_port: Annotated[Int32, 2] = 0
+    container_port: Annotated[Int32, 3] = 0
+    protocol: Annotated[str, 4] = "TCP"
+    host_ip: Annotated[str, 5] = msgspec.field(default="", name="hostIP")
+
+
+class DetailedContainer(Container, frozen=True):
+    """A container with its name and ports."""
+
+    name: Annotated[str, 1] = ""
+    ports: Annotated[tuple[ContainerPort, ...], 6] = ()
+
+
+class PodResourceClaim(Message, frozen=True):
+    """A claim of a pod to devices."""
+
+    name: Annotated[str, 1] = ""
+
+
 class DetailedPodSpec(PodSpec, frozen=True):
-    """A pod's spec with its priority, which is None where the API server has not resolved it.
+    """A pod's spec with its ports, devices and priority, which is None where the API server has not resolved it.
 
     ``preemption_policy`` is ``Never`` or ``PreemptLowerPriority``.
     """
 
+    containers: Annotated[tuple[DetailedContainer, ...], 2] = ()
+    init_containers: Annotated[tuple[DetailedContainer, ...], 20] = ()
+    priority_class_name: Annotated[str, 24] = ""
     priority: Annotated[Int32 | None, 25] = None
     preemption_policy: Annotated[str, 31] = ""
+    resource_claims: Annotated[tuple[PodResourceClaim, ...], 39] = ()
 
 
 class PodCondition(Message, frozen=True):

@@ -2,39 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Final
+from collections.abc import Collection
+from typing import Annotated, ClassVar, Final, Self
 
 import msgspec
 
 from kubectl_spread.kube.api.field import FieldPath
-from kubectl_spread.kube.api.quantity import scaled, thousandths, whole_number
-from kubectl_spread.kube.api.sparse import ClaimNames, shared_claims
+from kubectl_spread.kube.api.quantity import comparable, scaled, whole_number
+from kubectl_spread.kube.api.sparse import ClaimNames, DetailedContainer, DetailedPodSpec, shared_claims
 from kubectl_spread.kube.api.types import (
-    Container,
     Int32,
     LabelSelector,
     Message,
     Object,
     ObjectMeta,
-    PodSpec,
     ResourceRequirements,
 )
 
 _DEFAULT_REPLICAS: Final = 1
 _DEFAULT_BACKOFF_LIMIT: Final = 6
+_LARGEST_INT32: Final = 2**31 - 1
 _QUARTER: Final = "25%"
 _INDEXED: Final = "Indexed"
+RECREATE: Final = "Recreate"
+"""The strategy of a rollout that deletes all pods before it creates new ones."""
+_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _RESTARTED: Final = "kubectl.kubernetes.io/restartedAt"
 """The annotation of ``kubectl rollout restart``, which ``kubectl apply`` keeps."""
 
 
-class TemplateContainer(Container, frozen=True):
+class TemplateContainer(DetailedContainer, frozen=True):
     """A container of a pod template, of which the image is read, because a new one starts a rollout."""
 
     image: Annotated[str, 2] = ""
 
 
-class TemplatePodSpec(PodSpec, frozen=True):
+class TemplatePodSpec(DetailedPodSpec, frozen=True):
     """The pod spec of a template."""
 
     containers: Annotated[tuple[TemplateContainer, ...], 2] = ()
@@ -57,7 +60,7 @@ def _with_defaults(template: PodTemplateSpec) -> object:
     spec, metadata = template.spec, template.metadata
     annotations = {key: value for key, value in metadata.annotations.items() if key != _RESTARTED}
     containers = [
-        (container.image, container.restart_policy, _amounts(container.resources))
+        (container.name, container.image, container.restart_policy, container.ports, _amounts(container.resources))
         for container in (*spec.init_containers, *spec.containers)
     ]
     rest = msgspec.structs.replace(
@@ -68,14 +71,7 @@ def _with_defaults(template: PodTemplateSpec) -> object:
 
 def _amounts(resources: ResourceRequirements | None) -> object:
     lists = () if resources is None else (resources.limits, resources.requests)
-    return [{name: _amount(quantity) for name, quantity in quantities.items()} for quantities in lists]
-
-
-def _amount(quantity: str) -> int | str:
-    try:
-        return thousandths(quantity)
-    except ValueError:
-        return quantity
+    return [{name: comparable(quantity) for name, quantity in quantities.items()} for quantities in lists]
 
 
 EMPTY: Final = PodTemplateSpec()
@@ -117,7 +113,7 @@ class _SelectingSpec(_ReplicatedSpec, frozen=True):
 
 class _DeploymentSpec(_SelectingSpec, frozen=True):
     strategy: Annotated[_Strategy, 4] = _Strategy()
-    paused: Annotated[bool, 7] = False
+    paused: Annotated[bool | None, 7] = None
 
 
 class _Ordinals(Message, frozen=True):
@@ -146,6 +142,7 @@ class _StatefulSetSpec(_SelectingSpec, frozen=True):
 
 
 class _StatefulSetStatus(Message, frozen=True):
+    current_revision: Annotated[str, 6] = ""
     update_revision: Annotated[str, 7] = ""
 
 
@@ -156,6 +153,7 @@ class _ReplicationControllerSpec(_ReplicatedSpec, frozen=True):
 class _DaemonSetSpec(Message, frozen=True):
     selector: Annotated[LabelSelector | None, 1] = None
     template: Annotated[PodTemplateSpec, 2] = EMPTY
+    update_strategy: Annotated[_Strategy, 3] = _Strategy()
 
 
 class _FailurePolicyCondition(Message, frozen=True):
@@ -177,6 +175,8 @@ class _JobSpec(Message, frozen=True):
     backoff_limit: Annotated[Int32 | None, 7] = None
     completion_mode: Annotated[str, 9] = ""
     pod_failure_policy: Annotated[_FailurePolicy, 11] = _FailurePolicy()
+    backoff_limit_per_index: Annotated[Int32 | None, 12] = None
+    max_failed_indexes: Annotated[Int32 | None, 13] = None
 
 
 class _JobTemplateSpec(Message, frozen=True):
@@ -254,6 +254,31 @@ class ReplicatedWorkload(_Replicated, frozen=True):
         """The selector of its pods."""
         return self.spec.selector
 
+    def applied_to(self, stored: ReplicatedWorkload) -> Self:
+        """Return what ``kubectl apply`` of this manifest stores: fields that it does not have stay as they are.
+
+        A field that the manifest had at the last ``kubectl apply``, and no longer has, gets its default.
+
+        Source: kubernetes v1.37.1 staging/src/k8s.io/apimachinery/pkg/util/strategicpatch/patch.go,
+        CreateThreeWayMergePatch.
+        """
+        last = _last_applied(stored)
+        left = {
+            name: getattr(stored.spec, name)
+            for name in ("replicas", "paused")
+            if hasattr(self.spec, name) and getattr(self.spec, name) is None and name not in last
+        }
+        return msgspec.structs.replace(self, spec=msgspec.structs.replace(self.spec, **left))
+
+
+def _last_applied(stored: WorkloadObject) -> Collection[str]:
+    """Return the names of the fields of the spec that the last ``kubectl apply`` had."""
+    try:
+        applied = msgspec.json.decode(stored.metadata.annotations.get(_LAST_APPLIED, "{}"))
+        return dict(applied["spec"])
+    except (ValueError, KeyError, TypeError):
+        return ()
+
 
 class StatefulSet(ReplicatedWorkload, frozen=True):
     """A StatefulSet."""
@@ -277,7 +302,17 @@ class StatefulSet(ReplicatedWorkload, frozen=True):
         """The least ordinal that a rollout replaces; None where it replaces no pod (OnDelete)."""
         if self.spec.update_strategy.type == "OnDelete":
             return None
-        return self.spec.ordinals.start + (self.spec.update_strategy.rolling_update.partition or 0)
+        partition = 0 if self.recreates else self.spec.update_strategy.rolling_update.partition or 0
+        return self.spec.ordinals.start + partition
+
+    def keeps(self, ordinal: int) -> bool:
+        """Tell whether a rollout leaves the pod with an ordinal at the revision before."""
+        return self.partition is not None and ordinal < self.partition
+
+    @property
+    def recreates(self) -> bool:
+        """Whether a rollout deletes all pods before it creates new ones."""
+        return self.spec.update_strategy.type == RECREATE
 
     @property
     def unavailable(self) -> int:
@@ -303,7 +338,7 @@ class Deployment(ReplicatedWorkload, frozen=True):
     @property
     def rolls(self) -> bool:
         """Whether it replaces pods gradually, and not all at once."""
-        return self.spec.strategy.type != "Recreate"
+        return self.spec.strategy.type != RECREATE
 
     @property
     def pace(self) -> Pace:
@@ -354,6 +389,22 @@ class DaemonSet(WorkloadObject, frozen=True):
         """The selector of its pods."""
         return self.spec.selector
 
+    @property
+    def replaces(self) -> bool:
+        """Whether a rollout replaces pods, and does not wait until somebody deletes them (OnDelete)."""
+        return self.spec.update_strategy.type != "OnDelete"
+
+    def pace_on(self, nodes: int) -> Pace:
+        """Return how fast a rollout replaces the pods of a number of nodes.
+
+        Source: kubernetes v1.37.1 pkg/controller/daemon/update.go, updatedDesiredNodeCounts, and
+        pkg/apis/apps/v1/defaults.go, SetDefaults_DaemonSet.
+        """
+        limits = self.spec.update_strategy.rolling_update
+        surge = scaled(limits.max_surge or 0, nodes) or 0
+        unavailable = scaled(1 if limits.max_unavailable is None else limits.max_unavailable, nodes) or 0
+        return Pace(surge, unavailable) if surge or unavailable else ONE_BY_ONE
+
 
 class Job(WorkloadObject, frozen=True):
     """A Job."""
@@ -383,8 +434,20 @@ class Job(WorkloadObject, frozen=True):
         return self._backoff_limit
 
     @property
+    def failures_per_index(self) -> int | None:
+        """The number of lost pods of each index that it replaces; None where indexes have no limit of their own."""
+        if self.failures is None:
+            return None
+        for rule in self.spec.pod_failure_policy.rules:
+            if any(condition.type == "DisruptionTarget" for condition in rule.on_pod_conditions):
+                return 0 if rule.action == "FailIndex" else self.spec.backoff_limit_per_index
+        return self.spec.backoff_limit_per_index
+
+    @property
     def _backoff_limit(self) -> int:
-        return _DEFAULT_BACKOFF_LIMIT if self.spec.backoff_limit is None else self.spec.backoff_limit
+        if self.spec.backoff_limit is not None:
+            return self.spec.backoff_limit
+        return _DEFAULT_BACKOFF_LIMIT if self.spec.backoff_limit_per_index is None else _LARGEST_INT32
 
 
 class CronJob(WorkloadObject, frozen=True):

@@ -25,6 +25,7 @@ _BETA_ZONE: Final = "failure-domain.beta.kubernetes.io/zone"
 _BETA_REGION: Final = "failure-domain.beta.kubernetes.io/region"
 _STABLE: Final = {_BETA_ZONE: ZONE, _BETA_REGION: REGION}
 _KEYS: Final = (_BETA_ZONE, _BETA_REGION, ZONE, REGION)
+_EXCLUSIVE: Final = "ReadWriteOncePod"
 _BETWEEN: Final = "__"
 """What separates the zones of a volume that is in several.
 
@@ -33,8 +34,9 @@ Source: kubernetes v1.37.1 staging/src/k8s.io/cloud-provider/volume/constants.go
 
 
 class PersistentVolumeClaimSpec(Message, frozen=True):
-    """The volume that a claim is bound to; "" while it is not bound."""
+    """The volume that a claim is bound to, "" while it is not bound, and the ways in which pods may use it."""
 
+    access_modes: Annotated[tuple[str, ...], 1] = ()
     volume_name: Annotated[str, 3] = ""
 
 
@@ -76,10 +78,12 @@ class ClaimedVolumes:
 
     Attributes:
         complete: Whether all claims of the pods' namespaces, and all volumes, were read.
+        exclusive: The namespaces and names of claims that only one pod at a time may use (ReadWriteOncePod).
     """
 
     def __init__(self) -> None:
         self.complete = False
+        self.exclusive: set[tuple[str, str]] = set()
         self._claims: dict[tuple[str, str], str] = {}
         self._namespaces: set[str] = set()
         self._volumes: dict[str, PersistentVolume] = {}
@@ -90,7 +94,9 @@ class ClaimedVolumes:
         return bool(self._volumes)
 
     def add_claim(self, claim: PersistentVolumeClaim) -> None:
-        """Store the name of the volume that a claim is bound to."""
+        """Store the name of the volume that a claim is bound to, and whether only one pod may use the claim."""
+        if _EXCLUSIVE in claim.spec.access_modes:
+            self.exclusive.add((claim.metadata.namespace, claim.metadata.name))
         self._claims[claim.metadata.namespace, claim.metadata.name] = claim.spec.volume_name
         self._namespaces.add(claim.metadata.namespace)
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final
 
+from kubectl_spread.audit.evaluation.topologykeys import is_separating, standard_key
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
-from kubectl_spread.diagnosis.topologykeys import is_separating, standard_key
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.labels import HOSTNAME, REGION, ZONE, Labelled, Operator
 from kubectl_spread.kube.api.objects import ObjectRef

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from kubectl_spread.audit.evaluation.topologykeys import nearest_key, standard_key
 from kubectl_spread.audit.snapshot.records import DEFAULT_SCHEDULER
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
-from kubectl_spread.diagnosis.topologykeys import nearest_key, standard_key
 from kubectl_spread.kube.api.labels import HOSTNAME, REGION, ZONE
 from kubectl_spread.kube.apiserver import CURRENT_KEYS
 from kubectl_spread.phrases import capitalized, listed, sentence

@@ -183,7 +183,7 @@ SCHEDULER_SKIP: Final = Rule(
     why=(
         "With the merge in 1.34 the scheduler was to stop adding matchLabelKeys, so the release note says to go from "
         "1.32 to 1.34 by way of 1.33 and to have pods of 1.32 scheduled by then. 1.34 to 1.37 still add the keys, so "
-        "that skipping 1.33 does not harm such pods today. KEP-3243 plans the removal for 1.38, and v1.38.0-alpha.2 "
+        "that skipping 1.33 does not harm such pods today. KEP-3243 plans the removal for 1.38, and v1.38.0-beta.0 "
         "does not have it."
     ),
     fix=(

@@ -19,6 +19,7 @@ from kubectl_spread.kube.api.workloads import (
     StatefulSet,
     WorkloadObject,
 )
+from kubectl_spread.kube.autoscaling import HorizontalPodAutoscaler, PriorityClass
 from kubectl_spread.kube.disruption import PodDisruptionBudget
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Service
 from kubectl_spread.kube.scheduler.volumes import PersistentVolume, PersistentVolumeClaim
@@ -75,6 +76,12 @@ NAMESPACES: Final = Resource("", "v1", "namespaces", "Namespace", Namespace, nam
 CLAIMS: Final = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", PersistentVolumeClaim)
 VOLUMES: Final = Resource("", "v1", "persistentvolumes", "PersistentVolume", PersistentVolume, namespaced=False)
 EVENTS: Final = Resource("", "v1", "events", "Event", Event)
+PRIORITIES: Final = Resource(
+    "scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", PriorityClass, namespaced=False
+)
+AUTOSCALERS: Final = Resource(
+    "autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler", HorizontalPodAutoscaler
+)
 BUDGETS: Final = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", PodDisruptionBudget)
 WORKLOADS: Final[tuple[Resource[WorkloadObject], ...]] = (
     Resource("apps", "v1", "deployments", "Deployment", Deployment),

@@ -17,6 +17,7 @@ from kubectl_spread.kube.api.types import Namespace, Node, Pod
 from kubectl_spread.kube.api.types import Object as AnyObject
 from kubectl_spread.kube.api.unknownfields import UnknownField, unknown_fields, unknown_in_pod_spec
 from kubectl_spread.kube.api.workloads import WorkloadObject, template_path
+from kubectl_spread.kube.autoscaling import PriorityClass
 from kubectl_spread.kube.custom import CustomObject, group_of, is_custom, kind_name
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Service
 from kubectl_spread.kube.scheduler.volumes import PersistentVolume
@@ -86,6 +87,7 @@ class ManifestReading:
         skipped: Maps a reason to the number of objects (``unknownKind``, ``malformed``) or of files
             and documents (``unreadable``, ``notKubernetes``, ``kustomizePatch``) that were left out.
         errors: The errors of malformed or unreadable ones, in the order of reading.
+        other_kinds: Counts the objects of kinds that are not read.
         held_templates: Counts the held templates of custom objects by the kind of the object.
     """
 
@@ -108,6 +110,7 @@ class ManifestReading:
         self.files = len(read)
         self.kinds = Counter[str]()
         self.skipped = Counter[str]({KUSTOMIZE_PATCH: len(self.patches)} if self.patches else {})
+        self.other_kinds = Counter[str]()
         self.errors: list[DecodeError | SourceError] = []
         self.held_templates = Counter[str]()
         self._files = files
@@ -144,6 +147,7 @@ class ManifestReading:
                 continue
             if loaded is None:
                 self.skipped[UNKNOWN_KIND] += 1
+                self.other_kinds[member.kind] += 1
                 continue
             self.kinds[loaded.kind] += 1
             if isinstance(loaded.object, CustomObject):
@@ -202,7 +206,7 @@ def load(member: RawObject, source: str, namespace: str = NAMESPACE) -> Loaded |
 def _typed(member: RawObject, type_: type[Object], namespace: str) -> Object:
     decode = json_objects.decode_item if member.record.path else json_objects.decode
     decoded = decode(member.record.content, type_)
-    if isinstance(decoded, Node | Namespace | PersistentVolume) or decoded.metadata.namespace:
+    if isinstance(decoded, Node | Namespace | PersistentVolume | PriorityClass) or decoded.metadata.namespace:
         return decoded
     metadata = msgspec.structs.replace(decoded.metadata, namespace=namespace)
     return msgspec.structs.replace(decoded, metadata=metadata)
@@ -300,7 +304,7 @@ def _ref(content: Json, namespace: str) -> ObjectRef | None:
     name = metadata.get("name") if isinstance(metadata, dict) else None
     if not isinstance(name, str):
         return ObjectRef("", kind, "")
-    if kind in ("Node", "Namespace", "PersistentVolume"):
+    if kind in ("Node", "Namespace", "PersistentVolume", "PriorityClass"):
         return ObjectRef("", kind, name)
     own_namespace = metadata.get("namespace")
     return ObjectRef(own_namespace if own_namespace and isinstance(own_namespace, str) else namespace, kind, name)

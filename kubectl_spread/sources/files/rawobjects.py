@@ -12,6 +12,7 @@ import msgspec
 from kubectl_spread.kube.api.sparse import DetailedPod
 from kubectl_spread.kube.api.types import Event, ListMeta, Namespace, Node, TypeMeta
 from kubectl_spread.kube.api.workloads import KINDS, WorkloadObject
+from kubectl_spread.kube.autoscaling import HorizontalPodAutoscaler, PriorityClass
 from kubectl_spread.kube.custom import group_of, is_custom
 from kubectl_spread.kube.disruption import PodDisruptionBudget
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Service
@@ -27,7 +28,9 @@ Object: TypeAlias = (
     | Namespace
     | Event
     | Service
+    | HorizontalPodAutoscaler
     | PodDisruptionBudget
+    | PriorityClass
     | PersistentVolumeClaim
     | PersistentVolume
     | WorkloadObject
@@ -41,6 +44,8 @@ _TYPES: Final[dict[tuple[str, str], type[Object]]] = {
     ("", "Event"): Event,
     ("", "Service"): Service,
     ("policy", "PodDisruptionBudget"): PodDisruptionBudget,
+    ("autoscaling", "HorizontalPodAutoscaler"): HorizontalPodAutoscaler,
+    ("scheduling.k8s.io", "PriorityClass"): PriorityClass,
     ("", "PersistentVolumeClaim"): PersistentVolumeClaim,
     ("", "PersistentVolume"): PersistentVolume,
     **KINDS,

@@ -1,0 +1,308 @@
+"""Controllers and filters by which pods wait, or are not replaced: ports, gates, claims, strategies, Jobs, budgets."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.builders import HOSTNAME, Json, selector
+from tests.simulate.clusters import (
+    after,
+    budget,
+    command,
+    deployment,
+    node,
+    nodes,
+    pod,
+    reasons,
+    simulated,
+    stateful_set,
+    template,
+    workload,
+)
+
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+def applied(cluster: list[Json], manifest: Json, directory: Path, *arguments: str) -> Any:
+    path = directory / "manifest.json"
+    path.write_text(json.dumps(manifest), encoding="utf-8")
+    return simulated(cluster, "--apply", str(path), *arguments)
+
+
+def copied(value: Any) -> Any:
+    return json.loads(json.dumps(value))
+
+
+def ports(*each: Json) -> list[Json]:
+    return [{"name": "app", "image": "app", "ports": list(each)}]
+
+
+@pytest.mark.parametrize(
+    ("moved", "stays", "fits"),
+    [
+        ({"hostPort": 80}, {"hostPort": 80}, False),
+        ({"hostPort": 80}, {"hostPort": 80, "protocol": "UDP"}, True),
+        ({"hostPort": 80}, {"hostPort": 81}, True),
+        ({"hostPort": 80, "hostIP": "10.0.0.1"}, {"hostPort": 80, "hostIP": "10.0.0.2"}, True),
+        ({"hostPort": 80, "hostIP": "10.0.0.1"}, {"hostPort": 80, "hostIP": "10.0.0.1"}, False),
+        ({"hostPort": 80, "hostIP": "10.0.0.1"}, {"hostPort": 80, "hostIP": "0.0.0.0"}, False),
+        ({"hostPort": 80}, {"hostPort": 80, "hostIP": "10.0.0.1"}, False),
+        ({"containerPort": 80}, {"hostPort": 80}, True),
+    ],
+)
+def test_a_port_of_a_node_has_one_pod_by_protocol_and_address(moved: Json, stays: Json, *, fits: bool) -> None:
+    web, other = (
+        deployment("web", ["a1"], containers=ports(moved)),
+        deployment("other", ["b1"], containers=ports(stays)),
+    )
+    report = simulated([*nodes("a1", "b1"), *web, *other], "--lose", "a1")
+    assert after(report, "web") == (("1", "0") if fits else ("0", "1"))
+    if not fits:
+        assert reasons(report, "web")[0].startswith("1 node: port 80/TCP")
+
+
+def test_the_network_of_the_node_takes_all_ports() -> None:
+    own: dict[str, Any] = {"hostNetwork": True, "containers": ports({"containerPort": 9100})}
+    report = simulated([*nodes("a1", "b1"), *deployment("web", ["a1", "b1"], **own)], "--lose", "b1")
+    assert (after(report, "web"), reasons(report, "web")) == (("1", "1"), ["1 node: port 9100/TCP is taken"])
+
+
+def test_pods_wait_for_the_gates_of_their_template(tmp_path: Path) -> None:
+    web = deployment("web", ["a1", "b1"])
+    changed = copied(web[0])
+    changed["spec"]["template"]["spec"]["schedulingGates"] = [{"name": "example.com/quota"}]
+    report = applied([*nodes("a1", "b1"), *web], changed, tmp_path)
+    assert (after(report, "web"), reasons(report, "web")) == (
+        ("2", "1"),
+        ["it has scheduling gates: example.com/quota"],
+    )
+
+
+@pytest.mark.parametrize(("name", "numbers"), [("b1", ("2", "0")), ("b9", ("2", "1"))])
+def test_a_template_may_name_the_node(name: str, numbers: tuple[str, str], tmp_path: Path) -> None:
+    """No scheduler is asked, so that a cordon does not matter."""
+    web = deployment("web", ["a1", "a1"])
+    changed = copied(web[0])
+    changed["spec"]["template"]["spec"]["nodeName"] = name
+    report = applied([node("a1"), node("b1", cordoned=True), *web], changed, tmp_path)
+    assert after(report, "web") == numbers
+    assert reasons(report, "web") == ([] if name == "b1" else ["its nodeName is b9, and no node has this name"])
+
+
+def test_a_claim_of_one_pod_keeps_the_next_one_waiting() -> None:
+    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "data", "namespace": "shop", "uid": "data"},
+        "spec": {"volumeName": "pv", "accessModes": ["ReadWriteOncePod"]},
+    }
+    volume = {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "pv", "uid": "pv"}, "spec": {}}
+    cluster = [*nodes("a1", "b1"), *deployment("web", ["a1"], volumes=volumes), claim, volume]
+    report = simulated(cluster, "--restart", "deploy/web")
+    assert (after(report, "web"), reasons(report, "web")) == (
+        ("1", "1"),
+        ["its claim data is ReadWriteOncePod, and pod web-5d9c-0 uses it"],
+    )
+    assert after(simulated(cluster, "--drain", "a1"), "web") == ("1", "0")
+
+
+def test_a_replica_set_with_an_edited_template_makes_pods_of_it() -> None:
+    stored = template("web")
+    own = {"replicas": 2, "selector": selector({"app": "web"}), "template": template("web", cpu="7")}
+    pods = [pod(f"web-{place}", place, stored, "ReplicaSet/web") for place in ("a1", "b1")]
+    report = simulated([*nodes("a1", "b1"), workload("ReplicaSet", "web", own), *pods], "--drain", "a1")
+    assert (after(report, "web"), reasons(report, "web")) == (("2", "0"), [])
+    report = simulated(
+        [*nodes("a1", "b1"), workload("ReplicaSet", "web", own), *pods], "--lose", "a1", "--scale", "rs/web=3"
+    )
+    assert after(report, "web") == ("2", "1")
+
+
+def revised(strategy: Json) -> list[Json]:
+    """Return a StatefulSet of four whose template asks for more than its pods have."""
+    own = stateful_set("db", ["a1", "b1", "a1", "b1"], updateStrategy=strategy)
+    for each in own[1:]:
+        each["metadata"]["labels"]["controller-revision-hash"] = "old"
+    own[0]["spec"]["template"] = template("db", cpu="3")
+    own[0]["status"] = {"currentRevision": "old", "updateRevision": "new"}
+    return own
+
+
+@pytest.mark.parametrize(
+    ("strategy", "numbers"),
+    [
+        ({"type": "OnDelete"}, ("3", "1")),
+        # db-3 and db-2 are replaced on what they leave, and db-1 comes back as it was.
+        ({"type": "RollingUpdate", "rollingUpdate": {"partition": 4}}, ("4", "0")),
+    ],
+)
+def test_a_stateful_set_makes_pods_of_the_revision_of_their_ordinal(strategy: Json, numbers: tuple[str, str]) -> None:
+    report = simulated([*nodes("a1", cpu=5), *nodes("b1", cpu=2), *revised(strategy)], "--drain", "b1")
+    assert after(report, "db") == numbers
+
+
+@pytest.mark.parametrize("version", ["1.37", "1.38"])
+def test_recreate_deletes_all_pods_first(version: str, tmp_path: Path) -> None:
+    """1.37 refuses the strategy, because the gate is off."""
+    own = stateful_set("db", ["a1", "b1"])
+    changed = copied(own[0])
+    changed["spec"]["updateStrategy"] = {"type": "Recreate"}
+    changed["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "9"
+    path = tmp_path / "manifest.json"
+    path.write_text(json.dumps(changed), encoding="utf-8")
+    arguments = ("--apply", str(path), "--server-version", version)
+    if version == "1.37":
+        answer = command([*nodes("a1", "b1"), *own], *arguments)
+        assert (answer.exit_code, "must be 'RollingUpdate' or 'OnDelete'" in answer.stderr) == (2, True)
+    else:
+        # One by one the rollout would stop at db-1, and db-0 would run.
+        assert after(simulated([*nodes("a1", "b1"), *own], *arguments), "db") == ("0", "1")
+
+
+def daemon_set(strategy: Json, *, cpu: str = "1") -> list[Json]:
+    spec = {"selector": selector({"app": "agent"}), "template": template("agent", cpu=cpu), "updateStrategy": strategy}
+    pods = [pod(f"agent-{place}", place, template("agent", cpu=cpu), "DaemonSet/agent") for place in ("a1", "b1", "c1")]
+    return [workload("DaemonSet", "agent", spec), *pods]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "numbers"),
+    [
+        ({"type": "OnDelete"}, ("3", "0")),
+        ({}, ("2", "1")),
+        ({"rollingUpdate": {"maxUnavailable": 2}}, ("1", "2")),
+        ({"rollingUpdate": {"maxUnavailable": "50%"}}, ("1", "2")),
+        ({"rollingUpdate": {"maxUnavailable": 0, "maxSurge": 2}}, ("3", "2")),
+    ],
+)
+def test_a_daemon_set_rolls_out_by_its_strategy(strategy: Json, numbers: tuple[str, str], tmp_path: Path) -> None:
+    own = daemon_set(strategy)
+    changed = copied(own[0])
+    changed["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "9"
+    report = applied([*nodes("a1", "b1", "c1"), *own], changed, tmp_path)
+    assert after(report, "agent") == numbers
+
+
+def test_a_surge_of_a_daemon_set_needs_room_for_both_pods() -> None:
+    strategy = {"rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}}
+    assert after(simulated([*nodes("a1", "b1", "c1"), *daemon_set(strategy)], "--restart", "ds/agent"), "agent") == (
+        "3",
+        "0",
+    )
+    full = [*nodes("a1", "b1", "c1", cpu=4), *daemon_set(strategy, cpu="3")]
+    assert after(simulated(full, "--restart", "ds/agent"), "agent") == ("3", "1")
+
+
+def test_nodes_that_replace_lost_ones_have_the_pods_of_daemon_sets() -> None:
+    report = simulated([*nodes("a1", "b1", "c1"), *daemon_set({})], "--lose", "a1", "--add", "a1:2")
+    assert after(report, "agent") == ("4", "0")
+
+
+@pytest.mark.parametrize(
+    ("fields", "numbers"),
+    [
+        ({"backoffLimitPerIndex": 0}, ("1", "0")),
+        ({"backoffLimitPerIndex": 1}, ("3", "0")),
+        ({"backoffLimitPerIndex": 0, "maxFailedIndexes": 1}, ("0", "0")),
+        (
+            {
+                "backoffLimitPerIndex": 1,
+                "podFailurePolicy": {
+                    "rules": [{"action": "FailIndex", "onPodConditions": [{"type": "DisruptionTarget"}]}]
+                },
+            },
+            ("1", "0"),
+        ),
+    ],
+)
+def test_an_index_of_a_job_fails_by_its_own_limit(fields: Json, numbers: tuple[str, str]) -> None:
+    spec = {
+        "template": template("work", restartPolicy="Never"),
+        "completionMode": "Indexed",
+        "parallelism": 3,
+        **fields,
+    }
+    pods = [pod(f"work-{index}-x", on, template("work"), "Job/work") for index, on in enumerate(("a1", "a1", "b1"))]
+    job = workload("Job", "work", spec, version="batch/v1")
+    report = simulated([*nodes("a1", "b1"), job, *pods], "--drain", "a1")
+    numbers_after = after(report, "work") if numbers != ("0", "0") else ("0", "0")
+    assert numbers_after == numbers
+    assert bool(report["summary"]["unknown"]) is (
+        fields.get("backoffLimitPerIndex") == 1 and "podFailurePolicy" not in fields
+    )
+
+
+@pytest.mark.parametrize("limit", [{"maxUnavailable": 1}, {"minAvailable": "10%"}, {"maxUnavailable": "50%"}])
+def test_a_budget_that_expects_no_pods_refuses_each_eviction(limit: Json) -> None:
+    """Only pods with a controller are expected, unless minAvailable is a number."""
+    bare = [pod(f"b{number}", "a1", template("b")) for number in range(3)]
+    report = simulated([*nodes("a1", "b1"), *bare, budget("b", **limit)], "--drain", "a1")
+    assert report["summary"]["lost"] == 0
+    assert len(report["refusedEvictions"]) == 3
+    report = simulated([*nodes("a1", "b1"), *bare, budget("b", minAvailable=1)], "--drain", "a1")
+    assert report["summary"]["stopped"] == {"min": 2, "max": 2}
+
+
+def test_a_drain_continues_after_a_pod_with_two_budgets() -> None:
+    web, other = deployment("web", ["a1", "b1"]), deployment("other", ["a1", "b1"])
+    cluster = [*nodes("a1", "b1", "c1"), *web, *other, budget("web", minAvailable=0), budget("web-2", minAvailable=0)]
+    cluster[-1]["spec"]["selector"] = selector({"app": "web"})
+    report = simulated(cluster, "--drain", "a1,b1")
+    lost = {each["workload"]["name"]: each["lost"] for each in report["workloads"]}
+    assert lost == {"other": 2, "web": 0}
+    assert [each["pod"] for each in report["refusedEvictions"]] == ["web-5d9c-0", "web-5d9c-1"]
+
+
+def test_a_deployment_undoes_the_scale_of_its_replica_set() -> None:
+    report = simulated([*nodes("a1", "b1"), *deployment("web", ["a1", "b1"])], "--scale", "rs/web-5d9c=6")
+    assert (report["events"], after(report, "web")) == (["scale rs/web-5d9c to 6, which deploy/web undoes"], ("2", "0"))
+
+
+@pytest.mark.parametrize(("last", "running"), [({"replicas": 3}, "1"), ({}, "3"), (None, "3")])
+def test_replicas_that_kubectl_had_applied_get_their_default(last: Json | None, running: str, tmp_path: Path) -> None:
+    web = deployment("web", ["a1", "a1", "b1"])
+    if last is not None:
+        web[0]["metadata"]["annotations"] = {LAST_APPLIED: json.dumps({"spec": last})}
+    silent = copied(web[0])
+    del silent["spec"]["replicas"]
+    assert after(applied([*nodes("a1", "b1"), *web], silent, tmp_path), "web") == (running, "0")
+
+
+@pytest.mark.parametrize(("last", "numbers"), [({"paused": True}, ("2", "1")), ({}, ("2", "0"))])
+def test_a_rollout_resumes_where_a_manifest_no_longer_pauses_it(
+    last: Json, numbers: tuple[str, str], tmp_path: Path
+) -> None:
+    web = deployment("web", ["a1", "b1"])
+    web[0]["spec"] |= {"paused": True, "template": template("web", cpu="9")}
+    web[0]["metadata"]["annotations"] = {LAST_APPLIED: json.dumps({"spec": last})}
+    manifest = copied(web[0])
+    del manifest["spec"]["paused"]
+    assert after(applied([*nodes("a1", "b1"), *web], manifest, tmp_path), "web") == numbers
+
+
+def test_a_template_has_the_priority_of_its_class() -> None:
+    high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000}
+    web = deployment("web", [], priorityClassName="high")
+    full = [*nodes("a1", cpu=2), *deployment("low", ["a1", "a1"], priority=1), *web, high]
+    summary = simulated(full, "--scale", "deploy/web=1")["summary"]
+    assert "preemption (1 pod could preempt others)" in summary["unknown"]
+    unread = simulated(full[:-1], "--scale", "deploy/web=1")["summary"]
+    assert unread["unknown"] == ["the priority of the pods of rs/web-5d9c (PriorityClass high was not read)"]
+
+
+@pytest.mark.parametrize("cpu", ["1", "9"])
+def test_preemption_is_named_only_where_it_would_make_room(cpu: str) -> None:
+    high = deployment("high", ["b1"], priority=1000, cpu=cpu)
+    full = [*nodes("a1", cpu=1), *nodes("b1", cpu=9), *deployment("low", ["a1"], priority=1), *high]
+    assert bool(simulated(full, "--lose", "b1")["summary"]["unknown"]) is (cpu == "1")
+
+
+def test_the_ports_of_a_hostname_constraint_are_named_in_the_reason() -> None:
+    own: dict[str, Any] = {"containers": ports({"hostPort": 80}), "nodeSelector": {HOSTNAME: "a1"}}
+    report = simulated([*nodes("a1", "b1"), *deployment("web", ["a1"], **own)], "--scale", "deploy/web=2")
+    assert "port 80/TCP is taken" in reasons(report, "web")[0]
