@@ -113,8 +113,8 @@ def _value(pointer: str, fields: Any) -> Any:
     return fields
 
 
-def applied(operations: Sequence[Operation], root: FieldPath, template: PodTemplateSpec) -> PodTemplateSpec:
-    """Return a pod template, which is at ``root`` of its object, after a JSON patch of the object.
+def applied(operations: Sequence[Operation], depth: int, template: PodTemplateSpec) -> PodTemplateSpec:
+    """Return a pod template, which is ``depth`` steps deep in its object, after a JSON patch of the object.
 
     Raises:
         LookupError: The template lacks what is patched.
@@ -122,7 +122,7 @@ def applied(operations: Sequence[Operation], root: FieldPath, template: PodTempl
     changed: Any = msgspec.json.decode(msgspec.json.encode(template))
     for operation in operations:
         steps = [step.replace("~1", "/").replace("~0", "~") for step in operation.path.split("/")[1:]]
-        *parents, last = steps[len(root) :]
+        *parents, last = steps[depth:]
         parent = changed
         for step in parents:
             parent = parent[int(step) if isinstance(parent, list) else step]

@@ -140,7 +140,7 @@ def _rollout(rule_input: RuleInput, operations: Sequence[Operation], *, unavaila
         stored = with_unavailable(stored)
     try:
         if operations or unavailable:
-            changed_template = patches.applied(operations, template.path[:-1], stored.template)
+            changed_template = patches.applied(operations, len(template.path) - 1, stored.template)
             event = Apply(workload, replace(stored, spec=replace(stored.spec, template=changed_template)))
         return rule_input.engine.rollout(event)
     except (LookupError, SpreadError):

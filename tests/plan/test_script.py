@@ -96,7 +96,6 @@ def _live(context: str, uid: str = "") -> str:
     """Return the script of an empty plan with one wave for a live cluster."""
     header = Cluster(
         evaluated_as="1.37",
-        judged_as="1.37",
         version_source="live",
         gates={},
         gates_source="version",
@@ -106,7 +105,7 @@ def _live(context: str, uid: str = "") -> str:
         context=context,
         uid=uid or UNSET,
     )
-    summary = PlanSummary(evictions=0, waves=1, uneven=1, corrected=1, runs=1, seed=0, not_simulated=[], skipped={})
+    summary = PlanSummary(evictions=0, waves=1, uneven=1, corrected=1, runs=1, seed=0, unknown=[], not_simulated=[], skipped={})
     waves = [PlannedWave(evictions=[])]
     return script.text(SpreadPlan(cluster=header, waves=waves, not_correctable=[], summary=summary), ())
 
