@@ -419,6 +419,6 @@ EXPRESSIONS: Final = (
         {"scheduler": "violation[0]", "spreading": text(UNKNOWN_SPREADING)},
         fix="nothing to do if that scheduler respects spread constraints",
     ),
-    Expression(NO_SPREAD, _no_spread, {"defaults": text(UNKNOWN_DEFAULTS)}, (WORKLOADS,)),
+    Expression(NO_SPREAD, _no_spread, {"defaults": text(UNKNOWN_DEFAULTS), "revisions": text("")}, (WORKLOADS,)),
 )
 """The rules on new pods and templates that look at one object alone."""
