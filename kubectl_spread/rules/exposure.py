@@ -241,19 +241,23 @@ def _siblings(exposure: Exposure, rule_input: RuleInput) -> str:
 def _of_both(fix: Remedy | str, zone: Exposure | None, rule_input: RuleInput) -> Remedy | str:
     """Return what to do about a node, and about its zone where that is another thing and a node of another zone helps.
 
-    The patch is for both.
+    The patch is for both, and a rollout that corrects the template comes first.
     """
-    if zone is None or not (zone.node or zone.pinned_by) or (isinstance(fix, Remedy) and fix.patch):
+    if zone is None or not (zone.node or zone.pinned_by) or isinstance(fix, Remedy):
         return fix
     of_zone = _soft_or_text(zone, rule_input)
-    if isinstance(of_zone, Remedy):
+    if isinstance(of_zone, Remedy) or _is_uneven(zone, rule_input):
         return fix
     if fix is _ADD and of_zone is _ADD:
         return _ADD.replace("a constraint on {topology_key}", f"constraints on {ZONE} and {HOSTNAME}")
-    more = of_zone.format(topology_key=ZONE, noun=noun(ZONE), pinned_by=zone.pinned_by)
-    if isinstance(fix, Remedy):
-        return msgspec.structs.replace(fix, text=f"{fix.text}. For the zone, {more}")
-    return f"{fix}. For the zone, {more}"
+    return f"{fix}. For the zone, {of_zone.format(topology_key=ZONE, noun=noun(ZONE), pinned_by=zone.pinned_by)}"
+
+
+def _is_uneven(exposure: Exposure, rule_input: RuleInput) -> bool:
+    """Tell whether a constraint on the topology key is above maxSkew, which other rules report with what to do."""
+    evaluator = rule_input.audit.evaluator
+    spreads = (spread for pod in exposure.pods for spread in evaluator.of(pod.pod_class).spreads if spread is not None)
+    return any(spread.exceeds_max_skew for spread in spreads if spread.constraint.topology_key == exposure.topology_key)
 
 
 def _all_pods(exposure: Exposure) -> str:
