@@ -105,7 +105,9 @@ def _live(context: str, uid: str = "") -> str:
         context=context,
         uid=uid or UNSET,
     )
-    summary = PlanSummary(evictions=0, waves=1, uneven=1, corrected=1, runs=1, seed=0, unknown=[], not_simulated=[], skipped={})
+    summary = PlanSummary(
+        evictions=0, waves=1, uneven=1, corrected=1, runs=1, seed=0, unknown=[], not_simulated=[], skipped={}
+    )
     waves = [PlannedWave(evictions=[])]
     return script.text(SpreadPlan(cluster=header, waves=waves, not_correctable=[], summary=summary), ())
 
