@@ -334,7 +334,16 @@ def _rollout(
         cluster.touch(workload)
         partition = replicas + manifest.spec.ordinals.start if manifest.partition is None else manifest.partition
         return OrderedRollout(cluster, workload, pod_class, partition=partition, at_once=manifest.unavailable)
+    stored = cluster.world.snapshot.workload_objects.get(workload)
+    if stored is not None and _selection(stored.template) != _selection(template):
+        cluster.world.unknown[f"the nodes that {_named(workload)} selects after its change"] = None
     return DaemonRollout(cluster, workload, pod_class)
+
+
+def _selection(template: PodTemplateSpec) -> object:
+    """Return the fields by which a DaemonSet selects nodes."""
+    spec = template.spec
+    return spec.node_selector, spec.affinity and spec.affinity.node_affinity, spec.tolerations
 
 
 def _newest_pod(cluster: SimulatedCluster, workload: ObjectRef) -> PodRecord | None:

@@ -84,8 +84,9 @@ def remaining(report: SpreadPlan) -> list[str]:
 def remarks(report: SpreadPlan) -> list[str]:
     """Return what the simulation leaves out."""
     left_out = report.summary.not_simulated
-    shown = report.waves or report.summary.unknown
-    return [f"Not simulated: {'; '.join(map(words.safe, left_out))}."] if left_out and shown else []
+    if not (report.waves or report.summary.unknown):
+        return []
+    return [f"Not simulated: {'; '.join(map(words.safe, left_out))}."] if left_out else []
 
 
 def markdown(report: SpreadPlan) -> str:

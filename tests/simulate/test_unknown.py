@@ -103,6 +103,17 @@ def test_claims_of_new_ordinals_and_claims_that_were_not_read(tmp_path: Path) ->
     assert unknown(cluster, "--apply", str(path)) == "volumes, which were not read"
 
 
+def test_a_daemon_set_that_selects_other_nodes(tmp_path: Path) -> None:
+    spec = {"selector": selector({"app": "agent"}), "template": template("agent")}
+    agent = workload("DaemonSet", "agent", spec)
+    changed = json.loads(json.dumps(agent))
+    changed["spec"]["template"]["spec"]["nodeSelector"] = {HOSTNAME: "b1"}
+    path = tmp_path / "agent.json"
+    path.write_text(json.dumps(changed), encoding="utf-8")
+    cluster = [*nodes("a1", "b1"), agent, pod("agent-1", "a1", template("agent"), "DaemonSet/agent")]
+    assert unknown(cluster, "--apply", str(path)) == "the nodes that ds/agent selects after its change"
+
+
 def test_an_autoscaler_changes_the_replicas_again() -> None:
     autoscaler = {
         "apiVersion": "autoscaling/v2",

@@ -53,7 +53,7 @@ def thousandths(text: str) -> int:
 
 
 def comparable(text: str) -> int | str:
-    """Return a value that is equal for equal amounts: their thousandths, or the text where it is no quantity."""
+    """Return a value that is equal for equal amounts: their thousandths, or the text where it is not a quantity."""
     try:
         return thousandths(text)
     except ValueError:
