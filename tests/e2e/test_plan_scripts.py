@@ -127,8 +127,8 @@ def idle(tmp_path: Path) -> Player:
 @pytest.fixture
 def player(idle: Player) -> Player:
     """Return a player with the real kubectl, which notes what it can read of its standard input but for evictions."""
-    built = shlex.quote(str(binaries.cache_directory() / binaries.KUBERNETES_VERSION / "kubectl"))
-    idle.program("kubectl", f'[ "$1" = create ] || cat >>read\nexec {built} "$@"')
+    kubectl = shlex.quote(str(binaries.kubectl()))
+    idle.program("kubectl", f'[ "$1" = create ] || cat >>read\nexec {kubectl} "$@"')
     return idle
 
 
