@@ -422,9 +422,12 @@ def rule_inputs(audit: Audit, reported: Container[ObjectRef]) -> Iterator[RuleIn
 
 
 def _waiting(audit: Audit, reported: Container[ObjectRef]) -> dict[ObjectRef, list[PodRecord]]:
-    """Map each workload to its stored pods without a node that are not reported, as far as their scheduler is known."""
+    """Map each workload to its stored pods without a node that are not reported, as far as their scheduler is known.
+
+    Where nodes were not read, only the scheduler itself tells which pods wait.
+    """
     waiting: dict[ObjectRef, list[PodRecord]] = {}
-    for pod in audit.pods if audit.evaluator.lists_nodes else ():
+    for pod in (each for each in audit.pods if audit.evaluator.lists_nodes or each.refused):
         pod_class = pod.pod_class
         waits = not pod.node and not pod.terminating and pod_class.stored and pod_class.profile is not None
         if waits and pod.ref not in reported:

@@ -49,6 +49,8 @@ class Digests:
         return self._digest
 
 
+REFUSED: Final = "Unschedulable"
+"""The reason of the condition that kube-scheduler writes when no node takes a pod."""
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 
 
@@ -143,6 +145,11 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
     unscheduled: PodCondition | None = None
     copy: int = 0
     state: PodState | None = None
+
+    @property
+    def refused(self) -> bool:
+        """Whether the scheduler has found no node for it, as its condition says."""
+        return self.unscheduled is not None and self.unscheduled.reason == REFUSED
 
     @property
     def ref(self) -> ObjectRef:

@@ -16,8 +16,6 @@ from kubectl_spread.rules.inputs import InputPart, RuleInput
 from kubectl_spread.rules.model import KUBERNETES, Evidence, Remedy, Rule, names
 from kubectl_spread.rules.remedy import in_file, literal
 
-_REFUSED: Final = "Unschedulable"
-"""The reason of the condition that kube-scheduler writes when no node takes a pod."""
 _SIGNS: Final = {
     ObstacleKind.CORDONED: ("unschedulable",),
     ObstacleKind.TAINTED: ("untolerated taint",),
@@ -35,10 +33,13 @@ _MESSAGE: Final = 200
 
 def _waiting(rule_input: RuleInput) -> Iterator[Evidence]:
     """Yield the pods of one workload that wait for the same reason."""
+    if not rule_input.audit.evaluator.lists_nodes:
+        yield from _without_nodes(rule_input)
+        return
     groups: dict[object, tuple[Wait, list[PodRecord]]] = {}
     for pod in rule_input.waiting:
         wait = rule_input.engine.wait_of(pod)
-        if not wait.reason.free or pod.gates or _is_refused(pod):
+        if not wait.reason.free or pod.gates or pod.refused:
             key = (wait.reason.key, wait.unknown, bool(wait.reason.free))
             groups.setdefault(key, (wait, []))[1].append(pod)
     for wait, pods in groups.values():
@@ -46,8 +47,16 @@ def _waiting(rule_input: RuleInput) -> Iterator[Evidence]:
         yield Evidence(names(pods), values, fix=_fix(pods, wait, rule_input))
 
 
-def _is_refused(pod: PodRecord) -> bool:
-    return pod.unscheduled is not None and pod.unscheduled.reason == _REFUSED
+def _without_nodes(rule_input: RuleInput) -> Iterator[Evidence]:
+    """Yield the pods by the scheduler's message, which is all that is known without nodes."""
+    groups: dict[str, list[PodRecord]] = {}
+    for pod in rule_input.waiting:
+        groups.setdefault(_said([pod]), []).append(pod)
+    for said, pods in groups.items():
+        which = "the pending pod" if len(pods) == 1 else f"{len(pods)} pending pods"
+        values = {"who": f"The scheduler refused {which}", "why": said, "then": _then(pods, rule_input)}
+        fix = "read the nodes as well, so that the reason of each node is known"
+        yield Evidence(names(pods), values, fix=fix)
 
 
 def _who(pods: list[PodRecord], wait: Wait) -> str:
@@ -91,7 +100,7 @@ def _are_kept_by_a_rollout(wait: Wait, rule_input: RuleInput) -> bool:
 
 def _said(pods: list[PodRecord]) -> str:
     """Return the scheduler's message about the first pod that it refused, without its part about preemption."""
-    message = next((pod.unscheduled.message for pod in pods if pod.unscheduled is not None and _is_refused(pod)), "")
+    message = next((pod.unscheduled.message for pod in pods if pod.unscheduled is not None and pod.refused), "")
     text = message.partition(" preemption:")[0].strip().rstrip(".")
     return text if len(text) <= _MESSAGE else f"{text[:_MESSAGE]} ..."
 
