@@ -30,7 +30,7 @@ def test_pods_that_differ_in_a_label_of_their_own_have_equal_replacements(last: 
     orders = [pods, pods[::-1]]
     removed = []
     for order in orders:
-        evaluation = audit(deployment(constraints=[SOFT]), *order, *NODES)
+        evaluation = audit(deployment(constraints=[SOFT], replicas=3), *order, *NODES)
         crowded = sorted((each for each in evaluation.pods if each.node == "a1"), key=lambda each: each.name)
         removed.append([each.name for each in engine_of(evaluation).removable(crowded).pods])
     assert removed == [["web-1", "web-3"]] * 2

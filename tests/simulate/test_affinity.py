@@ -40,7 +40,9 @@ def test_pods_wait_for_the_pods_that_their_required_affinity_selects() -> None:
     cluster = [*THREE, *held, *deployment("web", ["b1"], affinity=affinity("db", REQUIRED))]
     report = simulated(cluster, "--drain", "b1")
     assert after(report, "db") == after(report, "web") == ("0", "1")
-    assert reasons(report, "web") == ["2 nodes: required pod affinity: no such pod in the domain; 1 node: cordoned"]
+    assert reasons(report, "web") == [
+        "2 nodes: its required affinity on zone finds no pod that it selects there; 1 node: cordoned"
+    ]
 
 
 def test_the_first_pod_of_a_group_needs_no_other() -> None:

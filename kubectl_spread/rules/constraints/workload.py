@@ -234,7 +234,8 @@ def _with_zone(rule_input: RuleInput) -> Remedy:
         **({"matchLabelKeys": list(own[0].match_label_keys)} if own[0].match_label_keys else {}),
     }
     tests = (patches.test(path / index / "topologyKey", HOSTNAME) for index in range(len(own)))
-    return changed(_ADD_ZONE, (*tests, Operation(op="add", path=(path / len(own)).pointer, value=added)), rule_input)
+    # In front of the others, so that the tests fail if the patch is applied again.
+    return changed(_ADD_ZONE, (*tests, Operation(op="add", path=(path / 0).pointer, value=added)), rule_input)
 
 
 DAEMON_SET_SPREAD: Final = Rule(

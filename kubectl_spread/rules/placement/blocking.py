@@ -158,11 +158,6 @@ def _keyless(spread: Spread, evaluation: ClassEvaluation, rule_input: RuleInput)
     lacking = [node for node in nodes.lacking(key) if usable[node].schedulable]
     keys = list(dict.fromkeys(each.constraint.topology_key for each in evaluation.hard))
     on_none = [each for each in keys if len(nodes.lacking(each)) == len(nodes.nodes)]
-    if len(on_none) > 1:
-        return _Cause(
-            f" No node has any of the labels {listed(on_none, len(on_none))}.",
-            literal(f"label the nodes with {listed(on_none, len(on_none))}, or use topology keys that they have"),
-        )
     if absent := unknown_key(key, rule_input):
         variants = [each for each in rule_input.variants if each.term.topology_key == key]
         fix = right_key(variants, rule_input) if variants else None
