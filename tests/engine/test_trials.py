@@ -20,7 +20,7 @@ def engine_of(evaluation: Audit) -> Engine:
 
 
 def pod(name: str, node: str, labels: dict[str, str]) -> Json:
-    return pod_json(name, node=node, constraints=[SOFT], owner="Deployment/web", labels={"app": "web", **labels})
+    return pod_json(name, node=node, constraints=[SOFT], owner="ReplicaSet/web", labels={"app": "web", **labels})
 
 
 @pytest.mark.parametrize("last", ["b1", "c1"])
@@ -30,7 +30,7 @@ def test_pods_that_differ_in_a_label_of_their_own_have_equal_replacements(last: 
     orders = [pods, pods[::-1]]
     removed = []
     for order in orders:
-        evaluation = audit(deployment(constraints=[SOFT], replicas=3), *order, *NODES)
+        evaluation = audit(*order, *NODES)
         crowded = sorted((each for each in evaluation.pods if each.node == "a1"), key=lambda each: each.name)
         removed.append([each.name for each in engine_of(evaluation).removable(crowded).pods])
     assert removed == [["web-1", "web-3"]] * 2
