@@ -137,3 +137,15 @@ def test_labels_in_any_script_are_printed() -> None:
     outcome = clean(run(text_of(pod_json("größe", labels=labels)), "merge", "-o", "json"))
     assert '"日本"' in outcome.stdout
     assert '"größe"' in outcome.stdout
+
+
+def test_a_directory_whose_files_may_only_be_listed_is_an_error(tmp_path: Path) -> None:
+    listed = tmp_path / "listed"
+    listed.mkdir()
+    (listed / "pod.json").write_text(POD)
+    open_to_all(tmp_path)
+    listed.chmod(0o744)
+    status, stderr = as_nobody("-R", "-f", str(tmp_path))
+    listed.chmod(0o755)
+    assert status == 2
+    assert f"error reading {listed}/pod.json: permission denied" in stderr.lower()

@@ -12,6 +12,7 @@ from kubectl_spread.sources.decode import json_objects
 from kubectl_spread.sources.decode.json_objects import MalformedFieldError
 from kubectl_spread.sources.files import inputs
 from kubectl_spread.sources.files.inputs import File
+from kubectl_spread.sources.paths import is_file
 
 _NAMES: Final = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 """The names of a kustomization's file.
@@ -50,7 +51,7 @@ def _kustomizations(paths: Sequence[str], files: Sequence[File]) -> Iterator[Pat
             if directory in roots:
                 break
     for directory in directories:
-        yield from (path for name in _NAMES if (path := directory / name).is_file())
+        yield from (path for name in _NAMES if is_file(path := directory / name))
 
 
 def _names(path: Path, fields: Sequence[str]) -> Iterator[str]:
