@@ -8,7 +8,7 @@ from tests.builders import ZONE, constraint
 from tests.controlplane.cluster import ControlPlane
 from tests.e2e.manifests import deployment
 from tests.e2e.spread import Plugin, Spread, counts
-from tests.e2e.users import allow_listing
+from tests.e2e.users import allow, allow_listing
 from tests.e2e.workloads import label, pods_per_zone, roll_out
 
 pytestmark = pytest.mark.e2e
@@ -117,3 +117,37 @@ def test_a_user_who_may_do_nothing(control_plane: ControlPlane, namespace: str, 
     answer = nobody("check", "-n", namespace)
     assert (answer.status, answer.stdout) == (2, "")
     assert f'cannot list resource "pods" in API group "" in the namespace "{namespace}"' in answer.error
+
+
+def test_a_simulation_needs_the_lists_on_which_its_pods_depend(
+    control_plane: ControlPlane, namespace: str, plugin: Plugin, spread: Spread
+) -> None:
+    """Budgets matter to a drain alone, and autoscalers where the number of pods changes."""
+    user = f"simulator-of-{namespace}"
+    workloads = {"apps": ["deployments", "replicasets", "statefulsets", "daemonsets"], "batch": ["jobs", "cronjobs"]}
+    lists = {"": ["pods", "nodes", "services", "replicationcontrollers"], **workloads}
+    rules = [{"apiGroups": [group], "resources": names, "verbs": ["list"]} for group, names in lists.items()]
+    allow(control_plane, user, rules, "")
+    simulator = plugin.on(control_plane, control_plane.kubeconfig_for(user))
+    pods = roll_out(control_plane, deployment(replicas=2, namespace=namespace))
+    control_plane.api.create(
+        {
+            "apiVersion": "autoscaling/v2",
+            "kind": "HorizontalPodAutoscaler",
+            "metadata": {"name": "web", "namespace": namespace},
+            "spec": {
+                "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+                "maxReplicas": 4,
+            },
+        }
+    )
+    node = control_plane.api.get(f"/api/v1/namespaces/{namespace}/pods/{pods[0]}")["spec"]["nodeName"]
+    runs = ("-n", namespace, "--runs", "1", "--fail-on", "never")
+    assert simulator("simulate", "--restart", "deploy/web", *runs).status == 0
+    for event, resource in (("--drain", "poddisruptionbudgets"), ("--scale", "horizontalpodautoscalers")):
+        value = node if event == "--drain" else "deploy/web=4"
+        answer = simulator("simulate", event, value, *runs)
+        assert (answer.status, f'cannot list resource "{resource}"' in answer.stderr) == (2, True)
+    answer = spread("simulate", "--scale", "deploy/web=3", *runs)
+    assert (answer.status, "HorizontalPodAutoscaler web" in answer.stderr) == (2, True)
+    assert spread("simulate", "--drain", node, *runs).status == 0

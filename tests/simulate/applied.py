@@ -123,6 +123,13 @@ REFUSED: Final = (
     Refused("db", "spec.podManagementPolicy", "Parallel", "field is immutable"),
     Refused("db", "spec.podManagementPolicy", "Fast", "must be 'OrderedReady' or 'Parallel'"),
     Refused("db", "spec.updateStrategy.type", "Blue", "'RollingUpdate'", "spec.updateStrategy"),
+    Refused(
+        "db",
+        "spec.updateStrategy",
+        {"type": "OnDelete", "rollingUpdate": {"partition": 1}},
+        "only allowed for updateStrategy 'RollingUpdate'",
+        _PARTITIONED,
+    ),
     Refused("db", f"{_PARTITIONED}.partition", -1, _NOT_NEGATIVE),
     Refused("db", f"{_PARTITIONED}.maxUnavailable", "0%", "cannot be 0"),
     Refused("db", "spec.ordinals.start", -1, _NOT_NEGATIVE),
