@@ -94,7 +94,7 @@ def test_the_chart_renders_the_service_monitor_of_the_component(tmp_path: Path) 
 
 
 def test_kube_rbac_proxy_is_the_same_in_both(tmp_path: Path) -> None:
-    component = kustomized(overlay(tmp_path / "overlay", "service-monitor", "kube-rbac-proxy"))
+    component = dict(kustomized(overlay(tmp_path / "overlay", "service-monitor", "kube-rbac-proxy")))
     flags = ("--set=kubeRBACProxy.enabled=true", "--set=prometheus.monitor.enabled=true")
     rendered = without_labels_of_helm(chart(*flags))
     del component[f"Namespace/{NAME}"]
