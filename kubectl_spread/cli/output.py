@@ -86,9 +86,10 @@ def problem(text: str) -> str:
 
 def note(text: str) -> None:
     """Print a message to stderr, in one line; the report matters more than a message that cannot be written."""
+    line = safe(text)
     with suppress(OSError):
         wipe()
-        click.echo(safe(text), err=True)
+        click.echo(line, err=True)
 
 
 def messages(run: CheckRun, *, header: bool) -> None:

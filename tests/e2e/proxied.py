@@ -13,6 +13,7 @@ from typing import Final
 
 import urllib3
 
+from tests.controlplane.certificates import Authority
 from tests.controlplane.processes import LOOPBACK, accepts_connections, free_port
 from tests.e2e import peers
 from tests.e2e.monitored import PATIENCE, RunningMonitor, resident
@@ -22,14 +23,12 @@ _SENT: Final = (b"", b"GET / HTTP/1.1\r\nHost: a\r\n", b"GET / HTTP/1.1\r\nHost:
 
 
 class KubeRbacProxy:
-    """A proxy in front of a monitor; its certificate is not verified, as the ServiceMonitor says."""
+    """A proxy in front of a monitor."""
 
-    def __init__(self, port: int, process: subprocess.Popen[bytes]) -> None:
+    def __init__(self, port: int, process: subprocess.Popen[bytes], authority: Authority) -> None:
         self.port = port
         self._process = process
-        self._context = ssl.create_default_context()
-        self._context.check_hostname = False
-        self._context.verify_mode = ssl.CERT_NONE
+        self._context = ssl.create_default_context(cafile=str(authority.certificate))
         self._http = urllib3.PoolManager(retries=False, timeout=PATIENCE, ssl_context=self._context)
 
     @property
@@ -45,26 +44,34 @@ class KubeRbacProxy:
 
     def connect(self) -> ssl.SSLSocket:
         """Return a connection after its handshake."""
-        return self._context.wrap_socket(connect(self.port))
+        return self._context.wrap_socket(connect(self.port), server_hostname=LOOPBACK)
 
 
 @contextmanager
 def proxied(
-    wrapper: Sequence[str], arguments: Sequence[str], environment: Mapping[str, str], monitor: RunningMonitor, log: Path
+    wrapper: Sequence[str],
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    monitor: RunningMonitor,
+    scratch: Path,
 ) -> Iterator[KubeRbacProxy]:
-    """Run the proxy with the arguments of its container, except that its ports are free ones."""
-    port = free_port()
-    ports = (
+    """Run the proxy with the arguments of its container, at free ports, and with a certificate of its own."""
+    port, authority = free_port(), Authority(scratch / "pki")
+    pair = authority.server("proxy", [LOOPBACK])
+    more = (
+        f"--tls-cert-file={pair.certificate}",
+        f"--tls-private-key-file={pair.key}",
         f"--secure-listen-address={LOOPBACK}:{port}",
         f"--upstream=http://{LOOPBACK}:{monitor.port}/",
         f"--proxy-endpoints-port={free_port()}",
     )
-    command = [*wrapper, str(peers.binary(*peers.KUBE_RBAC_PROXY)), *arguments, *ports]
+    command = [*wrapper, str(peers.binary(*peers.KUBE_RBAC_PROXY)), *arguments, *more]
+    log = scratch / "proxy.log"
     with log.open("wb") as output, subprocess.Popen(command, stderr=output, env=dict(environment)) as process:
         try:
             monitor.until(lambda: process.poll() is not None or accepts_connections(port))
             assert process.poll() is None, log.read_text(encoding="utf-8")
-            yield KubeRbacProxy(port, process)
+            yield KubeRbacProxy(port, process, authority)
         finally:
             process.kill()
 

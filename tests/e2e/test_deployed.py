@@ -198,7 +198,7 @@ def test_a_proxy_answers_those_whom_rbac_allows_while_clients_are_slow_and_silen
     )
     monitor, arguments = behind_proxy.monitor, behind_proxy.pod["spec"]["containers"][1]["args"]
     environment = variables(cluster, tmp_path / "account")
-    with proxied(IN_A_POD, arguments, environment, monitor, tmp_path / "proxy.log") as proxy:
+    with proxied(IN_A_POD, arguments, environment, monitor, tmp_path) as proxy:
 
         def statuses() -> list[int]:
             return [proxy.get("/metrics", token)[0] for token in ("", "wrong", other, allowed)]
