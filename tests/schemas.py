@@ -63,6 +63,13 @@ def schema(kind: str) -> dict[str, Any]:
     return {**own, "$schema": DIALECT, "$id": f"{HOME}/{path(kind)}", "title": kind, "$defs": types}
 
 
+def _inlined(field: dict[str, Any], enums: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+    """Return the schema of a field with the values of an enum, or of a list of them."""
+    if "$ref" in field.get("items", {}):
+        return {**field, "items": enums.get(field["items"]["$ref"], field["items"])}
+    return enums.get(field.get("$ref", ""), field)
+
+
 def parts_of(root: type[Part]) -> dict[str, dict[str, Any]]:
     """Return the schema of each type in a document, by the name of the type.
 
@@ -74,7 +81,7 @@ def parts_of(root: type[Part]) -> dict[str, dict[str, Any]]:
     structs = {name: part for name, part in types.items() if "enum" not in part}
     ours = {subclass.__name__ for subclass in _subclasses(Part)}
     for name, part in structs.items():
-        part["properties"] = {name: enums.get(field.get("$ref"), field) for name, field in part["properties"].items()}
+        part["properties"] = {name: _inlined(field, enums) for name, field in part["properties"].items()}
         fields = part["properties"].items()
         if name in ours:
             part["required"] += [field for field, definition in fields if "default" in definition]

@@ -21,13 +21,13 @@ from kubectl_spread.kube.api.labels import TOPOLOGY_KEYS
 
 if TYPE_CHECKING:
     from kubectl_spread.kube.api.types import ObjectMeta
-    from kubectl_spread.sources.apiserver.resources import Resource
 
 Item: TypeAlias = "CompletionItem[str]"
 Completer: TypeAlias = Callable[[click.Context, click.Parameter, str], list[Item]]
 _ON_NODE: Final = ("spec.nodeName=", "spec.nodeName!=")
 _PATIENCE: Final = 3
 """The seconds that the shell waits for files, or for the API server unless the user sets --request-timeout."""
+_CLUSTER_WIDE: Final = frozenset({"Namespace", "Node"})
 _MOST: Final = 500
 """The largest number of names to request; nobody reads a longer list."""
 
@@ -229,37 +229,34 @@ def _metadata(parameters: Mapping[str, Any], kind: str) -> Iterable[ObjectMeta]:
     With ``-k`` there are none, because nothing is rendered, and with ``-A`` none of objects in namespaces, because the
     commands take no names with it.
     """
-    from kubectl_spread.sources.apiserver.resources import BY_KIND, NAMESPACES, NODES  # noqa: PLC0415 - see _live
-
-    resource = {**BY_KIND, "Namespace": NAMESPACES, "Node": NODES}.get(kind)
-    if resource is None or parameters.get("kustomize") or (resource.namespaced and parameters.get("all_namespaces")):
+    namespaced = kind not in _CLUSTER_WIDE
+    if not kind or parameters.get("kustomize") or (namespaced and parameters.get("all_namespaces")):
         return ()
     read = _of_files if parameters.get("filename") else _live
     with suppress(SpreadError, OSError):
-        return read(parameters, resource)
+        return read(parameters, kind, namespaced=namespaced)
     return ()
 
 
-def _of_files(parameters: Mapping[str, Any], resource: Resource[Any]) -> list[ObjectMeta]:
+def _of_files(parameters: Mapping[str, Any], kind: str, *, namespaced: bool) -> list[ObjectMeta]:
     """Return the metadata of the objects in files that are read within the patience of a shell."""
     from kubectl_spread.sources.files import inputs, manifests  # noqa: PLC0415 - only candidates from files need them
 
-    end, namespace = time.monotonic() + _PATIENCE, parameters.get("namespace")
+    end, namespace = time.monotonic() + _PATIENCE, parameters.get("namespace") if namespaced else None
     files = inputs.choose(parameters["filename"], recursive=bool(parameters.get("recursive")))
-    loaded = takewhile(lambda _: time.monotonic() < end, manifests.ManifestReading(files).objects)
-    metadata = {each.object.metadata.name: each.object.metadata for each in loaded if each.kind == resource.kind}
-    wanted = (
-        each for each in metadata.values() if not (namespace and resource.namespaced) or each.namespace == namespace
-    )
-    return list(islice(wanted, _MOST))
+    read_in_time = takewhile(lambda _: time.monotonic() < end, manifests.ManifestReading(files).objects)
+    by_name = {loaded.object.metadata.name: loaded.object.metadata for loaded in read_in_time if loaded.kind == kind}
+    return list(islice((each for each in by_name.values() if not namespace or each.namespace == namespace), _MOST))
 
 
-def _live(parameters: Mapping[str, Any], resource: Resource[Any]) -> list[ObjectMeta]:
+def _live(parameters: Mapping[str, Any], kind: str, *, namespaced: bool) -> list[ObjectMeta]:
     """Return the metadata of some objects in the cluster and the namespace that the options choose."""
     from kubectl_spread.run.requests import flags  # noqa: PLC0415 - it needs urllib3 and protobuf
     from kubectl_spread.sources.apiserver.cluster import LiveCluster  # noqa: PLC0415 - likewise
+    from kubectl_spread.sources.apiserver.resources import BY_KIND, NAMESPACES, NODES  # noqa: PLC0415 - likewise
 
+    resource = {**BY_KIND, "Namespace": NAMESPACES, "Node": NODES}[kind]
     connection = flags(parameters)
     timeout = f"{_PATIENCE}s" if connection.request_timeout in ("", "0") else connection.request_timeout
     with closing(LiveCluster.connect(msgspec.structs.replace(connection, request_timeout=timeout))) as cluster:
-        return cluster.metadata(resource, cluster.namespace if resource.namespaced else None, _MOST)
+        return cluster.metadata(resource, cluster.namespace if namespaced else None, _MOST)

@@ -73,7 +73,7 @@ def _filled(text: str) -> str:
 
 def rules(catalogue: Sequence[Rule], terminal: Terminal) -> str:
     """Return the catalogue as a table."""
-    columns = [Column("CODE"), Column("NAME"), Column("SEVERITY"), Column("SUMMARY", fit="wrap", least=18)]
+    columns = [Column("CODE"), Column("NAME"), Column("SEVERITY", fit="wrap"), Column("SUMMARY", fit="wrap", least=18)]
     return table(columns, [(rule.code, rule.name, _severities(rule), rule.summary) for rule in catalogue], terminal)
 
 

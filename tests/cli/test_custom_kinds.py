@@ -98,7 +98,9 @@ def test_a_rollout_counts_old_and_new_pods_together() -> None:
 
 
 def test_labels_that_a_rollout_sets_on_one_revision_may_be_selected() -> None:
-    canary = constraint(hard=False, selects=selector({"app": "web", "role": "canary"}))
+    canary = constraint(
+        hard=False, selects=selector({"app": "web", "role": "canary"}), match=["rollouts-pod-template-hash"]
+    )
     strategy = {"canary": {"canaryMetadata": {"labels": {"role": "canary"}}}}
     assert found(rollout(canary, strategy=strategy)) == []
     assert found(rollout(canary)) == [("SPR206", "Rollout/web", "spec.template.spec.topologySpreadConstraints[0]")]

@@ -143,6 +143,7 @@ def test_rules_print_json() -> None:
         "code": rule.code,
         "name": rule.name,
         "severity": str(rule.severity),
+        "severities": ["error", "warning", "info"],
         "summary": rule.summary,
         "message": rule.message,
         "why": rule.why,

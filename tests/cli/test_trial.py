@@ -54,9 +54,10 @@ def test_the_answer_is_short_and_begins_with_the_command(width: int | None, capt
     command = ("check", "-A", "-f", str(capture), "--color", "never")
     text = run(*command).stdout if width is None else printed(width, *command, lines=24)
     lines = text.splitlines()
-    assert len(lines) <= 80
     first = next(index for index, line in enumerate(lines) if line.lstrip().startswith("$ "))
-    assert (first < 20, lines[first]) == (True, "    $ kubectl uncordon b1 b2 b3")
+    # A pipe gets every row of the table first.
+    assert width is None or (len(lines) <= 80 and first < 20)
+    assert lines[first] == "    $ kubectl uncordon b1 b2 b3"
     assert "zone b is cordoned" in lines[0] + lines[1]
     words = " ".join(text.split())
     assert words.count("Zone b is cordoned (b1, b2, b3): 118 pods of 106 workloads wait for it.") == 1

@@ -248,7 +248,7 @@ def test_templates_are_shown(golden: Golden) -> None:
 def test_the_page_of_a_rule_has_all_its_text(rule: Any) -> None:
     example = examples()[rule.code]
     text = catalogue.rule(rule, example)
-    assert text.startswith(f"{rule.code} {rule.name} ({rule.severity})\n{rule.summary}\n")
+    assert text.startswith(f"{rule.code} {rule.name} ({', '.join(map(str, rule.severities))})\n{rule.summary}\n")
     assert f"{rule.code} {rule.name}: " in text
     assert rule.source in text
     assert re.search(r"\{\w+\}", text.replace(example.object, "")) is None

@@ -178,8 +178,8 @@ def _zone_default_off(rule_input: RuleInput) -> Iterator[Evidence]:
         return
     zones = [_zones(spec, rule_input) for spec in specs]
     if all(len(zones_of_spec - {None}) >= _SEVERAL for zones_of_spec in zones):
-        known = sorted({zone for zones_of_spec in zones for zone in zones_of_spec if zone is not None})
-        values: Values = {"zones": f" The nodes that the pods may use are in {domains(ZONE, known)}."}
+        zone_names = sorted({zone for zones_of_spec in zones for zone in zones_of_spec if zone is not None})
+        values: Values = {"zones": f" The nodes that the pods may use are in {domains(ZONE, zone_names)}."}
         zoned = not any(None in zones_of_spec for zones_of_spec in zones)
         yield Evidence(names(replicas.pods), values, fix=_with_zone(rule_input) if zoned else _LABEL_ZONES)
 
