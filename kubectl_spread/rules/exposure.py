@@ -20,10 +20,10 @@ from kubectl_spread.kube.scheduler import configuration
 from kubectl_spread.phrases import domains, listed, named, noun, value
 from kubectl_spread.report.model import Operation, Severity
 from kubectl_spread.rules import patches
-from kubectl_spread.rules.constraints.affinity import keeps_own_apart
 from kubectl_spread.rules.inputs import InputPart, RuleInput, variants_of
 from kubectl_spread.rules.model import KUBERNETES, Evidence, Remedy, Rule, Values, names
 from kubectl_spread.rules.remedy import changed, corrected, in_file
+from kubectl_spread.rules.topology import keeps_own_apart
 
 _SEVERAL: Final = 2
 _ADD_SOFT: Final = (

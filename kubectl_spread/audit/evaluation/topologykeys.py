@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final
 
 from kubectl_spread.kube.api.labels import HOSTNAME, REGION, ZONE
@@ -65,8 +64,3 @@ def _name(key: str) -> str:
     """Return the part of a label after the slash, as the standard labels call it."""
     name = key.rpartition("/")[2].lower().replace("-", "").replace("_", "")
     return _SYNONYMS.get(name, name)
-
-
-def suggested(keys: Iterable[str]) -> str:
-    """Return the question whether a key was meant; "" without one."""
-    return next((f"; did you mean {key}?" for key in keys if key), "")

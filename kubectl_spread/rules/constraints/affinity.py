@@ -2,203 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Final
 
-from kubectl_spread.audit.evaluation.topologykeys import is_separating, standard_key
-from kubectl_spread.audit.snapshot.snapshot import Snapshot
-from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.kube.api import labels as labelselectors
-from kubectl_spread.kube.api.labels import HOSTNAME, REGION, ZONE, Labelled, Operator
-from kubectl_spread.kube.api.objects import ObjectRef
+from kubectl_spread.kube.api.labels import HOSTNAME, REGION, ZONE
 from kubectl_spread.kube.custom import base_kind
-from kubectl_spread.kube.scheduler.podtopologyspread.domains import Placement
-from kubectl_spread.phrases import listed, noun, plural, value
-from kubectl_spread.report.model import Operation, Severity
+from kubectl_spread.phrases import listed, value
+from kubectl_spread.report.model import Severity
 from kubectl_spread.rules import patches
 from kubectl_spread.rules.constraints.no_effect import Mismatch, mismatches
-from kubectl_spread.rules.inputs import RuleInput, TermVariant, variants_of
+from kubectl_spread.rules.inputs import RuleInput, TermVariant
 from kubectl_spread.rules.model import KUBERNETES, Evidence, Remedy, Rule, Values, names, together
-from kubectl_spread.rules.remedy import changed, in_file, literal
+from kubectl_spread.rules.topology import (
+    acting,
+    covers_namespace,
+    kept_apart_otherwise,
+    leaves_out_own,
+    placement_of,
+    selects_others,
+    selects_own,
+    use_key,
+)
 
 _PLUGIN: Final = f"{KUBERNETES}/pkg/scheduler/framework/plugins/interpodaffinity"
-_NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
-"""The label by which the API server names each namespace."""
 _SEVERAL: Final = 2
 _WITHOUT_REPLICAS: Final = frozenset({"", "CronJob", "DaemonSet", "Job"})
 """Controllers whose pods do not stand in for each other; "" for none."""
 _FEW_VALUES: Final = frozenset(f"{prefix}kubernetes.io/{name}" for prefix in ("", "beta.") for name in ("arch", "os"))
-
-
-def selects_own(variant: TermVariant, rule_input: RuleInput) -> bool:
-    """Tell whether an affinity term selects the pods that have it, as far as their labels are known."""
-    return (
-        variant.authored is not None
-        and not variant.unmet
-        and not _leaves_out_own(variant)
-        and _covers(variant.term, rule_input.namespace, rule_input) is not False
-    )
-
-
-def keeps_own_apart(variant: TermVariant, rule_input: RuleInput) -> bool:
-    """Tell whether an anti-affinity term selects the pods that have it, and keeps them apart by its key.
-
-    A required term does so even where all nodes have one value, because only one of the pods can run there.
-    """
-    term, audit = variant.term, rule_input.audit
-    if not (term.anti and selects_own(variant, rule_input)):
-        return False
-    lets_one_run = term.required and bool(audit.nodes.number_of_values(term.topology_key))
-    return lets_one_run or _separates(term.topology_key, rule_input)
-
-
-def kept_apart_otherwise(variant: TermVariant, rule_input: RuleInput) -> bool:
-    """Tell whether another term, or a spread constraint, keeps the pods apart that have a term."""
-    holder = variant.template or variant.pod_class
-    return any(
-        keeps_own_apart(other, rule_input)
-        or (other.term.spread and not other.unmet and _separates(other.term.topology_key, rule_input))
-        for other in (() if holder is None else variants_of(holder, rule_input.behaviour))
-        if other.term.path != variant.term.path
-    )
-
-
-def _separates(key: str, rule_input: RuleInput) -> bool:
-    audit = rule_input.audit
-    return is_separating(key, audit.nodes) if audit.evaluator.lists_nodes else not standard_key(key)
-
-
-def _leaves_out_own(variant: TermVariant) -> bool:
-    """Tell whether a term is written to leave out the pods that have it, so that it is about others."""
-    negative = (Operator.NOT_IN, Operator.DOES_NOT_EXIST)
-    return any(key in variant.labels for key in variant.term.mismatch_label_keys) or any(
-        requirement.operator in negative for requirement in variant.unmet
-    )
-
-
-def _covers(term: TopologyTerm, namespace: str, rule_input: RuleInput) -> bool | None:
-    """Tell whether a term is about pods of a namespace; None: labels of it decide that were not read."""
-    selector = term.namespace_selector
-    if selector is None or namespace in term.namespaces:
-        return namespace in (term.namespaces or (rule_input.namespace,))
-    labels = rule_input.audit.snapshot.anti_affinity.namespaces.get(namespace)
-    if labels is not None:
-        return labelselectors.matches(selector, labels)
-    requirements = list(labelselectors.requirements(selector))
-    by_name = [each for each in requirements if each.key == _NAMESPACE_NAME]
-    if not all(labelselectors.satisfies(each, {_NAMESPACE_NAME: namespace}) for each in by_name):
-        return False
-    return True if len(by_name) == len(requirements) else None
-
-
-def _selects_others(variant: TermVariant, rule_input: RuleInput) -> bool:
-    """Tell whether a term selects pods of other workloads, or of their templates, that were read."""
-    selector, snapshot = variant.effective, rule_input.audit.snapshot
-    if selector is None:
-        return False
-    by_namespace = rule_input.answers.remember(_workloads, lambda: _workloads(snapshot))
-    return any(
-        workload != rule_input.workload
-        for namespace, workloads in by_namespace.items()
-        if _covers(variant.term, namespace, rule_input)
-        for _, workload in workloads.selected(selector)
-    )
-
-
-def _workloads(snapshot: Snapshot) -> Mapping[str, Labelled[ObjectRef | None]]:
-    """Return the workloads of pods and templates by namespace and labels; None for the pods out of scope."""
-    by_namespace: dict[str, Labelled[ObjectRef | None]] = {}
-    workloads: dict[tuple[str, frozenset[tuple[str, str]], ObjectRef | None], Mapping[str, str]] = {}
-    for pod in snapshot.pods:
-        labels = pod.pod_class.labels
-        workloads[pod.namespace, frozenset(labels.items()), snapshot.workload(pod)] = labels
-    for template in snapshot.templates:
-        labels = template.labels
-        workloads[template.namespace, frozenset(labels.items()), snapshot.root(template)] = labels
-    in_scope = {key[:2] for key in workloads}
-    for namespace, population in snapshot.populations().items():
-        for labels, _ in population:
-            key = (namespace, frozenset(labels.items()))
-            if key not in in_scope:
-                workloads[(*key, None)] = labels
-    for (namespace, _, workload), labels in workloads.items():
-        by_namespace.setdefault(namespace, Labelled()).add(labels, workload)
-    return by_namespace
-
-
-def use_key(
-    key: str, variants: Sequence[TermVariant], rule_input: RuleInput, text: str = "use {key}", *, patch: bool = True
-) -> Remedy:
-    """Return how to give a term another topology key, as a patch; a constraint with that key may be there already.
-
-    Args:
-        key: The topology key.
-        variants: The variants of the term.
-        rule_input: The workload.
-        text: What to do in words.
-        patch: Whether a patch is safe.
-    """
-    term, text = variants[0].term, literal(text.replace("{key}", key))
-    template, pod_class = rule_input.template, variants[0].pod_class
-    terms = template.terms if template is not None else () if pod_class is None else pod_class.terms
-    duplicate = term.spread and any(other.spread and other.topology_key == key for other in terms)
-    alike = all(variant.term.topology_key == term.topology_key for variant in variants)
-    if duplicate:
-        return Remedy(literal(f"remove the constraint: another one has the topologyKey {key}"))
-    if not alike or not patch:
-        return changed(text, (), rule_input)
-    operations = patches.replaced(rule_input.term_path / "topologyKey", term.topology_key, key)
-    audit = rule_input.audit
-    acts = audit.evaluator.lists_nodes and is_separating(term.topology_key, audit.nodes)
-    return changed(text, operations, rule_input) if acts else _acting(text, operations, variants[0], key, rule_input)
-
-
-def _acting(
-    text: str, operations: Sequence[Operation], variant: TermVariant, key: str, rule_input: RuleInput
-) -> Remedy:
-    """Return a change after which a term acts, with the topology key ``key``.
-
-    Required anti-affinity keeps pods pending where there are few nodes, so that its patch needs enough of them.
-    """
-    remedy, term = changed(text, operations, rule_input), variant.term
-    shortage = _shortage(variant, key, rule_input) if term.anti and term.required and remedy.patch else ""
-    return Remedy(f"{text}. {shortage}") if shortage else remedy
-
-
-def _shortage(variant: TermVariant, key: str, rule_input: RuleInput) -> str:
-    """Return why a required anti-affinity term over ``key`` may keep pods pending, as a sentence; "" if it does not."""
-    audit, pod_class = rule_input.audit, variant.pod_class
-    template = rule_input.template or audit.template_of(rule_input.workload)
-    if not audit.evaluator.lists_nodes:
-        return "" if in_file(rule_input) else "It is required, and nodes were not read: make sure that there are enough"
-    usable = audit.nodes.usable(_placement(variant))
-    domains = {
-        domain
-        for node, domain in audit.nodes.value_of(key).items()
-        if usable[node].schedulable and (pod_class is None or audit.obstacles.of(pod_class, node) is None)
-    }
-    if template is None or template.replicas is None or _selects_others(variant, rule_input):
-        return "The term is required, so make sure that there are enough nodes"
-    surge = int(template.kind == "Deployment" and template.pace.surge > 0 and not template.pace.unavailable)
-    needed = template.replicas + (0 if in_file(rule_input) else surge)
-    if len(domains) >= needed:
-        return ""
-    steps = ["add nodes", "make the term preferred"]
-    if surge and len(domains) >= template.replicas:
-        steps.append("set maxUnavailable: 1 for the rollout")
-    return (
-        f"Not yet: the term is required, so it needs {plural(needed, noun(key))} that can take a pod, and there "
-        f"{'is' if len(domains) == 1 else 'are'} {len(domains)}. First {', '.join(steps[:-1])} or {steps[-1]}"
-    )
-
-
-def _placement(variant: TermVariant) -> Placement:
-    """Return the parts of the spec that decide which nodes the pods of a variant may use."""
-    if variant.template is None:
-        return Placement({}, None, ()) if variant.pod_class is None else variant.pod_class.placement
-    spec = variant.template.spec
-    return Placement(spec.node_selector, spec.affinity, spec.tolerations)
 
 
 def _has_replicas(rule_input: RuleInput) -> bool:
@@ -228,13 +60,13 @@ def _anti_self_mismatch(rule_input: RuleInput) -> Iterator[Evidence]:
         variant
         for variant in rule_input.variants
         if variant.term.anti and variant.authored is not None and not variant.term.parse_error
-        if not (_leaves_out_own(variant) or selects_own(variant, rule_input))
+        if not (variant.term.mismatch_label_keys or leaves_out_own(variant) or selects_own(variant, rule_input))
     ]
     for mismatch in _anti_mismatches(variants, rule_input):
         first = mismatch.variants[0]
-        covers_own = _covers(first.term, rule_input.namespace, rule_input) is not False
+        covers_own = covers_namespace(first.term, rule_input.namespace, rule_input) is not False
         effect = _APART
-        if any(_selects_others(variant, rule_input) for variant in mismatch.variants):
+        if any(selects_others(variant, rule_input) for variant in mismatch.variants):
             effect = _OTHERS
         elif not _has_replicas(rule_input) or (first.unmet and not covers_own):
             effect = _NONE
@@ -248,14 +80,14 @@ def _anti_mismatches(variants: Sequence[TermVariant], rule_input: RuleInput) -> 
     """Yield the variants whose labels do not match, then those that are only about other namespaces."""
     if not variants:
         return
-    change = partial(_acting, variant=variants[0], key=variants[0].term.topology_key, rule_input=rule_input)
+    change = partial(acting, variant=variants[0], key=variants[0].term.topology_key, rule_input=rule_input)
     yield from mismatches([variant for variant in variants if variant.unmet], rule_input, change)
     elsewhere = [variant for variant in variants if not variant.unmet]
     if elsewhere:
         term = elsewhere[0].term
         by_labels = f"a namespace with {labelselectors.describe(term.namespace_selector)}"
-        asked = f"namespace {listed(term.namespaces)}" if term.namespaces else by_labels
-        values: Values = {"asked": asked, "have": f"namespace {rule_input.namespace}", "template": ""}
+        namespaces = f"namespace {listed(term.namespaces)}" if term.namespaces else by_labels
+        values: Values = {"asked": namespaces, "have": f"namespace {rule_input.namespace}", "template": ""}
         removed = patches.removed(rule_input.term_path / "namespaces", list(term.namespaces))
         fix = change(_OWN_NAMESPACE, removed) if term.namespace_selector is None else _WIDER
         yield Mismatch(elsewhere, values, fix)
@@ -263,7 +95,7 @@ def _anti_mismatches(variants: Sequence[TermVariant], rule_input: RuleInput) -> 
 
 ANTI_SELF_MISMATCH: Final = Rule(
     code="SPR216",
-    name="anti-affinity-self-mismatch",
+    name="anti-affinity-mismatch",
     severity=Severity.WARNING,
     summary="An anti-affinity term does not select the pods that have it",
     message="The anti-affinity term requires {asked}, but its own pods have {have}{template}. {effect}.",
@@ -319,7 +151,7 @@ def _only_value(variant: TermVariant, rule_input: RuleInput) -> str:
     nodes = audit.nodes
     if not audit.evaluator.lists_nodes:
         return f"Most nodes have the same value of {key}" if variant.term.anti and key in _FEW_VALUES else ""
-    fitting = nodes.usable(_placement(variant)).fits
+    fitting = nodes.usable(placement_of(variant)).fits
     number = fitting.bit_count()
     if number < _SEVERAL:
         return ""

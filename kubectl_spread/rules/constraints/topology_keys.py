@@ -5,52 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from kubectl_spread.audit.evaluation.topologykeys import nearest_key, standard_key
+from kubectl_spread.audit.evaluation.topologykeys import standard_key
 from kubectl_spread.audit.snapshot.records import DEFAULT_SCHEDULER
-from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.kube.api.labels import HOSTNAME, REGION, ZONE
-from kubectl_spread.kube.apiserver import CURRENT_KEYS
 from kubectl_spread.phrases import capitalized, listed, sentence
 from kubectl_spread.report.model import Severity
-from kubectl_spread.rules.constraints.affinity import kept_apart_otherwise, use_key
 from kubectl_spread.rules.inputs import RuleInput, TermVariant, variants_of
-from kubectl_spread.rules.model import KUBERNETES, Evidence, Remedy, Rule, Values, names
-from kubectl_spread.rules.remedy import labelled, literal
+from kubectl_spread.rules.model import KUBERNETES, Evidence, Rule, Values, names
+from kubectl_spread.rules.topology import kept_apart_otherwise, probable_key, right_key, unknown_key, use_key
 
 _OF_PLACES: Final = (REGION, ZONE)
 """Standard labels that a cluster may lack, because it is in one place."""
-
-
-def unknown_key(key: str, rule_input: RuleInput) -> str:
-    """Return that no node has a topology key and which was probably meant, as a clause; "" where nodes have it."""
-    audit = rule_input.audit
-    if audit.nodes.number_of_values(key):
-        return ""
-    meant = probable_key(key, rule_input)
-    return f"No node has the label {key}" + (f"; did you mean {meant}?" if meant else "")
-
-
-def probable_key(key: str, rule_input: RuleInput) -> str:
-    """Return the label of the nodes that is probably meant by a topology key that none has; "" for none."""
-    nodes = rule_input.audit.nodes
-    return rule_input.answers.remember((nearest_key, key), lambda: nearest_key(key, nodes))
-
-
-def right_key(variants: Sequence[TermVariant], rule_input: RuleInput) -> Remedy:
-    """Return how to correct a topology key that no node has: the right key first, then labels for the nodes."""
-    key = variants[0].term.topology_key
-    meant = probable_key(key, rule_input)
-    if not meant:
-        remedy = labelled(rule_input.audit.nodes.lacking(key), key, rule_input)
-        return remedy if remedy.commands else Remedy(literal(_unlabelled(variants[0].term)))
-    other = "" if key in CURRENT_KEYS else f", or label the nodes (kubectl label node NODE {key}=VALUE)"
-    return use_key(meant, variants, rule_input, f"use {{key}}{other}")
-
-
-def _unlabelled(term: TopologyTerm) -> str:
-    """Return what to do about a topology key that no node has and that is like no label of theirs."""
-    label = f"label the nodes (kubectl label node NODE {term.topology_key}=VALUE)"
-    return f"{label}, use a topology key that they have, or remove the {'constraint' if term.spread else 'term'}"
 
 
 def _wrong_key(rule_input: RuleInput) -> Iterator[Evidence]:
@@ -84,14 +49,15 @@ def _wrong_key(rule_input: RuleInput) -> Iterator[Evidence]:
 
 def _mistake(key: str) -> str:
     """Return that a topology key is a well-known mistake, as a clause; "" for any other key."""
-    meant = standard_key(key)
-    return f"Kubernetes gives nodes no label {key}; did you mean {meant}?" if meant else ""
+    probable = standard_key(key)
+    return f"Kubernetes gives nodes no label {key}; did you mean {probable}?" if probable else ""
 
 
 def _explained(variant: TermVariant, rule_input: RuleInput) -> tuple[str, ...]:
     """Return the topology keys by which the pods are not kept apart because of a key that no node has."""
-    meant = probable_key(variant.term.topology_key, rule_input)
-    return (meant, *([HOSTNAME] if meant == ZONE else []), *_other_soft_keys(variant, rule_input))
+    probable = probable_key(variant.term.topology_key, rule_input)
+    others = _other_soft_keys(variant, rule_input)
+    return (*([probable] if probable else []), *([HOSTNAME] if probable == ZONE else []), *others)
 
 
 def _effect(variants: Sequence[TermVariant], rule_input: RuleInput) -> str:

@@ -21,10 +21,10 @@ from kubectl_spread.kube.scheduler.podtopologyspread.domains import Placement
 from kubectl_spread.phrases import domains, some
 from kubectl_spread.report.model import Operation, Severity
 from kubectl_spread.rules import patches
-from kubectl_spread.rules.constraints.affinity import use_key
 from kubectl_spread.rules.inputs import InputPart, RuleInput, TermVariant
 from kubectl_spread.rules.model import KUBERNETES, Evidence, Remedy, Rule, Values, names, together
 from kubectl_spread.rules.remedy import changed
+from kubectl_spread.rules.topology import use_key
 
 KEEPS_OFF: Final = "the constraint can only keep a pod off its node"
 NOTHING_TO_SPREAD: Final = "there is nothing to spread"

@@ -19,7 +19,6 @@ from kubectl_spread.kube.api.types import Node
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread, feasible_nodes
 from kubectl_spread.phrases import domains, listed, plural, sentence
 from kubectl_spread.report.model import ClosedDomains, Severity
-from kubectl_spread.rules.constraints.topology_keys import right_key, unknown_key
 from kubectl_spread.rules.inputs import InputPart, RuleInput
 from kubectl_spread.rules.model import FILTERING, Evidence, Remedy, Rule, Values, names
 from kubectl_spread.rules.placement.closed import (
@@ -33,6 +32,7 @@ from kubectl_spread.rules.placement.closed import (
     shortage,
 )
 from kubectl_spread.rules.remedy import corrected, labelled, literal
+from kubectl_spread.rules.topology import right_key, unknown_key
 
 _LABEL: Final = "label"
 _REFUSES: Final = {
