@@ -193,7 +193,7 @@ def _constraint_cause(
     key, kind, sets = constraint.topology_key, ObstacleKind.CONSTRAINED, cluster.table.sets
     if not sets.carrying([key]):
         right = topologykeys.nearest_key(key, sets)
-        text = f"no node has the label {key} of their constraint{topologykeys.suggested([right])}"
+        text = f"no node has the label {key} of their constraint" + (f"; did you mean {right}?" if right else "")
         return RefusalCause(kind, text, key, right_key=right)
     name = f"their constraint on {in_domain(key, '').split()[-1]} (maxSkew {constraint.max_skew})"
     if not counted.domains:
