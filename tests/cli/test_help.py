@@ -176,7 +176,7 @@ def test_version_prints_the_supported_minors_without_a_cluster(monkeypatch: pyte
     monkeypatch.setenv("KUBECONFIG", "/no/where")
     outcome = run("version")
     assert (outcome.exit_code, outcome.stderr) == (0, "")
-    known = "1.27 to 1.38 (1.38 as v1.38.0-alpha.2)"
+    known = "1.27 to 1.38 (1.38 as v1.38.0-beta.0)"
     assert outcome.stdout == f"Client Version: v{__version__}\nKubernetes Versions: {known}\n"
 
 
