@@ -74,6 +74,7 @@ class Journal:
             setattr(cluster, name, value)
 
 
+_NEVER: Final = (-1, -1)
 _LATER: Final = 60.0
 """The seconds after which the events happen, at most: ages of pods have then another rank."""
 _HURRIES: Final = 0.5
@@ -255,7 +256,7 @@ class SimulatedCluster:
         self.volumes: Volumes
         self.table, self.volumes = self.world.table(self.nodes)
         self.state = Placements(self.table, self.world.kinds, self.world.weights)
-        self._failures: dict[tuple[SchedulingKind, int], tuple[int, ...]] = {}
+        self._failures: dict[tuple[SchedulingKind, int], tuple[int, int] | None] = {}
         if self.nodes:
             self.state.start = self.random.randrange(len(self.nodes))
         numbers = self.table.numbers
@@ -469,6 +470,10 @@ class SimulatedCluster:
         """Let the controller of an owner act."""
         self._dirty[owner] = None
 
+    def forget_touched(self) -> None:
+        """Let no controller act but those of owners that are touched from now on."""
+        self._dirty = {}
+
     @property
     def touched(self) -> list[ObjectRef]:
         """The owners whose controllers may have something to do, in random order."""
@@ -518,9 +523,9 @@ class SimulatedCluster:
                 if self.user_of_claim(pod):
                     left.append(pod)
                     continue
-                decisive = state.decisive(pod.kind) if pod.kind.parses else ()
+                decisive = state.decisive(pod.kind) if pod.kind.parses else None
                 # Nothing that decides has changed since a pod like this one found no node.
-                number = None if failures.get(question) == decisive else state.choose(pod, random)
+                number = None if failures.get(question, _NEVER) == decisive else state.choose(pod, random)
                 if number is None:
                     failures[question] = decisive
                     left.append(pod)

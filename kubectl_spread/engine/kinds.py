@@ -149,6 +149,11 @@ class Kinds:
                 if all(term.matches(kind.pod, {}) for term in terms):
                     yield kind
 
+    @property
+    def number_of_terms(self) -> int:
+        """The number of distinct terms of pods that act on other pods."""
+        return len(self._held)
+
     def acting_on(self, kind: SchedulingKind) -> Sequence[HeldTerm]:
         """Return the terms of any pods that select pods of a kind."""
         acting = self._acting.get(kind)

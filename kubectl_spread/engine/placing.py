@@ -103,7 +103,9 @@ class Room:
 
     def refresh(self) -> None:
         """Compute again what changed on nodes since the last time."""
-        for number in set(islice(self._log, self._seen, None)):
+        if self._seen == len(self._log):
+            return
+        for number in set(self._log[self._seen :]):
             self.scores[number] = None
             bit = 1 << number
             self.fits = self.fits | bit if self.has_room(number) else self.fits & ~bit
@@ -163,16 +165,20 @@ class Placements:
         self._sources: list[tuple[Tally, object]] = []
         self._log: list[int] = []
         self._rooms: dict[object, Room] = {}
-        self._decisive: dict[SchedulingKind, tuple[Sequence[HeldTerm], Sequence[Tally]]] = {}
+        self._decisive: dict[SchedulingKind, tuple[int, Room, Sequence[Tally]]] = {}
         self.start = 0
 
-    def decisive(self, kind: SchedulingKind) -> tuple[int, ...]:
+    def decisive(self, kind: SchedulingKind) -> tuple[int, int]:
         """Return a value that stays equal as long as the filters give equal answers about pods of a kind."""
-        acting = self._kinds.acting_on(kind)
+        terms = self._kinds.number_of_terms
         known = self._decisive.get(kind)
-        if known is None or known[0] is not acting:
-            known = self._decisive[kind] = (acting, self._tallies_for(kind, acting))
-        return (self.room(kind).fits, *(tally.version for tally in known[1]))
+        if known is None or known[0] != terms:
+            known = (terms, self.room(kind), self._tallies_for(kind, self._kinds.acting_on(kind)))
+            self._decisive[kind] = known
+        _, room, tallies = known
+        room.refresh()
+        # Versions never fall, so their sum is equal only where each of them is.
+        return room.fits, sum([tally.version for tally in tallies])
 
     def _tallies_for(self, kind: SchedulingKind, acting: Iterable[HeldTerm]) -> list[Tally]:
         """Return the tallies that the filters read for pods of a kind."""

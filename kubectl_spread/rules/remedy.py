@@ -126,6 +126,13 @@ def _rollout(rule_input: RuleInput, operations: Sequence[Operation], *, unavaila
         operations: A JSON patch of the workload; without any its pods are restarted.
         unavailable: Whether its strategy is changed first, so that an old pod may go before a new one runs.
     """
+    question = ("rollout", rule_input.workload, msgspec.json.encode(operations), unavailable)
+    return rule_input.answers.remember(
+        question, lambda: _tried_rollout(rule_input, operations, unavailable=unavailable)
+    )
+
+
+def _tried_rollout(rule_input: RuleInput, operations: Sequence[Operation], *, unavailable: bool) -> Shortfall | None:
     workload, audit = rule_input.workload, rule_input.audit
     stored, template = audit.snapshot.workload_objects.get(workload), audit.template_of(workload)
     bound = [pod for pod in audit.counted.siblings(workload) if pod.node]
