@@ -412,7 +412,7 @@ class SimulatedCluster:
                 del self.pods[pod.owner][pod.key]
                 self.pending.remove(pod)
                 continue
-            if pod.node:
+            if pod.node in self.table.numbers:
                 self.state.add(pod.kind, self.table.numbers[pod.node], 1 if step is PodStep.REMOVED else -1)
             if step is PodStep.REMOVED:
                 self.pods[pod.owner][pod.key] = pod

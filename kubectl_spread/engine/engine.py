@@ -48,7 +48,7 @@ class Shortfall(msgspec.Struct, frozen=True):
     """What a change makes worse.
 
     Attributes:
-        workload: The workload that has more pods without a node, or fewer running ones.
+        workload: The workload that has more pods without a node.
         pods: The number of these pods.
         why: Why they find no node.
     """
@@ -202,14 +202,13 @@ class Engine:
 
 
 def _shortfall(cluster: SimulatedCluster, ending: ObjectRef | None) -> Shortfall | None:
-    """Return which workload has more waiting or fewer running pods since ``begin``; None where none has."""
+    """Return which workload has more waiting pods since ``begin``, or any if it is ``ending``; None where none has."""
     if cluster.journal is None:
         return None
-    running, pending = cluster.journal.changes()
-    for workload in sorted({*running, *pending, *filter(None, [ending])}):
+    _, pending = cluster.journal.changes()
+    for workload in sorted({*pending, *filter(None, [ending])}):
         waiting = [pod for pod in cluster.pending if pod.workload == workload]
-        number = max(pending[workload], -running[workload], len(waiting) if workload == ending else 0)
-        if number > 0:
-            why = reason(cluster, waiting[-1]).text if waiting else "nothing replaces them"
-            return Shortfall(workload, number, why)
+        number = len(waiting) if workload == ending else pending[workload]
+        if number > 0 and waiting:
+            return Shortfall(workload, number, reason(cluster, waiting[-1]).text)
     return None
