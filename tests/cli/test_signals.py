@@ -104,6 +104,18 @@ class Watched:
         return list(self.temporary.iterdir())
 
 
+@pytest.fixture(autouse=True)
+def _signals_that_are_not_ignored() -> Iterator[None]:
+    """Start children with the default handlers; in the background of a script they would inherit an ignored SIGINT."""
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    for number, handler in before.items():
+        if handler is signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
 @pytest.fixture
 def watched(tmp_path: Path) -> Iterator[Watched]:
     """Run a server that asks for a client certificate."""
