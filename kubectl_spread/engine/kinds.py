@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from kubectl_spread.audit.snapshot.records import ENCODER, PodClass
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.labels import Labelled, Labels
-from kubectl_spread.kube.api.types import LabelSelector, ObjectMeta, Pod, PodSpec
+from kubectl_spread.kube.api.types import LabelSelector, NodeInclusionPolicy, ObjectMeta, Pod, PodSpec
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler import interpodaffinity, nodeports, scores
 from kubectl_spread.kube.scheduler.interpodaffinity import Term
@@ -217,7 +217,10 @@ class Kinds:
             selector = effective_selector(term.selector, keys, pod_class.labels)
             lenient = term.default and profile is not None and profile.system_defaults
             if profile is None or profile.respects(hard=term.required):
-                yield working_constraint(term.constraint, selector, behaviour, lenient=lenient)
+                constraint = working_constraint(term.constraint, selector, behaviour, lenient=lenient)
+                # Of the nodes only that of a pinned pod matches its affinity, so no domain is fuller than another.
+                if not (pod_class.pinned and constraint.node_affinity_policy is NodeInclusionPolicy.HONOR):
+                    yield constraint
 
     def _unrolled(self, term: Term) -> Term:
         return interpodaffinity.unrolled(term, self._namespaces, self._behaviour)

@@ -23,7 +23,7 @@ spec:
     metadata: {labels: {app: web}}
     spec:
       topologySpreadConstraints:
-      - {maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: ScheduleAnyway,
+      - {maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: ScheduleAnyway,
          labelSelector: {matchLabels: {app: web}}, matchLabelKeys: [pod-template-hash]}
       containers: [{name: app, image: registry.example/app}]
 """

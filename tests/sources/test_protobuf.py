@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from kubectl_spread.kube.api.types import Message, Pod
+from kubectl_spread.kube.api.workloads import Deployment
 from kubectl_spread.sources.apiserver.resources import NODES, PODS, WORKLOADS, Resource
 from kubectl_spread.sources.decode import json_objects
 from kubectl_spread.sources.decode.json_objects import ListPage
@@ -24,13 +26,20 @@ def page(resource: Resource[Any]) -> Page[Any]:
     return Decoder(resource.type).page((RECORDED / f"{resource.plural}.pb").read_bytes())
 
 
+def stated(read: Message) -> Message:
+    """Return an object as JSON has it: Go writes ``paused`` in protobuf even where it is false."""
+    if isinstance(read, Deployment) and not read.spec.paused:
+        return replace(read, spec=replace(read.spec, paused=None))
+    return read
+
+
 @pytest.mark.parametrize("resource", RESOURCES, ids=lambda resource: resource.plural)
 def test_protobuf_and_json_decode_to_the_same_objects(resource: Resource[Message]) -> None:
     binary = page(resource)
     text = json_objects.page(
         json_objects.decode((RECORDED / f"{resource.plural}.json").read_bytes(), ListPage), resource.type
     )
-    assert list(binary) == list(text)
+    assert list(map(stated, binary)) == list(text)
     assert len(binary) == len(text) > 0
     assert binary.metadata == text.metadata
     assert binary.remaining == text.remaining
