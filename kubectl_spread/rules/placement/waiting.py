@@ -127,10 +127,9 @@ def _fix(pods: list[PodRecord], wait: Wait, rule_input: RuleInput) -> Remedy:
         gates = listed(list(pods[0].gates))
         return Remedy(literal(f"the controller that set the gates ({gates}) removes them: look there"))
     if wait.reason.free:
-        return Remedy(
-            "wait some minutes, because the scheduler tries again by itself. If it refuses the pod again, its message "
-            "names a filter that is not modelled"
-        )
+        if any(sign in _said(pods) for signs in _SIGNS.values() for sign in signs):
+            return Remedy("wait some minutes: the cluster has changed since, and the scheduler tries again by itself")
+        return Remedy("see what the message names: it is a filter of the scheduler that is not modelled")
     fix = rule_input.engine.fix_of(wait, [rule_input.workload])
     if fix is None:
         return Remedy(literal(_by_hand(wait)))
