@@ -241,7 +241,8 @@ def _with_zone(rule_input: RuleInput) -> Remedy:
         **({"matchLabelKeys": list(own[0].match_label_keys)} if own[0].match_label_keys else {}),
     }
     tests = (patches.test(path / index / "topologyKey", HOSTNAME) for index in range(len(own)))
-    return changed(_ADD_ZONE, (*tests, Operation(op="add", path=(path / len(own)).pointer, value=added)), rule_input)
+    # It comes first, so that the tests refuse a second patch.
+    return changed(_ADD_ZONE, (*tests, Operation(op="add", path=(path / 0).pointer, value=added)), rule_input)
 
 
 DAEMON_SET_SPREAD: Final = Rule(
