@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from kubectl_spread.follow.following import NEEDED
 from kubectl_spread.sources.apiserver.resources import (
+    AUTOSCALERS,
     BUDGETS,
     BY_KIND,
     CLAIMS,
     EVENTS,
     NAMESPACES,
     NODES,
+    PRIORITIES,
     SERVICES,
     VOLUMES,
 )
@@ -20,7 +22,7 @@ IDENTITY = Permission("get", "", "namespaces", "kube-system")
 
 
 def test_the_cluster_role_allows_each_read_and_nothing_else() -> None:
-    listed = {*BY_KIND.values(), BUDGETS, CLAIMS, EVENTS, NAMESPACES, NODES, SERVICES, VOLUMES}
+    listed = {*BY_KIND.values(), AUTOSCALERS, BUDGETS, CLAIMS, EVENTS, NAMESPACES, NODES, PRIORITIES, SERVICES, VOLUMES}
     expected = {Permission("list", resource.group, resource.plural) for resource in listed}
     expected |= {Permission("get", resource.group, resource.plural) for resource in BY_KIND.values()}
     expected |= {Permission("watch", resource.group, resource.plural) for resource in (*NEEDED, BUDGETS, SERVICES)}
@@ -32,7 +34,7 @@ def test_both_ways_allow_the_same() -> None:
 
 
 def test_the_role_of_a_namespace_has_all_but_cluster_resources() -> None:
-    unnamespaced = {Permission("list", "", resource.plural) for resource in (NAMESPACES, NODES, VOLUMES)}
+    unnamespaced = {Permission("list", each.group, each.plural) for each in (NAMESPACES, NODES, PRIORITIES, VOLUMES)}
     unnamespaced |= {Permission("watch", "", resource.plural) for resource in (NODES, VOLUMES)}
     assert set(permissions("nodes")) == {*unnamespaced, METRICS, IDENTITY}
     assert not set(permissions("namespace")) & set(permissions("nodes"))

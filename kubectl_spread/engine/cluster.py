@@ -38,6 +38,10 @@ class PodStep(Enum):
     REMOVED = "removed"
 
 
+def _by_name(pod: PodRecord) -> tuple[str, str]:
+    return pod.namespace, pod.name
+
+
 class Journal:
     """The changes of a run since ``SimulatedCluster.begin``, in their order, so that they can be undone.
 
@@ -211,7 +215,8 @@ class SimulatedCluster:
         for record in snapshot.mirror_pods:
             if record.node:
                 self._keep(SimulatedPod(record, world.kinds.of(record.pod_class), record.ref, None))
-        for record in (*snapshot.pods, *snapshot.other_pods):
+        # By name, so that equal clusters have equal runs in whichever order they were read.
+        for record in sorted((*snapshot.pods, *snapshot.other_pods), key=_by_name):
             if record.terminating:
                 if now and record.node:
                     kind = world.kinds.of(record.pod_class, terminating=True)

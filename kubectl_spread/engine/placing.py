@@ -171,11 +171,11 @@ class Placements:
     def decisive(self, kind: SchedulingKind) -> tuple[int, int]:
         """Return a value that stays equal as long as the filters give equal answers about pods of a kind."""
         terms = self._kinds.number_of_terms
-        known = self._decisive.get(kind)
-        if known is None or known[0] != terms:
-            known = (terms, self.room(kind), self._tallies_for(kind, self._kinds.acting_on(kind)))
-            self._decisive[kind] = known
-        _, room, tallies = known
+        decisive = self._decisive.get(kind)
+        if decisive is None or decisive[0] != terms:
+            decisive = (terms, self.room(kind), self._tallies_for(kind, self._kinds.acting_on(kind)))
+            self._decisive[kind] = decisive
+        _, room, tallies = decisive
         room.refresh()
         # Versions never fall, so their sum is equal only where each of them is.
         return room.fits, sum([tally.version for tally in tallies])

@@ -274,8 +274,8 @@ MUTANTS: Final = (
         "a silenced finding hides the findings that it covers",
         "report",
         "rules/engine.py",
-        "for (_, _, evidence), silent in zip(findings, silenced, strict=True) if not silent)",
-        "for (_, _, evidence), _ in zip(findings, silenced, strict=True))",
+        "for result, silent in zip(results, silenced, strict=True) if not silent)",
+        "for result, _ in zip(results, silenced, strict=True))",
         ("rules/test_rules.py::test_a_fact_is_one_finding_and_another_rule_has_it_if_its_rule_is_silenced",),
     ),
     Mutant(

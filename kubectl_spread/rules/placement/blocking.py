@@ -286,8 +286,8 @@ def _blockage(group: EvaluatedGroup, audit: Audit) -> _Blockage | None:
         return None
     pending = _pending(group)
     # Without a pending pod the next one may have any volume.
-    kept = dict.fromkeys(map(audit.volumes.of, pending)) or [None]
-    blockages = (_blockage_with(volumes, hard, group, audit) for volumes in kept)
+    distinct = dict.fromkeys(map(audit.volumes.of, pending)) or [None]
+    blockages = (_blockage_with(volumes, hard, group, audit) for volumes in distinct)
     return next(filter(None, blockages), None)
 
 

@@ -52,9 +52,9 @@ def _without_nodes(rule_input: RuleInput) -> Iterator[Evidence]:
     groups: dict[str, list[PodRecord]] = {}
     for pod in rule_input.waiting:
         groups.setdefault(_said([pod]), []).append(pod)
-    for said, pods in groups.items():
+    for scheduler_message, pods in groups.items():
         which = "the pending pod" if len(pods) == 1 else f"{len(pods)} pending pods"
-        values = {"who": f"The scheduler refused {which}", "why": said, "then": _then(pods, rule_input)}
+        values = {"who": f"The scheduler refused {which}", "why": scheduler_message, "then": _then(pods, rule_input)}
         fix = "read the nodes as well, so that the reason of each node is known"
         yield Evidence(names(pods), values, fix=fix)
 
@@ -69,20 +69,20 @@ def _who(pods: list[PodRecord], wait: Wait) -> str:
 
 
 def _why(pods: list[PodRecord], wait: Wait, rule_input: RuleInput) -> str:
-    said = _said(pods)
+    scheduler_message = _said(pods)
     if pods[0].gates:
         return wait.reason.text
     if wait.reason.free:
         free = f"{'node' if len(wait.reason.free) == 1 else 'nodes'} {some(wait.reason.free)} would take it now"
-        return f"{said}. By the filters that are modelled, {free}"
+        return f"{scheduler_message}. By the filters that are modelled, {free}"
     text = wait.reason.text
     if _are_kept_by_a_rollout(wait, rule_input):
         text += ". The term counts pods of all revisions, and the rollout keeps the old ones until new ones run"
         text += " (maxUnavailable 0)"
     if wait.unknown:
         text += f". Not known: {wait.unknown}"
-    if said and not _agrees(said, wait):
-        text += f". The scheduler's last message has other reasons: {said}"
+    if scheduler_message and not _agrees(scheduler_message, wait):
+        text += f". The scheduler's last message has other reasons: {scheduler_message}"
     return text
 
 
@@ -105,9 +105,9 @@ def _said(pods: list[PodRecord]) -> str:
     return text if len(text) <= _MESSAGE else f"{text[:_MESSAGE]} ..."
 
 
-def _agrees(said: str, wait: Wait) -> bool:
+def _agrees(scheduler_message: str, wait: Wait) -> bool:
     """Tell whether the scheduler's message names one of the filters that refuse the pod in the model."""
-    return any(sign in said for refusal in wait.reason.refusals for sign in _SIGNS[refusal.kind])
+    return any(sign in scheduler_message for refusal in wait.reason.refusals for sign in _SIGNS[refusal.kind])
 
 
 def _then(pods: list[PodRecord], rule_input: RuleInput) -> str:
