@@ -61,7 +61,9 @@ def snapshot(
     for manifest in objects:
         match manifest["kind"]:
             case "Pod":
-                cluster_snapshot.add_pod(decode_pod(manifest, detailed=detailed))
+                # Pending pods are read in detail by every command.
+                pending = not manifest["spec"].get("nodeName")
+                cluster_snapshot.add_pod(decode_pod(manifest, detailed=detailed or pending))
             case "Node":
                 cluster_snapshot.add_node(decode_node(manifest))
             case "Event":

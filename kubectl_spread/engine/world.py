@@ -303,6 +303,8 @@ class World:
     def created_again(self, pod: PodRecord) -> PodRecord:
         """Return a bare pod after its manifest, without what the API server merged, is created again."""
         pod_class = admission.created_again(pod.pod_class, pod.pod_class.labels, self.behaviour)
+        # The class has the node of one of its pods.
+        pod_class = replace(pod_class, spec=replace(pod_class.spec, node_name=""))
         return replace(pod, node="", pod_class=pod_class)
 
     def _like(self, owner: ObjectRef, index: int, *, former: bool) -> tuple[PodRecord | None, bool]:
