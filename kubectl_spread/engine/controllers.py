@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cmp_to_key
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.audit.snapshot.revisions import revision_of
@@ -551,3 +551,23 @@ def refusing_budget(cluster: SimulatedCluster, pod: SimulatedPod) -> str:
     if not pod.ready and (budget.spec.unhealthy_pod_eviction_policy == "AlwaysAllow" or healthy >= least > 0):
         return ""
     return "" if healthy - least > 0 else budget.metadata.name
+
+
+class Begun(NamedTuple):
+    """An event that has happened: in words, with the drain and the rollout that follow."""
+
+    text: str
+    drains: Sequence[Drain] = ()
+    rollouts: Mapping[ObjectRef, Actor] = {}
+
+
+class SimulatedEvent(Protocol):
+    """An event of a simulation."""
+
+    def begin(self, cluster: SimulatedCluster) -> Begun:
+        """Let the event happen.
+
+        Raises:
+            SpreadError: The event names what is not there.
+        """
+        ...

@@ -8,18 +8,20 @@ from functools import cached_property
 from random import Random
 from typing import Final
 
-import msgspec
+from msgspec.structs import replace
 
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
+from kubectl_spread.engine.answers import Fix, Reason, Removable, Shortfall, Wait
 from kubectl_spread.engine.cluster import SimulatedCluster, SimulatedPod
-from kubectl_spread.engine.controllers import Actor, run, unfinished
+from kubectl_spread.engine.controllers import Actor, SimulatedEvent, run, unfinished
 from kubectl_spread.engine.events import Apply, Restart
-from kubectl_spread.engine.fixes import Fix, FixTrials
-from kubectl_spread.engine.reasons import Reason, reason
+from kubectl_spread.engine.fixes import FixTrials, without_surge
+from kubectl_spread.engine.reasons import reason
 from kubectl_spread.engine.runs import RunResult, Simulation
 from kubectl_spread.engine.world import World
 from kubectl_spread.kube.api.objects import ObjectRef
+from kubectl_spread.kube.api.workloads import DaemonSet, Deployment, PodTemplateSpec, StatefulSet
 from kubectl_spread.kube.features import Behaviour
 
 _TRIES: Final = 3
@@ -30,44 +32,6 @@ _RUNS: Final = 2
 """The runs with which the trial of a fix is compared."""
 _CHANGES: Final = 400_000
 """The number of times that pods may come or go in trials of fixes, so that a large cluster has fewer of them."""
-
-
-class Wait(msgspec.Struct, frozen=True):
-    """Why a pod waits.
-
-    Attributes:
-        reason: The refusals of nodes, and the nodes that would take it.
-        unknown: What was not read of what decides; "" if everything was.
-    """
-
-    reason: Reason
-    unknown: str
-
-
-class Shortfall(msgspec.Struct, frozen=True):
-    """What a change makes worse.
-
-    Attributes:
-        workload: The workload that has more pods without a node.
-        pods: The number of these pods.
-        why: Why they find no node.
-    """
-
-    workload: ObjectRef
-    pods: int
-    why: str
-
-
-class Removable(msgspec.Struct, frozen=True):
-    """The pods that can be removed at once, because all of their replacements find nodes.
-
-    Attributes:
-        pods: The pods: all of those in question, one of them, or none.
-        why: Why no further pod can be removed; "" where all can.
-    """
-
-    pods: tuple[PodRecord, ...]
-    why: str = ""
 
 
 class Engine:
@@ -125,17 +89,43 @@ class Engine:
 
         return self._try(pods[0].namespace, remove)
 
-    def rollout(self, event: Restart | Apply) -> Shortfall | None:
-        """Return what is worse after the rollout that an event starts; a restart has to replace all pods.
+    def rollout(self, workload: ObjectRef, template: PodTemplateSpec | None = None) -> Shortfall | None:
+        """Return what is worse after a rollout of a workload.
+
+        Args:
+            workload: The workload.
+            template: The new pod template; None for a restart, which has to replace all pods.
 
         Raises:
             SpreadError: The workload was not read, or has no rollouts.
         """
+        return self._rollout(workload, template, [])
 
+    def roomier_rollout(self, workload: ObjectRef, template: PodTemplateSpec | None = None) -> Fix | None:
+        """Return the change of a Deployment's strategy with which such a rollout makes nothing worse; None for none.
+
+        Raises:
+            SpreadError: As ``rollout``.
+        """
+        changed = without_surge(self._world, workload)
+        if changed is None or self._rollout(workload, template, [changed[0]]) is not None:
+            return None
+        return changed[1]
+
+    def _rollout(
+        self, workload: ObjectRef, template: PodTemplateSpec | None, first: Sequence[SimulatedEvent]
+    ) -> Shortfall | None:
         def begin(cluster: SimulatedCluster) -> Sequence[Actor]:
+            for each in first:
+                each.begin(cluster)
+            stored = self._world.object(workload)
+            if template is not None and isinstance(stored, Deployment | StatefulSet | DaemonSet):
+                event: SimulatedEvent = Apply(workload, replace(stored, spec=replace(stored.spec, template=template)))
+            else:
+                event = Restart(workload)
             return [*event.begin(cluster).rollouts.values()]
 
-        return self._try(event.workload.namespace, begin, ending=event.workload if isinstance(event, Restart) else None)
+        return self._try(workload.namespace, begin, ending=None if template else workload)
 
     def _try(
         self, namespace: str, act: Callable[[SimulatedCluster], Sequence[Actor]], ending: ObjectRef | None = None

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, NamedTuple, Protocol
+from typing import Final
 
 import msgspec
 
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.engine import controllers
 from kubectl_spread.engine.cluster import SimulatedCluster, SimulatedPod
-from kubectl_spread.engine.controllers import Actor, DaemonRollout, Drain, OrderedRollout, Rollout
+from kubectl_spread.engine.controllers import Actor, Begun, DaemonRollout, Drain, OrderedRollout, Rollout
 from kubectl_spread.errors import NotFoundError, UsageError
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import Node
@@ -68,26 +68,6 @@ class NodeChoice(msgspec.Struct, frozen=True):
 
 def _value(node: Node, key: str) -> str | None:
     return node.metadata.labels.get(key) if key else node.metadata.name
-
-
-class Begun(NamedTuple):
-    """An event that has happened: in words, with the drain and the rollout that follow."""
-
-    text: str
-    drains: Sequence[Drain] = ()
-    rollouts: Mapping[ObjectRef, Actor] = {}
-
-
-class SimulatedEvent(Protocol):
-    """An event of a simulation."""
-
-    def begin(self, cluster: SimulatedCluster) -> Begun:
-        """Let the event happen.
-
-        Raises:
-            SpreadError: The event names what is not there.
-        """
-        ...
 
 
 class Lose(msgspec.Struct, frozen=True):

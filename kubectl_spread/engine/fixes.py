@@ -9,11 +9,11 @@ import msgspec
 from msgspec.structs import replace
 
 from kubectl_spread.audit.evaluation.obstacles import ObstacleKind
-from kubectl_spread.engine.controllers import NOT_REPLACED
-from kubectl_spread.engine.events import Add, Apply, Lose, NodeChoice, SimulatedEvent
-from kubectl_spread.engine.reasons import NO_NODES, Reason, RefusalCause
+from kubectl_spread.engine.answers import NO_NODES, Fix, Reason, RefusalCause
+from kubectl_spread.engine.controllers import NOT_REPLACED, SimulatedEvent
+from kubectl_spread.engine.events import Add, Apply, DrainNodes, Lose, NodeChoice
 from kubectl_spread.engine.runs import RunResult, Simulation
-from kubectl_spread.engine.world import ConstraintChange
+from kubectl_spread.engine.world import ConstraintChange, World
 from kubectl_spread.kube.api.labels import HOSTNAME, ZONE
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import Node
@@ -30,13 +30,6 @@ _NAMED: Final = 6
 _MORE_NODES_HELP: Final = frozenset(
     {ObstacleKind.CONSTRAINED, ObstacleKind.FULL, ObstacleKind.CORDONED, ObstacleKind.REPELLED}
 )
-
-
-class Fix(msgspec.Struct, frozen=True):
-    """A fix: in words, and as arguments of commands."""
-
-    text: str
-    commands: tuple[tuple[str, ...], ...] = ()
 
 
 class _Candidate(msgspec.Struct, frozen=True):
@@ -167,27 +160,26 @@ def _constraint(
 def _without_surge(simulation: Simulation, workloads: frozenset[ObjectRef]) -> Iterator[_Candidate]:
     """Let the rollout of a Deployment remove a pod before it adds one: old pods repel new ones until they are gone."""
     for workload in sorted(workloads) if len(workloads) == 1 else ():
-        stored = simulation.world.object(workload)
-        if isinstance(stored, Deployment) and stored.rolls and not stored.pace.unavailable:
-            text = "set maxUnavailable: 1 in its strategy, so that an old pod may go before a new one runs"
-            yield _Candidate(
-                Fix(text, (unavailable_command(workload),)),
-                simulation.with_world(simulation.world, [Apply(workload, with_unavailable(stored))]),
-            )
+        if (changed := without_surge(simulation.world, workload)) is not None:
+            event, fix = changed
+            yield _Candidate(fix, simulation.with_world(simulation.world, [event]))
 
 
-def with_unavailable(deployment: Deployment) -> Deployment:
-    """Return a Deployment whose rollouts may remove an old pod before a new one runs."""
-    strategy = deployment.spec.strategy
+def without_surge(world: World, workload: ObjectRef) -> tuple[Apply, Fix] | None:
+    """Return what lets the rollouts of a Deployment remove an old pod before a new one runs.
+
+    None where they do so, and for a workload of another kind.
+    """
+    stored = world.object(workload)
+    if not isinstance(stored, Deployment) or not stored.rolls or stored.pace.unavailable:
+        return None
+    strategy = stored.spec.strategy
     strategy = replace(strategy, rolling_update=replace(strategy.rolling_update, max_unavailable=1))
-    return replace(deployment, spec=replace(deployment.spec, strategy=strategy))
-
-
-def unavailable_command(workload: ObjectRef) -> tuple[str, ...]:
-    """Return the command that makes a Deployment such a one."""
     patch = '{"spec":{"strategy":{"rollingUpdate":{"maxUnavailable":1}}}}'
     name = named(workload.kind, workload.name)
-    return ("kubectl", "patch", name, "-n", workload.namespace, "--type=merge", "-p", patch)
+    command = ("kubectl", "patch", name, "-n", workload.namespace, "--type=merge", "-p", patch)
+    text = "set maxUnavailable: 1 in its strategy, so that an old pod may go before a new one runs"
+    return Apply(workload, replace(stored, spec=replace(stored.spec, strategy=strategy))), Fix(text, (command,))
 
 
 def _added(simulation: Simulation, reason: Reason) -> Iterator[_Candidate]:
@@ -213,7 +205,8 @@ def _added(simulation: Simulation, reason: Reason) -> Iterator[_Candidate]:
 def _deleted(simulation: Simulation, reason: Reason) -> Iterator[_Candidate]:
     """Delete the nodes of the lowest domains all of whose nodes take no pods, but still count."""
     key, lowest = reason.lowest
-    closed = simulation.drained()
+    drains = (event for event in simulation.events if isinstance(event, DrainNodes))
+    closed = {node.metadata.name for event in drains for node in event.nodes.chosen(simulation.world.nodes)}
     by_value: dict[str, list[Node]] = {value: [] for value in lowest}
     for node in simulation.world.nodes:
         if (value := node.metadata.labels.get(key, "")) in by_value:

@@ -10,62 +10,16 @@ import msgspec
 
 from kubectl_spread.audit.evaluation import obstacles, topologykeys
 from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind
+from kubectl_spread.engine.answers import NO_NODES, Reason, RefusalCause
 from kubectl_spread.engine.cluster import SimulatedCluster, SimulatedPod
 from kubectl_spread.engine.nodes import CountedNodes
 from kubectl_spread.engine.placing import Tally, minimum
 from kubectl_spread.kube.api.labels import ZONE, ascending
-from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.scheduler import resources, taints
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constraint
 from kubectl_spread.phrases import domains, in_domain, listed, named, plural, some, topology_name
 
 _LISTED: Final = 3
-
-
-class RefusalCause(msgspec.Struct, frozen=True):
-    """One cause for which nodes refuse a pod.
-
-    Attributes:
-        kind: The kind of obstacle that the nodes have for the pod.
-        text: The cause in words.
-        topology_key: That of the constraint that refuses; "" for other causes.
-        nodes: The number of nodes.
-        workloads: The workloads whose pods repel, or are repelled by, the pod.
-        right_key: The label of nodes that was probably meant by the topology key; None where nodes have the key.
-        lacks_domains: Whether there are fewer domains than the constraint's minDomains.
-    """
-
-    kind: ObstacleKind
-    text: str
-    topology_key: str = ""
-    nodes: int = 0
-    workloads: tuple[ObjectRef, ...] = ()
-    right_key: str | None = None
-    lacks_domains: bool = False
-
-
-class Reason(msgspec.Struct, frozen=True):
-    """Why pods find no node.
-
-    Attributes:
-        refusals: The causes, in the order of the scheduler's filters; none where the pods wait for no node.
-        text: All of them in words.
-        lowest: The domains that hold the minimum of the spread constraint that refuses, and their topology key.
-        free: The nodes that would take one of the pods.
-    """
-
-    refusals: tuple[RefusalCause, ...]
-    text: str
-    lowest: tuple[str, tuple[str, ...]] = ("", ())
-    free: tuple[str, ...] = ()
-
-    @property
-    def key(self) -> object:
-        """A value that is equal for pods that wait for the same."""
-        return tuple((refusal.kind, refusal.topology_key or refusal.text) for refusal in self.refusals) or self.text
-
-
-NO_NODES: Final = Reason((), "there are no nodes")
 
 
 def reason(cluster: SimulatedCluster, pod: SimulatedPod) -> Reason:

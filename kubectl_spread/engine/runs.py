@@ -9,12 +9,12 @@ from typing import Final
 
 import msgspec
 
+from kubectl_spread.engine.answers import Reason
 from kubectl_spread.engine.cluster import SimulatedCluster, SimulatedPod
-from kubectl_spread.engine.controllers import run, unfinished
-from kubectl_spread.engine.events import DrainNodes, SimulatedEvent
+from kubectl_spread.engine.controllers import SimulatedEvent, run, unfinished
 from kubectl_spread.engine.kinds import SchedulingKind
 from kubectl_spread.engine.placing import minimum
-from kubectl_spread.engine.reasons import Reason, reason
+from kubectl_spread.engine.reasons import reason
 from kubectl_spread.engine.world import World
 from kubectl_spread.kube.api.labels import HOSTNAME, ZONE, ascending
 from kubectl_spread.kube.api.objects import ObjectRef
@@ -91,16 +91,6 @@ class Simulation:
     def with_world(self, world: World, more: Sequence[SimulatedEvent] = ()) -> Simulation:
         """Return the simulation of the same events, and of ``more`` events after them, on another cluster."""
         return Simulation(world, [*self.events, *more], self.seed)
-
-    @property
-    def drains(self) -> bool:
-        """Whether an event cordons nodes, which stay."""
-        return any(isinstance(event, DrainNodes) for event in self.events)
-
-    def drained(self) -> set[str]:
-        """Return the names of the nodes that are there before the events, and that one of these drains."""
-        drains = (event for event in self.events if isinstance(event, DrainNodes))
-        return {node.metadata.name for event in drains for node in event.nodes.chosen(self.world.nodes)}
 
     def before(self) -> dict[ObjectRef, WorkloadResult]:
         """Return the pods of each workload before the events."""

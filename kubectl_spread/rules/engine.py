@@ -18,6 +18,7 @@ from kubectl_spread.audit.snapshot.records import OwnerRecord, PodClass
 from kubectl_spread.audit.snapshot.scope import Scope
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.diagnosis.exposure import Replicas
+from kubectl_spread.engine.engine import Engine
 from kubectl_spread.faults import Fault, Faults
 from kubectl_spread.kube.api.content import is_object_name
 from kubectl_spread.kube.api.field import FieldPath
@@ -195,7 +196,7 @@ def _findings(
     """Yield the findings, and whether each is silenced; ``unchecked`` gets the inputs on which a rule failed."""
     reported: dict[tuple[object, ...], ObjectRef | None] = {}
     earlier = _Earlier({}, {}, set())
-    for rule_input in rule_inputs(audit, earlier.failing):
+    for rule_input in rule_inputs(audit, Engine(audit.snapshot, audit.context.behaviour), earlier.failing):
         results: list[_Result] = []
         for rule in selected.reading(rule_input.parts):
             results_of = partial(_results, rule, rule_input, flags, reported)

@@ -10,7 +10,7 @@ from enum import Flag, auto
 from functools import cached_property
 from itertools import groupby
 from operator import attrgetter
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
 
@@ -24,7 +24,6 @@ from kubectl_spread.audit.snapshot.templates import PRESUMED, Refusal, Template
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.diagnosis import exposure
 from kubectl_spread.diagnosis.exposure import Exposures, Replicas
-from kubectl_spread.engine.engine import Engine
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.field import POD_SPEC, FieldPath
 from kubectl_spread.kube.api.labels import Labels
@@ -36,6 +35,10 @@ from kubectl_spread.kube.custom import base_kind
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import effective_selector
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
+
+if TYPE_CHECKING:
+    # Rules ask the engine that they are given.
+    from kubectl_spread.engine.engine import Engine
 
 
 class TermVariant(msgspec.Struct, frozen=True):
@@ -181,6 +184,7 @@ class RuleInput(msgspec.Struct, frozen=True, eq=False, dict=True):
         path: The field path of a term, or of an unknown field.
         audit: The audit.
         answers: Answers about the audit that its inputs share.
+        engine: The model of the cluster.
         rows: The rows, which differ in the stored selectors; last come rows without keys, which the report leaves out.
         indices: The indices of the rows in the report.
         groups: The groups of the workload's pods.
@@ -197,6 +201,7 @@ class RuleInput(msgspec.Struct, frozen=True, eq=False, dict=True):
     path: FieldPath
     audit: Audit
     answers: SharedAnswers
+    engine: Engine
     rows: tuple[EvaluatedConstraint, ...] = ()
     indices: tuple[int, ...] = ()
     groups: tuple[EvaluatedGroup, ...] = ()
@@ -249,12 +254,6 @@ class RuleInput(msgspec.Struct, frozen=True, eq=False, dict=True):
     def exposures(self) -> Exposures:
         """The exposure of all workloads of the audit to the loss of one domain."""
         return self.answers.remember(Exposures, lambda: Exposures(self.audit))
-
-    @property
-    def engine(self) -> Engine:
-        """The model of the cluster."""
-        audit = self.audit
-        return self.answers.remember(Engine, lambda: Engine(audit.snapshot, audit.context.behaviour))
 
     @property
     def stored_template(self) -> Template | None:
@@ -378,13 +377,14 @@ _WorkloadPath: TypeAlias = tuple[ObjectRef, FieldPath]
 """A workload and a field path."""
 
 
-def rule_inputs(audit: Audit, reported: Container[ObjectRef]) -> Iterator[RuleInput]:
+def rule_inputs(audit: Audit, engine: Engine, reported: Container[ObjectRef]) -> Iterator[RuleInput]:
     """Yield the inputs with pods in the report's order, then those with templates, with replicas, with waiting pods.
 
     Affinity terms without keys have no row in the report, so they are last among the inputs with pods.
 
     Args:
         audit: The audit.
+        engine: The model of its cluster.
         reported: The pods of errors, to which those of earlier inputs are added while the inputs are read.
     """
     answers = SharedAnswers()
@@ -405,6 +405,7 @@ def rule_inputs(audit: Audit, reported: Container[ObjectRef]) -> Iterator[RuleIn
             path,
             audit,
             answers,
+            engine,
             rows=(*rows.get(workload_path, {}).values(), *without_keys.get(workload_path, ())),
             indices=tuple(rows.get(workload_path, ())),
             groups=tuple(groups.get(workload, ())) if workload_path in rows else (),
@@ -414,11 +415,11 @@ def rule_inputs(audit: Audit, reported: Container[ObjectRef]) -> Iterator[RuleIn
         )
     stored = _owners_of_stored_pods(audit)
     for template in audit.templates:
-        yield from _of_template(template, audit, answers, beside_pods=template.workload in stored)
+        yield from _of_template(template, audit, answers, engine, beside_pods=template.workload in stored)
     for replicas in exposure.replicas(audit):
-        yield _of_replicas(replicas, audit, answers)
+        yield _of_replicas(replicas, audit, answers, engine)
     for workload, pods in _waiting(audit, reported).items():
-        yield RuleInput(workload, POD_SPEC, audit, answers, waiting=tuple(sorted(pods, key=attrgetter("name"))))
+        yield RuleInput(workload, POD_SPEC, audit, answers, engine, waiting=tuple(sorted(pods, key=attrgetter("name"))))
 
 
 def _waiting(audit: Audit, reported: Container[ObjectRef]) -> dict[ObjectRef, list[PodRecord]]:
@@ -489,7 +490,9 @@ def _owners_of_stored_pods(audit: Audit) -> frozenset[ObjectRef]:
     return frozenset(audit.snapshot.workload(pod) for pod in pods.values())
 
 
-def _of_template(template: Template, audit: Audit, answers: SharedAnswers, *, beside_pods: bool) -> Iterator[RuleInput]:
+def _of_template(
+    template: Template, audit: Audit, answers: SharedAnswers, engine: Engine, *, beside_pods: bool
+) -> Iterator[RuleInput]:
     refusals = audit.admission.template(template)
     manifest = audit.snapshot.manifests.get(template.holder)
     unknown_fields = _unknown_fields_of(template, manifest)
@@ -504,6 +507,7 @@ def _of_template(template: Template, audit: Audit, answers: SharedAnswers, *, be
             path,
             audit,
             answers,
+            engine,
             template=template,
             refusals=tuple((refusal, ()) for refusal in refusals if refusal.path == path),
             beside_pods=beside_pods,
@@ -512,7 +516,7 @@ def _of_template(template: Template, audit: Audit, answers: SharedAnswers, *, be
         )
 
 
-def _of_replicas(replicas: Replicas, audit: Audit, answers: SharedAnswers) -> RuleInput:
+def _of_replicas(replicas: Replicas, audit: Audit, answers: SharedAnswers, engine: Engine) -> RuleInput:
     template = next(iter(replicas.templates), None)
     path = POD_SPEC if replicas.pods or template is None else template.path
     return RuleInput(
@@ -520,6 +524,7 @@ def _of_replicas(replicas: Replicas, audit: Audit, answers: SharedAnswers) -> Ru
         path / "topologySpreadConstraints",
         audit,
         answers,
+        engine,
         manifest=None if template is None else audit.snapshot.manifests.get(template.holder),
         replicas=replicas,
     )

@@ -7,14 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal
 
 import msgspec
-from msgspec.structs import replace
 
 from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.merge.verdicts import Verdict
 from kubectl_spread.audit.snapshot.records import PodRecord
-from kubectl_spread.engine.engine import Removable, Shortfall
-from kubectl_spread.engine.events import Apply, Restart
-from kubectl_spread.engine.fixes import unavailable_command, with_unavailable
+from kubectl_spread.engine.answers import Removable, Shortfall
 from kubectl_spread.errors import SpreadError
 from kubectl_spread.kube.api.content import is_object_name, label_value_problems
 from kubectl_spread.kube.api.labels import HOSTNAME
@@ -107,62 +104,54 @@ def changed(text: str, operations: Sequence[Operation], rule_input: RuleInput) -
         return corrected(rule_input)
     if template is not None and patches.is_refused(operations, template):
         return Remedy(f"{text}. {_DIFFERS}")
-    shortfall = _rollout(rule_input, operations)
-    first: tuple[CommandLine, ...] = ()
-    if shortfall is not None:
-        first = _with_unavailable(rule_input, operations)
-        if not first:
+    tried = _rollout(rule_input, operations)
+    if (shortfall := tried.shortfall) is not None:
+        if not tried.first:
             return Remedy(f"{text}. Wait with the patch: {literal(_stuck(shortfall))}")
-        text = f"{text}. First {_MAKE_ROOM}: otherwise {literal(_stuck(shortfall))}"
+        text = f"{text}. First {_MAKE_ROOM}: without that, {literal(_stuck(shortfall))}"
     text, after = f"{text}. {_COSTS[workload.kind]}", _waiting_pods(rule_input)
-    return Remedy(f"{text}. {_WAITS} after the patch" if after else text, first, patch=tuple(operations), after=after)
-
-
-def _rollout(rule_input: RuleInput, operations: Sequence[Operation], *, unavailable: bool = False) -> Shortfall | None:
-    """Return what a rollout makes worse; None for nothing, and where nodes, pods or the workload were not read.
-
-    Args:
-        rule_input: The workload.
-        operations: A JSON patch of the workload; without any its pods are restarted.
-        unavailable: Whether its strategy is changed first, so that an old pod may go before a new one runs.
-    """
-    question = ("rollout", rule_input.workload, msgspec.json.encode(operations), unavailable)
-    return rule_input.answers.remember(
-        question, lambda: _tried_rollout(rule_input, operations, unavailable=unavailable)
+    return Remedy(
+        f"{text}. {_WAITS} after the patch" if after else text, tried.first, patch=tuple(operations), after=after
     )
 
 
-def _tried_rollout(rule_input: RuleInput, operations: Sequence[Operation], *, unavailable: bool) -> Shortfall | None:
-    workload, audit = rule_input.workload, rule_input.audit
+class _Rollout(msgspec.Struct, frozen=True):
+    """The trial of a rollout.
+
+    Attributes:
+        shortfall: What it makes worse; None for nothing, and where nodes, pods or the workload were not read.
+        first: The command after which it makes nothing worse; none if there is no such command.
+    """
+
+    shortfall: Shortfall | None = None
+    first: tuple[CommandLine, ...] = ()
+
+
+def _rollout(rule_input: RuleInput, operations: Sequence[Operation]) -> _Rollout:
+    """Try the rollout that a JSON patch of the workload starts; without operations its pods are restarted."""
+    question = ("rollout", rule_input.workload, msgspec.json.encode(operations))
+    return rule_input.answers.remember(question, lambda: _tried_rollout(rule_input, operations))
+
+
+def _tried_rollout(rule_input: RuleInput, operations: Sequence[Operation]) -> _Rollout:
+    workload, audit, engine = rule_input.workload, rule_input.audit, rule_input.engine
     stored, template = audit.snapshot.workload_objects.get(workload), audit.template_of(workload)
     bound = [pod for pod in audit.counted.siblings(workload) if pod.node]
     if not isinstance(stored, Deployment | StatefulSet | DaemonSet) or template is None or not bound:
-        return None
+        return _Rollout()
     if not audit.evaluator.lists_nodes or audit.snapshot.may_lack_siblings(bound[0]):
-        return None
+        return _Rollout()
     if any(pod.pod_class.profile is None for pod in bound):
-        return None
-    event: Restart | Apply = Restart(workload)
-    if unavailable and isinstance(stored, Deployment):
-        stored = with_unavailable(stored)
+        return _Rollout()
     try:
-        if operations or unavailable:
-            changed_template = patches.applied(operations, len(template.path) - 1, stored.template)
-            event = Apply(workload, replace(stored, spec=replace(stored.spec, template=changed_template)))
-        return rule_input.engine.rollout(event)
+        patched = patches.applied(operations, len(template.path) - 1, stored.template) if operations else None
+        if (shortfall := engine.rollout(workload, patched)) is None:
+            return _Rollout()
+        fix = engine.roomier_rollout(workload, patched)
     except (LookupError, SpreadError):
         # The template is newer than the pods and lacks what is patched, or the workload is paused.
-        return None
-
-
-def _with_unavailable(rule_input: RuleInput, operations: Sequence[Operation]) -> tuple[CommandLine, ...]:
-    """Return the command that lets the rollout of a Deployment remove an old pod first; none if that is no help."""
-    stored = rule_input.audit.snapshot.workload_objects.get(rule_input.workload)
-    if not isinstance(stored, Deployment) or not stored.rolls or stored.pace.unavailable:
-        return ()
-    if _rollout(rule_input, operations, unavailable=True) is not None:
-        return ()
-    return (CommandLine(unavailable_command(rule_input.workload)),)
+        return _Rollout()
+    return _Rollout(shortfall, () if fix is None else tuple(map(CommandLine, fix.commands)))
 
 
 def removable(pods: Sequence[PodRecord], rule_input: RuleInput) -> Removable:
@@ -374,21 +363,18 @@ def _restart(rule_input: RuleInput, pods: Sequence[str], number: int) -> Remedy:
     """Return the safe way to replace pods: by their workload, by eviction, or by hand for a bare pod."""
     workload = rule_input.workload
     if workload.kind in _RESTARTABLE:
-        shortfall = _rollout(rule_input, ())
-        first: tuple[CommandLine, ...] = ()
-        if shortfall is not None:
-            first = _with_unavailable(rule_input, ())
-            if not first:
-                return Remedy(f"wait with the restart: {_stuck(shortfall)}")
+        tried = _rollout(rule_input, ())
+        if tried.shortfall is not None and not tried.first:
+            return Remedy(f"wait with the restart: {_stuck(tried.shortfall)}")
         whom = f"all {number} pods of the workload" if number > 1 else "the pod"
         words = ("kubectl", "rollout", "restart", named(workload.kind, workload.name), "-n", workload.namespace)
         command = CommandLine(words)
         waiting = _waiting_pods(rule_input)
         text = f"restart {whom}, and delete those that are pending, for which a StatefulSet waits"
         if not waiting:
-            made_room = f"{_MAKE_ROOM}, and then " if first else ""
-            return Remedy(f"{made_room}restart {whom}", (*first, command))
-        return Remedy(text, (*first, command, delete_pending(workload.namespace, waiting)))
+            made_room = f"{_MAKE_ROOM}, and then " if tried.first else ""
+            return Remedy(f"{made_room}restart {whom}", (*tried.first, command))
+        return Remedy(text, (*tried.first, command, delete_pending(workload.namespace, waiting)))
     if workload.kind != "Pod":
         return Remedy("evict the pods: their owner replaces them, and disruption budgets are respected")
     if any(Verdict.DUPLICATE in row.verdicts for row in rule_input.rows):

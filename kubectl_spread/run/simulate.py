@@ -16,6 +16,7 @@ from kubectl_spread.audit.evaluation import affinity
 from kubectl_spread.audit.snapshot.scope import Scope
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.audit.snapshot.templates import Refused, template_of, template_refusals
+from kubectl_spread.engine.controllers import SimulatedEvent
 from kubectl_spread.engine.events import (
     ROLLED,
     Add,
@@ -25,7 +26,6 @@ from kubectl_spread.engine.events import (
     NodeChoice,
     Restart,
     Scale,
-    SimulatedEvent,
 )
 from kubectl_spread.engine.runs import Simulation
 from kubectl_spread.engine.world import World
@@ -117,10 +117,11 @@ class SimulateRun(Run, kw_only=True):
             SpreadError: An event names what is not there, or makes no sense.
         """
         simulation = Simulation(self.world(), [*self._events(events)], limits.seed)
-        self.problems += self.unread.of_evictions if simulation.drains else ()
+        drains = any(isinstance(event, DrainNodes) for event in simulation.events)
+        self.problems += self.unread.of_evictions if drains else ()
         scales = any(isinstance(event, Scale | Apply) for event in simulation.events)
         self.problems += self.unread.of_scales if scales else ()
-        if simulation.drains and self.options.filename and not self.snapshot.budgets.read:
+        if drains and self.options.filename and not self.snapshot.budgets.read:
             self.notes.append(_NO_BUDGETS)
         clock = _Clock(limits, console)
         runs = simulation.fixed(limits.runs) if limits.runs else simulation.runs(clock.proceed)

@@ -7,8 +7,8 @@ from typing import Final
 
 from msgspec import UNSET
 
+from kubectl_spread.engine.answers import Reason
 from kubectl_spread.engine.fixes import FixTrials
-from kubectl_spread.engine.reasons import Reason
 from kubectl_spread.engine.runs import RunResult, Simulation, WorkloadResult
 from kubectl_spread.engine.world import World
 from kubectl_spread.kube.api.objects import ObjectRef

@@ -6,10 +6,9 @@ import pytest
 
 from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.engine.engine import Engine
-from kubectl_spread.engine.events import Restart
 from kubectl_spread.kube.api.objects import ObjectRef
 from tests.audits import audit, deployment
-from tests.builders import HOSTNAME, Json, constraint, node_json, pod_json
+from tests.builders import HOSTNAME, Json, affinity, constraint, node_json, pod_json, term
 
 NODES = [node_json(name) for name in ("a1", "b1", "c1")]
 SOFT = constraint(key=HOSTNAME, when="ScheduleAnyway")
@@ -44,5 +43,23 @@ def test_a_restart_of_a_stateful_set_cannot_end_while_its_pending_pod_finds_no_n
     pods = [pod_json(name, node=node, constraints=[spread], owner="StatefulSet/web") for name, node in placed]
     web = {**deployment(constraints=[spread], replicas=3), "kind": "StatefulSet"}
     evaluation = audit(web, *pods, *(node_json(f"{zone}1") for zone in zones))
-    shortfall = engine_of(evaluation).rollout(Restart(ObjectRef("default", "StatefulSet", "web")))
+    shortfall = engine_of(evaluation).rollout(ObjectRef("default", "StatefulSet", "web"))
     assert (shortfall.pods if shortfall else 0) == waiting
+
+
+@pytest.mark.parametrize(("cordoned", "helps"), [(False, True), (True, False)])
+def test_a_restart_is_stuck_until_an_old_pod_may_go_first(*, cordoned: bool, helps: bool) -> None:
+    """Each node has one of the pods that repel each other, and the strategy adds a pod before it removes one."""
+    spec = {"affinity": affinity("podAntiAffinity", term(key=HOSTNAME))}
+    web, owned = deployment(**spec), deployment("web-1", kind="ReplicaSet", owner="Deployment/web", **spec)
+    web["spec"] |= {"replicas": 3, "strategy": {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}}
+    owned["spec"]["replicas"] = 3
+    pods = [pod_json(f"web-{name}", node=name, owner="ReplicaSet/web-1", **spec) for name in ("a1", "b1", "c1")]
+    nodes = [node_json(name) for name in ("a1", "b1", "c1")]
+    for node in nodes:
+        node["spec"]["unschedulable"] = cordoned
+    engine = engine_of(audit(web, owned, *pods, *nodes, detailed=False))
+    workload = ObjectRef("default", "Deployment", "web")
+    assert engine.rollout(workload) is not None
+    fix = engine.roomier_rollout(workload)
+    assert (fix is not None and fix.commands[0][:3] == ("kubectl", "patch", "deploy/web")) is helps

@@ -17,6 +17,7 @@ from click.testing import CliRunner
 
 from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.cli import cli
+from kubectl_spread.engine.engine import Engine
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.report.model import Severity
 from kubectl_spread.rules import RULES, engine
@@ -166,8 +167,8 @@ def test_no_rule_is_skipped_on_an_input_on_which_it_would_fire(monkeypatch: pyte
     """The engine skips a rule on inputs without the parts that the rule needs."""
     parts_by_code: dict[str, set[InputPart]] = {rule.code: set() for rule in RULES}
 
-    def with_every_rule(audit: Audit, reported: Container[ObjectRef]) -> Iterator[RuleInput]:
-        for rule_input in rule_inputs(audit, reported):
+    def with_every_rule(audit: Audit, model: Engine, reported: Container[ObjectRef]) -> Iterator[RuleInput]:
+        for rule_input in rule_inputs(audit, model, reported):
             for rule in RULES:
                 if any(rule.check(rule_input)):
                     parts_by_code[rule.code].add(rule_input.parts)

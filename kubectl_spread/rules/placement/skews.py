@@ -8,7 +8,7 @@ from typing import Final
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.diagnosis.evictions import HELD, Plan, held, plan
 from kubectl_spread.diagnosis.skew import Passing, Skew, skew_of, why_wait
-from kubectl_spread.engine.engine import Removable
+from kubectl_spread.engine.answers import Removable
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import capitalized, domains, named, plural, some, value
 from kubectl_spread.report.model import CommandLine, Severity

@@ -7,8 +7,7 @@ from typing import Final
 
 from kubectl_spread.audit.evaluation.obstacles import FILTERS, ObstacleKind
 from kubectl_spread.audit.snapshot.records import PodRecord
-from kubectl_spread.engine.engine import Wait
-from kubectl_spread.engine.fixes import Fix
+from kubectl_spread.engine.answers import Fix, Wait
 from kubectl_spread.kube.api.workloads import Deployment, StatefulSet
 from kubectl_spread.phrases import listed, plural, sentence, some
 from kubectl_spread.report.model import CommandLine, Severity

@@ -1,0 +1,102 @@
+"""What the engine answers: why pods wait, which change would let them run, what a change makes worse."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from kubectl_spread.audit.evaluation.obstacles import ObstacleKind
+from kubectl_spread.audit.snapshot.records import PodRecord
+from kubectl_spread.kube.api.objects import ObjectRef
+
+
+class RefusalCause(msgspec.Struct, frozen=True):
+    """One cause for which nodes refuse a pod.
+
+    Attributes:
+        kind: The kind of obstacle that the nodes have for the pod.
+        text: The cause in words.
+        topology_key: That of the constraint that refuses; "" for other causes.
+        nodes: The number of nodes.
+        workloads: The workloads whose pods repel, or are repelled by, the pod.
+        right_key: The label of nodes that was probably meant by the topology key; None where nodes have the key.
+        lacks_domains: Whether there are fewer domains than the constraint's minDomains.
+    """
+
+    kind: ObstacleKind
+    text: str
+    topology_key: str = ""
+    nodes: int = 0
+    workloads: tuple[ObjectRef, ...] = ()
+    right_key: str | None = None
+    lacks_domains: bool = False
+
+
+class Reason(msgspec.Struct, frozen=True):
+    """Why pods find no node.
+
+    Attributes:
+        refusals: The causes, in the order of the scheduler's filters; none where the pods wait for no node.
+        text: All of them in words.
+        lowest: The domains that hold the minimum of the spread constraint that refuses, and their topology key.
+        free: The nodes that would take one of the pods.
+    """
+
+    refusals: tuple[RefusalCause, ...]
+    text: str
+    lowest: tuple[str, tuple[str, ...]] = ("", ())
+    free: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> object:
+        """A value that is equal for pods that wait for the same."""
+        return tuple((refusal.kind, refusal.topology_key or refusal.text) for refusal in self.refusals) or self.text
+
+
+NO_NODES: Final = Reason((), "there are no nodes")
+
+
+class Wait(msgspec.Struct, frozen=True):
+    """Why a pod waits.
+
+    Attributes:
+        reason: The refusals of nodes, and the nodes that would take it.
+        unknown: What was not read of what decides; "" if everything was.
+    """
+
+    reason: Reason
+    unknown: str
+
+
+class Shortfall(msgspec.Struct, frozen=True):
+    """What a change makes worse.
+
+    Attributes:
+        workload: The workload that has more pods without a node.
+        pods: The number of these pods.
+        why: Why they find no node.
+    """
+
+    workload: ObjectRef
+    pods: int
+    why: str
+
+
+class Removable(msgspec.Struct, frozen=True):
+    """The pods that can be removed at once, because all of their replacements find nodes.
+
+    Attributes:
+        pods: The pods: all of those in question, one of them, or none.
+        why: Why no further pod can be removed; "" where all can.
+    """
+
+    pods: tuple[PodRecord, ...]
+    why: str = ""
+
+
+class Fix(msgspec.Struct, frozen=True):
+    """A fix: in words, and as arguments of commands."""
+
+    text: str
+    commands: tuple[tuple[str, ...], ...] = ()
