@@ -61,7 +61,9 @@ def in_domain(key: str, which: str) -> str:
 
 
 def listed(names: Sequence[str], most: int = _NAMED) -> str:
-    """Join names as a sentence does: ``a``, ``a and b``, ``a, b and c``, ``a, b, c and 2 more``."""
+    """Join names as a sentence does: ``none``, ``a``, ``a and b``, ``a, b and c``, ``a, b, c and 2 more``."""
+    if not names:
+        return "none"
     if len(names) > most:
         return f"{', '.join(names[:most])} and {len(names) - most} more"
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
