@@ -12,6 +12,7 @@ from kubectl_spread.audit.merge.verdicts import ServerFacts
 from kubectl_spread.audit.snapshot import default_constraints
 from kubectl_spread.audit.snapshot.scope import Scope
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
+from kubectl_spread.engine.engine import Engine
 from kubectl_spread.explain.explanation import explain
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import Event, Namespace
@@ -107,10 +108,16 @@ def as_json(evaluation: Audit) -> Any:
     return json.loads(structured.json(reported(evaluation)))
 
 
+def engine_of(evaluation: Audit) -> Engine:
+    """Return the model of the cluster of an audit."""
+    return Engine(evaluation.snapshot, evaluation.context.behaviour)
+
+
 def explained(evaluation: Audit, *, replicas: int = 0) -> Any:
     """Return the explanation of everything in an audit as decoded JSON."""
     everything = ObjectRef("default", "Pod", "")
-    return json.loads(structured.json(explain(evaluation, reported(evaluation), everything, replicas=replicas)))
+    explanation = explain(evaluation, reported(evaluation), everything, engine_of(evaluation), replicas=replicas)
+    return json.loads(structured.json(explanation))
 
 
 def row(evaluation: Audit, path: str = "spec.topologySpreadConstraints[0]") -> Any:

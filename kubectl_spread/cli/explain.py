@@ -55,7 +55,7 @@ def _number_of_replicas(_context: click.Context, _option: click.Parameter, text:
     callback=_number_of_replicas,
     default="",
     metavar="+N",
-    help="Show where this many more pods may go, one after another, by their constraints alone.",
+    help="Show where this many more pods may go, one after another.",
     group=EVALUATE,
 )
 @options.form("json", "yaml", about="Print in this format. [default: text]")
@@ -99,7 +99,7 @@ def explain(
     _confirm_one(targets[0], namespaces, run)
     ref = ObjectRef(namespaces[0], targets[0].kind, targets[0].name)
     faults = Faults()
-    document = explain_audit(run.audit, report, ref, replicas=replicas, faults=faults)
+    document = explain_audit(run.audit, report, ref, run.engine, replicas=replicas, faults=faults)
     unexpected.trace(context, [*run.faults, *faults])
     output.result((), map(str, faults))
     output.data(structured.document(document, form) if form else sections.explain(document, output.terminal(color)))

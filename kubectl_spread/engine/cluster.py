@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from copy import copy
 from datetime import timedelta
 from enum import Enum
@@ -181,6 +182,7 @@ class SimulatedCluster:
         pending: The pods without a node.
         journal: The changes that can be undone; None where none are noted.
         workloads_of: The workloads that have, or had, pods of each kind.
+        unknown_room: Maps the nodes of which it is unknown what pods may still request to the reason.
     """
 
     def __init__(self, world: World, random: Random, *, now: bool = False) -> None:
@@ -268,7 +270,7 @@ class SimulatedCluster:
         for pod in (*self._mirrors, *self.all_pods()):
             if pod.node in numbers:
                 self.state.add(pod.kind, numbers[pod.node])
-        self._unknown_room = self._find_unknown_room()
+        self.unknown_room = self._find_unknown_room()
         for pod in self.pending:
             pod.refused = self._refused(pod)
 
@@ -287,19 +289,24 @@ class SimulatedCluster:
 
     def _note_unknown(self, pod: SimulatedPod, unknown_volumes: str) -> None:
         """Note what is unknown, and may decide where a pod that waits can go."""
-        unknown, spec = self.world.unknown, pod.kind.pod_class.spec
+        unknown = self.world.unknown
         if unknown_volumes and unknown_volumes != UNBOUND:
             unknown["volumes, which were not read"] = None
         elif unknown_volumes:
             unknown["where new volumes can be"] = None
-        if isinstance(spec, DetailedPodSpec) and spec.resource_claims:
-            unknown[f"devices (resourceClaims of {named(pod.workload.kind, pod.workload.name)})"] = None
-        if pod.kind.pod_class.requests is None:
-            unknown[_unreadable(pod)] = None
-        if self._unknown_room:
+        unknown |= dict.fromkeys(self.unknown_needs(pod))
+        if self.unknown_room:
             allowed = self.table.answers(pod.kind).allowed & ~pod.refused
-            reasons = [text for number, text in self._unknown_room.items() if allowed >> number & 1]
+            reasons = [text for number, text in self.unknown_room.items() if allowed >> number & 1]
             unknown |= dict.fromkeys(reasons)
+
+    def unknown_needs(self, pod: SimulatedPod) -> Iterator[str]:
+        """Yield the needs of a pod that are not known, or that no filter here compares with nodes."""
+        pod_class = pod.kind.pod_class
+        if isinstance(pod_class.spec, DetailedPodSpec) and pod_class.spec.resource_claims:
+            yield f"devices (resourceClaims of {named(pod.workload.kind, pod.workload.name)})"
+        if pod_class.requests is None:
+            yield _unreadable(pod)
 
     def cordon(self, names: Collection[str]) -> None:
         """Cordon nodes."""
@@ -357,8 +364,12 @@ class SimulatedCluster:
         """Start a pod whose template names its node, which the kubelet does where it has room, whatever its taints."""
         number, fits = self.table.numbers[pod.pin], self.state.room(pod.kind).fits
         if (fits & self.table.answers(pod.kind).usable.fits) >> number & 1:
-            self._place(pod, number)
-            self.pending.remove(pod)
+            self.place(pod, number)
+
+    def place(self, pod: SimulatedPod, number: int) -> None:
+        """Put a pending pod on the node with a number."""
+        self._place(pod, number)
+        self.pending.remove(pod)
 
     def _place(self, pod: SimulatedPod, number: int) -> None:
         self._note(PodStep.PLACED, pod)
@@ -426,6 +437,15 @@ class SimulatedCluster:
             if not pod.node:
                 self.pending.append(pod)
         journal.restore(self)
+
+    @contextmanager
+    def tried(self) -> Iterator[None]:
+        """Undo all changes of pods that are made in this context."""
+        self.begin()
+        try:
+            yield
+        finally:
+            self.undo()
 
     def lost_of(self, owner: ObjectRef) -> int:
         """Return the number of pods of a direct owner that events removed."""

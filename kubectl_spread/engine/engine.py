@@ -15,14 +15,17 @@ from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.engine.answers import Fix, Reason, Removable, Shortfall, Wait
 from kubectl_spread.engine.cluster import SimulatedCluster, SimulatedPod
 from kubectl_spread.engine.controllers import Actor, SimulatedEvent, run, unfinished
+from kubectl_spread.engine.destinations import Destinations, destinations
 from kubectl_spread.engine.events import Apply, Restart
 from kubectl_spread.engine.fixes import FixTrials, without_surge
 from kubectl_spread.engine.reasons import reason
 from kubectl_spread.engine.runs import RunResult, Simulation
+from kubectl_spread.engine.successors import NextPod, next_destinations, next_pods
 from kubectl_spread.engine.world import World
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.workloads import DaemonSet, Deployment, PodTemplateSpec, StatefulSet
 from kubectl_spread.kube.features import Behaviour
+from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constraint
 
 _TRIES: Final = 3
 """The runs in which a change is tried."""
@@ -55,10 +58,30 @@ class Engine:
     def wait_of(self, pod: PodRecord) -> Wait:
         """Return why a pending pod of the cluster waits."""
         cluster, pending = self._now, self._pending[pod.ref]
-        question = (pending.kind, pending.refused, pending.pin, pod.gates)
+        question = (pending.kind, pending.refused, pending.pin, pod.gates, cluster.user_of_claim(pending))
         if question not in self._reasons:
             self._reasons[question] = reason(cluster, pending)
         return Wait(self._reasons[question], cluster.volumes.of(pod).unknown)
+
+    def destinations(self, pod: PodRecord) -> Destinations:
+        """Return the nodes that would take a pending pod of the cluster."""
+        pending = self._pending[pod.ref]
+        return destinations(self._now, pending, unknown=self._now.volumes.of(pod).unknown)
+
+    def next_destinations(self, like: PodRecord, without: Constraint | None = None) -> Destinations:
+        """Return the nodes that would take one more pod like one that was read.
+
+        Args:
+            like: The pod that was read.
+            without: A hard constraint that is left out.
+        """
+        with self._now.tried():
+            return next_destinations(self._now, like, without)
+
+    def next_pods(self, like: PodRecord, number: int) -> list[NextPod]:
+        """Place more pods like one that was read, until one finds no node."""
+        with self._now.tried():
+            return list(next_pods(self._now, like, number))
 
     def fix_of(self, wait: Wait, workloads: Iterable[ObjectRef]) -> Fix | None:
         """Return a change after which no pod of some workloads waits; None where no known change was seen to help."""

@@ -8,7 +8,9 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
+from kubectl_spread.audit.evaluation.affinity import own_terms
 from kubectl_spread.audit.snapshot.records import ENCODER, PodClass
+from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.labels import Labelled, Labels
 from kubectl_spread.kube.api.types import LabelSelector, NodeInclusionPolicy, ObjectMeta, Pod, PodSpec
@@ -61,6 +63,7 @@ class SchedulingKind(msgspec.Struct, frozen=True, eq=False):
         preferred: Its preferred terms and their weights.
         held: Its terms that act on other pods.
         parses: Whether the scheduler can parse all selectors that it needs.
+        ranks: Whether it can also parse those that it needs to choose one of several nodes.
         terminating: Whether the pods are being deleted: they take room and repel others, and no constraint counts them.
     """
 
@@ -80,6 +83,7 @@ class SchedulingKind(msgspec.Struct, frozen=True, eq=False):
     preferred: tuple[tuple[Term, int], ...]
     held: tuple[HeldTerm, ...]
     parses: bool
+    ranks: bool
     terminating: bool = False
 
     @property
@@ -122,10 +126,16 @@ class Kinds:
 
     def unread_namespaces(self) -> list[str]:
         """Return the namespaces of pods that a term may select by their labels, which were not read."""
-        terms = (held.term for held in self._held.values())
-        if not any(not labelselectors.is_empty(term.namespace_selector) for term in terms if term.namespace_selector):
+        if not any(_selects_namespaces(held.term) for held in self._held.values()):
             return []
         return sorted(self._labelled.keys() - self._namespaces.keys())
+
+    def asks_for_unread_namespaces(self, kind: SchedulingKind) -> bool:
+        """Tell whether a required term, of the pods or of others, selects namespaces by labels that were not read."""
+        if any(map(_selects_namespaces, own_terms(kind.pod_class))) and not self._namespaces:
+            return True
+        repelling = (held.term for held in self._held.values() if held.weight is None)
+        return kind.namespace not in self._namespaces and any(map(_selects_namespaces, repelling))
 
     def selected(self, namespace: str, selector: LabelSelector | None) -> Iterator[SchedulingKind]:
         """Yield the kinds of a namespace that a selector selects."""
@@ -203,8 +213,8 @@ class Kinds:
             anti_affinity=tuple(map(self._unrolled, repelling)),
             preferred=tuple((self._unrolled(term), weight) for term, weight in preferred),
             held=tuple(self._hold(term, weight) for term, weight in held),
-            parses=interpodaffinity.parses(pod)
-            and not any(term.parse_error for term in pod_class.terms if term.spread and term.required),
+            parses=unparsed(pod_class, hard=True) is None,
+            ranks=unparsed(pod_class, hard=False) is None,
         )
 
     def _constraints(self, pod_class: PodClass) -> Iterator[Constraint]:
@@ -237,6 +247,27 @@ class Kinds:
             for namespace in (_ANYWHERE,) if term.namespace_selector is not None else sorted(term.namespaces):
                 self._index.setdefault((namespace, label), []).append(held)
         return self._held[key]
+
+
+def _selects_namespaces(term: Term) -> bool:
+    return term.namespace_selector is not None and not labelselectors.is_empty(term.namespace_selector)
+
+
+def unparsed(pod_class: PodClass, *, hard: bool) -> TopologyTerm | None:
+    """Return the first term of pods with a selector that the scheduler cannot parse, and on which it fails; None: none.
+
+    Hard constraints and all affinity terms fail the attempt before the scheduler looks at a node; soft constraints
+    fail it only if there is more than one node to choose from.
+
+    Source: kubernetes v1.37.1 pkg/scheduler/schedule_one.go, schedulePod, and the PreFilter and PreScore of
+    podtopologyspread and interpodaffinity.
+    """
+    for term in pod_class.terms:
+        soft = term.spread and not term.required
+        respected = not term.spread or pod_class.profile is None or pod_class.profile.respects(hard=term.required)
+        if soft is not hard and respected and term.parse_error:
+            return term
+    return None
 
 
 def _assumed(pod_class: PodClass) -> tuple[tuple[int, int], tuple[int, int]]:

@@ -241,7 +241,8 @@ class Placements:
             feasible &= self.room(kind).fits
         for refused in self.constrained(kind, answers) if feasible else ():
             feasible &= ~refused
-        return feasible & ~self.repelled(kind) if feasible else 0
+        feasible &= ~self.repelled(kind) if feasible else 0
+        return feasible if kind.ranks or feasible.bit_count() <= 1 else 0
 
     def room(self, kind: SchedulingKind) -> Room:
         """Return the room for pods with the requests of a kind."""
@@ -335,17 +336,17 @@ class Placements:
             preferred = [answers.preferred[number] for number in candidates]
             parts["node affinity"] = (weights.node_affinity, scores.share_of_most(preferred))
         if kind.soft:
-            parts["spread"] = (weights.pod_topology_spread, self._spread_scores(kind, answers, candidates))
+            parts["spread"] = (weights.pod_topology_spread, self.spread_scores(kind, candidates))
         if affinity := self._affinity_scores(kind, candidates):
             parts["pod affinity"] = (weights.inter_pod_affinity, scores.between_extremes(affinity))
         return {name: [weight * score for score in part] for name, (weight, part) in parts.items()}
 
-    def _spread_scores(self, kind: SchedulingKind, answers: KindAnswers, candidates: Sequence[int]) -> list[int]:
-        """Return the scores of soft constraints.
+    def spread_scores(self, kind: SchedulingKind, candidates: Sequence[int]) -> list[int]:
+        """Return the scores of feasible nodes by the soft constraints alone, from 0 to 100, the best.
 
         Source: kubernetes v1.37.1 pkg/scheduler/framework/plugins/podtopologyspread/scoring.go.
         """
-        ranked = candidates
+        answers, ranked = self.nodes.answers(kind), candidates
         if answers.ranked != self.nodes.everything:
             ranked = [number for number in candidates if answers.ranked >> number & 1]
             if not ranked:

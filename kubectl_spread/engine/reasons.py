@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from functools import reduce
 from typing import Final
 
 import msgspec
 
 from kubectl_spread.audit.evaluation import obstacles, topologykeys
 from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind
+from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.engine.answers import NO_NODES, Reason, RefusalCause
 from kubectl_spread.engine.cluster import SimulatedCluster, SimulatedPod
+from kubectl_spread.engine.kinds import unparsed
 from kubectl_spread.engine.nodes import CountedNodes
 from kubectl_spread.engine.placing import Tally, minimum
+from kubectl_spread.kube.api.field import POD_SPEC, FieldPath
 from kubectl_spread.kube.api.labels import ZONE, ascending
 from kubectl_spread.kube.scheduler import resources, taints
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constraint
@@ -26,20 +30,15 @@ def reason(cluster: SimulatedCluster, pod: SimulatedPod) -> Reason:
     """Return why a pending pod finds no node now."""
     if pod.record.gates:
         return Reason((), f"it has scheduling gates: {listed(list(pod.record.gates), _LISTED)}")
-    if not pod.kind.parses:
-        return Reason((), "a selector of its constraints or pod affinity cannot be parsed")
     if not cluster.nodes:
         return NO_NODES
-    if pod.pin and pod.pin not in cluster.table.numbers:
-        return Reason((), f"its nodeName is {pod.pin}, and no node has this name")
-    if use := cluster.user_of_claim(pod):
-        claim, other = use
-        return Reason((), f"its claim {claim} is ReadWriteOncePod, and pod {other} uses it")
+    if cause := everywhere(cluster, pod):
+        return Reason((), cause.text)
     refusals: list[RefusalCause] = []
     # A pod of a DaemonSet belongs to its node.
     left = 1 << cluster.table.numbers[pod.pin] if pod.pin in cluster.table.numbers else cluster.table.everything
     lowest: tuple[str, tuple[str, ...]] = ("", ())
-    for refusal, bits in _all(cluster, pod):
+    for refusal, bits in refusals_by_filter(cluster, pod):
         number = (left & bits).bit_count()
         if number:
             refusals.append(msgspec.structs.replace(refusal, nodes=number))
@@ -84,8 +83,30 @@ def _place_of_volume(cluster: SimulatedCluster, pod: SimulatedPod) -> str:
     return f"its volume is on {'node' if len(names) == 1 else 'nodes'} {listed(names, _LISTED)}" if names else ""
 
 
-def _all(cluster: SimulatedCluster, pod: SimulatedPod) -> Iterator[tuple[RefusalCause, int]]:
-    """Yield what each filter refuses, in the scheduler's order."""
+def everywhere(cluster: SimulatedCluster, pod: SimulatedPod) -> RefusalCause | None:
+    """Return why the scheduler puts a pod on no node, whatever the nodes are; None where they decide."""
+    if term := unparsed(pod.kind.pod_class, hard=True):
+        return unparsed_cause(term)
+    if pod.pin and pod.pin not in cluster.table.numbers:
+        return RefusalCause(ObstacleKind.EXCLUDED, f"its nodeName is {pod.pin}, and no node has this name")
+    if use := cluster.user_of_claim(pod):
+        claim, other = use
+        return RefusalCause(ObstacleKind.VOLUME, f"its claim {claim} is ReadWriteOncePod, and pod {other} uses it")
+    return None
+
+
+def unparsed_cause(term: TopologyTerm) -> RefusalCause:
+    """Return the cause that the scheduler cannot parse a selector of a term."""
+    field = "selector" if term.parse_error is None else term.parse_error[0]
+    fails = "fails to choose a node" if term.spread and not term.required else "fails before it looks at a node"
+    text = f"{field} of {term.path.moved(POD_SPEC, FieldPath())} cannot be parsed, so the scheduler {fails}"
+    return RefusalCause(ObstacleKind.CONSTRAINED if term.spread else ObstacleKind.REPELLED, text)
+
+
+def refusals_by_filter(
+    cluster: SimulatedCluster, pod: SimulatedPod, without: Constraint | None = None
+) -> Iterator[tuple[RefusalCause, int]]:
+    """Yield what each filter refuses, in the scheduler's order; ``without`` is a hard constraint to leave out."""
     table, state, kind = cluster.table, cluster.state, pod.kind
     everything, answers = table.everything, table.answers(kind)
     yield RefusalCause(ObstacleKind.CORDONED, obstacles.CORDONED.text), everything & ~answers.usable.uncordoned
@@ -97,7 +118,8 @@ def _all(cluster: SimulatedCluster, pod: SimulatedPod) -> Iterator[tuple[Refusal
     for bits, obstacle in cluster.volumes.of(pod.record).refusals:
         yield RefusalCause(ObstacleKind.VOLUME, obstacle.text), bits
     for constraint, counted, bits in zip(kind.hard, answers.hard, state.constrained(kind, answers), strict=True):
-        yield _constraint_cause(cluster, pod, constraint, counted), bits
+        if constraint != without:
+            yield _constraint_cause(cluster, pod, constraint, counted), bits
     if kind.affinity:
         keys = listed(list(dict.fromkeys(topology_name(term.topology_key) for term in kind.affinity)))
         text = f"its required affinity on {keys} finds no pod that it selects there"
@@ -168,8 +190,11 @@ def _lowest_text(
     if not low:
         return f"{name} allows no more"
     has = "has" if len(low) == 1 else "have"
-    number = plural(least, "pod") if least else "none"
-    return f"{name} allows no more, because {domains(key, low)} {has} {number} and no node there takes one"
+    each = " each" if least and len(low) > 1 else ""
+    number = f"{plural(least, 'pod')}{each}" if least else "none"
+    text = f"{name} allows no more, because {domains(key, low)} {has} {number}"
+    there = counted.bits & reduce(int.__or__, (cluster.table.mask(key, value) for value in low))
+    return text if there & cluster.state.feasible(pod) else f"{text} and no node there takes one"
 
 
 def _lowest(cluster: SimulatedCluster, pod: SimulatedPod, key: str) -> tuple[str, tuple[str, ...]]:

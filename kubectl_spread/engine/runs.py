@@ -194,7 +194,7 @@ def _explain(cluster: SimulatedCluster, results: Mapping[ObjectRef, WorkloadResu
     reasons: dict[object, Reason] = {}
     answered: dict[object, Reason] = {}
     for pod in cluster.pending:
-        question = (pod.kind, pod.refused, pod.pin, pod.record.gates)
+        question = (pod.kind, pod.refused, pod.pin, pod.record.gates, cluster.user_of_claim(pod))
         if question not in answered:
             answered[question] = reason(cluster, pod)
             _note_devices(cluster, pod)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -16,17 +16,22 @@ from kubectl_spread.audit.snapshot.terms import TopologyTerm, topology_terms
 from kubectl_spread.diagnosis.evictions import Evictions, evictions
 from kubectl_spread.explain.causes import SkewCause, causes
 from kubectl_spread.explain.engines import OtherCount, other_counts
-from kubectl_spread.explain.next_pods import NextPods, Placing, next_pods, placing, succeeded
+from kubectl_spread.explain.next_pods import next_pods, placing
 from kubectl_spread.explain.rollup import Rollup, roll_up
 from kubectl_spread.explain.uneven_rows import pods_by_workload
-from kubectl_spread.explain.waiting import Waiting, waiting
+from kubectl_spread.explain.waiting import waiting
 from kubectl_spread.faults import Faults
 from kubectl_spread.kube import apiserver
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.kube.scheduler import configuration
 from kubectl_spread.report import model, projections
+from kubectl_spread.report.explanation import NextPods, Placing, Waiting
 from kubectl_spread.report.model import FAILED
+
+if TYPE_CHECKING:
+    # The engine is given.
+    from kubectl_spread.engine.engine import Engine
 
 _T = TypeVar("_T")
 
@@ -60,11 +65,23 @@ class Explanation(model.Part, frozen=True, kw_only=True):
 
 
 def explain(
-    audit: Audit, report: model.Report, ref: ObjectRef, *, replicas: int = 0, faults: Faults | None = None
+    audit: Audit,
+    report: model.Report,
+    ref: ObjectRef,
+    engine: Engine,
+    *,
+    replicas: int = 0,
+    faults: Faults | None = None,
 ) -> Explanation:
-    """Return the explanation of an audit and its report on ``ref``, with ``replicas`` more pods placed.
+    """Return the explanation of an audit and its report on ``ref``.
 
-    ``faults`` gets the unexpected errors, each of which leaves one section empty; without it they are raised.
+    Args:
+        audit: The audit.
+        report: Its report.
+        ref: The pod or workload.
+        engine: The model of its cluster.
+        replicas: The number of further pods that are placed.
+        faults: Gets the unexpected errors, each of which leaves one section empty; without it they are raised.
     """
     workloads = pods_by_workload(audit)
 
@@ -84,20 +101,15 @@ def explain(
         unconstrained=_unconstrained(audit) or UNSET,
         rollup=roll_up(audit, workloads),
         causes=section("causes", lambda: causes(audit, workloads)),
-        waiting=section("waiting", lambda: waiting(audit)),
-        placing=section("placing", lambda: placing(audit)),
+        waiting=section("waiting", lambda: waiting(audit, engine)),
+        placing=section("placing", lambda: placing(audit, engine)),
         evictions=section("evictions", lambda: evictions(audit)),
-        next_pods=section("nextPods", lambda: _next_pods(audit, replicas)),
+        next_pods=section("nextPods", lambda: list(next_pods(audit, engine, replicas))),
         other_engines=section("otherEngines", lambda: other_counts(audit)),
         findings=report.findings,
         # The last of all, because it counts the sections that failed.
         summary=report.summary if faults is None else _with_failures(report.summary, len(faults)),
     )
-
-
-def _next_pods(audit: Audit, replicas: int) -> list[NextPods]:
-    groups = [group for group, _ in succeeded(audit)] if replicas else []
-    return [pods for group in groups if (pods := next_pods(group, audit, replicas))]
 
 
 def _with_failures(summary: model.Summary, number: int) -> model.Summary:

@@ -3,77 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from kubectl_spread.audit.evaluation.evaluate import Audit
-from kubectl_spread.audit.evaluation.volumes import VolumeNodes
 from kubectl_spread.audit.merge.verdicts import Verdict
 from kubectl_spread.audit.snapshot.records import ENCODER, PodClass, PodRecord
-from kubectl_spread.explain.next_pods import NodeRefusal, place
-from kubectl_spread.report import model, projections
+from kubectl_spread.explain.next_pods import refused
+from kubectl_spread.report import projections
+from kubectl_spread.report.explanation import Condition, InertConstraint, SchedulerEvent, Waiting
+
+if TYPE_CHECKING:
+    # The engine is given.
+    from kubectl_spread.engine.engine import Engine
 
 FAILED_SCHEDULING = "FailedScheduling"
 
 
-class SchedulerEvent(model.Part, frozen=True, kw_only=True):
-    """An event of the scheduler about a pod, with its number of occurrences and the time of the last."""
-
-    pod: str
-    message: str
-    count: int
-    last: str | UnsetType = UNSET
-
-
-class Condition(model.Part, frozen=True, kw_only=True):
-    """The reason in a pod's status why it has no node, and the time of that condition."""
-
-    pod: str
-    reason: str
-    message: str
-    since: str | UnsetType = UNSET
-
-
-class InertConstraint(model.Part, frozen=True, kw_only=True):
-    """A constraint that selects no pod because the label ``key`` was changed from ``stored`` to ``label``."""
-
-    path: str
-    key: str
-    stored: str
-    label: str
-
-
-class Waiting(model.Part, frozen=True, kw_only=True):
-    """Pending pods that are alike: the nodes that would take one, and the other nodes by their first reason.
-
-    ``gates`` keep the scheduler from trying to place the pods. ``condition`` is that of the first pod with one; it is
-    absent if there is an ``event``.
-    """
-
-    pods: list[str]
-    allowed: list[str]
-    refused: list[NodeRefusal]
-    gates: list[str] | UnsetType = UNSET
-    inert: list[InertConstraint] | UnsetType = UNSET
-    unknown: list[str] | UnsetType = UNSET
-    event: SchedulerEvent | UnsetType = UNSET
-    condition: Condition | UnsetType = UNSET
-
-
-def waiting(audit: Audit) -> list[Waiting]:
+def waiting(audit: Audit, engine: Engine) -> list[Waiting]:
     """Return an answer for each set of requested pending pods that share it, in the order of their names."""
     if not audit.snapshot.nodes:
         return []
     inert = _inert(audit)
-    pods_by_class: dict[tuple[PodClass, VolumeNodes, tuple[str, ...], bytes], list[PodRecord]] = {}
+    pods_by_class: dict[tuple[PodClass, tuple[str, ...], tuple[str, ...], bytes], list[PodRecord]] = {}
     for pod in audit.pods:
         if not pod.node and not pod.terminating and pod.pod_class.profile is not None and not pod.pod_class.pinned:
-            key = (pod.pod_class, audit.volumes.of(pod), pod.gates, ENCODER.encode(inert.get(pod.name)))
+            key = (pod.pod_class, pod.claims, pod.gates, ENCODER.encode(inert.get(pod.name)))
             pods_by_class.setdefault(key, []).append(pod)
     pods_by_answer: dict[bytes, tuple[Waiting, list[PodRecord]]] = {}
     for pods in pods_by_class.values():
-        answer = _answer(pods, inert.get(pods[0].name, ()), audit)
+        answer = _answer(pods[0], inert.get(pods[0].name, ()), engine)
         pods_by_answer.setdefault(ENCODER.encode(answer), (answer, []))[1].extend(pods)
     complete = [
         _complete(answer, sorted(pods, key=lambda pod: pod.name), audit) for answer, pods in pods_by_answer.values()
@@ -81,16 +42,16 @@ def waiting(audit: Audit) -> list[Waiting]:
     return sorted(complete, key=lambda answer: answer.pods)
 
 
-def _answer(pods: Sequence[PodRecord], inert: Sequence[InertConstraint], audit: Audit) -> Waiting:
-    """Return the answer for pods of one class whose volumes refuse the same nodes, without their names."""
-    placing = place(pods[0].pod_class, [], audit.volumes.of(pods[0]), audit)
+def _answer(pod: PodRecord, inert: Sequence[InertConstraint], engine: Engine) -> Waiting:
+    """Return the answer for a pod, without its name."""
+    destinations = engine.destinations(pod)
     return Waiting(
         pods=[],
-        allowed=placing.allowed,
-        refused=placing.refused,
-        gates=list(pods[0].gates) or UNSET,
+        allowed=destinations.allowed,
+        refused=refused(destinations),
+        gates=list(pod.gates) or UNSET,
         inert=list(inert) or UNSET,
-        unknown=placing.unknown,
+        unknown=list(destinations.unknown) or UNSET,
     )
 
 

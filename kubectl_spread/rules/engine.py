@@ -83,6 +83,7 @@ def complete(
     selected: SelectedRules,
     skipped: Mapping[str, int],
     *,
+    engine: Engine | None = None,
     baseline: Baseline | None = None,
     flags: Sequence[str] = (),
     faults: Faults | None = None,
@@ -94,12 +95,13 @@ def complete(
         cluster: The cluster of the report.
         selected: The rules.
         skipped: The numbers of objects that were left out, by reason.
+        engine: The model of its cluster, where another part of the program asks it too.
         baseline: The findings of an earlier report.
         flags: The flags of kubectl for the cluster that was read, where it is not the current one.
         faults: Gets the unexpected errors of rules, which are not raised then.
     """
     unchecked: list[model.Unchecked] = []
-    findings = list(_findings(audit, selected, flags, faults, unchecked))
+    findings = list(_findings(audit, engine, selected, flags, faults=faults, unchecked=unchecked))
     skipped = {**skipped, FAILED: len(unchecked)}
     loud = [finding for finding, silenced in findings if not silenced]
     new = [finding for finding in loud if baseline is None or not baseline.knows(finding)]
@@ -183,20 +185,23 @@ def _everything_is_evaluated(scope: Scope, skipped: Mapping[str, int]) -> bool:
 def findings_of(audit: Audit, rules: Iterable[Rule], least: Severity) -> list[model.Finding]:
     """Return the findings of some rules at a severity or a higher one, without those that are silenced."""
     selected = SelectedRules(rules, Selection(least=least))
-    return [finding for finding, silenced in _findings(audit, selected, (), None, []) if not silenced]
+    return [finding for finding, silenced in _findings(audit, None, selected, unchecked=[]) if not silenced]
 
 
 def _findings(
     audit: Audit,
+    engine: Engine | None,
     selected: SelectedRules,
-    flags: Sequence[str],
-    faults: Faults | None,
+    flags: Sequence[str] = (),
+    *,
+    faults: Faults | None = None,
     unchecked: list[model.Unchecked],
 ) -> Iterator[tuple[model.Finding, bool]]:
     """Yield the findings, and whether each is silenced; ``unchecked`` gets the inputs on which a rule failed."""
     reported: dict[tuple[object, ...], ObjectRef | None] = {}
     earlier = _Earlier({}, {}, set())
-    for rule_input in rule_inputs(audit, Engine(audit.snapshot, audit.context.behaviour), earlier.failing):
+    engine = engine or Engine(audit.snapshot, audit.context.behaviour)
+    for rule_input in rule_inputs(audit, engine, earlier.failing):
         results: list[_Result] = []
         for rule in selected.reading(rule_input.parts):
             results_of = partial(_results, rule, rule_input, flags, reported)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -16,6 +17,7 @@ from kubectl_spread.audit.snapshot.records import Manifest
 from kubectl_spread.audit.snapshot.scope import Scope, Target
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.diagnosis.exposure import RunningPods, running_pods
+from kubectl_spread.engine.engine import Engine
 from kubectl_spread.errors import Position
 from kubectl_spread.faults import Faults
 from kubectl_spread.kube.api.field import POD_SPEC, FieldPath
@@ -25,7 +27,8 @@ from kubectl_spread.phrases import plural
 from kubectl_spread.render import figures
 from kubectl_spread.report import model, projections
 from kubectl_spread.report.model import Finding, Report, Source, unset_none
-from kubectl_spread.rules import RULES, engine
+from kubectl_spread.rules import RULES
+from kubectl_spread.rules.engine import Baseline, complete
 from kubectl_spread.rules.model import SelectedRules
 from kubectl_spread.run.options import CheckOptions, TargetVersion
 from kubectl_spread.sources.addresses import without_secrets
@@ -118,7 +121,7 @@ def no_resources(namespace: str | None) -> str:
     return "No resources found" if namespace is None else f"No resources found in {namespace} namespace."
 
 
-class CheckRun(Run, kw_only=True):
+class CheckRun(Run, kw_only=True, dict=True):
     """A run whose pods and templates are evaluated.
 
     Attributes:
@@ -138,6 +141,11 @@ class CheckRun(Run, kw_only=True):
     without_pods: str = ""
     unknown: list[str] = msgspec.field(default_factory=list)
     faults: Faults = msgspec.field(default_factory=Faults)
+
+    @cached_property
+    def engine(self) -> Engine:
+        """The model of the cluster."""
+        return Engine(self.audit.snapshot, self.audit.context.behaviour)
 
     @property
     def empty(self) -> bool:
@@ -176,7 +184,7 @@ class CheckRun(Run, kw_only=True):
             return " ".join([*unanswered, "There are no pods and no pod templates in what was read."])
         return no_resources(self.scope.namespace)
 
-    def report(self, baseline: engine.Baseline | None = None) -> model.Report:
+    def report(self, baseline: Baseline | None = None) -> model.Report:
         """Return the report, with the findings of the selected rules that the baseline does not have.
 
         An unexpected error of a rule becomes a problem of this run, and costs its findings on one workload.
@@ -185,8 +193,15 @@ class CheckRun(Run, kw_only=True):
         cluster = cluster_header(self, self.target_version, self.nodes, self.scope.namespace)
         if self.unknown:
             cluster = msgspec.structs.replace(cluster, warnings=[*(cluster.warnings or ()), *self.unknown])
-        report = engine.complete(
-            self.audit, cluster, selected, self.skipped, baseline=baseline, flags=flags, faults=self.faults
+        report = complete(
+            self.audit,
+            cluster,
+            selected,
+            self.skipped,
+            engine=self.engine,
+            baseline=baseline,
+            flags=flags,
+            faults=self.faults,
         )
         self.problems += map(str, self.faults)
         unchecked = sorted((*self.unchecked, *(report.unchecked or ())), key=_unchecked_order)

@@ -69,9 +69,9 @@ ANTI_TEAM = affinity("podAntiAffinity", term(selects=DB, namespaceSelector=TEAM)
 ANTI_EVERYWHERE = affinity("podAntiAffinity", term(selects=DB, namespaceSelector={}))
 ANTI_WEB_TEAM = affinity("podAntiAffinity", term(namespaceSelector=TEAM))
 
-NO_AFFINITY = "required pod affinity: no such pod in the domain"
-ANTI = "required pod anti-affinity: such a pod is in the domain"
-EXISTING = "required anti-affinity of a pod in the domain"
+NO_AFFINITY = "its required affinity on zone finds no pod that it selects there"
+ANTI = "its required anti-affinity on hostname excludes a pod of po/db-a1 that is there"
+EXISTING = "required anti-affinity of po/db-a1 on hostname keeps it away"
 
 FILTERS: dict[str, tuple[list[Json], list[tuple[str, str, list[str]]]]] = {
     "a cordon before a taint": (
@@ -92,7 +92,7 @@ FILTERS: dict[str, tuple[list[Json], list[tuple[str, str, list[str]]]]] = {
     ),
     "spread before pod affinity": (
         [node("a1"), node("b1"), pod_json(node="a1"), pending(constraints=[constraint()], affinity=WITH_DB), db("b1")],
-        [("spread", "one more pod in zone a would exceed maxSkew: 1 + 1 - 0 = 2 > 1", ["a1"])],
+        [("spread", "their constraint on zone (maxSkew 1) allows no more, because zone b has none", ["a1"])],
     ),
     "a key that a node lacks": (
         [node("a1"), node("x1", without=[ZONE]), pending(constraints=[constraint()])],
@@ -311,12 +311,16 @@ def test_a_constraint_that_selects_nothing_is_inert(labels: Json, expected: list
 def test_the_next_pod_is_held_against_the_same_filters() -> None:
     anti = affinity("podAntiAffinity", term(key=HOSTNAME))
     there = pod_json("web-1", node="a1", constraints=[constraint(hard=False)], affinity=anti, **NEEDS)
-    (placing,) = explained(audit(there, node("a1"), node("b1", cpu="1"), node("c1")))["placing"]
+    (placing,) = explained(audit(there, node("a1"), node("b1", cpu="1"), node("c1", cpu="4")))["placing"]
     assert placing == {
         "pods": ["web-1"],
         "allowed": ["c1"],
         "refused": [
             {"filter": "resources", "reason": "Insufficient cpu", "nodes": ["b1"]},
-            {"filter": "podAffinity", "reason": ANTI, "nodes": ["a1"]},
+            {
+                "filter": "podAffinity",
+                "reason": "its required anti-affinity on hostname excludes a pod of po/web-1 that is there",
+                "nodes": ["a1"],
+            },
         ],
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from random import Random
 from typing import Annotated, Final
 
 import msgspec
@@ -14,7 +15,8 @@ from kubectl_spread.audit.snapshot import default_constraints
 from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.audit.snapshot.scope import Scope, Target
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
-from kubectl_spread.explain.next_pods import rank
+from kubectl_spread.engine.cluster import SimulatedCluster
+from kubectl_spread.engine.world import World
 from kubectl_spread.kube import apiserver
 from kubectl_spread.kube.api import labels
 from kubectl_spread.kube.api.field import FieldError, FieldPath
@@ -144,7 +146,10 @@ def _scores(question: Question, behaviour: Behaviour) -> Json:
     ]
     if not soft or not audit.nodes.nodes:
         return {"skipped": True}
-    return _without_empty({"scores": rank(pod_class, question.feasible, audit)})
+    cluster = SimulatedCluster(World(audit.snapshot, behaviour, None), Random(0), now=True)
+    feasible = [cluster.table.numbers[name] for name in question.feasible]
+    scores = cluster.state.spread_scores(cluster.world.kinds.of(pod_class), feasible)
+    return _without_empty({"scores": dict(zip(question.feasible, scores, strict=True))})
 
 
 def _evaluated(question: Question, behaviour: Behaviour) -> tuple[Audit, PodClass]:

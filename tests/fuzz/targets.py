@@ -31,7 +31,7 @@ from kubectl_spread.render.terminal import Terminal
 from kubectl_spread.sources.apiserver import responses
 from kubectl_spread.sources.apiserver.resources import NODES, SPARSE_PODS, WORKLOADS
 from kubectl_spread.sources.apiserver.transport import Response
-from tests.audits import reported
+from tests.audits import engine_of, reported
 from tests.fuzz import clusters, corpus, exchanges, live, logins, mutation, simulations, wire
 from tests.fuzz.outcome import Outcome
 
@@ -121,7 +121,7 @@ def _forms(snapshot: Snapshot) -> list[str]:
     texts += [structured.json(report), structured.yaml(report), structured.names(report)]
     if audit.pods:
         everything = ObjectRef(audit.pods[0].namespace, "Pod", "")
-        explained = explain(audit, report, everything, replicas=2)
+        explained = explain(audit, report, everything, engine_of(audit), replicas=2)
         texts += [
             structured.json(explained),
             sections.explain(explained, pipe),

@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from kubectl_spread.kube.features import behaviour, gates
+from kubectl_spread.kube.scheduler.configuration import Profile
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import working_constraint
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeSets, Placement
-from kubectl_spread.kube.scheduler.podtopologyspread.scoring import SoftConstraint, lenient_domains, scores
+from kubectl_spread.kube.scheduler.podtopologyspread.scoring import lenient_domains
+from tests.audits import audit, engine_of
 from tests.builders import HOSTNAME, ZONE, Json, constraint, decode_node, decode_pod, node_json, pod_json
 
 SERVED = behaviour(37, gates(37, {}))
@@ -17,18 +19,18 @@ ABC = [node_json("a1"), node_json("b1"), node_json("c1")]
 
 
 def ranked(
-    constraints: Sequence[Json], matching: Mapping[str, int], manifests: Sequence[Json], *, lenient: bool = False
+    constraints: Sequence[Json], matching: Mapping[str, int], manifests: Sequence[Json], *, defaults: bool = False
 ) -> dict[str, int]:
-    nodes = NodeSets([decode_node(manifest) for manifest in manifests], SERVED)
-    usable = nodes.usable(Placement({}, None, ()))
-    decoded = decode_pod(pod_json(constraints=constraints)).spec.topology_spread_constraints
-    keys = nodes.carrying(soft.topology_key for soft in decoded)
-    softs = []
-    for soft in decoded:
-        working = working_constraint(soft, soft.label_selector, SERVED, lenient=lenient)
-        domains = lenient_domains(working, nodes, usable) if lenient else nodes.eligible_domains(working, keys, usable)
-        softs.append(SoftConstraint(working, domains, matching))
-    return scores(softs, nodes.nodes, all_keys=not lenient)
+    """Return the scores of a pending pod, which the soft constraints of pods on these nodes decide."""
+    bound = [pod_json(f"{node}-{n}", node=node) for node, number in matching.items() for n in range(number)]
+    soft = tuple(decode_pod(pod_json(constraints=constraints)).spec.topology_spread_constraints)
+    profile = Profile(defaults=soft if defaults else (), system_defaults=defaults)
+    pending = pod_json("new", constraints=() if defaults else constraints)
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web", "namespace": "default"}}
+    service["spec"] = {"selector": {"app": "web"}}
+    evaluation = audit(*manifests, *bound, pending, service, schedulers={"default-scheduler": profile})
+    (record,) = [pod for pod in evaluation.pods if not pod.node]
+    return dict(engine_of(evaluation).destinations(record).scores)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +84,7 @@ def test_a_node_without_a_topology_key_has_the_worst_score() -> None:
 def test_nodes_without_a_key_are_one_domain_of_the_default_constraints() -> None:
     """With three domains a pod weighs ln(3 + 2) = 1.609; the pods of x1 and x2 add nothing to their raw score of 0."""
     nodes = [*ABC[:2], node_json("x1", without=[ZONE]), node_json("x2", without=[ZONE])]
-    by_node = ranked([constraint(hard=False)], {"a1": 2, "b1": 1, "x1": 5}, nodes, lenient=True)
+    by_node = ranked([constraint(hard=False)], {"a1": 2, "b1": 1, "x1": 5}, nodes, defaults=True)
     assert by_node == {"a1": 0, "b1": 33, "x1": 100, "x2": 100}
 
 

@@ -22,7 +22,7 @@ from kubectl_spread.render.markdown import markdown
 from kubectl_spread.render.table import Layout
 from kubectl_spread.render.terminal import Terminal
 from kubectl_spread.report.model import Report
-from tests.audits import audit, deployment, reported
+from tests.audits import audit, deployment, engine_of, reported
 from tests.builders import constraint, pod_json
 from tests.render import identified, test_github, test_junit, test_openmetrics, test_openreports, test_sarif
 from tests.render.identified import READ_AT, UID
@@ -190,7 +190,7 @@ def test_templates_are_counted_where_there_are_no_pods() -> None:
 
 
 def test_explain_names_the_namespace_once() -> None:
-    document = explain(several(), identified.several(), ObjectRef("shop", "Deployment", "web"))
+    document = explain(several(), identified.several(), ObjectRef("shop", "Deployment", "web"), engine_of(several()))
     lines = sections.explain(document, PIPE).splitlines()
     assert sum("in shop" in line for line in lines) == 1
     assert lines[-4] == f"prod-eu  Kubernetes 1.37.1  9 pods, 4 nodes in 2 zones  {READ_AT}"

@@ -22,7 +22,7 @@ from kubectl_spread.render.terminal import Terminal
 from kubectl_spread.report.model import Report
 from kubectl_spread.rules import RULES
 from kubectl_spread.rules.model import Selection
-from tests.audits import audit, deployment, reported
+from tests.audits import audit, deployment, engine_of, reported
 from tests.builders import HOSTNAME, ZONE, Json, affinity, constraint, node_json, pod_json, requirement, selector, term
 from tests.conftest import Golden
 
@@ -144,7 +144,7 @@ def test_formats_match_their_golden_files(cluster: str, form: str, golden: Golde
 
 def explained(evaluation: Audit, kind: str, name: str) -> str:
     ref = ObjectRef(max(pod.namespace for pod in evaluation.pods), kind, name)
-    return sections.explain(explain(evaluation, reported(evaluation), ref), PIPE)
+    return sections.explain(explain(evaluation, reported(evaluation), ref, engine_of(evaluation)), PIPE)
 
 
 @pytest.mark.parametrize("cluster", REPORTS)

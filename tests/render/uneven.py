@@ -5,10 +5,11 @@ from __future__ import annotations
 from kubectl_spread.audit.snapshot.scope import Scope, Target
 from kubectl_spread.explain.explanation import Explanation, explain
 from kubectl_spread.kube.api.objects import ObjectRef
-from tests.audits import audit, deployment, reported
+from tests.audits import audit, deployment, engine_of, reported
 from tests.builders import HOSTNAME, Json, affinity, constraint, node_json, pod_json, requirement, selector, term
 
 WEB = {"app": "web"}
+DEPLOYMENT = ObjectRef("default", "Deployment", "web")
 KEYED = constraint(key=HOSTNAME, match=["rev"], selects=selector(WEB, requirement("rev", "In", "r1")))
 REFUSED = (
     "0/6 nodes are available: 2 node(s) were unschedulable, 4 node(s) didn't match pod topology spread constraints. "
@@ -70,7 +71,7 @@ def uneven() -> Explanation:
         event("web-6d5f-new-8"),
         scope=Scope(targets=(Target("Deployment", "web"),)),
     )
-    return explain(evaluation, reported(evaluation), ObjectRef("default", "Deployment", "web"))
+    return explain(evaluation, reported(evaluation), DEPLOYMENT, engine_of(evaluation))
 
 
 def crowded() -> Explanation:
@@ -80,11 +81,11 @@ def crowded() -> Explanation:
     pods = [web(f"new-{number}", f"a{1 + number % 2}", constraints=spread_constraints) for number in range(4)]
     pods[0]["spec"]["volumes"] = [{"name": "cache", "emptyDir": {}}]
     evaluation = audit(deployment("web"), replica_set("web-6d5f", 1), *nodes, *pods)
-    return explain(evaluation, reported(evaluation), ObjectRef("default", "Deployment", "web"), replicas=3)
+    return explain(evaluation, reported(evaluation), DEPLOYMENT, engine_of(evaluation), replicas=3)
 
 
 def unmade() -> Explanation:
     """Return the explanation of a Deployment without pods."""
     spread_constraints = [constraint(match=["pod-template-hash"]), constraint(key=HOSTNAME, hard=False, match=["app"])]
     evaluation = audit(deployment("web", constraints=spread_constraints))
-    return explain(evaluation, reported(evaluation), ObjectRef("default", "Deployment", "web"))
+    return explain(evaluation, reported(evaluation), DEPLOYMENT, engine_of(evaluation))

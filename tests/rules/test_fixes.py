@@ -14,10 +14,9 @@ import pytest
 from ruamel.yaml import YAML
 
 from kubectl_spread.audit.evaluation.evaluate import Audit
-from kubectl_spread.explain.next_pods import place
 from kubectl_spread.rules import RULES
 from kubectl_spread.rules.model import Rule
-from tests.audits import as_json, audit
+from tests.audits import as_json, audit, engine_of
 from tests.builders import Json
 from tests.jsonpatch import FailedTestError, applied
 from tests.rules.test_rules import OPTIONS
@@ -97,7 +96,7 @@ def replace(manifests: list[Json], deleted: Json) -> list[Json]:
     pod["status"] = {"phase": "Pending"}
     evaluated = audit(*manifests, pod)
     (record,) = [pending for pending in evaluated.pods if pending.name == pod["metadata"]["name"]]
-    placing = place(record.pod_class, [record.name], evaluated.volumes.of(record), evaluated)
+    destinations = engine_of(evaluated).destinations(record)
     spreads = [spread for spread in evaluated.evaluator.of(record.pod_class).spreads if spread is not None]
 
     def pods_in_domains_of(node: str, *, hard: bool) -> int:
@@ -107,9 +106,9 @@ def replace(manifests: list[Json], deleted: Json) -> list[Json]:
             if spread.constraint.hard is hard
         )
 
-    assert placing.allowed, placing
+    assert destinations.allowed, destinations
     pod["spec"]["nodeName"] = max(
-        placing.allowed,
+        destinations.allowed,
         key=lambda node: (-pods_in_domains_of(node, hard=False), pods_in_domains_of(node, hard=True)),
     )
     pod["status"] = {"phase": "Running"}

@@ -10,14 +10,13 @@ from msgspec import UnsetType
 from kubectl_spread.diagnosis.evictions import Evictions
 from kubectl_spread.explain.causes import SkewCause
 from kubectl_spread.explain.explanation import Explanation
-from kubectl_spread.explain.next_pods import NextPods, Placing, Step
-from kubectl_spread.explain.waiting import InertConstraint, SchedulerEvent, Waiting
 from kubectl_spread.kube.api import labels
 from kubectl_spread.kube.api.workloads import SCALABLE
 from kubectl_spread.kube.scheduler.podtopologyspread.scoring import WEIGHT
 from kubectl_spread.phrases import listed, plural, sentence, some
 from kubectl_spread.render import figures, words
 from kubectl_spread.render.terminal import Column, Terminal, heading, paragraph, table
+from kubectl_spread.report.explanation import InertConstraint, NextPods, Placing, SchedulerEvent, Step, Waiting
 from kubectl_spread.report.model import Domain, Row
 
 _INDENT: Final = "  "
@@ -269,19 +268,21 @@ def _next_pods(next_pods: NextPods, explanation: Explanation, terminal: Terminal
         f"Next {plural(len(next_pods.steps), 'pod')} like {words.safe(next_pods.pods[0])}, by {keys}", terminal
     )
     lines = [f"+{number}  {_step(step)}" for number, step in enumerate(next_pods.steps, start=1)]
-    lines.append("Only taints, node affinity and spread constraints were considered.")
     text = title + "".join(paragraph(line, _INDENT, terminal) for line in lines)
     if explanation.object.kind not in SCALABLE:
         return text
     scaled = f"{words.workload(explanation.object)}={explanation.summary.pods + len(next_pods.steps)}"
     # A command is one line of any length, so that it can be copied.
     command = f"$ kubectl spread simulate --scale {scaled} -n {words.safe(explanation.namespace)}"
-    return f"{text}{paragraph('All filters and scores:', _INDENT, terminal)}{_INDENT}{command}\n"
+    return f"{text}{paragraph(_ANY_OF_EQUALS, _INDENT, terminal)}{_INDENT}{command}\n"
+
+
+_ANY_OF_EQUALS: Final = "The scheduler takes any of equally good nodes. The range over many runs:"
 
 
 def _step(step: Step) -> str:
     if not step.allowed:
-        return "can go to no node"
+        return sentence(f"can go to no node: {words.safe(str(step.reason))}")
     domains = words.names(step.allowed)
     return f"can go to {domains} ({plural(step.nodes, 'node')}), assumed to go to {words.safe(step.assumed)}"
 

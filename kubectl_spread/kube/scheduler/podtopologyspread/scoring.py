@@ -7,27 +7,17 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-import msgspec
-
 from kubectl_spread.kube.api.labels import HOSTNAME
-from kubectl_spread.kube.api.types import Node, NodeInclusionPolicy
+from kubectl_spread.kube.api.types import NodeInclusionPolicy
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constraint
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import NO_VALUE, Domains, NodeSets, UsableNodes
 from kubectl_spread.kube.scheduler.scores import MAX_NODE_SCORE, Weights
 
 WEIGHT: Final = Weights().pod_topology_spread
 """The weight of the plugin's score among those of the default plugins."""
-
-
-class SoftConstraint(msgspec.Struct, frozen=True):
-    """A soft constraint with its eligible domains and the number of matching pods on each node, eligible or not."""
-
-    constraint: Constraint
-    domains: Domains
-    matching: Mapping[str, int]
 
 
 class RankedCount(NamedTuple):
@@ -42,27 +32,6 @@ class RankedCount(NamedTuple):
     pods: Sequence[int | None]
     domains: int
     max_skew: int
-
-
-def scores(softs: Sequence[SoftConstraint], feasible: Sequence[Node], *, all_keys: bool = True) -> dict[str, int]:
-    """Map the names of feasible nodes to scores from 0 to 100, the best; nothing without soft constraints.
-
-    Args:
-        softs: The pod's soft constraints.
-        feasible: The nodes that are ranked.
-        all_keys: Whether a node without the topology key of any of the constraints has 0. For the system's default
-            constraints this is false: the nodes without a key are one domain.
-
-    Source: kubernetes v1.37.1 pkg/scheduler/framework/plugins/podtopologyspread/scoring.go, PreScore, Score and
-    NormalizeScore.
-    """
-    if not softs:
-        return {}
-    keys = [soft.constraint.topology_key for soft in softs] if all_keys else []
-    ranked = [node for node in feasible if all(key in node.metadata.labels for key in keys)]
-    ranks = normalized([_ranked_count(soft, ranked) for soft in softs])
-    ignored = dict.fromkeys((node.metadata.name for node in feasible), 0)
-    return {**ignored, **{node.metadata.name: score for node, score in zip(ranked, ranks, strict=True)}}
 
 
 def normalized(counts: Sequence[RankedCount]) -> list[int]:
@@ -97,17 +66,3 @@ def lenient_domains(constraint: Constraint, nodes: NodeSets, usable: UsableNodes
         and (constraint.topology_key != HOSTNAME or HOSTNAME in node.metadata.labels)
     }
     return Domains(nodes=Counter(value_of.values()), value_of=value_of)
-
-
-def _ranked_count(soft: SoftConstraint, ranked: Sequence[Node]) -> RankedCount:
-    key, max_skew = soft.constraint.topology_key, soft.constraint.max_skew
-    if key == HOSTNAME:
-        pods = [soft.matching.get(node.metadata.name, 0) if key in node.metadata.labels else None for node in ranked]
-        return RankedCount(pods, len(ranked), max_skew)
-    values = [node.metadata.labels.get(key) for node in ranked]
-    # Nodes without the key and those with an empty value are one domain.
-    match_num = {value or NO_VALUE: 0 for value in values}
-    for node, value in soft.domains.value_of.items():
-        if value in match_num:
-            match_num[value] += soft.matching.get(node, 0)
-    return RankedCount([None if value is None else match_num[value] for value in values], len(match_num), max_skew)
