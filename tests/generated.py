@@ -160,7 +160,7 @@ BLOCKS: Final[dict[str, dict[str, Callable[[], str]]]] = {
         "drain": lambda: answers.domains("simulate --drain zone=b -n shop --runs 20", SAMPLE),
         "rollout": lambda: answers.domains("simulate --drain c1,c2 --restart deploy/web -n shop --runs 20", SAMPLE),
         "scale": lambda: answers.domains("simulate --scale deploy/api=2 -n shop --runs 20", SAMPLE),
-        "budget": lambda: answers.domains("simulate --drain zone=a -n shop --runs 20", DOMAINS),
+        "budget": lambda: answers.domains("simulate --drain zone=a,zone=b -n shop --runs 20", DOMAINS),
         "refused": lambda: answers.failure(f"simulate -f {SAMPLE} --apply examples/simulate/web.yaml -n shop"),
     },
     "docs/plan.md": {

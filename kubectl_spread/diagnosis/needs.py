@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from kubectl_spread.audit.evaluation.evaluate import Audit
+from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
 from kubectl_spread.audit.evaluation.volumes import UNREAD
 from kubectl_spread.audit.merge.admission import AdmissionCheck, may_depend_on_merge
-from kubectl_spread.audit.merge.verdicts import GATED
+from kubectl_spread.audit.merge.verdicts import GATED, Verdict
 from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
 from kubectl_spread.diagnosis.exposure import Exposures, replicas
 from kubectl_spread.kube import features
@@ -19,6 +19,28 @@ from kubectl_spread.phrases import domains, some
 
 _ALL_LOCKED: Final = 33
 """From this minor on, no gate that can still be switched changes how the scheduler counts by default."""
+
+
+_NOT_REPLACED_ALIKE: Final = frozenset(
+    {Verdict.STALE_LABEL, Verdict.REMOVED_LABEL, Verdict.LATE_LABEL, Verdict.DUPLICATE}
+)
+
+
+def depend_on_budgets(audit: Audit) -> bool:
+    """Tell whether a fix may remove running pods, so that disruption budgets have to be read.
+
+    Such pods are in an uneven constraint, have a selector that does not fit their labels, or cannot be edited.
+    """
+    return any(_may_remove(row, audit) for row in audit.rows)
+
+
+def _may_remove(row: EvaluatedConstraint, audit: Audit) -> bool:
+    spread = row.spread
+    if spread is not None and not row.lower_bound and (spread.exceeds_max_skew or not spread.self_match_num):
+        return True
+    if any(member.verdict in _NOT_REPLACED_ALIKE for member in row.members):
+        return True
+    return any(audit.admission.edits(evaluation.pod_class) for evaluation, _ in row.evaluations)
 
 
 def claims_decide(audit: Audit, *, explaining: bool) -> bool:

@@ -544,6 +544,9 @@ def refusing_budget(cluster: SimulatedCluster, pod: SimulatedPod) -> str:
     healthy = sum(each.ready for each in selected)
     expected = cluster.scale_of(selected) if budget.needs_scale else None
     least = budget.desired_healthy(expected)
+    if least is None and expected is None and budget.current is not None and budget.current.disruptions_allowed:
+        # The disruption controller has read the controllers of the pods, which were not read here.
+        least = budget.current.desired_healthy
     if least is None or expected == 0:
         # The disruption controller allows none where it cannot compute the number, or expects no pods: it only counts
         # those with a controller.

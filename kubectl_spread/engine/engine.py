@@ -18,6 +18,7 @@ from kubectl_spread.engine.controllers import Actor, SimulatedEvent, run, unfini
 from kubectl_spread.engine.destinations import Destinations, destinations
 from kubectl_spread.engine.events import Apply, Restart
 from kubectl_spread.engine.fixes import FixTrials, without_surge
+from kubectl_spread.engine.planner import RUNS, FirstWave, Planner
 from kubectl_spread.engine.reasons import reason
 from kubectl_spread.engine.runs import RunResult, Simulation
 from kubectl_spread.engine.successors import NextPod, next_destinations, next_pods
@@ -33,6 +34,10 @@ _ALONE: Final = 10
 """The most pods whose removal is tried alone."""
 _RUNS: Final = 2
 """The runs with which the trial of a fix is compared."""
+_PLANNED: Final = 50
+"""The most workloads whose plan is made for one report."""
+_MANY_PODS: Final = 2_000
+"""The number of pods above which waves are tried in fewer runs."""
 _CHANGES: Final = 400_000
 """The number of times that pods may come or go in trials of fixes, so that a large cluster has fewer of them."""
 
@@ -45,6 +50,8 @@ class Engine:
         self._world = World(snapshot, behaviour, now)
         self._reasons: dict[object, Reason] = {}
         self._changes = 0
+        self._planners: dict[bool, Planner] = {}
+        self._first_waves: dict[tuple[ObjectRef, bool], FirstWave] = {}
 
     @cached_property
     def _now(self) -> SimulatedCluster:
@@ -89,6 +96,24 @@ class Engine:
         fix = trials.first_that_helps(wait.reason, frozenset(workloads))
         self._changes += trials.changes
         return fix
+
+    def first_wave(self, workload: ObjectRef, *, soft: bool) -> FirstWave | None:
+        """Return the evictions with which the plan for a workload begins, after those that were returned for others.
+
+        None after many workloads.
+
+        Args:
+            workload: The workload.
+            soft: Whether skews of soft constraints are ended too.
+        """
+        if (workload, soft) in self._first_waves:
+            return self._first_waves[workload, soft]
+        if len(self._first_waves) >= _PLANNED:
+            return None
+        if soft not in self._planners:
+            runs = _TRIES if len(self._world.snapshot.pods) > _MANY_PODS else RUNS
+            self._planners[soft] = Planner(self._world, (), frozenset[ObjectRef]().__contains__, runs=runs, soft=soft)
+        return self._first_waves.setdefault((workload, soft), self._planners[soft].first_wave(workload))
 
     def removable(self, pods: Sequence[PodRecord]) -> Removable:
         """Return which of some pods of one workload can be removed at once."""

@@ -16,6 +16,7 @@ from typing import Final
 
 import msgspec
 
+from kubectl_spread.audit.evaluation.volumes import UNREAD
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.engine import controllers
 from kubectl_spread.engine.cluster import PodStep, SimulatedCluster, SimulatedPod
@@ -39,6 +40,8 @@ from kubectl_spread.kube.api.labels import ascending
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.phrases import domains, in_domain, listed, named, noun, some
 
+RUNS: Final = 10
+"""The runs in which each wave is tried, unless the user chooses another number."""
 _TRIES: Final = 3
 """The most sets of evictions that are tried for one wave."""
 _MOST_CANDIDATES: Final = 32
@@ -48,6 +51,7 @@ _MOST_PAIRED: Final = 8
 _MOST_SETS: Final = 1_000
 """The most sets of pods that make room that are tried for one plan."""
 _UNNAMED: Final = "its other pods there are replaced by this plan: plan again afterwards"
+_UNREAD_VOLUMES: Final = "its claims and volumes were not read, so its replacement may have to stay where it is"
 _UNDECIDED: Final = "it depends on where other pods go: plan again afterwards"
 
 
@@ -105,6 +109,20 @@ class PlannedWaves(msgspec.Struct, frozen=True):
     left: Mapping[ObjectRef, Sequence[str]]
 
 
+class FirstWave(msgspec.Struct, frozen=True):
+    """The evictions with which the plan for a workload begins, or why there are none, as far as that is known.
+
+    Attributes:
+        steps: The evictions.
+        why: Why there are none; "" where there are some, and where the plan has nothing to do for the workload.
+        ended: Whether those that were returned for other workloads end the skews of this one.
+    """
+
+    steps: tuple[PlannedStep, ...]
+    why: str = ""
+    ended: bool = False
+
+
 _Failures = dict[Candidate | None, str]
 """Maps evictions to what speaks against them; None stands for all evictions of a wave."""
 
@@ -160,6 +178,18 @@ class Planner:
         self._to: dict[Candidate, set[str]] = {}
         self._before: dict[Candidate, int] = {}
         self._sets_left = _MOST_SETS
+        self._seed = seed
+        uneven = (group for group in self._groups if any(excess[group] for excess in self._excess))
+        self._uneven = {workload for group in uneven for workload in group.workloads}
+
+    def first_wave(self, workload: ObjectRef) -> FirstWave:
+        """Return the first wave of the plan for one workload, after those that were returned for others."""
+        self._scope, self._sets_left = {workload}.__contains__, _MOST_SETS
+        if not self._targets():
+            return FirstWave((), ended=workload in self._uneven)
+        reasons: dict[PlanTarget, str] = {}
+        wave = self._wave() or next(self._one_by_one(reasons), ())
+        return FirstWave(tuple(wave), "" if wave else "; ".join(dict.fromkeys(reasons.values())))
 
     def plan(self) -> PlannedWaves:
         """Return the plan."""
@@ -373,6 +403,8 @@ class Planner:
             if isinstance(candidate.target, SpreadTarget)
         }
         for number, cluster in enumerate(self._runs):
+            # Equal tries have equal ends, whatever was tried before.
+            cluster.reseed(Random(f"{self._seed}/wave/{number}"))  # noqa: S311
             cluster.begin()
             if failures := self._evict(number, candidates, explained=explained):
                 for begun in self._runs[: number + 1]:
@@ -389,6 +421,8 @@ class Planner:
                 failures[candidate] = _UNNAMED
             elif budget := refusing_budget(cluster, pod):
                 failures[candidate] = _refused(budget)
+            elif cluster.volumes.of(pod.record).unknown == UNREAD:
+                failures[candidate] = _UNREAD_VOLUMES
             else:
                 cluster.remove(pod, lost=True)
         if failures:

@@ -193,11 +193,12 @@ def _order(target: SpreadTarget) -> tuple[object, ...]:
 
 
 def _own(cluster: SimulatedCluster, kind: SchedulingKind, *, soft: bool) -> Iterator[tuple[Constraint, CountedNodes]]:
-    """Yield the constraints of a kind that its pods ask for, as far as their scheduler is known."""
+    """Yield the constraints of a kind that its pods ask for, and hard defaults, as far as their scheduler is known."""
     pod_class = kind.pod_class
     if pod_class.pinned or pod_class.profile is None:
         return
-    own = {term.topology_key for term in pod_class.terms if term.constraint is not None and not term.default}
+    terms = (term for term in pod_class.terms if term.constraint is not None)
+    own = {term.topology_key for term in terms if term.required or not term.default}
     answers = cluster.table.answers(kind)
     pairs = [*zip(kind.hard, answers.hard, strict=True)]
     if soft:

@@ -13,7 +13,6 @@ from kubectl_spread import phrases
 from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.snapshot.templates import PRESUMED, Refusal, Refused, Template
 from kubectl_spread.audit.snapshot.terms import TopologyTerm, topology_terms
-from kubectl_spread.diagnosis.evictions import Evictions, evictions
 from kubectl_spread.explain.causes import SkewCause, causes
 from kubectl_spread.explain.engines import OtherCount, other_counts
 from kubectl_spread.explain.next_pods import next_pods, placing
@@ -57,7 +56,6 @@ class Explanation(model.Part, frozen=True, kw_only=True):
     causes: list[SkewCause]
     waiting: list[Waiting]
     placing: list[Placing] | UnsetType = UNSET
-    evictions: list[Evictions]
     next_pods: list[NextPods]
     other_engines: list[OtherCount]
     findings: list[model.Finding]
@@ -103,7 +101,6 @@ def explain(
         causes=section("causes", lambda: causes(audit, workloads)),
         waiting=section("waiting", lambda: waiting(audit, engine)),
         placing=section("placing", lambda: placing(audit, engine)),
-        evictions=section("evictions", lambda: evictions(audit)),
         next_pods=section("nextPods", lambda: list(next_pods(audit, engine, replicas))),
         other_engines=section("otherEngines", lambda: other_counts(audit)),
         findings=report.findings,

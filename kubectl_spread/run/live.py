@@ -14,7 +14,7 @@ from kubectl_spread.audit.snapshot.scope import Scope, Target
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.audit.snapshot.templates import Refused
 from kubectl_spread.diagnosis import needs, siblings
-from kubectl_spread.diagnosis.evictions import depend_on_budgets
+from kubectl_spread.diagnosis.needs import depend_on_budgets
 from kubectl_spread.errors import ForbiddenError, NotFoundError, SourceError, UsageError
 from kubectl_spread.kube import features
 from kubectl_spread.kube.api.sparse import SparsePod

@@ -76,30 +76,30 @@ def test_only_the_workload_in_the_fullest_domain_has_a_finding() -> None:
 
 
 @pytest.mark.parametrize("name", ["web", "api"])
-def test_explain_and_check_name_the_same_pods(name: str) -> None:
+def test_the_finding_is_on_the_workload_in_the_fullest_domain(name: str) -> None:
     """The user may name either of the two workloads."""
     whole = findings(*two_deployments())["Deployment/web"]
     scope = Scope(targets=(Target("Deployment", name),))
     assert findings(*two_deployments(), scope=scope).keys() == ({"Deployment/web"} if name == "web" else set())
-    (evictions,) = explained(audit(*two_deployments(), scope=scope))["evictions"]
-    assert evictions["pods"] == ["web-1"]
     assert whole["commands"] == ["kubectl delete pod -n default web-1"]
-    assert whole["fix"] == f"Delete this pod; its replacement can only go to zone c. {UNREAD_BUDGETS}"
+    assert whole["fix"] == f"Delete this pod: its replacement can go to zone c. {UNREAD_BUDGETS}"
 
 
 def test_pods_of_all_workloads_suffice_where_those_of_one_do_not() -> None:
+    """As many pods are named as have to move, each with the finding on its own workload."""
     shards = [shared(f"shard-{index}", f"StatefulSet/shard-{index}", "a1", constraints=[FRONT]) for index in "123"]
-    findings_by_workload = findings(*shards, *ABC)
-    assert {name: finding["pods"] for name, finding in findings_by_workload.items()} == {
+    by_workload = findings(*shards, *ABC)
+    assert {name: finding["pods"] for name, finding in by_workload.items()} == {
         f"StatefulSet/shard-{index}": [f"shard-{index}"] for index in "123"
     }
-    fix = (
-        "Delete these 2 pods (of sts/shard-1, sts/shard-2); their replacements can only go where the skew ends within "
-        f"maxSkew. {UNREAD_BUDGETS}"
+    assert [finding.get("commands") for finding in by_workload.values()] == [
+        ["kubectl delete pod -n default shard-1"],
+        ["kubectl delete pod -n default shard-2"],
+        None,
+    ]
+    assert by_workload["StatefulSet/shard-3"]["fix"] == (
+        "Nothing more to do after the evictions of the other findings about these pods."
     )
-    for finding in findings_by_workload.values():
-        assert finding["fix"] == fix
-        assert finding["commands"] == ["kubectl delete pod --wait=false -n default shard-1 shard-2"]
 
 
 def test_pending_and_terminating_pods_are_not_named() -> None:

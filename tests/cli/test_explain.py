@@ -395,28 +395,16 @@ def test_explain_says_that_the_pods_of_a_template_are_refused() -> None:
     ) in text
 
 
-def test_the_set_to_evict_is_named_for_the_workload() -> None:
-    pods = [
-        pod_json(f"web-{index}", node="a1", labels=WEB, owner="Deployment/web", constraints=[constraint()])
-        for index in range(3)
-    ]
-    nodes = [node_json("a1"), node_json("b1")]
-    alone = explain(*pods, *nodes, arguments=("po/web-0",)).stdout
-    assert "One pod alone is not what decides: name deploy/web instead." in alone
-    assert "no eviction is sure to help" not in alone
-    assert "kubectl delete pod -n default web-0\n" in explain(*pods, *nodes, arguments=("deploy/web",)).stdout
-
-
-def test_explain_names_more_pods_to_delete_than_a_command_does() -> None:
-    """SPR301 sends readers to ``explain`` for the names of many pods."""
+@pytest.mark.parametrize("argument", ["po/web-0", "deploy/web"])
+def test_the_first_eviction_of_the_plan_is_named(argument: str) -> None:
+    """A plan for one pod is that for its workload."""
     pods = [
         pod_json(f"web-{index}", node="a1", labels=WEB, owner="Deployment/web", constraints=[constraint()])
         for index in range(30)
     ]
-    text = explain(*pods, node_json("a1"), node_json("b1"), arguments=("deploy/web",)).stdout
-    (named,) = [line for line in text.splitlines() if "evict 15 pods: " in line]
-    assert named.count("web-") == 15
-    assert "kubectl spread explain" not in text
+    text = explain(*pods, node_json("a1"), node_json("b1"), arguments=(argument,)).stdout
+    assert "kubectl delete pod -n default web-0\n" in text
+    assert "14 more pods have to move afterwards" in text
 
 
 def test_explain_folds_equal_domains() -> None:

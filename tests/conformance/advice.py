@@ -6,9 +6,8 @@ The claims are read from the JSON of an explanation, as users get it, and the qu
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from random import Random
 from typing import Any, Final
 
 from kubectl_spread.audit.evaluation.evaluate import Audit, evaluate
@@ -26,11 +25,6 @@ _PLUGINS: Final = {
     "spread": "PodTopologySpread",
     "podAffinity": "InterPodAffinity",
 }
-_NOWHERE: Final = "no eviction is sure to help"
-_SETS: Final = 12
-"""The number of other sets of pods that are evicted to refute a claim that none of them helps."""
-_MOST: Final = 6
-"""The most pods that are replaced at once, because the ways to place them multiply."""
 _STEPS: Final = 3
 _DOMAIN: Final = r"(?:Zone |Region |Node |Domain [^ =]+=)(\S+)"
 _CLOSED: Final = re.compile(rf"{_DOMAIN} has .* and cannot take one \(")
@@ -118,39 +112,6 @@ def _cell(node: Json, keys: Sequence[str]) -> str:
     return " / ".join("<none>" if value is None else value or '""' for value in values)
 
 
-def _evictions(question: Json, audit: Audit, explanation: Json) -> Claims:
-    """Claim that after some evictions every placement is within maxSkew, and that after others some is not."""
-    random = Random(question["seed"])
-    evictions: list[Json] = []
-    ours: list[str] = []
-    for entry in explanation["evictions"]:
-        row = audit.rows[entry["row"]]
-        own = sorted(pod.name for pod in row.pods if pod.node and not pod.terminating)
-        index = sum(term.required for term in row.representative.pod_class.terms[: row.index])
-        if entry.get("sure") and len(entry["pods"]) <= _MOST:
-            evictions.append({"constraint": index, "pods": entry["pods"]})
-            ours.append("within")
-            others = _samples(sorted({*own, *entry["pods"]}), range(1, len(entry["pods"])), random)
-        elif entry.get("reason", "").startswith(_NOWHERE):
-            others = _samples(own, range(1, min(len(own), _MOST) + 1), random)
-        else:
-            continue
-        for pods in others:
-            evictions.append({"constraint": index, "pods": pods})
-            ours.append("beyond")
-
-    def read(real: Json) -> Json:
-        pairs = zip(real["ends"], ours, strict=True)
-        return {"ends": [mine if end == "undecided" else end for end, mine in pairs]}
-
-    return Claims(asks={"kind": "evictions", "evictions": evictions}, ours={"ends": ours}, read=read)
-
-
-def _samples(names: Sequence[str], sizes: range, random: Random) -> Iterator[list[str]]:
-    sets = {tuple(sorted(random.sample(names, random.choice(sizes)))) for _ in range(_SETS)} if sizes else set()
-    return map(list, sorted(sets))
-
-
 def _causes(question: Json, audit: Audit, explanation: Json) -> Claims:
     """Claim which domains could take a pod of the row after a pod has left the fullest domain."""
     placements: list[Json] = []
@@ -207,7 +168,6 @@ def _moves(audit: Audit, index: int) -> list[Json]:
 CLAIMS: Final[Mapping[str, Callable[[Json, Audit, Any], Claims]]] = {
     "next pod": _placing,
     "next pods": _next_pods,
-    "eviction advice": _evictions,
     "causes": _causes,
 }
 """Maps a kind of case to the function that makes its claims."""

@@ -405,7 +405,7 @@ MAKERS: Final[dict[str, Callable[[Generator], Json]]] = {
 }
 """Maps a kind of question to the function that makes its cases."""
 KINDS: Final = tuple(MAKERS)
-ADVICE_KINDS: Final = ("next pod", "next pods", "eviction advice", "causes")
+ADVICE_KINDS: Final = ("next pod", "next pods", "causes")
 """Kinds whose questions for the scheduler depend on our own answer."""
 _API_KINDS: Final = frozenset({"create", "update", "template"})
 

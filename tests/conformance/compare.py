@@ -29,7 +29,6 @@ PARTS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     "resources": {"quantities": ("quantities",), "requests": ("requests",), "fit": ("nodes",)},
     "next pod": {"next pod": ("nodes",), "next pod scores": ("scores",)},
     "next pods": {"next pods": ("steps",)},
-    "eviction advice": {"eviction advice": ("ends",)},
     "causes": {"causes": ("domains",)},
     "placements": {
         "queue": ("priorities",),

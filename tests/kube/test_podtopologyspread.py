@@ -210,22 +210,6 @@ def test_a_hard_constraint_allows_domains_within_max_skew(
     assert [value for value in "abc" if counted.allows(value)] == allowed
 
 
-def test_a_pod_on_a_node_without_the_key_counts_for_default_constraints_alone() -> None:
-    """The domain "" of a constraint may be that of nodes whose label is empty."""
-    nodes = cluster(node_json("a1"), node_json("x1", labels={ZONE: ""}))
-    counted = spread(constraint(), nodes, {"a1": 1, "x1": 1}, WEB)
-    default = msgspec.structs.replace(counted, constraint=msgspec.structs.replace(counted.constraint, lenient=True))
-    assert dict(counted.placed(None).match_num) == {"a": 1, "": 1}
-    assert dict(default.placed(None).match_num) == {"a": 1, "": 2}
-
-
-def test_a_placed_pod_does_not_count_for_an_empty_selector() -> None:
-    """A pod matches its own empty selector, for which the scheduler counts nothing."""
-    counted = spread(constraint(selects={}), cluster(*THREE), {}, WEB)
-    assert counted.self_match_num == 1
-    assert dict(counted.placed("a").match_num) == {"a": 0, "b": 0, "c": 0}
-
-
 def test_equal_sets_of_nodes_share_their_domains() -> None:
     nodes = cluster(*THREE, node_json("a2"), node_json("x1", without=[ZONE]))
     domains = eligible(nodes, constraint())

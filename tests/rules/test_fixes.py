@@ -133,8 +133,8 @@ def test_skew_findings_name_running_pods_in_the_fullest_domain() -> None:
     assert checked >= 30
 
 
-def test_deleting_the_pods_of_a_command_ends_the_skew() -> None:
-    """It ends even if the replacements go to the fullest domains that a hard constraint allows."""
+def test_deleting_the_pods_of_a_command_lowers_the_skew() -> None:
+    """It ends where only one pod has to move, even if its replacement goes to the fullest domain that it may use."""
     ended = 0
     for path, manifests, evaluated, finding in findings_with(SKEWS):
         if not (names := deletion(finding)):
@@ -144,7 +144,7 @@ def test_deleting_the_pods_of_a_command_ends_the_skew() -> None:
         for pod in deleted:
             left = replace(left, pod)
         before, after = ranks(as_json(evaluated)["findings"]), ranks(as_json(audit(*left))["findings"])
-        assert key_of(finding) not in after, (path, finding["commands"])
+        assert key_of(finding) not in after or finding["values"]["must_go"] > 1, (path, finding["commands"])
         worse = {key: rank for key, rank in after.items() if rank > before.get(key, 0)}
         assert worse == {}, (path, finding["commands"])
         ended += 1

@@ -103,10 +103,6 @@ class Obstacles:
         """Return the first obstacle of a pod of ``pod_class`` on a node, or None."""
         return self._first(self.representative(pod_class), node)
 
-    def takes(self, pod_class: PodClass, node: str, *, most: int) -> int:
-        """Return the number of pods of ``pod_class`` that a node has room for, up to ``most``."""
-        return self._capacity.holds(pod_class.requests, node, most=most)
-
     @memoized
     def _first(self, pod_class: PodClass, name: str) -> Obstacle | None:
         placement, node = pod_class.placement, self._nodes.by_name[name]

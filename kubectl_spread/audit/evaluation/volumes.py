@@ -53,11 +53,6 @@ class VolumeNodes(msgspec.Struct, frozen=True, eq=False):
         """Whether the volumes are known to refuse no node."""
         return not self.refusals and not self.unknown
 
-    @property
-    def may_hold(self) -> bool:
-        """Whether the volumes keep the pod from a node, or its claims are known and where they lead was not read."""
-        return bool(self.refusals) or self.unknown == UNREAD
-
 
 class Volumes:
     """The answers of the filters of volumes, computed once for each distinct set of nodes."""

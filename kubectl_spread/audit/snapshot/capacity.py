@@ -59,12 +59,3 @@ class NodeCapacity:
         if requests is None or has is None:
             return ()
         return resources.fits(requests, has, self.requested(node))
-
-    def holds(self, requests: Amounts | None, node: str, *, most: int) -> int:
-        """Return the number of pods with these requests that still fit on a node, up to ``most``."""
-        has = self.allocatable(node)
-        if requests is None or has is None:
-            return most
-        taken = self.requested(node)
-        left = ((has.get(name, 0) - taken.get(name, 0)) // amount for name, amount in requests.items() if amount > 0)
-        return max(0, min((most, *left)))

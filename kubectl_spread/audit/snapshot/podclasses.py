@@ -400,10 +400,12 @@ class PodReader:
 
 def _state(pod: DetailedPod) -> PodState:
     ready = next((each for each in pod.status.conditions if each.type == READY), None)
-    is_ready = ready is not None and ready.status == "True"
+    runs = pod.status.phase == "Running"
+    # A kubelet writes conditions as soon as a pod runs, so a file has left them out where there are none.
+    is_ready = ready.status == "True" if ready is not None else runs and not pod.status.conditions
     return PodState(
         uid=pod.metadata.uid,
-        running=pod.status.phase == "Running",
+        running=runs,
         ready=is_ready,
         ready_since=ready.last_transition_time if ready is not None and is_ready else None,
         deletion_cost=_cost(pod.metadata.annotations.get(_DELETION_COST, "")),

@@ -1,4 +1,4 @@
-"""The domains of each constraint with the causes of a skew and pods to evict, and nodes for pending and next pods."""
+"""The domains of each constraint with the causes of a skew, and nodes for pending and next pods."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Final
 
 from msgspec import UnsetType
 
-from kubectl_spread.diagnosis.evictions import Evictions
 from kubectl_spread.explain.causes import SkewCause
 from kubectl_spread.explain.explanation import Explanation
 from kubectl_spread.kube.api import labels
@@ -26,7 +25,6 @@ _LEGEND: Final = (
     "NEXT POD is the domain's pods, plus 1 if the selector matches the pod itself, minus the global minimum, compared "
     "with maxSkew."
 )
-_SKEW_RULES: Final = ("SPR301", "SPR302")
 
 
 def domains(explanation: Explanation, terminal: Terminal) -> str:
@@ -65,9 +63,6 @@ def _row(index: int, row: Row, explanation: Explanation, terminal: Terminal) -> 
     for cause in explanation.causes:
         if cause.row == index:
             text += "".join(paragraph(words.safe(line), _INDENT, terminal) for line in _cause(cause))
-    for plan in explanation.evictions:
-        if plan.row == index and not _is_reported(plan, explanation):
-            text += paragraph(words.safe(_evictions(plan)), _INDENT, terminal)
     return text
 
 
@@ -141,32 +136,6 @@ def _cause(cause: SkewCause) -> list[str]:
     certainty = {"certain": "Cause", "likely": "Likely cause", "unknown": "Cause"}[cause.confidence]
     first, *more = cause.evidence
     return [f"{certainty} ({cause.cause}): {first}", *more]
-
-
-def _is_reported(plan: Evictions, explanation: Explanation) -> bool:
-    """Tell whether a finding about the skew has the reason why no pods can be named, or commands with these pods."""
-    findings = [
-        finding
-        for finding in explanation.findings
-        if finding.code in _SKEW_RULES and not isinstance(finding.rows, UnsetType) and plan.row in finding.rows
-    ]
-    if isinstance(plan.pods, UnsetType):
-        return bool(findings)
-    commands = [command for finding in findings if isinstance(finding.commands, list) for command in finding.commands]
-    return set(plan.pods) <= {pod for command in commands for pod in command.pods}
-
-
-def _evictions(plan: Evictions) -> str:
-    """Return the pods to evict so that the skew ends within maxSkew, or the reason why there are none."""
-    if isinstance(plan.pods, UnsetType):
-        return sentence(str(plan.reason))
-    replacements = (
-        "Their replacements can only go where the skew ends within maxSkew."
-        if plan.sure
-        else "Other constraints decide too where the replacements go, so the skew may end differently."
-    )
-    pods = f"{plural(len(plan.pods), 'pod')}: {', '.join(plan.pods)}"
-    return f"To bring the skew within maxSkew, evict {pods}. {replacements}"
 
 
 _QUOTED: Final = "    "

@@ -2,40 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
 
-from kubectl_spread.audit.snapshot.records import PodRecord
-from kubectl_spread.diagnosis.evictions import HELD, Plan, held, plan
 from kubectl_spread.diagnosis.skew import Passing, Skew, skew_of, why_wait
-from kubectl_spread.engine.answers import Removable
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import capitalized, domains, named, plural, some, value
 from kubectl_spread.report.model import CommandLine, Severity
 from kubectl_spread.rules.inputs import InputPart, RuleInput
 from kubectl_spread.rules.model import FILTERING, Evidence, Remedy, Rule, Values, names
 from kubectl_spread.rules.placement.closed import UNPIN
-from kubectl_spread.rules.remedy import Removal, literal, one_by_one, removable, removal, unreplaced
-
-_NAMED: Final = 10
-"""The most pods in a command."""
+from kubectl_spread.rules.remedy import Removal, literal, removal
 
 
 def _hard_skew(rule_input: RuleInput) -> Iterator[Evidence]:
     for skew in _uneven(rule_input, hard=True):
         severity = Severity.WARNING if _can_end(skew) else Severity.INFO
-        evictions = _plan(skew, rule_input)
-        values = _values(skew, skew.must_go if evictions is None else len(evictions.pods))
         exposes = skew.spread.constraint.topology_key
-        yield Evidence(names(skew.pods), values, severity, _hard_fix(skew, evictions, rule_input), exposes=exposes)
+        yield Evidence(names(skew.pods), _values(skew), severity, _hard_fix(skew, rule_input), exposes=exposes)
 
 
 def _soft_skew(rule_input: RuleInput) -> Iterator[Evidence]:
     for skew in _uneven(rule_input, hard=False):
         severity = Severity.WARNING if _loses_all(skew) and _can_end(skew) else Severity.INFO
         exposes = skew.spread.constraint.topology_key if _loses_all(skew) else ""
-        values = _values(skew, skew.must_go)
-        yield Evidence(names(skew.pods), values, severity, _soft_fix(skew, rule_input), exposes=exposes)
+        fix = _soft_fix(skew, severity, rule_input)
+        yield Evidence(names(skew.pods), _values(skew), severity, fix, exposes=exposes)
 
 
 def _loses_all(skew: Skew) -> bool:
@@ -59,8 +51,8 @@ def _uneven(rule_input: RuleInput, *, hard: bool) -> Iterator[Skew]:
         yield max(skews, key=lambda skew: skew.spread.skew)
 
 
-def _values(skew: Skew, must_go: int) -> Values:
-    """Return the values of the message; ``must_go`` is the number of pods to delete, or 0 if it is unknown."""
+def _values(skew: Skew) -> Values:
+    """Return the values of the message; ``must_go`` is the number of pods that have to move."""
     spread = skew.spread
     return {
         "domain": value(skew.domains[0]),
@@ -73,7 +65,7 @@ def _values(skew: Skew, must_go: int) -> Values:
         "skew": spread.skew,
         "max_skew": spread.constraint.max_skew,
         "topology_key": spread.constraint.topology_key,
-        "must_go": must_go,
+        "must_go": skew.must_go,
         "fullest": capitalized(domains(spread.constraint.topology_key, skew.domains)),
         "closable": "" if skew.kept_away is None else f" No node of a lower domain takes a pod ({skew.kept_away}).",
     }
@@ -101,43 +93,60 @@ def _lowest(spread: Spread) -> str:
     return f"{domains(spread.constraint.topology_key, lowest)} {verb} {least or 'none'}{each}"
 
 
-def _plan(skew: Skew, rule_input: RuleInput) -> Plan | None:
-    """Return the pods to delete to end a hard skew; None if that does not end it, or domains are only inferred."""
-    if _other_fix(skew, rule_input) or skew.row.lower_bound:
-        return None
-    return plan(skew.row, skew.spread, rule_input.audit)
-
-
-def _hard_fix(skew: Skew, evictions: Plan | None, rule_input: RuleInput) -> Remedy | str | None:
-    """Return the deletion of pods whose replacements end the skew, or why there is none."""
-    if evictions is None:
-        return _other_fix(skew, rule_input) or None
-    if not evictions.pods:
-        return literal(evictions.reason)
-    outcome = f"; {_outcome(evictions, skew.spread.constraint.topology_key)}"
-    chosen = Removable(evictions.pods) if evictions.sure else removable(evictions.pods, rule_input)
-    return _deletion(evictions.pods, chosen, skew, rule_input, outcome)
-
-
-def _outcome(evictions: Plan, key: str) -> str:
-    """Return where the replacements can go."""
-    replacements, go = ("its replacement", "goes") if len(evictions.pods) == 1 else ("their replacements", "go")
-    if evictions.only:
-        return literal(f"{replacements} can only go to {domains(key, [evictions.only])}")
-    if evictions.sure:
-        return f"{replacements} can only go where the skew ends within maxSkew"
-    return f"other constraints decide too where {replacements} {go}, so look again afterwards"
-
-
-def _soft_fix(skew: Skew, rule_input: RuleInput) -> Remedy | str:
-    """Return the deletion of pods, as the scheduler prefers lower domains, or why that does not help."""
+def _hard_fix(skew: Skew, rule_input: RuleInput) -> Remedy | str | None:
+    """Return the first eviction of the plan for the workload, or why there is none."""
     if fix := _other_fix(skew, rule_input):
         return fix
-    if held(skew.pods, rule_input.audit):
-        return HELD
-    pods = [pod for pod in skew.pods if not rule_input.audit.volumes.of(pod).may_hold][: skew.must_go]
-    outcome = " when convenient, because the scheduler prefers emptier domains, or use DoNotSchedule"
-    return _deletion(pods, removable(pods, rule_input), skew, rule_input, outcome)
+    return None if skew.row.lower_bound else _first_eviction(skew, rule_input)
+
+
+def _soft_fix(skew: Skew, severity: Severity, rule_input: RuleInput) -> Remedy | str:
+    """Return the first eviction of the plan where all pods are in one domain, or how to have a plan."""
+    if fix := _other_fix(skew, rule_input):
+        return fix
+    first = None
+    if severity is Severity.WARNING and not skew.row.lower_bound:
+        first = _first_eviction(skew, rule_input)
+    or_hard = ", or use DoNotSchedule if the spread must hold"
+    if first is not None:
+        return first
+    if skew.row.term.default:
+        return f"nothing to do: the constraint is a preference{or_hard}"
+    command = _plan_command(rule_input, "--soft")
+    return Remedy(f"let kubectl spread plan --soft name the pods to evict when convenient{or_hard}", (command,))
+
+
+def _first_eviction(skew: Skew, rule_input: RuleInput) -> Remedy | None:
+    """Return the eviction with which the plan for the workload begins; None where it has no part in a plan."""
+    first = rule_input.engine.first_wave(rule_input.workload, soft=not skew.spread.constraint.hard)
+    if first is None:
+        flags = () if skew.spread.constraint.hard else ("--soft",)
+        return Remedy("let kubectl spread plan name the pods to evict", (_plan_command(rule_input, *flags),))
+    if first.ended:
+        return Remedy("nothing more to do after the evictions of the other findings about these pods")
+    chosen = removal([step.record for step in first.steps] or skew.pods[:1], rule_input.audit)
+    if not chosen.pods:
+        return Remedy(f"no pod can be evicted now{_noted(chosen)}")
+    if not first.steps:
+        return Remedy(literal(f"no eviction was found that is sure to help: {first.why}")) if first.why else None
+    step = first.steps[0]
+    to = literal(domains(step.topology_key, step.to))
+    these, replacement = ("this pod", "its replacement") if len(first.steps) == 1 else ("these pods", "a replacement")
+    text = f"{chosen.verb} {these}: {replacement} can go to {to}"
+    if step.topology_key != skew.spread.constraint.topology_key:
+        text += f" ({literal(step.why)}), and look again"
+    elif skew.must_go > 1:
+        text += f". {capitalized(plural(skew.must_go - 1, 'more pod'))} {_have(skew.must_go - 1)} to move afterwards"
+    return Remedy(f"{text}{_noted(chosen)}", chosen.commands)
+
+
+def _have(number: int) -> str:
+    return "has" if number == 1 else "have"
+
+
+def _plan_command(rule_input: RuleInput, *flags: str) -> CommandLine:
+    name = named(rule_input.workload.kind, rule_input.workload.name)
+    return CommandLine(("kubectl", "spread", "plan", name, "-n", rule_input.namespace, *flags))
 
 
 def _other_fix(skew: Skew, rule_input: RuleInput) -> str:
@@ -152,39 +161,6 @@ def _other_fix(skew: Skew, rule_input: RuleInput) -> str:
         return why_wait(skew.row)
     pods = skew.spread.match_num.most
     return "{restart}" + (f". Replacing {skew.must_go} of the {pods} pods is enough" if skew.must_go < pods else "")
-
-
-def _deletion(pods: Sequence[PodRecord], can_go: Removable, skew: Skew, rule_input: RuleInput, outcome: str) -> Remedy:
-    """Return the deletion or eviction of pods, or for many a reference to ``explain``, which names them.
-
-    Workloads that fill a domain together get the same text, so that it is printed once for all of them. ``outcome``
-    says what follows once all the pods are removed; ``can_go`` are the pods that can be removed at once.
-    """
-    if len(pods) > _NAMED:
-        chosen = removal(pods, rule_input.audit)
-        workload = named(rule_input.workload.kind, rule_input.workload.name)
-        hard = skew.spread.constraint.hard
-        which = f"the {len(pods)} pods that explain lists below the domains" if hard else f"{len(pods)} of these pods"
-        return Remedy(
-            f"{chosen.verb} {which}{outcome}{_noted(chosen)}",
-            (CommandLine(("kubectl", "spread", "explain", workload, "-n", rule_input.namespace)),),
-        )
-    these = "this pod" if len(pods) == 1 else f"these {len(pods)} pods"
-    owners = {rule_input.audit.snapshot.workload(pod) for pod in pods}
-    whose = sorted(named(owner.kind, owner.name) for owner in owners)
-    alone = owners == {rule_input.workload} and len(skew.pods) == skew.spread.match_num.most * len(skew.domains)
-    which = these if alone else f"{these} (of {literal(some(whose))})"
-    if not can_go.pods:
-        return Remedy(literal(unreplaced(which, can_go)))
-    chosen = removal(can_go.pods, rule_input.audit)
-    if can_go.why and chosen.pods:
-        text = f"{chosen.verb} {literal(chosen.pods[0])} and look again: {literal(one_by_one(can_go))}{_noted(chosen)}"
-        return Remedy(text, chosen.commands)
-    if not chosen.pods:
-        return Remedy(f"{which} cannot be evicted now{_noted(chosen)}")
-    if len(chosen.pods) < len(pods):
-        return Remedy(f"evict {len(chosen.pods)} of {which} now, and look again{_noted(chosen)}", chosen.commands)
-    return Remedy(f"{chosen.verb} {which}{outcome}{_noted(chosen)}", chosen.commands)
 
 
 def _noted(chosen: Removal) -> str:
@@ -204,7 +180,7 @@ HARD_SKEW: Final = Rule(
         "allows. The finding is reported for each workload with pods in the fullest domain. Where a disruption budget "
         "selects a pod, its eviction is advised, which the API server refuses if the budget does not allow it."
     ),
-    fix="delete as many of the named pods as have to move; their owner replaces them where the constraint allows",
+    fix="delete as many of the named pods as have to move, one after another; their owner replaces them",
     source=FILTERING,
     cases=(
         (Severity.WARNING, "A node of a lower domain would take a pod."),
@@ -215,7 +191,7 @@ HARD_SKEW: Final = Rule(
     ),
     remedies=("command",),
     no_remedy=(
-        "No command is given where replacements would not, or not surely, go to a lower domain, while pods are "
+        "No command is given where no eviction was found that lowers the skew in every simulated run, while pods are "
         "pending or a StatefulSet replaces one, and for pods of a Job."
     ),
     removes_pods=True,

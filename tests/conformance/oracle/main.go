@@ -85,8 +85,6 @@ func answer(line []byte) (any, error) {
 		return fitPod(query)
 	case "placing":
 		return placePods(query)
-	case "evictions":
-		return evictPods(query)
 	}
 	return nil, fmt.Errorf("unknown kind %q", query.Kind)
 }

@@ -27,8 +27,6 @@ type question struct {
 	Quantities []string `json:"quantities"`
 	// Placements ask which nodes would take a pod like one of Pods.
 	Placements []placement `json:"placements"`
-	// Evictions ask for the skew after some of Pods are replaced.
-	Evictions []eviction `json:"evictions"`
 	// Feasible names the nodes that pass all filters.
 	Feasible []string `json:"feasible"`
 	// SystemDefaults turns the built-in default constraints on. Without it, DefaultConstraints are used.

@@ -9,7 +9,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -171,10 +171,6 @@ NO_VALUE: Final = ""
 """The domain of nodes that lack the topology key of one of the system's default constraints."""
 
 
-Cell: TypeAlias = tuple[str | None, ...]
-"""A node's values for the topology keys of some constraints, in their order; None where it lacks one."""
-
-
 class Placement(msgspec.Struct, frozen=True):
     """The parts of a pod's spec that decide which nodes it could use."""
 
@@ -244,13 +240,6 @@ class UsableNodes(Mapping[str, Usability]):
 
     def __len__(self) -> int:
         return len(self._numbers)
-
-
-class CompleteCells(NamedTuple):
-    """The cells of nodes that have all of some labels, in order, and the same by their values of one of the labels."""
-
-    in_order: Sequence[Cell]
-    by_value: Mapping[str | None, Sequence[Cell]]
 
 
 class NodeSets:
@@ -341,26 +330,3 @@ class NodeSets:
         """Return the names of the nodes without a label."""
         numbers = labels.ascending(self.index.everything & ~self.carrying([key]))
         return tuple(self.nodes[number].metadata.name for number in numbers)
-
-    def cells(self, keys: Sequence[str]) -> Mapping[Cell, Sequence[Node]]:
-        """Map each combination of the nodes' values for ``keys`` (None: no such label), in order, to its nodes."""
-        return self._cells(tuple(keys))
-
-    @memoized
-    def _cells(self, keys: tuple[str, ...]) -> Mapping[Cell, Sequence[Node]]:
-        cells: dict[Cell, list[Node]] = {}
-        for node in self.nodes:
-            cells.setdefault(tuple(map(node.metadata.labels.get, keys)), []).append(node)
-        return {cell: cells[cell] for cell in sorted(cells, key=str)}
-
-    def complete_cells(self, keys: Sequence[str], index: int) -> CompleteCells:
-        """Return the cells of the nodes that have all of ``keys``, also by their values of the key at an index."""
-        return self._complete_cells(tuple(keys), index)
-
-    @memoized
-    def _complete_cells(self, keys: tuple[str, ...], index: int) -> CompleteCells:
-        in_order = [cell for cell in self.cells(keys) if None not in cell]
-        by_value: dict[str | None, list[Cell]] = {}
-        for cell in in_order if keys else ():
-            by_value.setdefault(cell[index], []).append(cell)
-        return CompleteCells(in_order, by_value)

@@ -17,7 +17,7 @@ from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.types import Node
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constraint
-from kubectl_spread.kube.scheduler.podtopologyspread.domains import NO_VALUE, Domains, NodeSets
+from kubectl_spread.kube.scheduler.podtopologyspread.domains import Domains, NodeSets
 
 
 class MatchNum(Mapping[str, int]):
@@ -118,21 +118,6 @@ class Spread(msgspec.Struct, frozen=True, eq=False, dict=True):
         match_num = MatchNum({**dict.fromkeys(self.match_num), **pods}, self.match_num.occupied)
         return msgspec.structs.replace(self, match_num=match_num.changed(pods))
 
-    def placed(self, topology_value: str | None, pods: int = 1) -> Spread:
-        """Return the count after this number of such pods is placed on nodes with a value, or removed if negative.
-
-        The value None stands for nodes without the topology key, a domain of the system's default constraints only.
-        """
-        if topology_value is None and self.constraint.lenient:
-            topology_value = NO_VALUE
-        if topology_value is None or not self.constraint.counts:
-            return self
-        return self.changed({topology_value: pods * self.self_match_num})
-
-    def skew_with_one_more(self, topology_value: str) -> int:
-        """Return the number that the Filter compares with maxSkew: matchNum + selfMatchNum - minMatchNum."""
-        return self.match_num.get(topology_value, 0) + self.self_match_num - self.min_match_num
-
     def allows(self, topology_value: str | None) -> bool:
         """Tell whether one more such pod may go to nodes with a value, or without the topology key (None)."""
         if not self.constraint.hard:
@@ -141,7 +126,7 @@ class Spread(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def most_allowed(self) -> int:
-        """The matchNum up to which one more such pod may go to a domain: ``skew_with_one_more`` is at most maxSkew."""
+        """The matchNum up to which one more such pod may go to a domain, so that its skew is at most maxSkew."""
         return self.constraint.max_skew - self.self_match_num + self.min_match_num
 
     @property
@@ -191,16 +176,6 @@ def pods_per_domain(domains: Domains, matching: Mapping[str, int]) -> MatchNum:
         if value is not None:
             occupied[value] += number
     return MatchNum(domains.nodes, occupied)
-
-
-def allow(spreads: Iterable[Spread], values: Iterable[str | None]) -> bool:
-    """Tell whether one more such pod may go to nodes with these ``values`` for the constraints' topology keys."""
-    return all(spread.allows(value) for spread, value in zip(spreads, values, strict=True))
-
-
-def place(spreads: Iterable[Spread], values: Iterable[str | None], pods: int = 1) -> list[Spread]:
-    """Return the counts after this number of such pods is placed on nodes with these ``values``; negative: removed."""
-    return [spread.placed(value, pods) for spread, value in zip(spreads, values, strict=True)]
 
 
 class FilterAnswer(StrEnum):
