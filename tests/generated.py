@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -17,7 +18,7 @@ from kubectl_spread.explain.explanation import Explanation
 from kubectl_spread.render.sections import Section
 from kubectl_spread.render.sections.conclusion import conclusion
 from kubectl_spread.render.sections.domains import domains, replicas, waiting
-from kubectl_spread.render.sections.terms import engines, rollup, templates
+from kubectl_spread.render.sections.terms import rollup, templates
 from kubectl_spread.render.terminal import Terminal
 from kubectl_spread.rules import RULES
 from tests import answers, manual, metrics, rule_examples, schemas
@@ -83,6 +84,13 @@ def carried() -> str:
     return "".join(f"| {' | '.join(row)} |\n" for row in cells)
 
 
+def sample_findings() -> str:
+    """Return the findings on the sample cluster, a line for each, as a Markdown block."""
+    findings = json.loads(run(*CHECK, "-A", "-o", "json", "--severity", "info"))["findings"]
+    lines = (f"{finding['code']} {finding['object']['name']}: {finding['message']}\n" for finding in findings)
+    return f"```text\n{''.join(lines)}```\n"
+
+
 def source(path: str) -> str:
     """Return a file of YAML as a Markdown block."""
     return f"```yaml\n{(ROOT / path).read_text(encoding='utf-8')}```\n"
@@ -129,6 +137,7 @@ BLOCKS: Final[dict[str, dict[str, Callable[[], str]]]] = {
         "gitlab": lambda: source("docs/ci/gitlab-ci.yml"),
         "cronjob": lambda: source("docs/ci/cronjob.yaml"),
     },
+    "docs/comparison.md": {"kubectl spread": sample_findings},
     "docs/policy.md": {"rules": carried},
     "docs/offline.md": {
         "chart": lambda: answers.piped(f"helm {CHART}", RENDERED / "chart.yaml"),
@@ -149,7 +158,6 @@ BLOCKS: Final[dict[str, dict[str, Callable[[], str]]]] = {
         "evictions": lambda: section_block(conclusion, crowded),
         "pending": lambda: section_block(waiting),
         "replicas": lambda: section_block(replicas, crowded),
-        "engines": lambda: section_block(engines, crowded),
     },
     "docs/domains.md": {
         "zones": lambda: answers.domains("domains -A", DOMAINS),

@@ -28,16 +28,14 @@ _EVERY: Final = {"json": "structured:json", "yaml": "structured:yaml"}
 _RENDERERS: Final[Mapping[str, Mapping[str, str]]] = {
     "check": {
         **_EVERY,
-        "csv": "spreadsheet:csv",
         "github": "ci.github:github",
         "html": "html:page",
         "junit": "ci.junit:junit",
         "markdown": "markdown:markdown",
         "name": "structured:names",
-        "openreports": "ci.openreports:openreports",
         "sarif": "ci.sarif:sarif",
     },
-    "domains": {**_EVERY, "csv": "spreadsheet:domains_csv", "html": "html.other_pages:domains"},
+    "domains": {**_EVERY, "html": "html.other_pages:domains"},
     "simulate": {**_EVERY, "html": "html.other_pages:simulation", "markdown": "simulation:markdown"},
     "plan": {**_EVERY, "markdown": "plan:markdown"},
 }

@@ -15,7 +15,6 @@ from kubectl_spread.audit.snapshot.templates import PRESUMED, Refusal, Refused, 
 from kubectl_spread.audit.snapshot.terms import TopologyTerm, topology_terms
 from kubectl_spread.diagnosis.evictions import Evictions, evictions
 from kubectl_spread.explain.causes import SkewCause, causes
-from kubectl_spread.explain.engines import OtherCount, other_counts
 from kubectl_spread.explain.next_pods import NextPods, Placing, next_pods, placing, succeeded
 from kubectl_spread.explain.rollup import Rollup, roll_up
 from kubectl_spread.explain.uneven_rows import pods_by_workload
@@ -54,7 +53,6 @@ class Explanation(model.Part, frozen=True, kw_only=True):
     placing: list[Placing] | UnsetType = UNSET
     evictions: list[Evictions]
     next_pods: list[NextPods]
-    other_engines: list[OtherCount]
     findings: list[model.Finding]
     summary: model.Summary
 
@@ -88,7 +86,6 @@ def explain(
         placing=section("placing", lambda: placing(audit)),
         evictions=section("evictions", lambda: evictions(audit)),
         next_pods=section("nextPods", lambda: _next_pods(audit, replicas)),
-        other_engines=section("otherEngines", lambda: other_counts(audit)),
         findings=report.findings,
         # The last of all, because it counts the sections that failed.
         summary=report.summary if faults is None else _with_failures(report.summary, len(faults)),

@@ -73,7 +73,7 @@ VALUES: Mapping[str, list[str]] = {
     "check --select stale": ["stale-label"],
     "domains z": ["zone"],
     "domains zone z": [],
-    "domains -o c": ["csv"],
+    "domains -o y": ["yaml"],
     "explain SPR30": [f"SPR30{number}" for number in range(1, 10)],
     "explain stale": ["stale-label"],
     "check statef": ["statefulset"],

@@ -14,7 +14,7 @@ import pytest
 from tests import answers
 from tests.contract import loaded
 from tests.controlplane import binaries
-from tests.e2e import peers
+from tests.e2e import go_programs
 from tests.e2e.shell import paste
 from tests.e2e.spread import Answer, Plugin, Spread
 from tests.generated import CHART, KUSTOMIZATION, RENDERED, ROOT
@@ -28,7 +28,7 @@ PAGE = (ROOT / "docs" / "offline.md").read_text(encoding="utf-8")
 @pytest.fixture(scope="session")
 def environment(plugin: Plugin) -> Mapping[str, str]:
     """Return an environment with helm, kubectl and the plugin on PATH, and no cluster."""
-    programs = (plugin.directory, peers.binary(*peers.HELM).parent, binaries.kubectl().parent)
+    programs = (plugin.directory, go_programs.binary(*go_programs.HELM).parent, binaries.kubectl().parent)
     path = os.pathsep.join([*map(str, programs), os.environ["PATH"]])
     return {**os.environ, "PATH": path, "KUBECONFIG": os.devnull}
 
