@@ -221,7 +221,7 @@ def test_a_zone_label_from_binding_is_no_fault(control_plane: ControlPlane, name
 
 
 def test_a_relabelled_pending_pod_is_a_warning(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
-    """Its stored and current values exclude each other, so it counts nothing. That it waits for its gate is an error."""
+    """Its stored and current values exclude each other, so it counts nothing. That it waits is an error."""
     labels = {"app": "web", "rev": "r1"}
     control_plane.apply(pod("web", [constraint(match=["rev"])], labels=labels, namespace=namespace, **SCHEDULING_GATE))
     label(control_plane, namespace, "web", "rev=r2")

@@ -74,9 +74,11 @@ def outcome(pod: str) -> str:
     unmerged = run("unmerge", stored.stdout)
     again = run("merge", unmerged.stdout)
     if stored.exit_code:
-        return f"refused: {stored.stderr}"
-    if unmerged.exit_code or again.exit_code or not _values(pod) == _values(unmerged.stdout) != _values(stored.stdout):
-        return f"FAULT: another pod: {unmerged.stderr}{again.stderr}"
+        return f"pod that merge refuses: {stored.stderr}"
+    if unmerged.exit_code:
+        return f"pod that unmerge refuses: {unmerged.stderr}"
+    if again.exit_code or not _values(pod) == _values(unmerged.stdout) != _values(stored.stdout):
+        return f"FAULT: another pod: {again.stderr}"
     if _values(again.stdout) != _values(stored.stdout):
         return "FAULT: another stored pod"
     if stored.stderr:

@@ -177,8 +177,7 @@ class Snapshot:
         self.ownership.add(OwnerRecord(ref, owner, labels, ignored, metadata.creation_timestamp))
         for held in templates:
             if self.scope.selects_template(metadata.namespace, held.template.metadata.labels, held.may_have):
-                unknown = [requirement.key for requirement in self.scope.labels if held.may_have(requirement.key)]
-                self.templates.append(held_template(ref, held.without_labels(unknown), owner, ignored))
+                self.templates.append(held_template(ref, held, owner, ignored))
 
     def add_pod(self, pod: Pod, manifest: Manifest | None = None) -> None:
         """Count a pod as the scheduler does, and store it if it is evaluated."""
