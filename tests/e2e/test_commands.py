@@ -157,7 +157,12 @@ def _key(finding: Json) -> tuple[str, ...]:
 
 
 def _loud(present: Sequence[Json]) -> set[tuple[str, ...]]:
-    return {_key(finding) for finding in present if finding["severity"] != "info"}
+    """Return the findings but notes, and but pods that wait for the gates with which examples keep them pending."""
+    return {
+        _key(finding)
+        for finding in present
+        if finding["severity"] != "info" and "scheduling gates" not in finding["message"]
+    }
 
 
 def _settle(cluster: ControlPlane, namespace: str) -> None:
