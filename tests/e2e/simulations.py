@@ -114,7 +114,7 @@ def random_case(seed: int) -> Case:
     rolled = [
         f"{each['kind'].lower()}/{each['metadata']['name']}" for each in workloads if each["kind"] != "ReplicaSet"
     ]
-    kinds = ["lose", "drain", "drain", "restart", "scale", "add", "apply"]
+    kinds = ["delete", "drain", "drain", "restart", "scale", "add", "apply"]
     events, left = [], dict(slots)
     for kind in chance.sample(kinds, k=chance.choice([1, 1, 1, 2])):
         event = _event(kind, chance, zones, left, workloads)
@@ -222,10 +222,10 @@ def _event(
         chosen = sorted(chance.sample(list(slots), k=min(len(slots), chance.choice([1, 2]))))
     written = f"zone={zone}" if whole else ",".join(chosen)
     match kind:
-        case "lose":
+        case "delete":
             return Event(
-                arguments=("--lose", written),
-                carry_out=lambda cluster, _: _lose(cluster, _nodes_of(cluster, zone) if whole else chosen),
+                arguments=("--delete", written),
+                carry_out=lambda cluster, _: _delete(cluster, _nodes_of(cluster, zone) if whole else chosen),
                 lost=chosen,
             )
         case "drain":
@@ -278,7 +278,7 @@ def _nodes_of(cluster: ControlPlane, zone: str) -> list[str]:
     return [node["metadata"]["name"] for node in stored]
 
 
-def _lose(cluster: ControlPlane, chosen: Sequence[str]) -> None:
+def _delete(cluster: ControlPlane, chosen: Sequence[str]) -> None:
     # Else the scheduler may bind a pod to a node that is about to be lost, while nodes are lost one after the other.
     for name in chosen:
         cordon(cluster, name)
