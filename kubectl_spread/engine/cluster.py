@@ -114,10 +114,12 @@ class SimulatedPod:
         simulated: Whether a controller created it in this run.
         revised: Whether a simulated rollout created it.
         terminating: Whether it was deleted, and its node does not answer.
+        lacks_volume: Whether it has a node, and its volume is still attached to one that does not answer.
     """
 
     __slots__ = (
         "kind",
+        "lacks_volume",
         "name",
         "node",
         "order",
@@ -146,6 +148,7 @@ class SimulatedPod:
         self.simulated = False
         self.revised = False
         self.terminating = False
+        self.lacks_volume = False
 
     @property
     def key(self) -> str:
@@ -382,6 +385,9 @@ class SimulatedCluster:
                     self.touch(owner)
         self._mirrors = [pod for pod in self._mirrors if pod.node not in names]
         self.set_nodes(node for node in self.nodes if node.metadata.name not in names)
+        for pod in [pod for pod in self.all_pods() if pod.lacks_volume and not self._is_attached_elsewhere(pod)]:
+            pod.lacks_volume, pod.state = False, replace(pod.state, running=True, ready=True)
+            self._count(pod.workload, 1)
 
     def terminating_pods(self) -> Iterator[SimulatedPod]:
         """Yield the pods that were deleted, and whose nodes do not answer."""
@@ -458,10 +464,28 @@ class SimulatedCluster:
     def _place(self, pod: SimulatedPod, number: int) -> None:
         self._note(PodStep.PLACED, pod)
         pod.node = self.table.names[number]
-        starts = pod.node not in self.unreachable
+        pod.lacks_volume = pod.node not in self.unreachable and self._is_attached_elsewhere(pod)
+        starts = not (pod.node in self.unreachable or pod.lacks_volume)
         pod.state = replace(pod.state, running=starts, ready=starts)
         self.state.add(pod.kind, number)
         self._count(pod.workload, int(starts))
+
+    def _is_attached_elsewhere(self, pod: SimulatedPod) -> bool:
+        """Tell whether a volume that one node at a time may use stays attached to one that does not answer.
+
+        Source: kubernetes v1.37.1 pkg/controller/volume/attachdetach/reconciler/reconciler.go,
+        attachDesiredVolumes, and populator/desired_state_of_world_populator.go, findAndRemoveDeletedPods.
+        """
+        claims = [claim for claim in pod.record.claims if self.unreachable and self._is_on_one_node(pod, claim)]
+        if not claims:
+            return False
+        return any(
+            other.namespace == pod.namespace and not set(claims).isdisjoint(other.record.claims)
+            for other in chain(self.terminating_pods(), self.on(self.unreachable))
+        )
+
+    def _is_on_one_node(self, pod: SimulatedPod, claim: str) -> bool:
+        return (pod.namespace, claim) in self.world.snapshot.volumes.on_one_node
 
     def user_of_claim(self, pod: SimulatedPod) -> tuple[str, str] | None:
         """Return a claim that only one pod at a time may use, and the other pod on a node that uses it.

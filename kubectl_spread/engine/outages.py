@@ -21,6 +21,9 @@ _SEEN_BEFORE: Final = 2
 """The nodes of a zone that may be tainted while others are still taken as ready: one at once, and one 10 s later."""
 
 
+_ATTACHED: Final = "their new pods cannot start, because a volume is attached to a node that does not answer"
+
+
 class ZoneState(NamedTuple):
     """The nodes of a zone that count for its state, and how many of them are NotReady."""
 
@@ -155,7 +158,7 @@ def minutes(cluster: SimulatedCluster, names: Collection[str]) -> int:
 
 
 def not_replaced(cluster: SimulatedCluster) -> list[tuple[SimulatedPod, str]]:
-    """Return the pods on nodes that do not answer that nothing replaces, each with the reason.
+    """Return the pods on nodes that do not answer that nothing replaces, or in vain, each with the reason.
 
     The reason of a pod that nothing would replace anyway is "": one of a DaemonSet, or without a controller.
     """
@@ -164,6 +167,7 @@ def not_replaced(cluster: SimulatedCluster) -> list[tuple[SimulatedPod, str]]:
     states = _states(cluster.nodes, cluster.unreachable)
     zones = {node.metadata.name: nodelifecycle.zone_of(node) for node in cluster.nodes}
     pods = [(pod, _why_it_stays(cluster, pod, states, zones)) for pod in cluster.on(cluster.unreachable)]
+    pods += ((pod, _ATTACHED) for pod in cluster.all_pods() if pod.lacks_volume)
     terminating = ((pod, _why_it_is_not_replaced(cluster, pod)) for pod in cluster.terminating_pods())
     return [*pods, *((pod, why) for pod, why in terminating if why is not None)]
 

@@ -29,7 +29,7 @@ class WorkloadResult(msgspec.Struct):
     """The pods of one workload at the end of a run.
 
     Attributes:
-        running: The pods with a node that answers.
+        running: The pods with a node that answers, unless a volume is attached to one that does not.
         ready: Those that are ready.
         pending: The pods without a node.
         new: How many more of these there are than before the events.
@@ -177,7 +177,7 @@ def _results(cluster: SimulatedCluster) -> dict[ObjectRef, WorkloadResult]:
         if not pod.node:
             result.pending += 1
             continue
-        if pod.node in cluster.unreachable:
+        if pod.node in cluster.unreachable or pod.lacks_volume:
             continue
         result.running += 1
         result.ready += pod.ready

@@ -254,7 +254,8 @@ def test_terminating_pods_repel_others_but_do_not_count_for_constraints() -> Non
     assert after(simulated(spread, "--lose", "a1"), "web") == ("2", "0")
 
 
-def test_a_claim_of_one_pod_is_used_until_its_pod_is_gone() -> None:
+def _with_claim(modes: Sequence[str]) -> list[Json]:
+    """Return a Deployment of one pod on node a1, which has a claim."""
     web = deployment("web", ["a1"])
     for each in (web[0], web[1]):
         each["spec"]["template"]["spec"]["volumes"] = [{"name": "d", "persistentVolumeClaim": {"claimName": "data"}}]
@@ -263,14 +264,32 @@ def test_a_claim_of_one_pod_is_used_until_its_pod_is_gone() -> None:
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
         "metadata": {"name": "data", "namespace": "shop", "uid": "data"},
-        "spec": {"volumeName": "pv", "accessModes": ["ReadWriteOncePod"]},
+        "spec": {"volumeName": "pv", "accessModes": list(modes)},
     }
     volume = {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "pv", "uid": "pv"}, "spec": {}}
-    cluster = [*nodes("a1", "b1"), *web, claim, volume]
+    return [*web, claim, volume]
+
+
+def test_a_claim_of_one_pod_is_used_until_its_pod_is_gone() -> None:
+    cluster = [*nodes("a1", "b1"), *_with_claim(["ReadWriteOncePod"])]
     assert reasons(simulated(cluster, "--lose", "a1"), "web") == [
         "its claim data is ReadWriteOncePod, and pod web-5d9c-0 uses it"
     ]
     assert after(simulated(cluster, "--lose", "a1", "--delete", "a1"), "web") == ("1", "0")
+
+
+@pytest.mark.parametrize(
+    ("modes", "starts"), [(["ReadWriteOnce"], False), (["ReadWriteOnce", "ReadWriteMany"], True), ([], True)]
+)
+def test_a_volume_stays_attached_to_the_node_of_a_terminating_pod(modes: list[str], *, starts: bool) -> None:
+    cluster = [*nodes("a1", "b1"), *_with_claim(modes)]
+    report = simulated(cluster, "--lose", "a1")
+    assert (after(report, "web"), not_replaced(report, "web")) == (
+        (("1", "0"), (0, 0)) if starts else (("0", "0"), (1, 1))
+    )
+    assert any("a volume is attached to a node that does not answer" in each for each in messages(report)) is not starts
+    deleted = simulated(cluster, "--lose", "a1", "--delete", "a1")
+    assert (after(deleted, "web"), least(deleted, "web")) == (("1", "0"), (0, 0))
 
 
 def test_budgets_count_pods_on_lost_nodes_as_unhealthy() -> None:
