@@ -93,7 +93,7 @@ def report(
     trials = FixTrials(simulation, runs, proceed)
     findings = [
         *_pending(trials, runs, workloads, simulation.world, flags),
-        *_not_replaced(trials, runs, workloads, flags),
+        *_not_replaced(trials, runs, before, workloads, flags),
         *_stopped(rows),
         *_interrupted(rows),
         *_refused(refused),
@@ -305,9 +305,16 @@ def _with_fixes(
 
 
 def _not_replaced(
-    trials: FixTrials, runs: Sequence[RunResult], workloads: Iterable[ObjectRef], flags: Sequence[str]
+    trials: FixTrials,
+    runs: Sequence[RunResult],
+    before: Mapping[ObjectRef, WorkloadResult],
+    workloads: Iterable[ObjectRef],
+    flags: Sequence[str],
 ) -> Iterator[SimulationFinding]:
-    """Yield a finding for the pods on nodes that do not answer that nothing replaces for the same reason."""
+    """Yield a finding for the pods on nodes that do not answer that nothing replaces for the same reason.
+
+    As many as there were before are only named.
+    """
     groups: dict[str, list[tuple[ObjectRef, Range]]] = {}
     for ref in workloads:
         results = [each.of(ref) for each in runs]
@@ -317,10 +324,12 @@ def _not_replaced(
         refs = [ref for ref, _ in group]
         number = _sum(pods for _, pods in group)
         verb = "is" if number.max == 1 else "are"
+        more = any(pods.max > before.get(ref, WorkloadResult()).not_replaced.total() for ref, pods in group)
         fix = trials.deletion(frozenset(refs))
         yield _with_fixes(
-            Severity.ERROR,
-            f"{_pods(number)} of {some([named(ref.kind, ref.name) for ref in refs])} {verb} not replaced: {why}.",
+            Severity.ERROR if more else Severity.INFO,
+            f"{_pods(number)} of {some([named(ref.kind, ref.name) for ref in refs])} {verb} not replaced"
+            f"{'' if more else ', as before'}: {why}.",
             (_affected(ref, runs) for ref in refs),
             () if fix is None else (fix,),
             flags,
