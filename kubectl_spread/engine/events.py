@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
 
 from kubectl_spread.audit.snapshot.records import PodRecord
-from kubectl_spread.engine import controllers
+from kubectl_spread.engine import controllers, outages
 from kubectl_spread.engine.cluster import SimulatedCluster, SimulatedPod
 from kubectl_spread.engine.controllers import Actor, Begun, DaemonRollout, Drain, OrderedRollout, Rollout
 from kubectl_spread.errors import NotFoundError, UsageError
@@ -71,23 +71,38 @@ def _value(node: Node, key: str) -> str | None:
 
 
 class Lose(msgspec.Struct, frozen=True):
-    """Nodes are lost, and their Node objects with them."""
+    """Nodes do not answer any more; their Node objects stay."""
+
+    nodes: NodeChoice
+
+    def begin(self, cluster: SimulatedCluster) -> Begun:
+        """Let the nodes fail; their pods are evicted later."""
+        lost = {node.metadata.name for node in self.nodes.of(cluster.nodes)}
+        text = f"lose {_numbers(cluster, self.nodes, lost)}, as of {outages.minutes(cluster, lost)} minutes later"
+        cluster.lose(lost)
+        return Begun(text)
+
+
+class Delete(msgspec.Struct, frozen=True):
+    """Nodes are gone, and their Node objects with them."""
 
     nodes: NodeChoice
 
     def begin(self, cluster: SimulatedCluster) -> Begun:
         """Remove the nodes and their pods."""
-        lost = {node.metadata.name for node in self.nodes.of(cluster.nodes)}
-        pods, running = cluster.on(lost), sum(bool(pod.node) for pod in cluster.all_pods())
-        text = f"lose {self.nodes.text}: {len(lost)} of {plural(len(cluster.nodes), 'node')}, "
-        text += f"{len(pods)} of {plural(running, 'pod')}"
-        for pod in pods:
-            cluster.remove(pod, lost=True)
-        for pod in [pod for pod in cluster.pending if pod.pin in lost and _is_daemon(pod)]:
+        gone = {node.metadata.name for node in self.nodes.of(cluster.nodes)}
+        text = f"delete {_numbers(cluster, self.nodes, gone)}"
+        cluster.delete_nodes(gone)
+        for pod in [pod for pod in cluster.pending if pod.pin in gone and _is_daemon(pod)]:
             cluster.remove(pod)
-        cluster.drop_mirrors(lost)
-        cluster.set_nodes(node for node in cluster.nodes if node.metadata.name not in lost)
         return Begun(text)
+
+
+def _numbers(cluster: SimulatedCluster, choice: NodeChoice, names: Collection[str]) -> str:
+    """Return nodes in words, with their number and that of their pods."""
+    pods, running = len(cluster.on(names)), sum(bool(pod.node) for pod in cluster.all_pods())
+    nodes = f"{len(names)} of {plural(len(cluster.nodes), 'node')}"
+    return f"{choice.text}: {nodes}, {pods} of {plural(running, 'pod')}"
 
 
 class DrainNodes(msgspec.Struct, frozen=True):

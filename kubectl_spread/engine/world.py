@@ -24,7 +24,7 @@ from kubectl_spread.audit.snapshot.templates import labels_of_controller
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.engine.kinds import Kinds, SchedulingKind
 from kubectl_spread.engine.nodes import NodeTable
-from kubectl_spread.kube import apiserver
+from kubectl_spread.kube import apiserver, nodelifecycle
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api import quantity
 from kubectl_spread.kube.api.labels import HOSTNAME, Labels
@@ -89,6 +89,7 @@ class World:
         self._changed: dict[tuple[PodClass, int], tuple[ConstraintChange, PodClass]] = {}
         self._adopted: dict[ObjectRef, ObjectRef] = {}
         self._cordoned: dict[int, tuple[Node, Node]] = {}
+        self._unreachable: dict[int, tuple[Node, Node]] = {}
         self._copies: dict[tuple[int, str], tuple[Node, Node]] = {}
         self.objects: dict[ObjectRef, WorkloadObject] = {}
         self.unknown: dict[str, None] = {}
@@ -230,6 +231,14 @@ class World:
             cordoned = replace(node, spec=replace(node.spec, unschedulable=True, taints=taints))
             self._cordoned[id(node)] = (node, cordoned)
         return self._cordoned[id(node)][1]
+
+    def unreachable(self, node: Node) -> Node:
+        """Return a node that does not answer any more, with the taints that follow."""
+        if id(node) not in self._unreachable:
+            taints = dict.fromkeys((*node.spec.taints, nodelifecycle.NO_SCHEDULE, nodelifecycle.NO_EXECUTE))
+            silent = replace(node, spec=replace(node.spec, taints=tuple(taints)))
+            self._unreachable[id(node)] = (node, silent)
+        return self._unreachable[id(node)][1]
 
     def uncordoned(self, node: Node) -> Node:
         """Return a node after ``kubectl uncordon``."""

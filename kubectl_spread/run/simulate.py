@@ -21,6 +21,7 @@ from kubectl_spread.engine.events import (
     ROLLED,
     Add,
     Apply,
+    Delete,
     DrainNodes,
     Lose,
     NodeChoice,
@@ -164,6 +165,8 @@ class SimulateRun(Run, kw_only=True):
             match option:
                 case "lose":
                     yield from map(Lose, node_choices("--lose", value))
+                case "delete":
+                    yield from map(Delete, node_choices("--delete", value))
                 case "drain":
                     yield from map(DrainNodes, node_choices("--drain", value))
                 case "add":

@@ -19,7 +19,20 @@ CONTEXT = click.Context(cli, info_name="kubectl spread")
 COMMANDS = {name: cli.get_command(CONTEXT, name) for name in cli.list_commands(CONTEXT)}
 
 VERBS = {
-    *("Accept", "Add", "Apply", "Authenticate", "Check", "Connect", "Correct", "Count", "Evaluate", "Evict", "Exit"),
+    *(
+        "Accept",
+        "Add",
+        "Apply",
+        "Authenticate",
+        "Check",
+        "Connect",
+        "Correct",
+        "Count",
+        "Delete",
+        "Evaluate",
+        "Evict",
+        "Exit",
+    ),
     *("Expect", "Explain", "Give", "Hide", "Impersonate", "Leave", "Let", "List", "Print", "Read", "Refuse", "Remove"),
     *("Report", "Request", "Restart", "Run", "Serve", "Set", "Show", "Skip", "Stop", "Trust", "Try", "Use", "Write"),
 }

@@ -261,6 +261,7 @@ def commands(body: bytes) -> list[tuple[str, ...]]:
     for event in (
         ("--lose", "zone=t0"),
         ("--lose", "n0"),
+        ("--delete", "n0,n1"),
         ("--drain", "n0,n1"),
         ("--add", "zone=t1:2"),
         ("--drain", "zone=t1"),

@@ -162,6 +162,7 @@ class Toleration(Message, frozen=True):
     operator: Annotated[str, 2] = ""
     value: Annotated[str, 3] = ""
     effect: Annotated[str, 4] = ""
+    toleration_seconds: Annotated[Int64 | None, 5] = None
 
 
 class Taint(Message, frozen=True):

@@ -128,16 +128,20 @@ def simulation(report: SpreadSimulation) -> str:
         findings=[
             _Advice(
                 finding.severity.value,
-                list(figures.sentences(finding)),
-                [words.safe(command) for command in figures.commands(finding)],
+                sentences,
+                [words.safe(command) for command in commands],
             )
             for finding in report.findings
+            for sentences, commands in (
+                (list(figures.sentences(finding)), figures.commands(finding)),
+                *(([text], lines) for text, lines in figures.alternatives(finding)),
+            )
         ],
         workloads=[
             (words.workload(each.workload), words.safe(each.namespace), *figures.cells(each)) for each in changed
         ],
         marked=[bool(workload.after.pending.max) for workload in changed],
-        remarks=figures.remarks(report),
+        remarks=[f"At once: {figures.at_once(report)}", figures.ending(report), *figures.remarks(report)],
     )
 
 
