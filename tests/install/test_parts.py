@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from release import notices, pruning
+from release import changelog, notices, pruning
 from release.environments import ROOT
 
 
@@ -69,3 +69,21 @@ def test_the_environment_of_the_user_is_restored(value: str | None) -> None:
     assert [variable for variable in ast.literal_eval(completed.stdout) if variable[0] != "LC_CTYPE"] == sorted(
         expected.items()
     )
+
+
+def test_notes_are_the_section_of_the_version() -> None:
+    text = "# Changelog\n\n## 0.10.0\n\nNew.\n\n## 0.1.0 (1 December 2026)\n\n- One.\n\n- Two.\n\n## 0.0.9\n\nOld.\n"
+    assert changelog.notes(text, "0.1.0") == "- One.\n\n- Two.\n"
+    assert changelog.notes(text, "0.0.9") == "Old.\n"
+
+
+def test_links_of_notes_are_absolute() -> None:
+    text = "## 0.1.0\n\n[a](docs/rules.md#spr101), [b](https://example.com/x)\n"
+    page = "https://github.com/kubectl-spread/kubectl-spread/blob/v0.1.0/docs/rules.md#spr101"
+    assert changelog.notes(text, "0.1.0") == f"[a]({page}), [b](https://example.com/x)\n"
+
+
+@pytest.mark.parametrize("text", ["## Unreleased\n\nx\n", "## 0.1.0\n\n## 0.0.9\n\nx\n", "## 0x1x0\n\nx\n"])
+def test_a_version_without_a_section_has_no_notes(text: str) -> None:
+    with pytest.raises(LookupError, match="has no text below"):
+        changelog.notes(text, "0.1.0")
