@@ -49,6 +49,33 @@ def test_notices_hold_the_licences_of_distributions() -> None:
     assert "Mozilla Public License" in text
 
 
+@pytest.mark.parametrize("library", ["libcrypto.so.3", "libssl-3-x64.dll", "libz.so.1", "libffi-8.dll", "liblzma.so.5"])
+def test_the_libraries_of_python_are_in_every_archive(library: str) -> None:
+    """Some builds of Python have them in their own file, where no name shows them."""
+    assert notices.text([], [library]) == notices.text([], [])
+    for title in ("OpenSSL", "zlib", "libffi", "Expat", "liblzma", "bzip2", "libmpdec"):
+        assert f"\n{title}\n====" in notices.text([], [])
+
+
+@pytest.mark.parametrize(
+    ("library", "words"),
+    [
+        ("libgcc_s.so.1", "GCC RUNTIME LIBRARY EXCEPTION"),
+        ("libstdc++.so.6", "GNU GENERAL PUBLIC LICENSE"),
+        ("VCRUNTIME140_1.dll", "Microsoft Visual C++ runtime"),
+        ("api-ms-win-crt-math-l1-1-0.dll", "Universal C Runtime"),
+    ],
+)
+def test_the_libraries_of_a_compiler_have_their_licence(library: str, words: str) -> None:
+    assert words in notices.text([], [library])
+    assert words not in notices.text([], [])
+
+
+def test_an_unknown_library_is_refused() -> None:
+    with pytest.raises(notices.UnlicensedError, match=r"libstrange\.so\.1 is none of the libraries"):
+        notices.text([], ["libstrange.so.1"])
+
+
 def test_a_distribution_without_a_licence_is_refused(tmp_path: Path) -> None:
     (tmp_path / "METADATA").write_text("Metadata-Version: 2.1\nName: unlicensed\nVersion: 1\n")
     with pytest.raises(notices.UnlicensedError, match="unlicensed has neither"):
