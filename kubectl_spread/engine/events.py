@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -10,7 +11,15 @@ import msgspec
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.engine import controllers, outages
 from kubectl_spread.engine.cluster import SimulatedCluster, SimulatedPod
-from kubectl_spread.engine.controllers import Actor, Begun, DaemonRollout, Drain, OrderedRollout, Rollout
+from kubectl_spread.engine.controllers import (
+    Actor,
+    Begun,
+    DaemonRollout,
+    Drain,
+    OrderedRollout,
+    Rollout,
+    SimulatedEvent,
+)
 from kubectl_spread.errors import NotFoundError, UsageError
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import Node
@@ -121,6 +130,55 @@ class DrainNodes(msgspec.Struct, frozen=True):
             cluster.settle()
         cluster.cordon(order)
         return Begun(text, drains=[Drain(cluster, order)])
+
+
+class Cordon(msgspec.Struct, frozen=True):
+    """Nodes take no more pods."""
+
+    nodes: NodeChoice
+
+    def begin(self, cluster: SimulatedCluster) -> Begun:
+        """Cordon the nodes."""
+        cluster.cordon([node.metadata.name for node in self.nodes.of(cluster.nodes)])
+        return Begun(f"cordon {self.nodes.text}")
+
+
+class Watch(msgspec.Struct, frozen=True):
+    """Nothing happens; the fewest ready pods are those at any moment from now on."""
+
+    def begin(self, cluster: SimulatedCluster) -> Begun:
+        """Forget how many pods were ready before."""
+        cluster.watch()
+        return Begun("")
+
+
+class OnFullest(msgspec.Struct, frozen=True):
+    """An event on the domain that has the most pods of a workload when it begins.
+
+    Attributes:
+        workload: The workload.
+        key: The label that makes the domains; "" for the nodes themselves.
+        event: Makes the event from the nodes of the domain.
+    """
+
+    workload: ObjectRef
+    key: str
+    event: Callable[[NodeChoice], SimulatedEvent]
+
+    def begin(self, cluster: SimulatedCluster) -> Begun:
+        """Let the event happen; of several fullest domains, any may be the one.
+
+        Raises:
+            SpreadError: As the event.
+        """
+        values = {node.metadata.name: value for node in cluster.nodes if (value := _value(node, self.key)) is not None}
+        counts = Counter(dict.fromkeys(sorted(values.values()), 0))
+        counts.update(
+            values[pod.node] for pod in cluster.all_pods() if pod.workload == self.workload and pod.node in values
+        )
+        most = max(counts.values(), default=0)
+        value = cluster.random.choice([value for value, number in counts.items() if number == most])
+        return self.event(NodeChoice(self.key, (value,), value)).begin(cluster)
 
 
 class Add(msgspec.Struct, frozen=True):

@@ -41,6 +41,7 @@ from kubectl_spread.kube.api.types import (
     Taint,
 )
 from kubectl_spread.kube.api.workloads import PodTemplateSpec, StatefulSet, WorkloadObject, ordinal_of
+from kubectl_spread.kube.disruption import PodDisruptionBudget
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler import nodeports
 from kubectl_spread.kube.scheduler.scores import Weights
@@ -94,10 +95,19 @@ class World:
         self.objects: dict[ObjectRef, WorkloadObject] = {}
         self.unknown: dict[str, None] = {}
 
-    def variant(self, *, nodes: Sequence[Node] | None = None, change: ConstraintChange | None = None) -> World:
-        """Return this cluster with other nodes, or with a change of constraints; answers that still hold are shared."""
+    def variant(
+        self,
+        *,
+        nodes: Sequence[Node] | None = None,
+        change: ConstraintChange | None = None,
+        budget: PodDisruptionBudget | None = None,
+    ) -> World:
+        """Return this cluster with other nodes, changed constraints or another budget; answers that hold are shared."""
         other = copy(self)
         other.change = change
+        if budget is not None:
+            other.snapshot = copy(self.snapshot)
+            other.snapshot.budgets = self.snapshot.budgets.with_budget(budget)
         if nodes is not None:
             other.__dict__["nodes"] = tuple(nodes)
         return other

@@ -142,7 +142,7 @@ def test_every_example_is_a_command_line_that_the_program_accepts(name: str) -> 
         example.make_context(arguments[0], arguments[1:], parent=CONTEXT)
 
 
-CONNECTED = ["check", "explain", "domains", "simulate", "plan", "monitor"]
+CONNECTED = ["check", "explain", "domains", "simulate", "plan", "recommend", "monitor"]
 
 
 def test_options_names_every_command_that_connects_to_a_cluster() -> None:
@@ -151,8 +151,8 @@ def test_options_names_every_command_that_connects_to_a_cluster() -> None:
         for name, command in COMMANDS.items()
         if command is not None and any(help.group_of(option) == help.CONNECTION for option in command.params)
     ] == CONNECTED
-    sentence = "The commands check, explain, domains, simulate, plan and monitor accept these options, as kubectl does."
-    assert sentence in " ".join(run("options").stdout.split())
+    commands = "check, explain, domains, simulate, plan, recommend and monitor"
+    assert f"The commands {commands} accept these options, as kubectl does." in " ".join(run("options").stdout.split())
 
 
 @pytest.mark.parametrize("name", COMMANDS)

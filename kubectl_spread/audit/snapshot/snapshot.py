@@ -67,9 +67,9 @@ class Snapshot:
         ``default_selectors`` stores their input. ``for_explain`` stores the manager of ``spec.replicas`` too, and
         ``for_simulation`` the ReplicaSets that ask for no pods. ``mirror_pods`` and ``other_pods``, which are out of
         scope, are not evaluated and take room on nodes.
-        ``autoscalers`` has the names of HorizontalPodAutoscalers by the workloads that they scale;
-        ``with_managed_fields`` counts the evaluated pods that have managedFields. ``cluster_uid`` is the UID of the
-        namespace ``kube-system``, where its object was read from a file, or "".
+        ``autoscalers`` has the names of HorizontalPodAutoscalers by the workloads that they scale, and
+        ``least_replicas`` their minReplicas; ``with_managed_fields`` counts the evaluated pods that have managedFields.
+        ``cluster_uid`` is the UID of the namespace ``kube-system``, where its object was read from a file, or "".
         """
         self.scope = scope
         self.cluster_uid = ""
@@ -94,6 +94,7 @@ class Snapshot:
         self.budgets = Budgets()
         self.priorities = PriorityClasses()
         self.autoscalers: dict[ObjectRef, str] = {}
+        self.least_replicas: dict[ObjectRef, int] = {}
         self.schedulers = schedulers
         self.default_selectors = DefaultSelectors(schedulers)
         self._reader = PodReader(scope, schedulers, detailed=for_explain, for_simulation=for_simulation)
@@ -117,9 +118,10 @@ class Snapshot:
         self.nodes.append(msgspec.structs.replace(node, metadata=metadata, status=status))
 
     def add_autoscaler(self, autoscaler: HorizontalPodAutoscaler) -> None:
-        """Store the name of an autoscaler by the workload that it scales."""
+        """Store the name and the minReplicas of an autoscaler by the workload that it scales."""
         target, metadata = autoscaler.spec.scale_target_ref, autoscaler.metadata
-        self.autoscalers[ObjectRef(metadata.namespace, target.kind, target.name)] = metadata.name
+        workload = ObjectRef(metadata.namespace, target.kind, target.name)
+        self.autoscalers[workload], self.least_replicas[workload] = metadata.name, autoscaler.least
 
     def add_workload(self, kind: str, workload: WorkloadObject, manifest: Manifest | None = None) -> None:
         """Store the record of a workload, and its template if that is in scope."""
