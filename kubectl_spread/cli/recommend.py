@@ -56,14 +56,14 @@ _EVENTS: Final = "zone,node,drain,restart"
 )
 @options.evaluated_as
 @options.simulated
-@options.number("--runs", least=1, most=_MOST_RUNS, default=5, about="Try each event in this number of simulations.")
+@options.number("--runs", least=1, most=_MOST_RUNS, about="Try each event in exactly this number of simulations.")
 @options.option(
     "--seconds",
     type=click.FloatRange(min=0, max=3600),
-    default=20.0,
+    default=10.0,
     show_default=True,
     metavar="NUMBER",
-    help="Try no further change after about this long.",
+    help="Try no further change after about this long. The first runs of all events are not limited.",
     group=EVALUATE,
 )
 @options.outputs("recommend")
@@ -76,7 +76,7 @@ def recommend(
     *,
     keep: str,
     survive: str,
-    runs: int,
+    runs: int | None,
     seconds: float,
     seed: int,
     forms: list[Output],
@@ -97,7 +97,7 @@ def recommend(
     written: list[Loaded] = []
     run = collect(parameters, output, written)
     subject = recommending.subject(run, written)
-    chosen = recommending.RecommendOptions(demand=demand, runs=runs, seconds=seconds, seed=seed)
+    chosen = recommending.RecommendOptions(demand=demand, runs=runs or 0, seconds=seconds, seed=seed)
     answer = recommending.answer(run, subject, chosen, output)
     report = answer.report
     fast_exit.keep(run, report)

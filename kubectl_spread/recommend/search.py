@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import Final, Protocol
 
 import msgspec
 
@@ -12,10 +12,10 @@ from kubectl_spread.engine.events import Apply, Restart
 from kubectl_spread.engine.world import World
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.recommend.candidates import EVICTIONS, Proposal, Proposals
-from kubectl_spread.recommend.trials import ROLLOUT, Hazard, Setting, Trials, WorstCase, harmed
+from kubectl_spread.recommend.trials import ROLLOUT, Hazard, Setting, Trials, WorstCase, harmed, worst_of
 
 _BEST: Final = 3
-"""The candidates of which the best one is taken where none is good."""
+"""The proposals of which the best one is taken where none is good."""
 
 
 class Tried(msgspec.Struct, frozen=True):
@@ -42,8 +42,9 @@ class Recommendation(msgspec.Struct, frozen=True):
         now: What each of them leaves now.
         chosen: The change; None where none is needed, or none helps.
         patched: What each event leaves with the change; that of today where there is none.
-        tried: The candidates that were not good, in their order.
-        complete: Whether all candidates before the chosen one were tried.
+        tried: The proposals that were not good, in their order.
+        runs: The number of runs of each event.
+        complete: Whether all proposals before the chosen one were tried.
     """
 
     hazards: Sequence[Hazard]
@@ -51,6 +52,7 @@ class Recommendation(msgspec.Struct, frozen=True):
     chosen: Proposal | None
     patched: Sequence[WorstCase]
     tried: Sequence[Tried]
+    runs: int
     complete: bool
 
     def unmet(self) -> Iterator[tuple[Hazard, WorstCase]]:
@@ -58,6 +60,19 @@ class Recommendation(msgspec.Struct, frozen=True):
         for hazard, case in zip(self.hazards, self.patched, strict=True):
             if case.shortfall(hazard) or hazard.goal < hazard.keep:
                 yield hazard, case
+
+
+class Clock(Protocol):
+    """The time that a search may take."""
+
+    @property
+    def runs(self) -> int:
+        """The number of runs of each event; after the first run of all, there may be time for more."""
+        ...
+
+    def proceed(self) -> bool:
+        """Tell whether there is time for another proposal."""
+        ...
 
 
 class Search:
@@ -69,7 +84,7 @@ class Search:
         workload: ObjectRef,
         first: Sequence[SimulatedEvent],
         trials: Trials,
-        proceed: Callable[[], bool],
+        clock: Clock,
     ) -> None:
         """Prepare the search.
 
@@ -78,70 +93,89 @@ class Search:
             workload: The workload.
             first: What happens before each event without a change: the rollout of a new workload.
             trials: Tries events.
-            proceed: Tells whether there is time for another proposal.
+            clock: Knows how much time there is.
         """
-        self._world, self._workload, self._trials, self._proceed = world, workload, trials, proceed
+        self._world, self._workload, self._trials, self._clock = world, workload, trials, clock
         self._today = Setting(world, tuple(first))
 
-    def best(self, hazards: Sequence[Hazard], candidates: Proposals) -> Recommendation:
+    def best(self, hazards: Sequence[Hazard], proposals: Proposals) -> Recommendation:
         """Return the first proposal that survives all events; the one that misses least where there is none.
 
         Raises:
             SpreadError: The workload cannot be rolled out.
         """
-        now = [self._trials.worst(hazard, self._today, self._trials.runs) for hazard in hazards]
-        failing = [hazard for hazard, case in zip(hazards, now, strict=True) if case.shortfall(hazard)]
-        if not failing:
-            return Recommendation(hazards, now, None, now, (), complete=True)
         every = (ROLLOUT, *hazards)
-        before = [self._trials.worst(ROLLOUT, self._today, self._trials.runs), *now]
+        before = [self._trials.worst(hazard, self._today, (0,)) for hazard in every]
+        numbers = range(1, self._clock.runs)
+        before = [self._more(hazard, self._today, case, numbers) for hazard, case in zip(every, before, strict=True)]
+        now = before[1:]
+        failing = {
+            hazard.text: case.domain for hazard, case in zip(hazards, now, strict=True) if case.shortfall(hazard)
+        }
+        if not failing:
+            return Recommendation(hazards, now, None, now, (), self._clock.runs, complete=True)
+        first = [hazard for hazard in hazards if hazard.text in failing]
+        first.sort(key=lambda hazard: -now[hazards.index(hazard)].shortfall(hazard))
         stopping = next((case.budget for case in now if case.budget), "")
-        # The event that rejected the last proposal is likely to reject the next one.
-        first = sorted(failing, key=lambda hazard: -now[hazards.index(hazard)].shortfall(hazard))
         tried: list[Tried] = []
         complete = True
-        for proposal in candidates.ordered(_families(hazards, now), stopping):
-            complete = self._proceed()
+        for proposal in proposals.ordered(_families(hazards, now), stopping):
+            complete = self._clock.proceed()
             if not complete:
                 break
             setting = self._setting(proposal)
-            rejected = self._rejected(proposal, setting, first)
-            cases = None if rejected else [self._trials.worst(hazard, setting, self._trials.runs) for hazard in every]
-            rejected = rejected or self._not_good(proposal, every, cases or (), before)
-            if rejected is None and cases is not None:
-                return Recommendation(hazards, now, proposal, cases[1:], tried, complete=True)
-            if rejected is not None:
-                tried.append(rejected)
-                if rejected.hazard in first:
-                    first.remove(rejected.hazard)
-                    first.insert(0, rejected.hazard)
+            cases: Sequence[WorstCase] = ()
+            rejected = self._rejected(proposal, setting, first, failing)
+            if rejected is None:
+                cases, rejected = self._judged(proposal, setting, every, before)
+            if rejected is None:
+                return Recommendation(hazards, now, proposal, cases[1:], tried, self._clock.runs, complete=True)
+            tried.append(rejected)
         chosen, patched = self._least_bad(every, before, tried)
-        return Recommendation(hazards, now, chosen, patched[1:], tried, complete=complete)
+        return Recommendation(hazards, now, chosen, patched[1:], tried, self._clock.runs, complete=complete)
+
+    def _rejected(
+        self, proposal: Proposal, setting: Setting, first: list[Hazard], domains: dict[str, str]
+    ) -> Tried | None:
+        """Return the first of some events that a proposal does not survive in one run; None where it survives all.
+
+        Args:
+            proposal: The proposal.
+            setting: The cluster with it.
+            first: The events. One that rejects a proposal becomes the first: it is likely to reject the next one too.
+            domains: The domain of each event that is tried first.
+        """
+        for hazard in first:
+            case = self._trials.failing(hazard, setting, domains[hazard.text])
+            if case is not None:
+                domains[hazard.text] = case.domain
+                first.remove(hazard)
+                first.insert(0, hazard)
+                return Tried(proposal, hazard, case)
+        return None
+
+    def _more(self, hazard: Hazard, setting: Setting, case: WorstCase, numbers: Sequence[int]) -> WorstCase:
+        """Return the worst of a case and of further runs."""
+        return worst_of([case, self._trials.worst(hazard, setting, numbers)], hazard) if numbers else case
+
+    def _judged(
+        self, proposal: Proposal, setting: Setting, hazards: Sequence[Hazard], before: Sequence[WorstCase]
+    ) -> tuple[Sequence[WorstCase], Tried | None]:
+        """Return what is left after each event, and why a proposal is not good; only some events where it is not."""
+        cases: list[WorstCase] = []
+        for hazard, today in zip(hazards, before, strict=True):
+            case = self._trials.worst(hazard, setting, range(self._clock.runs))
+            cases.append(case)
+            harm = harmed(case, today)
+            if case.shortfall(hazard) or harm:
+                return cases, Tried(proposal, hazard, case, harm if not case.shortfall(hazard) else "")
+        return cases, None
 
     def _setting(self, proposal: Proposal) -> Setting:
         budget = proposal.draft.budget
         world = self._world if budget is None else self._world.variant(budget=budget)
         event: SimulatedEvent = Apply(self._workload, proposal.manifest)
         return Setting(world, (Restart(self._workload) if proposal.restarts else event,))
-
-    def _rejected(self, proposal: Proposal, setting: Setting, failing: Sequence[Hazard]) -> Tried | None:
-        """Return the first of some events that a proposal does not survive in one run."""
-        for hazard in failing:
-            case = self._trials.worst(hazard, setting, 1)
-            if case.shortfall(hazard):
-                return Tried(proposal, hazard, case)
-        return None
-
-    def _not_good(
-        self, proposal: Proposal, hazards: Sequence[Hazard], cases: Sequence[WorstCase], before: Sequence[WorstCase]
-    ) -> Tried | None:
-        for hazard, case in zip(hazards, cases, strict=False):
-            if case.shortfall(hazard):
-                return Tried(proposal, hazard, case)
-        for hazard, case, today in zip(hazards, cases, before, strict=False):
-            if harm := harmed(case, today):
-                return Tried(proposal, hazard, case, harm)
-        return None
 
     def _least_bad(
         self, hazards: Sequence[Hazard], before: Sequence[WorstCase], tried: Sequence[Tried]
@@ -152,7 +186,7 @@ class Search:
         harmless = [each for each in tried if not each.harm and each.hazard is not ROLLOUT]
         for each in sorted(harmless, key=lambda each: each.case.shortfall(each.hazard))[:_BEST]:
             setting = self._setting(each.proposal)
-            cases = [self._trials.worst(hazard, setting, self._trials.runs) for hazard in hazards]
+            cases = [self._trials.worst(hazard, setting, range(self._clock.runs)) for hazard in hazards]
             harms = any(harmed(case, today) for case, today in zip(cases, before, strict=True))
             if not harms and _missing(hazards, cases) < fewest:
                 best, patched, fewest = each.proposal, cases, _missing(hazards, cases)

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from kubectl_spread.engine.controllers import NOT_REPLACED, SimulatedEvent
-from kubectl_spread.engine.events import Cordon, DrainNodes, Lose, NodeChoice, OnFullest, Restart, Watch
+from kubectl_spread.engine.events import Cordon, DrainNodes, Lose, NodeChoice, OnFullestNode, Restart, Watch
 from kubectl_spread.engine.runs import RunResult, Simulation
 from kubectl_spread.engine.world import World
 from kubectl_spread.kube.api.labels import ZONE, ascending
@@ -91,31 +91,40 @@ class WorstCase(msgspec.Struct, frozen=True):
 class Trials:
     """Trials of one workload."""
 
-    def __init__(self, workload: ObjectRef, labels: Mapping[str, str], *, seed: int, runs: int) -> None:
-        """Try each event in ``runs`` runs; ``labels`` are those of the pod template."""
-        self._workload, self._labels, self._seed, self.runs = workload, labels, seed, runs
+    def __init__(self, workload: ObjectRef, labels: Mapping[str, str], seed: int) -> None:
+        """Take a workload; ``labels`` are those of its pod template."""
+        self._workload, self._labels, self._seed = workload, labels, seed
 
-    def worst(self, hazard: Hazard, setting: Setting, runs: int) -> WorstCase:
-        """Return the worst of some runs.
+    def worst(self, hazard: Hazard, setting: Setting, numbers: Sequence[int]) -> WorstCase:
+        """Return the worst of some runs, which are given by their numbers.
 
         Raises:
             SpreadError: The workload cannot be rolled out.
         """
-        by_domain: dict[str, list[RunResult]] = {}
+        return worst_of([*self._each(hazard, setting, numbers)], hazard)
+
+    def failing(self, hazard: Hazard, setting: Setting, first: str) -> WorstCase | None:
+        """Return the first case of one run in which a hazard is not survived; None where it is in all.
+
+        Args:
+            hazard: The hazard.
+            setting: The cluster.
+            first: The domain that is tried first.
+
+        Raises:
+            SpreadError: The workload cannot be rolled out.
+        """
+        events = dict(sorted(hazard.events.items(), key=lambda item: item[0] != first))
+        for case in self._each(msgspec.structs.replace(hazard, events=events), setting, (0,)):
+            if case.shortfall(hazard):
+                return case
+        return None
+
+    def _each(self, hazard: Hazard, setting: Setting, numbers: Sequence[int]) -> Iterator[WorstCase]:
+        """Yield the worst of some runs for each domain."""
         for domain, events in hazard.events.items():
             simulation = Simulation(setting.world, [*setting.before, Watch(), *events], self._seed)
-            by_domain[domain] = simulation.fixed(runs)
-        cases = [self._of(domain, results, setting.world) for domain, results in by_domain.items()]
-        worst = max(cases, key=lambda case: (case.shortfall(hazard), -case.least, -case.running))
-        others = {key: value for case in cases for key, value in case.others.items()}
-        return msgspec.structs.replace(
-            worst,
-            least=min(case.least for case in cases),
-            running=min(case.running for case in cases),
-            pending=max(case.pending for case in cases),
-            not_replaced=max(case.not_replaced for case in cases),
-            others=others,
-        )
+            yield self._of(domain, [simulation.run(number) for number in numbers], setting.world)
 
     def _of(self, domain: str, runs: Sequence[RunResult], world: World) -> WorstCase:
         results = [run.of(self._workload) for run in runs]
@@ -142,6 +151,24 @@ class Trials:
             for ref in run.workloads
             if ref != self._workload and base_kind(ref.kind) not in NOT_REPLACED
         }
+
+
+def worst_of(cases: Sequence[WorstCase], hazard: Hazard) -> WorstCase:
+    """Return the worst of several cases; each of its numbers may be that of another one."""
+    worst = max(cases, key=lambda case: (case.shortfall(hazard), -case.least, -case.running))
+    others: dict[tuple[str, ObjectRef], tuple[int, int]] = {}
+    for key, (pending, running) in (item for case in cases for item in case.others.items()):
+        most, fewest = others.get(key, (pending, running))
+        others[key] = max(most, pending), min(fewest, running)
+    return msgspec.structs.replace(
+        worst,
+        least=min(case.least for case in cases),
+        running=min(case.running for case in cases),
+        pending=max(case.pending for case in cases),
+        not_replaced=max(case.not_replaced for case in cases),
+        preempting=max(case.preempting for case in cases),
+        others=others,
+    )
 
 
 def _of_other(ref: ObjectRef, runs: Sequence[RunResult]) -> tuple[int, int]:
@@ -226,15 +253,12 @@ def _losses(workload: ObjectRef, manifest: ReplicatedWorkload, where: Places, de
     limit = _limit(keep, most, replicas, zones, "zone")
     if zones == 1 and not where.unlabelled:
         limit = f"all nodes that its pods can use are in {domains(ZONE, where.zones)}"
-    by_zone = "zone" in demand.families and zones
-    if by_zone:
+    if "zone" in demand.families and zones:
         yield Hazard("lose any zone", "zone", {each: (Lose(_zone(each)),) for each in where.zones}, keep, most, limit)
     if "node" in demand.families:
         most_left, to_keep = replicas - divide_up(replicas, nodes or 1), demand.pods(replicas, nodes)
         why = _limit(to_keep, most_left, replicas, nodes, "node")
-        yield Hazard("lose any node", "node", {"": (OnFullest(workload, "", Lose),)}, to_keep, most_left, why)
-    if by_zone and zones > 1:
-        yield Hazard("lose the fullest zone", "zone", {"": (OnFullest(workload, ZONE, Lose),)}, keep, most, limit)
+        yield Hazard("lose any node", "node", {"": (OnFullestNode(workload, Lose),)}, to_keep, most_left, why)
 
 
 def _limit(keep: int, most: int, replicas: int, number: int, noun: str) -> str:
@@ -252,7 +276,7 @@ def _drains(workload: ObjectRef, manifest: ReplicatedWorkload, where: Places, de
         return
     for text, number, events in (
         ("drain any zone", zones, {each: (DrainNodes(_zone(each)),) for each in where.zones}),
-        ("drain any node", where.nodes, {"": (OnFullest(workload, "", DrainNodes),)}),
+        ("drain any node", where.nodes, {"": (OnFullestNode(workload, DrainNodes),)}),
     ):
         if number > 1:
             keep = demand.pods(replicas, number)

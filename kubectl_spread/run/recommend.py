@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -43,6 +44,10 @@ if TYPE_CHECKING:
     from kubectl_spread.sources.files.manifests import Loaded
 
 _NO_BUDGETS: Final = "no PodDisruptionBudgets in what was read: a drain is not kept from evicting pods"
+_MOST_RUNS: Final = 5
+"""The most runs of each event where their number is not given."""
+_TIMES: Final = 4
+"""How often all events are tried about: without the change, with it, and some of them with changes that do not help."""
 _ENDS: Final = "its pods end by themselves. Name a Deployment or StatefulSet"
 _NO_ROLLOUT: Final = "it does not roll out changes of its template. Name a Deployment or StatefulSet"
 _INSTEAD: Final = {
@@ -62,7 +67,7 @@ class RecommendOptions(msgspec.Struct, frozen=True):
 
     Attributes:
         demand: What is to survive.
-        runs: The number of runs of each event.
+        runs: The number of runs of each event; 0 for as many as there is time for.
         seconds: The time after which no further change is tried.
         seed: Decides what is not determined.
     """
@@ -167,16 +172,10 @@ def answer(run: SimulateRun, chosen: Subject, options: RecommendOptions, console
     where = trials.places(world, ref, manifest)
     if not where.nodes:
         raise UsageError(f"no node may take a pod of {named(ref.kind, ref.name)} (node selector, taints, cordons)")
-    end = time.monotonic() + options.seconds
-
-    def proceed() -> bool:
-        console.progress("trying changes")
-        return time.monotonic() < end
-
-    tests = Trials(ref, manifest.template.metadata.labels, seed=options.seed, runs=options.runs)
+    tests = Trials(ref, manifest.template.metadata.labels, options.seed)
     proposals = Proposals(ref, manifest, run.target_version.behaviour, budgets, stored=chosen.loaded is None)
     hazards = trials.hazards(ref, manifest, where, options.demand)
-    result = Search(world, ref, first, tests, proceed).best(hazards, proposals)
+    result = Search(world, ref, first, tests, _Clock(options, console)).best(hazards, proposals)
     if run.options.filename and not budgets.read and "drain" in options.demand.families:
         run.notes.append(_NO_BUDGETS)
     run.problems += (*run.unread.of_evictions, *run.unread.of_scales)
@@ -202,7 +201,7 @@ def answer(run: SimulateRun, chosen: Subject, options: RecommendOptions, console
             zones=list(where.zones),
             tried=len(result.tried),
             complete=result.complete,
-            runs=options.runs,
+            runs=result.runs,
             seed=options.seed,
             unknown=unknown,
             not_simulated=[*unknown, *left_out(world, pending=any(case.pending for case in result.patched))],
@@ -210,6 +209,28 @@ def answer(run: SimulateRun, chosen: Subject, options: RecommendOptions, console
         ),
     )
     return Answer(report, chosen, result.chosen)
+
+
+class _Clock:
+    """The time that a search may take: of the processor, so that a busy machine gives the same answer."""
+
+    def __init__(self, options: RecommendOptions, console: Console) -> None:
+        self._options, self._console = options, console
+        self._begin = time.process_time()
+
+    @cached_property
+    def runs(self) -> int:
+        """The number of runs of each event; it is asked for after the first one of each."""
+        options = self._options
+        if options.runs:
+            return options.runs
+        passed = time.process_time() - self._begin
+        return max(1, min(_MOST_RUNS, int(options.seconds / (_TIMES * passed))))
+
+    def proceed(self) -> bool:
+        """Tell whether there is time for another proposal."""
+        self._console.progress("trying changes")
+        return time.process_time() - self._begin < self._options.seconds
 
 
 def _at_least(run: SimulateRun, chosen: Subject) -> tuple[ReplicatedWorkload, list[SimulatedEvent]]:
