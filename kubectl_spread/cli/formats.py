@@ -38,7 +38,11 @@ _RENDERERS: Final[Mapping[str, Mapping[str, str]]] = {
     "domains": {**_EVERY, "html": "html.other_pages:domains"},
     "simulate": {**_EVERY, "html": "html.other_pages:simulation", "markdown": "simulation:markdown"},
     "plan": {**_EVERY, "markdown": "plan:markdown"},
-    "recommend": {"json": "structured:json", "markdown": "recommendation:markdown"},
+    "recommend": {
+        "html": "html.other_pages:recommendation",
+        "json": "structured:json",
+        "markdown": "recommendation:markdown",
+    },
 }
 """Maps a command to its formats, each with its module in ``kubectl_spread.render`` and the function in it."""
 _METRICS: Final = "openmetrics"
@@ -47,7 +51,7 @@ _OTHERS: Final = {
     "domains": (TABLE, WIDE),
     "simulate": (TABLE, WIDE),
     "plan": (TABLE, "script"),
-    "recommend": (TABLE,),
+    "recommend": (TABLE, "yaml"),
 }
 """Maps a command to the formats that need more than its report."""
 NAMES_BY_COMMAND: Final = {command: tuple(sorted((*_OTHERS[command], *forms))) for command, forms in _RENDERERS.items()}

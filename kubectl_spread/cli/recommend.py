@@ -103,7 +103,11 @@ def recommend(
     fast_exit.keep(run, report)
     output.result(run.notes, run.problems)
     for destination in outputs:
-        formats.write(_rendered(report, destination, color), destination.file)
+        if destination.form == "yaml":
+            text = recommending.manifest(run, answer)
+        else:
+            text = _rendered(report, destination, color)
+        formats.write(text, destination.file)
     survived = all(event.now.survived for event in report.events)
     options.end(context, run.problems, Severity.WARNING.value, [] if survived else [Severity.WARNING])
 

@@ -14,9 +14,10 @@ from kubectl_spread.render.markdown import escaped
 from kubectl_spread.render.markdown import table as markdown_table
 from kubectl_spread.render.terminal import Cell, Column, Terminal, between_phrases, hanging
 from kubectl_spread.render.terminal import table as terminal_table
-from kubectl_spread.report.recommendation import EventLoss, RecommendedChange, RecommendedEvent, SpreadRecommendation
+from kubectl_spread.report.recommendation import EventLoss, RecommendedEvent, SpreadRecommendation
 
 _INDENT: Final = "  "
+TITLES: Final = ("Event", "Now", "With the patch")
 _COLUMNS: Final = (Column("EVENT"), Column("NOW", fit="wrap", least=16), Column("WITH THE PATCH", fit="wrap", least=16))
 _SHOWN: Final = 4
 """The most tried changes that are named."""
@@ -99,8 +100,9 @@ def commands(report: SpreadRecommendation) -> list[str]:
     return [] if isinstance(report.change, UnsetType) else report.change.commands
 
 
-def _lines(change: RecommendedChange | UnsetType) -> Iterator[str]:
+def lines(report: SpreadRecommendation) -> Iterator[str]:
     """Yield the lines of YAML that make the change, each with its place."""
+    change = report.change
     if isinstance(change, UnsetType) or isinstance(change.lines, UnsetType):
         return
     for each in change.lines:
@@ -111,10 +113,10 @@ def _lines(change: RecommendedChange | UnsetType) -> Iterator[str]:
 def markdown(report: SpreadRecommendation) -> str:
     """Return a report as Markdown."""
     parts = ["## Recommendation", " · ".join(map(escaped, header(report)))]
-    parts.append(markdown_table(tuple(column.title.capitalize() for column in _COLUMNS), rows(report)))
+    parts.append(markdown_table(TITLES, rows(report)))
     parts.append(f"**{escaped(conclusion(report))}**")
-    if lines := [*(f"$ {words.safe(line)}" for line in commands(report)), *_lines(report.change)]:
-        parts.append("\n".join(("```console", *lines, "```")))
+    if block := [*(f"$ {words.safe(line)}" for line in commands(report)), *lines(report)]:
+        parts.append("\n".join(("```console", *block, "```")))
     if not_enough := tried(report):
         parts.append("\n".join(("Tried and not enough:", "", *(f"- {escaped(line)}" for line in not_enough))))
     parts += map(escaped, remarks(report))
@@ -130,7 +132,7 @@ def text(report: SpreadRecommendation, terminal: Terminal) -> str:
     answer = hanging(conclusion(report), _INDENT, terminal)
     # A command is one line of any length, so that it can be copied.
     answer += "".join(f"{_INDENT}$ {words.safe(line)}\n" for line in commands(report))
-    answer += "".join(f"{_INDENT}{line}\n" for line in _lines(report.change))
+    answer += "".join(f"{_INDENT}{line}\n" for line in lines(report))
     parts.append(answer)
     last = ""
     if not_enough := tried(report):

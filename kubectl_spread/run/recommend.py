@@ -20,7 +20,7 @@ from kubectl_spread.kube.autoscaling import HorizontalPodAutoscaler
 from kubectl_spread.kube.disruption import PodDisruptionBudget
 from kubectl_spread.phrases import listed, named, plural
 from kubectl_spread.recommend import candidates, trials
-from kubectl_spread.recommend.candidates import Proposal, Proposals
+from kubectl_spread.recommend.candidates import Draft, Proposal, Proposals
 from kubectl_spread.recommend.search import Recommendation, Search, Tried
 from kubectl_spread.recommend.trials import Demand, Hazard, Places, Trials, WorstCase
 from kubectl_spread.report import projections
@@ -35,7 +35,7 @@ from kubectl_spread.report.recommendation import (
     UnreachableEvent,
 )
 from kubectl_spread.rules.remedy import flagged, patched
-from kubectl_spread.run import names
+from kubectl_spread.run import names, written
 from kubectl_spread.simulate.outcome import NOT_SIMULATED, left_out, not_known
 
 if TYPE_CHECKING:
@@ -100,20 +100,20 @@ class Answer(msgspec.Struct, frozen=True):
     chosen: Proposal | None
 
 
-def subject(run: SimulateRun, written: Sequence[Loaded]) -> Subject:
+def subject(run: SimulateRun, aside: Sequence[Loaded]) -> Subject:
     """Return the workload that the arguments name, or the only one of the manifests.
 
     Args:
         run: The run.
-        written: The manifests of workloads that are not stored, and of what limits these; the latter become part of
-            the run.
+        aside: The manifests of workloads that are not stored, and of what limits these; the latter become part of the
+            run.
 
     Raises:
         NotFoundError: There is no such workload, or it was not read.
         UsageError: There are several, or nothing can be recommended for its kind.
         CombinedError: The API server would refuse its manifest.
     """
-    manifests = _manifests(run, written)
+    manifests = _manifests(run, aside)
     ref = _chosen(run, manifests)
     loaded_manifest = manifests.get(ref)
     stored = run.snapshot.workload_objects.get(ref) if loaded_manifest is None else loaded_manifest.object
@@ -134,9 +134,9 @@ def subject(run: SimulateRun, written: Sequence[Loaded]) -> Subject:
     return Subject(ref, stored, loaded_manifest)
 
 
-def _manifests(run: SimulateRun, written: Sequence[Loaded]) -> dict[ObjectRef, Loaded]:
+def _manifests(run: SimulateRun, aside: Sequence[Loaded]) -> dict[ObjectRef, Loaded]:
     manifests: dict[ObjectRef, Loaded] = {}
-    for loaded in written:
+    for loaded in aside:
         match loaded.object:
             case WorkloadObject():
                 metadata = loaded.object.metadata
@@ -168,6 +168,9 @@ def answer(run: SimulateRun, chosen: Subject, options: RecommendOptions, console
         SpreadError: Nothing can be recommended for it.
     """
     ref, manifest, first = chosen.ref, *_at_least(run, chosen)
+    keep = options.demand.keep
+    if isinstance(keep, int) and keep > manifest.replicas:
+        raise UsageError(f"--keep {keep}: {named(ref.kind, ref.name)} has {plural(manifest.replicas, 'replica')}")
     world, budgets = run.world(), run.snapshot.budgets
     where = trials.places(world, ref, manifest)
     if not where.nodes:
@@ -209,6 +212,20 @@ def answer(run: SimulateRun, chosen: Subject, options: RecommendOptions, console
         ),
     )
     return Answer(report, chosen, result.chosen)
+
+
+def manifest(run: SimulateRun, result: Answer) -> str:
+    """Return the manifest of the workload with the change, or as it is where none is recommended.
+
+    Raises:
+        UsageError: No manifest of it was read.
+        SourceError: A file cannot be read again.
+    """
+    chosen = result.subject
+    draft = Draft(chosen.manifest.template.spec.topology_spread_constraints)
+    draft = draft if result.chosen is None else result.chosen.draft
+    operations = candidates.operations(chosen.ref.kind, chosen.manifest, draft)
+    return written.manifest(run.options, chosen.ref, draft, operations)
 
 
 class _Clock:
@@ -297,6 +314,7 @@ def _change(run: SimulateRun, chosen: Subject, proposal: Proposal) -> Recommende
         commands=[str(flagged(command, run.options.kubectl_flags)) for command in commands],
         limits=candidates.limits(draft.constraints),
         patch=Patch(operations=operations) if operations else UNSET,
+        lines=UNSET if chosen.loaded is None else written.lines(chosen.loaded, operations),
     )
 
 

@@ -19,22 +19,10 @@ CONTEXT = click.Context(cli, info_name="kubectl spread")
 COMMANDS = {name: cli.get_command(CONTEXT, name) for name in cli.list_commands(CONTEXT)}
 
 VERBS = {
-    *(
-        "Accept",
-        "Add",
-        "Apply",
-        "Authenticate",
-        "Check",
-        "Connect",
-        "Correct",
-        "Count",
-        "Delete",
-        "Evaluate",
-        "Evict",
-        "Exit",
-    ),
-    *("Expect", "Explain", "Give", "Hide", "Impersonate", "Leave", "Let", "List", "Print", "Read", "Refuse", "Remove"),
-    *("Report", "Request", "Restart", "Run", "Serve", "Set", "Show", "Skip", "Stop", "Trust", "Try", "Use", "Write"),
+    *("Accept", "Add", "Apply", "Authenticate", "Check", "Connect", "Correct", "Count", "Delete", "Evaluate"),
+    *("Evict", "Exit", "Expect", "Explain", "Give", "Hide", "Impersonate", "Keep", "Leave", "Let"),
+    *("List", "Print", "Read", "Refuse", "Remove", "Report", "Request", "Restart", "Run", "Serve"),
+    *("Set", "Show", "Skip", "Stop", "Survive", "Trust", "Try", "Use", "Write"),
 }
 """Listed here, because only a person can tell a verb from a noun."""
 
