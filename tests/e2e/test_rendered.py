@@ -94,7 +94,7 @@ def test_the_commands_of_the_page_run_as_they_are_written(environment: Mapping[s
     ]
     chart, overlay = (paste(line, ROOT, environment) for line in lines)
     assert (chart.returncode, chart.stderr) == (0, "")
-    assert "warning SPR107 absent-key: sts/shop-db (STDIN:40)" in chart.stdout
+    assert "warning SPR107 absent-key: sts/shop-db (STDIN:64)" in chart.stdout
     assert (overlay.returncode, overlay.stderr) == (1, "")
     assert f"error SPR201 refused: deploy/web ({KUSTOMIZATION}:1)" in overlay.stdout
 
