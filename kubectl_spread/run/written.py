@@ -19,7 +19,7 @@ from kubectl_spread.rules import patches
 if TYPE_CHECKING:
     from kubectl_spread.run.options import CheckOptions
     from kubectl_spread.sources.decode.json_objects import Path
-    from kubectl_spread.sources.edit.chunks import Chunk
+    from kubectl_spread.sources.edit import Chunk
     from kubectl_spread.sources.files.manifests import Loaded
 
 _STDIN: Final = "-"
@@ -49,9 +49,9 @@ def _line(loaded: Loaded, operation: Operation) -> ManifestLines:
         case "remove":
             action, text = f"remove {field} {where}", ""
         case "replace":
-            action, text = f"change {field} {where} to", yaml_text.dump([value])
+            action, text = f"change {field} {where} to", yaml_text.dump(value)
         case _:
-            action, text = f"add {where}", yaml_text.dump([value])
+            action, text = f"add {where}", yaml_text.dump(value)
     return ManifestLines(file=place.source, line=place.line or 1, action=action, yaml=text)
 
 
@@ -77,21 +77,21 @@ def manifest(options: CheckOptions, ref: ObjectRef, draft: Draft, operations: Se
     """
     if _STDIN in options.filename:
         raise UsageError("-o yaml reads the manifest again, which standard input does not allow: name a file")
-    from kubectl_spread.sources.edit import chunks  # noqa: PLC0415 - only this format edits
+    from kubectl_spread.sources import edit  # noqa: PLC0415 - only this format edits
     from kubectl_spread.sources.files import inputs  # noqa: PLC0415 - likewise
 
     files = inputs.choose(options.filename, recursive=options.recursive)
     for file in files.expand():
-        read = list(chunks.read(bytes(files.content(file)), file.source))
+        read = list(edit.read(bytes(files.content(file)), file.source))
         for chunk in read:
             path = _place(chunk, ref, options.namespace)
             if path is None:
                 continue
             changed = _changed(chunk.at(path), draft, operations)
             if path or "uid" in changed["metadata"]:
-                text = yaml_text.dump([_own(changed)])
+                text = yaml_text.dump(_own(changed))
             else:
-                text = "".join(each.text if each is not chunk else chunk.edited({(): changed}).text for each in read)
+                text = "".join(each.text if each is not chunk else chunk.edited({(): changed}) for each in read)
             return _with_budget(text, draft)
     raise UsageError("-o yaml needs the manifest (-f web.yaml). For a workload of the cluster use the patch")
 
@@ -129,4 +129,4 @@ def _with_budget(text: str, draft: Draft) -> str:
     if draft.budget is None:
         return text
     end = "" if text.endswith("\n") else "\n"
-    return f"{text}{end}{yaml_text.dump([candidates.budget_manifest(draft.budget)], explicit_start=True)}"
+    return f"{text}{end}---\n{yaml_text.dump(candidates.budget_manifest(draft.budget))}"
