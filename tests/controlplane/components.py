@@ -81,7 +81,7 @@ class Options:
 
 @dataclass(frozen=True)
 class OutageTimes:
-    """The seconds of an outage, which are a fifth of the defaults or less.
+    """The seconds of an outage, which are half of the defaults or less.
 
     Attributes:
         renewal: Those between two leases of a node (10 by default).
@@ -92,7 +92,7 @@ class OutageTimes:
     """
 
     renewal: int = 2
-    grace: int = 15
+    grace: int = 25
     monitor: int = 1
     eviction: int = 2
     toleration: int = 5
