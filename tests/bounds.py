@@ -1,6 +1,6 @@
 """Test the wheel with the lowest releases of its dependencies that pyproject.toml allows, and with the newest.
 
-``make bounds`` runs it after ``make dist``; arguments replace the directories of tests. The checkout that the tests run
+``make bounds`` runs it after ``make dist``; arguments replace the tests. The checkout that the tests run
 in has no ``kubectl_spread``, so they import the one that was installed from the wheel.
 """
 
@@ -19,6 +19,12 @@ from tests.generated import ROOT
 from tests.install.pythons import oldest_and_newest
 
 CORE: Final = tuple(f"tests/{name}" for name in ("kube", "audit", "rules", "render", "merge"))
+EDGES: Final = (
+    *(f"tests/cli/test_{name}.py" for name in ("completion", "formats", "help", "mistakes")),
+    "tests/follow/test_server.py",
+    "tests/sources/test_incluster.py",
+)
+"""Tests of what the core does not use: click, cloup, uvicorn and kubernetes."""
 _NEEDED: Final = (
     "cryptography",
     "hypothesis",
@@ -30,7 +36,7 @@ _NEEDED: Final = (
     "pytest-xdist",
     "xmlschema",
 )
-"""What these tests import, and those of ``tests/cli``, ``tests/follow`` and ``tests/sources``."""
+"""What these tests import."""
 
 
 def main(tests: Sequence[str]) -> int:
@@ -42,7 +48,7 @@ def main(tests: Sequence[str]) -> int:
     pythons = oldest_and_newest()
     for resolution, python in (("lowest-direct", pythons[0]), ("highest", pythons[-1])):
         with tempfile.TemporaryDirectory() as directory:
-            status = _run(Path(directory), wheels[-1], resolution, python, tests or CORE)
+            status = _run(Path(directory), wheels[-1], resolution, python, tests or CORE + EDGES)
         if status:
             print(f"error: the tests fail with {resolution} and {python}", file=sys.stderr)
             return status
