@@ -39,6 +39,7 @@ CHART: Final = "template shop examples/chart --set api.replicas=3,db.replicas=3"
 KUSTOMIZATION: Final = "examples/kustomize/production"
 RENDERED: Final = ROOT / "tests" / "e2e" / "rendered"
 """What helm and kubectl rendered for these; ``tests/e2e/test_rendered.py`` renders them again."""
+FRONT: Final = "examples/recommend/front.yaml"
 DOMAINS: Final = "docs/domains/cluster.yaml"
 PLAN: Final = "docs/plan/cluster.yaml"
 THREADS: Final = "tests/threads"
@@ -99,6 +100,13 @@ def source(path: str) -> str:
 def section_block(section: Section, make: Callable[[], Explanation] = uneven) -> str:
     """Return a section of ``explain`` about an uneven Deployment, on a narrow terminal, as a Markdown block."""
     return f"```\n{section(make(), Terminal(width=80))}```\n"
+
+
+def ten_recipes() -> str:
+    """Return the table of docs/recommend.md, of which each row is an answer."""
+    from tests.recommend import recipes  # noqa: PLC0415 - it needs this module
+
+    return recipes.table()
 
 
 def rules_page() -> str:
@@ -176,6 +184,11 @@ BLOCKS: Final[dict[str, dict[str, Callable[[], str]]]] = {
         "plan": lambda: answers.plan("plan -n shop", SAMPLE),
         "waves": lambda: answers.plan("plan -n shop", PLAN),
         "script": lambda: answers.waves("plan -n shop -o script", PLAN),
+    },
+    "docs/recommend.md": {
+        "web": lambda: answers.domains("recommend deploy/web -n shop --runs 5", SAMPLE),
+        "new": lambda: answers.domains(f"recommend -f {FRONT} --runs 5", SAMPLE),
+        "recipes": ten_recipes,
     },
     "docs/troubleshooting.md": {
         "constraints": lambda: answers.explain("explain deploy/coredns -n kube-system", f"{COREDNS}/input.yaml", 1),

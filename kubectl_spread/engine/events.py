@@ -152,28 +152,32 @@ class Watch(msgspec.Struct, frozen=True):
         return Begun("")
 
 
-class OnFullestNode(msgspec.Struct, frozen=True):
-    """An event on the node that has the most pods of a workload when it begins.
+class OnFullest(msgspec.Struct, frozen=True):
+    """An event on the domain that has the most pods of a workload when it begins.
 
     Attributes:
         workload: The workload.
-        event: Makes the event from the node.
+        key: The label that makes the domains; "" for the nodes themselves.
+        event: Makes the event from the nodes of the domain.
     """
 
     workload: ObjectRef
+    key: str
     event: Callable[[NodeChoice], SimulatedEvent]
 
     def begin(self, cluster: SimulatedCluster) -> Begun:
-        """Let the event happen; of several fullest nodes, any may be the one.
+        """Let the event happen; of several fullest domains, any may be the one.
 
         Raises:
             SpreadError: As the event.
         """
-        counts = Counter({node.metadata.name: 0 for node in cluster.nodes})
-        counts.update(pod.node for pod in cluster.all_pods() if pod.workload == self.workload and pod.node in counts)
+        values = {node.metadata.name: value for node in cluster.nodes if (value := _value(node, self.key)) is not None}
+        counts = Counter(dict.fromkeys(values.values(), 0))
+        pods = (pod for pod in cluster.all_pods() if pod.workload == self.workload and pod.node in values)
+        counts.update(values[pod.node] for pod in pods)
         most = max(counts.values(), default=0)
-        name = cluster.random.choice([name for name, number in counts.items() if number == most])
-        return self.event(NodeChoice("", (name,), name)).begin(cluster)
+        value = cluster.random.choice([value for value, number in counts.items() if number == most])
+        return self.event(NodeChoice(self.key, (value,), value)).begin(cluster)
 
 
 class Add(msgspec.Struct, frozen=True):

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from kubectl_spread.engine.controllers import NOT_REPLACED, SimulatedEvent
-from kubectl_spread.engine.events import Cordon, DrainNodes, Lose, NodeChoice, OnFullestNode, Restart, Watch
+from kubectl_spread.engine.events import Cordon, DrainNodes, Lose, NodeChoice, OnFullest, Restart, Watch
 from kubectl_spread.engine.runs import RunResult, Simulation
 from kubectl_spread.engine.world import World
 from kubectl_spread.kube.api.labels import ZONE, ascending
@@ -240,6 +240,7 @@ def hazards(workload: ObjectRef, manifest: ReplicatedWorkload, where: Places, de
         *_losses(workload, manifest, where, demand),
         *_drains(workload, manifest, where, demand),
         *_restarts(workload, manifest, where, demand),
+        *_loss_after_restart(workload, manifest, where, demand),
     ]
 
 
@@ -258,7 +259,7 @@ def _losses(workload: ObjectRef, manifest: ReplicatedWorkload, where: Places, de
     if "node" in demand.families:
         most_left, to_keep = replicas - divide_up(replicas, nodes or 1), demand.pods(replicas, nodes)
         why = _limit(to_keep, most_left, replicas, nodes, "node")
-        yield Hazard("lose any node", "node", {"": (OnFullestNode(workload, Lose),)}, to_keep, most_left, why)
+        yield Hazard("lose any node", "node", {"": (OnFullest(workload, "", Lose),)}, to_keep, most_left, why)
 
 
 def _limit(keep: int, most: int, replicas: int, number: int, noun: str) -> str:
@@ -276,7 +277,7 @@ def _drains(workload: ObjectRef, manifest: ReplicatedWorkload, where: Places, de
         return
     for text, number, events in (
         ("drain any zone", zones, {each: (DrainNodes(_zone(each)),) for each in where.zones}),
-        ("drain any node", where.nodes, {"": (OnFullestNode(workload, DrainNodes),)}),
+        ("drain any node", where.nodes, {"": (OnFullest(workload, "", DrainNodes),)}),
     ):
         if number > 1:
             keep = demand.pods(replicas, number)
@@ -294,6 +295,18 @@ def _restarts(workload: ObjectRef, manifest: ReplicatedWorkload, where: Places, 
     if zones > 1:
         closed = {each: (Cordon(_zone(each)), restart) for each in where.zones}
         yield Hazard("restart, zone closed", "restart", closed, keep, most, limit)
+
+
+def _loss_after_restart(
+    workload: ObjectRef, manifest: ReplicatedWorkload, where: Places, demand: Demand
+) -> Iterator[Hazard]:
+    """Yield the loss of a zone after a restart: where pods are now may be luck that their spec does not repeat."""
+    replicas, zones = manifest.replicas, len(where.zones)
+    if "zone" in demand.families and zones > 1:
+        most, keep = replicas - divide_up(replicas, zones + bool(where.unlabelled)), demand.pods(replicas, zones)
+        events = {"": (Restart(workload), Watch(), OnFullest(workload, ZONE, Lose))}
+        limit = _limit(keep, most, replicas, zones, "zone")
+        yield Hazard("restart, then lose a zone", "zone", events, keep, most, limit)
 
 
 def _kept_by_rollouts(manifest: ReplicatedWorkload) -> tuple[int, str]:

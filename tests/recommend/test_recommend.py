@@ -6,46 +6,30 @@ from typing import Any
 
 import pytest
 
-from tests.builders import HOSTNAME, Json
-from tests.recommend.asked import NINE, SPREAD, changes, command, failing, host, recommended, spread
+from tests.recommend import recipes
+from tests.recommend.asked import NINE, SPREAD, changes, command, failing, recommended, spread
+from tests.recommend.recipes import RECIPES, Recipe
 from tests.simulate.clusters import deployment
 
 HONOR = "nodeTaintsPolicy: Honor in the constraint on zone"
 HASH = "matchLabelKeys: [pod-template-hash] in the constraint on zone"
-SURVIVED: list[str] = []
+NO_MIN_DOMAINS = "no minDomains in the constraint on zone"
+EXPECTED = {
+    "host soft": ["a constraint on zone (ScheduleAnyway)"],
+    "zone and host soft": [HASH],
+    "zone hard": [HONOR, HASH],
+    "zone hard, hash": [HONOR],
+    "zone hard, hash, minDomains 3": [HONOR, NO_MIN_DOMAINS],
+    "zone hard, host hard": [HONOR, HASH],
+}
+"""The changes of the recipes that do not survive everything as they are."""
 
 
-@pytest.mark.parametrize(
-    ("constraints", "expected"),
-    [
-        pytest.param([], SURVIVED, id="none: the defaults of the scheduler"),
-        pytest.param([host()], SURVIVED, id="host soft"),
-        pytest.param([spread(hard=False), host()], SURVIVED, id="zone and host soft"),
-        pytest.param([spread()], [HONOR, HASH], id="zone hard"),
-        pytest.param([spread(hashed=True)], [HONOR], id="zone hard, hash"),
-        pytest.param([spread(hashed=True, honor=True)], SURVIVED, id="zone hard, hash, Honor"),
-        pytest.param([spread(hashed=True, honor=True), host(hashed=True)], SURVIVED, id="… and host soft"),
-        pytest.param(
-            [spread(hashed=True, minDomains=3)],
-            [HONOR, "no minDomains in the constraint on zone"],
-            id="zone hard, hash, minDomains 3",
-        ),
-        pytest.param(
-            [spread(hashed=True, honor=True, minDomains=3)],
-            ["no minDomains in the constraint on zone"],
-            id="zone hard, hash, Honor, minDomains 3",
-        ),
-        pytest.param(
-            [spread(), spread(HOSTNAME)],
-            [HONOR, HASH],
-            id="zone hard, host hard",
-        ),
-    ],
-)
-def test_the_ten_recipes_of_guides(constraints: list[Json], expected: list[str]) -> None:
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.name)
+def test_the_ten_recipes_of_guides(recipe: Recipe) -> None:
     """Six replicas on nine nodes in three zones, with room everywhere."""
-    report = recommended([*NINE, *deployment("web", SPREAD, topologySpreadConstraints=constraints)])
-    assert changes(report) == expected
+    report = recipes.report(recipe)
+    assert changes(report) == EXPECTED.get(recipe.name, [])
     assert failing(report, "patched") == []
     assert report["notReachable"] == []
 
