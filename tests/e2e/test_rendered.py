@@ -96,7 +96,7 @@ def test_the_commands_of_the_page_run_as_they_are_written(environment: Mapping[s
     assert (chart.returncode, chart.stderr) == (0, "")
     assert "warning SPR107 absent-key: sts/shop-db (STDIN:64)" in chart.stdout
     assert (overlay.returncode, overlay.stderr) == (1, "")
-    assert f"error SPR201 refused: deploy/web ({KUSTOMIZATION}:1)" in overlay.stdout
+    assert f"error SPR201 refused: deploy/web ({KUSTOMIZATION}:20)" in overlay.stdout
 
 
 def test_a_chart_whose_values_are_right_has_no_findings(environment: Mapping[str, str], spread: Spread) -> None:
