@@ -53,6 +53,7 @@ _EVENTS: Final = "zone,node,drain,restart"
     metavar="EVENT,…",
     about="Survive the loss of a zone or node, a drain of either, or a restart.",
     group=EVALUATE,
+    complete=values.several_of(_EVENTS.split(",")),
 )
 @options.evaluated_as
 @options.simulated

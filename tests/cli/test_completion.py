@@ -313,6 +313,7 @@ FREE = {
     "--cluster-name",
     "--feature-gates",
     "--interval",
+    "--keep",
     "--listen",
     "--max-age",
     "--max-per-workload",
