@@ -267,7 +267,7 @@ def test_a_release_can_be_upgraded_and_leaves_nothing(cluster: ControlPlane, plu
 def test_the_commands_of_the_page_run_as_they_are_written(cluster: ControlPlane, tmp_path: Path) -> None:
     page = (ROOT / "docs" / "monitor.md").read_text(encoding="utf-8")
     commands = re.findall(r"^\$ ((?:helm|kubectl (?:apply|rollout|get|create)) .*)$", page, re.MULTILINE)
-    (values,) = re.findall(r"^```yaml\n(image:\n.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    (values,) = re.findall(r"^```yaml\n(image:.*?)^```$", page, re.MULTILINE | re.DOTALL)
     (tmp_path / "values.yaml").write_text(values, encoding="utf-8")
     (tmp_path / "deploy").symlink_to(DEPLOY)
     programs = os.pathsep.join([str(go_programs.binary(*go_programs.HELM).parent), str(binaries.kubectl().parent)])
