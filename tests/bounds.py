@@ -62,9 +62,12 @@ def _run(directory: Path, wheel: Path, resolution: str, python: Path, tests: Seq
     uv("pip", "compile", "--python", chosen, "pyproject.toml", "--resolution", resolution, "--output-file", pins)
     uv("pip", "install", "--python", chosen, "--constraint", pins, str(wheel), *_NEEDED)
     checkout = copied(directory / "checkout", without="kubectl_spread")
+    # Some tests ask git for the files of the checkout.
+    for command in (["init", "--quiet"], ["add", "--all"]):
+        subprocess.run(["git", *command], cwd=checkout, check=True)
     print(f"== {resolution}, {python}", flush=True)
-    command = [chosen, "-m", "pytest", "--quiet", "-p", "no:cacheprovider", *tests]
-    return subprocess.run(command, cwd=checkout, check=False).returncode
+    suite = [chosen, "-m", "pytest", "--quiet", "-p", "no:cacheprovider", *tests]
+    return subprocess.run(suite, cwd=checkout, check=False).returncode
 
 
 def uv(*arguments: str) -> None:
