@@ -9,6 +9,7 @@ from typing import Self
 
 from kubectl_spread.cli import watch
 from kubectl_spread.cli.watch import Picture
+from kubectl_spread.follow import following
 from kubectl_spread.run.output_files import Output
 
 
@@ -42,7 +43,11 @@ class _Objects:
 
 
 def main(kubeconfig: str, namespace: str) -> None:
-    """Watch until the process is ended, without garbage collection but the one of each round, as ``main`` does."""
+    """Watch until the process is ended, without garbage collection but the one of each round, as ``main`` does.
+
+    The API server itself is looked at every few seconds: the first look leaves some thousand objects, the others none.
+    """
+    following._LOOK = 3.0
     for name, replacement in {"_INTERVAL": 0.0, "_TICK": 0.01, "Pipe": _Objects()}.items():
         setattr(watch, name, replacement)
     gc.disable()
