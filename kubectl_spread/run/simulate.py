@@ -227,7 +227,7 @@ class SimulateRun(Run, kw_only=True):
         """Return the root workloads of the pods and workloads that arguments name, in order.
 
         Raises:
-            NotFoundError: There is no object of a name in scope.
+            NotFoundError: No object in scope has a name of the arguments.
             UsageError: The arguments name no pods or workloads.
         """
         snapshot = self.snapshot
