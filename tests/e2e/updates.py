@@ -47,9 +47,13 @@ def main(kubeconfig: str, namespace: str) -> None:
 
     The API server itself is looked at every few seconds: the first look leaves some thousand objects, the others none.
     """
-    following._LOOK = 3.0
-    for name, replacement in {"_INTERVAL": 0.0, "_TICK": 0.01, "Pipe": _Objects()}.items():
-        setattr(watch, name, replacement)
+    for module, name, replacement in (
+        (watch, "_INTERVAL", 0.0),
+        (watch, "_TICK", 0.01),
+        (watch, "Pipe", _Objects()),
+        (following, "_LOOK", 3.0),
+    ):
+        setattr(module, name, replacement)
     gc.disable()
     view = watch.View([Output("json")], lambda *_: None, "never", None)
     watch.follow({"kubeconfig": kubeconfig, "namespace": namespace}, view)
