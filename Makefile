@@ -15,7 +15,7 @@ PART := $(if $(ALL),, and not nightly)
 # A test of e2e that hangs for these seconds shows what its threads do and ends its worker. A new worker would begin the module again.
 HANGS := --max-worker-restart 0 -o faulthandler_exit_on_timeout=true -o faulthandler_timeout=$(if $(ALL),3600,600)
 
-.PHONY: demo test fast dist test-install lock lint types imports unit mutants workflows browser growth screenshot e2e conformance tools nightly cluster docs mixin golden sample clean
+.PHONY: demo test fast dist test-install bounds lock lint types imports unit mutants workflows browser growth screenshot e2e conformance tools nightly cluster docs mixin golden sample clean
 
 demo: $(VENV)/installed ## show check and explain on the sample cluster
 	$(BIN)/kubectl-spread check -f $(SAMPLE) --server-version 1.37 || test $$? -eq 1
@@ -31,6 +31,9 @@ dist: $(VENV)/installed ## wheel, sdist, and the archive for krew on this platfo
 
 test-install: $(VENV)/developed ## install what dist built with krew, pip, pipx and uv
 	$(BIN)/pytest -m "install$(PART)" tests/install
+
+bounds: $(VENV)/developed ## the core of the wheel in dist with the lowest and the newest releases of its dependencies
+	$(BIN)/python -m tests.bounds
 
 lock: $(VENV)/developed ## pin the newest releases of what development, the archive and its build need
 	$(BIN)/python -m release.locking

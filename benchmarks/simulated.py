@@ -149,7 +149,7 @@ def main() -> None:
             displaced = _write_question(question, options.nodes, pods)
             commands = {
                 _SCHEDULER: ["sh", "-c", f"{binary()} < {question}"],
-                "simulate": [_PLUGIN, "simulate", "--lose", f"zone={_LOST}", "-A", "--runs", "1", "-f", str(capture)],
+                "simulate": [_PLUGIN, "simulate", "--delete", f"zone={_LOST}", "-A", "--runs", "1", "-f", str(capture)],
             }
             print(f"\n{pods} pods on {options.nodes} nodes, {displaced} displaced\n")
             print("\n".join(table(medians(commands, os.environ, options.rounds, _SCHEDULER), _SCHEDULER)))

@@ -105,7 +105,7 @@
           ),
           reportAlert(
             'KubeSpreadError',
-            findings(workload + ', code', 'code!~"SPR101|SPR102|SPR303|SPR308", severity="error"') + ' > 0\n',
+            findings(workload + ', code', 'code!~"SPR101|SPR102|SPR303|SPR308|SPR315", severity="error"') + ' > 0\n',
             config.errorFor,
             'A workload has an error in its topology spread constraints or affinity terms.',
             name + ' has an error ({{ $labels.code }}). `kubectl spread explain {{ $labels.code }}` says what it means.',

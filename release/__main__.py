@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from kubectl_spread import __version__
-from release import archiving, bundling, manifest, requirements, sbom
+from release import archiving, bundling, changelog, manifest, requirements, sbom
 from release.environments import ROOT, Environment
 from release.platforms import here
 
@@ -22,13 +22,16 @@ def main() -> None:
     parser.add_argument(
         "part",
         nargs="?",
-        choices=("all", "manifest"),
+        choices=("all", "manifest", "notes"),
         default="all",
-        help="manifest: write the manifest of the archives that exist",
+        help="manifest: write the manifest of the archives that exist; notes: print the changelog of this version",
     )
     parser.add_argument("--output", type=Path, default=_DIST)
     parser.add_argument("--work", type=Path, default=ROOT / "build" / "release")
     arguments = parser.parse_args()
+    if arguments.part == "notes":
+        print(changelog.current(), end="")
+        return
     output, work = arguments.output.absolute(), arguments.work.absolute()
     output.mkdir(parents=True, exist_ok=True)
     if arguments.part == "all":

@@ -61,10 +61,11 @@ def bundled_distributions(environment: Environment, directory: Path) -> list[Dis
 
 
 def _libraries(contents: Path, parts: Sequence[Distribution]) -> list[str]:
-    """Return the names of the libraries that come from the machine and its Python, not from a distribution."""
+    """Return the names of the libraries that are neither of a distribution nor Python's own."""
     own = {file.name for part in parts for file in part.files or ()}
     libraries = [path for path in contents.iterdir() if ".so" in path.name or path.suffix in {".dll", ".dylib"}]
-    return sorted(path.name for path in libraries if path.name not in own)
+    python = ("libpython", "python3")
+    return sorted(path.name for path in libraries if path.name not in own and not path.name.lower().startswith(python))
 
 
 def forget_others(packages: Path, parts: Sequence[Distribution]) -> None:

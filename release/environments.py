@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).parent.parent
+REPOSITORY: Final = "https://github.com/kubectl-spread/kubectl-spread"
 _LOCKS: Final = ROOT / "release" / "locks"
 # Wheels only, since the build of a package is neither pinned nor reproducible.
 _INSTALL: Final = ("install", "--quiet", "--no-compile", "--disable-pip-version-check", "--only-binary", ":all:")

@@ -9,7 +9,7 @@ from string import Template
 from typing import Final
 
 from kubectl_spread import __version__
-from release.environments import ROOT
+from release.environments import REPOSITORY, ROOT
 from release.platforms import PLATFORMS, Platform
 
 MANIFEST: Final = ROOT / "plugin.yaml"
@@ -22,7 +22,7 @@ _PLATFORM: Final = Template("""\
         matchLabels:
           os: $system
           arch: $machine
-      uri: https://github.com/kubectl-spread/kubectl-spread/releases/download/v$version/$archive
+      uri: $repository/releases/download/v$version/$archive
       sha256: "$digest"
       files:
         - from: kubectl-spread/*
@@ -51,6 +51,7 @@ def write(target: Path, directory: Path) -> None:
 
 def _entry(platform: Platform, digest: str, version: str) -> str:
     return _PLATFORM.substitute(
+        repository=REPOSITORY,
         system=platform.system,
         machine=platform.machine,
         suffix=platform.suffix,

@@ -2,38 +2,54 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
+import re
 import sysconfig
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import Distribution
 from pathlib import Path
 from platform import python_version
 from typing import Final
+
+from release.environments import ROOT
 
 _NAMES: Final = ("authors", "copying", "license", "licence", "notice")
 _RULE: Final = "=" * 80
 _HEAD: Final = (
     "kubectl-spread is licensed as LICENSE says. This archive also holds what follows, under its own licences.\n"
 )
-_UNKNOWN: Final = """\
-It comes with the Python build or with the compiler of the machine that built the archive: see
-https://docs.python.org/3/license.html and https://gcc.gnu.org/onlinedocs/libstdc++/manual/license.html
-"""
+_LICENCES: Final = ROOT / "release" / "licences"
+_BUILT_IN: Final[Mapping[str, str]] = {
+    "Expat": r"(lib)?expat",
+    "OpenSSL": r"lib(crypto|ssl)",
+    "SQLite": r"(lib)?sqlite3",
+    "bzip2": r"libbz2|bz2",
+    "libffi": r"libffi",
+    "liblzma": r"liblzma",
+    "libmpdec": r"libmpdec",
+    "libuuid": r"libuuid",
+    "zlib": r"libz\b|zlib",
+}
+"""Maps a licence to the names of its library. Python has these built in, or as files next to it."""
+_COMPILED: Final[Mapping[str, str]] = {
+    "GCC-runtime": r"lib(gcc_s|stdc\+\+)",
+    "Microsoft-runtime": r"vcruntime|msvcp|ucrtbase|api-ms-win-",
+}
+"""The libraries of compilers, of which not every archive has one."""
 
 
 class UnlicensedError(RuntimeError):
-    """A part of the archive does not state its licence."""
+    """The licence of a part of the archive is not known."""
 
 
 def text(bundled: Sequence[Distribution], native: Sequence[str]) -> str:
-    """Return the notices of distributions, of Python itself and of the libraries of the system, by file name.
+    """Return the notices of distributions, of Python itself and of native libraries, by their file names.
 
     Raises:
-        UnlicensedError: One of them does not state its licence.
+        UnlicensedError: The licence of one of them is not known.
     """
+    licences = [*_BUILT_IN, *sorted({_licence(name) for name in native} & _COMPILED.keys())]
     sections = [_section(f"Python {python_version()}", _python())]
-    sections += [_section(name, _library(name)) for name in native if not name.startswith(("libpython", "python3"))]
+    sections += [_section(name, (_LICENCES / f"{name}.txt").read_text(encoding="utf-8")) for name in licences]
     sections += [
         _section(f"{distribution.name} {distribution.version}", "\n".join(_own(distribution)))
         for distribution in bundled
@@ -80,12 +96,9 @@ def _python() -> str:
     raise UnlicensedError("this Python has no LICENSE.txt")
 
 
-def _library(name: str) -> str:
-    """Return the licence of a library of the system, from the documentation of its Debian package."""
-    query = shutil.which("dpkg-query")
-    if query is None:
-        return _UNKNOWN
-    done = subprocess.run([query, "--search", f"*/{name}"], check=False, capture_output=True, text=True)
-    package = done.stdout.partition(":")[0]
-    copying = Path("/usr/share/doc", package, "copyright")
-    return copying.read_text(encoding="utf-8") if package and copying.is_file() else _UNKNOWN
+def _licence(library: str) -> str:
+    """Return the licence of a library that comes from the machine and its Python, by the name of its file."""
+    for licence, names in {**_BUILT_IN, **_COMPILED}.items():
+        if re.match(names, library, re.IGNORECASE):
+            return licence
+    raise UnlicensedError(f"{library} is none of the libraries whose licences are in release/licences")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -17,7 +18,7 @@ from kubectl_spread.explain.explanation import Explanation
 from kubectl_spread.render.sections import Section
 from kubectl_spread.render.sections.conclusion import conclusion
 from kubectl_spread.render.sections.domains import domains, replicas, waiting
-from kubectl_spread.render.sections.terms import engines, rollup, templates
+from kubectl_spread.render.sections.terms import rollup, templates
 from kubectl_spread.render.terminal import Terminal
 from kubectl_spread.rules import RULES
 from tests import answers, manual, metrics, rule_examples, schemas
@@ -38,6 +39,7 @@ CHART: Final = "template shop examples/chart --set api.replicas=3,db.replicas=3"
 KUSTOMIZATION: Final = "examples/kustomize/production"
 RENDERED: Final = ROOT / "tests" / "e2e" / "rendered"
 """What helm and kubectl rendered for these; ``tests/e2e/test_rendered.py`` renders them again."""
+FRONT: Final = "examples/recommend/front.yaml"
 DOMAINS: Final = "docs/domains/cluster.yaml"
 PLAN: Final = "docs/plan/cluster.yaml"
 THREADS: Final = "tests/threads"
@@ -83,6 +85,13 @@ def carried() -> str:
     return "".join(f"| {' | '.join(row)} |\n" for row in cells)
 
 
+def sample_findings() -> str:
+    """Return the findings on the sample cluster, a line for each, as a Markdown block."""
+    findings = json.loads(run(*CHECK, "-A", "-o", "json", "--severity", "info"))["findings"]
+    lines = (f"{finding['code']} {finding['object']['name']}: {finding['message']}\n" for finding in findings)
+    return f"```text\n{''.join(lines)}```\n"
+
+
 def source(path: str) -> str:
     """Return a file of YAML as a Markdown block."""
     return f"```yaml\n{(ROOT / path).read_text(encoding='utf-8')}```\n"
@@ -91,6 +100,13 @@ def source(path: str) -> str:
 def section_block(section: Section, make: Callable[[], Explanation] = uneven) -> str:
     """Return a section of ``explain`` about an uneven Deployment, on a narrow terminal, as a Markdown block."""
     return f"```\n{section(make(), Terminal(width=80))}```\n"
+
+
+def ten_recipes() -> str:
+    """Return the table of docs/recommend.md, of which each row is an answer."""
+    from tests.recommend import recipes  # noqa: PLC0415 - it needs this module
+
+    return recipes.table()
 
 
 def rules_page() -> str:
@@ -129,6 +145,7 @@ BLOCKS: Final[dict[str, dict[str, Callable[[], str]]]] = {
         "gitlab": lambda: source("docs/ci/gitlab-ci.yml"),
         "cronjob": lambda: source("docs/ci/cronjob.yaml"),
     },
+    "docs/comparison.md": {"kubectl spread": sample_findings},
     "docs/policy.md": {"rules": carried},
     "docs/offline.md": {
         "chart": lambda: answers.piped(f"helm {CHART}", RENDERED / "chart.yaml"),
@@ -149,7 +166,6 @@ BLOCKS: Final[dict[str, dict[str, Callable[[], str]]]] = {
         "evictions": lambda: section_block(conclusion, crowded),
         "pending": lambda: section_block(waiting),
         "replicas": lambda: section_block(replicas, crowded),
-        "engines": lambda: section_block(engines, crowded),
     },
     "docs/domains.md": {
         "zones": lambda: answers.domains("domains -A", DOMAINS),
@@ -157,6 +173,7 @@ BLOCKS: Final[dict[str, dict[str, Callable[[], str]]]] = {
     },
     "docs/simulate.md": {
         "lose": lambda: answers.domains("simulate --lose zone=a -A --runs 20", SAMPLE),
+        "delete": lambda: answers.domains("simulate --delete zone=a -A --runs 20", SAMPLE),
         "drain": lambda: answers.domains("simulate --drain zone=b -n shop --runs 20", SAMPLE),
         "rollout": lambda: answers.domains("simulate --drain c1,c2 --restart deploy/web -n shop --runs 20", SAMPLE),
         "scale": lambda: answers.domains("simulate --scale deploy/api=2 -n shop --runs 20", SAMPLE),
@@ -167,6 +184,11 @@ BLOCKS: Final[dict[str, dict[str, Callable[[], str]]]] = {
         "plan": lambda: answers.plan("plan -n shop", SAMPLE),
         "waves": lambda: answers.plan("plan -n shop", PLAN),
         "script": lambda: answers.waves("plan -n shop -o script", PLAN),
+    },
+    "docs/recommend.md": {
+        "web": lambda: answers.domains("recommend deploy/web -n shop --runs 5", SAMPLE),
+        "new": lambda: answers.domains(f"recommend -f {FRONT} --runs 5", SAMPLE),
+        "recipes": ten_recipes,
     },
     "docs/troubleshooting.md": {
         "constraints": lambda: answers.explain("explain deploy/coredns -n kube-system", f"{COREDNS}/input.yaml", 1),

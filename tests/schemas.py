@@ -16,6 +16,7 @@ from kubectl_spread.report.domains import SpreadDomains
 from kubectl_spread.report.mergereport import MergeReport
 from kubectl_spread.report.model import API_VERSION, Part, Report
 from kubectl_spread.report.plan import SpreadPlan
+from kubectl_spread.report.recommendation import SpreadRecommendation
 from kubectl_spread.report.simulation import SpreadSimulation
 from kubectl_spread.rules.model import RuleList
 
@@ -29,6 +30,7 @@ KINDS: Final[Mapping[str, tuple[type[Part], str]]] = {
     "SpreadDomains": (SpreadDomains, "docs/json.md"),
     "SpreadExplanation": (Explanation, "docs/json.md"),
     "SpreadPlan": (SpreadPlan, "docs/json.md"),
+    "SpreadRecommendation": (SpreadRecommendation, "docs/json.md"),
     "SpreadReport": (Report, "docs/json.md"),
     "SpreadSimulation": (SpreadSimulation, "docs/json.md"),
 }

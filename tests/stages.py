@@ -65,7 +65,7 @@ CI: Final = (
 )
 NIGHTLY: Final = tuple(
     Stage(stage.name, stage.after, (*stage.goals, "ALL=1"), limit=None)
-    for stage in (*CI, Stage("mutants", after=("test",)))
+    for stage in (*CI, Stage("mutants", after=("test",)), Stage("bounds", after=("dist",)))
 )
 _SETS: Final[Mapping[str, tuple[Stage, ...]]] = {"ci": CI, "nightly": NIGHTLY}
 

@@ -13,11 +13,10 @@ from functools import partial
 from pathlib import Path
 
 from tests.conformance import oracles
-from tests.conformance.descheduler import oracles as descheduler
 from tests.conformance.placements import oracles as placements
 from tests.conformance.settings import CI_MINORS
 from tests.controlplane import binaries
-from tests.e2e import peers
+from tests.e2e import go_programs
 from tests.install import programs
 from tests.mixin import rendering
 
@@ -27,7 +26,7 @@ _APISERVER = ("kube-apiserver",)
 def builders(*, everything: bool) -> list[Callable[[], Path]]:
     """Return what builds each program, the slow and much used ones first."""
     minors = tuple(oracles.VERSIONS) if everything else CI_MINORS
-    modules = (peers.HELM, peers.DESCHEDULER, peers.KUBE_RBAC_PROXY, peers.KUBE_SCORE, rendering.JSONNET)
+    modules = (go_programs.HELM, go_programs.KUBE_RBAC_PROXY, rendering.JSONNET)
     return [
         binaries.etcd,
         binaries.kubernetes,
@@ -35,8 +34,7 @@ def builders(*, everything: bool) -> list[Callable[[], Path]]:
         binaries.kubectl,
         *(partial(oracles.binary, minor) for minor in minors),
         placements.binary,
-        descheduler.binary,
-        *(partial(peers.binary, *module) for module in modules),
+        *(partial(go_programs.binary, *module) for module in modules),
         *(partial(programs.program, name) for name in programs.PACKAGES),
     ]
 

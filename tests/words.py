@@ -57,6 +57,7 @@ CODE: Final = re.compile(r"``[^`]+``|`[^`\s]+`|\{[^{}\s]*\}|\]\([^)\s]*\)")
 
 PAGES: Final = (
     "*.md",
+    ".github/**/*.*",
     "action.yml",
     "Makefile",
     "release/*.yaml",

@@ -50,6 +50,10 @@ _SECTIONS: Final = {
             "plan:plan",
             "Show which evictions correct skews above maxSkew and stale selectors, and in which order.",
         ),
+        "recommend": (
+            "recommend:recommend",
+            "Show what to write, so that losing any zone or node, a drain or a rollout leaves a workload running.",
+        ),
     },
     "Watch over time": {
         "monitor": (

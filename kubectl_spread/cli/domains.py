@@ -61,7 +61,7 @@ def domains(
     report = counted(run, key, value)
     fast_exit.keep(run, report)
     output.result(run.notes, run.problems)
-    if any(destination.form == "csv" or (no_headers and destination.form in _TABLES) for destination in outputs):
+    if no_headers and any(destination.form in _TABLES for destination in outputs):
         _note_remarks(report)
     for destination in outputs:
         text = _rendered(report, destination, color, headers=not no_headers)
@@ -70,7 +70,7 @@ def domains(
 
 
 def _note_remarks(report: SpreadDomains) -> None:
-    """Print what the numbers leave out, for formats that have lines about domains or workloads alone."""
+    """Print what the numbers leave out, for tables that have lines about domains or workloads alone."""
     from kubectl_spread.render import domain_figures  # noqa: PLC0415 - completion of flags does not need it
 
     for remark in domain_figures.remarks(report):

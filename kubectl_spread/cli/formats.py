@@ -28,18 +28,21 @@ _EVERY: Final = {"json": "structured:json", "yaml": "structured:yaml"}
 _RENDERERS: Final[Mapping[str, Mapping[str, str]]] = {
     "check": {
         **_EVERY,
-        "csv": "spreadsheet:csv",
         "github": "ci.github:github",
         "html": "html:page",
         "junit": "ci.junit:junit",
         "markdown": "markdown:markdown",
         "name": "structured:names",
-        "openreports": "ci.openreports:openreports",
         "sarif": "ci.sarif:sarif",
     },
-    "domains": {**_EVERY, "csv": "spreadsheet:domains_csv", "html": "html.other_pages:domains"},
+    "domains": {**_EVERY, "html": "html.other_pages:domains"},
     "simulate": {**_EVERY, "html": "html.other_pages:simulation", "markdown": "simulation:markdown"},
     "plan": {**_EVERY, "markdown": "plan:markdown"},
+    "recommend": {
+        "html": "html.other_pages:recommendation",
+        "json": "structured:json",
+        "markdown": "recommendation:markdown",
+    },
 }
 """Maps a command to its formats, each with its module in ``kubectl_spread.render`` and the function in it."""
 _METRICS: Final = "openmetrics"
@@ -48,6 +51,7 @@ _OTHERS: Final = {
     "domains": (TABLE, WIDE),
     "simulate": (TABLE, WIDE),
     "plan": (TABLE, "script"),
+    "recommend": (TABLE, "yaml"),
 }
 """Maps a command to the formats that need more than its report."""
 NAMES_BY_COMMAND: Final = {command: tuple(sorted((*_OTHERS[command], *forms))) for command, forms in _RENDERERS.items()}

@@ -77,9 +77,19 @@ def number(
     )
 
 
-def preset(name: str, default: str, *, metavar: str, about: str, group: str) -> Decorator:
+def preset(
+    name: str, default: str, *, metavar: str, about: str, group: str, complete: values.Completer | None = None
+) -> Decorator:
     """Return an option with a text, whose help names the default."""
-    return option(name, default=default, show_default=True, metavar=metavar, help=about, group=group)
+    return option(
+        name,
+        default=default,
+        show_default=True,
+        metavar=metavar,
+        help=about,
+        group=group,
+        shell_complete=complete,
+    )
 
 
 def together(*options: Decorator) -> Callable[[Function], Function]:

@@ -16,7 +16,7 @@ from kubectl_spread.run.output_files import Output
 if TYPE_CHECKING:
     from kubectl_spread.report.simulation import SpreadSimulation
 
-_NAMES: Final = ("lose", "drain", "restart", "scale", "apply", "add")
+_NAMES: Final = ("lose", "delete", "drain", "restart", "scale", "apply", "add")
 """The parameters of events."""
 _ORDER: Final = "kubectl_spread.events"
 _MOST_RUNS: Final = 10_000
@@ -39,23 +39,30 @@ def _event(name: str, metavar: str, about: str, complete: values.Completer | Non
 @click.command(
     cls=_EventCommand,
     examples={
-        "kubectl spread simulate --lose zone=a -A": "Lose all nodes of a zone",
+        "kubectl spread simulate --lose zone=a -A": "Let all nodes of a zone fail, as in an outage",
         "kubectl spread simulate --drain worker-1,worker-2": "Drain two nodes, one after another",
         "kubectl spread simulate --restart deploy/web": "Restart a workload",
-        "kubectl spread simulate --lose zone=a --add zone=b:3 -A": "Replace the nodes of a zone by nodes of another",
+        "kubectl spread simulate --delete zone=a --add zone=b:3 -A": "Replace the nodes of a zone by nodes of another",
         "kubectl spread simulate --apply web.yaml -n shop": "Apply a changed manifest",
         "kubectl spread simulate --scale deploy/web=12 -f cluster.json": "Ask a captured cluster",
     },
     statuses={
         0: "There are no findings at or above --fail-on.",
-        1: "Pods would stay pending, a workload would have none running, or a budget would stop a drain.",
+        1: "More pods would wait than before, pods would not be replaced, a workload would have none running, or a "
+        "budget would stop a drain.",
         2: "Not everything could be read, or the command line is wrong.",
     },
 )
 @_event(
     "--lose",
     "NODES,…",
-    "Remove nodes, by name or label (zone=a), and their Node objects; repeatable.",
+    "Let nodes fail, by name or label (zone=a): they stop answering, and their Node objects stay; repeatable.",
+    values.several_nodes,
+)
+@_event(
+    "--delete",
+    "NODES,…",
+    "Delete nodes with their Node objects, as a scale-in does; repeatable.",
     values.several_nodes,
 )
 @_event(

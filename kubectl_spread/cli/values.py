@@ -9,6 +9,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, suppress
+from functools import partial
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
@@ -126,6 +127,15 @@ def fields(context: click.Context, _parameter: click.Parameter, incomplete: str)
         prefix = incomplete[: incomplete.index("=") + 1]
         return _matching([f"{prefix}{name}" for name in _names(context.params, "Node")], incomplete)
     return _matching([f"{field}=" for field in FIELDS], incomplete)
+
+
+def several_of(words: Iterable[str]) -> Completer:
+    """Complete the last of several words, each of which is one of a few."""
+
+    def one(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
+        return _matching(words, incomplete)
+
+    return partial(_last, one)
 
 
 def formats(names: Iterable[str]) -> Completer:

@@ -40,12 +40,14 @@ class Reason(msgspec.Struct, frozen=True):
         refusals: The causes, in the order of the scheduler's filters; none where the pods wait for no node.
         text: All of them in words.
         lowest: The domains that hold the minimum of the spread constraint that refuses, and their topology key.
+        minimum: The number of pods that these domains have.
         free: The nodes that would take one of the pods.
     """
 
     refusals: tuple[RefusalCause, ...]
     text: str
     lowest: tuple[str, tuple[str, ...]] = ("", ())
+    minimum: int = 0
     free: tuple[str, ...] = ()
 
     @property

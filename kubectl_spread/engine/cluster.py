@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from copy import copy
 from datetime import timedelta
 from enum import Enum
+from itertools import chain
 from random import Random
 from typing import Final
 
@@ -20,6 +21,7 @@ from kubectl_spread.engine.kinds import SchedulingKind
 from kubectl_spread.engine.nodes import NodeTable
 from kubectl_spread.engine.placing import Placements
 from kubectl_spread.engine.world import World, owner_of
+from kubectl_spread.kube import nodelifecycle
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.sparse import DetailedPodSpec
@@ -41,6 +43,14 @@ class PodStep(Enum):
 
 def _by_name(pod: PodRecord) -> tuple[str, str]:
     return pod.namespace, pod.name
+
+
+class Outage(Enum):
+    """What happens to the pods of a node that does not answer."""
+
+    QUEUED = "its zone may keep the node lifecycle controller from evicting them"
+    TAINTED = "it was tainted when the cluster was read, so those that are left are evicted after their tolerations"
+    EVICTED = "they were evicted, except those that tolerate the taint without end"
 
 
 class Journal:
@@ -104,10 +114,13 @@ class SimulatedPod:
         refused: The nodes that its volumes or its pin refuse, as a bitmap.
         simulated: Whether a controller created it in this run.
         revised: Whether a simulated rollout created it.
+        terminating: Whether it was deleted, and its node does not answer.
+        lacks_volume: Whether it has a node, and its volume is still attached to one that does not answer.
     """
 
     __slots__ = (
         "kind",
+        "lacks_volume",
         "name",
         "node",
         "order",
@@ -118,6 +131,7 @@ class SimulatedPod:
         "revised",
         "simulated",
         "state",
+        "terminating",
         "workload",
     )
 
@@ -134,6 +148,8 @@ class SimulatedPod:
         self.refused = 0
         self.simulated = False
         self.revised = False
+        self.terminating = False
+        self.lacks_volume = False
 
     @property
     def key(self) -> str:
@@ -173,13 +189,15 @@ class SimulatedCluster:
         nodes: The nodes.
         pods: The pods by their direct owner, and then by name; pods without an owner are under None.
         desired: The number of pods that each owner is to have.
-        lost: The number of pods of each workload that an event removed.
+        lost: The number of pods of each workload that an event removed, or whose nodes it let fail.
         refused: The evictions that a budget refused: namespace, pod and budget.
         failed: The Jobs that failed.
         rolled: The classes from which a rollout creates the pods of an owner.
         partitions: The ordinals of StatefulSets below which a rollout does not create pods.
         replicas: The replicas of workloads that an event has scaled.
         pending: The pods without a node.
+        unreachable: The nodes that do not answer, with what happens to their pods.
+        least: The fewest ready pods of each workload since ``watch``.
         journal: The changes that can be undone; None where none are noted.
         workloads_of: The workloads that have, or had, pods of each kind.
         unknown_room: Maps the nodes of which it is unknown what pods may still request to the reason.
@@ -207,6 +225,10 @@ class SimulatedCluster:
         self.pending: list[SimulatedPod] = []
         self.journal: Journal | None = None
         self.workloads_of: dict[SchedulingKind, dict[ObjectRef, None]] = {}
+        self.unreachable: dict[str, Outage] = {}
+        self.least: dict[ObjectRef, int] = {}
+        self._ready: Counter[ObjectRef] | None = None
+        self._terminating: dict[ObjectRef | None, dict[str, SimulatedPod]] = {}
         self._mirrors: list[SimulatedPod] = []
         self._dirty: dict[ObjectRef, None] = {}
         self._lost_of: Counter[ObjectRef] = Counter()
@@ -267,7 +289,7 @@ class SimulatedCluster:
         if self.nodes:
             self.state.start = self.random.randrange(len(self.nodes))
         numbers = self.table.numbers
-        for pod in (*self._mirrors, *self.all_pods()):
+        for pod in (*self._mirrors, *self.terminating_pods(), *self.all_pods()):
             if pod.node in numbers:
                 self.state.add(pod.kind, numbers[pod.node])
         self.unknown_room = self._find_unknown_room()
@@ -313,8 +335,90 @@ class SimulatedCluster:
         chosen = set(names)
         self.set_nodes(self.world.cordoned(node) if node.metadata.name in chosen else node for node in self.nodes)
 
+    def watch(self) -> None:
+        """Note the fewest ready pods of each workload from now on."""
+        self._ready = Counter(pod.workload for pod in self.all_pods() if pod.ready)
+        self.least = dict(self._ready)
+
+    def _count(self, workload: ObjectRef, pods: int) -> None:
+        """Count pods that become ready, or, as a negative number, that no longer are."""
+        if self._ready is not None:
+            self._ready[workload] += pods
+            if pods < 0 and self._ready[workload] < self.least.get(workload, 0):
+                self.least[workload] = self._ready[workload]
+
+    def find_outages(self) -> None:
+        """Note the nodes that did not answer when the cluster was read, and keep their terminating pods."""
+        silent = [node for node in self.nodes if not nodelifecycle.answers(node)]
+        for node in silent:
+            tainted = nodelifecycle.NO_EXECUTE in node.spec.taints
+            self.unreachable[node.metadata.name] = Outage.TAINTED if tainted else Outage.QUEUED
+        for pod in self.on(self.unreachable) if silent else ():
+            pod.state = replace(pod.state, ready=False)
+        snapshot = self.world.snapshot
+        for record in snapshot.pods if silent else ():
+            if record.terminating and record.node in self.unreachable:
+                kind = self.world.kinds.of(record.pod_class)
+                self._terminate(SimulatedPod(record, kind, snapshot.workload(record), owner_of(record)))
+
+    def lose(self, names: Collection[str]) -> None:
+        """Let nodes not answer any more: their pods are no longer ready, and no pod ends."""
+        pods = [pod for pod in self.on(names) if pod.node not in self.unreachable]
+        self.unreachable |= {name: Outage.QUEUED for name in names if name not in self.unreachable}
+        for pod in pods:
+            self.lost[pod.workload] += 1
+            if pod.ready:
+                pod.state = replace(pod.state, ready=False)
+                self._count(pod.workload, -1)
+            if pod.owner is not None:
+                self.touch(pod.owner)
+        self.set_nodes(self.world.unreachable(node) if node.metadata.name in names else node for node in self.nodes)
+
+    def delete_nodes(self, names: Collection[str]) -> None:
+        """Delete nodes with all of their pods.
+
+        Source: kubernetes v1.37.1 pkg/controller/podgc/gc_controller.go, gcOrphaned.
+        """
+        silent = {name for name in names if self.unreachable.pop(name, None)}
+        for pod in self.on(names):
+            # The pods of a node that does not answer are counted already.
+            self.lost[pod.workload] -= pod.node in silent
+            self.remove(pod, lost=True)
+        for owner, terminating in self._terminating.items():
+            if gone := [key for key, pod in terminating.items() if pod.node in names]:
+                for key in gone:
+                    del terminating[key]
+                if owner is not None:
+                    self.touch(owner)
+        self._mirrors = [pod for pod in self._mirrors if pod.node not in names]
+        self.set_nodes(node for node in self.nodes if node.metadata.name not in names)
+        for pod in [pod for pod in self.all_pods() if pod.lacks_volume and not self._is_attached_elsewhere(pod)]:
+            pod.lacks_volume, pod.state = False, replace(pod.state, running=True, ready=True)
+            self._count(pod.workload, 1)
+
+    def terminating_pods(self) -> Iterator[SimulatedPod]:
+        """Yield the pods that were deleted, and whose nodes do not answer."""
+        return (pod for of_owner in self._terminating.values() for pod in of_owner.values())
+
+    def terminating_of(self, owner: ObjectRef) -> Collection[SimulatedPod]:
+        """Return those pods of a direct owner."""
+        return self._terminating.get(owner, {}).values()
+
+    def _terminate(self, pod: SimulatedPod) -> None:
+        """Keep a deleted pod whose node does not answer: it takes room and repels others, and no constraint counts it.
+
+        Source: kubernetes v1.37.1 pkg/scheduler/framework/plugins/podtopologyspread/common.go, countPodsMatchSelector,
+        and interpodaffinity/filtering.go, which does not look at deletion timestamps.
+        """
+        pod.terminating = True
+        pod.state = replace(pod.state, ready=False)
+        pod.kind = self.world.kinds.of(pod.kind.pod_class, terminating=True)
+        self.workloads_of.setdefault(pod.kind, {})[pod.workload] = None
+        self._terminating.setdefault(pod.owner, {})[pod.key] = pod
+        self.state.add(pod.kind, self.table.numbers[pod.node])
+
     def all_pods(self) -> Iterator[SimulatedPod]:
-        """Yield all pods, without mirror pods."""
+        """Yield all pods, without mirror pods and those that are terminating."""
         return (pod for of_owner in self.pods.values() for pod in of_owner.values())
 
     def first_pods(self) -> Iterator[SimulatedPod]:
@@ -341,12 +445,9 @@ class SimulatedCluster:
             self._mirrors.append(copy)
         else:
             self._insert(copy)
+            self._count(copy.workload, int(copy.ready))
         if node in self.table.numbers:
             self.state.add(copy.kind, self.table.numbers[node])
-
-    def drop_mirrors(self, nodes: Collection[str]) -> None:
-        """Remove the mirror pods of nodes."""
-        self._mirrors = [pod for pod in self._mirrors if pod.node not in nodes]
 
     def create(
         self, like: PodRecord, kind: SchedulingKind, workload: ObjectRef, owner: ObjectRef | None
@@ -374,8 +475,28 @@ class SimulatedCluster:
     def _place(self, pod: SimulatedPod, number: int) -> None:
         self._note(PodStep.PLACED, pod)
         pod.node = self.table.names[number]
-        pod.state = replace(pod.state, running=True, ready=True)
+        pod.lacks_volume = pod.node not in self.unreachable and self._is_attached_elsewhere(pod)
+        starts = not (pod.node in self.unreachable or pod.lacks_volume)
+        pod.state = replace(pod.state, running=starts, ready=starts)
         self.state.add(pod.kind, number)
+        self._count(pod.workload, int(starts))
+
+    def _is_attached_elsewhere(self, pod: SimulatedPod) -> bool:
+        """Tell whether a volume that one node at a time may use stays attached to one that does not answer.
+
+        Source: kubernetes v1.37.1 pkg/controller/volume/attachdetach/reconciler/reconciler.go,
+        attachDesiredVolumes, and populator/desired_state_of_world_populator.go, findAndRemoveDeletedPods.
+        """
+        claims = [claim for claim in pod.record.claims if self.unreachable and self._is_on_one_node(pod, claim)]
+        if not claims:
+            return False
+        return any(
+            other.namespace == pod.namespace and not set(claims).isdisjoint(other.record.claims)
+            for other in chain(self.terminating_pods(), self.on(self.unreachable))
+        )
+
+    def _is_on_one_node(self, pod: SimulatedPod, claim: str) -> bool:
+        return (pod.namespace, claim) in self.world.snapshot.volumes.on_one_node
 
     def user_of_claim(self, pod: SimulatedPod) -> tuple[str, str] | None:
         """Return a claim that only one pod at a time may use, and the other pod on a node that uses it.
@@ -386,22 +507,30 @@ class SimulatedCluster:
         exclusive = self.world.snapshot.volumes.exclusive
         for claim in pod.record.claims if exclusive else ():
             if (pod.namespace, claim) in exclusive:
-                for other in self.all_pods():
+                for other in chain(self.all_pods(), self.terminating_pods()):
                     if other.node and claim in other.record.claims and other.namespace == pod.namespace:
                         return claim, other.name
         return None
 
     def remove(self, pod: SimulatedPod, *, lost: bool = False) -> None:
-        """Remove a pod; its owner has to act if an event, and not the owner itself, removed it (``lost``)."""
+        """Remove a pod; its owner has to act if an event, and not the owner itself, removed it (``lost``).
+
+        A pod stays terminating where its node does not answer.
+        """
         self._note(PodStep.REMOVED, pod)
         del self.pods[pod.owner][pod.key]
+        stays = pod.node in self.unreachable
         if pod.node:
             if pod.node in self.table.numbers:
                 self.state.add(pod.kind, self.table.numbers[pod.node], -1)
         else:
             self.pending.remove(pod)
+        if pod.ready:
+            self._count(pod.workload, -1)
+        if stays:
+            self._terminate(pod)
         if lost:
-            self.lost[pod.workload] += 1
+            self.lost[pod.workload] += not stays
             if pod.owner is not None:
                 self._lost_of[pod.owner] += 1
                 self.touch(pod.owner)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from functools import cmp_to_key
 from typing import Final, NamedTuple, Protocol
@@ -62,7 +62,8 @@ def reconcile(cluster: SimulatedCluster, owner: ObjectRef) -> bool:
         return _stateful_set(cluster, owner)
     if kind == "Job" and _fails(cluster, owner):
         return False
-    missing = desired(cluster, owner) - _failed_indexes(cluster, owner) - len(cluster.of(owner))
+    there = len(cluster.of(owner)) + len(_awaited(cluster, owner))
+    missing = desired(cluster, owner) - _failed_indexes(cluster, owner) - there
     if missing > 0:
         for _ in range(missing):
             if not _create(cluster, owner):
@@ -71,6 +72,17 @@ def reconcile(cluster: SimulatedCluster, owner: ObjectRef) -> bool:
         for pod in first_deleted(cluster, owner, -missing):
             cluster.remove(pod)
     return missing != 0
+
+
+def _awaited(cluster: SimulatedCluster, owner: ObjectRef) -> Collection[SimulatedPod]:
+    """Return the terminating pods of a Job that it replaces only when they have ended."""
+    job = cluster.world.object(owner)
+    return () if not isinstance(job, Job) or job.replaces_terminating else cluster.terminating_of(owner)
+
+
+def _failures(cluster: SimulatedCluster, owner: ObjectRef) -> int:
+    """Return the number of pods that a Job has lost, and counts as failed."""
+    return cluster.lost_of(owner) - len(_awaited(cluster, owner))
 
 
 def desired(cluster: SimulatedCluster, owner: ObjectRef) -> int:
@@ -118,7 +130,8 @@ def _stateful_set(cluster: SimulatedCluster, owner: ObjectRef) -> bool:
     workload = cluster.world.object(owner)
     ordered = not isinstance(workload, StatefulSet) or workload.ordered
     start = workload.spec.ordinals.start if isinstance(workload, StatefulSet) else 0
-    pods = {pod.name: pod for pod in cluster.of(owner)}
+    # A pod whose node does not answer keeps its name until its node answers, or is deleted.
+    pods = {pod.name: pod for pod in (*cluster.of(owner), *cluster.terminating_of(owner))}
     changed = False
     number = desired(cluster, owner)
     ordinals = range(start, start + number) if workload is not None else sorted(cluster.world.ordinals(owner))
@@ -130,7 +143,9 @@ def _stateful_set(cluster: SimulatedCluster, owner: ObjectRef) -> bool:
         if ordered and (pod is None or not pod.ready):
             return changed
     surplus = sorted((pod for pod in pods.values() if _ordinal(pod) >= start + number), key=_ordinal)
-    if workload is None or not surplus:
+    if not ordered:
+        surplus = [pod for pod in surplus if not pod.terminating]
+    if workload is None or not surplus or surplus[-1].terminating:
         return changed
     waiting = next((pod for pod in surplus if not pod.ready), None)
     if ordered and not surplus[-1].ready and surplus[-1] is not waiting:
@@ -155,11 +170,11 @@ def _failed_indexes(cluster: SimulatedCluster, owner: ObjectRef) -> int:
     limit = job.failures_per_index if isinstance(job, Job) else None
     if limit is None:
         return 0
-    if limit and cluster.lost_of(owner):
+    if limit and _failures(cluster, owner):
         cluster.world.unknown[
             f"backoffLimitPerIndex of {named(owner.kind, owner.name)}: earlier failures were not read"
         ] = None
-    return 0 if limit else cluster.lost_of(owner)
+    return 0 if limit else _failures(cluster, owner)
 
 
 def _fails(cluster: SimulatedCluster, owner: ObjectRef) -> bool:
@@ -172,7 +187,7 @@ def _fails(cluster: SimulatedCluster, owner: ObjectRef) -> bool:
         cluster.failed[owner] = f"its maxFailedIndexes ({most}) allows no further failure, so the Job fails"
     else:
         limit = job.failures
-        if limit is None or cluster.lost_of(owner) <= limit:
+        if limit is None or _failures(cluster, owner) <= limit:
             return False
         cluster.failed[owner] = f"its backoffLimit ({limit}) allows no further failure, so the Job fails"
     for pod in list(cluster.of(owner)):
@@ -257,6 +272,9 @@ class Rollout:
         if not deployment.rolls:
             if left := [owner for owner in self._old if numbers[owner]]:
                 return all(self._scale(cluster, owner, 0) for owner in left)
+            # Nothing tells whether a pod still runs whose node does not answer.
+            if any(cluster.terminating_of(owner) for owner in self._old):
+                return False
             return self._scale(cluster, new, replicas)
         pace = deployment.pace_of(replicas)
         if self._add_new(cluster, replicas, pace.surge):
@@ -343,9 +361,10 @@ class OrderedRollout:
         Source: kubernetes v1.37.1 pkg/controller/statefulset/stateful_set_control.go, updateStatefulSet and
         updateStatefulSetAfterInvariantEstablished, which the gate MaxUnavailableStatefulSet chooses.
         """
-        pods = sorted(cluster.of(self._workload), key=_ordinal, reverse=True)
+        there = (*cluster.of(self._workload), *cluster.terminating_of(self._workload))
+        pods = sorted(there, key=_ordinal, reverse=True)
         rolled = [pod for pod in pods if _ordinal(pod) >= self._partition]
-        old = [pod for pod in rolled if not pod.revised]
+        old = [pod for pod in rolled if not (pod.revised or pod.terminating)]
         workload = cluster.world.object(self._workload)
         if not isinstance(workload, StatefulSet) or workload.recreates:
             return old
@@ -354,8 +373,8 @@ class OrderedRollout:
             return ()
         if cluster.world.behaviour.minor < _COUNTS_UNAVAILABLE:
             first = next((pod for pod in rolled if not (pod.revised and pod.ready)), None)
-            return () if first is None or first.revised else (first,)
-        if len(missing) >= self._at_once and all(pod.revised for pod in missing):
+            return () if first is None or first.revised or first.terminating else (first,)
+        if len(missing) >= self._at_once and all(pod.revised or pod.terminating for pod in missing):
             return ()
         more = max(self._at_once - len(missing), 0)
         return [*(pod for pod in old if not pod.ready), *[pod for pod in old if pod.ready][:more]]
@@ -381,13 +400,14 @@ class DaemonRollout:
             return False
         new = {pod.pin or pod.node: pod for pod in cluster.of(self._workload) if pod.revised}
         old = {pod.pin or pod.node: pod for pod in cluster.of(self._workload) if not pod.revised}
-        pace = daemon_set.pace_on(len({*new, *old}))
+        pace = daemon_set.pace_on(len({*new, *old} - cluster.unreachable.keys()))
         if pace.surge:
             return self._surge(cluster, new, old, pace.surge)
         missing = [pod for pod in old.values() if not pod.ready]
         ready = [pod for pod in old.values() if pod.ready]
         cluster.random.shuffle(ready)
         allowed = pace.unavailable - len(missing) - sum(not pod.ready for pod in new.values())
+        allowed -= len(cluster.terminating_of(self._workload))
         chosen = [*missing, *ready[: max(allowed, 0)]]
         for pod in chosen:
             cluster.remove(pod)
@@ -401,10 +421,11 @@ class DaemonRollout:
         old: Mapping[str, SimulatedPod],
         surge: int,
     ) -> bool:
-        done = [pod for node, pod in old.items() if node in new and new[node].ready]
+        silent = cluster.unreachable
+        done = [pod for node, pod in old.items() if node in silent or (node in new and new[node].ready)]
         for pod in done:
             cluster.remove(pod)
-        left = [pod for node, pod in old.items() if node not in new]
+        left = [pod for node, pod in old.items() if not (node in new or node in silent)]
         ready = [pod for pod in left if pod.ready]
         cluster.random.shuffle(ready)
         allowed = surge - sum(node in old and not pod.ready for node, pod in new.items())
@@ -414,7 +435,9 @@ class DaemonRollout:
         return bool(done or created)
 
     def _create_on(self, cluster: SimulatedCluster, pod: SimulatedPod) -> None:
-        """Create a new pod on the node of another one."""
+        """Create a new pod on the node of another one, if that answers."""
+        if (pod.pin or pod.node) in cluster.unreachable:
+            return
         pod_class = cluster.rolled[self._workload]
         name = f"{self._workload.name}-new-{cluster.next_number()}"
         record = cluster.world.record(self._workload, pod_class, name, None)

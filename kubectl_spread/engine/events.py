@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
 
 from kubectl_spread.audit.snapshot.records import PodRecord
-from kubectl_spread.engine import controllers
+from kubectl_spread.engine import controllers, outages
 from kubectl_spread.engine.cluster import SimulatedCluster, SimulatedPod
-from kubectl_spread.engine.controllers import Actor, Begun, DaemonRollout, Drain, OrderedRollout, Rollout
+from kubectl_spread.engine.controllers import (
+    Actor,
+    Begun,
+    DaemonRollout,
+    Drain,
+    OrderedRollout,
+    Rollout,
+    SimulatedEvent,
+)
 from kubectl_spread.errors import NotFoundError, UsageError
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import Node
@@ -71,23 +80,38 @@ def _value(node: Node, key: str) -> str | None:
 
 
 class Lose(msgspec.Struct, frozen=True):
-    """Nodes are lost, and their Node objects with them."""
+    """Nodes do not answer any more; their Node objects stay."""
+
+    nodes: NodeChoice
+
+    def begin(self, cluster: SimulatedCluster) -> Begun:
+        """Let the nodes fail; their pods are evicted later."""
+        lost = {node.metadata.name for node in self.nodes.of(cluster.nodes)}
+        text = f"lose {_numbers(cluster, self.nodes, lost)}, as of {outages.minutes(cluster, lost)} minutes later"
+        cluster.lose(lost)
+        return Begun(text)
+
+
+class Delete(msgspec.Struct, frozen=True):
+    """Nodes are gone, and their Node objects with them."""
 
     nodes: NodeChoice
 
     def begin(self, cluster: SimulatedCluster) -> Begun:
         """Remove the nodes and their pods."""
-        lost = {node.metadata.name for node in self.nodes.of(cluster.nodes)}
-        pods, running = cluster.on(lost), sum(bool(pod.node) for pod in cluster.all_pods())
-        text = f"lose {self.nodes.text}: {len(lost)} of {plural(len(cluster.nodes), 'node')}, "
-        text += f"{len(pods)} of {plural(running, 'pod')}"
-        for pod in pods:
-            cluster.remove(pod, lost=True)
-        for pod in [pod for pod in cluster.pending if pod.pin in lost and _is_daemon(pod)]:
+        gone = {node.metadata.name for node in self.nodes.of(cluster.nodes)}
+        text = f"delete {_numbers(cluster, self.nodes, gone)}"
+        cluster.delete_nodes(gone)
+        for pod in [pod for pod in cluster.pending if pod.pin in gone and _is_daemon(pod)]:
             cluster.remove(pod)
-        cluster.drop_mirrors(lost)
-        cluster.set_nodes(node for node in cluster.nodes if node.metadata.name not in lost)
         return Begun(text)
+
+
+def _numbers(cluster: SimulatedCluster, choice: NodeChoice, names: Collection[str]) -> str:
+    """Return nodes in words, with their number and that of their pods."""
+    pods, running = len(cluster.on(names)), sum(bool(pod.node) for pod in cluster.all_pods())
+    nodes = f"{len(names)} of {plural(len(cluster.nodes), 'node')}"
+    return f"{choice.text}: {nodes}, {pods} of {plural(running, 'pod')}"
 
 
 class DrainNodes(msgspec.Struct, frozen=True):
@@ -106,6 +130,54 @@ class DrainNodes(msgspec.Struct, frozen=True):
             cluster.settle()
         cluster.cordon(order)
         return Begun(text, drains=[Drain(cluster, order)])
+
+
+class Cordon(msgspec.Struct, frozen=True):
+    """Nodes take no more pods."""
+
+    nodes: NodeChoice
+
+    def begin(self, cluster: SimulatedCluster) -> Begun:
+        """Cordon the nodes."""
+        cluster.cordon([node.metadata.name for node in self.nodes.of(cluster.nodes)])
+        return Begun(f"cordon {self.nodes.text}")
+
+
+class Watch(msgspec.Struct, frozen=True):
+    """Nothing happens; the fewest ready pods are those at any moment from now on."""
+
+    def begin(self, cluster: SimulatedCluster) -> Begun:
+        """Forget how many pods were ready before."""
+        cluster.watch()
+        return Begun("")
+
+
+class OnFullest(msgspec.Struct, frozen=True):
+    """An event on the domain that has the most pods of a workload when it begins.
+
+    Attributes:
+        workload: The workload.
+        key: The label that makes the domains; "" for the nodes themselves.
+        event: Makes the event from the nodes of the domain.
+    """
+
+    workload: ObjectRef
+    key: str
+    event: Callable[[NodeChoice], SimulatedEvent]
+
+    def begin(self, cluster: SimulatedCluster) -> Begun:
+        """Let the event happen; of several fullest domains, any may be the one.
+
+        Raises:
+            SpreadError: As the event.
+        """
+        values = {node.metadata.name: value for node in cluster.nodes if (value := _value(node, self.key)) is not None}
+        counts = Counter(dict.fromkeys(values.values(), 0))
+        pods = (pod for pod in cluster.all_pods() if pod.workload == self.workload and pod.node in values)
+        counts.update(values[pod.node] for pod in pods)
+        most = max(counts.values(), default=0)
+        value = cluster.random.choice([value for value, number in counts.items() if number == most])
+        return self.event(NodeChoice(self.key, (value,), value)).begin(cluster)
 
 
 class Add(msgspec.Struct, frozen=True):

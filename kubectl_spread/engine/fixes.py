@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from kubectl_spread.audit.evaluation.obstacles import ObstacleKind
 from kubectl_spread.engine.answers import NO_NODES, Fix, Reason, RefusalCause
 from kubectl_spread.engine.controllers import NOT_REPLACED, SimulatedEvent
-from kubectl_spread.engine.events import Add, Apply, DrainNodes, Lose, NodeChoice
+from kubectl_spread.engine.events import Add, Apply, Delete, DrainNodes, Lose, NodeChoice
 from kubectl_spread.engine.runs import RunResult, Simulation
 from kubectl_spread.engine.world import ConstraintChange, World
 from kubectl_spread.kube.api.labels import HOSTNAME, ZONE
@@ -27,6 +27,11 @@ _RUNS: Final = 3
 _ADDED: Final = (1, 2, 4, 8)
 """The numbers of nodes that are tried."""
 _NAMED: Final = 6
+_DELETED: Final = (
+    "their pods are then gone for Kubernetes: StatefulSets create them again, and volumes are detached by force, so "
+    "that two pods write to one volume if a machine still runs"
+)
+"""What the deletion of a node that does not answer does."""
 _MORE_NODES_HELP: Final = frozenset(
     {ObstacleKind.CONSTRAINED, ObstacleKind.FULL, ObstacleKind.CORDONED, ObstacleKind.REPELLED}
 )
@@ -55,6 +60,7 @@ class FixTrials:
             proceed: Tells whether another fix may be tried after trials in which this number of pods came or went.
         """
         self._simulation, self._runs, self._proceed = simulation, runs, proceed
+        self._after_deletion: Sequence[RunResult] | None = None
         self.changes = 0
 
     def first_that_helps(self, reason: Reason, workloads: frozenset[ObjectRef]) -> Fix | None:
@@ -71,18 +77,46 @@ class FixTrials:
                 return candidate.fix
         return None
 
+    def deletion(self, workloads: frozenset[ObjectRef]) -> Fix | None:
+        """Return the deletion of the nodes that do not answer, if each of some workloads has more running pods then.
+
+        None of their pods may wait. The first time, it says what else it does.
+        """
+        names = self._runs[0].unreachable
+        if not names or (self._after_deletion is None and not self._proceed(self.changes)):
+            return None
+        what = f"delete {'node' if len(names) == 1 else 'nodes'} {listed(names, _NAMED)}, if their machines are off"
+        if self._after_deletion is None:
+            what = f"{what} ({_DELETED})"
+            delete = Delete(NodeChoice("", names, ""))
+            self._after_deletion = [*self._tried(self._simulation.with_world(self._simulation.world, [delete]))]
+        results = self._after_deletion
+        helps = not _harms(results, self._runs) and all(
+            not any(result.of(workload).pending for result in results)
+            and min(result.of(workload).running for result in results)
+            > min(run.of(workload).running for run in self._runs)
+            for workload in workloads
+        )
+        return Fix(what, (("kubectl", "delete", "node", *names),)) if helps else None
+
     def _helps(self, simulation: Simulation, workloads: Iterable[ObjectRef]) -> bool:
         results: list[RunResult] = []
-        for number in range(_RUNS):
-            results.append(simulation.run(number))
-            self.changes += results[-1].changes
-            if any(results[-1].of(workload).pending for workload in workloads):
+        for result in self._tried(simulation):
+            results.append(result)
+            if any(result.of(workload).pending for workload in workloads):
                 return False
         return not _harms(results, self._runs)
 
+    def _tried(self, simulation: Simulation) -> Iterator[RunResult]:
+        """Yield the runs in which a fix has to help."""
+        for number in range(_RUNS):
+            result = simulation.run(number)
+            self.changes += result.changes
+            yield result
+
 
 def _harms(results: Sequence[RunResult], runs: Sequence[RunResult]) -> bool:
-    """Tell whether a workload loses more pods, or has more pending pods or fewer running ones, than without the fix.
+    """Tell whether a workload is worse off than without the fix: it loses more pods, or fewer run or are replaced.
 
     The pods of a DaemonSet belong to their nodes.
     """
@@ -92,6 +126,7 @@ def _harms(results: Sequence[RunResult], runs: Sequence[RunResult]) -> bool:
         if (
             max(each.pending for each in after) > max(each.pending for each in before)
             or max(each.lost for each in after) > max(each.lost for each in before)
+            or max(each.not_replaced.total() for each in after) > max(each.not_replaced.total() for each in before)
             or min(each.running for each in after) < min(each.running for each in before)
         ):
             return True
@@ -205,8 +240,8 @@ def _added(simulation: Simulation, reason: Reason) -> Iterator[_Candidate]:
 def _deleted(simulation: Simulation, reason: Reason) -> Iterator[_Candidate]:
     """Delete the nodes of the lowest domains all of whose nodes take no pods, but still count."""
     key, lowest = reason.lowest
-    drains = (event for event in simulation.events if isinstance(event, DrainNodes))
-    closed = {node.metadata.name for event in drains for node in event.nodes.chosen(simulation.world.nodes)}
+    closing = (event for event in simulation.events if isinstance(event, DrainNodes | Lose))
+    closed = {node.metadata.name for event in closing for node in event.nodes.chosen(simulation.world.nodes)}
     by_value: dict[str, list[Node]] = {value: [] for value in lowest}
     for node in simulation.world.nodes:
         if (value := node.metadata.labels.get(key, "")) in by_value:
@@ -221,5 +256,5 @@ def _deleted(simulation: Simulation, reason: Reason) -> Iterator[_Candidate]:
         text = f"delete the nodes of {domains(key, values)}, which still count although they take no pods"
         yield _Candidate(
             Fix(text, (("kubectl", "delete", "node", *names),)),
-            simulation.with_world(simulation.world, [Lose(NodeChoice(key, values, values[0]))]),
+            simulation.with_world(simulation.world, [Delete(NodeChoice(key, values, values[0]))]),
         )

@@ -38,15 +38,16 @@ def reason(cluster: SimulatedCluster, pod: SimulatedPod) -> Reason:
     # A pod of a DaemonSet belongs to its node.
     left = 1 << cluster.table.numbers[pod.pin] if pod.pin in cluster.table.numbers else cluster.table.everything
     lowest: tuple[str, tuple[str, ...]] = ("", ())
+    least = 0
     for refusal, bits in refusals_by_filter(cluster, pod):
         number = (left & bits).bit_count()
         if number:
             refusals.append(msgspec.structs.replace(refusal, nodes=number))
             if refusal.topology_key and not lowest[0]:
-                lowest = _lowest(cluster, pod, refusal.topology_key)
+                lowest, least = _lowest(cluster, pod, refusal.topology_key)
         left &= ~bits
     free = tuple(cluster.table.names[number] for number in ascending(left))
-    return Reason(tuple(refusals), _text(cluster, pod, refusals), lowest, free)
+    return Reason(tuple(refusals), _text(cluster, pod, refusals), lowest, least, free)
 
 
 def _text(cluster: SimulatedCluster, pod: SimulatedPod, refusals: list[RefusalCause]) -> str:
@@ -197,13 +198,15 @@ def _lowest_text(
     return text if there & cluster.state.feasible(pod) else f"{text} and no node there takes one"
 
 
-def _lowest(cluster: SimulatedCluster, pod: SimulatedPod, key: str) -> tuple[str, tuple[str, ...]]:
+def _lowest(cluster: SimulatedCluster, pod: SimulatedPod, key: str) -> tuple[tuple[str, tuple[str, ...]], int]:
+    """Return the domains that hold the minimum of a constraint, and the minimum."""
     answers = cluster.table.answers(pod.kind)
     for constraint, counted in zip(pod.kind.hard, answers.hard, strict=True):
         if constraint.topology_key == key:
             tally = cluster.state.spread(pod.kind, constraint, counted)
-            return key, tuple(_lowest_values(counted, tally, minimum(constraint, counted.domains, tally)))
-    return "", ()
+            least = minimum(constraint, counted.domains, tally)
+            return (key, tuple(_lowest_values(counted, tally, least))), least
+    return ("", ()), 0
 
 
 def _lowest_values(counted: CountedNodes, tally: Tally, least: int) -> list[str]:

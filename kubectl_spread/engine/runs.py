@@ -9,10 +9,12 @@ from typing import Final
 
 import msgspec
 
+from kubectl_spread.engine import outages
 from kubectl_spread.engine.answers import Reason
 from kubectl_spread.engine.cluster import SimulatedCluster, SimulatedPod
 from kubectl_spread.engine.controllers import SimulatedEvent, run, unfinished
 from kubectl_spread.engine.kinds import SchedulingKind
+from kubectl_spread.engine.outages import TaintEviction
 from kubectl_spread.engine.placing import minimum
 from kubectl_spread.engine.reasons import reason
 from kubectl_spread.engine.world import World
@@ -27,20 +29,31 @@ class WorkloadResult(msgspec.Struct):
     """The pods of one workload at the end of a run.
 
     Attributes:
-        running: The pods with a node.
-        pending: The pods without one.
-        lost: The pods that events removed.
+        running: The pods with a node that answers, unless a volume is attached to one that does not.
+        ready: Those that are ready.
+        pending: The pods without a node.
+        new: How many more of these there are than before the events.
+        lost: The pods that events removed, or whose nodes they let fail.
+        least: The fewest ready pods at any moment since the events began.
         domains: The running pods by topology key and value.
         skews: The skew of each hard or soft constraint of its pods, by topology key.
         reasons: The pending pods by the key of their reason.
+        new_reasons: Those of ``new`` by the key of their reason.
+        not_replaced: The pods on nodes that do not answer that nothing replaces, by the reason; "" for those of a
+            DaemonSet or without a controller.
     """
 
     running: int = 0
+    ready: int = 0
     pending: int = 0
+    new: int = 0
     lost: int = 0
+    least: int = 0
     domains: Counter[tuple[str, str]] = msgspec.field(default_factory=Counter)
     skews: dict[str, int] = msgspec.field(default_factory=dict)
     reasons: Counter[object] = msgspec.field(default_factory=Counter)
+    new_reasons: Counter[object] = msgspec.field(default_factory=Counter)
+    not_replaced: Counter[str] = msgspec.field(default_factory=Counter)
 
 
 _NOTHING: Final = WorkloadResult()
@@ -59,6 +72,7 @@ class RunResult(msgspec.Struct):
         preempting: The pending pods that could preempt others.
         nodes: The number of nodes at the end.
         failed: Why Jobs have failed.
+        unreachable: The nodes that do not answer.
         changes: The number of times that pods came or went after the last event.
     """
 
@@ -69,6 +83,7 @@ class RunResult(msgspec.Struct):
     preempting: int
     nodes: int
     failed: dict[ObjectRef, str]
+    unreachable: tuple[str, ...]
     changes: int
 
     def of(self, workload: ObjectRef) -> WorkloadResult:
@@ -94,7 +109,9 @@ class Simulation:
 
     def before(self) -> dict[ObjectRef, WorkloadResult]:
         """Return the pods of each workload before the events."""
-        return _results(SimulatedCluster(self.world, Random(self.seed)))  # noqa: S311 - nothing is placed
+        cluster = SimulatedCluster(self.world, Random(self.seed))  # noqa: S311 - nothing is placed
+        cluster.find_outages()
+        return _results(cluster)
 
     def run(self, number: int) -> RunResult:
         """Return the end of the run with a number.
@@ -104,16 +121,21 @@ class Simulation:
         """
         self.world.forget()
         cluster = SimulatedCluster(self.world, Random(f"{self.seed}/{number}"))  # noqa: S311 - they decide on nothing secret
+        cluster.find_outages()
+        cluster.watch()
+        waiting = Counter(pod.workload for pod in cluster.pending)
         rollouts, texts = unfinished(cluster), []
         if not self.events:
-            run(cluster, [*rollouts.values()])
+            run(cluster, [*rollouts.values(), TaintEviction(cluster)])
         for event in self.events:
+            silent = {*cluster.unreachable}
             begun = event.begin(cluster)
             texts.append(begun.text)
             rollouts |= begun.rollouts
-            run(cluster, [*rollouts.values(), *begun.drains])
+            eviction = TaintEviction(cluster, cluster.unreachable.keys() - silent)
+            run(cluster, [*rollouts.values(), *begun.drains, eviction])
         results = _results(cluster)
-        reasons = _explain(cluster, results)
+        reasons = _explain(cluster, results, waiting)
         return RunResult(
             texts=texts,
             workloads=results,
@@ -122,6 +144,7 @@ class Simulation:
             preempting=_preempting(cluster),
             nodes=len(cluster.nodes),
             failed=cluster.failed,
+            unreachable=tuple(sorted(cluster.unreachable)),
             changes=cluster.state.changes,
         )
 
@@ -154,16 +177,28 @@ def _results(cluster: SimulatedCluster) -> dict[ObjectRef, WorkloadResult]:
         if not pod.node:
             result.pending += 1
             continue
+        if pod.node in cluster.unreachable or pod.lacks_volume:
+            continue
         result.running += 1
+        result.ready += pod.ready
         labels = nodes.get(pod.node, {})
         for key in topology_keys(pod.kind):
             if key in labels:
                 result.domains[key, labels[key]] += 1
-    for workload, lost in cluster.lost.items():
-        results.setdefault(workload, WorkloadResult()).lost = lost
     for workload, kind in kinds.items():
         results[workload].skews = _skews(cluster, kind)
+    _add_lost(cluster, results)
     return results
+
+
+def _add_lost(cluster: SimulatedCluster, results: dict[ObjectRef, WorkloadResult]) -> None:
+    """Add the pods that were lost, those that are not replaced, and the fewest ready ones."""
+    for workload, lost in cluster.lost.items():
+        results.setdefault(workload, WorkloadResult()).lost = lost
+    for workload, least in cluster.least.items():
+        results.setdefault(workload, WorkloadResult()).least = least
+    for pod, why in outages.not_replaced(cluster):
+        results.setdefault(pod.workload, WorkloadResult()).not_replaced[why] += 1
 
 
 def topology_keys(kind: SchedulingKind) -> list[str]:
@@ -189,18 +224,30 @@ def _skews(cluster: SimulatedCluster, kind: SchedulingKind) -> dict[str, int]:
     return skews
 
 
-def _explain(cluster: SimulatedCluster, results: Mapping[ObjectRef, WorkloadResult]) -> dict[object, Reason]:
-    """Count the pending pods of each workload by their reasons, and return the reasons."""
+def _explain(
+    cluster: SimulatedCluster, results: Mapping[ObjectRef, WorkloadResult], waiting: Mapping[ObjectRef, int]
+) -> dict[object, Reason]:
+    """Count the pending pods of each workload by their reasons, and return the reasons.
+
+    As many pods as waited before the events are not new, first of all those that did.
+    """
     reasons: dict[object, Reason] = {}
     answered: dict[object, Reason] = {}
-    for pod in cluster.pending:
+    left = Counter(waiting)
+    for pod in sorted(cluster.pending, key=lambda pod: pod.simulated):
         question = (pod.kind, pod.refused, pod.pin, pod.record.gates, cluster.user_of_claim(pod))
         if question not in answered:
             answered[question] = reason(cluster, pod)
             _note_devices(cluster, pod)
         key = (pod.workload, answered[question].key)
         reasons.setdefault(key, answered[question])
-        results[pod.workload].reasons[key] += 1
+        result = results[pod.workload]
+        result.reasons[key] += 1
+        if left[pod.workload]:
+            left[pod.workload] -= 1
+        else:
+            result.new += 1
+            result.new_reasons[key] += 1
     return reasons
 
 

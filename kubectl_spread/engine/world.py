@@ -24,7 +24,7 @@ from kubectl_spread.audit.snapshot.templates import labels_of_controller
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.engine.kinds import Kinds, SchedulingKind
 from kubectl_spread.engine.nodes import NodeTable
-from kubectl_spread.kube import apiserver
+from kubectl_spread.kube import apiserver, nodelifecycle
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api import quantity
 from kubectl_spread.kube.api.labels import HOSTNAME, Labels
@@ -41,6 +41,7 @@ from kubectl_spread.kube.api.types import (
     Taint,
 )
 from kubectl_spread.kube.api.workloads import PodTemplateSpec, StatefulSet, WorkloadObject, ordinal_of
+from kubectl_spread.kube.disruption import PodDisruptionBudget
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler import nodeports
 from kubectl_spread.kube.scheduler.scores import Weights
@@ -89,14 +90,24 @@ class World:
         self._changed: dict[tuple[PodClass, int], tuple[ConstraintChange, PodClass]] = {}
         self._adopted: dict[ObjectRef, ObjectRef] = {}
         self._cordoned: dict[int, tuple[Node, Node]] = {}
+        self._unreachable: dict[int, tuple[Node, Node]] = {}
         self._copies: dict[tuple[int, str], tuple[Node, Node]] = {}
         self.objects: dict[ObjectRef, WorkloadObject] = {}
         self.unknown: dict[str, None] = {}
 
-    def variant(self, *, nodes: Sequence[Node] | None = None, change: ConstraintChange | None = None) -> World:
-        """Return this cluster with other nodes, or with a change of constraints; answers that still hold are shared."""
+    def variant(
+        self,
+        *,
+        nodes: Sequence[Node] | None = None,
+        change: ConstraintChange | None = None,
+        budget: PodDisruptionBudget | None = None,
+    ) -> World:
+        """Return this cluster with other nodes, changed constraints or another budget; answers that hold are shared."""
         other = copy(self)
         other.change = change
+        if budget is not None:
+            other.snapshot = copy(self.snapshot)
+            other.snapshot.budgets = self.snapshot.budgets.with_budget(budget)
         if nodes is not None:
             other.__dict__["nodes"] = tuple(nodes)
         return other
@@ -230,6 +241,14 @@ class World:
             cordoned = replace(node, spec=replace(node.spec, unschedulable=True, taints=taints))
             self._cordoned[id(node)] = (node, cordoned)
         return self._cordoned[id(node)][1]
+
+    def unreachable(self, node: Node) -> Node:
+        """Return a node that does not answer any more, with the taints that follow."""
+        if id(node) not in self._unreachable:
+            taints = dict.fromkeys((*node.spec.taints, nodelifecycle.NO_SCHEDULE, nodelifecycle.NO_EXECUTE))
+            silent = replace(node, spec=replace(node.spec, taints=tuple(taints)))
+            self._unreachable[id(node)] = (node, silent)
+        return self._unreachable[id(node)][1]
 
     def uncordoned(self, node: Node) -> Node:
         """Return a node after ``kubectl uncordon``."""

@@ -1,4 +1,4 @@
-"""Which additional answers does `explain` give: causes, history, waiting pods, next pods, other engines?
+"""Which additional answers does `explain` give: causes, history, waiting pods, next pods?
 
 It may import `diagnosis`, `report`, `audit` and `kube`.
 """

@@ -14,7 +14,6 @@ from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.snapshot.templates import PRESUMED, Refusal, Refused, Template
 from kubectl_spread.audit.snapshot.terms import TopologyTerm, topology_terms
 from kubectl_spread.explain.causes import SkewCause, causes
-from kubectl_spread.explain.engines import OtherCount, other_counts
 from kubectl_spread.explain.next_pods import next_pods, placing
 from kubectl_spread.explain.rollup import Rollup, roll_up
 from kubectl_spread.explain.uneven_rows import pods_by_workload
@@ -57,7 +56,6 @@ class Explanation(model.Part, frozen=True, kw_only=True):
     waiting: list[Waiting]
     placing: list[Placing] | UnsetType = UNSET
     next_pods: list[NextPods]
-    other_engines: list[OtherCount]
     findings: list[model.Finding]
     summary: model.Summary
 
@@ -102,7 +100,6 @@ def explain(
         waiting=section("waiting", lambda: waiting(audit, engine)),
         placing=section("placing", lambda: placing(audit, engine)),
         next_pods=section("nextPods", lambda: list(next_pods(audit, engine, replicas))),
-        other_engines=section("otherEngines", lambda: other_counts(audit)),
         findings=report.findings,
         # The last of all, because it counts the sections that failed.
         summary=report.summary if faults is None else _with_failures(report.summary, len(faults)),

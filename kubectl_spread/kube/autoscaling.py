@@ -47,9 +47,15 @@ class _ScaleTarget(Message, frozen=True):
 
 class _AutoscalerSpec(Message, frozen=True):
     scale_target_ref: Annotated[_ScaleTarget, 1] = _ScaleTarget()
+    min_replicas: Annotated[Int32 | None, 2] = None
 
 
 class HorizontalPodAutoscaler(Object, frozen=True):
     """An object that sets the replicas of a workload."""
 
     spec: Annotated[_AutoscalerSpec, 2] = _AutoscalerSpec()
+
+    @property
+    def least(self) -> int:
+        """The fewest replicas that it sets."""
+        return 1 if self.spec.min_replicas is None else self.spec.min_replicas

@@ -17,13 +17,13 @@ Sources, the main branches of August 2026:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 import msgspec
 
-from kubectl_spread.kube.api.field import FieldPath, MapKey
+from kubectl_spread.kube.api.field import FieldPath
 from kubectl_spread.kube.api.types import ObjectMeta
 from kubectl_spread.kube.api.workloads import KINDS, PodTemplateSpec
 
@@ -84,32 +84,21 @@ def base_kind(kind: str) -> str:
     return kind.partition(".")[0]
 
 
-class Unevaluated(msgspec.Struct, frozen=True):
-    """The path of a part of a template that cannot be evaluated, and why."""
-
-    path: FieldPath
-    reason: str
-
-
 class HeldTemplate(msgspec.Struct, frozen=True):
     """A pod template inside an object, or spread constraints that the object states without one.
-
-    Parts that cannot be evaluated are left out of the template; in the place of a constraint, of an affinity term or
-    of a list of them is one that nothing is wrong with, so that the others keep their paths.
 
     Attributes:
         group: The API group of the innermost object around it, which is the object itself or one inside it.
         kind: The kind of that object.
         path: The path of its pod spec, or of the field around the constraints.
-        template: The template; for constraints without one, only those.
+        template: The template; for constraints without one, only those; if it is not evaluated, only its known labels.
         replicas: The desired number of pods; None where it is not stated.
         more_labels: Labels that the object adds to some pods, besides those of the template and of the controller.
         revision_anti_affinity: The path of the field of a Rollout that makes its controller add anti-affinity to the
             pods of a new revision, which keeps them from nodes with pods of the stable one; empty for none.
         complete: Whether it is a pod template, with containers.
         extended: The indices of spread constraints with fields that the API does not have, which a controller reads.
-        unknown_labels: The labels of the template whose values are unknown.
-        unevaluated: The parts that cannot be evaluated.
+        unevaluated: The reason why it cannot be evaluated; empty if it can.
     """
 
     group: str
@@ -121,18 +110,11 @@ class HeldTemplate(msgspec.Struct, frozen=True):
     revision_anti_affinity: FieldPath = FieldPath()
     complete: bool = True
     extended: tuple[int, ...] = ()
-    unknown_labels: tuple[str, ...] = ()
-    unevaluated: tuple[Unevaluated, ...] = ()
+    unevaluated: str = ""
 
     def may_have(self, key: str) -> bool:
         """Tell whether it is unknown which value the template gives a label, if any."""
-        return key in self.unknown_labels or (ANY[0] in self.more_labels and key not in self.template.metadata.labels)
-
-    def without_labels(self, keys: Iterable[str]) -> HeldTemplate:
-        """Return the template with labels, on which its evaluation depends, among the parts that are not evaluated."""
-        labels = FieldPath((*self.path[:-1], "metadata", "labels"))
-        parts = (Unevaluated(labels / MapKey(key), "its value is unknown, and -l names it") for key in keys)
-        return msgspec.structs.replace(self, unevaluated=(*self.unevaluated, *parts))
+        return bool(self.unevaluated) and key not in self.template.metadata.labels
 
 
 class CustomObject(msgspec.Struct, frozen=True):

@@ -92,6 +92,14 @@ class Budgets:
         """Store a budget."""
         self._of_namespace.setdefault(budget.metadata.namespace, {})[budget.metadata.name] = budget
 
+    def with_budget(self, budget: PodDisruptionBudget) -> Budgets:
+        """Return these budgets with another one, which replaces the one of its name."""
+        others = Budgets()
+        others.read = self.read
+        for each in (*self, budget):
+            others.put(each)
+        return others
+
     def __iter__(self) -> Iterator[PodDisruptionBudget]:
         """Yield all budgets."""
         return (budget for of_namespace in self._of_namespace.values() for budget in of_namespace.values())

@@ -12,7 +12,7 @@ from kubectl_spread.phrases import capitalized, domains, plural, some
 from kubectl_spread.render import about, words
 from kubectl_spread.report.domains import Amount, DomainRequests, DomainRow, LostBudget, LostWorkload, SpreadDomains
 
-NONE: Final = "<none>"
+_NONE: Final = "<none>"
 """The name of the nodes without the topology key."""
 _BINARY: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _STEP: Final = 1024
@@ -36,7 +36,7 @@ def noun(key: str) -> str:
 
 def name(domain: DomainRow) -> str:
     """Return the name of a domain."""
-    return NONE if domain.value is None else words.value(domain.value)
+    return _NONE if domain.value is None else words.value(domain.value)
 
 
 def share(part: int, whole: int) -> str:

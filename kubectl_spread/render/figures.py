@@ -152,7 +152,7 @@ def unanswered(numbers: Mapping[str, int]) -> Iterator[str]:
     if unread := [plural(numbers[reason], noun) for reason, noun in _UNREAD.items() if numbers.get(reason)]:
         yield f"Not read: {', '.join(unread)}."
     if number := numbers.get("unevaluated"):
-        yield f"Not evaluated in full: {plural(number, 'pod template')}."
+        yield f"Not evaluated: {plural(number, 'pod template')}."
     if number := numbers.get(FAILED):
         yield f"Failed because of a bug: {plural(number, 'check')}."
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from msgspec import UnsetType
@@ -10,18 +10,20 @@ from msgspec import UnsetType
 from kubectl_spread.kube.api.labels import ZONE
 from kubectl_spread.phrases import plural
 from kubectl_spread.render import about, words
+from kubectl_spread.render.findings import STYLES
 from kubectl_spread.render.markdown import escaped
 from kubectl_spread.render.markdown import table as markdown_table
 from kubectl_spread.render.terminal import Cell, Column, Terminal, between_phrases, hanging
 from kubectl_spread.render.terminal import table as terminal_table
 from kubectl_spread.report.simulation import Range, SimulatedWorkload, SimulationFinding, SpreadSimulation
 
-_TITLES: Final = ("Namespace", "Workload", "Running", "After", "Lost", "Pending", "Skew after", "Why")
+_TITLES: Final = ("Namespace", "Workload", "Running", "At once", "After", "Lost", "Pending", "Skew after", "Why")
 _ZONES: Final = ("Zone", "Pods before", "Pods after")
 _INDENT: Final = "  "
 _COLUMNS: Final = (
     Column("WORKLOAD", fit="middle", least=16),
     Column("RUNNING", "right", short="RUN"),
+    Column("AT ONCE", "right", short="ONCE"),
     Column("LOST", "right"),
     Column("PENDING", "right", short="PEND"),
     Column("SKEW AFTER", fit="end", short="SKEW"),
@@ -44,7 +46,8 @@ def _is_affected(workload: SimulatedWorkload) -> bool:
     after = workload.after
     unchanged = after.running == Range(min=workload.before.running, max=workload.before.running)
     moved = any(domain.pods != Range(min=domain.before, max=domain.before) for domain in workload.domains)
-    return bool(workload.lost or after.pending.max or moved or not unchanged)
+    dips = workload.least.min < workload.before.ready
+    return bool(workload.lost or after.pending.max or moved or dips or not unchanged)
 
 
 def several_namespaces(report: SpreadSimulation) -> bool:
@@ -65,9 +68,13 @@ def why(workload: SimulatedWorkload) -> str:
 
 
 def cells(workload: SimulatedWorkload) -> tuple[str, ...]:
-    """Return the cells of a workload after its name: running before and after, lost, pending, skews, and why."""
+    """Return the cells of a workload after its name.
+
+    They are the running pods before, the fewest ready ones, the running ones after, lost, pending, skews, and why.
+    """
     return (
         str(workload.before.running),
+        workload.least.text,
         workload.after.running.text,
         str(workload.lost),
         workload.after.pending.text,
@@ -88,17 +95,63 @@ def commands(finding: SimulationFinding) -> list[str]:
     return [] if isinstance(finding.commands, UnsetType) else finding.commands
 
 
+def alternatives(finding: SimulationFinding) -> list[tuple[str, list[str]]]:
+    """Return the other fixes in words, each with its commands."""
+    tried = [] if isinstance(finding.alternatives, UnsetType) else finding.alternatives
+    return [(f"Or, tried as well: {words.safe(each.fix)}.", each.commands) for each in tried]
+
+
+def at_once(report: SpreadSimulation) -> str:
+    """Return the sentence about the workloads without a ready pod at some moment."""
+    interrupted = [
+        each for each in report.workloads if each.before.ready and not each.least.min and each.after.running.min
+    ]
+    if not interrupted:
+        return "Every workload that keeps pods has a ready one throughout."
+    single = sum(each.before.running + each.before.pending == 1 for each in interrupted)
+    of_these = f" ({single} of them {'has' if single == 1 else 'have'} one pod)" if single else ""
+    if single == len(interrupted):
+        of_these = f" ({'it has' if single == 1 else 'all have'} one pod)"
+    verb = "has" if len(interrupted) == 1 else "have"
+    return f"{plural(len(interrupted), 'workload')} {verb} no ready pod for a time{of_these}."
+
+
 def conclusion(report: SpreadSimulation) -> str:
-    """Return the answer in one sentence."""
-    summary, runs = report.summary, plural(report.runs, "simulated run")
-    pending = sum(workload.after.pending.max > 0 for workload in report.workloads)
-    end = f" ({runs})." + (" The drain would not end." if report.refused_evictions else "")
-    if not pending and not summary.stopped.max and summary.unknown:
-        return f"Whether all pods of {plural(summary.workloads, 'workload')} would run is not known{end}"
-    if not pending and not summary.stopped.max:
-        return f"All pods of {plural(summary.workloads, 'workload')} would run{end}"
-    stopped = f"{summary.stopped.words} would stop" if summary.stopped.max else "none of them would stop"
-    return f"{plural(pending, 'workload')} would have pending pods, {stopped}{end}"
+    """Return what is left at the end in one sentence."""
+    summary = report.summary
+    end = "." + (" The drain would not end." if report.refused_evictions else "")
+    parts = [*_worse(report)]
+    if parts:
+        return f"{', '.join(parts)}{end}"
+    workloads = plural(summary.workloads, "workload")
+    if summary.unknown:
+        return f"Whether all pods of {workloads} would run is not known{end}"
+    return f"All pods of {workloads} would run{end}"
+
+
+def _worse(report: SpreadSimulation) -> Iterator[str]:
+    """Yield the pods that would wait, how many of them are new, and what else does not run."""
+    summary = report.summary
+    if summary.pending.max:
+        noun = "pod" if summary.pending.max == 1 else "pods"
+        before = summary.pending.max - summary.new.max
+        split = f" ({summary.new.words} new, {before} waited before)" if before else ""
+        if not summary.new.max:
+            split = " as before"
+        workloads = plural(sum(each.after.pending.max > 0 for each in report.workloads), "workload")
+        yield f"{summary.pending.words} {noun} of {workloads} would wait{split}"
+    if lost := summary.not_replaced.max:
+        noun = "pod is" if lost == 1 else "pods are"
+        yield f"{summary.not_replaced.words} {noun} not replaced"
+    if stopped := summary.stopped.max:
+        noun = "workload" if stopped == 1 else "workloads"
+        yield f"{summary.stopped.words} {noun} would have no running pod"
+
+
+def ending(report: SpreadSimulation) -> str:
+    """Return the number of runs; one alone does not show what is random."""
+    number = plural(report.runs, "simulated run")
+    return f"{number}; others may end differently." if report.runs == 1 else f"{number}."
 
 
 def remarks(report: SpreadSimulation) -> list[str]:
@@ -126,39 +179,54 @@ def markdown(report: SpreadSimulation) -> str:
 def _parts(report: SpreadSimulation) -> Iterator[str]:
     yield "## Simulation"
     yield " · ".join(map(escaped, header(report)))
-    yield f"**{escaped(conclusion(report))}**"
+    yield f"At once: {escaped(at_once(report))}"
+    yield f"**After: {escaped(conclusion(report))}**"
+    for finding in report.findings:
+        first, *others = sentences(finding)
+        yield " ".join((f"**{finding.severity.value}** {escaped(first)}", *map(escaped, others)))
+        yield from _console(commands(finding))
+        for alternative, lines in alternatives(finding):
+            yield escaped(alternative)
+            yield from _console(lines)
     if workloads := changed(report):
         yield markdown_table(
             _TITLES, [(words.safe(each.namespace), words.workload(each.workload), *cells(each)) for each in workloads]
         )
     if rows := [(zone, str(before), after.text) for zone, before, after in zones(report)]:
         yield markdown_table(_ZONES, rows)
-    for finding in report.findings:
-        first, *others = sentences(finding)
-        yield " ".join((f"**{finding.severity.value}** {escaped(first)}", *map(escaped, others)))
-        if lines := [f"$ {words.safe(command)}" for command in commands(finding)]:
-            yield "\n".join(("```console", *lines, "```"))
-    yield from map(escaped, remarks(report))
+    yield from map(escaped, (ending(report), *remarks(report)))
+
+
+def _console(lines: Sequence[str]) -> Iterator[str]:
+    if lines:
+        yield "\n".join(("```console", *(f"$ {words.safe(line)}" for line in lines), "```"))
 
 
 def text(report: SpreadSimulation, terminal: Terminal, *, wide: bool) -> str:
-    """Return the header, the workloads that change (all if ``wide``), the findings and the conclusion."""
+    """Return the header, what is left at once and after, the findings, and the workloads that change (or all)."""
     workloads = report.workloads if wide else changed(report)
     with_namespace = several_namespaces(report)
     columns = [*([Column("NAMESPACE", fit="end")] if with_namespace else []), *_COLUMNS]
     parts = [between_phrases(_INDENT.join(header(report)), _INDENT, terminal)]
-    if workloads:
-        rows = [_row(workload, with_namespace=with_namespace) for workload in workloads]
-        parts.append(terminal_table(columns, rows, terminal))
+    parts.append(
+        hanging(f"AT ONCE  {at_once(report)}", _INDENT, terminal)
+        + hanging(f"AFTER    {conclusion(report)}", _INDENT, terminal)
+    )
     for finding in report.findings:
         first, *others = sentences(finding)
-        severity = terminal.styled(finding.severity.value, "red")
+        severity = terminal.styled(finding.severity.value, STYLES[finding.severity])
         text = hanging(f"{severity} {first}", _INDENT, terminal)
         text += "".join(hanging(f"{_INDENT}{sentence}", _INDENT * 2, terminal) for sentence in others)
         # A command is one line of any length, so that it can be copied.
         text += "".join(f"{_INDENT}$ {words.safe(command)}\n" for command in commands(finding))
+        for alternative, lines in alternatives(finding):
+            text += hanging(f"{_INDENT}{alternative}", _INDENT * 2, terminal)
+            text += "".join(f"{_INDENT}$ {words.safe(command)}\n" for command in lines)
         parts.append(text)
-    last = [conclusion(report), *remarks(report)]
+    if workloads:
+        rows = [_row(workload, with_namespace=with_namespace) for workload in workloads]
+        parts.append(terminal_table(columns, rows, terminal))
+    last = [ending(report), *remarks(report)]
     parts.append("".join(hanging(sentence, _INDENT, terminal) for sentence in last))
     return "\n".join(parts)
 
@@ -169,6 +237,7 @@ def _row(workload: SimulatedWorkload, *, with_namespace: bool) -> list[Cell]:
         *([Cell(words.safe(workload.namespace))] if with_namespace else []),
         Cell(words.workload(workload.workload)),
         Cell(before if before == after.text else f"{before} to {after.text}", "" if after.min else "red"),
+        Cell(workload.least.text, "" if workload.least.min else "yellow"),
         Cell(str(workload.lost)),
         Cell(pending.text, "red" if pending.max else ""),
         Cell(skews(workload)),

@@ -47,7 +47,7 @@ def yaml(document: msgspec.Struct | dict[str, Any]) -> str:
     """Return a document as YAML."""
     from kubectl_spread.render import yaml_text  # noqa: PLC0415 - only this format needs it
 
-    return yaml_text.dump([msgspec.to_builtins(document, order="deterministic", enc_hook=str)])
+    return yaml_text.dump(msgspec.to_builtins(document, order="deterministic", enc_hook=str))
 
 
 def document(part: msgspec.Struct | dict[str, Any], form: str) -> str:

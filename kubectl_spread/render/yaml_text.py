@@ -6,7 +6,6 @@ For example, a namespace may be called ``no``.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from typing import Any, Final
 
 import yaml
@@ -35,9 +34,7 @@ def _represented(dumper: _Dumper, text: str) -> yaml.ScalarNode:
 _Dumper.add_representer(str, _represented)
 
 
-def dump(documents: Iterable[object], *, explicit_start: bool = False) -> str:
-    """Return documents of dicts, lists and scalars as ASCII with long lines; keys keep their order."""
-    text: str = yaml.dump_all(
-        documents, Dumper=_Dumper, explicit_start=explicit_start, sort_keys=False, width=2**16, allow_unicode=False
-    )
+def dump(document: object) -> str:
+    """Return a document of dicts, lists and scalars as ASCII with long lines; keys keep their order."""
+    text: str = yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=2**16, allow_unicode=False)
     return text

@@ -35,17 +35,27 @@ def span(numbers: Iterable[int]) -> Range:
 
 
 class PodNumbers(Part, frozen=True, kw_only=True):
-    """The pods of a workload with and without a node, before the events."""
+    """The pods of a workload with and without a node, before the events; ``ready`` are some of the running ones.
+
+    A pod whose node does not answer is none of these.
+    """
 
     running: int
+    ready: int
     pending: int
 
 
 class PodRanges(Part, frozen=True, kw_only=True):
-    """The pods of a workload with and without a node, after the events."""
+    """The pods of a workload with and without a node, after the events.
+
+    ``new`` pods are pending and were not before. ``not_replaced`` pods are on nodes that do not answer, and no other
+    pods run in their place.
+    """
 
     running: Range
     pending: Range
+    new: Range
+    not_replaced: Range
 
 
 class SimulatedDomain(Part, frozen=True, kw_only=True):
@@ -72,12 +82,16 @@ class SimulatedReason(Part, frozen=True, kw_only=True):
 
 
 class SimulatedWorkload(Part, frozen=True, kw_only=True):
-    """A workload before and after the events; ``lost`` pods were removed by these, and may have been replaced."""
+    """A workload before and after the events, and the fewest ready pods at any moment, ``least``.
+
+    ``lost`` pods were removed by the events, or are on nodes that these let fail. They may have been replaced.
+    """
 
     namespace: str
     workload: Workload
     before: PodNumbers
     lost: int
+    least: Range
     after: PodRanges
     domains: list[SimulatedDomain]
     skews: list[SimulatedSkew]
@@ -93,17 +107,26 @@ class RefusedEviction(Part, frozen=True, kw_only=True):
 
 
 class AffectedWorkload(Part, frozen=True, kw_only=True):
-    """A workload of a finding, with its pods that would stay pending."""
+    """A workload of a finding, with its pods that would stay pending; ``new`` ones were not pending before."""
 
     namespace: str
     workload: Workload
     pending: Range
+    new: Range
+
+
+class TriedFix(Part, frozen=True, kw_only=True):
+    """Another fix of a finding, with the commands that carry it out."""
+
+    fix: str
+    commands: list[str]
 
 
 class SimulationFinding(Part, frozen=True, kw_only=True):
     """A consequence of the events, for the workloads that have it for the same reason.
 
-    ``fix`` was simulated: with it, none of these pods would stay pending. ``commands`` carry it out.
+    ``fix`` was simulated: with it, none of these pods would stay pending. ``commands`` carry it out. So were the
+    ``alternatives``.
     """
 
     severity: Severity
@@ -111,11 +134,13 @@ class SimulationFinding(Part, frozen=True, kw_only=True):
     workloads: list[AffectedWorkload]
     fix: str | UnsetType = UNSET
     commands: list[str] | UnsetType = UNSET
+    alternatives: list[TriedFix] | UnsetType = UNSET
 
 
 class SimulationSummary(Part, frozen=True, kw_only=True):
     """Totals of the workloads in scope; ``stopped`` workloads had running pods, and would have none.
 
+    ``interrupted`` ones had ready pods, have running ones at the end, and none that is ready at some moment.
     ``not_simulated`` has what the simulation leaves out and could matter here. ``unknown`` has the parts of it that
     decide about pods, so that more of them may wait than the report says: the exit status is 2.
     """
@@ -124,6 +149,9 @@ class SimulationSummary(Part, frozen=True, kw_only=True):
     pods: int
     lost: int
     pending: Range
+    new: Range
+    not_replaced: Range
+    interrupted: Range
     stopped: Range
     nodes_before: int
     nodes_after: int

@@ -69,8 +69,9 @@ def _has_misplaced_field(rule_input: RuleInput) -> bool:
 
 def _is_spread(template: Template, rule_input: RuleInput) -> bool:
     profile = rule_input.audit.snapshot.schedulers.get(template.spec.scheduler_name)
-    is_unknown = any(field in part.path for part in template.unevaluated for field in _FIELDS)
-    return is_unknown or _spreads(template, rule_input) or (profile is not None and bool(profile.defaults))
+    return (
+        bool(template.unevaluated) or _spreads(template, rule_input) or (profile is not None and bool(profile.defaults))
+    )
 
 
 def _spreads(holder: Template | PodClass, rule_input: RuleInput) -> bool:

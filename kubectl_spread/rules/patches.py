@@ -120,10 +120,20 @@ def applied(operations: Sequence[Operation], depth: int, template: PodTemplateSp
         LookupError: The template lacks what is patched.
     """
     changed: Any = msgspec.json.decode(msgspec.json.encode(template))
+    change(changed, operations, depth)
+    return msgspec.convert(changed, PodTemplateSpec)
+
+
+def change(document: Any, operations: Sequence[Operation], depth: int = 0) -> None:
+    """Change a JSON value, which is ``depth`` steps deep in its object, by a JSON patch of the object.
+
+    Raises:
+        LookupError: The value lacks what is patched.
+    """
     for operation in operations:
         steps = [step.replace("~1", "/").replace("~0", "~") for step in operation.path.split("/")[1:]]
         *parents, last = steps[depth:]
-        parent = changed
+        parent = document
         for step in parents:
             parent = parent[int(step) if isinstance(parent, list) else step]
         key: Any = int(last) if isinstance(parent, list) else last
@@ -134,4 +144,3 @@ def applied(operations: Sequence[Operation], depth: int, template: PodTemplateSp
                 parent.insert(key, operation.value)
             case "add" | "replace":
                 parent[key] = operation.value
-    return msgspec.convert(changed, PodTemplateSpec)

@@ -30,7 +30,7 @@ from kubectl_spread.run.hints import (
     capture_hints,
     hints,
     malformed_objects,
-    unevaluated_parts,
+    unevaluated,
     unknown_keys,
     unknown_nodes,
 )
@@ -112,9 +112,8 @@ def from_files(options: CheckOptions) -> CheckRun:
     notes += (*files.notes, *_patches_left_out(reading))
     notes += capture_hints(audit)
     problems = [*(str(error) for error in reading.errors), *unknown_defaults, *filter(None, [missing_nodes])]
-    parts = unevaluated_parts(audit)
-    problems += [part.message for part in parts]
-    unevaluated = sum(bool(template.unevaluated) for template in audit.templates)
+    templates = unevaluated(audit)
+    problems += [template.message for template in templates]
     problems += [names.missing(target, "in the files", snapshot) for target in snapshot.unmet()]
     return CheckRun(
         options=options,
@@ -122,8 +121,8 @@ def from_files(options: CheckOptions) -> CheckRun:
         audit=audit,
         target_version=target_version,
         nodes=nodes,
-        skipped=snapshot.skipped + reading.skipped + Counter(unevaluated=unevaluated),
-        unchecked=[*malformed_objects(reading.errors), *parts],
+        skipped=snapshot.skipped + reading.skipped + Counter(unevaluated=len(templates)),
+        unchecked=[*malformed_objects(reading.errors), *templates],
         problems=problems,
         notes=notes,
         without_pods=_without_pods(reading),

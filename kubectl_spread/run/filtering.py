@@ -19,9 +19,9 @@ from kubectl_spread.render import structured
 from kubectl_spread.report import mergereport
 from kubectl_spread.run.options import CheckOptions, target_for
 from kubectl_spread.run.run import Console
+from kubectl_spread.sources import edit
 from kubectl_spread.sources.decode.json_objects import Path
-from kubectl_spread.sources.edit import chunks
-from kubectl_spread.sources.edit.chunks import Chunk
+from kubectl_spread.sources.edit import Chunk
 from kubectl_spread.sources.files import inputs, manifests, rawobjects
 from kubectl_spread.sources.files.inputs import ChosenFiles, File
 from kubectl_spread.sources.files.manifests import Loaded, Repeats
@@ -56,7 +56,7 @@ class FilterRun(msgspec.Struct):
     repeats: Repeats = msgspec.field(default_factory=Repeats)
     passed_over: int = 0
     items: list[mergereport.Item] = msgspec.field(default_factory=list)
-    _stream: chunks.Stream = msgspec.field(default_factory=chunks.Stream)
+    _stream: edit.Stream = msgspec.field(default_factory=edit.Stream)
 
     def read(self, arguments: dict[str, object]) -> None:
         """Merge or unmerge the files that the options name, and write them or the report.
@@ -87,7 +87,7 @@ class FilterRun(msgspec.Struct):
             self.console.data(structured.document(report, self.form))
 
     def _file(self, file: File, files: ChosenFiles, behaviour: Behaviour) -> None:
-        for chunk in chunks.read(bytes(files.content(file)), file.source):
+        for chunk in edit.read(bytes(files.content(file)), file.source):
             self.documents += not chunk.empty
             self._chunk(chunk, file, behaviour)
 
@@ -107,17 +107,12 @@ class FilterRun(msgspec.Struct):
             return
         if self.form or (members and all(changes.get(member.record.path) is UNSET for member in members)):
             return
-        text = self._edited(chunk, changes, source, members[0]) if changes else chunk.text
-        self.console.data(chunks.encoded(self._stream.add(chunk, text)))
-
-    def _edited(self, chunk: Chunk, changes: dict[Path, object], source: str, first: RawObject) -> str:
-        edited = chunk.edited(changes)
-        position = Position(source, first.record.line_of())
-        if edited.rewritten:
-            self.console.note(f"{position}: rewritten as JSON, as this YAML cannot be edited in place")
-        if edited.lost:
-            self.console.note(f"{position}: {plural(edited.lost, 'comment')} in brackets over several lines left out")
-        return edited.text
+        try:
+            text = chunk.edited(changes) if changes else chunk.text
+        except DecodeError as error:
+            self._fail(error)
+            return
+        self.console.data(edit.encoded(self._stream.add(chunk, text)))
 
     def _changes(
         self, members: list[RawObject], chunk: Chunk, source: str, behaviour: Behaviour

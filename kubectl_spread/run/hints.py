@@ -99,25 +99,26 @@ def malformed_objects(errors: Iterable[SpreadError]) -> list[model.Unchecked]:
     ]
 
 
-def unevaluated_parts(audit: Audit) -> list[model.Unchecked]:
-    """Return the parts of templates that cannot be evaluated."""
+def unevaluated(audit: Audit) -> list[model.Unchecked]:
+    """Return the templates that cannot be evaluated."""
     manifests = audit.snapshot.manifests
-    parts = []
+    unchecked = []
     for template in audit.templates:
+        if not template.unevaluated:
+            continue
         holder, manifest = template.holder, manifests.get(template.holder)
         subject = f"{holder.kind} {holder.namespace}/{holder.name}"
         whose = f"{manifest.position}: {subject}" if manifest else subject
-        parts += [
+        unchecked.append(
             model.Unchecked(
                 reason="unevaluated",
                 namespace=holder.namespace,
                 object=projections.workload(holder),
-                path=str(part.path),
-                message=f"{whose}: {part.path} is not evaluated: {part.reason}",
+                path=str(template.path),
+                message=f"{whose}: {template.path} is not evaluated: {template.unevaluated}",
             )
-            for part in template.unevaluated
-        ]
-    return parts
+        )
+    return unchecked
 
 
 def unknown_nodes(snapshot: Snapshot) -> str:

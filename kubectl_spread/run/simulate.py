@@ -21,6 +21,7 @@ from kubectl_spread.engine.events import (
     ROLLED,
     Add,
     Apply,
+    Delete,
     DrainNodes,
     Lose,
     NodeChoice,
@@ -36,6 +37,8 @@ from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.quantity import whole_number
 from kubectl_spread.kube.api.workloads import KINDS, WorkloadObject
 from kubectl_spread.kube.apps import REPLICAS, workload_errors
+from kubectl_spread.kube.autoscaling import HorizontalPodAutoscaler
+from kubectl_spread.kube.disruption import PodDisruptionBudget
 from kubectl_spread.kube.scheduler import configuration
 from kubectl_spread.phrases import listed, named, plural
 from kubectl_spread.report.model import Cluster
@@ -49,6 +52,7 @@ from kubectl_spread.simulate import outcome
 if TYPE_CHECKING:
     from kubectl_spread.run.requests import Requests
     from kubectl_spread.sources.apiserver.cluster import LiveCluster
+    from kubectl_spread.sources.files.manifests import Loaded
 
 _KINDS: Final = frozenset(kind for _, kind in KINDS)
 _NO_BUDGETS: Final = "no PodDisruptionBudgets in what was read: a drain is not kept from evicting pods"
@@ -164,6 +168,8 @@ class SimulateRun(Run, kw_only=True):
             match option:
                 case "lose":
                     yield from map(Lose, node_choices("--lose", value))
+                case "delete":
+                    yield from map(Delete, node_choices("--delete", value))
                 case "drain":
                     yield from map(DrainNodes, node_choices("--drain", value))
                 case "add":
@@ -221,7 +227,7 @@ class SimulateRun(Run, kw_only=True):
         """Return the root workloads of the pods and workloads that arguments name, in order.
 
         Raises:
-            NotFoundError: There is no object of a name in scope.
+            NotFoundError: No object in scope has a name of the arguments.
             UsageError: The arguments name no pods or workloads.
         """
         snapshot = self.snapshot
@@ -247,7 +253,7 @@ class SimulateRun(Run, kw_only=True):
                 errors.append(SourceError(f"{loaded.position_of(_NAMESPACE)}: {text}"))
             elif isinstance(loaded.object, WorkloadObject):
                 apply = Apply(ObjectRef(metadata.namespace, loaded.kind, metadata.name), loaded.object)
-                errors += (SourceError(f"{loaded.position_of(at)}: {text}") for at, text in self._refusals(apply))
+                errors += (SourceError(f"{loaded.position_of(at)}: {text}") for at, text in self.refusals(apply))
                 applied.append(apply)
             else:
                 self.not_applied[loaded.kind] += 1
@@ -272,7 +278,7 @@ class SimulateRun(Run, kw_only=True):
             return f"namespace {namespace} is not reported: write -n {namespace}"
         return ""
 
-    def _refusals(self, apply: Apply) -> Iterator[tuple[FieldPath, str]]:
+    def refusals(self, apply: Apply) -> Iterator[tuple[FieldPath, str]]:
         """Yield why a workload cannot be applied, each with the path of the field."""
         ref, workload = apply.workload, apply.manifest
         if ref.kind not in ROLLED:
@@ -360,15 +366,21 @@ def _addition(value: str) -> Add:
     return Add(choice, number)
 
 
-def collect(parameters: Mapping[str, object], console: Console) -> SimulateRun:
+def collect(parameters: Mapping[str, object], console: Console, written: list[Loaded] | None = None) -> SimulateRun:
     """Read files or a cluster, as the options of the command say.
+
+    Args:
+        parameters: The values of the options, by parameter name.
+        console: Prints progress and notes while a cluster is read.
+        written: Takes the manifests of workloads that are not stored, instead of the run. Files with only such
+            manifests are for the cluster, which is read too. None where manifests are part of the run.
 
     Raises:
         SpreadError: Nothing can be simulated.
     """
     options = check_options(parameters)
-    if options.filename:
-        return _from_files(options)
+    if options.filename and (run := _from_files(options, written)) is not None:
+        return run
     # Input from files needs neither urllib3 nor protobuf.
     from kubectl_spread.run.requests import flags  # noqa: PLC0415
     from kubectl_spread.sources.apiserver.cluster import LiveCluster  # noqa: PLC0415
@@ -381,15 +393,30 @@ def _profiles(options: CheckOptions) -> Mapping[str, configuration.Profile]:
     return schedulers.profiles(options) if options.scheduler_config else configuration.SYSTEM
 
 
-def _from_files(options: CheckOptions) -> SimulateRun:
+def _aside(objects: Iterator[Loaded], written: list[Loaded]) -> Iterator[Loaded]:
+    """Yield objects without the manifests of workloads, which are put aside; so are those of what limits them."""
+    for loaded in objects:
+        is_workload = loaded.is_manifest and isinstance(loaded.object, WorkloadObject)
+        if is_workload or isinstance(loaded.object, PodDisruptionBudget | HorizontalPodAutoscaler):
+            written.append(loaded)
+        if not is_workload:
+            yield loaded
+
+
+def _from_files(options: CheckOptions, written: list[Loaded] | None) -> SimulateRun | None:
+    """Read files; None for files that have nothing but manifests, which are ``written`` then."""
     from kubectl_spread.sources.files import inputs, manifests  # noqa: PLC0415 - a live run does not need files
 
     target_version = target_for(options, None)
     snapshot = Snapshot(Scope(), for_simulation=True, schedulers=_profiles(options))
     files = inputs.choose(options.filename, recursive=options.recursive)
     reading = manifests.ManifestReading(files, services=True)
+    if written is not None:
+        reading.objects = _aside(reading.objects, written)
     add_objects(reading, snapshot)
     errors: list[SpreadError] = [*reading.errors]
+    if written and not (errors or snapshot.nodes or snapshot.pods):
+        return None
     if not snapshot.nodes:
         # A file that could not be read may have them.
         raise CombinedError(errors or [SourceError("there are no nodes in the files: capture nodes as well")])

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+import msgspec
 from msgspec import UNSET
 
-from kubectl_spread.engine.answers import Reason
+from kubectl_spread.engine.answers import Fix, Reason
 from kubectl_spread.engine.fixes import FixTrials
 from kubectl_spread.engine.runs import RunResult, Simulation, WorkloadResult
 from kubectl_spread.engine.world import World
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.phrases import listed, named, plural, some
+from kubectl_spread.phrases import domains, listed, named, plural, some, topology_name
 from kubectl_spread.report import projections
 from kubectl_spread.report.model import Cluster, CommandLine, Severity
 from kubectl_spread.report.simulation import (
@@ -28,6 +29,7 @@ from kubectl_spread.report.simulation import (
     SimulationFinding,
     SimulationSummary,
     SpreadSimulation,
+    TriedFix,
     span,
 )
 from kubectl_spread.rules.remedy import flagged
@@ -88,11 +90,15 @@ def report(
     workloads = sorted(ref for ref in {*before, *(ref for each in runs for ref in each.workloads)} if scope(ref))
     rows = [_workload(ref, before.get(ref, WorkloadResult()), runs) for ref in workloads]
     refused = sorted({eviction for each in runs for eviction in each.refused})
+    trials = FixTrials(simulation, runs, proceed)
     findings = [
-        *_pending(FixTrials(simulation, runs, proceed), runs, workloads, flags),
+        *_pending(trials, runs, workloads, simulation.world, flags),
+        *_not_replaced(trials, runs, before, workloads, flags),
         *_stopped(rows),
+        *_interrupted(rows),
         *_refused(refused),
     ]
+    findings.sort(key=lambda finding: finding.severity, reverse=True)
     return SpreadSimulation(
         cluster=cluster,
         events=runs[0].texts,
@@ -106,6 +112,9 @@ def report(
             pods=sum(row.before.running + row.before.pending for row in rows),
             lost=sum(row.lost for row in rows),
             pending=span(sum(each.of(ref).pending for ref in workloads) for each in runs),
+            new=span(sum(each.of(ref).new for ref in workloads) for each in runs),
+            not_replaced=span(sum(_out_of_reach(each.of(ref)) for ref in workloads) for each in runs),
+            interrupted=span(_interrupted_in(each, before, workloads) for each in runs),
             stopped=span(_stopped_in(each, before, workloads) for each in runs),
             nodes_before=len(simulation.world.nodes),
             nodes_after=runs[0].nodes,
@@ -120,6 +129,16 @@ def _stopped_in(run: RunResult, before: Mapping[ObjectRef, WorkloadResult], work
     return sum(ref in before and before[ref].running > 0 and not run.of(ref).running for ref in workloads)
 
 
+def _interrupted_in(run: RunResult, before: Mapping[ObjectRef, WorkloadResult], workloads: Iterable[ObjectRef]) -> int:
+    had = (ref for ref in workloads if ref in before and before[ref].ready)
+    return sum(not run.of(ref).least and run.of(ref).running > 0 for ref in had)
+
+
+def _out_of_reach(result: WorkloadResult) -> int:
+    """Return the number of pods that nothing replaces, without those that belong to their nodes."""
+    return sum(number for why, number in result.not_replaced.items() if why)
+
+
 def _workload(ref: ObjectRef, before: WorkloadResult, runs: Sequence[RunResult]) -> SimulatedWorkload:
     results = [each.of(ref) for each in runs]
     places = sorted({*before.domains, *(place for result in results for place in result.domains)})
@@ -127,10 +146,14 @@ def _workload(ref: ObjectRef, before: WorkloadResult, runs: Sequence[RunResult])
     return SimulatedWorkload(
         namespace=ref.namespace,
         workload=projections.workload(ref),
-        before=PodNumbers(running=before.running, pending=before.pending),
+        before=PodNumbers(running=before.running, ready=before.ready, pending=before.pending),
         lost=max(result.lost for result in results),
+        least=span(result.least for result in results),
         after=PodRanges(
-            running=span(result.running for result in results), pending=span(result.pending for result in results)
+            running=span(result.running for result in results),
+            pending=span(result.pending for result in results),
+            new=span(result.new for result in results),
+            not_replaced=span(result.not_replaced.total() for result in results),
         ),
         domains=[
             SimulatedDomain(
@@ -157,55 +180,206 @@ def _reasons(ref: ObjectRef, runs: Sequence[RunResult], results: Sequence[Worklo
         yield SimulatedReason(text=failed, pods=Range(min=0, max=0))
 
 
+class _Group(msgspec.Struct):
+    """Workloads whose pods stay pending for the same reason."""
+
+    reason: Reason
+    workloads: list[AffectedWorkload]
+    refs: list[ObjectRef]
+
+    @property
+    def new(self) -> Range:
+        """The pods that were not pending before."""
+        return _sum(each.new for each in self.workloads)
+
+    @property
+    def pending(self) -> Range:
+        """All of the pods."""
+        return _sum(each.pending for each in self.workloads)
+
+
+def _sum(ranges: Iterable[Range]) -> Range:
+    values = list(ranges)
+    return span((sum(each.min for each in values), sum(each.max for each in values)))
+
+
 def _pending(
-    trials: FixTrials, runs: Sequence[RunResult], workloads: Iterable[ObjectRef], flags: Sequence[str]
+    trials: FixTrials,
+    runs: Sequence[RunResult],
+    workloads: Iterable[ObjectRef],
+    world: World,
+    flags: Sequence[str],
 ) -> Iterator[SimulationFinding]:
-    """Yield a finding for the workloads whose pods stay pending for the same reason, most pods first."""
-    groups: dict[object, list[tuple[ObjectRef, Reason, Range]]] = {}
+    """Yield a finding for the workloads whose pods stay pending for the same reason.
+
+    Those come first of domains that do not answer, and then those with the most new pods. Pods that have waited before
+    are only named.
+    """
+    groups: dict[object, _Group] = {}
     for ref in workloads:
         results = [each.of(ref) for each in runs]
-        counted: dict[object, Range] = {
-            key: span(result.reasons[key] for result in results) for result in results for key in result.reasons
-        }
-        for key, pods in counted.items():
+        for key in dict.fromkeys(key for result in results for key in result.reasons):
             reason = next(each.reasons[key] for each in runs if key in each.reasons)
-            groups.setdefault((reason.key, reason.lowest), []).append((ref, reason, pods))
-    ordered = sorted(groups.values(), key=lambda group: -sum(pods.max for _, _, pods in group))
+            group = groups.setdefault((reason.key, reason.lowest), _Group(reason, [], []))
+            group.refs.append(ref)
+            group.workloads.append(
+                AffectedWorkload(
+                    namespace=ref.namespace,
+                    workload=projections.workload(ref),
+                    pending=span(result.reasons[key] for result in results),
+                    new=span(result.new_reasons[key] for result in results),
+                )
+            )
+    silent = {group.reason.lowest: _silent(group.reason, runs, world) for group in groups.values()}
+    ordered = sorted(
+        groups.values(),
+        key=lambda group: (not silent[group.reason.lowest], -group.new.max, -group.pending.max),
+    )
     for number, group in enumerate(ordered):
-        reason = group[0][1]
-        refs = frozenset(ref for ref, _, _ in group)
+        reason, refs = group.reason, frozenset(group.refs)
         fix = trials.first_that_helps(reason, refs) if number < _MOST_FIXES else None
-        total = span((sum(pods.min for _, _, pods in group), sum(pods.max for _, _, pods in group)))
-        number_of = f"{total.words} {'pod' if total.max == 1 else 'pods'}"
-        names = [named(ref.kind, ref.name) for ref in sorted(refs)]
-        end = "" if reason.text.endswith("?") else "."
-        yield SimulationFinding(
-            severity=Severity.ERROR,
-            message=f"{number_of} of {some(names)} would stay pending: {reason.text}{end}",
-            workloads=[
-                AffectedWorkload(namespace=ref.namespace, workload=projections.workload(ref), pending=pods)
-                for ref, _, pods in sorted(group, key=lambda item: item[0])
-            ],
-            fix=UNSET if fix is None else fix.text,
-            commands=UNSET
-            if fix is None or not fix.commands
-            else [str(flagged(CommandLine(each), flags)) for each in fix.commands],
+        other = trials.deletion(refs) if silent[reason.lowest] and number < _MOST_FIXES else None
+        fixes = [each for each in (fix, other) if each is not None]
+        yield _with_fixes(
+            Severity.ERROR if group.new.max else Severity.INFO,
+            _message(group, silent[reason.lowest]),
+            group.workloads,
+            fixes if fix is None or other is None or fix.commands != other.commands else [other],
+            flags,
         )
+
+
+def _silent(reason: Reason, runs: Sequence[RunResult], world: World) -> bool:
+    """Tell whether no node of the domains that hold the minimum of a constraint answers."""
+    key, values = reason.lowest
+    unreachable = {name for each in runs for name in each.unreachable}
+    of_domains = [node for node in world.nodes if node.metadata.labels.get(key) in values]
+    return bool(values) and all(node.metadata.name in unreachable for node in of_domains)
+
+
+def _message(group: _Group, silent: bool) -> str:
+    reason, new, pending = group.reason, group.new, group.pending
+    names = some([named(ref.kind, ref.name) for ref in sorted(group.refs)])
+    end = "" if reason.text.endswith("?") else "."
+    if not new.max:
+        verb = "waits" if pending.max == 1 else "wait"
+        return f"{_pods(pending)} of {names} {verb} as before: {reason.text}{end}"
+    # With some runs, more of them may have waited before than with others.
+    before = pending.max - new.max
+    others = f" ({plural(before, 'other')} waited before)" if before else ""
+    if silent:
+        key, values = reason.lowest
+        verb, holds = ("is", "holds") if len(values) == 1 else ("are", "hold")
+        return (
+            f"{_pods(new)} of {names} would stay pending{others}: {domains(key, values)} {verb} unreachable, still "
+            f"{'counts' if len(values) == 1 else 'count'}, and {holds} the minimum of their constraint on "
+            f"{topology_name(key)} at {reason.minimum}."
+        )
+    return f"{_pods(new)} of {names} would stay pending{others}: {reason.text}{end}"
+
+
+def _pods(number: Range) -> str:
+    return f"{number.words} {'pod' if number.max == 1 else 'pods'}"
+
+
+def _with_fixes(
+    severity: Severity,
+    message: str,
+    workloads: Iterable[AffectedWorkload],
+    fixes: Sequence[Fix],
+    flags: Sequence[str],
+) -> SimulationFinding:
+    """Return a finding with its fixes; those after the first are alternatives."""
+    tried = [
+        TriedFix(fix=each.text, commands=[str(flagged(CommandLine(line), flags)) for line in each.commands])
+        for each in fixes
+    ]
+    return SimulationFinding(
+        severity=severity,
+        message=message,
+        workloads=sorted(workloads, key=lambda each: (each.namespace, each.workload.kind, each.workload.name)),
+        fix=tried[0].fix if tried else UNSET,
+        commands=tried[0].commands if tried and tried[0].commands else UNSET,
+        alternatives=tried[1:] or UNSET,
+    )
+
+
+def _not_replaced(
+    trials: FixTrials,
+    runs: Sequence[RunResult],
+    before: Mapping[ObjectRef, WorkloadResult],
+    workloads: Iterable[ObjectRef],
+    flags: Sequence[str],
+) -> Iterator[SimulationFinding]:
+    """Yield a finding for the pods on nodes that do not answer that nothing replaces for the same reason.
+
+    As many as there were before are only named.
+    """
+    groups: dict[str, list[tuple[ObjectRef, Range]]] = {}
+    for ref in workloads:
+        results = [each.of(ref) for each in runs]
+        for why in sorted({why for result in results for why in result.not_replaced if why}):
+            groups.setdefault(why, []).append((ref, span(result.not_replaced[why] for result in results)))
+    for why, group in sorted(groups.items(), key=lambda item: -_sum(pods for _, pods in item[1]).max):
+        refs = [ref for ref, _ in group]
+        number = _sum(pods for _, pods in group)
+        verb = "is" if number.max == 1 else "are"
+        more = any(pods.max > before.get(ref, WorkloadResult()).not_replaced.total() for ref, pods in group)
+        fix = trials.deletion(frozenset(refs))
+        yield _with_fixes(
+            Severity.ERROR if more else Severity.INFO,
+            f"{_pods(number)} of {some([named(ref.kind, ref.name) for ref in refs])} {verb} not replaced"
+            f"{'' if more else ', as before'}: {why}.",
+            (_affected(ref, runs) for ref in refs),
+            () if fix is None else (fix,),
+            flags,
+        )
+
+
+def _affected(ref: ObjectRef, runs: Sequence[RunResult]) -> AffectedWorkload:
+    results = [each.of(ref) for each in runs]
+    return AffectedWorkload(
+        namespace=ref.namespace,
+        workload=projections.workload(ref),
+        pending=span(result.pending for result in results),
+        new=span(result.new for result in results),
+    )
 
 
 def _stopped(rows: Iterable[SimulatedWorkload]) -> Iterator[SimulationFinding]:
     stopped = [row for row in rows if row.before.running and not row.after.running.min]
     if stopped:
-        names = [named(row.workload.kind, row.workload.name) for row in stopped]
         verb = "would have" if all(not row.after.running.max for row in stopped) else "may have"
-        yield SimulationFinding(
-            severity=Severity.ERROR,
-            message=f"{plural(len(stopped), 'workload')} {verb} no running pod: {some(names)}.",
-            workloads=[
-                AffectedWorkload(namespace=row.namespace, workload=row.workload, pending=row.after.pending)
-                for row in stopped
-            ],
-        )
+        yield _of_rows(Severity.ERROR, f"{plural(len(stopped), 'workload')} {verb} no running pod", stopped)
+
+
+def _interrupted(rows: Iterable[SimulatedWorkload]) -> Iterator[SimulationFinding]:
+    """Yield a warning about workloads of several pods without a ready pod at some moment, and a line about others."""
+    interrupted = [row for row in rows if row.before.ready and not row.least.min and row.after.running.min]
+    several = [row for row in interrupted if row.before.running + row.before.pending > 1]
+    single = [row for row in interrupted if row not in several]
+    for severity, affected, what in (
+        (Severity.WARNING, several, "with several pods"),
+        (Severity.INFO, single, "with one pod"),
+    ):
+        if affected:
+            verb = "would have" if all(not row.least.max for row in affected) else "may have"
+            number = plural(len(affected), "workload")
+            yield _of_rows(severity, f"{number} {what} {verb} none that is ready for a time", affected)
+
+
+def _of_rows(severity: Severity, text: str, rows: Sequence[SimulatedWorkload]) -> SimulationFinding:
+    names = [named(row.workload.kind, row.workload.name) for row in rows]
+    return SimulationFinding(
+        severity=severity,
+        message=f"{text}: {some(names)}.",
+        workloads=[
+            AffectedWorkload(
+                namespace=row.namespace, workload=row.workload, pending=row.after.pending, new=row.after.new
+            )
+            for row in rows
+        ],
+    )
 
 
 def _refused(refused: Sequence[tuple[str, str, str]]) -> Iterator[SimulationFinding]:

@@ -402,11 +402,7 @@ def test_rules_about_the_text_of_constraints_do_not_apply_to_defaults() -> None:
     ]
 
 
-def test_explain_places_pods_by_defaults_and_says_that_the_descheduler_does_not_read_them() -> None:
+def test_explain_places_pods_by_defaults() -> None:
     explanation = explained(audit(pod_json(), service({"app": "web"}), *ZONES, schedulers=HARD), replicas=2)
     (next_pods,) = explanation["nextPods"]
     assert [step["assumed"] for step in next_pods["steps"]] == ["a", "b"]
-    rules = {
-        difference["rule"] for other_engine in explanation["otherEngines"] for difference in other_engine["differences"]
-    }
-    assert "default-constraints-not-read" in rules

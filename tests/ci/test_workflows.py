@@ -16,6 +16,7 @@ from tests.install.programs import program
 
 BIN = Path(sys.executable).parent
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+ISSUES = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))
 DEPENDABOT = ROOT / ".github" / "dependabot.yml"
 STEP = re.compile(r"\buses: +(\S+)(.*)")
 COMMIT = re.compile(r"[\w-]+/[\w./-]+@[0-9a-f]{40}")
@@ -38,7 +39,11 @@ def zizmor(directory: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize(
     ("schema", "path"),
-    [*(("vendor.github-workflows", path) for path in WORKFLOWS), ("vendor.dependabot", DEPENDABOT)],
+    [
+        *(("vendor.github-workflows", path) for path in WORKFLOWS),
+        ("vendor.dependabot", DEPENDABOT),
+        *((f"vendor.github-issue-{'config' if path.stem == 'config' else 'forms'}", path) for path in ISSUES),
+    ],
     ids=lambda value: getattr(value, "name", ""),
 )
 def test_files_are_valid_for_their_schemas(schema: str, path: Path) -> None:

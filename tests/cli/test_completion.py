@@ -73,7 +73,7 @@ VALUES: Mapping[str, list[str]] = {
     "check --select stale": ["stale-label"],
     "domains z": ["zone"],
     "domains zone z": [],
-    "domains -o c": ["csv"],
+    "domains -o y": ["yaml"],
     "explain SPR30": [f"SPR30{number}" for number in range(1, 10)],
     "explain stale": ["stale-label"],
     "check statef": ["statefulset"],
@@ -92,6 +92,7 @@ def test_values_of_options_are_completed(line: str, expected: list[str]) -> None
 IN_FILES: Mapping[str, list[str]] = {
     "simulate -f cluster.json --lose zone=": ["zone=a", "zone=b", "zone=c"],
     "simulate -f cluster.json --lose=zone=b": ["zone=b"],
+    "simulate -f cluster.json --delete a": ["a1", "a2"],
     "simulate -f cluster.json --drain zone=a,zone=": ["zone=a,zone=b", "zone=a,zone=c"],
     "simulate -f cluster.json --drain a1,": [
         "a1,hostname=",
@@ -312,6 +313,7 @@ FREE = {
     "--cluster-name",
     "--feature-gates",
     "--interval",
+    "--keep",
     "--listen",
     "--max-age",
     "--max-per-workload",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from click.testing import Result
@@ -244,24 +243,6 @@ def test_explain_prints_equal_selectors_once() -> None:
         f"Selectors of {first}: zone DoNotSchedule\nSelectors of {second}: hostname DoNotSchedule\n"
         "  authored, merged, stored, effective: app=web\n"
     ) in stdout
-
-
-def test_explain_says_what_another_engine_does_differently() -> None:
-    """A descheduler that counts alike and evicts nothing is left out."""
-    nodes = [node_json(name) for name in ("a1", "b1")]
-
-    def engines(*places: str, **constraint_fields: Any) -> str:
-        spread = constraint(**constraint_fields)
-        pods = [
-            pod_json(f"web-{index}", node=node, labels=WEB, constraints=[spread], owner="ReplicaSet/web-7")
-            for index, node in enumerate(places)
-        ]
-        _, _, text = explain(*pods, *nodes, arguments=("rs/web-7",)).stdout.partition("\nOther engines\n")
-        return text.partition("\n\n")[0]
-
-    assert engines("a1", "b1") == ""
-    assert engines("a1", "a1") == "  descheduler, topologySpreadConstraints[0]: a=2 b=0, skew 2. It would evict pods."
-    assert engines("a1", "b1", minDomains=3).endswith("It does not read minDomains.")
 
 
 def test_explain_counts_the_whole_workload_of_one_pod() -> None:

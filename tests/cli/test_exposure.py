@@ -30,14 +30,12 @@ spec:
     spec: {containers: [{name: web}]}
 """
 FORMATS = [
-    "csv",
     "github",
     "html",
     "json",
     "junit",
     "markdown",
     "openmetrics",
-    "openreports",
     "sarif",
     "table",
     "wide",

@@ -211,7 +211,7 @@ def test_a_capture_has_the_name_from_the_flag(capture: str) -> None:
 
 
 def test_two_reports_of_a_capture_are_equal(capture: str) -> None:
-    for form in ("json", "html", "sarif", "openmetrics", "openreports", "junit", "markdown", "table"):
+    for form in ("json", "html", "sarif", "openmetrics", "junit", "markdown", "table"):
         arguments = ("check", "-f", capture, "--server-version", "1.37", "--cluster-name", "x", "-o", form)
         first, second = run(*arguments), run(*arguments)
         assert first.stdout == second.stdout

@@ -46,10 +46,7 @@ def imported(*arguments: str) -> set[str]:
         (["schema"], ["kubectl_spread.audit", "kubectl_spread.rules", "rich"]),
         (["rules"], ["kubectl_spread.sources.files.manifests", "ruamel", "yaml", "kubernetes", "deepdiff"]),
         (["merge", "--help"], ["kubernetes", "ruamel", "yaml", "deepdiff"]),
-        (
-            ["check", "--help"],
-            ["kubernetes", "ruamel", "yaml", "deepdiff", "jinja2", "kubectl_spread.sources.edit.chunks"],
-        ),
+        (["check", "--help"], ["kubernetes", "ruamel", "yaml", "deepdiff", "jinja2", "kubectl_spread.sources.edit"]),
     ],
 )
 def test_commands_do_not_import_what_they_do_not_use(arguments: list[str], spared: list[str]) -> None:

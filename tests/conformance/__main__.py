@@ -18,9 +18,6 @@ from tests.builders import Json
 from tests.conformance import oracles
 from tests.conformance.cases import ADVICE_KINDS, KINDS
 from tests.conformance.compare import PARTS, Bench, Disagreement, Tally
-from tests.conformance.descheduler import run as descheduler
-from tests.conformance.descheduler.cases import KIND as DESCHEDULER
-from tests.conformance.descheduler.oracles import VERSION as DESCHEDULER_VERSION
 from tests.conformance.placements import plans
 from tests.conformance.placements import run as placements
 from tests.conformance.placements.cases import KIND as PLACEMENTS
@@ -30,17 +27,14 @@ from tests.conformance.settings import CI_GATES, CI_MINORS, GATES, Setting, sett
 from tests.conformance.shrink import shrink
 
 _CHUNK: Final = 250
-_ALONE: Final = (PLACEMENTS, plans.KIND, DESCHEDULER)
+_ALONE: Final = (PLACEMENTS, plans.KIND)
 """The kinds that one program answers, for all minors and gates."""
 _KINDS: Final = (*KINDS, *ADVICE_KINDS, *_ALONE)
 _PLACEMENTS_AT_ONCE: Final = 250
 _PLANS_AT_ONCE: Final = 10
 _ADVICE_SHARE: Final = 10
 _PLANS_SHARE: Final = 50
-_CASES: Final = (
-    f"per minor, set of gates and kind (default 2000); of {', '.join(ADVICE_KINDS)} one in {_ADVICE_SHARE}; "
-    f"of {DESCHEDULER}, which has neither minors nor gates, at least {descheduler.LEAST} and at most {descheduler.MOST}"
-)
+_CASES: Final = f"per minor, set of gates and kind (default 2000); of {', '.join(ADVICE_KINDS)} one in {_ADVICE_SHARE}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +71,6 @@ def main() -> int:
         agrees = not _compare_placements(run) and agrees
     if plans.KIND in run.kinds:
         agrees = not _compare_plans(run) and agrees
-    if DESCHEDULER in run.kinds:
-        agrees = not _compare_descheduler(run) and agrees
     return 0 if agrees else 1
 
 
@@ -105,7 +97,7 @@ def _compare_placements(run: Run) -> bool:
     """Ask the whole kube-scheduler of one minor about placements; return whether there is a disagreement."""
     total = _scheduled(run, PLACEMENTS, placements.run, run.placements, _PLACEMENTS_AT_ONCE)
     for part, first in total.first.items():
-        _show(f"{part}, kube-scheduler {SCHEDULER_VERSION}", placements.smallest(first), "kubernetes")
+        _show(f"{part}, kube-scheduler {SCHEDULER_VERSION}", placements.smallest(first))
     return bool(total.first)
 
 
@@ -113,7 +105,7 @@ def _compare_plans(run: Run) -> bool:
     """Ask the whole kube-scheduler of one minor about plans; return whether there is a disagreement."""
     total = _scheduled(run, plans.KIND, plans.run, run.plans, _PLANS_AT_ONCE)
     for part, first in total.first.items():
-        _show(f"{part}, kube-scheduler {SCHEDULER_VERSION}", first, "kubernetes")
+        _show(f"{part}, kube-scheduler {SCHEDULER_VERSION}", first)
     return bool(total.first)
 
 
@@ -128,16 +120,6 @@ def _scheduled(run: Run, kind: str, ask: Callable[[int, range], Tally], cases: i
             total.add(tally)
     _print_rows(kind, {SCHEDULER_VERSION: total}, time.monotonic() - started)
     return total
-
-
-def _compare_descheduler(run: Run) -> bool:
-    """Ask the descheduler, which is not part of a minor; return whether there is a disagreement."""
-    started = time.monotonic()
-    tally = descheduler.run(run.seed, descheduler.size(run.cases))
-    _print_rows(DESCHEDULER, {DESCHEDULER_VERSION: tally}, time.monotonic() - started)
-    for part, first in tally.first.items():
-        _show(f"{part}, descheduler {DESCHEDULER_VERSION}", descheduler.smallest(first), "descheduler")
-    return bool(tally.first)
 
 
 _bench: list[tuple[Run, Bench]] = []
@@ -211,12 +193,14 @@ def _print_disagreement(kind: str, setting: Setting, first: Disagreement) -> Non
 
         smallest = shrink(first.question, lambda question: bool(differing(question)))
         (disagreement,) = differing(smallest)
-    _show(f"{kind}, {first.part}, 1.{setting.minor}, gates {setting.name}", disagreement, "kubernetes")
+    _show(f"{kind}, {first.part}, 1.{setting.minor}, gates {setting.name}", disagreement)
 
 
-def _show(title: str, disagreement: Disagreement, real: str) -> None:
+def _show(title: str, disagreement: Disagreement) -> None:
     print(f"\n--- {title}")
-    print(_yaml({"question": disagreement.question, real: disagreement.real, "kubectl-spread": disagreement.ours}))
+    print(
+        _yaml({"question": disagreement.question, "kubernetes": disagreement.real, "kubectl-spread": disagreement.ours})
+    )
 
 
 def _yaml(value: Json) -> str:

@@ -38,7 +38,6 @@ PARTS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
         **{f"scores of {name}": (name,) for name in SCORES},
     },
     "plans": {"waves as printed": ("domains",), "not correctable": ("steps",)},
-    "descheduler": {"evictor": ("obstacles",), "descheduler": ("counts",), "evictions": ("evicts",)},
 }
 """Maps a kind of question to the compared parts of its answer, and each part to its fields."""
 

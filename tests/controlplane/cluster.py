@@ -63,6 +63,7 @@ class ControlPlane:
         tokens: Mapping[str, Sequence[str]] | None = None,
         profiles: Sequence[Object] = (),
         accounts: bool = False,
+        outages: bool = False,
     ) -> Self:
         """Start a control plane and return once it is ready.
 
@@ -77,13 +78,18 @@ class ControlPlane:
             tokens: Users that authenticate with a static token, each with its groups.
             profiles: Profiles of the scheduler, written to ``scheduler_config`` if there are any.
             accounts: Whether each controller is a service account of its own, as on most clusters.
+            outages: Whether nodes send heartbeats, and pods are evicted from those in ``kubelet.silent``.
         """
         cluster = cls(directory, tokens=tokens or {})
         try:
-            options = Options(version, feature_gates, extra_flags, profiles, accounts)
+            options = Options(version, feature_gates, extra_flags, profiles, accounts, outages)
             cluster._start(options, scheduler=scheduler, controllers=controllers)
             if kubelet:
                 cluster.kubelet.start()
+            if outages:
+                heartbeats = nodes.Heartbeats(cluster.api, cluster.kubelet, components.OUTAGE.renewal)
+                heartbeats.start()
+                cluster._stack.callback(heartbeats.stop)
         except BaseException:
             cluster.stop()
             raise

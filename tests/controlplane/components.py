@@ -33,10 +33,11 @@ START_TIMEOUT = 90.0
 # With the default of 20 requests a second, a Deployment of 200 pods takes 10 seconds.
 FAST_CLIENT = ("--kube-api-qps=500", "--kube-api-burst=1000")
 
+# Marks nodes whose kubelet sends no heartbeat as not ready, then their pods are evicted.
+LIFECYCLE = "node-lifecycle-controller"
 # Controllers that need a kubelet or change the machine:
 DISABLED_CONTROLLERS = (
-    # Marks nodes whose kubelet sends no heartbeat as not ready, then their pods are evicted.
-    "node-lifecycle-controller",
+    LIFECYCLE,
     # Makes a directory for plugins in /usr/libexec, which the tests do not remove.
     "persistentvolume-attach-detach-controller",
     "persistentvolume-binder-controller",
@@ -75,6 +76,29 @@ class Options:
     extra_flags: Sequence[str] = ()
     profiles: Sequence[Object] = ()
     accounts: bool = False
+    outages: bool = False
+
+
+@dataclass(frozen=True)
+class OutageTimes:
+    """The seconds of an outage, which are half of the defaults or less.
+
+    Attributes:
+        renewal: Those between two leases of a node (10 by default).
+        grace: Those without a lease after which a node is NotReady (50); a loaded machine renews late.
+        monitor: Those between two looks at all nodes (5).
+        eviction: Those between two nodes of a zone that are tainted (10).
+        toleration: Those for which pods stay on a tainted node (300).
+    """
+
+    renewal: int = 2
+    grace: int = 25
+    monitor: int = 1
+    eviction: int = 2
+    toleration: int = 5
+
+
+OUTAGE = OutageTimes()
 
 
 class Security:
@@ -154,7 +178,13 @@ class ApiServer:
     def start(self, options: Options) -> None:
         """Start the program and return once it is ready."""
         binary = _program("kube-apiserver", options)
-        command = [binary, *self._flags(), *_gates(options.feature_gates), *options.extra_flags]
+        command = [
+            binary,
+            *self._flags(),
+            *self._outages(options),
+            *_gates(options.feature_gates),
+            *options.extra_flags,
+        ]
         self._process = Process(self.name, command, self.log)
         what = f"{self.name} is ready"
         wait_for(self.client.ready, START_TIMEOUT, what, [self._process])
@@ -201,6 +231,9 @@ class ApiServer:
             f"--audit-policy-file={self._audit_policy()}",
             f"--audit-log-path={self.audit_log}",
         ]
+
+    def _outages(self, options: Options) -> list[str]:
+        return [f"--default-unreachable-toleration-seconds={OUTAGE.toleration}"] if options.outages else []
 
     def _audit_policy(self) -> Path:
         """Write the policy that logs every request but those of the programs of the control plane."""
@@ -261,7 +294,7 @@ def start_controllers(directory: Path, server: ApiServer, security: Security, op
         pair = security.authority.client("controllers", CONTROLLER_MANAGER)
     else:
         pair = security.authority.client("controllers", CONTROLLERS, ["system:masters"])
-    disabled = ",".join(f"-{name}" for name in DISABLED_CONTROLLERS)
+    disabled = ",".join(f"-{name}" for name in DISABLED_CONTROLLERS if not (options.outages and name == LIFECYCLE))
     command = [
         _program("kube-controller-manager", options),
         f"--kubeconfig={server.write_kubeconfig('controllers', pair)}",
@@ -271,10 +304,19 @@ def start_controllers(directory: Path, server: ApiServer, security: Security, op
         f"--service-account-private-key-file={security.service_account_key}",
         f"--root-ca-file={security.authority.certificate}",
         *(["--use-service-account-credentials"] if options.accounts else []),
+        *(_lifecycle() if options.outages else []),
         *FAST_CLIENT,
         *_gates(options.feature_gates),
     ]
     return Process("kube-controller-manager", command, directory / "kube-controller-manager.log")
+
+
+def _lifecycle() -> list[str]:
+    return [
+        f"--node-monitor-grace-period={OUTAGE.grace}s",
+        f"--node-monitor-period={OUTAGE.monitor}s",
+        f"--node-eviction-rate={1 / OUTAGE.eviction}",
+    ]
 
 
 def _program(name: str, options: Options) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import random
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -62,10 +64,12 @@ def add(client: ApiClient, nodes: Sequence[Object], taints: Sequence[Object]) ->
     parallel(create, nodes)
 
 
-def run_pods(client: ApiClient) -> int:
-    """Report every pod that has a node and is pending as running; return how many."""
+def run_pods(client: ApiClient, silent: Collection[str] = ()) -> int:
+    """Report every pod that has a node and is pending as running, but on ``silent`` nodes; return how many."""
     pending = _bound_pods(client, "status.phase=Pending")
-    starting = [pod for pod in pending if "deletionTimestamp" not in pod["metadata"]]
+    starting = [
+        pod for pod in pending if "deletionTimestamp" not in pod["metadata"] and pod["spec"]["nodeName"] not in silent
+    ]
 
     def run(pod: Object) -> None:
         status = {"status": _running(pod)}
@@ -76,10 +80,11 @@ def run_pods(client: ApiClient) -> int:
     return len(starting)
 
 
-def finish_deletions(client: ApiClient, after: timedelta = timedelta()) -> int:
+def finish_deletions(client: ApiClient, after: timedelta = timedelta(), silent: Collection[str] = ()) -> int:
     """Remove every pod that was deleted this long ago, as a kubelet does at its end; return how many."""
     latest = datetime.now(UTC) - after
-    ending = [pod for pod in _bound_pods(client) if (deleted := _deleted(pod)) and deleted <= latest]
+    bound = [pod for pod in _bound_pods(client) if pod["spec"]["nodeName"] not in silent]
+    ending = [pod for pod in bound if (deleted := _deleted(pod)) and deleted <= latest]
 
     def remove(pod: Object) -> None:
         at_once = {
@@ -96,7 +101,11 @@ def finish_deletions(client: ApiClient, after: timedelta = timedelta()) -> int:
 
 
 class FakeKubelet:
-    """A thread that does the work of the kubelets of all nodes."""
+    """A thread that does the work of the kubelets of all nodes.
+
+    Attributes:
+        silent: The nodes whose kubelets have stopped, as in an outage.
+    """
 
     def __init__(self, client: ApiClient, *, deletions: bool, interval: float = 0.2) -> None:
         """Prepare the thread; without ``deletions``, deleted pods stay terminating."""
@@ -104,6 +113,7 @@ class FakeKubelet:
         self._deletions = deletions
         self._interval = interval
         self._after = timedelta()
+        self.silent: set[str] = set()
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -143,9 +153,9 @@ class FakeKubelet:
 
     def _work(self) -> None:
         while not self._stopping.wait(self._interval):
-            self._try(run_pods)
+            self._try(partial(run_pods, silent=self.silent))
             if self._deletions:
-                self._try(partial(finish_deletions, after=self._after))
+                self._try(partial(finish_deletions, after=self._after, silent=self.silent))
 
     def _try(self, work: Callable[[ApiClient], int]) -> None:
         """Do a part of the work, which is tried again if it fails; pytest shows the error where a test fails too."""
@@ -154,6 +164,54 @@ class FakeKubelet:
         except (ApiError, urllib3.exceptions.HTTPError) as error:
             # The apiserver restarts, or refuses a pod that a test has written to etcd.
             print(f"fake kubelet: {work}: {error!r}", file=sys.stderr)
+
+
+class Heartbeats:
+    """A thread that renews the leases of all nodes whose kubelets have not stopped."""
+
+    def __init__(self, client: ApiClient, kubelet: FakeKubelet, interval: float) -> None:
+        """Prepare the thread, which renews each lease once in an interval, at a time of its own."""
+        self._client, self._kubelet, self._interval = client, kubelet, interval
+        self._due: dict[str, float] = {}
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="heartbeats", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop the thread, and wait for its end."""
+        self._stopping.set()
+        self._thread.join()
+
+    def _work(self) -> None:
+        while not self._stopping.wait(self._interval / 10):
+            try:
+                names = [node["metadata"]["name"] for node in self._client.get("/api/v1/nodes")["items"]]
+                now = time.monotonic()
+                due = [name for name in names if name not in self._kubelet.silent and self._due.get(name, 0) <= now]
+                parallel(self._renew, due)
+            except (ApiError, urllib3.exceptions.HTTPError) as error:
+                print(f"heartbeats: {error!r}", file=sys.stderr)
+
+    def _renew(self, name: str) -> None:
+        first = name not in self._due
+        self._due[name] = time.monotonic() + (random.uniform(0, self._interval) if first else self._interval)
+        spec = {
+            "holderIdentity": name,
+            "leaseDurationSeconds": 40,
+            "renewTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+        }
+        path = f"/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/{name}"
+        try:
+            self._client.patch(path, {"spec": spec})
+        except ApiError as error:
+            if error.status != NOT_FOUND:
+                raise
+            metadata = {"name": name, "namespace": "kube-node-lease"}
+            lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
+            self._client.create(lease)
 
 
 @contextmanager

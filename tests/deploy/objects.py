@@ -13,7 +13,7 @@ from ruamel.yaml import YAML
 
 from tests.builders import Json
 from tests.controlplane import binaries
-from tests.e2e import peers
+from tests.e2e import go_programs
 from tests.generated import ROOT
 
 Objects: TypeAlias = Mapping[str, Json]
@@ -52,7 +52,7 @@ def identity(document: Json) -> str:
 
 def helm(*arguments: str, environment: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     """Run the real helm."""
-    command = [str(peers.binary(*peers.HELM)), *arguments]
+    command = [str(go_programs.binary(*go_programs.HELM)), *arguments]
     return subprocess.run(command, check=False, capture_output=True, text=True, timeout=120, env=environment)
 
 

@@ -15,7 +15,6 @@ from tests.rbac import Permission, permissions
 _TOOLS: Final = (
     "kubectl/",
     "Helm/",
-    "descheduler/",
     "kube-rbac-proxy/",
     "kubectl-dispatcher/",
     "kube-apiserver/",

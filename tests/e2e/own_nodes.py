@@ -75,7 +75,9 @@ class OnOwnNodes:
             nonlocal since, last
             if (now := self._state()) != last:
                 since, last = time.monotonic(), now
-            resting = all(map(rests, pods(self.cluster, self.namespace)))
+            silent = self.cluster.kubelet.silent
+            stored = pods(self.cluster, self.namespace)
+            resting = all(rests(pod) for pod in stored if pod["spec"].get("nodeName") not in silent)
             return self._observed() and resting and time.monotonic() - since > _QUIET
 
         self.cluster.wait_for(settled, timeout=120, what=f"nothing changes any more in case {self._label}")
@@ -175,10 +177,10 @@ def arguments(description: str | None) -> argparse.ArgumentParser:
 
 
 @contextmanager
-def empty_cluster() -> Iterator[tuple[ControlPlane, Program]]:
-    """Run a cluster without nodes, and the plugin for it."""
+def empty_cluster(*, outages: bool = False) -> Iterator[tuple[ControlPlane, Program]]:
+    """Run a cluster without nodes, and the plugin for it; with ``outages``, nodes may stop answering."""
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
         (directory / "cluster").mkdir()
-        with ControlPlane.start(directory / "cluster", kubelet=True) as cluster:
+        with ControlPlane.start(directory / "cluster", kubelet=True, outages=outages) as cluster:
             yield cluster, Plugin(directory / "plugins").program(cluster)

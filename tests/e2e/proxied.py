@@ -15,7 +15,7 @@ import urllib3
 
 from tests.controlplane.certificates import Authority
 from tests.controlplane.processes import LOOPBACK, accepts_connections, free_port
-from tests.e2e import peers
+from tests.e2e import go_programs
 from tests.e2e.monitored import PATIENCE, RunningMonitor, resident
 
 _SENT: Final = (b"", b"GET / HTTP/1.1\r\nHost: a\r\n", b"GET / HTTP/1.1\r\nHost: a\r\n{}\r\n\r\n")
@@ -65,7 +65,7 @@ def proxied(
         f"--upstream=http://{LOOPBACK}:{monitor.port}/",
         f"--proxy-endpoints-port={free_port()}",
     )
-    command = [*wrapper, str(peers.binary(*peers.KUBE_RBAC_PROXY)), *arguments, *more]
+    command = [*wrapper, str(go_programs.binary(*go_programs.KUBE_RBAC_PROXY)), *arguments, *more]
     log = scratch / "proxy.log"
     with log.open("wb") as output, subprocess.Popen(command, stderr=output, env=dict(environment)) as process:
         try:

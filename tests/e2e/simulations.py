@@ -1,16 +1,20 @@
 """Random clusters on a real control plane: what ``simulate`` says about events, and what happens after them.
 
 ``python -m tests.e2e.simulations --cases 1000`` runs many and prints each difference; the end-to-end tests run a few.
+With ``--outages``, the kubelets of some nodes stop, on a control plane with the node lifecycle controller.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import random
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +24,7 @@ from urllib.parse import quote
 from tests.builders import HOSTNAME, ZONE, Json, constraint, selector
 from tests.controlplane import binaries, nodes
 from tests.controlplane.cluster import ControlPlane
+from tests.controlplane.components import OUTAGE
 from tests.e2e import own_nodes
 from tests.e2e.manifests import pod_spec
 from tests.e2e.own_nodes import RACK, OnOwnNodes, budget, cordon, in_namespace, workload, zone_of
@@ -32,6 +37,10 @@ _BACKOFF: Final = 45.0
 _DRAINED: Final = 45.0
 """The seconds after which a drain still waits only for a budget that refuses an eviction."""
 _RUNS: Final = "50"
+_LATE: Final = 3.0
+"""The seconds by which an eviction may be late."""
+_POLLED: Final = 0.2
+"""The seconds between two counts of ready pods."""
 _MOST: Final = 10
 """The largest number of replicas after a change of it."""
 _TAINT: Final[Json] = {"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}
@@ -93,8 +102,11 @@ class Case:
         return next((json.dumps(event.manifest) for event in self.events if event.manifest is not None), None)
 
 
-def random_case(seed: int) -> Case:
-    """Return the case of a seed: six to forty nodes, one to four workloads, one or two events."""
+def random_case(seed: int, *, outages: bool = False) -> Case:
+    """Return the case of a seed: six to forty nodes, one to four workloads, one or two events.
+
+    With ``outages``, nodes stop answering first.
+    """
     chance = random.Random(seed)
     zones = [f"s{seed}-{letter}" for letter in "abcd"[: chance.choice([2, 3, 3, 3, 4])]]
     most = chance.choice([2, 3, 3, 4, 10])
@@ -114,9 +126,9 @@ def random_case(seed: int) -> Case:
     rolled = [
         f"{each['kind'].lower()}/{each['metadata']['name']}" for each in workloads if each["kind"] != "ReplicaSet"
     ]
-    kinds = ["lose", "drain", "drain", "restart", "scale", "add", "apply"]
-    events, left = [], dict(slots)
-    for kind in chance.sample(kinds, k=chance.choice([1, 1, 1, 2])):
+    kinds = ["delete", "drain", "drain", "restart", "scale", "add", "apply"]
+    events, left = [*(_outage(chance, slots, workloads) if outages else ())], dict(slots)
+    for kind in () if outages else chance.sample(kinds, k=chance.choice([1, 1, 1, 2])):
         event = _event(kind, chance, zones, left, workloads)
         left = {node: cpu for node, cpu in left.items() if node not in event.lost}
         zones = [zone for zone in zones if zone in map(zone_of, left)]
@@ -222,10 +234,10 @@ def _event(
         chosen = sorted(chance.sample(list(slots), k=min(len(slots), chance.choice([1, 2]))))
     written = f"zone={zone}" if whole else ",".join(chosen)
     match kind:
-        case "lose":
+        case "delete":
             return Event(
-                arguments=("--lose", written),
-                carry_out=lambda cluster, _: _lose(cluster, _nodes_of(cluster, zone) if whole else chosen),
+                arguments=("--delete", written),
+                carry_out=lambda cluster, _: _delete(cluster, _nodes_of(cluster, zone) if whole else chosen),
                 lost=chosen,
             )
         case "drain":
@@ -258,6 +270,52 @@ def _event(
     return Event(arguments=("--add", f"{model}:{number}"), carry_out=lambda cluster, _: _add(cluster, model, number))
 
 
+def _outage(chance: random.Random, slots: Mapping[str, int], workloads: Sequence[Json]) -> Iterator[Event]:
+    """Yield the outage of a node, of a part of a zone or of a zone and, sometimes, an event after it."""
+    zone = zone_of(chance.choice(list(slots)))
+    of_zone = [node for node in slots if zone_of(node) == zone]
+    most = math.ceil(0.55 * len(of_zone))
+    number = chance.choice([1, max(1, min(len(of_zone) - 1, max(most, 3))), len(of_zone), len(of_zone)])
+    chosen = sorted(chance.sample(of_zone, k=number))
+    written = f"zone={zone}" if number == len(of_zone) else ",".join(chosen)
+    yield Event(arguments=("--lose", written), carry_out=lambda cluster, _: _lose(cluster, chosen))
+    workload = chance.choice(workloads)
+    name = f"{workload['kind'].lower()}/{workload['metadata']['name']}"
+    match chance.choice(["", "", "delete", "restart", "scale"]):
+        case "delete":
+            yield Event(arguments=("--delete", written), carry_out=lambda cluster, _: _delete(cluster, chosen))
+        case "restart" if workload["kind"] != "ReplicaSet":
+            yield Event(
+                arguments=("--restart", name),
+                carry_out=lambda cluster, namespace: cluster.kubectl("rollout", "restart", name, "-n", namespace),
+            )
+        case "scale":
+            replicas = chance.randint(0, _MOST)
+            yield Event(
+                arguments=("--scale", f"{name}={replicas}"),
+                carry_out=lambda cluster, namespace: cluster.kubectl(
+                    "scale", name, "-n", namespace, f"--replicas={replicas}"
+                ),
+            )
+
+
+def _lose(cluster: ControlPlane, chosen: Sequence[str]) -> None:
+    """Stop the kubelets of nodes, and wait until the last pod was evicted, if any is."""
+    cluster.kubelet.silent |= {*chosen}
+
+    def unknown() -> bool:
+        stored = [cluster.api.get(f"/api/v1/nodes/{name}") for name in chosen]
+        return all(
+            condition["status"] == "Unknown"
+            for node in stored
+            for condition in node["status"]["conditions"]
+            if condition["type"] == "Ready"
+        )
+
+    cluster.wait_for(unknown, OUTAGE.grace * 4, "the nodes are NotReady")
+    time.sleep(len(chosen) * OUTAGE.eviction + OUTAGE.toleration + _LATE)
+
+
 def _changed(chance: random.Random, stored: Json) -> Json:
     """Return a workload with another template and, sometimes, another number of replicas."""
     changed = deepcopy(stored)
@@ -278,7 +336,7 @@ def _nodes_of(cluster: ControlPlane, zone: str) -> list[str]:
     return [node["metadata"]["name"] for node in stored]
 
 
-def _lose(cluster: ControlPlane, chosen: Sequence[str]) -> None:
+def _delete(cluster: ControlPlane, chosen: Sequence[str]) -> None:
     # Else the scheduler may bind a pod to a node that is about to be lost, while nodes are lost one after the other.
     for name in chosen:
         cordon(cluster, name)
@@ -351,17 +409,18 @@ class Play(OnOwnNodes):
         capture = self._capture()
         arguments = [*self._case.arguments, "-n", self.namespace, "--runs", _RUNS, "-o", "json"]
         report = self.spread("simulate", *arguments, input=self._case.manifest).report
-        for event in self._case.events:
-            event.carry_out(self.cluster, self.namespace)
-            self.settle()
-        with suppress(TimeoutError):
-            self.cluster.wait_for(
-                lambda: not any(map(self._outside, report["workloads"])), _BACKOFF, "the numbers said"
-            )
+        with self._watched() as fewest:
+            for event in self._case.events:
+                event.carry_out(self.cluster, self.namespace)
+                self.settle()
+            with suppress(TimeoutError):
+                self.cluster.wait_for(
+                    lambda: not any(map(self._outside, report["workloads"])), _BACKOFF, "the numbers said"
+                )
         differences = [
             Difference(case=self._case, about=text, certain=certain, capture=capture)
             for row in report["workloads"]
-            for text, certain in self._differences(row)
+            for text, certain in (*self._differences(row), *_fewer(row, fewest))
         ]
         ranges = [row["after"]["pending"] for row in report["workloads"]]
         return Played(
@@ -370,6 +429,28 @@ class Play(OnOwnNodes):
             pending=sum(pending["max"] > 0 for pending in ranges),
             differences=differences,
         )
+
+    @contextmanager
+    def _watched(self) -> Iterator[dict[str, int]]:
+        """Note the fewest ready pods of each workload while the events happen."""
+        fewest: dict[str, int] = {}
+        stopping = threading.Event()
+
+        def watch() -> None:
+            while not stopping.wait(_POLLED):
+                ready: dict[str, int] = dict.fromkeys(fewest, 0)
+                for pod in pods(self.cluster, self.namespace):
+                    ready.setdefault(pod["metadata"]["labels"]["app"], 0)
+                    ready[pod["metadata"]["labels"]["app"]] += _is_ready(pod)
+                fewest.update({name: min(number, fewest.get(name, number)) for name, number in ready.items()})
+
+        thread = threading.Thread(target=watch, daemon=True)
+        thread.start()
+        try:
+            yield fewest
+        finally:
+            stopping.set()
+            thread.join()
 
     def _prepare(self) -> None:
         case = self._case
@@ -387,19 +468,30 @@ class Play(OnOwnNodes):
         kinds = "nodes,pods,deployments,replicasets,statefulsets,daemonsets,jobs,poddisruptionbudgets,pvc,pv"
         return self.cluster.kubectl("get", kinds, "-n", self.namespace, "-o", "json").stdout
 
-    def _of(self, row: Json) -> list[Json]:
-        name = row["workload"]["name"]
-        return [pod for pod in pods(self.cluster, self.namespace) if pod["metadata"]["labels"]["app"] == name]
+    def clean(self) -> None:
+        """Delete what it made; nodes of the same names may answer again."""
+        super().clean()
+        self.cluster.kubelet.silent -= {*self._case.slots}
+
+    def _of(self, row: Json) -> tuple[list[Json], list[Json]]:
+        """Return the pods of a workload, and apart those on nodes that do not answer, which nothing replaces."""
+        name, silent = row["workload"]["name"], self.cluster.kubelet.silent
+        own = [pod for pod in pods(self.cluster, self.namespace) if pod["metadata"]["labels"]["app"] == name]
+        lost = [pod for pod in own if pod["spec"].get("nodeName") in silent]
+        if row["workload"]["kind"] not in {"StatefulSet", "DaemonSet"}:
+            lost = [pod for pod in lost if "deletionTimestamp" not in pod["metadata"]]
+        return [pod for pod in own if pod["spec"].get("nodeName") not in silent], lost
 
     def _outside(self, row: Json) -> bool:
-        own, after = self._of(row), row["after"]
+        (own, lost), after = self._of(row), row["after"]
         pending = len(_pending(own))
-        return not (_is_in(pending, after["pending"]) and _is_in(len(own) - pending, after["running"]))
+        numbers = {"pending": pending, "running": len(own) - pending, "notReplaced": len(lost)}
+        return not all(_is_in(number, after[name]) for name, number in numbers.items())
 
     def _differences(self, row: Json) -> Iterator[tuple[str, bool]]:
         """Yield what differs in a workload, and whether that was said as one number."""
         span, name = row["after"]["pending"], row["workload"]["name"]
-        own = self._of(row)
+        own, lost = self._of(row)
         pending = _pending(own)
         if not _is_in(len(pending), span):
             yield f"{name} pending: {span} said, {len(pending)} seen", span["min"] == span["max"]
@@ -407,6 +499,9 @@ class Play(OnOwnNodes):
         span, running = row["after"]["running"], len(own) - len(pending)
         if not _is_in(running, span):
             yield f"{name} running: {span} said, {running} seen", span["min"] == span["max"]
+        span = row["after"]["notReplaced"]
+        if not _is_in(len(lost), span):
+            yield f"{name} not replaced: {span} said, {len(lost)} seen", span["min"] == span["max"]
         if not pending:
             return
         messages = [scheduled(pod).get("message", "") for pod in pending]
@@ -415,6 +510,19 @@ class Play(OnOwnNodes):
         for reason in unseen:
             if reason["pods"]["min"] > 0 or unseen == row["reasons"]:
                 yield f"{name}: {reason['text']!r} said, {messages} seen", reason["pods"]["min"] > 0
+
+
+def _fewer(row: Json, fewest: Mapping[str, int]) -> Iterator[tuple[str, bool]]:
+    """Yield that fewer pods of a workload were ready at some moment than was said."""
+    span, name = row["least"], row["workload"]["name"]
+    if row["before"]["ready"] and fewest.get(name, 0) < span["min"]:
+        yield f"{name} at once: {span} said, {fewest.get(name, 0)} seen", span["min"] == span["max"]
+
+
+def _is_ready(pod: Json) -> bool:
+    conditions = pod["status"].get("conditions", ())
+    ready = any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
+    return ready and "deletionTimestamp" not in pod["metadata"]
 
 
 def _is_in(number: int, span: Mapping[str, int]) -> bool:
@@ -433,8 +541,12 @@ def _pending(own: Sequence[Json]) -> list[Json]:
     return [pod for pod in own if "nodeName" not in pod["spec"]]
 
 
-def play(cluster: ControlPlane, spread: Program, seeds: Sequence[int]) -> list[Played]:
+def play(cluster: ControlPlane, spread: Program, seeds: Sequence[int], *, outages: bool = False) -> list[Played]:
     """Play the cases of some seeds, several at the same time, on a cluster without nodes."""
+    if outages:
+        # While no node of the cluster is ready, no pod is evicted.
+        nodes.add(cluster.api, [nodes.node("answers", "elsewhere", {"case": "none"})], [])
+        cordon(cluster, "answers")
     for name, value in _CLASSES.items():
         cluster.apply(
             {
@@ -445,16 +557,20 @@ def play(cluster: ControlPlane, spread: Program, seeds: Sequence[int]) -> list[P
                 "preemptionPolicy": "Never",
             }
         )
-    return own_nodes.play(cluster, seeds, lambda seed, namespace: Play(cluster, spread, random_case(seed), namespace))
+    return own_nodes.play(
+        cluster, seeds, lambda seed, namespace: Play(cluster, spread, random_case(seed, outages=outages), namespace)
+    )
 
 
 def main() -> int:
     """Play as many cases as asked for, and print each difference."""
     parser = own_nodes.arguments(__doc__)
     parser.add_argument("--keep", type=Path, help="a directory for the objects before the events of these cases")
+    parser.add_argument("--outages", action="store_true", help="let nodes stop answering")
     options = parser.parse_args()
-    with own_nodes.empty_cluster() as (cluster, spread):
-        played = play(cluster, spread, range(options.first, options.first + options.cases))
+    with own_nodes.empty_cluster(outages=options.outages) as (cluster, spread):
+        seeds = range(options.first, options.first + options.cases)
+        played = play(cluster, spread, seeds, outages=options.outages)
     differences = [difference for each in played for difference in each.differences]
     for difference in differences:
         print(f"case {difference.case.seed} {' '.join(difference.case.arguments)}: {difference.about}")

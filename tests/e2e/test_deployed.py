@@ -17,7 +17,7 @@ from tests.controlplane import binaries
 from tests.controlplane.cluster import ControlPlane
 from tests.deploy.objects import BASE, CHART, DEPLOY, NAME, VALUES, Objects, chart, helm, kustomized, overlay
 from tests.deploy.pods import pod_of, service_account, variables
-from tests.e2e import audit, peers
+from tests.e2e import audit, go_programs
 from tests.e2e.manifests import deployment
 from tests.e2e.monitored import RunningMonitor, running
 from tests.e2e.proxied import proxied, slow_clients
@@ -267,10 +267,10 @@ def test_a_release_can_be_upgraded_and_leaves_nothing(cluster: ControlPlane, plu
 def test_the_commands_of_the_page_run_as_they_are_written(cluster: ControlPlane, tmp_path: Path) -> None:
     page = (ROOT / "docs" / "monitor.md").read_text(encoding="utf-8")
     commands = re.findall(r"^\$ ((?:helm|kubectl (?:apply|rollout|get|create)) .*)$", page, re.MULTILINE)
-    (values,) = re.findall(r"^```yaml\n(image:\n.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    (values,) = re.findall(r"^```yaml\n(image:.*?)^```$", page, re.MULTILINE | re.DOTALL)
     (tmp_path / "values.yaml").write_text(values, encoding="utf-8")
     (tmp_path / "deploy").symlink_to(DEPLOY)
-    programs = os.pathsep.join([str(peers.binary(*peers.HELM).parent), str(binaries.kubectl().parent)])
+    programs = os.pathsep.join([str(go_programs.binary(*go_programs.HELM).parent), str(binaries.kubectl().parent)])
     environment = cluster.environment()
     environment["PATH"] = f"{programs}{os.pathsep}{environment['PATH']}"
     for command in commands:

@@ -142,6 +142,7 @@ def test_each_shell_carries_a_plan_out(player: Player, shell: str) -> None:
     assert (player.directory / "read").read_text() == ""
 
 
+@pytest.mark.parametrize("shell", SHELLS)
 def test_each_shell_stops_where_an_eviction_has_no_effect(player: Player, shell: str) -> None:
     api = Api(LONGER, ["b1", "c1"], UID)
     api.answers.extend([EVICTED, Answer()])

@@ -14,7 +14,7 @@ import pytest
 from tests import answers
 from tests.contract import loaded
 from tests.controlplane import binaries
-from tests.e2e import peers
+from tests.e2e import go_programs
 from tests.e2e.shell import paste
 from tests.e2e.spread import Answer, Plugin, Spread
 from tests.generated import CHART, KUSTOMIZATION, RENDERED, ROOT
@@ -28,7 +28,7 @@ PAGE = (ROOT / "docs" / "offline.md").read_text(encoding="utf-8")
 @pytest.fixture(scope="session")
 def environment(plugin: Plugin) -> Mapping[str, str]:
     """Return an environment with helm, kubectl and the plugin on PATH, and no cluster."""
-    programs = (plugin.directory, peers.binary(*peers.HELM).parent, binaries.kubectl().parent)
+    programs = (plugin.directory, go_programs.binary(*go_programs.HELM).parent, binaries.kubectl().parent)
     path = os.pathsep.join([*map(str, programs), os.environ["PATH"]])
     return {**os.environ, "PATH": path, "KUBECONFIG": os.devnull}
 
@@ -94,9 +94,9 @@ def test_the_commands_of_the_page_run_as_they_are_written(environment: Mapping[s
     ]
     chart, overlay = (paste(line, ROOT, environment) for line in lines)
     assert (chart.returncode, chart.stderr) == (0, "")
-    assert "warning SPR107 absent-key: sts/shop-db (STDIN:40)" in chart.stdout
+    assert "warning SPR107 absent-key: sts/shop-db (STDIN:64)" in chart.stdout
     assert (overlay.returncode, overlay.stderr) == (1, "")
-    assert f"error SPR201 refused: deploy/web ({KUSTOMIZATION}:1)" in overlay.stdout
+    assert f"error SPR201 refused: deploy/web ({KUSTOMIZATION}:20)" in overlay.stdout
 
 
 def test_a_chart_whose_values_are_right_has_no_findings(environment: Mapping[str, str], spread: Spread) -> None:

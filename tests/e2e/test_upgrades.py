@@ -334,12 +334,13 @@ def test_a_template_that_stops_working_is_reported_before_the_upgrade(journey: J
     report = journey.reports["1.33, and then 1.34"]
     assert report["cluster"]["comparedWith"] == "1.34"
     assert {finding["code"] for finding in report["findings"]}.isdisjoint({"SPR201", "SPR401", "SPR406"})
-    (refused,) = (finding for finding in report["findings"] if finding["code"] == "SPR404")
+    refused, bare = (finding for finding in report["findings"] if finding["code"] == "SPR404")
     assert (refused["severity"], refused["object"]["name"], refused["values"]["refused"]) == (
         "error",
         "twice",
         "every pod of this template",
     )
+    assert bare["object"]["name"] == "twice-1"
     assert f'is invalid: {refused["values"]["errors"]}"' in journey.refused
 
 

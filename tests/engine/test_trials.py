@@ -50,11 +50,12 @@ def test_a_restart_of_a_stateful_set_cannot_end_while_its_pending_pod_finds_no_n
 @pytest.mark.parametrize(("cordoned", "helps"), [(False, True), (True, False)])
 def test_a_restart_is_stuck_until_an_old_pod_may_go_first(*, cordoned: bool, helps: bool) -> None:
     """Each node has one of the pods that repel each other, and the strategy adds a pod before it removes one."""
-    spec = {"affinity": affinity("podAntiAffinity", term(key=HOSTNAME))}
-    web, owned = deployment(**spec), deployment("web-1", kind="ReplicaSet", owner="Deployment/web", **spec)
+    apart = affinity("podAntiAffinity", term(key=HOSTNAME))
+    web = deployment(affinity=apart)
+    owned = deployment("web-1", kind="ReplicaSet", owner="Deployment/web", affinity=apart)
     web["spec"] |= {"replicas": 3, "strategy": {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}}
     owned["spec"]["replicas"] = 3
-    pods = [pod_json(f"web-{name}", node=name, owner="ReplicaSet/web-1", **spec) for name in ("a1", "b1", "c1")]
+    pods = [pod_json(f"web-{name}", node=name, owner="ReplicaSet/web-1", affinity=apart) for name in ("a1", "b1", "c1")]
     nodes = [node_json(name) for name in ("a1", "b1", "c1")]
     for node in nodes:
         node["spec"]["unschedulable"] = cordoned

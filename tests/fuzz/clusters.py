@@ -46,10 +46,7 @@ _GROUPS: Final = {
 _READ: Final = tuple(kind for kind in _GROUPS if kind not in {"Rollout", "Cassandra", "Node", "Service", "Pod"})
 _QUANTITIES: Final = ("4", "100m", "2", "0", "4 cores", "0x4", "${CPU}", "-1", "")
 _APPS: Final = ("web", "api", "db")
-_FORMS: Final = (
-    *("table", "wide", "json", "yaml", "name", "sarif", "junit", "github", "markdown", "openmetrics", "html"),
-    *("csv", "openreports"),
-)
+_FORMS: Final = ("table", "wide", "json", "yaml", "name", "sarif", "junit", "github", "markdown", "openmetrics", "html")
 _TORN: Final = re.compile(
     r"  |\(\)| [.,;:](?=\s|$)|: ?\.(?=\s|$)|\b(?:zones|regions|domains|keys|nodes of) +(?:[.,]|and|has|have|lack)(?!\S)"
 )
@@ -264,6 +261,7 @@ def commands(body: bytes) -> list[tuple[str, ...]]:
     for event in (
         ("--lose", "zone=t0"),
         ("--lose", "n0"),
+        ("--delete", "n0,n1"),
         ("--drain", "n0,n1"),
         ("--add", "zone=t1:2"),
         ("--drain", "zone=t1"),
@@ -299,8 +297,8 @@ def outcome_of(line: Sequence[str], body: bytes) -> Outcome:
             _confirm_whole(loaded(invocation.stdout))
         except Exception as refused:  # noqa: BLE001 - a finding
             error = refused
-    # merge copies its input, JUnit indents by tabs, and lines of CSV end with CR LF.
-    copies = line[0] in {"merge", "unmerge"} or line[-1] in {"csv", "junit"}
+    # merge copies its input, and JUnit indents by tabs.
+    copies = line[0] in {"merge", "unmerge"} or line[-1] == "junit"
     return Outcome(
         invocation.exit_code, invocation.stdout_bytes, invocation.stderr_bytes, error, " ".join(line), copies
     )

@@ -17,6 +17,8 @@ from tests.plan import small
 
 _EVENTS: Final = (
     ("--lose", "zone=a"),
+    ("--lose", "a1,b1", "--delete", "a1"),
+    ("--delete", "zone=a"),
     ("--drain", "a1,b1"),
     ("--add", "zone=a:2"),
     ("--restart", "deploy/web"),

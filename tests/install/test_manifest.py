@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import yaml
 
 from kubectl_spread import __version__
 from release import archiving, manifest
-from release.environments import ROOT
+from release.environments import REPOSITORY, ROOT
 from release.platforms import PLATFORMS, Platform
 
 _ARCHITECTURES = {
@@ -45,6 +46,24 @@ def test_it_is_a_plugin_as_krew_reads_it(published: Any) -> None:
     assert spec["version"] == f"v{__version__}"
     assert 0 < len(spec["shortDescription"]) <= 50
     assert "\n" not in spec["shortDescription"]
+
+
+def test_its_texts_fit_a_terminal_and_begin_with_the_purpose(published: Any) -> None:
+    """Users see them as they are, and `kubectl krew search` shows the first words."""
+    spec = published["spec"]
+    assert max(map(len, (*spec["description"].splitlines(), *spec["caveats"].splitlines()))) <= 80
+    purpose = (
+        "Shows which pods violate their topologySpreadConstraints, why a pod is pending, what happens if a zone is "
+        "lost, and prints the commands that fix it."
+    )
+    assert " ".join(spec["description"].split("\n\n")[0].split()) == purpose
+
+
+def test_the_project_has_the_address_of_the_manifest(published: Any) -> None:
+    """krew-release-bot takes versions from this repository only, and PyPI links to it."""
+    urls = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]
+    assert published["spec"]["homepage"] == urls["Homepage"] == REPOSITORY
+    assert all(url.startswith(REPOSITORY) for url in urls.values())
 
 
 def test_its_platforms_are_as_krew_wants_them(published: Any) -> None:

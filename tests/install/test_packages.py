@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import tomllib
 import zipfile
@@ -16,7 +17,8 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from kubectl_spread import __version__
-from release.environments import ROOT
+from release.environments import REPOSITORY, ROOT
+from tests.bounds import uv
 from tests.commands import BIN
 from tests.controlplane.cluster import ControlPlane
 from tests.e2e.spread import Program
@@ -58,6 +60,24 @@ def test_kubectl_finds_what_is_installed(
     assert spread.report().row("Deployment/web")["verdicts"] == {"merged": 3}
 
 
+def test_the_wheel_has_the_marker_of_types(dist: Path) -> None:
+    """Type checkers read annotations only of packages that have it."""
+    (wheel,) = dist.glob("*.whl")
+    assert "kubectl_spread/py.typed" in zipfile.ZipFile(wheel).namelist()
+
+
+def test_links_and_pictures_of_the_readme_work_on_the_index(dist: Path) -> None:
+    """PyPI shows the text alone, so they name the files of the tag."""
+    (wheel,) = dist.glob("*.whl")
+    metadata = zipfile.ZipFile(wheel).read(f"kubectl_spread-{__version__}.dist-info/METADATA").decode()
+    assert re.findall(r"\]\((?!https://|#)[^)]*", metadata) == []
+    raw = f"https://raw.githubusercontent.com/kubectl-spread/kubectl-spread/v{__version__}"
+    assert f"]({raw}/docs/html.png)" in metadata
+    assert f"]({REPOSITORY}/blob/v{__version__}/LICENSE)" in metadata
+    for kind in ("Homepage", "Changelog", "Issues"):
+        assert f"\nProject-URL: {kind}, {REPOSITORY}" in metadata
+
+
 def test_the_wheel_has_the_manual_pages(dist: Path) -> None:
     """Installers put them below share/man of the environment, where pipx links them for man."""
     (wheel,) = dist.glob("*.whl")
@@ -75,42 +95,14 @@ def test_the_index_would_take_them(dist: Path) -> None:
     assert completed.stdout.count("PASSED") == len(packages) == 2
 
 
-@pytest.mark.nightly
-@pytest.mark.parametrize(
-    ("resolution", "python"), [("lowest-direct", oldest_and_newest()[0]), ("highest", oldest_and_newest()[-1])], ids=str
-)
-def test_it_works_with_the_oldest_and_the_newest_releases(
-    resolution: str, python: Path, dist: Path, tmp_path: Path
-) -> None:
-    """The tests without Kubernetes pass with the oldest and with the newest releases of the dependencies."""
-    (wheel,) = dist.glob("*.whl")
-    chosen, pins = str(tmp_path / "bin" / "python"), str(tmp_path / "pins.txt")
-    _uv("venv", "--allow-existing", "--python", str(python), str(tmp_path))
-    _uv("pip", "compile", "--python", chosen, "pyproject.toml", "--resolution", resolution, "--output-file", pins)
-    _uv("pip", "install", "--python", chosen, "--group", "dev", "--constraint", pins, str(wheel))
-    directories = [
-        f"tests/{name}" for name in ("audit", "cli", "kube", "merge", "monitor", "render", "rules", "sources")
-    ]
-    command = [chosen, "-m", "pytest", "--quiet", "-p", "no:cacheprovider", *directories]
-    completed = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
-    assert completed.returncode == 0, completed.stdout[-5000:]
-
-
 def test_the_lowest_releases_are_the_declared_bounds(tmp_path: Path) -> None:
     """Nobody has tested a bound below the lowest release that all bounds together allow."""
     pins = tmp_path / "pins.txt"
     chosen = ("--resolution", "lowest-direct", "--no-annotate", "--no-header")
-    _uv(
-        "pip", "compile", "--python", str(oldest_and_newest()[0]), "pyproject.toml", *chosen, "--output-file", str(pins)
-    )
+    uv("pip", "compile", "--python", str(oldest_and_newest()[0]), "pyproject.toml", *chosen, "--output-file", str(pins))
     pinned = dict(line.split("==") for line in pins.read_text(encoding="utf-8").splitlines())
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     for requirement in map(Requirement, project["dependencies"]):
         (bound,) = requirement.specifier
         assert bound.operator == ">="
         assert Version(pinned[canonicalize_name(requirement.name)]) == Version(bound.version), requirement.name
-
-
-def _uv(*arguments: str) -> None:
-    command = [str(BIN / "uv"), "--quiet", "--no-python-downloads", *arguments]
-    subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)

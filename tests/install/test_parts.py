@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from release import notices, pruning
+from release import changelog, notices, pruning
 from release.environments import ROOT
 
 
@@ -49,6 +49,33 @@ def test_notices_hold_the_licences_of_distributions() -> None:
     assert "Mozilla Public License" in text
 
 
+@pytest.mark.parametrize("library", ["libcrypto.so.3", "libssl-3-x64.dll", "libz.so.1", "libffi-8.dll", "liblzma.so.5"])
+def test_the_libraries_of_python_are_in_every_archive(library: str) -> None:
+    """Some builds of Python have them in their own file, where no name shows them."""
+    assert notices.text([], [library]) == notices.text([], [])
+    for title in ("OpenSSL", "zlib", "libffi", "Expat", "liblzma", "bzip2", "libmpdec"):
+        assert f"\n{title}\n====" in notices.text([], [])
+
+
+@pytest.mark.parametrize(
+    ("library", "words"),
+    [
+        ("libgcc_s.so.1", "GCC RUNTIME LIBRARY EXCEPTION"),
+        ("libstdc++.so.6", "GNU GENERAL PUBLIC LICENSE"),
+        ("VCRUNTIME140_1.dll", "Microsoft Visual C++ runtime"),
+        ("api-ms-win-crt-math-l1-1-0.dll", "Universal C Runtime"),
+    ],
+)
+def test_the_libraries_of_a_compiler_have_their_licence(library: str, words: str) -> None:
+    assert words in notices.text([], [library])
+    assert words not in notices.text([], [])
+
+
+def test_an_unknown_library_is_refused() -> None:
+    with pytest.raises(notices.UnlicensedError, match=r"libstrange\.so\.1 is none of the libraries"):
+        notices.text([], ["libstrange.so.1"])
+
+
 def test_a_distribution_without_a_licence_is_refused(tmp_path: Path) -> None:
     (tmp_path / "METADATA").write_text("Metadata-Version: 2.1\nName: unlicensed\nVersion: 1\n")
     with pytest.raises(notices.UnlicensedError, match="unlicensed has neither"):
@@ -69,3 +96,21 @@ def test_the_environment_of_the_user_is_restored(value: str | None) -> None:
     assert [variable for variable in ast.literal_eval(completed.stdout) if variable[0] != "LC_CTYPE"] == sorted(
         expected.items()
     )
+
+
+def test_notes_are_the_section_of_the_version() -> None:
+    text = "# Changelog\n\n## 0.10.0\n\nNew.\n\n## 0.1.0 (1 December 2026)\n\n- One.\n\n- Two.\n\n## 0.0.9\n\nOld.\n"
+    assert changelog.notes(text, "0.1.0") == "- One.\n\n- Two.\n"
+    assert changelog.notes(text, "0.0.9") == "Old.\n"
+
+
+def test_links_of_notes_are_absolute() -> None:
+    text = "## 0.1.0\n\n[a](docs/rules.md#spr101), [b](https://example.com/x)\n"
+    page = "https://github.com/kubectl-spread/kubectl-spread/blob/v0.1.0/docs/rules.md#spr101"
+    assert changelog.notes(text, "0.1.0") == f"[a]({page}), [b](https://example.com/x)\n"
+
+
+@pytest.mark.parametrize("text", ["## Unreleased\n\nx\n", "## 0.1.0\n\n## 0.0.9\n\nx\n", "## 0x1x0\n\nx\n"])
+def test_a_version_without_a_section_has_no_notes(text: str) -> None:
+    with pytest.raises(LookupError, match="has no text below"):
+        changelog.notes(text, "0.1.0")

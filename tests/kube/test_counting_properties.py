@@ -12,8 +12,9 @@ from kubectl_spread.kube.api.types import Node, NodeInclusionPolicy, NodeSpec, O
 from kubectl_spread.kube.features import behaviour, gates
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constraint
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeSets, Placement
-from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread, count_pods
+from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from tests.builders import decode_selector, selector
+from tests.kube.test_podtopologyspread import count_pods
 
 SERVED = behaviour(37, gates(37, {}))
 KEYS = ("zone", "rack")

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 import pytest
 
+from kubectl_spread.kube.api.labels import Labels, matches
 from kubectl_spread.kube.api.types import Affinity, NodeInclusionPolicy, Toleration
 from kubectl_spread.kube.features import Behaviour, Gate, behaviour, gates
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import (
@@ -20,8 +21,8 @@ from kubectl_spread.kube.scheduler.podtopologyspread.spread import (
     FilterAnswer,
     Spread,
     count_answers,
-    count_pods,
     feasible_nodes,
+    pods_per_domain,
 )
 from tests.builders import (
     HOSTNAME,
@@ -155,6 +156,11 @@ def eligible(nodes: NodeSets, manifest: Json, *other_keys: str, placement: Place
 
 def spread(manifest: Json, nodes: NodeSets, matching: Mapping[str, int], labels: Mapping[str, str]) -> Spread:
     return count_pods(working(manifest), eligible(nodes, manifest), matching, labels)
+
+
+def count_pods(constraint: Constraint, domains: Domains, matching: Mapping[str, int], labels: Labels) -> Spread:
+    """Return the count of a constraint; ``matching`` maps the names of nodes to their numbers of matching pods."""
+    return Spread(constraint, domains, pods_per_domain(domains, matching), int(matches(constraint.selector, labels)))
 
 
 WEB = {"app": "web"}

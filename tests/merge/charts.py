@@ -1,7 +1,7 @@
 """Rendered Helm charts through ``merge`` and ``unmerge``: ``python -m tests.merge.charts DIRECTORY…``.
 
-Each chart in the directories is rendered with its own values by helm, which ``tests.e2e.peers`` builds. ``merge`` must
-write the manifests as they are. Their pod templates, cut out of the text with its comments, become pods with a
+Each chart in the directories is rendered with its own values by helm, which ``tests.e2e.go_programs`` builds. ``merge``
+must write the manifests as they are. Their pod templates, cut out of the text with its comments, become pods with a
 constraint, because few charts have pods or matchLabelKeys.
 """
 
@@ -19,7 +19,7 @@ from typing import Any, Final
 import yaml
 
 from kubectl_spread.sources.decode import yaml_values
-from tests.e2e import peers
+from tests.e2e import go_programs
 from tests.merge.running import run
 
 _TEMPLATES: Final = (("spec", "template"), ("spec", "jobTemplate", "spec", "template"))
@@ -74,9 +74,11 @@ def outcome(pod: str) -> str:
     unmerged = run("unmerge", stored.stdout)
     again = run("merge", unmerged.stdout)
     if stored.exit_code:
-        return f"refused: {stored.stderr}"
-    if unmerged.exit_code or again.exit_code or not _values(pod) == _values(unmerged.stdout) != _values(stored.stdout):
-        return f"FAULT: another pod: {unmerged.stderr}{again.stderr}"
+        return f"pod that merge refuses: {stored.stderr}"
+    if unmerged.exit_code:
+        return f"pod that unmerge refuses: {unmerged.stderr}"
+    if again.exit_code or not _values(pod) == _values(unmerged.stdout) != _values(stored.stdout):
+        return f"FAULT: another pod: {again.stderr}"
     if _values(again.stdout) != _values(stored.stdout):
         return "FAULT: another stored pod"
     if stored.stderr:
@@ -102,7 +104,7 @@ def main(directories: Sequence[str]) -> None:
     """Print what became of the charts, and each fault and message; the exit status is 1 for a fault."""
     counts: Counter[str] = Counter()
     for chart in charts(directories):
-        command = [str(peers.binary(*peers.HELM)), "template", "release", str(chart)]
+        command = [str(go_programs.binary(*go_programs.HELM)), "template", "release", str(chart)]
         rendered = subprocess.run(command, check=False, capture_output=True, text=True)
         if rendered.returncode or not rendered.stdout.strip():
             counts["chart that helm does not render"] += 1

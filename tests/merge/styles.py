@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from kubectl_spread.sources.edit.roundtrip import is_plain
+from kubectl_spread.sources.decode import yaml_scalars
 
 
 @dataclass(slots=True)
@@ -85,7 +85,7 @@ class Style:
         return self._scalar(value)
 
     def _scalar(self, value: Any) -> str:
-        if isinstance(value, str) and (self.quote or not is_plain(value)):
+        if isinstance(value, str) and (self.quote or not _is_plain(value)):
             return f"'{value}'" if self.quote == "'" else json.dumps(value)
         return value if isinstance(value, str) else json.dumps(value)
 
@@ -94,3 +94,8 @@ class Style:
             return line
         self._count += 1
         return f"{line}  # on {self._count}"
+
+
+def _is_plain(text: str) -> bool:
+    """Tell whether every reader of YAML reads ``text`` without quotes as the same string."""
+    return text.isalnum() and text[0].isalpha() and isinstance(yaml_scalars.plain(text), str)

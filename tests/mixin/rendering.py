@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from tests.e2e import peers
+from tests.e2e import go_programs
 from tests.generated import ROOT
 
 JSONNET: Final = ("github.com/google/go-jsonnet", "v0.22.0", "cmd/jsonnet")
@@ -49,7 +49,7 @@ def _mixin(settings: Mapping[str, str | int]) -> str:
 
 def _evaluated(expression: str, *flags: str) -> str:
     """Return what jsonnet, built from its Go module, prints for an expression."""
-    command = [str(peers.binary(*JSONNET)), *flags, "--exec", expression]
+    command = [str(go_programs.binary(*JSONNET)), *flags, "--exec", expression]
     completed = subprocess.run(command, cwd=_MIXIN, check=False, capture_output=True, text=True)
     assert completed.returncode == 0, completed.stderr
     return completed.stdout

@@ -17,6 +17,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Final
 
+from tests.copies import copied
 from tests.generated import ROOT
 from tests.mutants.mutants import MUTANTS, Mutant
 
@@ -34,7 +35,7 @@ def main(words: Sequence[str]) -> None:
     with tempfile.TemporaryDirectory() as directory, ThreadPoolExecutor(_COPIES) as pool:
         checkouts: SimpleQueue[Path] = SimpleQueue()
         for number in range(_COPIES):
-            checkouts.put(_copied(Path(directory, str(number))))
+            checkouts.put(copied(Path(directory, str(number))))
         tests = sorted({test for mutant in mutants for test in mutant.tests})
         checkout = checkouts.get()
         if _run_tests(checkout, tests) != _PASSED:
@@ -42,18 +43,6 @@ def main(words: Sequence[str]) -> None:
         checkouts.put(checkout)
         killed = all(list(pool.map(lambda mutant: _is_killed(mutant, checkouts), mutants)))
     sys.exit(None if killed else "a mutant survived")
-
-
-def _copied(checkout: Path) -> Path:
-    """Copy the files of the checkout that git does not ignore."""
-    command = ("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
-    listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    for name in filter(None, listed.split("\0")):
-        if (ROOT / name).is_file():
-            target = checkout / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, target)
-    return checkout
 
 
 def _is_killed(mutant: Mutant, checkouts: SimpleQueue[Path]) -> bool:

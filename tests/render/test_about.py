@@ -17,14 +17,13 @@ from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.render import about, html, sections, table, words
 from kubectl_spread.render.ci.github import github
 from kubectl_spread.render.ci.junit import junit
-from kubectl_spread.render.ci.openreports import openreports
 from kubectl_spread.render.markdown import markdown
 from kubectl_spread.render.table import Layout
 from kubectl_spread.render.terminal import Terminal
 from kubectl_spread.report.model import Report
 from tests.audits import audit, deployment, engine_of, reported
 from tests.builders import constraint, pod_json
-from tests.render import identified, test_github, test_junit, test_openmetrics, test_openreports, test_sarif
+from tests.render import identified, test_github, test_junit, test_openmetrics, test_sarif
 from tests.render.identified import READ_AT, UID
 from tests.render.test_markdown import PARSER, tables
 from tests.render.test_render import EVIL, several, without_nodes
@@ -32,7 +31,7 @@ from tests.render.test_render import EVIL, several, without_nodes
 PIPE: Final = Terminal()
 MARKUP: Final = '<script>alert(1)</script> "quoted" [x](http://evil) ::error:: | `a` {0} @x'
 COUNTS: Final = "9 pods in 3 workloads, 4 nodes in 2 zones"
-FORMATS: Final = tuple(form for form in formats.NAMES if form not in ("csv", "name", "table", "wide"))
+FORMATS: Final = tuple(form for form in formats.NAMES if form not in ("name", "table", "wide"))
 IDENTITY: Final = {
     "context": "prod-eu",
     "name": "eu-1",
@@ -239,22 +238,6 @@ def test_metrics_have_the_identity_of_the_cluster() -> None:
     assert test_openmetrics.of(reported(several()), "read_timestamp_seconds") is None
 
 
-def test_openreports_have_the_identity_of_the_cluster() -> None:
-    documents = test_openreports.documents(openreports(identified.several()))
-    assert {document["kind"] for document in documents} == {"Report", "ClusterReport"}
-    for document in documents:
-        assert document["metadata"]["annotations"] == {
-            "kubectl-spread/cluster-context": "prod-eu",
-            "kubectl-spread/cluster-name": "eu-1",
-            "kubectl-spread/cluster-uid": UID,
-            "kubectl-spread/cluster-read-at": READ_AT,
-            "kubectl-spread/cluster-server-version": "1.37.1",
-            "kubectl-spread/cluster-evaluated-as": "1.37",
-            "kubectl-spread/cluster-namespace": "shop",
-        }
-        assert {result["properties"]["cluster"] for result in document["results"]} == {"prod-eu"}
-
-
 def test_an_unknown_identity_is_left_out() -> None:
     """The identity of a capture without ``--cluster-name`` is only the version."""
     report = reported(without_nodes())
@@ -310,7 +293,6 @@ _CHECKS: Final[Mapping[str, Callable[[Report, str, str], object]]] = {
     "sarif": _sarif,
     "junit": lambda report, _printed, _context: test_junit.parsed(report),
     "openmetrics": lambda _report, printed, _context: test_openmetrics.parsed(printed),
-    "openreports": lambda _report, printed, _context: test_openreports.documents(printed),
 }
 
 

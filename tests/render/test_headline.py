@@ -184,7 +184,7 @@ def test_without_findings_the_page_says_what_was_checked() -> None:
             {"conflicting": 2, "forbidden": 1, "unreadable": 1},
             "Not read: 2 conflicting objects, 1 forbidden list, 1 unreadable file.",
         ),
-        ({"unevaluated": 2}, "Not evaluated in full: 2 pod templates."),
+        ({"unevaluated": 2}, "Not evaluated: 2 pod templates."),
     ],
 )
 def test_the_page_does_not_begin_with_no_findings_where_not_everything_was_checked(

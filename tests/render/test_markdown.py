@@ -14,12 +14,11 @@ from markdown_it.token import Token
 
 from kubectl_spread.render import words
 from kubectl_spread.render.markdown import MOST_BYTES, markdown
-from kubectl_spread.report.model import Severity
+from kubectl_spread.report.model import Report, Severity
 from tests.audits import audit, reported
 from tests.builders import ZONE, constraint, node_json, pod_json
 from tests.conftest import Golden
 from tests.render.test_openmetrics import with_findings
-from tests.render.test_openreports import changed
 from tests.render.test_render import EVIL, GOLDEN, REPORTS, hostile, nothing
 
 PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
@@ -36,6 +35,12 @@ NASTY = (
     "| --- | --- |",
     "<!-- # -->",
 )
+
+
+def changed(report: Report, **fields: object) -> Report:
+    """Return a report whose first finding has other fields."""
+    first, *rest = report.findings
+    return msgspec.structs.replace(report, findings=[msgspec.structs.replace(first, **fields), *rest])
 
 
 def tables(text: str) -> list[list[list[str]]]:

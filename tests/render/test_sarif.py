@@ -13,7 +13,7 @@ import pytest
 
 from kubectl_spread import __version__
 from kubectl_spread.render.ci.sarif import MOST_RESULTS, sarif
-from kubectl_spread.report.model import Report, Severity, Source
+from kubectl_spread.report.model import Operation, Patch, Report, Severity, Source
 from kubectl_spread.rules import RULES
 from tests.audits import reported
 from tests.conftest import Golden
@@ -119,6 +119,16 @@ def test_fingerprints_stay_when_lines_move() -> None:
     fingerprints = [json.dumps(result["partialFingerprints"]) for result in before]
     assert fingerprints == [json.dumps(result["partialFingerprints"]) for result in after]
     assert len(set(fingerprints)) == len(fingerprints)
+
+
+def test_a_result_has_the_patch_of_its_finding() -> None:
+    path = "/spec/template/spec/topologySpreadConstraints/0"
+    operations = [{"op": "test", "path": f"{path}/maxSkew", "value": 1}, {"op": "remove", "path": path}]
+    report = reported(REPORTS["several"]())
+    patch = Patch(operations=msgspec.convert(operations, list[Operation]))
+    findings = [msgspec.structs.replace(report.findings[0], patch=patch)]
+    (result,) = run(msgspec.structs.replace(report, findings=findings))["results"]
+    assert json.loads(result["properties"]["patch"]) == operations
 
 
 def test_texts_hold_no_placeholders_and_no_links() -> None:

@@ -19,7 +19,7 @@ def report() -> Report:
     return replace(plain, cluster=replace(plain.cluster, warnings=[WARNING]))
 
 
-@pytest.mark.parametrize("form", ["json", "yaml", "html", "markdown", "sarif", "github", "openreports"])
+@pytest.mark.parametrize("form", ["json", "yaml", "html", "markdown", "sarif", "github"])
 def test_warnings_are_in_every_format(form: str, report: Report) -> None:
     assert WARNING in render(report, form)
     without = replace(report, cluster=replace(report.cluster, warnings=[]))

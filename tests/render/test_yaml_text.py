@@ -39,7 +39,7 @@ def as_1_2(text: str) -> Any:
 @pytest.mark.parametrize("text", [*NUMBERS, *OTHERS])
 def test_texts_that_look_like_other_types_are_quoted(text: str) -> None:
     """Readers parse numbers differently, so that loading the text with one of them would prove little."""
-    assert dump([{"name": text}]) == f"name: '{text}'\n"
+    assert dump({"name": text}) == f"name: '{text}'\n"
 
 
 @given(
@@ -48,20 +48,20 @@ def test_texts_that_look_like_other_types_are_quoted(text: str) -> None:
     )
 )
 def test_texts_come_back(texts: dict[str, str]) -> None:
-    text = dump([texts])
+    text = dump(texts)
     assert text.isascii()
     assert yaml.safe_load(text) == texts
 
 
 @given(st.lists(st.sampled_from([*NUMBERS, *OTHERS, "web", "a b", "\x1b[31m", "ö", "\u202e", "\n"])))
 def test_texts_come_back_from_a_reader_of_1_2(texts: list[str]) -> None:
-    assert as_1_2(dump([texts])) == texts
+    assert as_1_2(dump(texts)) == texts
 
 
 def test_repeated_values_have_no_anchors() -> None:
     twice = ["a"]
-    assert dump([{"one": twice, "other": twice}]) == "one:\n- a\nother:\n- a\n"
+    assert dump({"one": twice, "other": twice}) == "one:\n- a\nother:\n- a\n"
 
 
 def test_other_scalars_are_not_quoted() -> None:
-    assert dump([{"a": 1, "b": True, "c": None}, []], explicit_start=True) == "---\na: 1\nb: true\nc: null\n--- []\n"
+    assert dump({"a": 1, "b": True, "c": None, "d": []}) == "a: 1\nb: true\nc: null\nd: []\n"

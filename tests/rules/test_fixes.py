@@ -38,7 +38,7 @@ KINDS = ("Pod", "Node", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", 
 
 def objects(path: Path) -> list[Json]:
     """Return the objects of a file that decide where pods are placed."""
-    loaded = [json.loads(path.read_text())] if path.suffix == ".json" else YAML(typ="safe").load_all(path)
+    loaded = [json.loads(path.read_text())] if path.suffix == ".json" else YAML(typ="safe", pure=True).load_all(path)
     documents = [document for document in loaded if isinstance(document, dict)]
     listed = [item for document in documents for item in document.get("items", [document])]
     plain: list[Json] = json.loads(json.dumps(listed, default=str))
@@ -217,7 +217,7 @@ def after_patch(path: Path, finding: Json) -> Iterator[Json]:
 
     The pods of a stored workload are created again, so that only the template is left to evaluate.
     """
-    documents = [document for document in YAML(typ="safe").load_all(path) if document]
+    documents = [document for document in YAML(typ="safe", pure=True).load_all(path) if document]
     listed: list[Json] = [item for document in documents for item in document.get("items", [document])]
     kind, name = finding["object"]["kind"], finding["object"]["name"]
     workload = [item for item in listed if (item["kind"], item["metadata"]["name"]) == (kind, name)]

@@ -71,7 +71,7 @@ def test_numbers_have_limits(arguments: tuple[str, str], message: str) -> None:
 def test_a_workload_has_as_many_replicas_as_can_be_simulated(tmp_path: Path) -> None:
     manifest = Refused("web", "spec.replicas", 150_001, "").manifest()
     cluster, path = [*SIX, *WORKLOADS.values()], str(_written(manifest, tmp_path))
-    for answer in (command(cluster, "--apply", path), command([*SIX, manifest], "--lose", "a1")):
+    for answer in (command(cluster, "--apply", path), command([*SIX, manifest], "--delete", "a1")):
         assert answer.exit_code == 2
         assert "deploy/web has more than 150,000 replicas" in answer.stderr
 
@@ -80,7 +80,7 @@ def test_no_pod_is_missing_where_less_than_none_are_wanted() -> None:
     """No API server stores such a number, but a file may have it."""
     web = deployment("web", ["a1"])
     web[1]["spec"]["replicas"] = -1
-    assert simulated([*SIX, *web], "--lose", "b1")["summary"]["pending"] == {"min": 0, "max": 0}
+    assert simulated([*SIX, *web], "--delete", "b1")["summary"]["pending"] == {"min": 0, "max": 0}
 
 
 @pytest.mark.parametrize(

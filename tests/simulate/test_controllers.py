@@ -59,7 +59,7 @@ def test_a_port_of_a_node_has_one_pod_by_protocol_and_address(moved: Json, stays
         deployment("web", ["a1"], containers=ports(moved)),
         deployment("other", ["b1"], containers=ports(stays)),
     )
-    report = simulated([*nodes("a1", "b1"), *web, *other], "--lose", "a1")
+    report = simulated([*nodes("a1", "b1"), *web, *other], "--delete", "a1")
     assert after(report, "web") == (("1", "0") if fits else ("0", "1"))
     if not fits:
         assert reasons(report, "web")[0].startswith("1 node: port 80/TCP")
@@ -67,7 +67,7 @@ def test_a_port_of_a_node_has_one_pod_by_protocol_and_address(moved: Json, stays
 
 def test_the_network_of_the_node_takes_all_ports() -> None:
     own: dict[str, Any] = {"hostNetwork": True, "containers": ports({"containerPort": 9100})}
-    report = simulated([*nodes("a1", "b1"), *deployment("web", ["a1", "b1"], **own)], "--lose", "b1")
+    report = simulated([*nodes("a1", "b1"), *deployment("web", ["a1", "b1"], **own)], "--delete", "b1")
     assert (after(report, "web"), reasons(report, "web")) == (("1", "1"), ["1 node: port 9100/TCP is taken"])
 
 
@@ -118,7 +118,7 @@ def test_a_replica_set_with_an_edited_template_makes_pods_of_it() -> None:
     report = simulated([*nodes("a1", "b1"), workload("ReplicaSet", "web", own), *pods], "--drain", "a1")
     assert (after(report, "web"), reasons(report, "web")) == (("2", "0"), [])
     report = simulated(
-        [*nodes("a1", "b1"), workload("ReplicaSet", "web", own), *pods], "--lose", "a1", "--scale", "rs/web=3"
+        [*nodes("a1", "b1"), workload("ReplicaSet", "web", own), *pods], "--delete", "a1", "--scale", "rs/web=3"
     )
     assert after(report, "web") == ("2", "1")
 
@@ -199,7 +199,7 @@ def test_a_surge_of_a_daemon_set_needs_room_for_both_pods() -> None:
 
 
 def test_nodes_that_replace_lost_ones_have_the_pods_of_daemon_sets() -> None:
-    report = simulated([*nodes("a1", "b1", "c1"), *daemon_set({})], "--lose", "a1", "--add", "a1:2")
+    report = simulated([*nodes("a1", "b1", "c1"), *daemon_set({})], "--delete", "a1", "--add", "a1:2")
     assert after(report, "agent") == ("4", "0")
 
 
@@ -299,7 +299,7 @@ def test_a_template_has_the_priority_of_its_class() -> None:
 def test_preemption_is_named_only_where_it_would_make_room(cpu: str) -> None:
     high = deployment("high", ["b1"], priority=1000, cpu=cpu)
     full = [*nodes("a1", cpu=1), *nodes("b1", cpu=9), *deployment("low", ["a1"], priority=1), *high]
-    assert bool(simulated(full, "--lose", "b1")["summary"]["unknown"]) is (cpu == "1")
+    assert bool(simulated(full, "--delete", "b1")["summary"]["unknown"]) is (cpu == "1")
 
 
 def test_the_ports_of_a_hostname_constraint_are_named_in_the_reason() -> None:

@@ -38,10 +38,10 @@ def anti_affinity(name: str) -> Json:
     return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
 
 
-def test_a_lost_zone_no_longer_counts_so_its_pods_move() -> None:
-    report = simulated([*SIX, *deployment("web", ["a1", "b1", "c1"], **HARD)], "--lose", "zone=a")
+def test_a_deleted_zone_no_longer_counts_so_its_pods_move() -> None:
+    report = simulated([*SIX, *deployment("web", ["a1", "b1", "c1"], **HARD)], "--delete", "zone=a")
     assert after(report, "web") == ("3", "0")
-    assert report["events"] == ["lose zone a: 2 of 6 nodes, 1 of 3 pods"]
+    assert report["events"] == ["delete zone a: 2 of 6 nodes, 1 of 3 pods"]
     assert report["findings"] == []
     assert [skew["skew"] for skew in report["workloads"][0]["skews"]] == [{"min": 1, "max": 1}]
     before = {domain["value"]: domain["before"] for domain in report["workloads"][0]["domains"]}
@@ -158,12 +158,12 @@ def test_unhealthy_pods_are_evicted_by_the_policy_of_their_budget(policy: str, r
 
 
 def test_pods_of_a_stateful_set_need_their_volumes_and_are_replaced_in_order() -> None:
-    report = simulated([*SIX, *stateful_set("db", ["a1", "a2", "b1"], claims=True)], "--lose", "zone=a")
+    report = simulated([*SIX, *stateful_set("db", ["a1", "a2", "b1"], claims=True)], "--delete", "zone=a")
     assert after(report, "db") == ("1", "1")
     (reason,) = reasons(report, "db")
     assert reason.startswith("its volume is in zone a")
     parallel = stateful_set("db", ["a1", "a2", "b1"], claims=True, podManagementPolicy="Parallel")
-    assert after(simulated([*SIX, *parallel], "--lose", "zone=a"), "db") == ("1", "2")
+    assert after(simulated([*SIX, *parallel], "--delete", "zone=a"), "db") == ("1", "2")
 
 
 def test_a_stateful_set_goes_on_when_the_pod_that_it_waited_for_has_a_node() -> None:
@@ -215,7 +215,7 @@ def test_the_new_pod_of_a_rollout_is_there_when_the_old_one_leaves_room() -> Non
 
 def test_a_volume_is_named_last_where_other_filters_refuse_all_nodes() -> None:
     full = [*nodes("a1", "b1", cpu=1), *deployment("web", ["b1"])]
-    report = simulated([*full, *stateful_set("db", ["a1"], claims=True)], "--lose", "zone=a")
+    report = simulated([*full, *stateful_set("db", ["a1"], claims=True)], "--delete", "zone=a")
     assert reasons(report, "db") == ["1 node: Insufficient cpu; its volume is in zone a"]
 
 
@@ -230,7 +230,7 @@ def test_daemons_and_bare_pods_are_not_replaced() -> None:
     daemon_set = workload("DaemonSet", "agent", {"selector": selector({"app": "agent"}), "template": daemon})
     daemon["spec"]["affinity"] = _only_on("a1")
     agents = [daemon_set, pod("agent-a", "a1", daemon, "DaemonSet/agent")]
-    report = simulated([*nodes("a1", "b1"), *agents, pod("bare", "a1", template("bare"))], "--lose", "a1")
+    report = simulated([*nodes("a1", "b1"), *agents, pod("bare", "a1", template("bare"))], "--delete", "a1")
     assert after(report, "agent") == ("0", "0")
     assert after(report, "bare") == ("0", "0")
     assert report["summary"]["stopped"] == {"min": 2, "max": 2}
@@ -247,7 +247,7 @@ def test_a_pending_pod_of_a_daemon_set_waits_for_its_own_node() -> None:
     assert after(report, "agent") == ("0", "1")
     assert reasons(report, "agent") == ["1 node: Insufficient cpu"]
     assert after(simulated(cluster, "--add", "a1:1"), "agent") == ("1", "1")
-    assert after(simulated(cluster, "--lose", "a1"), "agent") == ("0", "0")
+    assert after(simulated(cluster, "--delete", "a1"), "agent") == ("0", "0")
 
 
 def test_new_nodes_have_the_pods_of_daemon_sets() -> None:
@@ -265,7 +265,7 @@ def test_new_nodes_have_the_pods_of_daemon_sets() -> None:
 def test_a_job_replaces_pods_as_far_as_its_backoff_limit_allows(limit: int, running: str) -> None:
     batch = template("batch", restartPolicy="Never")
     job = workload("Job", "batch", {"backoffLimit": limit, "template": batch}, version="batch/v1")
-    report = simulated([*nodes("a1", "b1"), job, pod("batch-1", "a1", batch, "Job/batch")], "--lose", "a1")
+    report = simulated([*nodes("a1", "b1"), job, pod("batch-1", "a1", batch, "Job/batch")], "--delete", "a1")
     assert after(report, "batch") == (running, "0")
 
 
@@ -436,7 +436,7 @@ def test_a_rollout_that_has_not_ended_is_continued(spec: Json, on_new_nodes: int
 
 def test_a_rollout_of_which_no_new_pod_is_there_yet_is_continued() -> None:
     web = _half_done(["a1", "a1"], [], 2)
-    assert after(simulated([*nodes("a1", "b1"), *web, _gpu("g1")], "--lose", "b1"), "web") == ("2", "0")
+    assert after(simulated([*nodes("a1", "b1"), *web, _gpu("g1")], "--delete", "b1"), "web") == ("2", "0")
 
 
 def test_new_pods_have_what_admission_gave_to_others() -> None:
@@ -533,10 +533,10 @@ def _applied(cluster: list[Json], manifest: Json, directory: Path, *arguments: s
 
 def test_pods_of_a_higher_priority_are_placed_first_and_could_preempt() -> None:
     low, high = deployment("low", ["a1"], priority=1), deployment("high", ["b1"], priority=1000)
-    report = simulated([*nodes("a1", "b1", "c1", cpu=1), *low, *high], "--lose", "a1,b1")
+    report = simulated([*nodes("a1", "b1", "c1", cpu=1), *low, *high], "--delete", "a1,b1")
     assert (after(report, "high"), after(report, "low")) == (("1", "0"), ("0", "1"))
     full = [*nodes("a1", "b1", cpu=1), *low, *high]
-    report = simulated(full, "--lose", "b1")
+    report = simulated(full, "--delete", "b1")
     assert after(report, "high") == ("0", "1")
     assert "preemption (1 pod could preempt others)" in report["summary"]["notSimulated"]
 
@@ -544,7 +544,7 @@ def test_pods_of_a_higher_priority_are_placed_first_and_could_preempt() -> None:
 def test_pods_that_never_preempt_may_be_placed_after_others() -> None:
     low = deployment("low", ["a1"])
     high = deployment("high", ["b1"], priority=1000, preemptionPolicy="Never")
-    report = simulated([*nodes("a1", "b1", "c1", cpu=1), *low, *high], "--lose", "a1,b1", "--runs", "20")
+    report = simulated([*nodes("a1", "b1", "c1", cpu=1), *low, *high], "--delete", "a1,b1", "--runs", "20")
     assert (after(report, "high"), after(report, "low")) == (("0..1", "0..1"), ("0..1", "0..1"))
     assert report["summary"]["notSimulated"] == []
 
@@ -559,23 +559,23 @@ def test_pods_that_found_no_node_may_always_come_last() -> None:
 @pytest.mark.parametrize(("replicas", "left_out"), [(1, []), (2, []), (3, ["quotas (they could refuse new pods)"])])
 def test_quotas_could_matter_where_pods_are_added(replicas: int, left_out: list[str]) -> None:
     cluster = [*SIX, *deployment("web", ["a1", "b1"])]
-    report = simulated(cluster, "--scale", f"deploy/web={replicas}", "--lose", "c1")
+    report = simulated(cluster, "--scale", f"deploy/web={replicas}", "--delete", "c1")
     assert report["summary"]["notSimulated"] == left_out
 
 
 def test_events_happen_in_the_order_given() -> None:
     cluster = [*nodes("a1", "b1"), *deployment("web", ["a1", "a1"])]
-    events = ("--scale", "deploy/web=1", "--lose", "a1", "--scale", "deploy/web=3")
+    events = ("--scale", "deploy/web=1", "--delete", "a1", "--scale", "deploy/web=3")
     assert simulated(cluster, *events)["events"] == [
         "scale deploy/web from 2 to 1 replica",
-        "lose node a1: 1 of 2 nodes, 1 of 1 pod",
+        "delete node a1: 1 of 2 nodes, 1 of 1 pod",
         "scale deploy/web from 1 to 3 replicas",
     ]
 
 
 def test_the_same_input_seed_and_runs_give_the_same_bytes() -> None:
     cluster = [*SIX, *deployment("web", ["a1", "a2", "b1", "c1"]), *deployment("api", ["a1", "a2", "b2"])]
-    arguments = ("--lose", "zone=a", "--runs", "10", "-o", "json")
+    arguments = ("--delete", "zone=a", "--runs", "10", "-o", "json")
     assert command(cluster, *arguments).stdout == command(cluster, *arguments).stdout
     assert command(cluster, *arguments, "--seed", "7").exit_code == 0
 
@@ -583,7 +583,7 @@ def test_the_same_input_seed_and_runs_give_the_same_bytes() -> None:
 def test_results_that_are_not_determined_are_ranges() -> None:
     web, api = deployment("web", ["a1"]), deployment("api", ["a1"])
     cluster = [*nodes("a1", "b1", cpu=2), pod("full", "b1", template("full")), *web, *api]
-    report = simulated(cluster, "--lose", "a1", "--runs", "20")
+    report = simulated(cluster, "--delete", "a1", "--runs", "20")
     assert (after(report, "web"), after(report, "api")) == (("0..1", "0..1"), ("0..1", "0..1"))
     assert report["summary"]["pending"] == {"min": 1, "max": 1}
 
@@ -591,9 +591,12 @@ def test_results_that_are_not_determined_are_ranges() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--lose", "zone=x"), "error: no node has zone=x (nodes have a, b, c)"),
-        (("--lose", "zone=eu-1x"), "no node has zone=eu-1x"),
-        (("--lose", "zone=a,b"), '--lose: "zone=a,b" mixes KEY=VALUE and names: write zone=a,zone=b, or repeat --lose'),
+        (("--delete", "zone=x"), "error: no node has zone=x (nodes have a, b, c)"),
+        (("--delete", "zone=eu-1x"), "no node has zone=eu-1x"),
+        (
+            ("--delete", "zone=a,b"),
+            '--delete: "zone=a,b" mixes KEY=VALUE and names: write zone=a,zone=b, or repeat --delete',
+        ),
         (("--drain", "a11"), 'error: no node is named "a11"; did you mean "a1"?'),
         (("--scale", "deploy/webb=3"), 'deployments "webb" not found in what was read; did you mean deploy/web?'),
         (("--scale", "deploy/web"), '--scale: "deploy/web" is not TYPE/NAME=REPLICAS'),
@@ -609,7 +612,7 @@ def test_bad_events_end_with_status_2(arguments: tuple[str, ...], message: str) 
     assert message in answer.stderr
 
 
-@pytest.mark.parametrize("arguments", [("simulate", "--lose", "a1"), ("plan",)])
+@pytest.mark.parametrize("arguments", [("simulate", "--delete", "a1"), ("plan",)])
 def test_a_namespace_without_workloads_is_named(arguments: tuple[str, ...], tmp_path: Path) -> None:
     path = tmp_path / "cluster.json"
     objects = [*SIX, *deployment("web", ["a1"])]
@@ -623,16 +626,16 @@ def test_a_namespace_without_workloads_is_named(arguments: tuple[str, ...], tmp_
 def test_a_file_that_cannot_be_read_is_the_only_error(tmp_path: Path) -> None:
     path = tmp_path / "cluster.json"
     path.write_text('{"apiVersion": "v1", "kind": "List", "items": [', encoding="utf-8")
-    answer = run("simulate", "-f", str(path), "--lose", "a1")
+    answer = run("simulate", "-f", str(path), "--delete", "a1")
     assert (answer.exit_code, "capture nodes" in answer.stderr) == (2, False)
     assert "cluster.json:1" in answer.stderr
 
 
 def test_a_capture_without_nodes_or_owners_says_what_is_missing() -> None:
     web = deployment("web", ["a1"])
-    answer = command(web, "--lose", "a1")
+    answer = command(web, "--delete", "a1")
     assert (answer.exit_code, "capture nodes as well" in answer.stderr) == (2, True)
-    answer = command([*SIX, web[-1]], "--lose", "a1")
+    answer = command([*SIX, web[-1]], "--delete", "a1")
     assert answer.exit_code == 2
     assert "the owners of pods are missing (rs/web-5d9c): capture deployments,replicasets" in answer.stderr
 

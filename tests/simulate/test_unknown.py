@@ -39,9 +39,9 @@ def test_pods_on_nodes_that_were_not_read() -> None:
 @pytest.mark.parametrize("amount", ["4 cores", "0x4", "${CPU}", "-1", ""])
 def test_requests_that_cannot_be_read(amount: str) -> None:
     cluster = [*nodes("a1", "b1"), *deployment("web", ["a1"], containers=requests(cpu=amount))]
-    text = unknown(cluster, "--lose", "a1")
+    text = unknown(cluster, "--delete", "a1")
     assert text.startswith("the requests of deploy/web (spec.containers[0].resources.requests[cpu]: ")
-    assert unknown([*cluster, *nodes("c1")], "--lose", "c1") == "", "no pod is placed"
+    assert unknown([*cluster, *nodes("c1")], "--delete", "c1") == "", "no pod is placed"
 
 
 @pytest.mark.parametrize("amount", ["4 cores", "0x4", "${CPU}", "-1", "", None])
@@ -52,14 +52,14 @@ def test_nodes_whose_room_is_not_known(amount: str | None) -> None:
     else:
         odd["status"]["allocatable"]["cpu"] = amount
     cluster = [*nodes("a1", "c1"), odd, *deployment("web", ["a1"])]
-    assert unknown(cluster, "--lose", "a1").startswith("the room on node b1 (status.allocatable")
+    assert unknown(cluster, "--delete", "a1").startswith("the room on node b1 (status.allocatable")
     pinned: dict[str, Any] = {"nodeSelector": {HOSTNAME: "c1"}}
     assert unknown([*nodes("c1"), odd, *deployment("web", ["c1"], **pinned)], "--restart", "deploy/web") == ""
 
 
 def test_a_pod_with_unreadable_requests_hides_the_room_of_its_node() -> None:
     odd = pod("odd", "b1", template("odd", cpu="${CPU}"))
-    assert unknown([*nodes("a1", "b1"), odd, *deployment("web", ["a1"])], "--lose", "a1").startswith(
+    assert unknown([*nodes("a1", "b1"), odd, *deployment("web", ["a1"])], "--delete", "a1").startswith(
         "the requests of po/odd ("
     )
 
@@ -70,25 +70,25 @@ def test_namespaces_that_a_term_selects_by_labels() -> None:
     affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
     cluster = [*nodes("a1", "b1"), *deployment("web", ["a1"], affinity=affinity)]
     text = "the labels of namespaces, which a namespaceSelector needs, were not read (shop)"
-    assert unknown(cluster, "--lose", "a1") == text
+    assert unknown(cluster, "--delete", "a1") == text
     assert (
-        unknown([*cluster, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}], "--lose", "a1")
+        unknown([*cluster, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}], "--delete", "a1")
         == ""
     )
     term["namespaceSelector"] = {}
-    assert unknown([*nodes("a1", "b1"), *deployment("web", ["a1"], affinity=affinity)], "--lose", "a1") == ""
+    assert unknown([*nodes("a1", "b1"), *deployment("web", ["a1"], affinity=affinity)], "--delete", "a1") == ""
 
 
 def test_devices() -> None:
     claims: dict[str, Any] = {"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "gpu"}]}
     cluster = [*nodes("a1", "b1"), *deployment("web", ["a1"], **claims)]
-    assert unknown(cluster, "--lose", "a1") == "devices (resourceClaims of deploy/web)"
-    assert unknown(cluster, "--lose", "b1") == ""
+    assert unknown(cluster, "--delete", "a1") == "devices (resourceClaims of deploy/web)"
+    assert unknown(cluster, "--delete", "b1") == ""
     cluster = [*nodes("a1", "b1"), *deployment("web", [""], containers=requests(**{"example.com/gpu": "1"}))]
-    assert unknown(cluster, "--lose", "a1") == "devices (no node lists example.com/gpu)"
+    assert unknown(cluster, "--delete", "a1") == "devices (no node lists example.com/gpu)"
     for each in cluster[:2]:
         each["status"]["allocatable"]["example.com/gpu"] = "0"
-    assert unknown(cluster, "--lose", "a1") == ""
+    assert unknown(cluster, "--delete", "a1") == ""
 
 
 def test_claims_of_new_ordinals_and_claims_that_were_not_read(tmp_path: Path) -> None:
@@ -163,12 +163,12 @@ def test_a_key_that_no_node_has_is_a_wrong_key() -> None:
     constraint = {"maxSkew": 1, "topologyKey": "topology.kubernetes.io/zones", "whenUnsatisfiable": "DoNotSchedule"}
     constraint["labelSelector"] = selector({"app": "web"})
     web = deployment("web", [""], topologySpreadConstraints=[constraint])
-    (finding,) = simulated([*nodes("a1", "b1"), *web], "--lose", "a1")["findings"]
+    (finding,) = simulated([*nodes("a1", "b1"), *web], "--delete", "a1")["findings"]
     text = "no node has the label topology.kubernetes.io/zones of their constraint"
     assert finding["message"].endswith(f"{text}; did you mean topology.kubernetes.io/zone?")
     assert finding["fix"] == "set topologyKey: topology.kubernetes.io/zone in their constraint on zones"
     constraint["topologyKey"] = "example.com/rack"
-    (finding,) = simulated([*nodes("a1", "b1"), *web], "--lose", "a1")["findings"]
+    (finding,) = simulated([*nodes("a1", "b1"), *web], "--delete", "a1")["findings"]
     assert ("example.com/rack of their constraint." in finding["message"], "fix" in finding) == (True, False)
 
 
@@ -200,4 +200,4 @@ def test_a_plan_names_what_is_not_known() -> None:
 def test_a_daemon_set_is_not_taken_for_a_pod_without_ports() -> None:
     own = {"selector": selector({"app": "agent"}), "template": template("agent")}
     cluster = [*nodes("a1", "b1"), workload("DaemonSet", "agent", own), *deployment("web", ["a1"])]
-    assert unknown(cluster, "--lose", "a1") == ""
+    assert unknown(cluster, "--delete", "a1") == ""

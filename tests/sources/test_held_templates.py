@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from kubectl_spread.kube.api.types import ObjectMeta
+from kubectl_spread.kube.api.workloads import PodTemplateSpec
 from kubectl_spread.kube.custom import HeldTemplate
 from kubectl_spread.sources.decode.json_objects import MalformedFieldError
 from kubectl_spread.sources.files.heldtemplates import held_templates
@@ -198,137 +200,74 @@ def test_the_status_and_the_metadata_of_an_object_describe_no_pods() -> None:
 
 IN_APP = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "web"}}}
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+PLACEHOLDERS = "it has placeholders"
 
 
 @pytest.mark.parametrize(
-    ("spec", "unevaluated"),
+    ("spec", "labels", "reason"),
     [
         pytest.param(
-            {"template": template(topologySpreadConstraints=[constraint(key="{{ .Values.key }}"), CONSTRAINT])},
-            {"spec.template.spec.topologySpreadConstraints[0]": "it has placeholders"},
+            {"topologySpreadConstraints": [CONSTRAINT, constraint(key="{{ .Values.key }}")]},
+            {},
+            f"spec.topologySpreadConstraints[1].topologyKey: {PLACEHOLDERS}",
             id="Helm",
         ),
         pytest.param(
-            {"template": template(topologySpreadConstraints="${schema.spec.constraints}")},
-            {"spec.template.spec.topologySpreadConstraints": "it has placeholders"},
+            {"topologySpreadConstraints": "${schema.spec.constraints}"},
+            {},
+            f"spec.topologySpreadConstraints: {PLACEHOLDERS}",
             id="all constraints",
         ),
+        pytest.param({"nodeName": "$(NODE)"}, {}, f"spec.nodeName: {PLACEHOLDERS}", id="node"),
         pytest.param(
-            {"template": template(topologySpreadConstraints=[CONSTRAINT], nodeName="$(NODE)", schedulerName="${S}")},
-            {
-                "spec.template.spec.nodeName": "it has placeholders",
-                "spec.template.spec.schedulerName": "it has placeholders",
-            },
-            id="node and scheduler",
-        ),
-        pytest.param(
-            {
-                "template": template(
-                    affinity={
-                        "nodeAffinity": {REQUIRED: "${NODES}"},
-                        "podAffinity": {REQUIRED: [IN_APP, {**IN_APP, "topologyKey": "${KEY}"}]},
-                        "podAntiAffinity": {
-                            PREFERRED: [
-                                {"weight": 1, "podAffinityTerm": {**IN_APP, "topologyKey": "${KEY}"}},
-                                {"weight": "1", "podAffinityTerm": IN_APP},
-                            ]
-                        },
-                    }
-                )
-            },
-            {
-                f"spec.template.spec.affinity.podAffinity.{REQUIRED}[1]": "it has placeholders",
-                f"spec.template.spec.affinity.podAntiAffinity.{PREFERRED}[0]": "it has placeholders",
-                f"spec.template.spec.affinity.podAntiAffinity.{PREFERRED}[1]": ("weight: expected integer, got string"),
-            },
+            {"affinity": {"podAffinity": {REQUIRED: [IN_APP, {**IN_APP, "topologyKey": "${KEY}"}]}}},
+            {},
+            f"spec.affinity.podAffinity.{REQUIRED}[1].topologyKey: {PLACEHOLDERS}",
             id="affinity",
         ),
+        pytest.param({}, {"version": "${VERSION}"}, f"metadata.labels.version: {PLACEHOLDERS}", id="a label"),
+        pytest.param({}, {"${KEY}": "a"}, f"metadata.labels[${{KEY}}]: {PLACEHOLDERS}", id="the key of a label"),
+        pytest.param({}, "${LABELS}", f"metadata.labels: {PLACEHOLDERS}", id="all labels"),
+        pytest.param({"affinity": "required"}, {}, "spec.affinity: expected object, got string", id="another type"),
         pytest.param(
-            {"template": template(affinity="required")},
-            {"spec.template.spec.affinity": "expected object, got string"},
-            id="another type",
-        ),
-        pytest.param(
-            {"template": template(topologySpreadConstraints=[CONSTRAINT, {**CONSTRAINT, "maxSkew": "0"}])},
-            {"spec.template.spec.topologySpreadConstraints[1]": "maxSkew: expected integer, got string"},
+            {"topologySpreadConstraints": [CONSTRAINT, {**CONSTRAINT, "maxSkew": "0"}]},
+            {},
+            "spec.topologySpreadConstraints[1].maxSkew: expected integer, got string",
             id="another type in a constraint",
-        ),
-        pytest.param(
-            {"topologySpreadConstraints": [{"topologyKey": "zone"}, CONSTRAINT]},
-            {
-                "spec.topologySpreadConstraints[0]": (
-                    "it leaves out maxSkew and whenUnsatisfiable, which a controller may set"
-                )
-            },
-            id="defaults",
-        ),
-        pytest.param(
-            {"topologySpreadConstraints": [CONSTRAINT, {}]},
-            {
-                "spec.topologySpreadConstraints[1]": (
-                    "it leaves out maxSkew and topologyKey and whenUnsatisfiable, which a controller may set"
-                )
-            },
-            id="an empty constraint",
-        ),
-        pytest.param(
-            {"topologySpreadConstraints": [CONSTRAINT, 1]},
-            {"spec.topologySpreadConstraints[1]": "expected object, got integer"},
-            id="a constraint of another type",
-        ),
-        pytest.param(
-            {"topologySpreadConstraints": "${schema.spec.constraints}"},
-            {"spec.topologySpreadConstraints": "it has placeholders"},
-            id="all constraints without a template",
         ),
     ],
 )
-def test_parts_that_cannot_be_evaluated_have_a_reason(spec: Json, unevaluated: dict[str, str]) -> None:
-    (held,) = parts({"spec": spec})
-    assert {str(part.path): part.reason for part in held.unevaluated} == unevaluated
-
-
-def test_the_other_constraints_keep_their_indices() -> None:
-    constraints = [{**CONSTRAINT, "maxSkew": "${SKEW}"}, constraint(key="rack")]
-    (held,) = parts({"spec": {"template": template(topologySpreadConstraints=constraints)}}, "argoproj.io", "Rollout")
-    first, second = held.template.spec.topology_spread_constraints
-    assert (first.topology_key, second.topology_key) == ("unevaluated-0", "rack")
+def test_a_template_that_cannot_be_evaluated_has_a_reason_and_known_labels(
+    spec: Json, labels: Any, reason: str
+) -> None:
+    pods = template(**spec)
+    pods["metadata"]["labels"] = {"app": "web", **labels} if isinstance(labels, dict) else labels
+    (held,) = parts({"spec": {"template": pods}})
+    known = {"app": "web"} if isinstance(labels, dict) else {}
+    assert held.unevaluated == f"spec.template.{reason}"
+    assert held.template == PodTemplateSpec(metadata=ObjectMeta(labels=known))
+    assert (held.may_have("app"), held.may_have("other")) == (not known, True)
 
 
 @pytest.mark.parametrize(
-    ("labels", "unevaluated"),
+    ("constraints", "reason"),
     [
-        pytest.param({"app": "web", "version": "${VERSION}"}, {}, id="a label that no selector names"),
-        pytest.param({"app": "web", "version": 2}, {}, id="a number"),
-        pytest.param({"app": "web", "${KEY}": "a"}, {}, id="a key"),
-        pytest.param(
-            {"app": "$(APP)"},
-            {"spec.template.metadata.labels[app]": "it has placeholders, and a selector names it"},
-            id="a label that a selector names",
+        (
+            [CONSTRAINT, {"topologyKey": "zone"}],
+            "[1]: it leaves out maxSkew and whenUnsatisfiable, which a controller may set",
         ),
-        pytest.param(
-            {"app": 2},
-            {"spec.template.metadata.labels[app]": "expected string, got integer, and a selector names it"},
-            id="a number that a selector names",
+        (
+            [CONSTRAINT, None],
+            "[1]: it leaves out maxSkew and topologyKey and whenUnsatisfiable, which a controller may set",
         ),
-        pytest.param(
-            {"{{ .Values.key }}": "web"},
-            {"spec.template.metadata.labels": "they may have app, which a selector names"},
-            id="a key that may be named",
-        ),
-        pytest.param(
-            "${LABELS}",
-            {"spec.template.metadata.labels": "they may have app, which a selector names"},
-            id="all labels",
-        ),
+        ([CONSTRAINT, 1], "[1]: expected object, got integer"),
+        ("${schema.spec.constraints}", f": {PLACEHOLDERS}"),
     ],
 )
-def test_a_label_matters_where_a_selector_names_it(labels: Any, unevaluated: dict[str, str]) -> None:
-    pods = template(topologySpreadConstraints=[CONSTRAINT])
-    pods["metadata"]["labels"] = labels
-    (held,) = parts({"spec": {"template": pods}})
-    assert {str(part.path): part.reason for part in held.unevaluated} == unevaluated
+def test_constraints_without_a_template_that_cannot_be_evaluated_have_a_reason(constraints: Any, reason: str) -> None:
+    (held,) = parts({"spec": {"topologySpreadConstraints": constraints}})
+    assert held.unevaluated == f"spec.topologySpreadConstraints{reason}"
+    assert held.template == PodTemplateSpec()
 
 
 @pytest.mark.parametrize(

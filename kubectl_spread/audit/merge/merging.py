@@ -242,7 +242,7 @@ def _changed_term(term: dict[str, Any], change: Change) -> dict[str, Any]:
     stored = selector.get("matchExpressions") or ()
     expressions = [expression for index, expression in enumerate(stored) if index not in change.removed]
     expressions += [
-        {"key": requirement.key, "operator": requirement.operator, "values": list(requirement.values)}
+        {"key": requirement.key, "operator": str(requirement.operator), "values": list(requirement.values)}
         for requirement in change.appended
     ]
     selector["matchExpressions"] = expressions

@@ -368,7 +368,7 @@ class PodReader:
             return self._stored(sparse.alone(pod), self._kind(pod), copy)
 
     def _kind(self, like: Pod) -> PodKind:
-        reason, in_scope = why_unevaluated(like), self._scope.selects(like)
+        reason, in_scope = _why_unevaluated(like), self._scope.selects(like)
         pod_class = self._classes.of(like, None if reason == FINISHED else requests_of(like.spec))
         key = (pod_class, reason, in_scope)
         kind = self._kinds.get(key)
@@ -422,7 +422,7 @@ def _cost(text: str) -> int:
     return number if number is not None and str(number) == text and number in _INT32 else 0
 
 
-def why_unevaluated(pod: Pod) -> str:
+def _why_unevaluated(pod: Pod) -> str:
     """Return why a pod is not evaluated: ``finished`` or ``mirror``; "" if it is."""
     if pod.status.phase in _FINISHED:
         return FINISHED

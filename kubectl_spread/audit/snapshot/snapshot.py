@@ -19,17 +19,15 @@ from kubectl_spread.audit.snapshot.podclasses import (
     PodReader,
     StoredPod,
     controller,
-    why_unevaluated,
 )
 from kubectl_spread.audit.snapshot.records import Manifest, OwnerRecord, PodRecord, Population
 from kubectl_spread.audit.snapshot.scope import Scope, Target
 from kubectl_spread.audit.snapshot.templates import Template, held_template, template_of
 from kubectl_spread.audit.snapshot.terms import authored_keys
-from kubectl_spread.kube import descheduler
 from kubectl_spread.kube.api import managedfields
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.quantity import whole_number
-from kubectl_spread.kube.api.sparse import DetailedPod, SparsePod
+from kubectl_spread.kube.api.sparse import SparsePod
 from kubectl_spread.kube.api.types import (
     IDENTIFYING_NAMESPACE,
     READY,
@@ -42,7 +40,6 @@ from kubectl_spread.kube.api.types import (
 from kubectl_spread.kube.api.workloads import KINDS, WorkloadObject
 from kubectl_spread.kube.autoscaling import HorizontalPodAutoscaler, PriorityClasses
 from kubectl_spread.kube.custom import CustomObject
-from kubectl_spread.kube.descheduler import PodGroup
 from kubectl_spread.kube.disruption import Budgets
 from kubectl_spread.kube.scheduler import configuration
 from kubectl_spread.kube.scheduler.configuration import Profile
@@ -70,10 +67,9 @@ class Snapshot:
         ``default_selectors`` stores their input. ``for_explain`` stores the manager of ``spec.replicas`` too, and
         ``for_simulation`` the ReplicaSets that ask for no pods. ``mirror_pods`` and ``other_pods``, which are out of
         scope, are not evaluated and take room on nodes.
-        ``autoscalers`` has the names of HorizontalPodAutoscalers by the workloads that they scale;
-        ``with_managed_fields`` counts the evaluated pods that have managedFields; ``evictees`` are the pods that were
-        read in detail, as the descheduler sees them. ``cluster_uid`` is the UID of the namespace ``kube-system``, where
-        its object was read from a file, or "".
+        ``autoscalers`` has the names of HorizontalPodAutoscalers by the workloads that they scale, and
+        ``least_replicas`` their minReplicas; ``with_managed_fields`` counts the evaluated pods that have managedFields.
+        ``cluster_uid`` is the UID of the namespace ``kube-system``, where its object was read from a file, or "".
         """
         self.scope = scope
         self.cluster_uid = ""
@@ -84,7 +80,6 @@ class Snapshot:
         self.mirror_pods: list[PodRecord] = []
         self.other_pods: list[PodRecord] = []
         self.workload_objects: dict[ObjectRef, WorkloadObject] = {}
-        self.evictees: list[PodGroup] = []
         self.pods: list[PodRecord] = []
         self.nodes: list[Node] = []
         self.templates: list[Template] = []
@@ -99,6 +94,7 @@ class Snapshot:
         self.budgets = Budgets()
         self.priorities = PriorityClasses()
         self.autoscalers: dict[ObjectRef, str] = {}
+        self.least_replicas: dict[ObjectRef, int] = {}
         self.schedulers = schedulers
         self.default_selectors = DefaultSelectors(schedulers)
         self._reader = PodReader(scope, schedulers, detailed=for_explain, for_simulation=for_simulation)
@@ -122,9 +118,10 @@ class Snapshot:
         self.nodes.append(msgspec.structs.replace(node, metadata=metadata, status=status))
 
     def add_autoscaler(self, autoscaler: HorizontalPodAutoscaler) -> None:
-        """Store the name of an autoscaler by the workload that it scales."""
+        """Store the name and the minReplicas of an autoscaler by the workload that it scales."""
         target, metadata = autoscaler.spec.scale_target_ref, autoscaler.metadata
-        self.autoscalers[ObjectRef(metadata.namespace, target.kind, target.name)] = metadata.name
+        workload = ObjectRef(metadata.namespace, target.kind, target.name)
+        self.autoscalers[workload], self.least_replicas[workload] = metadata.name, autoscaler.least
 
     def add_workload(self, kind: str, workload: WorkloadObject, manifest: Manifest | None = None) -> None:
         """Store the record of a workload, and its template if that is in scope."""
@@ -182,23 +179,16 @@ class Snapshot:
         self.ownership.add(OwnerRecord(ref, owner, labels, ignored, metadata.creation_timestamp))
         for held in templates:
             if self.scope.selects_template(metadata.namespace, held.template.metadata.labels, held.may_have):
-                unknown = [requirement.key for requirement in self.scope.labels if held.may_have(requirement.key)]
-                self.templates.append(held_template(ref, held.without_labels(unknown), owner, ignored))
+                self.templates.append(held_template(ref, held, owner, ignored))
 
     def add_pod(self, pod: Pod, manifest: Manifest | None = None) -> None:
         """Count a pod as the scheduler does, and store it if it is evaluated."""
         ref = self._add_manifest("Pod", pod.metadata, manifest)
-        self._add_evictee(pod)
         self.add_stored(self._reader.read_alone(pod, ref.copy))
 
     def add_sparse(self, pod: SparsePod) -> None:
         """Count and store a pod as ``add_pod`` does; its common fields with similar pods are read once."""
-        self._add_evictee(pod.like)
         self.add_stored(self._reader.read(pod))
-
-    def _add_evictee(self, pod: Pod) -> None:
-        if isinstance(pod, DetailedPod) and self._for_explain and why_unevaluated(pod) != FINISHED:
-            self.evictees.append(_evictee(pod))
 
     def add_stored(self, pod: StoredPod) -> None:
         """Count and store a pod as ``add_pod`` does; it was read before."""
@@ -343,24 +333,3 @@ class Snapshot:
             return True
         named = any(target.includes(record.ref) for target in self.scope.targets)
         return workload.replicas != 0 and (named or record.owner.kind not in _TEMPLATE_KINDS)
-
-
-def _evictee(pod: DetailedPod) -> PodGroup:
-    """Return a pod as the descheduler sees it."""
-    metadata, spec = pod.metadata, pod.spec
-    terminating = metadata.deletion_timestamp is not None
-    evictee = descheduler.Evictee(
-        owner_kinds=[owner.kind for owner in metadata.owner_references],
-        annotations=metadata.annotations,
-        priority=spec.priority,
-        volume_kinds=[volume.kind for volume in spec.volumes],
-        terminating=terminating,
-    )
-    return PodGroup(
-        metadata.namespace,
-        metadata.labels,
-        spec.node_name,
-        evictable=not descheduler.obstacles(evictee),
-        terminating=terminating,
-        phase=pod.status.phase,
-    )

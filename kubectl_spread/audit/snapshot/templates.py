@@ -16,7 +16,7 @@ from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import LabelSelector, OwnerReference, PodSpec
 from kubectl_spread.kube.api.workloads import ONE_BY_ONE, Job, Pace, WorkloadObject, template_path
-from kubectl_spread.kube.custom import AddedLabels, HeldTemplate, Unevaluated, is_custom
+from kubectl_spread.kube.custom import AddedLabels, HeldTemplate, is_custom
 from kubectl_spread.kube.features import Behaviour
 
 PRESUMED: Final = "presumed"
@@ -79,7 +79,7 @@ class Template(msgspec.Struct, frozen=True, dict=True, eq=False):
     that such an object states without a template. ``sets_selectors`` tells whether its controller may fill in a
     labelSelector that is not set. ``revision_anti_affinity`` is the path of the field that makes it keep pods of a new
     revision from nodes with pods of the stable one, or empty. ``extended`` has the paths of constraints with fields
-    that the API does not have. ``unevaluated`` are the parts that cannot be evaluated; ``terms`` has none of them.
+    that the API does not have. ``unevaluated`` is the reason why it cannot be evaluated, and then it has no terms.
     """
 
     holder: ObjectRef
@@ -100,7 +100,7 @@ class Template(msgspec.Struct, frozen=True, dict=True, eq=False):
     sets_selectors: bool = False
     revision_anti_affinity: FieldPath = FieldPath()
     extended: frozenset[FieldPath] = frozenset()
-    unevaluated: tuple[Unevaluated, ...] = ()
+    unevaluated: str = ""
 
     def may_get(self, key: str) -> bool:
         """Tell whether a controller may add a label to the pods that the template lacks."""
@@ -161,7 +161,7 @@ def held_template(ref: ObjectRef, held: HeldTemplate, owner: OwnerReference | No
     """Return a template in the object ``ref``, whose kind Kubernetes does not define."""
     spec, path = held.template.spec, held.path
     added = _added_labels(held)
-    presumed = dict.fromkeys((*sorted(added.keys), *held.unknown_labels), PRESUMED)
+    presumed = dict.fromkeys(sorted(added.keys), PRESUMED)
     return Template(
         holder=ref,
         workload=ref,
@@ -170,7 +170,7 @@ def held_template(ref: ObjectRef, held: HeldTemplate, owner: OwnerReference | No
         path=path,
         labels={**presumed, **held.template.metadata.labels},
         selector=None,
-        terms=_evaluated_terms(held),
+        terms=topology_terms(spec, path),
         replicas=held.replicas,
         rolls=custom.replaces_gradually(held.group, held.kind),
         ignored=ignored,
@@ -182,16 +182,6 @@ def held_template(ref: ObjectRef, held: HeldTemplate, owner: OwnerReference | No
         revision_anti_affinity=held.revision_anti_affinity,
         extended=frozenset(path / "topologySpreadConstraints" / index for index in held.extended),
         unevaluated=held.unevaluated,
-    )
-
-
-def _evaluated_terms(held: HeldTemplate) -> tuple[TopologyTerm, ...]:
-    """Return the terms of a template, without those in the place of a part that cannot be evaluated."""
-    left_out = {part.path for part in held.unevaluated}
-    return tuple(
-        term
-        for term in topology_terms(held.template.spec, held.path)
-        if left_out.isdisjoint(term.path[:end] for end in range(len(held.path), len(term.path) + 1))
     )
 
 

@@ -162,6 +162,7 @@ class Toleration(Message, frozen=True):
     operator: Annotated[str, 2] = ""
     value: Annotated[str, 3] = ""
     effect: Annotated[str, 4] = ""
+    toleration_seconds: Annotated[Int64 | None, 5] = None
 
 
 class Taint(Message, frozen=True):
@@ -257,8 +258,6 @@ class ClaimSource(Message, frozen=True):
 class VolumeSource(Message, frozen=True):
     """The source of a volume, on the protobuf wire."""
 
-    host_path: Annotated[Present | None, 1] = None
-    empty_dir: Annotated[Present | None, 2] = None
     persistent_volume_claim: Annotated[ClaimSource | None, 10] = None
     ephemeral: Annotated[Present | None, 29] = None
 
@@ -268,20 +267,8 @@ class Volume(Message, frozen=True):
 
     name: Annotated[str, 1] = ""
     volume_source: Annotated[VolumeSource, 2] = VolumeSource()
-    host_path: Present | None = None
-    empty_dir: Present | None = None
     persistent_volume_claim: ClaimSource | None = None
     ephemeral: Present | None = None
-
-    @property
-    def kind(self) -> str:
-        """``hostPath`` or ``emptyDir``; "" for a volume that stores nothing on the node."""
-        for source in (self, self.volume_source):
-            if source.host_path is not None:
-                return "hostPath"
-            if source.empty_dir is not None:
-                return "emptyDir"
-        return ""
 
     @property
     def claim(self) -> str:

@@ -177,6 +177,7 @@ class _JobSpec(Message, frozen=True):
     pod_failure_policy: Annotated[_FailurePolicy, 11] = _FailurePolicy()
     backoff_limit_per_index: Annotated[Int32 | None, 12] = None
     max_failed_indexes: Annotated[Int32 | None, 13] = None
+    pod_replacement_policy: Annotated[str, 14] = ""
 
 
 class _JobTemplateSpec(Message, frozen=True):
@@ -420,6 +421,16 @@ class Job(WorkloadObject, frozen=True):
     def indexed(self) -> bool:
         """Whether its pods have completion indices."""
         return self.spec.completion_mode == _INDEXED
+
+    @property
+    def replaces_terminating(self) -> bool:
+        """Whether it replaces a pod, and counts it as failed, as soon as it is being deleted.
+
+        Source: kubernetes v1.37.1 pkg/apis/batch/v1/defaults.go, SetDefaults_Job, and
+        pkg/controller/job/job_controller.go, onlyReplaceFailedPods.
+        """
+        policy = self.spec.pod_replacement_policy
+        return policy != "Failed" if policy else not self.spec.pod_failure_policy.rules
 
     @property
     def failures(self) -> int | None:

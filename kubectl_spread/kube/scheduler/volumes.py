@@ -26,6 +26,8 @@ _BETA_REGION: Final = "failure-domain.beta.kubernetes.io/region"
 _STABLE: Final = {_BETA_ZONE: ZONE, _BETA_REGION: REGION}
 _KEYS: Final = (_BETA_ZONE, _BETA_REGION, ZONE, REGION)
 _EXCLUSIVE: Final = "ReadWriteOncePod"
+_ONE_NODE: Final = "ReadWriteOnce"
+_MANY_NODES: Final = frozenset({"ReadWriteMany", "ReadOnlyMany"})
 _BETWEEN: Final = "__"
 """What separates the zones of a volume that is in several.
 
@@ -79,11 +81,13 @@ class ClaimedVolumes:
     Attributes:
         complete: Whether all claims of the pods' namespaces, and all volumes, were read.
         exclusive: The namespaces and names of claims that only one pod at a time may use (ReadWriteOncePod).
+        on_one_node: Those of claims whose volume only one node at a time may use (ReadWriteOnce).
     """
 
     def __init__(self) -> None:
         self.complete = False
         self.exclusive: set[tuple[str, str]] = set()
+        self.on_one_node: set[tuple[str, str]] = set()
         self._claims: dict[tuple[str, str], str] = {}
         self._namespaces: set[str] = set()
         self._volumes: dict[str, PersistentVolume] = {}
@@ -94,9 +98,12 @@ class ClaimedVolumes:
         return bool(self._volumes)
 
     def add_claim(self, claim: PersistentVolumeClaim) -> None:
-        """Store the name of the volume that a claim is bound to, and whether only one pod may use the claim."""
-        if _EXCLUSIVE in claim.spec.access_modes:
+        """Store the name of the volume that a claim is bound to, and whether only one pod or node may use the claim."""
+        modes = claim.spec.access_modes
+        if _EXCLUSIVE in modes:
             self.exclusive.add((claim.metadata.namespace, claim.metadata.name))
+        elif _ONE_NODE in modes and not _MANY_NODES.intersection(modes):
+            self.on_one_node.add((claim.metadata.namespace, claim.metadata.name))
         self._claims[claim.metadata.namespace, claim.metadata.name] = claim.spec.volume_name
         self._namespaces.add(claim.metadata.namespace)
 

@@ -1,1 +1,1 @@
-"""Formats that CI systems and policy tools read."""
+"""Formats that CI systems read."""

@@ -1,4 +1,4 @@
-"""The reports of ``domains`` and ``simulate``, each as one HTML page that loads nothing and runs no script."""
+"""The reports of ``domains``, ``simulate`` and ``recommend``: HTML pages that load nothing and run no script."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from msgspec import UnsetType
 
 from kubectl_spread.phrases import capitalized, plural
 from kubectl_spread.render import about, domain_figures, words
+from kubectl_spread.render import recommendation as advice
 from kubectl_spread.render import simulation as figures
 from kubectl_spread.render.html import PAGES, policy, source
 from kubectl_spread.report.domains import DomainRow, LostWorkload, SpreadDomains
+from kubectl_spread.report.recommendation import SpreadRecommendation
 from kubectl_spread.report.simulation import SpreadSimulation
 
 
@@ -128,16 +130,20 @@ def simulation(report: SpreadSimulation) -> str:
         findings=[
             _Advice(
                 finding.severity.value,
-                list(figures.sentences(finding)),
-                [words.safe(command) for command in figures.commands(finding)],
+                sentences,
+                [words.safe(command) for command in commands],
             )
             for finding in report.findings
+            for sentences, commands in (
+                (list(figures.sentences(finding)), figures.commands(finding)),
+                *(([text], lines) for text, lines in figures.alternatives(finding)),
+            )
         ],
         workloads=[
             (words.workload(each.workload), words.safe(each.namespace), *figures.cells(each)) for each in changed
         ],
         marked=[bool(workload.after.pending.max) for workload in changed],
-        remarks=figures.remarks(report),
+        remarks=[f"At once: {figures.at_once(report)}", figures.ending(report), *figures.remarks(report)],
     )
 
 
@@ -148,3 +154,21 @@ def _bars(report: SpreadSimulation) -> list[_Bar]:
         _Bar(words.value(zone), before, after.text, 100 * before // most, 100 * after.max // most)
         for zone, before, after in zones
     ]
+
+
+def recommendation(report: SpreadRecommendation) -> str:
+    """Return a report of ``recommend`` as an HTML document."""
+    style = source("page.css") + source("domains.css")
+    return PAGES.get_template("recommendation.html").render(
+        policy=policy(style, ""),
+        style=style,
+        cluster=about.label(report.cluster),
+        header=advice.header(report),
+        headline=advice.conclusion(report),
+        commands=[*map(words.safe, advice.commands(report)), *advice.lines(report)],
+        columns=advice.TITLES,
+        rows=[*advice.rows(report)],
+        marked=[not event.now.survived for event in report.events],
+        tried=advice.tried(report),
+        remarks=[*advice.remarks(report)],
+    )

@@ -8,7 +8,7 @@ from typing import Final
 from kubectl_spread.explain.explanation import Explanation
 from kubectl_spread.render.sections.conclusion import conclusion, read
 from kubectl_spread.render.sections.domains import domains, placing, replicas, waiting
-from kubectl_spread.render.sections.terms import engines, rollup, selectors, templates
+from kubectl_spread.render.sections.terms import rollup, selectors, templates
 from kubectl_spread.render.terminal import Terminal
 
 Section = Callable[[Explanation, Terminal], str]
@@ -28,6 +28,5 @@ _SECTIONS: Final[tuple[Section, ...]] = (
     selectors,
     templates,
     rollup,
-    engines,
     read,
 )

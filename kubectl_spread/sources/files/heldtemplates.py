@@ -1,25 +1,23 @@
-"""The pod templates in an object of any kind, found by their shape, with the parts of them that can be evaluated.
+"""The pod templates in an object of any kind, found by their shape.
 
-Placeholders cannot be evaluated, nor values of another type where the kind is not known.
+A template with a placeholder in what is read is not evaluated, nor one with a value of another type where the kind is
+not known.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from copy import deepcopy
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
-from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.field import FieldPath, MapKey
-from kubectl_spread.kube.api.types import PodSpec, TopologySpreadConstraint, WhenUnsatisfiable, affinity_terms
-from kubectl_spread.kube.api.workloads import PodTemplateSpec
+from kubectl_spread.kube.api.types import Message, ObjectMeta, TopologySpreadConstraint
+from kubectl_spread.kube.api.workloads import PodTemplateSpec, TemplatePodSpec
 from kubectl_spread.kube.custom import (
     ANY,
     HeldTemplate,
-    Unevaluated,
     group_of,
     is_custom,
     is_known,
@@ -29,6 +27,7 @@ from kubectl_spread.kube.custom import (
 from kubectl_spread.sources.decode import json_objects
 from kubectl_spread.sources.decode.json_objects import MalformedFieldError, Path
 
+T = TypeVar("T", bound=Message)
 _NAMES: Final = ("name", "image")
 """Fields that each container has, at least one of them: Knative needs no names."""
 _SCHEMA: Final = "openAPIV3Schema"
@@ -46,21 +45,13 @@ _REQUIRED: Final = ("maxSkew", "topologyKey", "whenUnsatisfiable")
 """The fields that every spread constraint has."""
 _AFFINITY: Final = "affinity"
 _NODE_AFFINITY: Final = "nodeAffinity"
-_REQUIRED_TERMS: Final = "requiredDuringSchedulingIgnoredDuringExecution"
-_PREFERRED_TERMS: Final = "preferredDuringSchedulingIgnoredDuringExecution"
-_TERMS: Final = (_REQUIRED_TERMS, _PREFERRED_TERMS)
-_LABELS: Final = ("metadata", "labels")
+_TERMS: Final = ("requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution")
 _EVALUATED: Final = frozenset({_CONSTRAINTS, _AFFINITY, "nodeName", "restartPolicy", "schedulerName"})
 """The fields of a pod spec that are evaluated in a template."""
 _OF_VIRTUAL_MACHINE: Final = _EVALUATED | {"nodeSelector", "tolerations"}
 """The fields that the spec of a virtual machine has in common with a pod spec."""
 _PLACEHOLDERS: Final = ("{{", "${", "$(")
 """Beginnings of text that something replaces before pods are made."""
-_HAS_PLACEHOLDERS: Final = "it has placeholders"
-_MOST_FAULTS: Final = 100
-"""The most values of another type that are left out of one template."""
-_STAND_IN: Final = "unevaluated"
-"""The topology key of what is in the place of a part that cannot be evaluated; nothing is wrong with it."""
 
 
 class _Node(NamedTuple):
@@ -108,7 +99,7 @@ def held_templates(manifest: Mapping[str, Any], group: str, kind: str) -> Iterat
         kind: Its kind.
 
     Raises:
-        MalformedFieldError: A template of a known kind has a value of another type, or another one has very many.
+        MalformedFieldError: A template of a known kind has a value of another type.
         RecursionError: The object is nested too deeply.
     """
     return _search(_Node(manifest, FieldPath(), (), group, kind, is_object=True))
@@ -172,78 +163,75 @@ def _has_constraints(value: Mapping[str, Any]) -> bool:
 
 def _template(node: _Node) -> HeldTemplate:
     strict = is_known(node.group, node.kind)
-    spec, metadata = node.value["spec"], node.value.get("metadata")
-    if _is_virtual_machine(node):
-        evaluated = {name: value for name, value in spec.items() if name in _OF_VIRTUAL_MACHINE}
-    else:
-        evaluated = spec if strict else _evaluated_fields(spec)
-    parts = {
-        "metadata": {"labels": metadata.get("labels")} if isinstance(metadata, dict) else metadata,
-        "spec": evaluated,
-    }
-    try:
-        template, left_out = _decoded(parts, strict=strict)
-    except MalformedFieldError as error:
-        raise MalformedFieldError((*node.path, *error.path), error.problem) from error
-    unevaluated = [
-        Unevaluated(FieldPath((*node.path, *path)), reason)
-        for path, reason in left_out.items()
-        if path[0] == "spec" and path[1] in _EVALUATED and path[2:3] != (_NODE_AFFINITY,)
-    ]
-    names = {path[-1]: reason for path, reason in left_out.items() if path[:2] == _LABELS and len(path) > len(_LABELS)}
-    unknown = {str(name): reason for name, reason in names.items() if not _has_placeholder(name)}
-    has_more = len(unknown) < sum(path[0] == "metadata" for path in left_out)
-    # Selectors of the template name labels whose values or presence may be unknown.
-    selected, labels = frozenset(_selected_keys(template.spec)), FieldPath((*node.path, *_LABELS))
-    unevaluated += [
-        Unevaluated(labels / MapKey(key), f"{unknown[key]}, and a selector names it")
-        for key in sorted(selected & unknown.keys())
-    ]
-    missing = sorted(selected - unknown.keys() - template.metadata.labels.keys())
-    if has_more and missing:
-        unevaluated.append(Unevaluated(labels, f"they may have {missing[0]}, which a selector names"))
+    metadata = node.value.get("metadata")
+    labels = metadata.get("labels") if isinstance(metadata, dict) else metadata
+    parts = {"metadata": {"labels": labels}, "spec": _fields(node, strict=strict)}
+    decoded = _decoded(parts, PodTemplateSpec, node.path, strict=strict)
+    fault = decoded if isinstance(decoded, str) else ""
     path = node.path / "spec"
     return HeldTemplate(
         node.group,
         node.kind,
         path,
-        template,
+        _labelled(labels) if isinstance(decoded, str) else decoded,
         replicas_of(node.group, node.kind, path, node.around),
-        (*(ANY if has_more else ()), *_more_labels(node)),
+        (*(ANY if fault else ()), *_more_labels(node)),
         _revision_anti_affinity(node),
-        unknown_labels=tuple(unknown),
-        unevaluated=tuple(unevaluated),
+        unevaluated=fault,
     )
 
 
-def _evaluated_fields(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a pod spec that are evaluated, for a kind whose other fields may have other types."""
-    fields = {name: value for name, value in spec.items() if name in _EVALUATED}
-    if isinstance(affinity := fields.get(_AFFINITY), dict):
+def _fields(node: _Node, *, strict: bool) -> Mapping[str, Any]:
+    """Return the fields of a pod spec that are read: those that are evaluated, and more of a known kind.
+
+    A field that is not evaluated is left out if it has a placeholder.
+    """
+    spec = node.value["spec"]
+    more = _OF_VIRTUAL_MACHINE if _is_virtual_machine(node) else spec.keys() if strict else ()
+    fields = {
+        name: value
+        for name, value in spec.items()
+        if name in _EVALUATED or (name in more and _placeholder(value) is None)
+    }
+    affinity = fields.get(_AFFINITY)
+    if isinstance(affinity, dict) and not (strict and _placeholder(affinity.get(_NODE_AFFINITY)) is None):
         fields[_AFFINITY] = {side: terms for side, terms in affinity.items() if side != _NODE_AFFINITY}
     return fields
+
+
+def _labelled(labels: object) -> PodTemplateSpec:
+    """Return a template that has nothing but those of some labels that are known."""
+    pairs = labels.items() if isinstance(labels, dict) else ()
+    readable = {key: value for key, value in pairs if isinstance(value, str) and _placeholder({key: value}) is None}
+    return PodTemplateSpec(metadata=ObjectMeta(labels=readable))
 
 
 def _constraints(node: _Node) -> HeldTemplate:
     """Return the constraints of a value that is not a pod template; a controller may set fields that they leave out."""
     constraints = node.value[_CONSTRAINTS]
-    template, left_out = _decoded({"spec": {_CONSTRAINTS: constraints}}, required=_REQUIRED)
-    extended = tuple(
-        index
-        for index, entry in enumerate(constraints)
-        if isinstance(entry, dict) and not _OF_CONSTRAINT.issuperset(entry)
-    )
-    unevaluated = tuple(Unevaluated(FieldPath((*node.path, *path[1:])), reason) for path, reason in left_out.items())
+    decoded = _decoded({_CONSTRAINTS: constraints}, TemplatePodSpec, node.path)
+    if not isinstance(decoded, str):
+        decoded = _incomplete(constraints, node.path / _CONSTRAINTS) or decoded
+    fault, spec = (decoded, TemplatePodSpec()) if isinstance(decoded, str) else ("", decoded)
+    indexed = () if fault else enumerate(constraints)
     return HeldTemplate(
         node.group,
         node.kind,
         node.path,
-        template,
+        PodTemplateSpec(spec=spec),
         None,
         complete=False,
-        extended=extended,
-        unevaluated=unevaluated,
+        extended=tuple(index for index, entry in indexed if not _OF_CONSTRAINT.issuperset(entry)),
+        unevaluated=fault,
     )
+
+
+def _incomplete(constraints: Sequence[Any], path: FieldPath) -> str:
+    """Return the reason why constraints cannot be evaluated of which one leaves out a required field; "" for none."""
+    for index, entry in enumerate(constraints):
+        if missing := [field for field in _REQUIRED if field not in (entry or ())]:
+            return f"{path / index}: it leaves out {' and '.join(missing)}, which a controller may set"
+    return ""
 
 
 def _more_labels(node: _Node) -> tuple[str, ...]:
@@ -283,104 +271,31 @@ def _has_placeholder(value: object) -> bool:
     return isinstance(value, str) and any(placeholder in value for placeholder in _PLACEHOLDERS)
 
 
-def _decoded(
-    value: Mapping[str, Any], *, strict: bool = False, required: Sequence[str] = ()
-) -> tuple[PodTemplateSpec, dict[Path, str]]:
-    """Decode a template, without the parts that cannot be evaluated.
-
-    Args:
-        value: The template as JSON values.
-        strict: Whether a value of another type is an error; otherwise the part with it is left out, if there are few.
-        required: The fields without which a spread constraint cannot be evaluated.
-
-    Returns:
-        The template, and the paths of what was left out or replaced in it, with the reasons.
+def _decoded(value: Mapping[str, Any], type_: type[T], at: FieldPath, *, strict: bool = False) -> T | str:
+    """Decode what is at a path of an object, or return the reason why it cannot be evaluated.
 
     Raises:
-        MalformedFieldError: A value has another type, and is not left out.
+        MalformedFieldError: A value has another type, in a kind that is known.
     """
-    value = deepcopy(value)
-    left_out: dict[Path, str] = {}
-    constraints = value["spec"].get(_CONSTRAINTS)
-    for index, constraint in enumerate(constraints if required and isinstance(constraints, list) else ()):
-        missing = [field for field in required if isinstance(constraint, dict) and field not in constraint]
-        if missing:
-            reason = f"it leaves out {' and '.join(missing)}, which a controller may set"
-            left_out["spec", _CONSTRAINTS, index] = reason
-    for path in _placeholders(value):
-        left_out.setdefault(_part(path), _HAS_PLACEHOLDERS)
-    for path in sorted(left_out, key=len, reverse=True):
-        _leave_out(value, path)
-    faults = 0
-    while True:
+    path, problem = _placeholder(value), "it has placeholders"
+    if path is None:
         try:
-            template = json_objects.decode(json.dumps(value).encode(), PodTemplateSpec)
-            return template, dict(sorted(left_out.items()))
+            return json_objects.decode(json.dumps(value).encode(), type_)
         except MalformedFieldError as error:
-            faults += 1
-            if strict or faults > _MOST_FAULTS:
-                raise
-            path = _part(error.path)
-            inner = error.path[len(path) :]
-            left_out[path] = f"{json_objects.format_path(inner)}: {error.problem}" if inner else error.problem
-            _leave_out(value, path)
+            path, problem = error.path, error.problem
+            if strict:
+                raise MalformedFieldError((*at, *path), problem) from error
+    return f"{json_objects.format_path((*at, *path))}: {problem}"
 
 
-def _placeholders(value: Any, path: Path = ()) -> Iterator[Path]:
-    """Yield the paths of all texts and keys in a value that have placeholders."""
+def _placeholder(value: Any, path: Path = ()) -> Path | None:
+    """Return the path of the first text or key in a value that has a placeholder."""
     if _has_placeholder(value):
-        yield path
+        return path
     members = value.items() if isinstance(value, dict) else enumerate(value if isinstance(value, list) else ())
     for step, member in members:
-        if _has_placeholder(step):
-            yield (*path, step)
-        yield from _placeholders(member, (*path, step))
-
-
-def _part(path: Path) -> Path:
-    """Return the path of what is left out of a template for a fault at ``path``: a label, a term, or a field."""
-    match path:
-        case ("metadata", "labels", _, *_) | ("spec", "topologySpreadConstraints", int(), *_):
-            return path[:3]
-        case ("spec", "affinity", "podAffinity" | "podAntiAffinity", terms, int(), *_) if terms in _TERMS:
-            return path[:5]
-        case ("spec", "affinity", "nodeAffinity", *_):
-            return path[:3]
-    return path[:2]
-
-
-def _leave_out(value: Any, path: Path) -> None:
-    """Remove a part of a template, or replace it with one that nothing is wrong with."""
-    *before, name = path
-    for step in before:
-        value = value[step]
-    if isinstance(name, int):
-        value[name] = _stand_in(str(before[-1]), name)
-    elif name in _STAND_INS:
-        value[name] = _STAND_INS[name]
-    else:
-        del value[name]
-
-
-def _stand_in(name: str, index: int) -> Mapping[str, Any]:
-    """Return a term of a list with which nothing is wrong, and which is like no other."""
-    key = f"{_STAND_IN}-{index}"
-    if name == _CONSTRAINTS:
-        return {"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": WhenUnsatisfiable.SCHEDULE_ANYWAY}
-    term = {"topologyKey": key}
-    return {"weight": 1, "podAffinityTerm": term} if name == _PREFERRED_TERMS else term
-
-
-_STAND_INS: Final[Mapping[str, Any]] = {
-    _CONSTRAINTS: [_stand_in(_CONSTRAINTS, 0)],
-    _AFFINITY: {"podAntiAffinity": {_REQUIRED_TERMS: [_stand_in(_REQUIRED_TERMS, 0)]}},
-}
-"""What is in the place of a whole field, so that nobody concludes that nothing spreads the pods."""
-
-
-def _selected_keys(spec: PodSpec) -> Iterator[str]:
-    selectors = [constraint.label_selector for constraint in spec.topology_spread_constraints]
-    selectors += [term.label_selector for _, term, _ in affinity_terms(spec)]
-    for selector in selectors:
-        if selector is not None:
-            yield from labelselectors.keys(selector)
+        below = (*path, step)
+        inner = below if _has_placeholder(step) else _placeholder(member, below)
+        if inner is not None:
+            return inner
+    return None

@@ -14,7 +14,6 @@ from functools import cached_property
 import msgspec
 
 from kubectl_spread.kube.api import labels as labelselectors
-from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.types import Node
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constraint
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import Domains, NodeSets
@@ -146,23 +145,6 @@ class Spread(msgspec.Struct, frozen=True, eq=False, dict=True):
     def allows_all(self) -> bool:
         """Whether one more such pod may go to any eligible domain."""
         return not self.constraint.hard or self.match_num.most <= self.most_allowed
-
-
-def count_pods(constraint: Constraint, domains: Domains, matching: Mapping[str, int], labels: Labels) -> Spread:
-    """Count matching pods per eligible domain.
-
-    Args:
-        constraint: The constraint to count for.
-        domains: Its eligible domains.
-        matching: Maps the names of nodes to their numbers of matching pods.
-        labels: The incoming pod's own labels, for selfMatchNum.
-    """
-    return Spread(
-        constraint=constraint,
-        domains=domains,
-        match_num=pods_per_domain(domains, matching),
-        self_match_num=int(labelselectors.matches(constraint.selector, labels)),
-    )
 
 
 def pods_per_domain(domains: Domains, matching: Mapping[str, int]) -> MatchNum:

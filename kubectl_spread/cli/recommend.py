@@ -1,0 +1,141 @@
+"""``kubectl spread recommend``: what to write, so that a workload survives lost zones, drains and rollouts?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from kubectl_spread.cli import fast_exit, formats, options, output, values
+from kubectl_spread.cli.help import EVALUATE
+from kubectl_spread.errors import UsageError
+from kubectl_spread.kube.api.quantity import PERCENT, whole_number
+from kubectl_spread.phrases import did_you_mean
+from kubectl_spread.report.model import Severity
+from kubectl_spread.run import output_files
+from kubectl_spread.run.options import split
+from kubectl_spread.run.output_files import Output
+
+if TYPE_CHECKING:
+    from kubectl_spread.recommend.trials import Demand
+    from kubectl_spread.report.recommendation import SpreadRecommendation
+    from kubectl_spread.sources.files.manifests import Loaded
+
+_MOST_RUNS: Final = 1_000
+_EVENTS: Final = "zone,node,drain,restart"
+
+
+@options.command(
+    examples={
+        "kubectl spread recommend deploy/web -n shop": "Ask for a workload of the cluster",
+        "kubectl spread recommend -f web.yaml -f cluster.json": "Ask for a service that does not exist yet",
+        "kubectl spread recommend -f web.yaml -o yaml": "Print its manifest with the change; the nodes are read live",
+        "kubectl spread recommend deploy/web --keep 50%": "Ask for half of the pods only",
+        "kubectl spread recommend deploy/web --survive zone,drain": "Ask for some events only",
+    },
+    statuses={
+        0: "The workload survives all events as it is.",
+        1: "There is something to change, or an event cannot be survived.",
+        2: "Not everything could be read, or the command line is wrong.",
+    },
+)
+@click.argument("arguments", nargs=-1, metavar="[TYPE/NAME]", shell_complete=values.objects)
+@options.counting_scope
+@options.text(
+    "--keep",
+    metavar="NUMBER|PERCENT",
+    about="Keep this number of pods ready at any moment. [default: all but one domain's share]",
+    group=EVALUATE,
+)
+@options.preset(
+    "--survive",
+    _EVENTS,
+    metavar="EVENT,…",
+    about="Survive the loss of a zone or node, a drain of either, or a restart.",
+    group=EVALUATE,
+    complete=values.several_of(_EVENTS.split(",")),
+)
+@options.evaluated_as
+@options.simulated
+@options.number("--runs", least=1, most=_MOST_RUNS, about="Try each event in exactly this number of simulations.")
+@options.option(
+    "--seconds",
+    type=click.FloatRange(min=0, max=3600),
+    default=10.0,
+    show_default=True,
+    metavar="NUMBER",
+    help="Try no further change after about this long. The first runs of all events are not limited.",
+    group=EVALUATE,
+)
+@options.outputs("recommend")
+@options.color
+@options.connection
+@click.pass_context
+def recommend(
+    context: click.Context,
+    /,
+    *,
+    keep: str,
+    survive: str,
+    runs: int | None,
+    seconds: float,
+    seed: int,
+    forms: list[Output],
+    color: str,
+    **parameters: Any,
+) -> None:
+    """Show what to write, so that losing any zone or node, a drain or a rollout leaves a workload running.
+
+    Each event is simulated now and after the smallest change that helps and harms no other workload. Nothing is
+    changed.
+    """
+    from kubectl_spread.run import recommend as recommending  # noqa: PLC0415 - completion of flags does not need it
+    from kubectl_spread.run.simulate import collect  # noqa: PLC0415 - likewise
+
+    outputs = output_files.outputs(forms, formats.TABLE)
+    output_files.refuse_inputs((destination.file for destination in outputs), parameters)
+    demand = _demand(keep, survive)
+    written: list[Loaded] = []
+    run = collect(parameters, output, written)
+    subject = recommending.subject(run, written)
+    chosen = recommending.RecommendOptions(demand=demand, runs=runs or 0, seconds=seconds, seed=seed)
+    answer = recommending.answer(run, subject, chosen, output)
+    report = answer.report
+    fast_exit.keep(run, report)
+    output.result(run.notes, run.problems)
+    for destination in outputs:
+        if destination.form == "yaml":
+            text = recommending.manifest(run, answer)
+        else:
+            text = _rendered(report, destination, color)
+        formats.write(text, destination.file)
+    survived = all(event.now.survived for event in report.events)
+    options.end(context, run.problems, Severity.WARNING.value, [] if survived else [Severity.WARNING])
+
+
+def _demand(keep: str, survive: str) -> Demand:
+    """Return what is to survive.
+
+    Raises:
+        UsageError: A word or the number is wrong.
+    """
+    from kubectl_spread.recommend.trials import FAMILIES, Demand  # noqa: PLC0415 - as above
+
+    words = split([survive])
+    for word in words:
+        if word not in FAMILIES:
+            raise UsageError(f'--survive: "{word}" is not one of {", ".join(FAMILIES)}{did_you_mean(word, FAMILIES)}')
+    if not words:
+        raise UsageError("--survive: the value is empty")
+    number = whole_number(keep)
+    if keep and not number and not (PERCENT.fullmatch(keep) and 0 < int(keep[:-1]) <= 100):  # noqa: PLR2004 - percent
+        raise UsageError(f'--keep: "{keep}" is neither a number of pods nor a percentage (write 4 or 50%)')
+    return Demand(words, (number or keep) if keep else None)
+
+
+def _rendered(report: SpreadRecommendation, destination: Output, color: str) -> str:
+    if destination.form != formats.TABLE:
+        return formats.rendered("recommend", report, destination.form)
+    from kubectl_spread.render import recommendation  # noqa: PLC0415 - only tables need rich
+
+    return recommendation.text(report, output.terminal(color, to_file=destination.file is not None))

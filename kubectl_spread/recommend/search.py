@@ -1,0 +1,208 @@
+"""Search: the smallest change after which a workload survives all events, and harms no other workload."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final, Protocol
+
+import msgspec
+
+from kubectl_spread.engine.controllers import SimulatedEvent
+from kubectl_spread.engine.events import Apply, Restart
+from kubectl_spread.engine.world import World
+from kubectl_spread.kube.api.objects import ObjectRef
+from kubectl_spread.recommend.candidates import EVICTIONS, Proposal, Proposals
+from kubectl_spread.recommend.trials import ROLLOUT, Hazard, Setting, Trials, WorstCase, harmed, worst_of
+
+_BEST: Final = 3
+"""The proposals of which the best one is taken where none is good."""
+
+
+class Tried(msgspec.Struct, frozen=True):
+    """A proposal that was not good: with which event, and what is left then.
+
+    Attributes:
+        proposal: The proposal.
+        hazard: The first event that it does not survive.
+        case: What is left.
+        harm: What it makes worse for another workload; "" where that is not why.
+    """
+
+    proposal: Proposal
+    hazard: Hazard
+    case: WorstCase
+    harm: str = ""
+
+
+class Recommendation(msgspec.Struct, frozen=True):
+    """The answer for one workload.
+
+    Attributes:
+        hazards: The events.
+        now: What each of them leaves now.
+        chosen: The change; None where none is needed, or none helps.
+        patched: What each event leaves with the change; that of today where there is none.
+        tried: The proposals that were not good, in their order.
+        runs: The number of runs of each event.
+        complete: Whether all proposals before the chosen one were tried.
+    """
+
+    hazards: Sequence[Hazard]
+    now: Sequence[WorstCase]
+    chosen: Proposal | None
+    patched: Sequence[WorstCase]
+    tried: Sequence[Tried]
+    runs: int
+    complete: bool
+
+    def unmet(self) -> Iterator[tuple[Hazard, WorstCase]]:
+        """Yield the events that are not survived with the change as wanted, and what they leave."""
+        for hazard, case in zip(self.hazards, self.patched, strict=True):
+            if case.shortfall(hazard) or hazard.goal < hazard.keep:
+                yield hazard, case
+
+
+class Clock(Protocol):
+    """The time that a search may take."""
+
+    @property
+    def runs(self) -> int:
+        """The number of runs of each event; after the first run of all, there may be time for more."""
+        ...
+
+    def proceed(self) -> bool:
+        """Tell whether there is time for another proposal."""
+        ...
+
+
+class Search:
+    """The search for one workload."""
+
+    def __init__(
+        self,
+        world: World,
+        workload: ObjectRef,
+        first: Sequence[SimulatedEvent],
+        trials: Trials,
+        clock: Clock,
+    ) -> None:
+        """Prepare the search.
+
+        Args:
+            world: The cluster.
+            workload: The workload.
+            first: What happens before each event without a change: the rollout of a new workload.
+            trials: Tries events.
+            clock: Knows how much time there is.
+        """
+        self._world, self._workload, self._trials, self._clock = world, workload, trials, clock
+        self._today = Setting(world, tuple(first))
+
+    def best(self, hazards: Sequence[Hazard], proposals: Proposals) -> Recommendation:
+        """Return the first proposal that survives all events; the one that misses least where there is none.
+
+        Raises:
+            SpreadError: The workload cannot be rolled out.
+        """
+        every = (ROLLOUT, *hazards)
+        before = [self._trials.worst(hazard, self._today, (0,)) for hazard in every]
+        numbers = range(1, self._clock.runs)
+        before = [self._more(hazard, self._today, case, numbers) for hazard, case in zip(every, before, strict=True)]
+        now = before[1:]
+        failing = {
+            hazard.text: case.domain for hazard, case in zip(hazards, now, strict=True) if case.shortfall(hazard)
+        }
+        if not failing:
+            return Recommendation(hazards, now, None, now, (), self._clock.runs, complete=True)
+        first = [hazard for hazard in hazards if hazard.text in failing]
+        first.sort(key=lambda hazard: -now[hazards.index(hazard)].shortfall(hazard))
+        stopping = next((case.budget for case in now if case.budget), "")
+        tried: list[Tried] = []
+        complete = True
+        for proposal in proposals.ordered(_families(hazards, now), stopping):
+            complete = self._clock.proceed()
+            if not complete:
+                break
+            setting = self._setting(proposal)
+            cases: Sequence[WorstCase] = ()
+            rejected = self._rejected(proposal, setting, first, failing)
+            if rejected is None:
+                cases, rejected = self._judged(proposal, setting, every, before)
+            if rejected is None:
+                return Recommendation(hazards, now, proposal, cases[1:], tried, self._clock.runs, complete=True)
+            tried.append(rejected)
+        chosen, patched = self._least_bad(every, before, tried)
+        return Recommendation(hazards, now, chosen, patched[1:], tried, self._clock.runs, complete=complete)
+
+    def _rejected(
+        self, proposal: Proposal, setting: Setting, first: list[Hazard], domains: dict[str, str]
+    ) -> Tried | None:
+        """Return the first of some events that a proposal does not survive in one run; None where it survives all.
+
+        Args:
+            proposal: The proposal.
+            setting: The cluster with it.
+            first: The events. One that rejects a proposal becomes the first: it is likely to reject the next one too.
+            domains: The domain of each event that is tried first.
+        """
+        for hazard in first:
+            case = self._trials.failing(hazard, setting, domains[hazard.text])
+            if case is not None:
+                domains[hazard.text] = case.domain
+                first.remove(hazard)
+                first.insert(0, hazard)
+                return Tried(proposal, hazard, case)
+        return None
+
+    def _more(self, hazard: Hazard, setting: Setting, case: WorstCase, numbers: Sequence[int]) -> WorstCase:
+        """Return the worst of a case and of further runs."""
+        return worst_of([case, self._trials.worst(hazard, setting, numbers)], hazard) if numbers else case
+
+    def _judged(
+        self, proposal: Proposal, setting: Setting, hazards: Sequence[Hazard], before: Sequence[WorstCase]
+    ) -> tuple[Sequence[WorstCase], Tried | None]:
+        """Return what is left after each event, and why a proposal is not good; only some events where it is not."""
+        cases: list[WorstCase] = []
+        for hazard, today in zip(hazards, before, strict=True):
+            case = self._trials.worst(hazard, setting, range(self._clock.runs))
+            cases.append(case)
+            harm = harmed(case, today)
+            if case.shortfall(hazard) or harm:
+                return cases, Tried(proposal, hazard, case, harm if not case.shortfall(hazard) else "")
+        return cases, None
+
+    def _setting(self, proposal: Proposal) -> Setting:
+        budget = proposal.draft.budget
+        world = self._world if budget is None else self._world.variant(budget=budget)
+        event: SimulatedEvent = Apply(self._workload, proposal.manifest)
+        return Setting(world, (Restart(self._workload) if proposal.restarts else event,))
+
+    def _least_bad(
+        self, hazards: Sequence[Hazard], before: Sequence[WorstCase], tried: Sequence[Tried]
+    ) -> tuple[Proposal | None, Sequence[WorstCase]]:
+        """Return the proposal that misses the goals least, with what is left; None where none is better than today."""
+        best: Proposal | None = None
+        patched, fewest = before, _missing(hazards, before)
+        harmless = [each for each in tried if not each.harm and each.hazard is not ROLLOUT]
+        for each in sorted(harmless, key=lambda each: each.case.shortfall(each.hazard))[:_BEST]:
+            setting = self._setting(each.proposal)
+            cases = [self._trials.worst(hazard, setting, range(self._clock.runs)) for hazard in hazards]
+            harms = any(harmed(case, today) for case, today in zip(cases, before, strict=True))
+            if not harms and _missing(hazards, cases) < fewest:
+                best, patched, fewest = each.proposal, cases, _missing(hazards, cases)
+        return best, patched
+
+
+def _families(hazards: Sequence[Hazard], cases: Sequence[WorstCase]) -> Iterator[str]:
+    """Yield the words of the events that are not survived."""
+    for hazard, case in zip(hazards, cases, strict=True):
+        if case.shortfall(hazard):
+            yield hazard.family
+            if hazard.family == "drain" and (case.budget or case.least < hazard.goal):
+                yield EVICTIONS
+
+
+def _missing(hazards: Sequence[Hazard], cases: Sequence[WorstCase]) -> tuple[int, int]:
+    """Return how many events are not survived, and by how many pods in all."""
+    shortfalls = [case.shortfall(hazard) for hazard, case in zip(hazards, cases, strict=True)]
+    return sum(map(bool, shortfalls)), sum(shortfalls)

@@ -1,0 +1,341 @@
+"""One run of ``recommend``: which change lets a workload survive the events that it is to survive?"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from kubectl_spread.engine.controllers import SimulatedEvent
+from kubectl_spread.engine.events import Apply, Scale
+from kubectl_spread.errors import CombinedError, NotFoundError, SourceError, UsageError
+from kubectl_spread.kube.api.objects import ObjectRef
+from kubectl_spread.kube.api.workloads import Deployment, ReplicatedWorkload, StatefulSet, WorkloadObject
+from kubectl_spread.kube.autoscaling import HorizontalPodAutoscaler
+from kubectl_spread.kube.disruption import PodDisruptionBudget
+from kubectl_spread.phrases import listed, named, plural
+from kubectl_spread.recommend import candidates, trials
+from kubectl_spread.recommend.candidates import Draft, Proposal, Proposals
+from kubectl_spread.recommend.search import Recommendation, Search, Tried
+from kubectl_spread.recommend.trials import Demand, Hazard, Places, Trials, WorstCase
+from kubectl_spread.report import projections
+from kubectl_spread.report.model import CommandLine, Patch
+from kubectl_spread.report.recommendation import (
+    EventLoss,
+    RecommendationSummary,
+    RecommendedChange,
+    RecommendedEvent,
+    SpreadRecommendation,
+    TriedChange,
+    UnreachableEvent,
+)
+from kubectl_spread.rules.remedy import flagged, patched
+from kubectl_spread.run import names, written
+from kubectl_spread.simulate.outcome import NOT_SIMULATED, left_out, not_known
+
+if TYPE_CHECKING:
+    from kubectl_spread.run.run import Console
+    from kubectl_spread.run.simulate import SimulateRun
+    from kubectl_spread.sources.files.manifests import Loaded
+
+_NO_BUDGETS: Final = "no PodDisruptionBudgets in what was read: a drain is not kept from evicting pods"
+_MOST_RUNS: Final = 5
+"""The most runs of each event where their number is not given."""
+_TIMES: Final = 4
+"""How often all events are tried about: without the change, with it, and some of them with changes that do not help."""
+_ENDS: Final = "its pods end by themselves. Name a Deployment or StatefulSet"
+_NO_ROLLOUT: Final = "it does not roll out changes of its template. Name a Deployment or StatefulSet"
+_INSTEAD: Final = {
+    "CronJob": _ENDS,
+    "DaemonSet": "its pods belong to their nodes, so no spread decides where they are. To see an outage: "
+    "kubectl spread simulate --lose zone=ZONE",
+    "Job": _ENDS,
+    "Pod": "nothing replaces a pod without an owner. Make it a Deployment",
+    "ReplicaSet": _NO_ROLLOUT,
+    "ReplicationController": _NO_ROLLOUT,
+}
+"""Maps the kinds for which nothing is recommended to the reason."""
+
+
+class RecommendOptions(msgspec.Struct, frozen=True):
+    """How a change is looked for.
+
+    Attributes:
+        demand: What is to survive.
+        runs: The number of runs of each event; 0 for as many as there is time for.
+        seconds: The time after which no further change is tried.
+        seed: Decides what is not determined.
+    """
+
+    demand: Demand
+    runs: int
+    seconds: float
+    seed: int
+
+
+class Subject(msgspec.Struct, frozen=True):
+    """The workload that the recommendation is for.
+
+    Attributes:
+        ref: Its name.
+        manifest: The stored workload, or its manifest.
+        loaded: The manifest with its place; None where the stored workload is meant.
+    """
+
+    ref: ObjectRef
+    manifest: ReplicatedWorkload
+    loaded: Loaded | None
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """The report, with what the manifest of ``-o yaml`` is made from; ``chosen`` is None without a change."""
+
+    report: SpreadRecommendation
+    subject: Subject
+    chosen: Proposal | None
+
+
+def subject(run: SimulateRun, aside: Sequence[Loaded]) -> Subject:
+    """Return the workload that the arguments name, or the only one of the manifests.
+
+    Args:
+        run: The run.
+        aside: The manifests of workloads that are not stored, and of what limits these; the latter become part of the
+            run.
+
+    Raises:
+        NotFoundError: There is no such workload, or it was not read.
+        UsageError: There are several, or nothing can be recommended for its kind.
+        CombinedError: The API server would refuse its manifest.
+    """
+    manifests = _manifests(run, aside)
+    ref = _chosen(run, manifests)
+    loaded_manifest = manifests.get(ref)
+    stored = run.snapshot.workload_objects.get(ref) if loaded_manifest is None else loaded_manifest.object
+    name = named(ref.kind, ref.name)
+    if ref.kind not in ("Deployment", "StatefulSet"):
+        raise UsageError(f"{name}: {_INSTEAD.get(ref.kind, f'a {ref.kind} cannot be simulated')}")
+    if not isinstance(stored, Deployment | StatefulSet):
+        raise NotFoundError(f"{name} was not read: capture workloads as well")
+    if not stored.replicas:
+        raise UsageError(f"{name} has no replicas, so there is nothing to lose")
+    if isinstance(stored, Deployment) and stored.spec.paused:
+        raise UsageError(f"{name} is paused, so no change of it is rolled out")
+    if loaded_manifest is not None:
+        refusals = run.refusals(Apply(ref, stored))
+        errors = [SourceError(f"{loaded_manifest.position_of(at)}: {text}") for at, text in refusals]
+        if errors:
+            raise CombinedError(errors)
+    return Subject(ref, stored, loaded_manifest)
+
+
+def _manifests(run: SimulateRun, aside: Sequence[Loaded]) -> dict[ObjectRef, Loaded]:
+    manifests: dict[ObjectRef, Loaded] = {}
+    for loaded in aside:
+        match loaded.object:
+            case WorkloadObject():
+                metadata = loaded.object.metadata
+                manifests[ObjectRef(metadata.namespace, loaded.kind, metadata.name)] = loaded
+            case PodDisruptionBudget():
+                run.snapshot.budgets.put(loaded.object)
+            case HorizontalPodAutoscaler():
+                run.snapshot.add_autoscaler(loaded.object)
+    return manifests
+
+
+def _chosen(run: SimulateRun, manifests: dict[ObjectRef, Loaded]) -> ObjectRef:
+    targets = names.parse(run.options.arguments)
+    refs = [ref for ref in sorted(manifests) if run.in_scope(ref)]
+    refs = [ref for ref in refs if not targets or any(target.includes(ref) for target in targets)]
+    if not refs and not targets:
+        raise UsageError("name a workload (deploy/web), or give its manifest with -f")
+    refs = refs or run.roots(run.options.arguments)
+    if len(refs) > 1:
+        several = [f"{ref.namespace}/{named(ref.kind, ref.name)}" for ref in refs]
+        raise UsageError(f"recommend is for one workload at a time: choose one of {listed(several, len(several))}")
+    return refs[0]
+
+
+def answer(run: SimulateRun, chosen: Subject, options: RecommendOptions, console: Console) -> Answer:
+    """Return the recommendation for a workload.
+
+    Raises:
+        SpreadError: Nothing can be recommended for it.
+    """
+    ref, manifest, first = chosen.ref, *_at_least(run, chosen)
+    keep = options.demand.keep
+    if isinstance(keep, int) and keep > manifest.replicas:
+        raise UsageError(f"--keep {keep}: {named(ref.kind, ref.name)} has {plural(manifest.replicas, 'replica')}")
+    world, budgets = run.world(), run.snapshot.budgets
+    where = trials.places(world, ref, manifest)
+    if not where.nodes:
+        raise UsageError(f"no node may take a pod of {named(ref.kind, ref.name)} (node selector, taints, cordons)")
+    tests = Trials(ref, manifest.template.metadata.labels, options.seed)
+    proposals = Proposals(ref, manifest, run.target_version.behaviour, budgets, stored=chosen.loaded is None)
+    hazards = trials.hazards(ref, manifest, where, options.demand)
+    result = Search(world, ref, first, tests, _Clock(options, console)).best(hazards, proposals)
+    if run.options.filename and not budgets.read and "drain" in options.demand.families:
+        run.notes.append(_NO_BUDGETS)
+    run.problems += (*run.unread.of_evictions, *run.unread.of_scales)
+    unknown = [*not_known(world, max((case.preempting for case in result.patched), default=0))]
+    run.problems += map(NOT_SIMULATED.format, unknown)
+    autoscaler = run.snapshot.autoscalers.get(ref)
+    report = SpreadRecommendation(
+        cluster=run.header(),
+        namespace=ref.namespace,
+        workload=projections.workload(ref),
+        events=[*_events(result)],
+        change=UNSET if result.chosen is None else _change(run, chosen, result.chosen),
+        tried=[*map(_tried, result.tried)],
+        not_reachable=[
+            UnreachableEvent(event=hazard.text, why=hazard.limit or _why(hazard, case))
+            for hazard, case in result.unmet()
+        ],
+        remarks=[*_remarks(manifest, where, autoscaler)],
+        summary=RecommendationSummary(
+            replicas=manifest.replicas,
+            autoscaler=UNSET if autoscaler is None else autoscaler,
+            nodes=where.nodes,
+            zones=list(where.zones),
+            tried=len(result.tried),
+            complete=result.complete,
+            runs=result.runs,
+            seed=options.seed,
+            unknown=unknown,
+            not_simulated=[*unknown, *left_out(world, pending=any(case.pending for case in result.patched))],
+            skipped={reason: run.skipped[reason] for reason in sorted(run.skipped) if run.skipped[reason]},
+        ),
+    )
+    return Answer(report, chosen, result.chosen)
+
+
+def manifest(run: SimulateRun, result: Answer) -> str:
+    """Return the manifest of the workload with the change, or as it is where none is recommended.
+
+    Raises:
+        UsageError: No manifest of it was read.
+        SourceError: A file cannot be read again.
+    """
+    chosen = result.subject
+    draft = Draft(chosen.manifest.template.spec.topology_spread_constraints)
+    draft = draft if result.chosen is None else result.chosen.draft
+    operations = candidates.operations(chosen.ref.kind, chosen.manifest, draft)
+    return written.manifest(run.options, chosen.ref, draft, operations)
+
+
+class _Clock:
+    """The time that a search may take: of the processor, so that a busy machine gives the same answer."""
+
+    def __init__(self, options: RecommendOptions, console: Console) -> None:
+        self._options, self._console = options, console
+        self._begin = time.process_time()
+
+    @cached_property
+    def runs(self) -> int:
+        """The number of runs of each event; it is asked for after the first one of each."""
+        options = self._options
+        if options.runs:
+            return options.runs
+        passed = time.process_time() - self._begin
+        return max(1, min(_MOST_RUNS, int(options.seconds / (_TIMES * passed))))
+
+    def proceed(self) -> bool:
+        """Tell whether there is time for another proposal."""
+        self._console.progress("trying changes")
+        return time.process_time() - self._begin < self._options.seconds
+
+
+def _at_least(run: SimulateRun, chosen: Subject) -> tuple[ReplicatedWorkload, list[SimulatedEvent]]:
+    """Return the workload with the fewest replicas that its autoscaler may set, and what happens first."""
+    ref, manifest = chosen.ref, chosen.manifest
+    first: list[SimulatedEvent] = []
+    fewest = run.snapshot.least_replicas.get(ref, 0)
+    if fewest and fewest != manifest.replicas:
+        manifest = replace(manifest, spec=replace(manifest.spec, replicas=fewest))
+        first = [Scale(ref, fewest)]
+    return manifest, first if chosen.loaded is None else [Apply(ref, manifest)]
+
+
+def _events(result: Recommendation) -> Iterator[RecommendedEvent]:
+    for hazard, now, after in zip(result.hazards, result.now, result.patched, strict=True):
+        yield RecommendedEvent(
+            event=hazard.text,
+            survive=hazard.family,
+            keep=hazard.keep,
+            now=_loss(hazard, now),
+            patched=UNSET if result.chosen is None else _loss(hazard, after),
+        )
+
+
+def _loss(hazard: Hazard, case: WorstCase) -> EventLoss:
+    return EventLoss(
+        least=case.least,
+        running=case.running,
+        pending=case.pending,
+        not_replaced=case.not_replaced,
+        survived=not case.shortfall(hazard) and case.least >= hazard.keep,
+        domain=case.domain or UNSET,
+        budget=case.budget or UNSET,
+        why=case.why or UNSET,
+    )
+
+
+def _why(hazard: Hazard, case: WorstCase) -> str:
+    """Return why an event is not survived."""
+    if case.budget:
+        return f"PodDisruptionBudget {case.budget} refuses the eviction, so the drain does not end"
+    if case.pending:
+        return f"{plural(case.pending, 'pod')} would wait: {case.why}"
+    return f"{case.least} ready at once, but {hazard.keep} are to stay"
+
+
+def _tried(tried: Tried) -> TriedChange:
+    why = tried.harm or _why(tried.hazard, tried.case)
+    return TriedChange(changes=list(tried.proposal.texts), event=tried.hazard.text, why=why)
+
+
+def _change(run: SimulateRun, chosen: Subject, proposal: Proposal) -> RecommendedChange:
+    ref, draft, is_file = chosen.ref, proposal.draft, chosen.loaded is not None
+    operations = candidates.operations(ref.kind, chosen.manifest, draft)
+    commands: list[CommandLine] = []
+    if proposal.restarts:
+        commands.append(CommandLine(("kubectl", "rollout", "restart", named(ref.kind, ref.name), "-n", ref.namespace)))
+    if operations and not is_file:
+        commands.append(patched(ref, operations))
+    if draft.budget is not None:
+        commands.append(_budget_command(run, draft.budget))
+    return RecommendedChange(
+        changes=list(proposal.texts),
+        commands=[str(flagged(command, run.options.kubectl_flags)) for command in commands],
+        limits=candidates.limits(draft.constraints),
+        patch=Patch(operations=operations) if operations else UNSET,
+        lines=UNSET if chosen.loaded is None else written.lines(chosen.loaded, operations),
+    )
+
+
+def _budget_command(run: SimulateRun, budget: PodDisruptionBudget) -> CommandLine:
+    """Return the command that creates a budget, or changes the one of its name."""
+    name, namespace = budget.metadata.name, budget.metadata.namespace
+    for stored in run.snapshot.budgets:
+        if (stored.metadata.namespace, stored.metadata.name) == (namespace, name):
+            ref = ObjectRef(namespace, "PodDisruptionBudget", name)
+            return patched(ref, candidates.budget_operations(stored))
+    manifest = msgspec.json.encode(candidates.budget_manifest(budget)).decode()
+    return CommandLine(("echo", manifest, "|", "kubectl", "create", "-f", "-"))
+
+
+def _remarks(manifest: ReplicatedWorkload, where: Places, autoscaler: str | None) -> Iterator[str]:
+    replicas, zones = manifest.replicas, len(where.zones)
+    if autoscaler is not None:
+        yield f"HorizontalPodAutoscaler {autoscaler} may set {plural(replicas, 'replica')}, its minReplicas."
+    if replicas == 1:
+        yield "One replica cannot survive the loss of its node. With two or more, some are left."
+    elif replicas < zones:
+        yield f"{plural(replicas, 'replica')} cannot be in all {zones} zones. More replicas would lose a smaller share."
+    if not zones:
+        yield "The nodes have no label topology.kubernetes.io/zone, so the loss of a zone was not tried."

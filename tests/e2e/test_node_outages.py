@@ -1,0 +1,66 @@
+"""Nodes stop answering on a real cluster: the pods are where ``simulate --lose`` said."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from tests.controlplane.cluster import ControlPlane
+from tests.controlplane.components import OUTAGE
+from tests.controlplane.fixtures import require_built
+from tests.e2e.manifests import pod_spec
+from tests.e2e.own_nodes import in_namespace, workload
+from tests.e2e.simulations import Difference, play
+from tests.e2e.spread import Plugin
+from tests.e2e.workloads import pods
+
+pytestmark = pytest.mark.e2e
+
+FEW = range(8)
+MANY = range(8, 108)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """Return a control plane whose nodes send heartbeats, until a test stops their kubelets."""
+    require_built()
+    with ControlPlane.start(tmp_path_factory.mktemp("outages"), kubelet=True, outages=True) as started:
+        yield started
+
+
+@pytest.mark.parametrize("seeds", [FEW, pytest.param(MANY, marks=pytest.mark.nightly)], ids=["few", "many"])
+def test_what_an_outage_does_is_what_was_simulated(cluster: ControlPlane, plugin: Plugin, seeds: range) -> None:
+    cluster.empty()
+    played = play(cluster, plugin.program(cluster), seeds, outages=True)
+    assert len(played) >= 0.98 * len(seeds)
+    differences: list[Difference] = [difference for each in played for difference in each.differences]
+    assert len(differences) <= len(seeds) // 50, differences
+
+
+def test_no_pod_is_evicted_while_all_nodes_are_silent(cluster: ControlPlane, plugin: Plugin) -> None:
+    """The controller sees one node after another fail, within seconds; then it takes the taints back.
+
+    The pods tolerate the taints for longer than that, as they do for 300 seconds by default.
+    """
+    patience = OUTAGE.grace
+    tolerations = [
+        {"key": f"node.kubernetes.io/{key}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": patience}
+        for key in ("not-ready", "unreachable")
+    ]
+    cluster.empty()
+    cluster.kubelet.silent.clear()
+    names = cluster.add_nodes(("a", "b"), per_zone=2)
+    with cluster.namespace() as namespace:
+        cluster.apply(in_namespace(workload("Deployment", "web", 4, pod_spec(tolerations=tolerations)), namespace))
+        cluster.wait_for(lambda: sum(pod["status"]["phase"] == "Running" for pod in pods(cluster, namespace)) == 4)
+        report = plugin.program(cluster)("simulate", "--lose", ",".join(names), "-n", namespace, "-o", "json").report
+        (row,) = report["workloads"]
+        assert row["after"]["notReplaced"] == {"min": 4, "max": 4}
+        cluster.kubelet.silent |= {*names}
+        time.sleep(OUTAGE.grace + 4 * OUTAGE.eviction + 2 * patience)
+        stored = pods(cluster, namespace)
+        assert len(stored) == 4
+        assert not any("deletionTimestamp" in pod["metadata"] for pod in stored)
+    cluster.kubelet.silent.clear()

@@ -1,0 +1,1 @@
+"""Changes that are recommended for small clusters."""

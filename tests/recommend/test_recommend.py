@@ -1,0 +1,55 @@
+"""Which change is recommended, and why others are not enough."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.recommend import recipes
+from tests.recommend.asked import NINE, SPREAD, changes, command, failing, recommended, spread
+from tests.recommend.recipes import RECIPES, Recipe
+from tests.simulate.clusters import deployment
+
+HONOR = "nodeTaintsPolicy: Honor in the constraint on zone"
+HASH = "matchLabelKeys: [pod-template-hash] in the constraint on zone"
+NO_MIN_DOMAINS = "no minDomains in the constraint on zone"
+EXPECTED = {
+    "host soft": ["a constraint on zone (ScheduleAnyway)"],
+    "zone and host soft": [HASH],
+    "zone hard": [HONOR, HASH],
+    "zone hard, hash": [HONOR],
+    "zone hard, hash, minDomains 3": [HONOR, NO_MIN_DOMAINS],
+    "zone hard, host hard": [HONOR, HASH],
+}
+"""The changes of the recipes that do not survive everything as they are."""
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.name)
+def test_the_ten_recipes_of_guides(recipe: Recipe) -> None:
+    """Six replicas on nine nodes in three zones, with room everywhere."""
+    report = recipes.report(recipe)
+    assert changes(report) == EXPECTED.get(recipe.name, [])
+    assert failing(report, "patched") == []
+    assert report["notReachable"] == []
+
+
+def test_nothing_to_change_is_an_answer() -> None:
+    cluster = [*NINE, *deployment("web", SPREAD)]
+    answer = command(cluster, "deploy/web", "--runs", "1")
+    assert answer.exit_code == 0
+    assert "Nothing to change: it survives all of these events." in answer.stdout
+
+
+def test_a_change_is_a_patch_that_tests_what_it_changes() -> None:
+    cluster = [*NINE, *deployment("web", SPREAD, topologySpreadConstraints=[spread()])]
+    report = recommended(cluster)
+    assert command(cluster, "deploy/web", "--runs", "1").exit_code == 1
+    path = "/spec/template/spec/topologySpreadConstraints/0"
+    operations: list[Any] = report["change"]["patch"]["operations"]
+    assert operations == [
+        {"op": "test", "path": f"{path}/topologyKey", "value": "topology.kubernetes.io/zone"},
+        {"op": "add", "path": f"{path}/nodeTaintsPolicy", "value": "Honor"},
+        {"op": "add", "path": f"{path}/matchLabelKeys", "value": ["pod-template-hash"]},
+    ]
+    assert report["change"]["commands"][0].startswith("kubectl patch deploy/web -n shop --type=json -p ")
