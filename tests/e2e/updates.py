@@ -19,12 +19,10 @@ class _Objects:
         return self
 
     def show(self, picture: Picture) -> None:
-        """Print one line; it begins with the numbers of all objects and of all modules."""
+        """Print one line; it begins with the number of all objects."""
         assert picture.text()
         types = Counter(type(each).__name__ for each in gc.get_objects())
-        print(
-            types.total(), len(sys.modules), *(f"{name}={number}" for name, number in types.most_common(12)), flush=True
-        )
+        print(types.total(), *(f"{name}={number}" for name, number in types.most_common(12)), flush=True)
 
     def lose(self, reason: str) -> None:
         """Fail: the connection is never lost."""
@@ -43,7 +41,7 @@ class _Objects:
 
 def main(kubeconfig: str, namespace: str) -> None:
     """Watch until the process is ended, without garbage collection but the one of each round, as ``main`` does."""
-    for name, replacement in {"_INTERVAL": 0.0, "_TICK": 0.01, "Pipe": _Objects()}.items():
+    for name, replacement in (("_INTERVAL", 0.0), ("_TICK", 0.01), ("Pipe", _Objects())):
         setattr(watch, name, replacement)
     gc.disable()
     view = watch.View([Output("json")], lambda *_: None, "never", None)
