@@ -6,11 +6,8 @@ everything that ``explain`` asks of a node.
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from copy import copy
-from functools import cached_property
-from itertools import chain, tee
 from typing import Final, NamedTuple
 
 import msgspec
@@ -19,7 +16,7 @@ from kubectl_spread.audit.evaluation import obstacles
 from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
 from kubectl_spread.audit.snapshot.templates import Template
-from kubectl_spread.diagnosis.node_answers import Departure, NodeAnswers, as_obstacle, departures
+from kubectl_spread.engine.node_answers import NodeAnswers, as_obstacle, departures
 from kubectl_spread.kube.api.labels import HOSTNAME, ZONE
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import PodSpec
@@ -123,68 +120,31 @@ class _Place(NamedTuple):
     node: str
 
 
-class _Unobstructed:
-    """The nodes without an obstacle for pods of one kind, each with its domain, and the obstacles of the others.
-
-    Nodes are looked at as far as answers need them: mostly one of the first takes a pod.
-    """
-
-    def __init__(self, pod_class: PodClass, value_of: Mapping[str, str], audit: Audit) -> None:
-        self._refusals: dict[str, Counter[str]] = {}
-        (self._places,) = tee(self._look(pod_class, value_of, audit), 1)
-
-    def _look(self, pod_class: PodClass, value_of: Mapping[str, str], audit: Audit) -> Iterator[_Place]:
-        answers = NodeAnswers(pod_class, audit)
-        for node, domain in value_of.items():
-            obstacle = answers.obstacle(node)
-            if obstacle is None:
-                yield _Place(domain, node)
-            else:
-                self._refusals.setdefault(domain, Counter())[obstacle.text] += 1
-
-    def __iter__(self) -> Iterator[_Place]:
-        """Yield the nodes; a copy of what ``tee`` returns begins at the first one and looks no node up again."""
-        return copy(self._places)
-
-    def refusals_outside(self, domain: str) -> Counter[str]:
-        """Return the number of nodes with each obstacle in all other domains."""
-        return self._all_refusals - self._refusals.get(domain, Counter())
-
-    @cached_property
-    def _all_refusals(self) -> Counter[str]:
-        deque(self, maxlen=0)
-        return Counter(chain.from_iterable(of_domain.elements() for of_domain in self._refusals.values()))
-
-
 class _Openings:
-    """The nodes that would take the pod of a departure, found one after the other as far as answers need them."""
+    """The nodes that would take a pod after one has left, found one after the other as far as questions need them."""
 
-    def __init__(self, departure: Departure, unobstructed: _Unobstructed) -> None:
-        self._unobstructed = unobstructed
-        self._departure = departure
+    def __init__(self, answers: NodeAnswers, value_of: Mapping[str, str]) -> None:
+        self._answers = answers
+        self._value_of = value_of
 
     def outside(self, domain: str) -> Iterator[_Place]:
         """Yield the first node of each other domain that would take the pod."""
         passed = {domain}
-        for place in self._unobstructed:
-            if place.domain not in passed and not self._refusal(place.node):
-                passed.add(place.domain)
-                yield place
+        for node, value in self._value_of.items():
+            if value not in passed and not self._refusal(node):
+                passed.add(value)
+                yield _Place(value, node)
 
     def kept_away(self, domain: str) -> str:
         """Return why no node of another domain takes the pod, in words; there must be no place outside ``domain``."""
-        refusals = self._unobstructed.refusals_outside(domain)
-        refusals.update(self._refusal(place.node) for place in self._unobstructed if place.domain != domain)
-        return obstacles.counted(refusals)
+        others = (node for node, value in self._value_of.items() if value != domain)
+        return obstacles.counted(Counter(map(self._refusal, others)))
 
     @memoized
     def _refusal(self, node: str) -> str:
-        """Return why a node does not take the pod of the departure, in words; "" if it would.
-
-        All that is known of a node is asked here: what ``NodeAnswers`` asks, for the pod that is gone.
-        """
-        refusal = self._departure.first_refusal(node)
-        return self._departure.unknown if refusal is None else as_obstacle(refusal).text
+        """Return why a node does not take the pod, or what is not known of that, in words; "" if it would."""
+        refusal = self._answers.first_refusal(node)
+        return self._answers.unknown if refusal is None else as_obstacle(refusal).text
 
 
 class Exposures:
@@ -313,16 +273,11 @@ class Exposures:
         for pod in pods:
             by_class.setdefault(pod.pod_class, []).append(pod)
         for pod_class, of_class in by_class.items():
-            for departure in departures([self._audit.evaluator.of(pod_class)], of_class, self._audit):
-                question = (key, departure.question)
+            for answers in departures([self._audit.evaluator.of(pod_class)], of_class, self._audit):
+                question = (key, answers.question)
                 if question not in self._openings:
-                    kind = self._audit.obstacles.representative(pod_class)
-                    self._openings[question] = _Openings(departure, self._unobstructed(kind, key))
+                    self._openings[question] = _Openings(answers, self._domains[key])
                 yield self._openings[question]
-
-    @memoized
-    def _unobstructed(self, pod_class: PodClass, key: str) -> _Unobstructed:
-        return _Unobstructed(pod_class, self._domains[key], self._audit)
 
 
 class RunningPods(msgspec.Struct, frozen=True, gc=False):

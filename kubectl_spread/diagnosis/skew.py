@@ -17,7 +17,7 @@ import msgspec
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
 from kubectl_spread.audit.evaluation.obstacles import Obstacle, only_pinned
 from kubectl_spread.audit.snapshot.records import PodRecord
-from kubectl_spread.diagnosis.node_answers import PlacementCheck, why_not
+from kubectl_spread.engine.node_answers import PlacementCheck, why_not
 from kubectl_spread.kube.custom import base_kind
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 

@@ -202,7 +202,7 @@ class Kinds:
             pod=Pod(metadata=metadata),
             requests=tuple((name, amount) for name, amount in sorted(requests.items()) if amount > 0),
             usage=tuple(sorted(usage.items())),
-            excluding=tuple(dict.fromkeys(name for port in ports for name in port.excluding)),
+            excluding=nodeports.excluding(spec),
             assumed=incoming,
             priority=pod_class.priority or 0,
             preempts=pod_class.preempts,

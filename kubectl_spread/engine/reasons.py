@@ -11,6 +11,7 @@ import msgspec
 
 from kubectl_spread.audit.evaluation import obstacles, topologykeys
 from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind
+from kubectl_spread.audit.snapshot.capacity import lacking
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.engine.answers import NO_NODES, Reason, RefusalCause
 from kubectl_spread.engine.cluster import SimulatedCluster, SimulatedPod
@@ -19,7 +20,7 @@ from kubectl_spread.engine.nodes import CountedNodes
 from kubectl_spread.engine.placing import Tally, minimum
 from kubectl_spread.kube.api.field import POD_SPEC, FieldPath
 from kubectl_spread.kube.api.labels import ZONE, ascending
-from kubectl_spread.kube.scheduler import resources, taints
+from kubectl_spread.kube.scheduler import taints
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constraint
 from kubectl_spread.phrases import domains, in_domain, listed, named, plural, some, topology_name
 
@@ -156,9 +157,7 @@ def _full(cluster: SimulatedCluster, pod: SimulatedPod, refused: int) -> Mapping
     requests = dict(pod.kind.requests)
     for number in ascending(refused):
         allocatable, used = cluster.table.allocatable[number], cluster.state.used[number]
-        lacking = () if allocatable is None else resources.fits(requests, allocatable, used)
-        ports = [port for port in pod.kind.excluding if used.get(port)]
-        text = ", ".join((*(f"{listed(ports, _LISTED)} is taken" for _ in ports[:1]), *lacking))
+        text = ", ".join(lacking(requests, pod.kind.excluding, allocatable, used))
         by_text[text] = by_text.get(text, 0) | 1 << number
     return by_text
 

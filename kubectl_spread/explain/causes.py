@@ -18,7 +18,7 @@ from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind
 from kubectl_spread.audit.merge.verdicts import Confidence
 from kubectl_spread.audit.snapshot.records import EventRecord, OwnerRecord, PodRecord
 from kubectl_spread.audit.snapshot.revisions import LABELS
-from kubectl_spread.diagnosis.node_answers import PlacementCheck
+from kubectl_spread.engine.node_answers import PlacementCheck
 from kubectl_spread.explain.uneven_rows import (
     LONG_AGO,
     RELABELLED,

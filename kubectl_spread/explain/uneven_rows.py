@@ -14,7 +14,7 @@ from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint,
 from kubectl_spread.audit.merge.verdicts import Verdict
 from kubectl_spread.audit.snapshot.records import OwnerRecord, PodClass, PodRecord
 from kubectl_spread.audit.snapshot.revisions import revision_of
-from kubectl_spread.diagnosis.node_answers import NodeAnswers
+from kubectl_spread.engine.node_answers import answers_of
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import counts_nothing
@@ -196,7 +196,6 @@ def _refuses_free_nodes(row: EvaluatedConstraint, spread: Spread, audit: Audit) 
     """
     if not spread.constraint.hard or (row.workload.kind == "Pod" and all(pod.node for pod in row.pods)):
         return False
-    pod_class = row.evaluations[0][0].pod_class
-    key, free = spread.constraint.topology_key, NodeAnswers(pod_class, audit).free()
-    domains = [audit.nodes.labels_of(node).get(key) for node in free]
+    key, answers = spread.constraint.topology_key, answers_of(row.evaluations[0][0], row.pods[0], audit)
+    domains = [audit.nodes.labels_of(node).get(key) for node in answers.unobstructed()]
     return bool(domains) and not any(spread.allows(domain) for domain in domains)

@@ -8,6 +8,7 @@ from typing import Final
 from kubectl_spread.audit.evaluation.topologykeys import is_separating, nearest_key, standard_key
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
+from kubectl_spread.engine.node_answers import answers_of
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.labels import Labelled, Operator
 from kubectl_spread.kube.api.objects import ObjectRef
@@ -159,15 +160,17 @@ def acting(text: str, operations: Sequence[Operation], variant: TermVariant, key
 
 def _shortage(variant: TermVariant, key: str, rule_input: RuleInput) -> str:
     """Return why a required anti-affinity term over ``key`` may keep pods pending, as a sentence; "" if it does not."""
-    audit, pod_class = rule_input.audit, variant.pod_class
+    audit = rule_input.audit
     template = rule_input.template or audit.template_of(rule_input.workload)
     if not audit.evaluator.lists_nodes:
         return "" if in_file(rule_input) else "It is required, and nodes were not read: make sure that there are enough"
     usable = audit.nodes.usable(placement_of(variant))
+    first = next(iter(variant.pods), None)
+    answers = None if first is None else answers_of(audit.evaluator.of(first.pod_class), first, audit)
     domains = {
         domain
         for node, domain in audit.nodes.value_of(key).items()
-        if usable[node].schedulable and (pod_class is None or audit.obstacles.of(pod_class, node) is None)
+        if usable[node].schedulable and (answers is None or answers.obstacle(node) is None)
     }
     if template is None or template.replicas is None or selects_others(variant, rule_input):
         return "The term is required, so make sure that there are enough nodes"

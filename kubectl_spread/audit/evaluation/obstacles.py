@@ -9,11 +9,11 @@ from typing import Final
 
 import msgspec
 
-from kubectl_spread.audit.snapshot.capacity import NodeCapacity
+from kubectl_spread.audit.snapshot.capacity import NodeCapacity, usage_of
 from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.kube.api.types import Taint
 from kubectl_spread.kube.features import Behaviour
-from kubectl_spread.kube.scheduler import taints
+from kubectl_spread.kube.scheduler import nodeports, taints
 from kubectl_spread.kube.scheduler.interpodaffinity import AffinityAnswer
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeSets
 from kubectl_spread.memoization import memoized
@@ -96,8 +96,8 @@ class Obstacles:
     @memoized
     def representative(self, pod_class: PodClass) -> PodClass:
         """Return the first of the classes that nodes cannot tell from ``pod_class``."""
-        requests = None if pod_class.requests is None else frozenset(pod_class.requests.items())
-        return self._representatives.setdefault((self._nodes.usable(pod_class.placement), requests), pod_class)
+        usage = usage_of(pod_class.spec, pod_class.requests), nodeports.host_ports(pod_class.spec)
+        return self._representatives.setdefault((self._nodes.usable(pod_class.placement), usage), pod_class)
 
     def of(self, pod_class: PodClass, node: str) -> Obstacle | None:
         """Return the first obstacle of a pod of ``pod_class`` on a node, or None."""
@@ -115,7 +115,7 @@ class Obstacles:
             return Obstacle(ObstacleKind.TAINTED, "") if taint is None else tainted(taint)
         if not usable.fits:
             return EXCLUDED
-        if lacking := self._capacity.lacks(pod_class.requests, name):
+        if lacking := self._capacity.lacks(pod_class.requests, nodeports.excluding(pod_class.spec), name):
             return Obstacle(ObstacleKind.FULL, ", ".join(lacking))
         return None
 

@@ -1,17 +1,19 @@
-"""Capacity: the resources that nodes have left."""
+"""Capacity: the resources and host ports that nodes have left."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from kubectl_spread.kube.api.types import Node, PodSpec
-from kubectl_spread.kube.scheduler import resources
+from kubectl_spread.kube.scheduler import nodeports, resources
 from kubectl_spread.kube.scheduler.resources import Amounts
+from kubectl_spread.phrases import listed
 
+_LISTED: Final = 3
 Requests: TypeAlias = frozenset[tuple[str, int]]
-"""The amount of each resource that a pod requests."""
+"""The amount of each resource that a pod requests, and 1 for each host port that it takes."""
 
 
 def requests_of(spec: PodSpec) -> Amounts | None:
@@ -20,6 +22,29 @@ def requests_of(spec: PodSpec) -> Amounts | None:
         return resources.pod_requests(spec)
     except ValueError:
         return None
+
+
+def usage_of(spec: PodSpec, requests: Amounts | None) -> Requests | None:
+    """Return what a pod with known requests takes of its node, host ports included; None where they are unknown."""
+    if requests is None:
+        return None
+    return frozenset((*requests.items(), *((name, 1) for port in nodeports.host_ports(spec) for name in port.taken)))
+
+
+def lacking(
+    requests: Amounts | None, excluding: Iterable[str], allocatable: Amounts | None, used: Amounts
+) -> tuple[str, ...]:
+    """Return the host ports and resources that a node lacks for a pod, in words; unknown amounts suffice.
+
+    Args:
+        requests: The requests of the pod.
+        excluding: The names of the host ports with which it cannot be on one node.
+        allocatable: The amounts that the pods of the node may request together.
+        used: What its pods take, host ports included.
+    """
+    ports = [name for name in excluding if used.get(name)]
+    texts = (f"{listed(ports, _LISTED)} is taken",) if ports else ()
+    return texts if requests is None or allocatable is None else (*texts, *resources.fits(requests, allocatable, used))
 
 
 class NodeCapacity:
@@ -53,9 +78,6 @@ class NodeCapacity:
                     amounts[name] = amounts.get(name, 0) + pods * amount
         return requested
 
-    def lacks(self, requests: Amounts | None, node: str) -> tuple[str, ...]:
-        """Return the resources that a node lacks, in the scheduler's words; unknown amounts suffice."""
-        has = self.allocatable(node)
-        if requests is None or has is None:
-            return ()
-        return resources.fits(requests, has, self.requested(node))
+    def lacks(self, requests: Amounts | None, excluding: Sequence[str], node: str) -> tuple[str, ...]:
+        """Return what a node lacks, as ``lacking``."""
+        return lacking(requests, excluding, self.allocatable(node), self.requested(node))

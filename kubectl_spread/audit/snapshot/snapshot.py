@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from kubectl_spread.audit.snapshot.antiaffinity import AntiAffinity
-from kubectl_spread.audit.snapshot.capacity import NodeCapacity, Requests
+from kubectl_spread.audit.snapshot.capacity import NodeCapacity, Requests, usage_of
 from kubectl_spread.audit.snapshot.default_selectors import DefaultSelectors
 from kubectl_spread.audit.snapshot.podclasses import (
     FINISHED,
@@ -210,7 +210,7 @@ class Snapshot:
         key = (kind, terminating)
         if key not in self._counters:
             pod_class = kind.pod_class
-            requests = None if pod_class.requests is None else frozenset(pod_class.requests.items())
+            requests = usage_of(pod_class.spec, pod_class.requests)
             populations = self._terminating if terminating else self._populations
             population = populations.setdefault(pod_class.namespace, Population())
             repelling = self.anti_affinity.nodes(pod_class)

@@ -54,6 +54,11 @@ def host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
     return tuple(sorted(set(_ports(spec))))
 
 
+def excluding(spec: PodSpec) -> tuple[str, ...]:
+    """Return the names of the host ports with which a pod cannot be on one node."""
+    return tuple(dict.fromkeys(name for port in host_ports(spec) for name in port.excluding))
+
+
 def _ports(spec: PodSpec) -> Iterator[HostPort]:
     sidecars = (container for container in spec.init_containers if container.restart_policy == _ALWAYS)
     for container in (*sidecars, *spec.containers):

@@ -11,9 +11,8 @@ import msgspec
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedGroup
 from kubectl_spread.audit.evaluation.evaluators import ClassEvaluation
 from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind
-from kubectl_spread.audit.evaluation.volumes import VolumeNodes
 from kubectl_spread.audit.snapshot.records import PodRecord
-from kubectl_spread.diagnosis.node_answers import NodeAnswers
+from kubectl_spread.engine.node_answers import NodeAnswers, answers_of
 from kubectl_spread.kube.api.field import POD_SPEC, FieldPath
 from kubectl_spread.kube.api.types import Node
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread, feasible_nodes
@@ -71,8 +70,7 @@ def _answer(group: EvaluatedGroup, audit: Audit) -> str:
     """
     evaluation = group.evaluation
     first = next(iter(_pending(group)), group.pods[0])
-    # The filter of pod affinity comes after that of constraints, which refuses all nodes that are left.
-    answers = NodeAnswers(evaluation.pod_class, audit, evaluation.hard, volumes=audit.volumes.of(first))
+    answers = answers_of(evaluation, first, audit)
     numbers: Counter[str] = Counter()
     for node in audit.nodes.nodes:
         refusal = answers.first_refusal(node.metadata.name)
@@ -127,21 +125,19 @@ def _cause_now(group: EvaluatedGroup, rule_input: RuleInput) -> _Cause:
     )
     if not spread.match_num or not _with_all_keys(evaluation, audit):
         return _keyless(spread, evaluation, rule_input)
-    if spread.short_of_domains:
-        text = f" {shortage(spread, evaluation, audit)}"
-        fix = fewer_domains(spread, evaluation.pod_class, rule_input)
-        return _Cause(text, fix, ("SPR304",), left_out(spread, evaluation.pod_class, rule_input))
     first = next(iter(_pending(group)), None)
-    volumes = None if first is None else audit.volumes.of(first)
-    answers = NodeAnswers(evaluation.pod_class, audit, volumes=volumes)
+    answers = answers_of(evaluation, first or group.pods[0], audit)
+    if spread.short_of_domains:
+        fix = fewer_domains(spread, answers, rule_input)
+        return _Cause(f" {shortage(spread, answers)}", fix, ("SPR304",), left_out(spread, answers, rule_input))
     free = [node for node in lowest(spread) if answers.obstacle(node) is None]
-    shut = closed(spread, answers.obstacles(lowest(spread)))
+    shut = closed(spread, answers, answers.obstacles(lowest(spread)))
     if free:
         return _refused_by_others(shut, free, evaluation, audit)
     if first is not None and ObstacleKind.VOLUME in shut.causes:
         return _kept_by_volume(first, rule_input)
     fix = opening(shut, evaluation, rule_input, blocked=True)
-    return _Cause(f" {shut.sentence}.", fix, ("SPR307",), closed_domains(shut, evaluation, rule_input))
+    return _Cause(f" {shut.sentence}.", fix, ("SPR307",), closed_domains(shut, rule_input))
 
 
 def _with_all_keys(evaluation: ClassEvaluation, audit: Audit) -> list[str]:
@@ -284,26 +280,22 @@ def _blockage(group: EvaluatedGroup, audit: Audit) -> _Blockage | None:
     ]
     if not hard or evaluation.node_answers is None:
         return None
-    pending = _pending(group)
-    # Without a pending pod the next one may have any volume.
-    distinct = dict.fromkeys(map(audit.volumes.of, pending)) or [None]
-    blockages = (_blockage_with(volumes, hard, group, audit) for volumes in distinct)
-    return next(filter(None, blockages), None)
+    distinct: dict[object, NodeAnswers] = {}
+    for pod in _pending(group) or group.pods[:1]:
+        answers = answers_of(evaluation, pod, audit)
+        distinct.setdefault(answers.question, answers)
+    return next(filter(None, (_blockage_by(answers, hard, group, audit) for answers in distinct.values())), None)
 
 
-def _blockage_with(
-    volumes: VolumeNodes | None,
-    hard: Sequence[tuple[FieldPath, Spread]],
-    group: EvaluatedGroup,
-    audit: Audit,
+def _blockage_by(
+    answers: NodeAnswers, hard: Sequence[tuple[FieldPath, Spread]], group: EvaluatedGroup, audit: Audit
 ) -> _Blockage | None:
-    """Return how hard constraints keep a pod of a group, pending if ``volumes`` are given, from every usable node."""
-    evaluation = group.evaluation
-    answers = NodeAnswers(evaluation.pod_class, audit, volumes=volumes)
+    """Return how hard constraints keep a pod of a group from every node that it could use."""
+    evaluation, waits = group.evaluation, bool(_pending(group))
 
     def usable(node: Node) -> bool:
         obstacle = answers.obstacle(node.metadata.name)
-        return obstacle is None or (obstacle.cause is ObstacleKind.FULL and volumes is None)
+        return obstacle is None or (obstacle.cause is ObstacleKind.FULL and not waits)
 
     if any(usable(node) for node in feasible_nodes(evaluation.hard, audit.nodes)):
         return None

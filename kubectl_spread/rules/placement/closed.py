@@ -11,9 +11,8 @@ from kubectl_spread.audit.evaluation import obstacles
 from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.evaluation.evaluators import ClassEvaluation
 from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind, only_pinned
-from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
-from kubectl_spread.diagnosis.node_answers import NodeAnswers
+from kubectl_spread.engine.node_answers import NodeAnswers
 from kubectl_spread.kube.api.field import POD_SPEC
 from kubectl_spread.kube.api.labels import ZONE
 from kubectl_spread.kube.api.types import NodeInclusionPolicy
@@ -41,9 +40,10 @@ UNPIN: Final = "let nodeSelector or node affinity in the pod template match node
 
 
 class Closed(msgspec.Struct, frozen=True, eq=False):
-    """Domains at the global minimum, and the obstacles of a pod on each of their nodes."""
+    """Domains at the global minimum, the obstacles of a pod on each of their nodes, and all answers about that pod."""
 
     spread: Spread
+    answers: NodeAnswers
     values: tuple[str, ...]
     refusals: tuple[Obstacle, ...]
 
@@ -71,11 +71,11 @@ def lowest(spread: Spread) -> Iterator[str]:
     return (node for node, domain in spread.domains.value_of.items() if spread.match_num[domain] == least)
 
 
-def closed(spread: Spread, refusals: Iterable[Obstacle]) -> Closed:
+def closed(spread: Spread, answers: NodeAnswers, refusals: Iterable[Obstacle]) -> Closed:
     """Return the domains at the minimum with the refusals of all their nodes."""
     least = spread.match_num.least
     values = tuple(sorted(domain for domain, number in spread.match_num.items() if number == least))
-    return Closed(spread, values, tuple(refusals))
+    return Closed(spread, answers, values, tuple(refusals))
 
 
 def opening(shut: Closed, evaluation: ClassEvaluation, rule_input: RuleInput, *, blocked: bool) -> Remedy:
@@ -87,7 +87,7 @@ def opening(shut: Closed, evaluation: ClassEvaluation, rule_input: RuleInput, *,
         rule_input: The workload and the path of the constraint.
         blocked: Whether no node takes the pods now, so that a policy has to change that.
     """
-    names, causes, for_all = literal(shut.names), shut.causes, closed_domains(shut, evaluation, rule_input)
+    names, causes, for_all = literal(shut.names), shut.causes, closed_domains(shut, rule_input)
     if ObstacleKind.FULL in causes:
         return Remedy(f"make room in {names}, or lower the resource requests in the pod template")
     needed = (ObstacleKind.EXCLUDED in causes, not causes.isdisjoint(_TAINTS))
@@ -115,7 +115,7 @@ def _by_hand(causes: Collection[ObstacleKind]) -> str:
     return " and ".join(text for cause, text in _TAINTS.items() if cause in causes)
 
 
-def closed_domains(shut: Closed, evaluation: ClassEvaluation, rule_input: RuleInput) -> ClosedDomains | None:
+def closed_domains(shut: Closed, rule_input: RuleInput) -> ClosedDomains | None:
     """Return domains that are closed by cordons and taints alone, which may be the same for many workloads.
 
     Nodes that are whole zones stand for these, whatever the topology key is. None where anything else closes a domain.
@@ -123,16 +123,16 @@ def closed_domains(shut: Closed, evaluation: ClassEvaluation, rule_input: RuleIn
     if not shut.causes <= _TAINTS.keys():
         return None
     key, nodes = shut.spread.constraint.topology_key, sorted(lowest(shut.spread))
-    return _by_zones(nodes, evaluation.pod_class, rule_input) or _in_words(key, shut.values, nodes, shut.refusals)
+    return _by_zones(nodes, shut.answers, rule_input) or _in_words(key, shut.values, nodes, shut.refusals)
 
 
-def left_out(spread: Spread, pod_class: PodClass, rule_input: RuleInput) -> ClosedDomains | None:
+def left_out(spread: Spread, answers: NodeAnswers, rule_input: RuleInput) -> ClosedDomains | None:
     """Return closed domains that a policy leaves out, if only without these there are fewer domains than minDomains.
 
     None where a taint that is usually meant to stay closes any of them: the policy is then meant to leave it out.
     """
     constraint, audit = spread.constraint, rule_input.audit
-    nodes, refusals = _outside(spread, audit), obstacles_outside(pod_class, spread, audit)
+    nodes, refusals = _outside(spread, audit), obstacles_outside(spread, answers)
     shut = [
         domain
         for domain, obstacles_of_nodes in refusals.items()
@@ -143,13 +143,13 @@ def left_out(spread: Spread, pod_class: PodClass, rule_input: RuleInput) -> Clos
         return None
     names = sorted(name for domain in shut for name in nodes[domain])
     causes = [obstacle for domain in shut for obstacle in refusals[domain]]
-    return _by_zones(names, pod_class, rule_input) or _in_words(constraint.topology_key, sorted(shut), names, causes)
+    return _by_zones(names, answers, rule_input) or _in_words(constraint.topology_key, sorted(shut), names, causes)
 
 
-def fewer_domains(spread: Spread, pod_class: PodClass, rule_input: RuleInput) -> Remedy:
+def fewer_domains(spread: Spread, answers: NodeAnswers, rule_input: RuleInput) -> Remedy:
     """Return the two ways to have enough domains: more nodes, or the patch that lowers minDomains to what there is."""
     number, minimum = len(spread.match_num), spread.constraint.min_domains
-    pinned = sum(map(only_pinned, obstacles_outside(pod_class, spread, rule_input.audit).values()))
+    pinned = sum(map(only_pinned, obstacles_outside(spread, answers).values()))
     more = plural(minimum - number, "more domain")
     ways = f"let nodeSelector or node affinity match {more}" if pinned >= minimum - number else f"add nodes in {more}"
     text = f"{ways}, or lower minDomains in the pod template"
@@ -160,31 +160,31 @@ def fewer_domains(spread: Spread, pod_class: PodClass, rule_input: RuleInput) ->
     return changed(f"{text} to {number}", (test, *patches.replaced(field, minimum, number)), rule_input)
 
 
-def shortage(spread: Spread, evaluation: ClassEvaluation, audit: Audit) -> str:
+def shortage(spread: Spread, answers: NodeAnswers) -> str:
     """Return which domains there are, which minDomains asks for, and the effect, as sentences."""
     constraint, number = spread.constraint, len(spread.match_num)
     verb = "is" if number == 1 else "are"
     most = plural(constraint.limit(0), "matching pod")
-    outside = left_out_in_words(evaluation.pod_class, spread, audit)
+    outside = left_out_in_words(spread, answers)
     return (
         f"Only {plural(number, 'domain')} of {constraint.topology_key} {verb} eligible, and minDomains is "
         f"{constraint.min_domains}, so each may have at most {most}.{f' Left out: {outside}.' if outside else ''}"
     )
 
 
-def left_out_in_words(pod_class: PodClass, spread: Spread, audit: Audit) -> str:
+def left_out_in_words(spread: Spread, answers: NodeAnswers) -> str:
     """Return the domains whose nodes the constraint's policies leave out, each with the reasons."""
-    obstacles_by_domain = obstacles_outside(pod_class, spread, audit)
+    obstacles_by_domain = obstacles_outside(spread, answers)
     texts = [
         f"{value(domain)} ({obstacles.summary(obstacles_by_domain[domain])})" for domain in sorted(obstacles_by_domain)
     ]
     return ", ".join(texts)
 
 
-def obstacles_outside(pod_class: PodClass, spread: Spread, audit: Audit) -> dict[str, list[Obstacle]]:
+def obstacles_outside(spread: Spread, answers: NodeAnswers) -> dict[str, list[Obstacle]]:
     """Return the obstacles on the nodes of each domain that does not count, if there are any."""
-    answers = NodeAnswers(pod_class, audit)
-    obstacles_by_domain = {domain: answers.obstacles(nodes) for domain, nodes in _outside(spread, audit).items()}
+    outside = _outside(spread, answers.audit)
+    obstacles_by_domain = {domain: answers.obstacles(nodes) for domain, nodes in outside.items()}
     return {domain: of_domain for domain, of_domain in obstacles_by_domain.items() if of_domain}
 
 
@@ -198,7 +198,7 @@ def _outside(spread: Spread, audit: Audit) -> dict[str, list[str]]:
     return nodes
 
 
-def _by_zones(nodes: Sequence[str], pod_class: PodClass, rule_input: RuleInput) -> ClosedDomains | None:
+def _by_zones(nodes: Sequence[str], answers: NodeAnswers, rule_input: RuleInput) -> ClosedDomains | None:
     audit = rule_input.audit
     zones = {audit.nodes.by_name[node].metadata.labels.get(ZONE) for node in nodes}
     values = tuple(sorted(zone for zone in zones if zone is not None))
@@ -207,10 +207,10 @@ def _by_zones(nodes: Sequence[str], pod_class: PodClass, rule_input: RuleInput) 
 
     def whole() -> ClosedDomains | None:
         of_zones = sorted(node.metadata.name for node in audit.nodes.nodes if node.metadata.labels.get(ZONE) in zones)
-        closing = [each for each in NodeAnswers(pod_class, audit).obstacles(of_zones) if each.cause in _TAINTS]
+        closing = [each for each in answers.obstacles(of_zones) if each.cause in _TAINTS]
         return _in_words(ZONE, values, of_zones, closing) if len(closing) == len(of_zones) else None
 
-    return rule_input.answers.remember((_by_zones, values, audit.obstacles.representative(pod_class)), whole)
+    return rule_input.answers.remember((_by_zones, values, answers.pod_class), whole)
 
 
 def _in_words(key: str, values: Sequence[str], nodes: Sequence[str], refusals: Collection[Obstacle]) -> ClosedDomains:
@@ -240,7 +240,7 @@ def _terms_to_change(
     if not (own and rule_input.behaviour.node_inclusion_policies and fields):
         return ()
     for candidates in (own, terms):
-        if _helps(candidates, shut, fields, evaluation, rule_input.audit, blocked=blocked):
+        if _helps(candidates, shut, fields, evaluation, blocked=blocked):
             return candidates
     return ()
 
@@ -250,12 +250,11 @@ def _helps(
     shut: Closed,
     fields: Sequence[str],
     evaluation: ClassEvaluation,
-    audit: Audit,
     *,
     blocked: bool,
 ) -> bool:
     """Tell whether policies leave out the closed domains and no pod, and let a pod in if pods are ``blocked``."""
-    pod_class = evaluation.pod_class
+    pod_class, audit = evaluation.pod_class, shut.answers.audit
     before = [spread for spread in evaluation.spreads if spread is not None]
     if len(before) != sum(term.spread for term in pod_class.terms):
         return False
@@ -275,7 +274,7 @@ def _helps(
     if not own.match_num.keys().isdisjoint(shut.values):
         return False
     hard = [spread for spread in after if spread.constraint.hard]
-    return not blocked or any(NodeAnswers(pod_class, audit, hard).free())
+    return not blocked or any(msgspec.structs.replace(shut.answers, hard=hard).free())
 
 
 def _operations(terms: Iterable[TopologyTerm], fields: Iterable[str], rule_input: RuleInput) -> tuple[Operation, ...]:

@@ -9,7 +9,7 @@ from kubectl_spread.audit.evaluation import obstacles
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
 from kubectl_spread.audit.evaluation.obstacles import only_pinned
 from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
-from kubectl_spread.diagnosis.node_answers import NodeAnswers, obstacles_on
+from kubectl_spread.engine.node_answers import answers_of, obstacles_on
 from kubectl_spread.kube.api import labels
 from kubectl_spread.kube.api.labels import HOSTNAME
 from kubectl_spread.kube.scheduler import nodeaffinity
@@ -42,10 +42,11 @@ _NONE_OF_ITS_OWN: Final = "nothing to do for these pods, which a node in a missi
 def _too_few_domains(rule_input: RuleInput) -> Iterator[Evidence]:
     for row, spread in rule_input.awaiting:
         if spread.short_of_domains and spread.constraint.min_domains > 1:
+            answers = answers_of(row.evaluations[0][0], row.pods[0], rule_input.audit)
             values: Values = {
                 "domains": plural(len(spread.match_num), "domain"),
-                "left_out": left_out_in_words(row.evaluations[0][0].pod_class, spread, rule_input.audit),
-                "shortage": shortage(spread, row.evaluations[0][0], rule_input.audit),
+                "left_out": left_out_in_words(spread, answers),
+                "shortage": shortage(spread, answers),
                 "min_domains": spread.constraint.min_domains,
                 "topology_key": spread.constraint.topology_key,
                 "max_skew": spread.constraint.max_skew,
@@ -53,8 +54,7 @@ def _too_few_domains(rule_input: RuleInput) -> Iterator[Evidence]:
             if spread.allows_all:
                 yield Evidence(names(row.pods), values, Severity.INFO)
             else:
-                pod_class = row.evaluations[0][0].pod_class
-                fix, shut = fewer_domains(spread, pod_class, rule_input), left_out(spread, pod_class, rule_input)
+                fix, shut = fewer_domains(spread, answers, rule_input), left_out(spread, answers, rule_input)
                 yield Evidence(names(row.pods), values, fix=fix, closed=shut)
             return
 
@@ -133,7 +133,7 @@ def _single_domain(rule_input: RuleInput) -> Iterator[Evidence]:
                 "topology_key": constraint.topology_key,
                 "only": _with_nodes(spread, domain),
             }
-            outside = obstacles_outside(row.evaluations[0][0].pod_class, spread, rule_input.audit)
+            outside = obstacles_outside(spread, answers_of(row.evaluations[0][0], row.pods[0], rule_input.audit))
             fix = UNPIN if any(map(only_pinned, outside.values())) else None
             yield Evidence(names(row.pods), values, fix=fix, exposes=constraint.topology_key)
             return
@@ -305,12 +305,15 @@ def _held_down(rule_input: RuleInput) -> Iterator[Evidence]:
     for row, spread in rule_input.awaiting:
         if not spread.constraint.hard and not spread.exceeds_max_skew:
             continue
-        refusals = obstacles_on(row, lowest(spread), rule_input.audit)
         least = spread.match_num.least
-        fuller = sum(number > least for number in spread.match_num.values()) if refusals else 0
-        if not refusals or not fuller or fuller < spread.constraint.min_domains:
+        fuller = sum(number > least for number in spread.match_num.values())
+        if not fuller or fuller < spread.constraint.min_domains:
             continue
-        shut = closed(spread, refusals)
+        refusals = obstacles_on(row, lowest(spread), rule_input.audit)
+        if not refusals:
+            continue
+        evaluation = next(each for each, _ in row.evaluations if each.spreads[row.index] is spread)
+        shut = closed(spread, answers_of(evaluation, row.pods[0], rule_input.audit), refusals)
         values: Values = {
             "domains": ", ".join(value(domain) for domain in shut.values),
             "topology_key": spread.constraint.topology_key,
@@ -322,20 +325,19 @@ def _held_down(rule_input: RuleInput) -> Iterator[Evidence]:
         if spread.allows_all:
             yield Evidence(names(row.pods), values, Severity.INFO, UNPIN if only_pinned(refusals) else _NOTHING_NOW)
         else:
-            evaluation = next(each for each, _ in row.evaluations if each.spreads[row.index] is spread)
-            waiting = names(pod for pod in row.pods if not pod.node and _fits_nowhere(pod, rule_input.audit))
+            waiting = names(pod for pod in row.pods if not pod.node and _fits_nowhere(pod, rule_input))
             if waiting:
                 values["effect"] = f"{values['effect']}, and no node takes {_pending(len(waiting))}"
             fix = opening(shut, evaluation, rule_input, blocked=bool(waiting))
             severity = Severity.ERROR if waiting else Severity.WARNING
-            for_all = closed_domains(shut, evaluation, rule_input)
+            for_all = closed_domains(shut, rule_input)
             yield Evidence(waiting or names(row.pods), values, severity, fix, closed=for_all)
         return
 
 
-def _fits_nowhere(pod: PodRecord, audit: Audit) -> bool:
-    """Tell whether every node refuses a pod, by its hard constraints or before these decide."""
-    return not any(NodeAnswers(pod.pod_class, audit, audit.evaluator.of(pod.pod_class).hard).free())
+def _fits_nowhere(pod: PodRecord, rule_input: RuleInput) -> bool:
+    """Tell whether every node refuses a pod."""
+    return not rule_input.engine.wait_of(pod).reason.free
 
 
 def _pending(number: int) -> str:
