@@ -41,7 +41,8 @@ def test_a_restart_of_a_stateful_set_cannot_end_while_its_pending_pod_finds_no_n
     spread = constraint(minDomains=3)
     placed = [("web-0", "a1"), ("web-1", "b1"), ("web-2", "")]
     pods = [pod_json(name, node=node, constraints=[spread], owner="StatefulSet/web") for name, node in placed]
-    web = {**deployment(constraints=[spread], replicas=3), "kind": "StatefulSet"}
+    web = deployment(constraints=[spread], kind="StatefulSet")
+    web["spec"]["replicas"] = 3
     evaluation = audit(web, *pods, *(node_json(f"{zone}1") for zone in zones))
     shortfall = engine_of(evaluation).rollout(ObjectRef("default", "StatefulSet", "web"))
     assert (shortfall.pods if shortfall else 0) == waiting
