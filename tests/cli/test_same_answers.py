@@ -41,8 +41,9 @@ def findings(command: str) -> list[Json]:
 
 
 def sentences(text: str) -> set[str]:
-    """Return the long sentences of a text; lines with commands are not sentences."""
-    prose = " ".join(line.strip() for line in text.splitlines() if not line.lstrip().startswith("$"))
+    """Return the long sentences of a text; lines with commands, or with the reasons of nodes, are not sentences."""
+    lines = [line.strip() for line in text.splitlines()]
+    prose = " ".join(line for line in lines if not line.startswith(("$", "Cannot go to")))
     return {sentence for sentence in re.split(r"(?<=[.:])\s+", prose) if len(sentence.split()) >= LONG}
 
 
@@ -55,18 +56,23 @@ def parts(text: str) -> tuple[str, str]:
 
 @pytest.mark.parametrize("name", CHECKS)
 def test_explain_gives_the_commands_of_check(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where pods of several workloads make one skew, check advises an eviction for the first of them alone."""
     directory, command = CHECKS[name]
     monkeypatch.chdir(directory)
     commands: dict[tuple[str, str], set[str]] = {}
+    later: set[tuple[str, str]] = set()
     for finding in findings(command):
         workload = named(finding["object"]["kind"], finding["object"]["name"])
         commands_of = (*finding.get("closed", {}).get("commands", ()), *finding.get("commands", ()))
         given = [line for line in commands_of if not line.startswith("kubectl spread explain ")]
         commands.setdefault((finding["namespace"], workload), set()).update(given)
+        if "after the evictions of the other findings" in finding["fix"]:
+            later.add((finding["namespace"], workload))
     flags = command.removeprefix("check")
     for (namespace, workload), expected in commands.items():
         text = run(*shlex.split(f"explain {workload} -n {namespace} {flags}")).stdout
         printed = {line.strip().removeprefix("$ ") for line in text.splitlines() if line.lstrip().startswith("$ ")}
-        assert printed == expected, text
+        evicted = {line for line in printed if line.startswith("kubectl delete pod ")}
+        assert printed - (evicted if (namespace, workload) in later else set()) == expected, text
         conclusion, sections = parts(text)
         assert sentences(conclusion) & sentences(sections) == set(), text

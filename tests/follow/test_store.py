@@ -239,8 +239,10 @@ def test_a_budget_that_changes_changes_what_is_advised() -> None:
         "spec": {"selector": {}, "minAvailable": 1},
     }
     counted = {"observedGeneration": 1, "currentHealthy": 2, "desiredHealthy": 1, "expectedPods": 2}
+    web = deployment("web", constraints=[constraint()])
+    web["spec"]["replicas"] = 2
     reports = in_turn(
-        [node_json("a1"), node_json("b1"), deployment("web", constraints=[constraint()]), *pods],
+        [node_json("a1"), node_json("b1"), web, *pods],
         [{**budget, "status": {**counted, "disruptionsAllowed": 1}}],
         [{**budget, "status": {**counted, "disruptionsAllowed": 0}}],
     )
@@ -250,7 +252,7 @@ def test_a_budget_that_changes_changes_what_is_advised() -> None:
 
 def test_a_claim_that_is_bound_to_another_volume_changes_what_is_advised() -> None:
     workload = deployment("db", kind="StatefulSet", constraints=[constraint()])
-    workload["spec"]["volumeClaimTemplates"] = [{"metadata": {"name": "data"}}]
+    workload["spec"] |= {"replicas": 3, "volumeClaimTemplates": [{"metadata": {"name": "data"}}]}
     pods = [
         pod_json(f"db-{ordinal}", node="a1", owner="StatefulSet/db", constraints=[constraint()]) for ordinal in range(3)
     ]

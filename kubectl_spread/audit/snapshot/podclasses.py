@@ -400,8 +400,8 @@ class PodReader:
 
 def _state(pod: DetailedPod) -> PodState:
     ready = next((each for each in pod.status.conditions if each.type == READY), None)
-    runs = pod.status.phase == "Running"
-    # A kubelet writes conditions as soon as a pod runs, so a file has left them out where there are none.
+    # An API server sets a phase, and a kubelet writes conditions as soon as a pod runs: a file has left out what lacks.
+    runs = pod.status.phase in ("Running", "")
     is_ready = ready.status == "True" if ready is not None else runs and not pod.status.conditions
     return PodState(
         uid=pod.metadata.uid,
