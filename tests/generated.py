@@ -30,6 +30,7 @@ _ANSWERED: Final = (0, 1)
 """The exit statuses of a command that printed all of its answer."""
 ROOT: Final = Path(__file__).parent.parent
 SAMPLE: Final = "examples/cluster.json"
+PENDING: Final = "examples/pending.yaml"
 CHECK: Final = ("check", "-f", SAMPLE, "--server-version", "1.37")
 EXPLAIN_API: Final = ("explain", "deploy/api", "-n", "shop", "-f", SAMPLE, "--server-version", "1.37")
 EXPLAIN: Final = ("explain", "deploy/cart", "-n", "shop", "-f", SAMPLE, "--server-version", "1.37")
@@ -137,7 +138,7 @@ PAGES: Final[dict[str, Callable[[], str]]] = {
     **{schemas.path(kind): partial(schemas.text, kind) for kind in schemas.KINDS},
 }
 BLOCKS: Final[dict[str, dict[str, Callable[[], str]]]] = {
-    "README.md": {"check": lambda: answers.on_terminal(*CHECK)},
+    "README.md": {"pending": lambda: answers.fetched("explain deploy/web", PENDING, lines=5)},
     "docs/ci.md": {
         "pre-commit": lambda: source("docs/ci/pre-commit-config.yaml"),
         "kustomize": lambda: source("docs/ci/pre-commit-kustomize.yaml"),

@@ -12,7 +12,7 @@ from kubectl_spread import __version__
 from kubectl_spread.audit.merge.verdicts import Verdict
 from kubectl_spread.cli import cli
 from kubectl_spread.explain.causes import CauseName
-from tests import generated
+from tests import answers, generated
 
 
 @pytest.fixture(autouse=True)
@@ -46,6 +46,23 @@ def test_the_readme_names_the_two_commands_that_set_everything_up() -> None:
     for target in ("demo", "test"):
         assert f"`make {target}`" in readme
         assert re.search(rf"^{target}:", targets, flags=re.MULTILINE)
+
+
+def test_the_address_in_the_readme_is_that_of_a_file_of_the_repository() -> None:
+    """The first command has to work where nobody has a checkout."""
+    (path,) = re.findall(rf"{re.escape(answers.RAW)}/(\S+)", _read("README.md"))
+    assert (generated.ROOT / path).is_file()
+
+
+def test_the_first_screen_of_the_readme_has_the_words_that_people_search_for() -> None:
+    screen = " ".join(_read("README.md").split()[:60])
+    for words in (
+        "topology spread",
+        "topologySpreadConstraints",
+        "didn't match pod topology spread constraints",
+        "Pending",
+    ):
+        assert words in screen
 
 
 def test_the_changelog_names_the_version_or_what_is_not_released() -> None:
