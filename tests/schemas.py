@@ -25,7 +25,7 @@ DIRECTORY: Final = "kubectl_spread/schemas"
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 HOME: Final = "https://raw.githubusercontent.com/kubectl-spread/kubectl-spread/main"
 KINDS: Final[Mapping[str, tuple[type[Part], str]]] = {
-    "MergeReport": (MergeReport, "docs/merge.md"),
+    "MergeReport": (MergeReport, "docs/json.md"),
     "RuleList": (RuleList, "docs/json.md"),
     "SpreadDomains": (SpreadDomains, "docs/json.md"),
     "SpreadExplanation": (Explanation, "docs/json.md"),
