@@ -22,6 +22,7 @@ from kubectl_spread.render.sections.terms import rollup, templates
 from kubectl_spread.render.terminal import Terminal
 from kubectl_spread.rules import RULES
 from tests import answers, manual, metrics, rule_examples, schemas
+from tests.deploy import readme as chart_readme
 from tests.mixin import dashboard
 from tests.render.uneven import crowded, uneven, unmade
 from tests.threads import cases
@@ -131,6 +132,7 @@ PAGES: Final[dict[str, Callable[[], str]]] = {
     # docs/rules.md has these examples.
     rule_examples.PATH: rule_examples.text,
     dashboard.PATH: dashboard.text,
+    chart_readme.PATH: chart_readme.text,
     "docs/rules.md": rules_page,
     "docs/cli.md": cli_page,
     "docs/threads.md": cases.page,
