@@ -13,6 +13,7 @@ import msgspec
 
 from kubectl_spread.explain.explanation import Explanation
 from kubectl_spread.report.domains import SpreadDomains
+from kubectl_spread.report.fleet import SpreadFleet
 from kubectl_spread.report.mergereport import MergeReport
 from kubectl_spread.report.model import API_VERSION, Part, Report
 from kubectl_spread.report.plan import SpreadPlan
@@ -29,6 +30,7 @@ KINDS: Final[Mapping[str, tuple[type[Part], str]]] = {
     "RuleList": (RuleList, "docs/json.md"),
     "SpreadDomains": (SpreadDomains, "docs/json.md"),
     "SpreadExplanation": (Explanation, "docs/json.md"),
+    "SpreadFleet": (SpreadFleet, "docs/json.md"),
     "SpreadPlan": (SpreadPlan, "docs/json.md"),
     "SpreadRecommendation": (SpreadRecommendation, "docs/json.md"),
     "SpreadReport": (Report, "docs/json.md"),
