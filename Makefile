@@ -64,7 +64,7 @@ browser: $(VENV)/developed $(AXE) ## the HTML page in Chromium
 growth: $(VENV)/developed ## hold the growth of cost in each shape of input below its limit
 	$(BIN)/pytest --quiet -m growth tests/growth
 
-screenshot: $(VENV)/developed ## write the pictures of docs/html.md and docs/monitor.md
+screenshot: $(VENV)/developed ## write the pictures of docs/formats.md and docs/monitor.md
 	$(BIN)/python -m tests.browser.screenshot
 	$(BIN)/python -m tests.e2e.picture
 

@@ -30,7 +30,7 @@
     // The age of the monitor's state from which it is old.
     stateAgeSeconds: 180,
 
-    runbookURL: 'https://github.com/kubectl-spread/kubectl-spread/blob/main/docs/alerts.md#',
+    runbookURL: 'https://github.com/kubectl-spread/kubectl-spread/blob/v0.1.0/docs/alerts.md#',
 
     dashboardUid: 'kubectl-spread',
     dashboardTitle: 'Kubernetes / Topology spread',

@@ -13,6 +13,8 @@ from kubectl_spread.errors import STDIN
 from tests.sources.server import Reply, Request, Server, serve, status
 from tests.terminals import printed
 
+ROOT: Final = Path(__file__).parent.parent
+RAW: Final = "https://raw.githubusercontent.com/kubectl-spread/kubectl-spread/main"
 COLUMNS: Final = 100
 NOTES: Final = ("check", "--severity", "info", "--color=never")
 """Arguments that show all findings."""
@@ -43,6 +45,13 @@ def explain(command: str, path: str, paragraphs: int) -> str:
     """Return an explanation on a live cluster, and the first paragraphs of what it prints for a file."""
     answer = _on_file(command, path).split("\n\n")
     return _block(command, "\n\n".join(answer[:paragraphs]) + ("\n…" if answer[paragraphs:] else ""))
+
+
+def fetched(command: str, path: str, lines: int) -> str:
+    """Return a command on a file of the repository that curl downloads, and the first lines of the answer."""
+    answer = printed(COLUMNS, *shlex.split(command), "-f", "-", "--color=never", stdin=(ROOT / path).read_bytes())
+    opening = "\n".join(answer.splitlines()[:lines])
+    return _console(f"curl -sL {RAW}/{path} | kubectl spread {command} -f -", f"{opening}\n…")
 
 
 def piped(renderer: str, path: Path) -> str:

@@ -22,6 +22,7 @@ from kubectl_spread.render.sections.terms import rollup, templates
 from kubectl_spread.render.terminal import Terminal
 from kubectl_spread.rules import RULES
 from tests import answers, manual, metrics, rule_examples, schemas
+from tests.deploy import readme as chart_readme
 from tests.mixin import dashboard
 from tests.render.uneven import crowded, uneven, unmade
 from tests.threads import cases
@@ -30,6 +31,7 @@ _ANSWERED: Final = (0, 1)
 """The exit statuses of a command that printed all of its answer."""
 ROOT: Final = Path(__file__).parent.parent
 SAMPLE: Final = "examples/cluster.json"
+PENDING: Final = "examples/pending.yaml"
 CHECK: Final = ("check", "-f", SAMPLE, "--server-version", "1.37")
 EXPLAIN_API: Final = ("explain", "deploy/api", "-n", "shop", "-f", SAMPLE, "--server-version", "1.37")
 EXPLAIN: Final = ("explain", "deploy/cart", "-n", "shop", "-f", SAMPLE, "--server-version", "1.37")
@@ -130,6 +132,7 @@ PAGES: Final[dict[str, Callable[[], str]]] = {
     # docs/rules.md has these examples.
     rule_examples.PATH: rule_examples.text,
     dashboard.PATH: dashboard.text,
+    chart_readme.PATH: chart_readme.text,
     "docs/rules.md": rules_page,
     "docs/cli.md": cli_page,
     "docs/threads.md": cases.page,
@@ -137,7 +140,7 @@ PAGES: Final[dict[str, Callable[[], str]]] = {
     **{schemas.path(kind): partial(schemas.text, kind) for kind in schemas.KINDS},
 }
 BLOCKS: Final[dict[str, dict[str, Callable[[], str]]]] = {
-    "README.md": {"check": lambda: answers.on_terminal(*CHECK)},
+    "README.md": {"pending": lambda: answers.fetched("explain deploy/web", PENDING, lines=5)},
     "docs/ci.md": {
         "pre-commit": lambda: source("docs/ci/pre-commit-config.yaml"),
         "kustomize": lambda: source("docs/ci/pre-commit-kustomize.yaml"),

@@ -13,6 +13,7 @@ import msgspec
 
 from kubectl_spread.explain.explanation import Explanation
 from kubectl_spread.report.domains import SpreadDomains
+from kubectl_spread.report.fleet import SpreadFleet
 from kubectl_spread.report.mergereport import MergeReport
 from kubectl_spread.report.model import API_VERSION, Part, Report
 from kubectl_spread.report.plan import SpreadPlan
@@ -25,10 +26,11 @@ DIRECTORY: Final = "kubectl_spread/schemas"
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 HOME: Final = "https://raw.githubusercontent.com/kubectl-spread/kubectl-spread/main"
 KINDS: Final[Mapping[str, tuple[type[Part], str]]] = {
-    "MergeReport": (MergeReport, "docs/merge.md"),
+    "MergeReport": (MergeReport, "docs/json.md"),
     "RuleList": (RuleList, "docs/json.md"),
     "SpreadDomains": (SpreadDomains, "docs/json.md"),
     "SpreadExplanation": (Explanation, "docs/json.md"),
+    "SpreadFleet": (SpreadFleet, "docs/json.md"),
     "SpreadPlan": (SpreadPlan, "docs/json.md"),
     "SpreadRecommendation": (SpreadRecommendation, "docs/json.md"),
     "SpreadReport": (Report, "docs/json.md"),

@@ -12,7 +12,7 @@ from kubectl_spread import __version__
 from kubectl_spread.audit.merge.verdicts import Verdict
 from kubectl_spread.cli import cli
 from kubectl_spread.explain.causes import CauseName
-from tests import generated
+from tests import answers, generated
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +29,7 @@ def test_generated_text_is_current(path: str) -> None:
 
 @pytest.mark.parametrize("verdict", [str(verdict) for verdict in Verdict])
 def test_every_verdict_is_documented(verdict: str) -> None:
-    assert f"`{verdict}`" in _read("docs/verdicts.md")
+    assert f"`{verdict}`" in _read("docs/counting.md")
 
 
 @pytest.mark.parametrize("cause", [str(cause) for cause in CauseName])
@@ -48,9 +48,44 @@ def test_the_readme_names_the_two_commands_that_set_everything_up() -> None:
         assert re.search(rf"^{target}:", targets, flags=re.MULTILINE)
 
 
+def test_the_address_in_the_readme_is_that_of_a_file_of_the_repository() -> None:
+    """The first command has to work where nobody has a checkout."""
+    (path,) = re.findall(rf"{re.escape(answers.RAW)}/(\S+)", _read("README.md"))
+    assert (generated.ROOT / path).is_file()
+
+
+def test_the_first_screen_of_the_readme_has_the_words_that_people_search_for() -> None:
+    screen = " ".join(_read("README.md").split()[:60])
+    for words in (
+        "topology spread",
+        "topologySpreadConstraints",
+        "didn't match pod topology spread constraints",
+        "Pending",
+    ):
+        assert words in screen
+
+
 def test_the_changelog_names_the_version_or_what_is_not_released() -> None:
     headings = re.findall(r"^## (.*)$", _read("CHANGELOG.md"), re.MULTILINE)
     assert headings[0] in {__version__, "Unreleased"}
+
+
+def test_the_map_has_five_parts() -> None:
+    """``tests/test_pages.py`` shows that it names every page once."""
+    parts = re.findall(r"^## (.*)$", _read("docs/README.md"), re.MULTILINE)
+    assert parts == ["Start", "Use", "Understand", "Reference", "Project"]
+
+
+def test_people_can_read_what_people_wrote() -> None:
+    """Cut something before you raise the limit: nobody reads more."""
+    pages = (path.relative_to(generated.ROOT).as_posix() for path in (generated.ROOT / "docs").rglob("*.md"))
+    assert sum(_words(page) for page in pages if page not in generated.PAGES) < 45_000
+
+
+def _words(page: str) -> int:
+    """Return the number of words of a page, without the blocks that code writes."""
+    written = re.sub(r"<!-- begin ([\w -]+) -->.*?<!-- end \1 -->", "", _read(page), flags=re.DOTALL)
+    return len(re.findall(r"\S*\w\S*", written))
 
 
 def test_files_that_pages_name_exist() -> None:

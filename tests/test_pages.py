@@ -108,7 +108,7 @@ def parse(words: list[str]) -> None:
 
 
 def test_the_commands_of_pages_are_found() -> None:
-    assert ["check", "deploy/web", "sts/db"] in list(commands(ROOT / "README.md"))
+    assert ["simulate", "--lose", "zone=eu-1a", "-A"] in list(commands(ROOT / "README.md"))
     assert ["explain", "POD"] in list(commands(ROOT / "docs" / "troubleshooting.md"))
     assert ["check", "-f", "-", "--server-version", "1.37", "--fail-on", "warning"] in list(
         commands(ROOT / "docs" / "ci.md")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import click
 
-from kubectl_spread.cli import fast_exit, formats, options, output, unexpected, values
+from kubectl_spread.cli import fast_exit, fleet, formats, options, output, unexpected, values
 from kubectl_spread.cli.help import ADVANCED, OUTPUT
 from kubectl_spread.errors import UsageError
 from kubectl_spread.report.model import Severity
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
 @options.no_headers
 @options.flag("-w", "--watch", about="Print the result again whenever it changes, until Ctrl-C.", group=OUTPUT)
 @options.color
+@fleet.option
 @options.connection
 @click.pass_context
 def check(
@@ -75,6 +77,7 @@ def check(
     no_headers: bool,
     watch: bool,
     color: str,
+    contexts: str,
     **parameters: object,
 ) -> None:
     """Show which pods are not spread as their constraints require, and how to fix that."""
@@ -90,6 +93,10 @@ def check(
     output_files.refuse_inputs((destination.file for destination in outputs), {**parameters, "baseline": baseline})
     loaded_baseline = _baseline(baseline, filename) if baseline else None
     layout_of = partial(_layout, show=show, notes=notes, headers=not no_headers)
+    if contexts:
+        names = fleet.contexts(contexts, {**parameters, "baseline": baseline, "watch": watch}, outputs)
+        fleet.run(names, parameters, partial(_of_one, layout_of, color), outputs, color).end(context, fail_on)
+        return
     if watch:
         from kubectl_spread.cli.watch import View, follow  # noqa: PLC0415 - it needs urllib3 and protobuf
 
@@ -115,6 +122,22 @@ def check(
             )
         formats.write(text, destination.file)
     options.end(context, run.problems, fail_on, (finding.severity for finding in report.findings))
+
+
+def _of_one(
+    layout_of: Callable[..., Layout | None], color: str, parameters: Mapping[str, object]
+) -> fleet.ClusterAnswer:
+    """Return the answer of one cluster of several."""
+    from kubectl_spread.run.collect import collect  # noqa: PLC0415 - as above
+
+    run = collect(parameters, output)
+    report = run.report()
+
+    def text(destination: Output) -> str:
+        layout = layout_of(run, destination.form)
+        return f"{run.nothing_found()}\n" if run.silent or not layout else _table(report, layout, destination, color)
+
+    return fleet.ClusterAnswer(report, run.useful_notes, run.problems, text)
 
 
 def _baseline(path: str, filename: tuple[str, ...]) -> Baseline:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 _KINDS: Final = (
-    *("MergeReport", "RuleList", "SpreadDomains", "SpreadExplanation", "SpreadPlan", "SpreadRecommendation"),
-    *("SpreadReport", "SpreadSimulation"),
+    *("MergeReport", "RuleList", "SpreadDomains", "SpreadExplanation", "SpreadFleet", "SpreadPlan"),
+    *("SpreadRecommendation", "SpreadReport", "SpreadSimulation"),
 )
 _MACHINES: Final = {"x86_64": "amd64", "aarch64": "arm64"}
 """Maps the name of a machine to the name that Go gives it."""
@@ -113,8 +113,8 @@ def schema(kind: str) -> None:
     """Print the JSON Schema of the documents that -o json prints.
 
     KIND is SpreadReport (check; the default), SpreadExplanation (explain), SpreadDomains (domains), SpreadSimulation
-    (simulate), SpreadPlan (plan), SpreadRecommendation (recommend), MergeReport (merge and unmerge) or RuleList (rules
-    and explain CODE).
+    (simulate), SpreadFleet (--contexts), SpreadPlan (plan), SpreadRecommendation (recommend), MergeReport (merge and
+    unmerge) or RuleList (rules and explain CODE).
     """
     name = next((name for name in _KINDS if name.lower() == kind.lower()), None)
     if name is None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from kubectl_spread.cli import fast_exit, formats, go_flags, options, output, values
+from kubectl_spread.cli import fast_exit, fleet, formats, go_flags, options, output, values
 from kubectl_spread.cli.help import EVALUATE, EVENTS, Command
 from kubectl_spread.errors import UsageError
 from kubectl_spread.report.model import Severity
@@ -15,6 +17,7 @@ from kubectl_spread.run.output_files import Output
 
 if TYPE_CHECKING:
     from kubectl_spread.report.simulation import SpreadSimulation
+    from kubectl_spread.run.simulate import Limits
 
 _NAMES: Final = ("lose", "delete", "drain", "restart", "scale", "apply", "add")
 """The parameters of events."""
@@ -101,6 +104,7 @@ def _event(name: str, metavar: str, about: str, complete: values.Completer | Non
 @options.outputs("simulate")
 @options.fail_on(Severity.ERROR)
 @options.color
+@fleet.option
 @options.connection
 @click.pass_context
 def simulate(
@@ -113,6 +117,7 @@ def simulate(
     forms: list[Output],
     fail_on: str,
     color: str,
+    contexts: str,
     **parameters: Any,
 ) -> None:
     """Show what would happen to pods if nodes went, or workloads were restarted, scaled or changed.
@@ -120,7 +125,7 @@ def simulate(
     Events happen in the order given. Controllers replace pods and kube-scheduler places them by their own rules, and
     what is random in a cluster is simulated several times. Nothing is changed.
     """
-    from kubectl_spread.run.simulate import Limits, collect  # noqa: PLC0415 - completion of flags does not need it
+    from kubectl_spread.run import simulate as simulating  # noqa: PLC0415 - completion of flags does not need it
 
     events = _events(context, parameters)
     if not events:
@@ -128,13 +133,32 @@ def simulate(
         raise UsageError(f"nothing happens: give at least one event ({names})")
     outputs = output_files.outputs(forms, formats.TABLE)
     output_files.refuse_inputs((destination.file for destination in outputs), parameters)
-    run = collect(parameters, output)
-    report = run.report(events, Limits(runs=runs or 0, seconds=seconds, seed=seed), output)
+    limits = simulating.Limits(runs=runs or 0, seconds=seconds, seed=seed)
+    if contexts:
+        chosen = fleet.contexts(contexts, parameters, outputs)
+        ask = partial(_of_one, events, limits, color)
+        fleet.run(chosen, parameters, ask, outputs, color).end(context, fail_on)
+        return
+    run = simulating.collect(parameters, output)
+    report = run.report(events, limits, output)
     fast_exit.keep(run, report)
     output.result(run.notes, run.problems)
     for destination in outputs:
         formats.write(_rendered(report, destination, color), destination.file)
     options.end(context, run.problems, fail_on, (finding.severity for finding in report.findings))
+
+
+def _of_one(
+    events: list[tuple[str, str]], limits: Limits, color: str, parameters: Mapping[str, Any]
+) -> fleet.ClusterAnswer:
+    """Return the answer of one cluster of several."""
+    from kubectl_spread.run.simulate import collect  # noqa: PLC0415 - as above
+
+    run = collect(parameters, output)
+    report = run.report(events, limits, output)
+    return fleet.ClusterAnswer(
+        report, run.notes, run.problems, lambda destination: _rendered(report, destination, color)
+    )
 
 
 def _events(context: click.Context, parameters: dict[str, Any]) -> list[tuple[str, str]]:

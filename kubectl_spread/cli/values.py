@@ -55,6 +55,11 @@ clusters: Final = _names_in_kubeconfig("clusters")
 users: Final = _names_in_kubeconfig("users")
 
 
+def several_contexts(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[Item]:
+    """Complete the last context of a list."""
+    return _last(contexts, context, parameter, incomplete)
+
+
 def namespaces(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
     """Complete the name of a namespace of the cluster."""
     return _matching(_names(context.params, "Namespace"), incomplete)

@@ -1,4 +1,4 @@
-"""The report of `merge` and `unmerge`; its JSON form is a contract (docs/merge.md)."""
+"""The report of `merge` and `unmerge`; its JSON form is a contract (docs/json.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Write the pictures of docs/html.md, of the sample cluster; run as a module (``make screenshot``)."""
+"""Write the pictures of docs/formats.md, of the sample cluster; run as a module (``make screenshot``)."""
 
 from __future__ import annotations
 

@@ -67,6 +67,14 @@ def test_alerts_select_the_job_of_the_service_monitor() -> None:
     assert selector in (ROOT / "mixin" / "config.libsonnet").read_text(encoding="utf-8")
 
 
+def test_the_chart_has_the_alerts_and_the_dashboard_of_the_mixin() -> None:
+    """``make mixin`` copies them; they name the pages of this version."""
+    for name in ("alerts.yaml", "dashboard.json"):
+        text = (CHART / "files" / name).read_text(encoding="utf-8")
+        assert text == (ROOT / "mixin" / "rendered" / name).read_text(encoding="utf-8")
+        assert f"/blob/v{__version__}/docs/alerts.md" in text
+
+
 def test_the_base_may_only_read() -> None:
     verbs = {permission.verb for permission in permissions_of([load(BASE / "cluster-role.yaml")])}
     assert verbs == READS

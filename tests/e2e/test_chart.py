@@ -22,6 +22,7 @@ from tests.deploy.objects import (
     chart,
     helm,
     kustomized,
+    load,
     overlay,
     parsed,
     pod_templates,
@@ -138,6 +139,48 @@ def test_the_proxy_alone_reaches_the_report(tmp_path: Path) -> None:
     assert telemetry == {"port": "telemetry", "honorLabels": True}
 
 
+def test_alerts_and_dashboard_select_the_job_of_the_release() -> None:
+    """The job is the name of the monitor, which a value may replace."""
+    flags = ("--set=prometheus.rules.enabled=true", "--set=dashboard.enabled=true")
+    objects = chart(*flags)
+    assert objects.keys() - chart().keys() == {f"PrometheusRule/{NAME}", f"ConfigMap/{NAME}-dashboard"}
+    mixin = ROOT / "mixin" / "rendered"
+    assert objects[f"PrometheusRule/{NAME}"]["spec"] == load(mixin / "alerts.yaml")
+    (page,) = objects[f"ConfigMap/{NAME}-dashboard"]["data"].values()
+    assert page == (mixin / "dashboard.json").read_text(encoding="utf-8")
+    renamed = chart(*flags, "--set=nameOverride=spread-eu")
+    (page,) = renamed[f"ConfigMap/{NAME}-dashboard"]["data"].values()
+    for text in (json.dumps(renamed[f"PrometheusRule/{NAME}"]), page):
+        assert set(re.findall(r'job=\\"([^"\\]+)', text)) == {"spread-eu"}
+        assert json.loads(text)
+
+
+@pytest.mark.parametrize("flags", [(), NAMESPACES], ids=" ".join)
+def test_a_role_that_exists_is_bound_and_not_created(flags: tuple[str, ...]) -> None:
+    objects = chart(*flags, "--set=rbac.useExistingRole=reader")
+    assert not [name for name in objects if name.startswith(("Role/", "ClusterRole/"))]
+    bound = {name: document["roleRef"] for name, document in objects.items() if "RoleBinding/" in name}
+    assert {name.partition("/")[0] for name in bound} == {"ClusterRoleBinding", *(["RoleBinding"] if flags else [])}
+    assert {role["name"] for role in bound.values()} == {"reader"}
+
+
+def test_probes_and_the_strategy_are_values() -> None:
+    objects = chart("--set=startupProbe.httpGet.port=1,readinessProbe=null,updateStrategy.type=Recreate")
+    (pod,) = pod_templates(objects)
+    (container,) = pod["spec"]["containers"]
+    assert "readinessProbe" not in container
+    assert container["startupProbe"] == {"httpGet": {"port": 1}}
+    assert container["livenessProbe"]["httpGet"]["path"] == "/livez"
+    assert objects[f"Deployment/{NAME}"]["spec"]["strategy"] == {"type": "Recreate"}
+
+
+def test_further_manifests_are_rendered() -> None:
+    text = "{apiVersion: v1, kind: ConfigMap, metadata: {name: '{{ .Release.Name }}-extra'}}"
+    both = [text, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "further"}}]
+    objects = chart("--set-json", f"extraManifests={json.dumps(both)}")
+    assert objects.keys() - chart().keys() == {f"ConfigMap/{NAME}-extra", "ConfigMap/further"}
+
+
 def test_an_empty_list_of_sources_admits_nobody() -> None:
     """A rule without sources would admit everybody."""
     policy = chart("--set-json", "networkPolicy.from=[]")[f"NetworkPolicy/{NAME}"]["spec"]
@@ -207,7 +250,10 @@ NAMED: Final = Template(
     "namespaceOverride": "$name", "nameOverride": "$name", "fullnameOverride": "$name", "namespaces": ["$name"],
     "serviceAccount": {"name": "$name"},
     "defaultConstraints": {"enabled": true, "configMapName": "$name"},
-    "prometheus": {"monitor": {"enabled": true, "namespace": "$name"}}
+    "prometheus": {
+      "monitor": {"enabled": true, "namespace": "$name"}, "rules": {"enabled": true, "namespace": "$name"}
+    },
+    "dashboard": {"enabled": true, "namespace": "$name"}, "rbac": {"useExistingRole": "$name"}
     }"""
 )
 FREE: Final = Template(
@@ -224,7 +270,8 @@ FREE: Final = Template(
     "prometheus": {"monitor": {
       "enabled": true, "jobLabel": "$name", "additionalLabels": {"c": "$name"}, "targetLabels": ["$name"],
       "annotations": {"example.com/a": "$name"}, "http": {"bearerTokenFile": "$name"}
-    }}
+    }, "rules": {"enabled": true, "annotations": {"example.com/a": "$name"}, "additionalLabels": {"c": "$name"}}},
+    "dashboard": {"enabled": true, "annotations": {"example.com/a": "$name"}, "labels": {"c": "$name"}}
     }"""
 )
 """Values of the chart that are text, with a placeholder: names of objects, and those that may have any character."""

@@ -37,25 +37,24 @@ cp -r "$ACCOUNT"/. /run/secrets/kubernetes.io/serviceaccount/ &&
 exec "$@"
 """
 IN_A_POD = ("unshare", "--map-root-user", "--mount", "sh", "-c", MOUNT, "sh")
-SERVICE_MONITORS: Json = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "servicemonitors.monitoring.coreos.com"},
-    "spec": {
-        "group": "monitoring.coreos.com",
-        "names": {"kind": "ServiceMonitor", "plural": "servicemonitors"},
-        "scope": "Namespaced",
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
-            }
-        ],
-    },
-}
-"""The kind of the Prometheus operator, with any fields."""
+OPERATOR = {"ServiceMonitor": "servicemonitors", "PrometheusRule": "prometheusrules"}
+"""The kinds of the Prometheus operator that the chart may have."""
+
+
+def any_fields(kind: str, plural: str) -> Json:
+    """Return the definition of a kind of the Prometheus operator, with any fields."""
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.monitoring.coreos.com"},
+        "spec": {
+            "group": "monitoring.coreos.com",
+            "names": {"kind": kind, "plural": plural},
+            "scope": "Namespaced",
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
+        },
+    }
 
 
 @pytest.fixture(scope="module")
@@ -65,8 +64,9 @@ def cluster(own_control_plane: ControlPlane) -> ControlPlane:
     cluster.add_nodes()
     for namespace in ("shop", "web", "monitoring", "observability"):
         cluster.kubectl("create", "namespace", namespace)
-    cluster.apply(SERVICE_MONITORS)
-    cluster.kubectl("wait", "--for=condition=Established", "crd/servicemonitors.monitoring.coreos.com")
+    for kind, plural in OPERATOR.items():
+        cluster.apply(any_fields(kind, plural))
+        cluster.kubectl("wait", "--for=condition=Established", f"crd/{plural}.monitoring.coreos.com")
     twice = constraint(match=["rev"], selects=selector({"rev": "r1"}))
     cluster.apply(deployment("web", [twice], labels={"app": "web", "rev": "r1"}, namespace="shop"))
     return cluster

@@ -391,6 +391,6 @@ def test_json_with_a_byte_that_is_not_utf8_is_an_error() -> None:
 
 
 def test_every_field_of_the_report_is_documented() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "merge.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "json.md").read_text(encoding="utf-8")
     parts = (mergereport.MergeReport, mergereport.Item, mergereport.Pods, mergereport.ApiError)
     assert [field for part in parts for field in part.__struct_encode_fields__ if f"`{field}`" not in page] == []

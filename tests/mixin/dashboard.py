@@ -30,8 +30,10 @@ from grafana_foundation_sdk.models.dashboard import (
 )
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
+from kubectl_spread import __version__
+
 PATH: Final = "mixin/dashboard.json"
-_ALERTS: Final = "https://github.com/kubectl-spread/kubectl-spread/blob/main/docs/alerts.md"
+_ALERTS: Final = f"https://github.com/kubectl-spread/kubectl-spread/blob/v{__version__}/docs/alerts.md"
 _SOURCE: Final = DataSourceRef(type_val="prometheus", uid="${datasource}")
 _WIDTH: Final = 24
 _MOST_LINES: Final = 200

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -15,6 +16,8 @@ _MIXIN: Final = ROOT / "mixin"
 ALERTS: Final = _MIXIN / "rendered" / "alerts.yaml"
 DASHBOARD: Final = _MIXIN / "rendered" / "dashboard.json"
 TESTS: Final = _MIXIN / "tests.yaml"
+CHART: Final = ROOT / "deploy" / "helm" / "kubectl-spread-monitor" / "files"
+"""Where the chart has the alerts and the dashboard, since it cannot read files outside of its directory."""
 
 
 def alerts(**settings: str | int) -> str:
@@ -56,9 +59,11 @@ def _evaluated(expression: str, *flags: str) -> str:
 
 
 def main() -> None:
-    """Write every file."""
+    """Write every file, and those that the chart has too."""
     for name, render in RENDERED.items():
         (_MIXIN / "rendered" / name).write_text(render(), encoding="utf-8")
+    for path in (ALERTS, DASHBOARD):
+        shutil.copyfile(path, CHART / path.name)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,109 @@
+"""``--contexts`` of ``check`` and ``simulate``: one run for each context, and one report of all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+
+import click
+
+from kubectl_spread.cli import formats, options, output, unexpected, values
+from kubectl_spread.errors import SpreadError, UsageError
+from kubectl_spread.run.output_files import Output
+
+if TYPE_CHECKING:
+    from kubectl_spread.report.fleet import FleetCluster, SpreadFleet
+    from kubectl_spread.report.model import Report, Severity
+    from kubectl_spread.report.simulation import SpreadSimulation
+
+_TABLES: Final = (formats.TABLE, formats.WIDE)
+_FORMS: Final = ("json", "yaml", *_TABLES)
+option: Final = options.text(
+    "--contexts",
+    metavar="NAME,…",
+    complete=values.several_contexts,
+    about="Read the clusters of these contexts of the kubeconfig, or of all, and print one report.",
+)
+
+
+class ClusterAnswer(NamedTuple):
+    """The answer of one cluster: its report, messages, and the text of an output that is a table."""
+
+    report: Report | SpreadSimulation
+    notes: Sequence[str]
+    problems: Sequence[str]
+    text: Callable[[Output], str]
+
+
+Ask: TypeAlias = Callable[[Mapping[str, Any]], ClusterAnswer]
+"""Runs the command on one cluster, with the values of its options."""
+
+
+def contexts(chosen: str, parameters: Mapping[str, object], outputs: Sequence[Output]) -> list[str]:
+    """Return the contexts to ask; nothing is sent.
+
+    Raises:
+        UsageError: An option contradicts ``--contexts``.
+        SourceError: The kubeconfig has no such context.
+    """
+    from kubectl_spread.run import fleet  # noqa: PLC0415 - completion of flags does not need it
+
+    for destination in outputs:
+        if destination.form not in _FORMS:
+            raise UsageError(f"--contexts prints one of {', '.join(_FORMS)}, not {destination.form}")
+    return fleet.contexts(chosen, parameters)
+
+
+def run(names: Sequence[str], parameters: Mapping[str, Any], ask: Ask, outputs: Sequence[Output], color: str) -> _Ended:
+    """Ask the cluster of each context, and print one report; a cluster that fails is a row of it."""
+    from kubectl_spread.report import fleet  # noqa: PLC0415 - completion of flags does not need it
+
+    texts: dict[Output, list[str]] = {destination: [] for destination in outputs if destination.form in _TABLES}
+    clusters = [_asked(name, parameters, ask, texts) for name in names]
+    for same in fleet.same_clusters(clusters):
+        output.note(f"warning: these contexts lead to one cluster, which is counted for each: {', '.join(same)}")
+    report = fleet.fleet(clusters)
+    for destination in outputs:
+        formats.write(_rendered(report, texts, destination, color), destination.file)
+    return _Ended([error for cluster in clusters for error in cluster.errors], fleet.severities(clusters))
+
+
+class _Ended(NamedTuple):
+    """What decides the exit status: the errors of all clusters, and the severities of their findings."""
+
+    errors: list[str]
+    severities: list[Severity]
+
+    def end(self, context: click.Context, fail_on: str) -> None:
+        """End the command: with status 2 where a cluster did not answer completely."""
+        options.end(context, self.errors, fail_on, self.severities)
+
+
+def _asked(name: str, parameters: Mapping[str, Any], ask: Ask, texts: Mapping[Output, list[str]]) -> FleetCluster:
+    """Return the answer of one cluster, whose messages are printed after its context."""
+    from kubectl_spread.render.fleet import heading  # noqa: PLC0415 - only tables need rich
+    from kubectl_spread.report import fleet  # noqa: PLC0415 - completion of flags does not need it
+
+    try:
+        answer = ask({**parameters, "context": name})
+        cluster = fleet.answered(name, answer.report, answer.problems)
+        for destination, parts in texts.items():
+            parts.append(f"{heading(cluster)}\n{answer.text(destination)}\n")
+        for note in answer.notes:
+            output.note(f"{name}: {note}")
+    except SpreadError as error:
+        cluster = fleet.failed(name, error.messages)
+    except Exception as error:  # noqa: BLE001 - a bug that one cluster shows must not cost the answers of the others
+        cluster = fleet.failed(name, [unexpected.text(error)])
+    for problem in cluster.errors:
+        output.error(f"{name}: {problem}")
+    return cluster
+
+
+def _rendered(report: SpreadFleet, texts: Mapping[Output, list[str]], destination: Output, color: str) -> str:
+    if destination.form not in _TABLES:
+        return formats.rendered("check", report, destination.form)
+    from kubectl_spread.render import fleet  # noqa: PLC0415 - only tables need rich
+
+    terminal = output.terminal(color, to_file=destination.file is not None)
+    return "".join(texts[destination]) + fleet.table(report, terminal)
