@@ -370,7 +370,7 @@ class Play:
 
     def _is_own(self, command: str) -> bool:
         words = shlex.split(command)
-        return words[:3] != ["kubectl", "spread", "explain"] and any(
+        return words[:2] != ["kubectl", "spread"] and any(
             self._namespace in word or word in self._case.slots for word in words
         )
 
