@@ -124,7 +124,11 @@ class Engine:
         single = next((removed for removed in alone if self._removal(removed) is None), ())
         return Removable(single, shortfall.why)
 
-    def _removal(self, pods: Sequence[PodRecord]) -> Shortfall | None:
+    def shortfall_after_removal(self, pods: Sequence[PodRecord]) -> Shortfall | None:
+        """Return which pods of the workload wait after some of its pods are removed, even if they did before."""
+        return self._removal(pods, ending=self._world.snapshot.workload(pods[0]))
+
+    def _removal(self, pods: Sequence[PodRecord], ending: ObjectRef | None = None) -> Shortfall | None:
         """Return what is worse after pods are removed together; a bare pod is created again."""
 
         def remove(cluster: SimulatedCluster) -> Sequence[Actor]:
@@ -135,7 +139,7 @@ class Engine:
                     cluster.create(created, self._world.kind(created.pod_class, pod.workload), pod.workload, None)
             return ()
 
-        return self._try(pods[0].namespace, remove)
+        return self._try(pods[0].namespace, remove, ending)
 
     def rollout(self, workload: ObjectRef, template: PodTemplateSpec | None = None) -> Shortfall | None:
         """Return what is worse after a rollout of a workload.

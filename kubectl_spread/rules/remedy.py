@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal
 
 import msgspec
@@ -172,7 +172,7 @@ def corrected(rule_input: RuleInput) -> Remedy:
     """Return what happens to pods whose template is corrected already."""
     after = _waiting_pods(rule_input)
     text = _CORRECTED.get(rule_input.workload.kind, CORRECTED)
-    if not after:
+    if not after or _wait_anyway(after, rule_input):
         return Remedy(text)
     return Remedy(f"{text}. {_WAITS}", (delete_pending(rule_input.namespace, after),))
 
@@ -183,6 +183,13 @@ def _has_known_path(rule_input: RuleInput) -> bool:
     Pods do not say which template of an object they were made from.
     """
     return rule_input.template is not None or rule_input.workload.kind in (*_COSTS, *_FIXED, "PodTemplate")
+
+
+def _wait_anyway(names: Collection[str], rule_input: RuleInput) -> bool:
+    """Tell whether pods of the workload wait after its pending pods are deleted, as far as nodes were read."""
+    pods = list({pod.name: pod for pod in rule_input.pods if pod.name in names}.values())
+    lists_nodes = rule_input.audit.evaluator.lists_nodes
+    return lists_nodes and rule_input.engine.shortfall_after_removal(pods) is not None
 
 
 def _waiting_pods(rule_input: RuleInput) -> tuple[str, ...]:

@@ -24,13 +24,15 @@ from typing import Final
 
 from urllib3.exceptions import HTTPError
 
-from tests.builders import HOSTNAME, ZONE, Json, constraint, selector
+from kubectl_spread.phrases import listed
+from tests.builders import HOSTNAME, ZONE, Json, constraint, selector, term
 from tests.controlplane import nodes
 from tests.controlplane.client import ApiError
 from tests.controlplane.cluster import ControlPlane, KubectlError
 from tests.e2e.manifests import pod_spec
 from tests.e2e.shell import paste
 from tests.e2e.spread import Plugin, Program
+from tests.e2e.volumes import claim_templates, zonal_claim
 from tests.e2e.workloads import pods, rests
 
 _QUIET: Final = 3.0
@@ -61,6 +63,10 @@ class Case:
         relabelled: How many pods get another value of the label ``rev``, or lose it.
         removed: Whether they lose it.
         minimum: The ``minAvailable`` of a disruption budget; 0 for none.
+        apart: The topology key of a term of anti-affinity among its pods; "" for none.
+        must: Whether that term is required.
+        port: Whether its pods take a host port.
+        volumes: The zones of the volumes of a StatefulSet's first pods; none for pods without volumes.
     """
 
     seed: int
@@ -77,6 +83,10 @@ class Case:
     relabelled: int = 0
     removed: bool = False
     minimum: int = 0
+    apart: str = ""
+    must: bool = False
+    port: bool = False
+    volumes: Sequence[str] = ()
 
     @property
     def name(self) -> str:
@@ -102,10 +112,12 @@ def random_case(seed: int) -> Case:
     replicas = chance.randint(2, 7)
     some = [zone for zone in zones if chance.random() < 0.3]
     rarely = [[zone] if chance.random() < odds else [] for zone, odds in zip(zones, (0.4, 0.2), strict=False)]
+    kind = chance.choice(["Deployment", "Deployment", "Deployment", "ReplicaSet", "StatefulSet", "StatefulSet"])
+    with_volumes = kind == "StatefulSet" and chance.random() < 0.5
     return Case(
         seed=seed,
         slots=slots,
-        kind=chance.choice(["Deployment", "Deployment", "Deployment", "ReplicaSet", "StatefulSet"]),
+        kind=kind,
         replicas=(replicas, max(1, replicas + chance.choice([0, 0, -1, -2, 2]))),
         constraints=list(_constraints(chance, len(zones))),
         strategy=chance.choice([{}, {}, {}, {"type": "Recreate"}, _pace(1, 0), _pace(0, 1)]),
@@ -117,6 +129,10 @@ def random_case(seed: int) -> Case:
         relabelled=chance.choice([0, 1, 2, 2, 3]),
         removed=chance.random() < 0.3,
         minimum=chance.choice([0, 0, 0, 1, max(1, replicas - 1)]),
+        apart=chance.choice(["", "", HOSTNAME, ZONE]),
+        must=chance.random() < 0.6,
+        port=chance.random() < 0.15,
+        volumes=[chance.choice(zones) for _ in range(replicas + 2)] if with_volumes else (),
     )
 
 
@@ -163,6 +179,7 @@ class Fix:
         refused: What was printed on stderr where a command failed.
         pending: The pending pods before and after.
         stays: The finding, where it is still reported for the same pods with the same commands.
+        new: The codes of the errors and warnings that were not there before.
         capture: The objects before.
     """
 
@@ -172,18 +189,22 @@ class Fix:
     refused: str
     pending: tuple[int, int]
     stays: bool
+    new: Sequence[str]
     capture: str
 
     @property
     def harmful(self) -> bool:
-        """Whether more pods are pending than before."""
-        return self.pending[1] > self.pending[0]
+        """Whether more pods are pending than before, or another finding is there."""
+        return self.pending[1] > self.pending[0] or bool(self.new)
 
     @property
     def summary(self) -> str:
         """What became of it, in one line."""
         outcome = "HARMFUL" if self.harmful else "refused" if self.refused else "stays" if self.stays else "ends"
-        return f"{outcome}: {self.code} of case {self.case.seed}, pending pods {self.pending[0]} to {self.pending[1]}"
+        new = f", new {listed(list(self.new))}" if self.new else ""
+        return (
+            f"{outcome}: {self.code} of case {self.case.seed}, pending pods {self.pending[0]} to {self.pending[1]}{new}"
+        )
 
 
 class Play:
@@ -218,9 +239,12 @@ class Play:
         self._cluster.api.request("DELETE", f"/api/v1/namespaces/{self._namespace}/pods?gracePeriodSeconds=0")
         for name in self._case.slots:
             self._cluster.api.request("DELETE", f"/api/v1/nodes/{name}")
+        for number, _ in enumerate(self._case.volumes):
+            name = f"{self._namespace}-data-{self._case.name}-{number}"
+            self._cluster.api.request("DELETE", f"/api/v1/persistentvolumes/{name}")
 
     def _carried_out(self, finding: Json, commands: str) -> Fix:
-        capture, before = self._capture(), self._pending()
+        capture, before, known = self._capture(), self._pending(), self._codes()
         pasted = paste(commands, self._directory, self._spread.environment)
         self._settle()
         # On a busy machine the scheduler may need longer for a replacement than the time without a change.
@@ -241,6 +265,7 @@ class Play:
             refused=pasted.stderr if pasted.returncode else "",
             pending=(before, self._pending()),
             stays=bool(same),
+            new=sorted(self._codes() - known),
             capture=capture,
         )
 
@@ -253,6 +278,9 @@ class Play:
             added.append(node)
         nodes.add(api, added, [])
         self._cordon(case.closed_first, closed=True)
+        for number, zone in enumerate(case.volumes):
+            for each in zonal_claim(f"data-{case.name}-{number}", self._namespace, zone):
+                self._cluster.apply(each)
         self._cluster.apply(self._workload())
         self._settle()
         self._cordon(case.closed_first, closed=False)
@@ -279,13 +307,16 @@ class Play:
         labels = {"app": "web", "rev": "r1"}
         spec = pod_spec(
             case.constraints,
-            containers=[_CONTAINER],
+            containers=[_container(port=case.port)],
             nodeSelector={"case": case.name},
+            **({"affinity": _apart(case.apart, must=case.must)} if case.apart else {}),
             **({"tolerations": [{"key": "dedicated", "operator": "Exists"}]} if case.tolerates else {}),
         )
         more: Json = {"strategy": case.strategy} if case.kind == "Deployment" and case.strategy else {}
         if case.kind == "StatefulSet":
             more = {"serviceName": case.name, "podManagementPolicy": ("Parallel", "OrderedReady")[case.seed % 2]}
+        if case.volumes:
+            more["volumeClaimTemplates"] = claim_templates("data")
         return {
             "apiVersion": "apps/v1",
             "kind": case.kind,
@@ -309,7 +340,7 @@ class Play:
         for node in self._case.nodes_of(self._case.filled):
             for number in range(min(self._case.slots[node] - used[node], 4)):
                 metadata = {"name": f"other-{node}-{number}", "namespace": self._namespace, "labels": {"app": "other"}}
-                spec = pod_spec(containers=[_CONTAINER], nodeName=node)
+                spec = pod_spec(containers=[_container()], nodeName=node)
                 self._cluster.api.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
 
     def _relabel(self) -> None:
@@ -321,14 +352,25 @@ class Play:
 
     def _findings(self) -> list[Json]:
         """Return the findings with commands that are for this case alone, those with pending pods first."""
-        answer = self._spread("check", "-n", self._namespace, "--fail-on", "never", "--severity", "info", "-o", "json")
+        findings = self._checked("info")
+        return [each for each in findings if any(self._is_own(command) for command in each.get("commands", ()))]
+
+    def _codes(self) -> set[str]:
+        """Return the codes of errors and warnings."""
+        return {finding["code"] for finding in self._checked("warning")}
+
+    def _checked(self, severity: str) -> list[Json]:
+        """Return the findings of a severity or a higher one."""
+        answer = self._spread(
+            "check", "-n", self._namespace, "--fail-on", "never", "--severity", severity, "-o", "json"
+        )
         assert answer.status == 0, answer.stderr
         findings: list[Json] = answer.report["findings"]
-        return [each for each in findings if any(self._is_own(command) for command in each.get("commands", ()))]
+        return findings
 
     def _is_own(self, command: str) -> bool:
         words = shlex.split(command)
-        return words[:3] != ["kubectl", "spread", "explain"] and any(
+        return words[:2] != ["kubectl", "spread"] and any(
             self._namespace in word or word in self._case.slots for word in words
         )
 
@@ -340,12 +382,15 @@ class Play:
         return sum("nodeName" not in pod["spec"] for pod in self._pods())
 
     def _capture(self) -> str:
-        kinds = "nodes,pods,deployments,replicasets,statefulsets,poddisruptionbudgets"
-        listed = json.loads(self._cluster.kubectl("get", kinds, "-n", self._namespace, "-o", "json").stdout)
+        kinds = (
+            "nodes,pods,deployments,replicasets,statefulsets,poddisruptionbudgets,"
+            "persistentvolumeclaims,persistentvolumes"
+        )
+        answer = json.loads(self._cluster.kubectl("get", kinds, "-n", self._namespace, "-o", "json").stdout)
         own = [
-            each for each in listed["items"] if each["kind"] != "Node" or each["metadata"]["name"] in self._case.slots
+            each for each in answer["items"] if each["kind"] != "Node" or each["metadata"]["name"] in self._case.slots
         ]
-        return json.dumps({**listed, "items": own})
+        return json.dumps({**answer, "items": own})
 
     def _settle(self) -> None:
         """Wait until the controller has seen the workload, no pod is on its way, and nothing has changed for a time."""
@@ -372,7 +417,20 @@ class Play:
 
 _RESOURCES: Final = {"Deployment": "deployments", "ReplicaSet": "replicasets", "StatefulSet": "statefulsets"}
 _AMOUNTS: Final[Json] = {"requests": {"cpu": "1"}, "limits": {"cpu": "1"}}
-_CONTAINER: Final[Json] = {"name": "app", "image": "registry.example/app:1", "resources": _AMOUNTS}
+
+
+def _container(*, port: bool = False) -> Json:
+    ports = {"ports": [{"containerPort": 8080, "hostPort": 8080}]} if port else {}
+    return {"name": "app", "image": "registry.example/app:1", "resources": _AMOUNTS, **ports}
+
+
+def _apart(key: str, *, must: bool) -> Json:
+    """Return the affinity of pods that keep away from each other."""
+    apart = term(key=key)
+    terms = {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}
+    if not must:
+        terms = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 50, "podAffinityTerm": apart}]}
+    return {"podAntiAffinity": terms}
 
 
 def play(cluster: ControlPlane, spread: Program, seeds: Sequence[int], directory: Path) -> list[Fix]:
