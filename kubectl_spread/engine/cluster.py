@@ -189,7 +189,6 @@ class SimulatedCluster:
         pods: The pods by their direct owner, and then by name; pods without an owner are under None.
         desired: The number of pods that each owner is to have.
         lost: The number of pods of each workload that an event removed, or whose nodes it let fail.
-        refused: The evictions that a budget refused: namespace, pod and budget.
         failed: The Jobs that failed.
         rolled: The classes from which a rollout creates the pods of an owner.
         partitions: The ordinals of StatefulSets below which a rollout does not create pods.
@@ -215,7 +214,6 @@ class SimulatedCluster:
         self.pods: dict[ObjectRef | None, dict[str, SimulatedPod]] = {}
         self.desired: dict[ObjectRef, int] = {}
         self.lost: Counter[ObjectRef] = Counter()
-        self.refused: list[tuple[str, str, str]] = []
         self.failed: dict[ObjectRef, str] = {}
         self.rolled: dict[ObjectRef, PodClass] = {}
         self.partitions: dict[ObjectRef, int] = {}

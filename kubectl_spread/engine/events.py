@@ -15,11 +15,11 @@ from kubectl_spread.engine.controllers import (
     Actor,
     Begun,
     DaemonRollout,
-    Drain,
     OrderedRollout,
     Rollout,
     SimulatedEvent,
 )
+from kubectl_spread.engine.drains import Drain
 from kubectl_spread.errors import NotFoundError, UsageError
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import Node

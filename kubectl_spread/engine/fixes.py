@@ -99,6 +99,31 @@ class FixTrials:
         )
         return Fix(what, (("kubectl", "delete", "node", *names),)) if helps else None
 
+    def budget(self, namespace: str, name: str) -> Fix | None:
+        """Return the change of a budget after which a drain evicts all of its pods; None where others wait then."""
+        world = self._simulation.world
+        stored = next(
+            each
+            for each in world.snapshot.budgets
+            if (each.metadata.namespace, each.metadata.name) == (namespace, name)
+        )
+        spec = replace(stored.spec, min_available=None, max_unavailable=1)
+        changed = self._simulation.with_world(world.variant(budget=replace(stored, spec=spec)))
+        if not self._proceed(self.changes):
+            return None
+        for result in self._tried(changed):
+            refused = any(pod.namespace == namespace and name in pod.budgets for pod in result.refused)
+            if refused or any(each.new > self._most_new(workload) for workload, each in result.workloads.items()):
+                return None
+        patch = '{"spec":{"maxUnavailable":1,"minAvailable":null}}'
+        return Fix(
+            f"set maxUnavailable: 1 in budget {name}",
+            (("kubectl", "patch", "pdb", name, "-n", namespace, "--type=merge", "-p", patch),),
+        )
+
+    def _most_new(self, workload: ObjectRef) -> int:
+        return max(run.of(workload).new for run in self._runs)
+
     def _helps(self, simulation: Simulation, workloads: Iterable[ObjectRef]) -> bool:
         results: list[RunResult] = []
         for result in self._tried(simulation):

@@ -19,7 +19,7 @@ import msgspec
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.engine import controllers
 from kubectl_spread.engine.cluster import PodStep, SimulatedCluster, SimulatedPod
-from kubectl_spread.engine.controllers import refusing_budget
+from kubectl_spread.engine.drains import refusing_budgets
 from kubectl_spread.engine.kinds import SchedulingKind
 from kubectl_spread.engine.reasons import reason
 from kubectl_spread.engine.standing import Standing
@@ -387,8 +387,8 @@ class Planner:
             pod = same_in(cluster, candidate.pod)
             if pod is None:
                 failures[candidate] = _UNNAMED
-            elif budget := refusing_budget(cluster, pod):
-                failures[candidate] = _refused(budget)
+            elif budgets := refusing_budgets(cluster, pod):
+                failures[candidate] = _refused(", ".join(budget.metadata.name for budget in budgets))
             else:
                 cluster.remove(pod, lost=True)
         if failures:

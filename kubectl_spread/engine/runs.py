@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from random import Random
 from typing import Final
 
@@ -13,6 +13,7 @@ from kubectl_spread.engine import outages
 from kubectl_spread.engine.answers import Reason
 from kubectl_spread.engine.cluster import SimulatedCluster, SimulatedPod
 from kubectl_spread.engine.controllers import SimulatedEvent, run, unfinished
+from kubectl_spread.engine.drains import BudgetHealth, Drain, RefusedPod
 from kubectl_spread.engine.kinds import SchedulingKind
 from kubectl_spread.engine.outages import TaintEviction
 from kubectl_spread.engine.placing import minimum
@@ -68,7 +69,10 @@ class RunResult(msgspec.Struct):
         texts: The events in words.
         workloads: The result of each workload.
         reasons: The reasons by their keys.
-        refused: The evictions that a budget refused: namespace, pod and budget.
+        refused: The pods that drains leave, because budgets refuse their eviction.
+        budgets: These budgets, by namespace and name.
+        terminating: The number of pods for whose end drains wait, by their nodes, which do not answer.
+        needs: The pods that kubectl evicts only with a flag, by the flag: namespace and name.
         preempting: The pending pods that could preempt others.
         nodes: The number of nodes at the end.
         failed: Why Jobs have failed.
@@ -79,7 +83,10 @@ class RunResult(msgspec.Struct):
     texts: list[str]
     workloads: dict[ObjectRef, WorkloadResult]
     reasons: dict[object, Reason]
-    refused: list[tuple[str, str, str]]
+    refused: list[RefusedPod]
+    budgets: dict[tuple[str, str], BudgetHealth]
+    terminating: dict[str, int]
+    needs: dict[str, list[tuple[str, str]]]
     preempting: int
     nodes: int
     failed: dict[ObjectRef, str]
@@ -125,6 +132,7 @@ class Simulation:
         cluster.watch()
         waiting = Counter(pod.workload for pod in cluster.pending)
         rollouts, texts = unfinished(cluster), []
+        drains: list[Drain] = []
         if not self.events:
             run(cluster, [*rollouts.values(), TaintEviction(cluster)])
         for event in self.events:
@@ -133,14 +141,18 @@ class Simulation:
             texts.append(begun.text)
             rollouts |= begun.rollouts
             eviction = TaintEviction(cluster, cluster.unreachable.keys() - silent)
-            run(cluster, [*rollouts.values(), *begun.drains, eviction])
+            run(cluster, [*rollouts.values(), eviction], begun.drains)
+            drains += begun.drains
         results = _results(cluster)
         reasons = _explain(cluster, results, waiting)
         return RunResult(
             texts=texts,
             workloads=results,
             reasons=reasons,
-            refused=cluster.refused,
+            refused=[pod for drain in drains for pod in drain.refused],
+            budgets={name: health for drain in drains for name, health in drain.health.items()},
+            terminating={node: number for drain in drains for node, number in drain.terminating.items()},
+            needs=_needs(drains),
             preempting=_preempting(cluster),
             nodes=len(cluster.nodes),
             failed=cluster.failed,
@@ -164,6 +176,13 @@ class Simulation:
     def fixed(self, number: int) -> list[RunResult]:
         """Return a fixed number of runs."""
         return [self.run(each) for each in range(number)]
+
+
+def _needs(drains: Iterable[Drain]) -> dict[str, list[tuple[str, str]]]:
+    needs: dict[str, list[tuple[str, str]]] = {}
+    for flag, pods in (item for drain in drains for item in drain.needs.items()):
+        needs.setdefault(flag, []).extend((pod.namespace, pod.name) for pod in pods)
+    return needs
 
 
 def _results(cluster: SimulatedCluster) -> dict[ObjectRef, WorkloadResult]:
@@ -216,7 +235,7 @@ def _skews(cluster: SimulatedCluster, kind: SchedulingKind) -> dict[str, int]:
         *zip(kind.hard, answers.hard, strict=True),
         *zip(kind.soft, answers.soft, strict=True),
     ):
-        if constraint.topology_key in own:
+        if constraint.topology_key in own and counted.domains and (constraint.hard or answers.ranked):
             tally = cluster.state.spread(kind, constraint, counted)
             most = max(tally.counts.values(), default=0)
             skew = most - minimum(constraint, counted.domains, tally)

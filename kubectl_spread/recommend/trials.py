@@ -129,7 +129,7 @@ class Trials:
     def _of(self, domain: str, runs: Sequence[RunResult], world: World) -> WorstCase:
         results = [run.of(self._workload) for run in runs]
         budgets = {each.metadata.name for each in world.snapshot.budgets.of(self._workload.namespace, self._labels)}
-        refused = (name for run in runs for _, _, names in run.refused for name in names.split(", ") if name in budgets)
+        refused = (name for run in runs for pod in run.refused for name in pod.budgets if name in budgets)
         reasons = (run.reasons[key].text for run in runs for key in run.of(self._workload).reasons)
         stays = (why for result in results for why in result.not_replaced if why)
         return WorstCase(

@@ -119,7 +119,9 @@ def at_once(report: SpreadSimulation) -> str:
 def conclusion(report: SpreadSimulation) -> str:
     """Return what is left at the end in one sentence."""
     summary = report.summary
-    end = "." + (" The drain would not end." if report.refused_evictions else "")
+    refused = summary.refused
+    left = f" The drain would leave {refused.words} {'pod' if refused.max == 1 else 'pods'}." if refused.max else ""
+    end = f".{left}"
     parts = [*_worse(report)]
     if parts:
         return f"{', '.join(parts)}{end}"

@@ -33,6 +33,7 @@ from kubectl_spread.report.simulation import (
     span,
 )
 from kubectl_spread.rules.remedy import flagged
+from kubectl_spread.simulate import drains
 
 _MOST_FIXES: Final = 10
 """The most findings for which fixes are tried."""
@@ -89,14 +90,17 @@ def report(
     unknown += _others({kind: number for kind, number in not_applied.items() if kind not in harmless})
     workloads = sorted(ref for ref in {*before, *(ref for each in runs for ref in each.workloads)} if scope(ref))
     rows = [_workload(ref, before.get(ref, WorkloadResult()), runs) for ref in workloads]
-    refused = sorted({eviction for each in runs for eviction in each.refused})
     trials = FixTrials(simulation, runs, proceed)
     findings = [
         *_pending(trials, runs, workloads, simulation.world, flags),
         *_not_replaced(trials, runs, before, workloads, flags),
         *_stopped(rows),
         *_interrupted(rows),
-        *_refused(refused),
+        *(
+            _with_fixes(Severity.ERROR, text, [], () if fix is None else (fix,), flags)
+            for text, fix in drains.waits(trials, runs)
+        ),
+        *(_with_fixes(Severity.INFO, text, [], (), flags) for text in drains.needs(runs)),
     ]
     findings.sort(key=lambda finding: finding.severity, reverse=True)
     return SpreadSimulation(
@@ -105,7 +109,10 @@ def report(
         runs=len(runs),
         seed=simulation.seed,
         workloads=rows,
-        refused_evictions=[RefusedEviction(namespace=each[0], pod=each[1], budget=each[2]) for each in refused],
+        refused_evictions=[
+            RefusedEviction(node=each.node, namespace=each.namespace, pod=each.pod, budget=", ".join(each.budgets))
+            for each in drains.refused(runs)
+        ],
         findings=findings,
         summary=SimulationSummary(
             workloads=len(rows),
@@ -114,6 +121,7 @@ def report(
             pending=span(sum(each.of(ref).pending for ref in workloads) for each in runs),
             new=span(sum(each.of(ref).new for ref in workloads) for each in runs),
             not_replaced=span(sum(_out_of_reach(each.of(ref)) for ref in workloads) for each in runs),
+            refused=span(len(each.refused) for each in runs),
             interrupted=span(_interrupted_in(each, before, workloads) for each in runs),
             stopped=span(_stopped_in(each, before, workloads) for each in runs),
             nodes_before=len(simulation.world.nodes),
@@ -380,16 +388,6 @@ def _of_rows(severity: Severity, text: str, rows: Sequence[SimulatedWorkload]) -
             for row in rows
         ],
     )
-
-
-def _refused(refused: Sequence[tuple[str, str, str]]) -> Iterator[SimulationFinding]:
-    for namespace, budget in sorted({(namespace, budget) for namespace, _, budget in refused}):
-        pods = [pod for place, pod, name in refused if (place, name) == (namespace, budget)]
-        yield SimulationFinding(
-            severity=Severity.ERROR,
-            message=f"The drain stops: budget {budget} in namespace {namespace} refuses to evict {some(pods)}.",
-            workloads=[],
-        )
 
 
 def not_simulated(

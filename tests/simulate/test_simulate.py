@@ -110,15 +110,6 @@ def test_a_drain_ends_although_pods_come_back_to_the_cordoned_node() -> None:
     assert report["workloads"][0]["lost"] == 2
 
 
-def test_a_budget_refuses_an_eviction_and_stops_the_drain() -> None:
-    cluster = [*nodes("a1", "b1"), *deployment("web", ["a1", "b1"]), budget("web", minAvailable=2)]
-    report = simulated(cluster, "--drain", "a1,b1")
-    assert after(report, "web") == ("2", "0")
-    assert report["refusedEvictions"] == [{"namespace": "shop", "pod": "web-5d9c-0", "budget": "web"}]
-    assert "The drain stops: budget web in namespace shop" in report["findings"][0]["message"]
-    assert report["workloads"][0]["lost"] == 0
-
-
 def test_a_drain_goes_on_when_replacements_are_ready() -> None:
     cluster = [*nodes("a1", "b1"), *deployment("web", ["a1", "a1", "a1"]), budget("web", maxUnavailable=1)]
     report = simulated(cluster, "--drain", "a1")
