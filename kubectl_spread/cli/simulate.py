@@ -94,7 +94,7 @@ def _event(name: str, metavar: str, about: str, complete: values.Completer | Non
     default=5.0,
     show_default=True,
     metavar="NUMBER",
-    help="Run other simulations, by other random numbers, for about this long, at most 200.",
+    help="Run other simulations, by other random numbers, and try fixes for this long; at most 200 runs.",
     group=EVALUATE,
 )
 @options.number("--runs", least=1, most=_MOST_RUNS, about="Run exactly this number of simulations.")

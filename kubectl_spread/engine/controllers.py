@@ -48,7 +48,7 @@ def run(cluster: SimulatedCluster, actors: Sequence[Actor] = (), drains: Sequenc
         for owner in cluster.touched:
             if reconcile(cluster, owner):
                 changed = True
-            elif all(pod.node for pod in cluster.of(owner)):
+            else:
                 cluster.finished(owner)
         changed |= cluster.settle()
         if not changed:

@@ -83,18 +83,23 @@ class Drain:
     def step(self, cluster: SimulatedCluster) -> bool:
         """Evict pods of the first node; continue with the next node when no pod is left that waits for its budget."""
         while self._nodes:
-            pods = self._left(cluster)
-            cluster.random.shuffle(pods)
+            left, refused = self._left(cluster), list[SimulatedPod]()
             evicted = waits = False
-            for pod in pods:
+            while left:
+                pod = left.pop()
+                if not cluster.has(pod):
+                    continue
                 if budgets := refusing_budgets(cluster, pod):
                     # With several budgets each eviction is an error, after which kubectl continues with other pods.
                     waits = waits or len(budgets) == 1
+                    refused.append(pod)
                     continue
                 cluster.remove(pod, lost=True)
                 evicted = True
                 if cluster.random.random() >= self._together:
                     break
+            cluster.random.shuffle(refused)
+            left[:0] = refused
             if evicted or waits:
                 return evicted
             self._leave(cluster)
@@ -111,10 +116,10 @@ class Drain:
         """Return the pods that are still to be evicted from the first node."""
         if self._pods is None:
             self._pods = [pod for pod in cluster.on(self._nodes[:1]) if not is_daemon(pod)]
+            cluster.random.shuffle(self._pods)
             for pod in self._pods:
                 for flag in _flags(pod):
                     self.needs.setdefault(flag, []).append(pod)
-        self._pods = [pod for pod in self._pods if cluster.has(pod)]
         return self._pods
 
     def _leave(self, cluster: SimulatedCluster) -> None:
@@ -161,8 +166,8 @@ def refusing_budgets(cluster: SimulatedCluster, pod: SimulatedPod) -> Sequence[P
         return budgets
     for budget in budgets:
         healthy, least, _ = _counts(cluster, budget)
-        kept = budget.spec.unhealthy_pod_eviction_policy != _ALWAYS and not healthy >= least > 0
-        if healthy <= least and (pod.ready or kept):
+        protected = budget.spec.unhealthy_pod_eviction_policy != _ALWAYS and not healthy >= least > 0
+        if healthy <= least and (pod.ready or protected):
             return budgets
     return ()
 

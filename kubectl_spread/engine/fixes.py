@@ -22,7 +22,7 @@ from kubectl_spread.kube.custom import base_kind
 from kubectl_spread.kube.scheduler import taints
 from kubectl_spread.phrases import domains, in_domain, listed, named, plural
 
-_RUNS: Final = 3
+OF_TRIAL: Final = 3
 """The runs in which a fix has to help."""
 _ADDED: Final = (1, 2, 4, 8)
 """The numbers of nodes that are tried."""
@@ -134,7 +134,7 @@ class FixTrials:
 
     def _tried(self, simulation: Simulation) -> Iterator[RunResult]:
         """Yield the runs in which a fix has to help."""
-        for number in range(_RUNS):
+        for number in range(OF_TRIAL):
             result = simulation.run(number)
             self.changes += result.changes
             yield result

@@ -281,6 +281,8 @@ def _note_devices(cluster: SimulatedCluster, pod: SimulatedPod) -> None:
 def _preempting(cluster: SimulatedCluster) -> int:
     """Return the number of pending pods that would fit on a node without its pods of a lower priority."""
     waiting = [pod for pod in cluster.pending if pod.kind.preempts and not pod.record.gates]
+    lowest = min((pod.kind.priority for pod in cluster.all_pods()), default=0)
+    waiting = [pod for pod in waiting if pod.kind.priority > lowest]
     on: dict[str, list[SimulatedPod]] = {}
     for pod in cluster.all_pods() if waiting else ():
         on.setdefault(pod.node, []).append(pod)

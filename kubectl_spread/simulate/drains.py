@@ -77,7 +77,7 @@ def _why(health: BudgetHealth) -> str:
         (health.not_ready, "is not ready", "are not ready"),
         (health.waiting, "has no node", "have no node"),
     )
-    parts = [f"{listed(names)} {one if len(names) == 1 else several}" for names, one, several in lacking if names]
+    parts = [f"{listed(names)} {has if len(names) == 1 else have}" for names, has, have in lacking if names]
     names = f" ({', '.join(parts)})" if parts else ""
     return (
         f"Of {plural(health.expected, 'pod')} {health.least} have to be ready, and {health.healthy} "
@@ -88,11 +88,11 @@ def _why(health: BudgetHealth) -> str:
 
 def needs(runs: Sequence[RunResult]) -> Iterator[str]:
     """Yield the flags that ``kubectl drain`` needs to evict what the simulation evicts."""
-    for flag, (one, several) in _NEEDED_FOR.items():
+    for flag, (single, several) in _NEEDED_FOR.items():
         pods = sorted({pod for each in runs for pod in each.needs.get(flag, ())})
         if pods:
             names = listed([f"po/{name}" for _, name in pods])
-            yield f"kubectl drain needs {flag}: {names} {one if len(pods) == 1 else several}."
+            yield f"kubectl drain needs {flag}: {names} {single if len(pods) == 1 else several}."
 
 
 def _nodes(names: Iterable[str]) -> str:

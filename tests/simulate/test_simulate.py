@@ -665,3 +665,12 @@ def test_owners_in_a_circle_do_not_end_a_simulation() -> None:
     answer = command([*nodes("a1", "b1"), *circle, pod("web-1", "a1", made, "ReplicaSet/web")], *RUNS, "--drain", "a1")
     assert answer.exit_code in (0, 1, 2)
     assert "this is a bug" not in answer.stderr
+
+
+def test_seconds_limit_runs_and_trials_together() -> None:
+    spread: dict[str, Any] = {"topologySpreadConstraints": [zone_constraint("web")]}
+    cluster = [*nodes("a1", "b1"), *deployment("web", ["a1", "b1"], **spread)]
+    answer = command(cluster, "--drain", "a1", "--seconds", "0")
+    assert "1 simulated run; others may end differently." in answer.stdout
+    assert "Fix" not in answer.stdout
+    assert "not all fixes were tried within --seconds (0): a longer time may find one" in answer.stderr
