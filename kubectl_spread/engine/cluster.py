@@ -26,6 +26,8 @@ from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.sparse import DetailedPodSpec
 from kubectl_spread.kube.api.types import Node
+from kubectl_spread.kube.api.workloads import Deployment
+from kubectl_spread.kube.custom import base_kind
 from kubectl_spread.kube.disruption import PodDisruptionBudget
 from kubectl_spread.kube.scheduler import resources
 from kubectl_spread.phrases import named
@@ -531,6 +533,9 @@ class SimulatedCluster:
         """
         self._note(PodStep.REMOVED, pod)
         self._unfile(pod)
+        if pod.record.held and not pod.simulated and self._waits_for_end(pod):
+            name = named(pod.workload.kind, pod.workload.name)
+            self.world.unknown[f"when finalizers of pods of {name} are removed, which its new pods wait for"] = None
         stays = pod.node in self.unreachable
         if pod.node in self.table.numbers:
             self.state.add(pod.kind, self.table.numbers[pod.node], -1)
@@ -543,6 +548,13 @@ class SimulatedCluster:
             if pod.owner is not None:
                 self._lost_of[pod.owner] += 1
                 self.touch(pod.owner)
+
+    def _waits_for_end(self, pod: SimulatedPod) -> bool:
+        """Tell whether the workload of a pod creates no other pod in its place before it is gone."""
+        if pod.owner is not None and base_kind(pod.owner.kind) == "StatefulSet":
+            return True
+        workload = self.world.object(pod.workload)
+        return isinstance(workload, Deployment) and not workload.rolls and pod.workload in self.replicas
 
     def _note(self, step: PodStep, pod: SimulatedPod) -> None:
         if self.journal is not None:

@@ -368,7 +368,7 @@ class Planner:
         self._to = {candidate: set() for candidate in candidates}
         first = self._runs[0]
         self._before = {
-            candidate: candidate.target.skew(first, candidate.value)
+            candidate: candidate.target.skew(first)
             for candidate in candidates
             if isinstance(candidate.target, SpreadTarget)
         }
@@ -456,7 +456,7 @@ class Planner:
             return target.stale.why
         if not isinstance(target, SpreadTarget):
             return ""
-        after = max(target.skew(cluster, candidate.value) for cluster in self._runs)
+        after = max(target.skew(cluster) for cluster in self._runs)
         before = self._before[candidate]
         return f"{noun(target.topology_key)} skew {before} to {after} (maxSkew {target.constraint.max_skew})"
 

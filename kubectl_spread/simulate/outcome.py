@@ -85,7 +85,6 @@ def report(
     """
     before = simulation.before()
     unknown = [*not_known(simulation.world, max(each.preempting for each in runs))]
-    unknown += _undone(simulation, before, runs)
     harmless = {kind: number for kind, number in not_applied.items() if kind in _HARMLESS}
     unknown += _others({kind: number for kind, number in not_applied.items() if kind not in harmless})
     workloads = sorted(ref for ref in {*before, *(ref for each in runs for ref in each.workloads)} if scope(ref))
@@ -399,7 +398,7 @@ def not_simulated(
         former = before.get(ref, WorkloadResult())
         pending = pending or result.pending > 0
         grown = grown or (ref.kind != "DaemonSet" and result.running > former.running + former.pending)
-    texts = [*left_out(simulation.world, pending=pending)]
+    texts = [*left_out(simulation.world, pending=pending), *_rescaled(simulation, before, runs)]
     return [*texts, _QUOTAS] if grown else texts
 
 
@@ -410,16 +409,14 @@ def _others(kinds: Mapping[str, int]) -> Iterator[str]:
         yield f"other objects in the applied manifest ({listed(numbers, len(numbers))})"
 
 
-def _undone(
+def _rescaled(
     simulation: Simulation, before: Mapping[ObjectRef, WorkloadResult], runs: Sequence[RunResult]
 ) -> Iterator[str]:
-    """Yield the workloads whose number of replicas an event changes, and an autoscaler changes again."""
+    """Yield the autoscalers that may change the number of pods of a workload again, by their metrics."""
     for workload, autoscaler in sorted(simulation.world.snapshot.autoscalers.items()):
         former = before.get(workload, WorkloadResult())
-        number = former.running + former.pending
-        if any(each.of(workload).running + each.of(workload).pending != number for each in runs):
-            name = named(workload.kind, workload.name)
-            yield f"HorizontalPodAutoscaler {autoscaler}, which sets the replicas of {name} again"
+        if any(each.of(workload).running != former.running for each in runs):
+            yield f"the metrics of {autoscaler.text} of {named(workload.kind, workload.name)}"
 
 
 def not_known(world: World, preempting: int = 0) -> Iterator[str]:
