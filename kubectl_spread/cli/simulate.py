@@ -48,8 +48,8 @@ def _event(name: str, metavar: str, about: str, complete: values.Completer | Non
     },
     statuses={
         0: "There are no findings at or above --fail-on.",
-        1: "More pods would wait than before, pods would not be replaced, a workload would have none running, or a "
-        "budget would stop a drain.",
+        1: "More pods would wait than before, pods would not be replaced, a workload would have none running, a "
+        "rollout would not end, or a drain would leave pods.",
         2: "Not everything could be read, or the command line is wrong.",
     },
 )

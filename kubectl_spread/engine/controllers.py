@@ -267,6 +267,10 @@ class Rollout:
         for owner in (*self._old, new):
             desired(cluster, owner)
 
+    def left(self, cluster: SimulatedCluster) -> int:
+        """Return the number of pods that are not of the new revision."""
+        return sum(len(cluster.of(owner)) for owner in self._old)
+
     def step(self, cluster: SimulatedCluster) -> bool:
         """Create or delete pods if that is allowed now."""
         deployment = cluster.world.object(self._workload)
@@ -352,6 +356,11 @@ class OrderedRollout:
         for pod in cluster.of(workload):
             pod.revised = False
 
+    def left(self, cluster: SimulatedCluster) -> int:
+        """Return the number of pods that are not of the new revision, although they are not below the partition."""
+        pods = (*cluster.of(self._workload), *cluster.terminating_of(self._workload))
+        return sum(_ordinal(pod) >= self._partition and not pod.revised for pod in pods)
+
     def step(self, cluster: SimulatedCluster) -> bool:
         """Delete the next old pods, if that is allowed now; the controller creates them again."""
         chosen = self._next(cluster)
@@ -397,6 +406,13 @@ class DaemonRollout:
         cluster.rolled[workload] = pod_class
         for pod in cluster.of(workload):
             pod.revised = False
+
+    def left(self, cluster: SimulatedCluster) -> int:
+        """Return the number of pods on nodes that answer that are not of the new revision."""
+        daemon_set = cluster.world.object(self._workload)
+        if not isinstance(daemon_set, DaemonSet) or not daemon_set.replaces:
+            return 0
+        return sum(not pod.revised and pod.node not in cluster.unreachable for pod in cluster.of(self._workload))
 
     def step(self, cluster: SimulatedCluster) -> bool:
         """Create new pods and delete old ones, if that is allowed now."""

@@ -12,7 +12,15 @@ import msgspec
 from kubectl_spread.engine import outages
 from kubectl_spread.engine.answers import Reason
 from kubectl_spread.engine.cluster import SimulatedCluster, SimulatedPod
-from kubectl_spread.engine.controllers import SimulatedEvent, run, unfinished
+from kubectl_spread.engine.controllers import (
+    Actor,
+    DaemonRollout,
+    OrderedRollout,
+    Rollout,
+    SimulatedEvent,
+    run,
+    unfinished,
+)
 from kubectl_spread.engine.drains import BudgetHealth, Drain, RefusedPod
 from kubectl_spread.engine.kinds import SchedulingKind
 from kubectl_spread.engine.outages import TaintEviction
@@ -76,6 +84,7 @@ class RunResult(msgspec.Struct):
         preempting: The pending pods that could preempt others.
         nodes: The number of nodes at the end.
         failed: Why Jobs have failed.
+        unfinished: The number of old pods of each rollout that an event has begun, and that does not end.
         unreachable: The nodes that do not answer.
         changes: The number of times that pods came or went after the last event.
     """
@@ -90,6 +99,7 @@ class RunResult(msgspec.Struct):
     preempting: int
     nodes: int
     failed: dict[ObjectRef, str]
+    unfinished: dict[ObjectRef, int]
     unreachable: tuple[str, ...]
     changes: int
 
@@ -132,6 +142,7 @@ class Simulation:
         cluster.watch()
         waiting = Counter(pod.workload for pod in cluster.pending)
         rollouts, texts = unfinished(cluster), []
+        begun_now: dict[ObjectRef, Actor] = {}
         drains: list[Drain] = []
         if not self.events:
             run(cluster, [*rollouts.values(), TaintEviction(cluster)])
@@ -140,6 +151,7 @@ class Simulation:
             begun = event.begin(cluster)
             texts.append(begun.text)
             rollouts |= begun.rollouts
+            begun_now |= begun.rollouts
             eviction = TaintEviction(cluster, cluster.unreachable.keys() - silent)
             run(cluster, [*rollouts.values(), eviction], begun.drains)
             drains += begun.drains
@@ -156,6 +168,7 @@ class Simulation:
             preempting=_preempting(cluster),
             nodes=len(cluster.nodes),
             failed=cluster.failed,
+            unfinished=_unfinished(cluster, begun_now),
             unreachable=tuple(sorted(cluster.unreachable)),
             changes=cluster.state.changes,
         )
@@ -176,6 +189,15 @@ class Simulation:
     def fixed(self, number: int) -> list[RunResult]:
         """Return a fixed number of runs."""
         return [self.run(each) for each in range(number)]
+
+
+def _unfinished(cluster: SimulatedCluster, rollouts: Mapping[ObjectRef, Actor]) -> dict[ObjectRef, int]:
+    left = {
+        workload: actor.left(cluster)
+        for workload, actor in rollouts.items()
+        if isinstance(actor, Rollout | OrderedRollout | DaemonRollout)
+    }
+    return {workload: number for workload, number in left.items() if number}
 
 
 def _needs(drains: Iterable[Drain]) -> dict[str, list[tuple[str, str]]]:

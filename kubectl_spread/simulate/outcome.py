@@ -93,6 +93,7 @@ def report(
     findings = [
         *_pending(trials, runs, workloads, simulation.world, flags),
         *_not_replaced(trials, runs, before, workloads, flags),
+        *_unfinished(runs, rows),
         *_stopped(rows),
         *_interrupted(rows),
         *(
@@ -353,6 +354,18 @@ def _affected(ref: ObjectRef, runs: Sequence[RunResult]) -> AffectedWorkload:
     )
 
 
+def _unfinished(runs: Sequence[RunResult], rows: Iterable[SimulatedWorkload]) -> Iterator[SimulationFinding]:
+    """Yield a finding for each rollout that does not end in some run."""
+    for row in rows:
+        ref = ObjectRef(row.namespace, row.workload.kind, row.workload.name)
+        left = span(each.unfinished.get(ref, 0) for each in runs)
+        if left.max:
+            verb = "would" if left.min else "may"
+            names = "pod is" if left.max == 1 else "pods are"
+            text = f"The rollout of {named(ref.kind, ref.name)} {verb} not end: {left.words} {names} not replaced"
+            yield _of_rows(Severity.ERROR, text, [row], named_in_text=True)
+
+
 def _stopped(rows: Iterable[SimulatedWorkload]) -> Iterator[SimulationFinding]:
     stopped = [row for row in rows if row.before.running and not row.after.running.min]
     if stopped:
@@ -375,11 +388,13 @@ def _interrupted(rows: Iterable[SimulatedWorkload]) -> Iterator[SimulationFindin
             yield _of_rows(severity, f"{number} {what} {verb} none that is ready for a time", affected)
 
 
-def _of_rows(severity: Severity, text: str, rows: Sequence[SimulatedWorkload]) -> SimulationFinding:
+def _of_rows(
+    severity: Severity, text: str, rows: Sequence[SimulatedWorkload], *, named_in_text: bool = False
+) -> SimulationFinding:
     names = [named(row.workload.kind, row.workload.name) for row in rows]
     return SimulationFinding(
         severity=severity,
-        message=f"{text}: {some(names)}.",
+        message=f"{text}." if named_in_text else f"{text}: {some(names)}.",
         workloads=[
             AffectedWorkload(
                 namespace=row.namespace, workload=row.workload, pending=row.after.pending, new=row.after.new

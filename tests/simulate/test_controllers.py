@@ -394,3 +394,23 @@ def test_finalizers_of_the_pods_of_a_stateful_set_are_named() -> None:
     ]
     assert simulated([*nodes("a1", "b1"), *db], "--restart", "sts/db")["summary"]["unknown"]
     assert not simulated([*nodes("a1", "b1"), *db], "--delete", "b1")["summary"]["unknown"]
+
+
+def unfinished(report: Any) -> list[str]:
+    return [each["message"] for each in report["findings"] if "rollout" in each["message"]]
+
+
+def test_a_rollout_that_does_not_end_says_so() -> None:
+    """A pod that was not ready stays so: it may hold up a rollout in which no pod waits."""
+    db = stateful_set("db", ["a1", "b1"])
+    db[-1]["status"]["conditions"] = [{"type": "Ready", "status": "False"}]
+    db[-2]["status"]["conditions"] = [{"type": "Ready", "status": "False"}]
+    report = simulated([*nodes("a1", "b1"), *db], "--restart", "sts/db", "--server-version", "1.36")
+    assert unfinished(report) == ["The rollout of sts/db would not end: 2 pods are not replaced."]
+    full = [*nodes("a1", cpu=1), *deployment("web", ["a1"], strategy={"rollingUpdate": {"maxUnavailable": 0}})]
+    report = simulated(full, "--restart", "deploy/web")
+    assert unfinished(report) == ["The rollout of deploy/web would not end: 1 pod is not replaced."]
+    agents = daemon_set({"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}, cpu="8")
+    report = simulated([*nodes("a1", "b1", "c1"), *agents], "--restart", "ds/agent")
+    assert unfinished(report) == ["The rollout of ds/agent would not end: 3 pods are not replaced."]
+    assert unfinished(simulated([*nodes("a1", "b1"), *deployment("web", ["a1"])], "--restart", "deploy/web")) == []
