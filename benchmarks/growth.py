@@ -1,4 +1,4 @@
-"""How the cost of ``check -f`` grows with each shape of input: the exponents of processor time and peak memory.
+"""How the cost of a check or a simulation grows with each shape of input: the exponents of processor time and memory.
 
 Run as ``python -m benchmarks.growth``, with names of shapes as arguments to measure only these; no cluster is needed.
 """
@@ -27,6 +27,8 @@ _ZONE: Final = "topology.kubernetes.io/zone"
 _HOSTNAME: Final = "kubernetes.io/hostname"
 _NODES: Final = 500
 _ZONES: Final = 3
+_DRAINED: Final = 60
+_REPLICAS: Final = 5
 _NOISE_SECONDS: Final = 0.05
 _NOISE_MEBIBYTES: Final = 8
 """Smaller costs differ from run to run."""
@@ -351,6 +353,30 @@ def _manifests(size: int) -> Iterator[Object]:
         yield pod
 
 
+def _drained(size: int) -> Iterator[Object]:
+    """Run workloads of five pods that are spread over zones, with a budget each, on few large nodes."""
+    for number in range(_DRAINED):
+        amounts = {"cpu": "400", "memory": "800Gi", "pods": "11000"}
+        yield {**_node(number), "status": {"allocatable": amounts}}
+    for number in range(size):
+        labels = {"app": f"app-{number}"}
+        constraints = [_constraint(labels=labels)]
+        owner = _workload(number)
+        owner["spec"]["replicas"] = _REPLICAS
+        owner["spec"]["selector"] = {"matchLabels": labels}
+        owner["spec"]["template"]["metadata"]["labels"] = labels
+        owner["spec"]["template"]["spec"]["topologySpreadConstraints"] = constraints
+        yield owner
+        budget = {"maxUnavailable": 1, "selector": {"matchLabels": labels}}
+        metadata = {"name": f"web-{number}", "namespace": "default"}
+        yield {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": metadata, "spec": budget}
+        for index in range(_REPLICAS):
+            pod = growth_pod(_REPLICAS * number + index, labels=labels, constraints=constraints, owner=owner)
+            pod["spec"]["nodeName"] = _node_name((number * _ZONES + index) % _DRAINED)
+            pod["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+            yield pod
+
+
 @dataclass(frozen=True, slots=True)
 class Shape:
     """Input whose size is a number.
@@ -361,6 +387,7 @@ class Shape:
         sizes: The smaller and the larger size.
         baseline: Whether ``--baseline`` has the findings of the same input.
         flags: Further flags.
+        command: The command that reads the input.
     """
 
     summary: str
@@ -368,6 +395,7 @@ class Shape:
     sizes: tuple[int, int]
     baseline: bool = False
     flags: tuple[str, ...] = ()
+    command: str = "check"
 
 
 SHAPES: Final[Mapping[str, Shape]] = {
@@ -401,6 +429,20 @@ SHAPES: Final[Mapping[str, Shape]] = {
     "no-nodes": Shape("N pods and no node list", _no_nodes, (2000, 8000)),
     "manifests": Shape("N manifests of pods that are not stored", _manifests, (2000, 8000)),
     "baseline": Shape("N findings in --baseline", _exposed, (500, 2000), baseline=True),
+    "drain": Shape(
+        "the drain of a zone with N workloads of five pods with budgets",
+        _drained,
+        (200, 800),
+        flags=("--drain", f"{_ZONE}=zone-0", "--runs", "1"),
+        command="simulate",
+    ),
+    "outage": Shape(
+        "the outage of a zone with N workloads of five pods",
+        _drained,
+        (200, 800),
+        flags=("--lose", f"{_ZONE}=zone-0", "--runs", "1"),
+        command="simulate",
+    ),
 }
 
 
@@ -458,7 +500,7 @@ def _command(shape: Shape, size: int, directory: Path) -> list[str]:
     path = directory / f"{size}.json"
     items = list(shape.objects(size))
     path.write_bytes(msgspec.json.encode({"apiVersion": "v1", "kind": "List", "items": items}))
-    command = [_PLUGIN, "check", "-A", "--server-version", "1.37", "-o", "json", "-f", str(path), *shape.flags]
+    command = [_PLUGIN, shape.command, "-A", "--server-version", "1.37", "-o", "json", "-f", str(path), *shape.flags]
     if not shape.baseline:
         return command
     report = directory / f"{size}-report.json"

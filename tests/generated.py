@@ -176,12 +176,6 @@ BLOCKS: Final[dict[str, dict[str, Callable[[], str]]]] = {
     },
     "docs/simulate.md": {
         "lose": lambda: answers.domains("simulate --lose zone=a -A --runs 20", SAMPLE),
-        "delete": lambda: answers.domains("simulate --delete zone=a -A --runs 20", SAMPLE),
-        "drain": lambda: answers.domains("simulate --drain zone=b -n shop --runs 20", SAMPLE),
-        "rollout": lambda: answers.domains("simulate --drain c1,c2 --restart deploy/web -n shop --runs 20", SAMPLE),
-        "scale": lambda: answers.domains("simulate --scale deploy/api=2 -n shop --runs 20", SAMPLE),
-        "budget": lambda: answers.domains("simulate --drain zone=a,zone=b -n shop --runs 20", DOMAINS),
-        "refused": lambda: answers.failure(f"simulate -f {SAMPLE} --apply examples/simulate/web.yaml -n shop"),
     },
     "docs/plan.md": {
         "plan": lambda: answers.plan("plan -n shop", SAMPLE),

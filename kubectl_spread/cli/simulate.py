@@ -51,8 +51,8 @@ def _event(name: str, metavar: str, about: str, complete: values.Completer | Non
     },
     statuses={
         0: "There are no findings at or above --fail-on.",
-        1: "More pods would wait than before, pods would not be replaced, a workload would have none running, or a "
-        "budget would stop a drain.",
+        1: "More pods would wait than before, pods would not be replaced, a workload would have none running, a "
+        "rollout would not end, or a drain would leave pods.",
         2: "Not everything could be read, or the command line is wrong.",
     },
 )
@@ -97,7 +97,7 @@ def _event(name: str, metavar: str, about: str, complete: values.Completer | Non
     default=5.0,
     show_default=True,
     metavar="NUMBER",
-    help="Run other simulations, by other random numbers, for about this long, at most 200.",
+    help="Run other simulations, by other random numbers, and try fixes for this long; at most 200 runs.",
     group=EVALUATE,
 )
 @options.number("--runs", least=1, most=_MOST_RUNS, about="Run exactly this number of simulations.")

@@ -20,12 +20,15 @@ from kubectl_spread.audit.snapshot.records import PodClass, PodRecord, PodState
 from kubectl_spread.engine.kinds import SchedulingKind
 from kubectl_spread.engine.nodes import NodeTable
 from kubectl_spread.engine.placing import Placements
+from kubectl_spread.engine.queue import Arrival, EqualPods, SchedulingQueue, Turns
 from kubectl_spread.engine.world import World, owner_of
 from kubectl_spread.kube import nodelifecycle
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.sparse import DetailedPodSpec
 from kubectl_spread.kube.api.types import Node
+from kubectl_spread.kube.api.workloads import Deployment
+from kubectl_spread.kube.custom import base_kind
 from kubectl_spread.kube.disruption import PodDisruptionBudget
 from kubectl_spread.kube.scheduler import resources
 from kubectl_spread.phrases import named
@@ -89,7 +92,6 @@ class Journal:
             setattr(cluster, name, value)
 
 
-_NEVER: Final = (-1, -1)
 _LATER: Final = 60.0
 """The seconds after which the events happen, at most: ages of pods have then another rank."""
 _HURRIES: Final = 0.5
@@ -167,18 +169,6 @@ class SimulatedPod:
         return self.record.namespace
 
 
-class Arrival(Enum):
-    """The order in which the scheduler sees pods that come at about the same time.
-
-    It takes a pod as soon as there is one, and a pod that found no node waits some seconds before it is tried again. A
-    pod that may preempt others gets a node before those with a lower priority in any case.
-    """
-
-    TOGETHER = "all at once, so that it places them by priority"
-    MIXED = "one by one"
-    NEWEST = "one by one, and those again last that found no node"
-
-
 class SimulatedCluster:
     """The cluster of one run.
 
@@ -190,12 +180,11 @@ class SimulatedCluster:
         pods: The pods by their direct owner, and then by name; pods without an owner are under None.
         desired: The number of pods that each owner is to have.
         lost: The number of pods of each workload that an event removed, or whose nodes it let fail.
-        refused: The evictions that a budget refused: namespace, pod and budget.
         failed: The Jobs that failed.
         rolled: The classes from which a rollout creates the pods of an owner.
         partitions: The ordinals of StatefulSets below which a rollout does not create pods.
         replicas: The replicas of workloads that an event has scaled.
-        pending: The pods without a node.
+        pending: The pods without a node, in the order in which they came.
         unreachable: The nodes that do not answer, with what happens to their pods.
         least: The fewest ready pods of each workload since ``watch``.
         journal: The changes that can be undone; None where none are noted.
@@ -217,12 +206,11 @@ class SimulatedCluster:
         self.pods: dict[ObjectRef | None, dict[str, SimulatedPod]] = {}
         self.desired: dict[ObjectRef, int] = {}
         self.lost: Counter[ObjectRef] = Counter()
-        self.refused: list[tuple[str, str, str]] = []
         self.failed: dict[ObjectRef, str] = {}
         self.rolled: dict[ObjectRef, PodClass] = {}
         self.partitions: dict[ObjectRef, int] = {}
         self.replicas: dict[ObjectRef, int] = {}
-        self.pending: list[SimulatedPod] = []
+        self.pending: dict[SimulatedPod, None] = {}
         self.journal: Journal | None = None
         self.workloads_of: dict[SchedulingKind, dict[ObjectRef, None]] = {}
         self.unreachable: dict[str, Outage] = {}
@@ -233,8 +221,11 @@ class SimulatedCluster:
         self._dirty: dict[ObjectRef, None] = {}
         self._lost_of: Counter[ObjectRef] = Counter()
         self._order = 0
-        self._asked = 0
-        self._protected: dict[int, list[ObjectRef | None]] = {}
+        self._queue = SchedulingQueue()
+        self._new: list[SimulatedPod] = []
+        self._terms = world.kinds.number_of_terms
+        self._of_kind: dict[SchedulingKind, dict[SimulatedPod, None]] = {}
+        self._on_node: dict[str, dict[SimulatedPod, None]] = {}
         snapshot = world.snapshot
         for record in snapshot.mirror_pods:
             if record.node:
@@ -267,16 +258,44 @@ class SimulatedCluster:
         self.workloads_of.setdefault(pod.kind, {})[pod.workload] = None
 
     def _insert(self, pod: SimulatedPod) -> None:
-        if pod.owner not in self.pods:
-            self.pods[pod.owner] = {}
-            self._protected.clear()
-        self.pods[pod.owner][pod.key] = pod
         self.workloads_of.setdefault(pod.kind, {})[pod.workload] = None
         self._order += 1
         pod.order = self._order
+        self._file(pod)
         if not pod.node:
-            self.pending.append(pod)
+            self._new.append(pod)
         self._note(PodStep.CREATED, pod)
+
+    def _file(self, pod: SimulatedPod) -> None:
+        """File a pod by its owner, its kind, and its node or the queue."""
+        self.pods.setdefault(pod.owner, {})[pod.key] = pod
+        self._of_kind.setdefault(pod.kind, {})[pod] = None
+        self._file_place(pod)
+
+    def _file_place(self, pod: SimulatedPod) -> None:
+        if pod.node:
+            self._on_node.setdefault(pod.node, {})[pod] = None
+        else:
+            self.pending[pod] = None
+            self._enqueue(pod)
+
+    def _unfile(self, pod: SimulatedPod) -> None:
+        del self.pods[pod.owner][pod.key]
+        del self._of_kind[pod.kind][pod]
+        self._unfile_place(pod)
+
+    def _unfile_place(self, pod: SimulatedPod) -> None:
+        if pod.node:
+            del self._on_node[pod.node][pod]
+        else:
+            del self.pending[pod]
+            self._queue.discard(pod)
+
+    def _enqueue(self, pod: SimulatedPod) -> None:
+        if not pod.record.gates:
+            exclusive = self.world.snapshot.volumes.exclusive
+            alone = any((pod.namespace, claim) in exclusive for claim in pod.record.claims if exclusive)
+            self._queue.add(pod, alone=alone)
 
     def set_nodes(self, nodes: Iterable[Node]) -> None:
         """Replace the nodes; the pods on nodes that are gone have to be removed before."""
@@ -285,7 +304,6 @@ class SimulatedCluster:
         self.volumes: Volumes
         self.table, self.volumes = self.world.table(self.nodes)
         self.state = Placements(self.table, self.world.kinds, self.world.weights)
-        self._failures: dict[tuple[SchedulingKind, int], tuple[int, int] | None] = {}
         if self.nodes:
             self.state.start = self.random.randrange(len(self.nodes))
         numbers = self.table.numbers
@@ -293,8 +311,10 @@ class SimulatedCluster:
             if pod.node in numbers:
                 self.state.add(pod.kind, numbers[pod.node])
         self.unknown_room = self._find_unknown_room()
+        self._queue = SchedulingQueue()
         for pod in self.pending:
             pod.refused = self._refused(pod)
+            self._enqueue(pod)
 
     def _find_unknown_room(self) -> dict[int, str]:
         """Map the nodes of which it is unknown what pods may still request to the reason."""
@@ -395,6 +415,8 @@ class SimulatedCluster:
         for pod in [pod for pod in self.all_pods() if pod.lacks_volume and not self._is_attached_elsewhere(pod)]:
             pod.lacks_volume, pod.state = False, replace(pod.state, running=True, ready=True)
             self._count(pod.workload, 1)
+            if pod.owner is not None:
+                self.touch(pod.owner)
 
     def terminating_pods(self) -> Iterator[SimulatedPod]:
         """Yield the pods that were deleted, and whose nodes do not answer."""
@@ -431,7 +453,7 @@ class SimulatedCluster:
 
     def on(self, nodes: Collection[str]) -> list[SimulatedPod]:
         """Return the pods on some nodes, without mirror pods."""
-        return [pod for pod in self.all_pods() if pod.node in nodes]
+        return [pod for node in sorted(nodes) for pod in self._on_node.get(node, ())]
 
     def mirrors_on(self, node: str) -> list[SimulatedPod]:
         """Return the mirror pods on a node."""
@@ -469,17 +491,17 @@ class SimulatedCluster:
 
     def place(self, pod: SimulatedPod, number: int) -> None:
         """Put a pending pod on the node with a number."""
-        self._place(pod, number)
-        self.pending.remove(pod)
-
-    def _place(self, pod: SimulatedPod, number: int) -> None:
         self._note(PodStep.PLACED, pod)
+        self._unfile_place(pod)
         pod.node = self.table.names[number]
+        self._file_place(pod)
         pod.lacks_volume = pod.node not in self.unreachable and self._is_attached_elsewhere(pod)
         starts = not (pod.node in self.unreachable or pod.lacks_volume)
         pod.state = replace(pod.state, running=starts, ready=starts)
         self.state.add(pod.kind, number)
         self._count(pod.workload, int(starts))
+        if pod.owner is not None:
+            self.touch(pod.owner)
 
     def _is_attached_elsewhere(self, pod: SimulatedPod) -> bool:
         """Tell whether a volume that one node at a time may use stays attached to one that does not answer.
@@ -518,13 +540,13 @@ class SimulatedCluster:
         A pod stays terminating where its node does not answer.
         """
         self._note(PodStep.REMOVED, pod)
-        del self.pods[pod.owner][pod.key]
+        self._unfile(pod)
+        if pod.record.held and not pod.simulated and self._waits_for_end(pod):
+            name = named(pod.workload.kind, pod.workload.name)
+            self.world.unknown[f"when finalizers of pods of {name} are removed, which its new pods wait for"] = None
         stays = pod.node in self.unreachable
-        if pod.node:
-            if pod.node in self.table.numbers:
-                self.state.add(pod.kind, self.table.numbers[pod.node], -1)
-        else:
-            self.pending.remove(pod)
+        if pod.node in self.table.numbers:
+            self.state.add(pod.kind, self.table.numbers[pod.node], -1)
         if pod.ready:
             self._count(pod.workload, -1)
         if stays:
@@ -534,6 +556,13 @@ class SimulatedCluster:
             if pod.owner is not None:
                 self._lost_of[pod.owner] += 1
                 self.touch(pod.owner)
+
+    def _waits_for_end(self, pod: SimulatedPod) -> bool:
+        """Tell whether the workload of a pod creates no other pod in its place before it is gone."""
+        if pod.owner is not None and base_kind(pod.owner.kind) == "StatefulSet":
+            return True
+        workload = self.world.object(pod.workload)
+        return isinstance(workload, Deployment) and not workload.rolls and pod.workload in self.replicas
 
     def _note(self, step: PodStep, pod: SimulatedPod) -> None:
         if self.journal is not None:
@@ -554,17 +583,16 @@ class SimulatedCluster:
             return
         for step, pod, state in reversed(journal.steps):
             if step is PodStep.CREATED:
-                del self.pods[pod.owner][pod.key]
-                self.pending.remove(pod)
+                self._unfile(pod)
                 continue
             if pod.node in self.table.numbers:
                 self.state.add(pod.kind, self.table.numbers[pod.node], 1 if step is PodStep.REMOVED else -1)
             if step is PodStep.REMOVED:
-                self.pods[pod.owner][pod.key] = pod
+                self._file(pod)
             else:
+                self._unfile_place(pod)
                 pod.node, pod.state = "", state
-            if not pod.node:
-                self.pending.append(pod)
+                self._file_place(pod)
         journal.restore(self)
 
     @contextmanager
@@ -590,16 +618,8 @@ class SimulatedCluster:
 
     def selected_by(self, budget: PodDisruptionBudget) -> list[SimulatedPod]:
         """Return the pods that a budget selects."""
-        selector, namespace = budget.spec.selector, budget.metadata.namespace
-
-        def selects(pod: SimulatedPod) -> bool:
-            return pod.namespace == namespace and labelselectors.matches(selector, pod.kind.labels)
-
-        if id(budget) not in self._protected:
-            # The snapshot keeps its budgets, so that no other object gets this identity.
-            owners = (owner for owner in self.pods if owner is None or owner.namespace == namespace)
-            self._protected[id(budget)] = [owner for owner in owners if any(map(selects, self.pods[owner].values()))]
-        return [pod for owner in self._protected[id(budget)] for pod in self.of(owner) if selects(pod)]
+        kinds = self.world.kinds.selected(budget.metadata.namespace, budget.spec.selector)
+        return [pod for kind in kinds for pod in self._of_kind.get(kind, ())]
 
     def scale_of(self, pods: Iterable[SimulatedPod]) -> int | None:
         """Return the sum of the replicas of the controllers of pods; None where one of them is unknown."""
@@ -618,7 +638,9 @@ class SimulatedCluster:
     def pin(self, pod: SimulatedPod, node: str) -> None:
         """Let a pending pod use only one node."""
         pod.pin = node
+        self._queue.discard(pod)
         pod.refused = self._refused(pod)
+        self._enqueue(pod)
 
     def touch(self, owner: ObjectRef) -> None:
         """Let the controller of an owner act."""
@@ -644,52 +666,44 @@ class SimulatedCluster:
         waiting = (pod for pod in self.pending if not pod.record.gates)
         return sorted(waiting, key=lambda pod: (-pod.kind.priority, pod.order))
 
-    def _arriving(self) -> list[SimulatedPod]:
-        """Return the pods that the scheduler tries to place, in an order in which it may see them."""
-        waiting = self.queue()
-        if self._arrival is Arrival.TOGETHER:
-            return waiting
-        if self._arrival is Arrival.MIXED:
-            self.random.shuffle(waiting)
-        else:
-            waiting.sort(key=lambda pod: -pod.order)
-        lowest = min((pod.kind.priority for pod in waiting), default=0)
-        return sorted(waiting, key=lambda pod: -(pod.kind.priority if pod.kind.preempts else lowest))
-
     def hurries(self) -> bool:
         """Tell whether the scheduler tries waiting pods before controllers have replaced those that are gone now."""
         return self._arrival is Arrival.MIXED and self.random.random() < _HURRIES
 
     def settle(self) -> bool:
         """Place pending pods, until no more of them finds a node; tell whether any did."""
-        state, random = self.state, self.random
-        waiting = self._arriving()
-        for pod in waiting:
-            if pod.order > self._asked:
+        for pod in self._new:
+            if not (pod.node or pod.record.gates) and self.has(pod):
                 self._note_unknown(pod, self.volumes.of(pod.record).unknown)
-        self._asked = self._order
-        placed = bool(waiting)
-        failures = self._failures
-        while placed:
-            placed, left = False, []
-            for pod in waiting:
-                question = (pod.kind, pod.refused)
-                if self.user_of_claim(pod):
-                    left.append(pod)
-                    continue
-                decisive = state.decisive(pod.kind) if pod.kind.parses else None
-                # Nothing that decides has changed since a pod like this one found no node.
-                number = None if failures.get(question, _NEVER) == decisive else state.choose(pod, random)
-                if number is None:
-                    failures[question] = decisive
-                    left.append(pod)
-                else:
-                    self._place(pod, number)
-                    placed = True
-            waiting = left
-        number = len(self.pending)
-        self.pending = [pod for pod in self.pending if not pod.node]
-        return len(self.pending) < number
+        self._new.clear()
+        self._wake()
+        turns = Turns(self._queue.take_awake(), self._arrival, self.random)
+        placed, blocked = False, list[EqualPods]()
+        for equal, pod in turns:
+            if self.user_of_claim(pod):
+                blocked.append(equal)
+                continue
+            number = self.state.choose(pod, self.random)
+            if number is None:
+                self.state.wait(equal)
+                continue
+            self.place(pod, number)
+            placed = True
+            if equal.pods:
+                turns.follow(equal)
+            self._wake()
+            for woken in self._queue.take_awake():
+                turns.join(woken)
+        self._queue.wake(blocked)
+        return placed
+
+    def _wake(self) -> None:
+        """Let the pods be tried again that a change may help."""
+        self._queue.wake(self.state.woken())
+        if self._terms != self.world.kinds.number_of_terms:
+            # What repels pods may go again, so each has to know of it.
+            self._terms = self.world.kinds.number_of_terms
+            self._queue.wake_all()
 
     def destinations(self, pod: SimulatedPod, key: str, *, scored: bool) -> set[str]:
         """Return the domains of a topology key to which a new pod that is on a node now may go.

@@ -15,16 +15,14 @@ from typing import Final, NamedTuple, Protocol
 from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.audit.snapshot.revisions import revision_of
 from kubectl_spread.engine.cluster import SimulatedCluster, SimulatedPod
+from kubectl_spread.engine.drains import Drain
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.workloads import DaemonSet, Deployment, Job, StatefulSet, ordinal_of
-from kubectl_spread.kube.custom import base_kind
-from kubectl_spread.kube.disruption import PodDisruptionBudget
+from kubectl_spread.kube.custom import NOT_REPLACED, base_kind
 from kubectl_spread.phrases import named
 
 _COUNTS_UNAVAILABLE: Final = 37
 """The minor from which the gate MaxUnavailableStatefulSet is on, so that a rollout first replaces pods that wait."""
-NOT_REPLACED: Final = frozenset({"DaemonSet", "Node"})
-"""The kinds of owners that create no pod on another node."""
 
 
 class Actor(Protocol):
@@ -35,8 +33,11 @@ class Actor(Protocol):
         ...
 
 
-def run(cluster: SimulatedCluster, actors: Sequence[Actor] = ()) -> None:
-    """Let actors, controllers and the scheduler act until nothing changes any more."""
+def run(cluster: SimulatedCluster, actors: Sequence[Actor] = (), drains: Sequence[Drain] = ()) -> None:
+    """Let actors, controllers and the scheduler act until nothing changes any more.
+
+    A drain leaves a node whose pods may not be evicted only then.
+    """
     changed = True
     while changed:
         changed = False
@@ -45,12 +46,14 @@ def run(cluster: SimulatedCluster, actors: Sequence[Actor] = ()) -> None:
         for owner in cluster.touched:
             if reconcile(cluster, owner):
                 changed = True
-            elif all(pod.node for pod in cluster.of(owner)):
+            else:
                 cluster.finished(owner)
         changed |= cluster.settle()
         if not changed:
-            for actor in actors:
+            for actor in (*actors, *drains):
                 changed |= actor.step(cluster)
+        if not changed:
+            changed = any(drain.go_on(cluster) for drain in drains)
 
 
 def reconcile(cluster: SimulatedCluster, owner: ObjectRef) -> bool:
@@ -262,6 +265,10 @@ class Rollout:
         for owner in (*self._old, new):
             desired(cluster, owner)
 
+    def left(self, cluster: SimulatedCluster) -> int:
+        """Return the number of pods that are not of the new revision."""
+        return sum(len(cluster.of(owner)) for owner in self._old)
+
     def step(self, cluster: SimulatedCluster) -> bool:
         """Create or delete pods if that is allowed now."""
         deployment = cluster.world.object(self._workload)
@@ -347,6 +354,11 @@ class OrderedRollout:
         for pod in cluster.of(workload):
             pod.revised = False
 
+    def left(self, cluster: SimulatedCluster) -> int:
+        """Return the number of pods that are not of the new revision, although they are not below the partition."""
+        pods = (*cluster.of(self._workload), *cluster.terminating_of(self._workload))
+        return sum(_ordinal(pod) >= self._partition and not pod.revised for pod in pods)
+
     def step(self, cluster: SimulatedCluster) -> bool:
         """Delete the next old pods, if that is allowed now; the controller creates them again."""
         chosen = self._next(cluster)
@@ -392,6 +404,13 @@ class DaemonRollout:
         cluster.rolled[workload] = pod_class
         for pod in cluster.of(workload):
             pod.revised = False
+
+    def left(self, cluster: SimulatedCluster) -> int:
+        """Return the number of pods on nodes that answer that are not of the new revision."""
+        daemon_set = cluster.world.object(self._workload)
+        if not isinstance(daemon_set, DaemonSet) or not daemon_set.replaces:
+            return 0
+        return sum(not pod.revised and pod.node not in cluster.unreachable for pod in cluster.of(self._workload))
 
     def step(self, cluster: SimulatedCluster) -> bool:
         """Create new pods and delete old ones, if that is allowed now."""
@@ -493,90 +512,6 @@ def _unfinished_of(cluster: SimulatedCluster, workload: ObjectRef, stored: State
     for pod in revised:
         pod.revised = True
     return rollout
-
-
-class Drain:
-    """The drain of nodes, one after another: pods are evicted as far as their budgets allow it now.
-
-    A refused eviction is tried again after other pods have become ready. Pods of DaemonSets and mirror pods stay, and
-    so do pods that come to a node after its cordon because they tolerate it. How many pods are gone before the first
-    of them is replaced is not determined: a run evicts all, some or one at a time.
-
-    Source: kubernetes v1.37.1 pkg/registry/core/pod/storage/eviction.go, Create.
-    """
-
-    def __init__(self, cluster: SimulatedCluster, nodes: Sequence[str]) -> None:
-        """Drain nodes in this order; they are cordoned already."""
-        on: dict[str, list[SimulatedPod]] = {node: [] for node in nodes}
-        for pod in cluster.on(on):
-            if not _stays(pod):
-                on[pod.node].append(pod)
-        self._left = list(on.values())
-        self._refused: list[tuple[str, str, str]] = []
-        self._together = cluster.random.choice([1.0, 0.5, 0.0])
-
-    def step(self, cluster: SimulatedCluster) -> bool:
-        """Evict pods of the first node; continue with the next node when none is left."""
-        while self._left:
-            pods = [pod for pod in self._left[0] if cluster.has(pod)]
-            # Each of these evictions is an error, after which kubectl continues with the other pods and nodes.
-            passed_over = [pod for pod in pods if len(_budgets_of(cluster, pod)) > 1]
-            pods = [pod for pod in pods if pod not in passed_over]
-            if not pods:
-                self._left.pop(0)
-                self._refused += [(pod.namespace, pod.name, refusing_budget(cluster, pod)) for pod in passed_over]
-                cluster.refused = sorted(self._refused)
-                continue
-            cluster.random.shuffle(pods)
-            refused: list[tuple[str, str, str]] = []
-            for pod in pods:
-                if budget := refusing_budget(cluster, pod):
-                    refused.append((pod.namespace, pod.name, budget))
-                    continue
-                cluster.remove(pod, lost=True)
-                if cluster.random.random() >= self._together:
-                    break
-            if len(refused) == len(pods):
-                cluster.refused = sorted((*self._refused, *refused))
-                self._left.clear()
-                return False
-            return True
-        return False
-
-
-def _stays(pod: SimulatedPod) -> bool:
-    return pod.owner is not None and base_kind(pod.owner.kind) in NOT_REPLACED
-
-
-def _budgets_of(cluster: SimulatedCluster, pod: SimulatedPod) -> Sequence[PodDisruptionBudget]:
-    return cluster.world.snapshot.budgets.of(pod.namespace, pod.kind.labels)
-
-
-def refusing_budget(cluster: SimulatedCluster, pod: SimulatedPod) -> str:
-    """Return the name of the budget that refuses the eviction of a pod, or "".
-
-    Several budgets of one pod refuse each eviction. A pod that is not ready may be evicted by the policy of its budget.
-    """
-    budgets = _budgets_of(cluster, pod)
-    if len(budgets) > 1:
-        return ", ".join(budget.metadata.name for budget in budgets)
-    if not budgets:
-        return ""
-    budget = budgets[0]
-    selected = cluster.selected_by(budget)
-    healthy = sum(each.ready for each in selected)
-    expected = cluster.scale_of(selected) if budget.needs_scale else None
-    least = budget.desired_healthy(expected)
-    if least is None and expected is None and budget.current is not None and budget.current.disruptions_allowed:
-        # The disruption controller has read the controllers of the pods, which were not read here.
-        least = budget.current.desired_healthy
-    if least is None or expected == 0:
-        # The disruption controller allows none where it cannot compute the number, or expects no pods: it only counts
-        # those with a controller.
-        least = max(least or 0, healthy)
-    if not pod.ready and (budget.spec.unhealthy_pod_eviction_policy == "AlwaysAllow" or healthy >= least > 0):
-        return ""
-    return "" if healthy - least > 0 else budget.metadata.name
 
 
 class Begun(NamedTuple):

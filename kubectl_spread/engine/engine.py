@@ -139,7 +139,7 @@ class Engine:
                     cluster.create(created, self._world.kind(created.pod_class, pod.workload), pod.workload, None)
             return ()
 
-        return self._try(pods[0].namespace, remove, ending)
+        return self._try(remove, ending)
 
     def rollout(self, workload: ObjectRef, template: PodTemplateSpec | None = None) -> Shortfall | None:
         """Return what is worse after a rollout of a workload.
@@ -177,24 +177,19 @@ class Engine:
                 event = Restart(workload)
             return [*event.begin(cluster).rollouts.values()]
 
-        return self._try(workload.namespace, begin, ending=None if template else workload)
+        return self._try(begin, ending=None if template else workload)
 
     def _try(
-        self, namespace: str, act: Callable[[SimulatedCluster], Sequence[Actor]], ending: ObjectRef | None = None
+        self, act: Callable[[SimulatedCluster], Sequence[Actor]], ending: ObjectRef | None = None
     ) -> Shortfall | None:
         """Return the first shortfall after a change in a few runs, and undo the change.
 
         Args:
-            namespace: The namespace of the pods that it changes.
             act: Makes the change, and returns what acts until it ends.
             ending: A workload of which no pod may wait afterwards, even if one did before.
         """
         cluster = self._settled
-        # Pods of other namespaces that have room wait for pods of their own.
-        waiting = cluster.pending
-        awake = [pod for pod in waiting if pod.namespace == namespace or pod in self._without_room]
         for number in range(_TRIES):
-            cluster.pending = list(awake)
             cluster.reseed(Random(number))  # noqa: S311 - it decides on nothing secret
             cluster.begin()
             # Nothing is left to do for owners that the change does not touch.
@@ -204,7 +199,6 @@ class Engine:
                 shortfall = _shortfall(cluster, ending)
             finally:
                 cluster.undo()
-                cluster.pending = waiting
                 self._world.forget()
             if shortfall is not None:
                 return shortfall
@@ -216,16 +210,6 @@ class Engine:
         cluster = SimulatedCluster(self._world, Random(0))  # noqa: S311 - as above
         run(cluster, [*unfinished(cluster).values()])
         return cluster
-
-    @cached_property
-    def _without_room(self) -> frozenset[SimulatedPod]:
-        """The pods that wait because no node that they may use has room for them."""
-        table, state = self._settled.table, self._settled.state
-        return frozenset(
-            pod
-            for pod in self._settled.pending
-            if not table.answers(pod.kind).allowed & state.room(pod.kind).fits & ~pod.refused
-        )
 
     @cached_property
     def _by_ref(self) -> Mapping[ObjectRef, SimulatedPod]:

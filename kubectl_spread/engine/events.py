@@ -15,11 +15,11 @@ from kubectl_spread.engine.controllers import (
     Actor,
     Begun,
     DaemonRollout,
-    Drain,
     OrderedRollout,
     Rollout,
     SimulatedEvent,
 )
+from kubectl_spread.engine.drains import Drain
 from kubectl_spread.errors import NotFoundError, UsageError
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import Node
@@ -31,6 +31,7 @@ from kubectl_spread.kube.api.workloads import (
     StatefulSet,
     WorkloadObject,
 )
+from kubectl_spread.kube.autoscaling import HorizontalPodAutoscaler
 from kubectl_spread.phrases import did_you_mean, domains, named, plural, some
 
 ROLLED: Final = ("Deployment", "StatefulSet", "DaemonSet")
@@ -273,7 +274,43 @@ class Scale(msgspec.Struct, frozen=True):
         if root.kind == "Deployment" and root != workload:
             return Begun(f"scale {_named(workload)} to {self.replicas}, which {_named(root)} undoes")
         scale(cluster, workload, before, self.replicas)
-        return Begun(f"scale {_named(workload)} from {before} to {plural(self.replicas, 'replica')}")
+        number = plural(self.replicas, "replica")
+        return Begun(
+            f"scale {_named(workload)} from {before} to {number}{_undone(cluster, workload)}",
+            rollouts=_autoscaling(cluster, workload),
+        )
+
+
+class Autoscaling(msgspec.Struct, frozen=True):
+    """An autoscaler that brings the replicas of a workload inside its bounds; its metrics are not simulated."""
+
+    workload: ObjectRef
+    autoscaler: HorizontalPodAutoscaler
+
+    def step(self, cluster: SimulatedCluster) -> bool:
+        """Change the replicas if they are outside."""
+        replicas = cluster.replicas[self.workload]
+        bounded = self.autoscaler.bounded(replicas)
+        if bounded == replicas:
+            return False
+        scale(cluster, self.workload, replicas, bounded)
+        return True
+
+
+def _autoscaling(cluster: SimulatedCluster, workload: ObjectRef) -> Mapping[ObjectRef, Actor]:
+    autoscaler = cluster.world.snapshot.autoscalers.get(workload)
+    if autoscaler is None or workload not in cluster.replicas:
+        return {}
+    ref = ObjectRef(workload.namespace, "HorizontalPodAutoscaler", autoscaler.metadata.name)
+    return {ref: Autoscaling(workload, autoscaler)}
+
+
+def _undone(cluster: SimulatedCluster, workload: ObjectRef) -> str:
+    """Return what the autoscaler of a workload does to its replicas, as the rest of a sentence."""
+    autoscaler, replicas = cluster.world.snapshot.autoscalers.get(workload), cluster.replicas.get(workload, 0)
+    if autoscaler is None or autoscaler.bounded(replicas) == replicas:
+        return ""
+    return f", which {autoscaler.text} brings to {autoscaler.bounded(replicas)}"
 
 
 def scale(cluster: SimulatedCluster, workload: ObjectRef, before: int, replicas: int) -> None:
@@ -330,8 +367,13 @@ class Apply(msgspec.Struct, frozen=True):
         Raises:
             UsageError: A workload of this kind has no rollouts.
         """
+        _confirm_kind(self.workload, ROLLED, "a rollout")
+        begun = self._begin(cluster)
+        text = f"{begun.text}{_undone(cluster, self.workload)}"
+        return Begun(text, rollouts={**begun.rollouts, **_autoscaling(cluster, self.workload)})
+
+    def _begin(self, cluster: SimulatedCluster) -> Begun:
         workload, world = self.workload, cluster.world
-        _confirm_kind(workload, ROLLED, "a rollout")
         stored, manifest = world.object(workload), self.manifest
         text = f"apply {_named(workload)}"
         if stored is None:

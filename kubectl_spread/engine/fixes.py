@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from kubectl_spread.audit.evaluation.obstacles import ObstacleKind
 from kubectl_spread.engine.answers import NO_NODES, Fix, Reason, RefusalCause
-from kubectl_spread.engine.controllers import NOT_REPLACED, SimulatedEvent
+from kubectl_spread.engine.controllers import SimulatedEvent
 from kubectl_spread.engine.events import Add, Apply, Delete, DrainNodes, Lose, NodeChoice
 from kubectl_spread.engine.runs import RunResult, Simulation
 from kubectl_spread.engine.world import ConstraintChange, World
@@ -18,11 +18,11 @@ from kubectl_spread.kube.api.labels import HOSTNAME, ZONE
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import Node
 from kubectl_spread.kube.api.workloads import Deployment
-from kubectl_spread.kube.custom import base_kind
+from kubectl_spread.kube.custom import NOT_REPLACED, base_kind
 from kubectl_spread.kube.scheduler import taints
 from kubectl_spread.phrases import domains, in_domain, listed, named, plural
 
-_RUNS: Final = 3
+OF_TRIAL: Final = 3
 """The runs in which a fix has to help."""
 _ADDED: Final = (1, 2, 4, 8)
 """The numbers of nodes that are tried."""
@@ -99,6 +99,31 @@ class FixTrials:
         )
         return Fix(what, (("kubectl", "delete", "node", *names),)) if helps else None
 
+    def budget(self, namespace: str, name: str) -> Fix | None:
+        """Return the change of a budget after which a drain evicts all of its pods; None where others wait then."""
+        world = self._simulation.world
+        stored = next(
+            each
+            for each in world.snapshot.budgets
+            if (each.metadata.namespace, each.metadata.name) == (namespace, name)
+        )
+        spec = replace(stored.spec, min_available=None, max_unavailable=1)
+        changed = self._simulation.with_world(world.variant(budget=replace(stored, spec=spec)))
+        if not self._proceed(self.changes):
+            return None
+        for result in self._tried(changed):
+            refused = any(pod.namespace == namespace and name in pod.budgets for pod in result.refused)
+            if refused or any(each.new > self._most_new(workload) for workload, each in result.workloads.items()):
+                return None
+        patch = '{"spec":{"maxUnavailable":1,"minAvailable":null}}'
+        return Fix(
+            f"set maxUnavailable: 1 in budget {name}",
+            (("kubectl", "patch", "pdb", name, "-n", namespace, "--type=merge", "-p", patch),),
+        )
+
+    def _most_new(self, workload: ObjectRef) -> int:
+        return max(run.of(workload).new for run in self._runs)
+
     def _helps(self, simulation: Simulation, workloads: Iterable[ObjectRef]) -> bool:
         results: list[RunResult] = []
         for result in self._tried(simulation):
@@ -109,7 +134,7 @@ class FixTrials:
 
     def _tried(self, simulation: Simulation) -> Iterator[RunResult]:
         """Yield the runs in which a fix has to help."""
-        for number in range(_RUNS):
+        for number in range(OF_TRIAL):
             result = simulation.run(number)
             self.changes += result.changes
             yield result

@@ -14,7 +14,7 @@ from kubectl_spread.engine.cluster import Outage, SimulatedCluster, SimulatedPod
 from kubectl_spread.kube import nodelifecycle
 from kubectl_spread.kube.api.types import Node
 from kubectl_spread.kube.api.workloads import Job
-from kubectl_spread.kube.custom import base_kind
+from kubectl_spread.kube.custom import NOT_REPLACED, base_kind
 from kubectl_spread.phrases import plural
 
 _SEEN_BEFORE: Final = 2
@@ -140,7 +140,7 @@ def tolerated(cluster: SimulatedCluster, pod: SimulatedPod) -> float | None:
 
 def is_daemon(pod: SimulatedPod) -> bool:
     """Tell whether a pod is of a DaemonSet, whose pods tolerate the taint without end."""
-    return pod.owner is not None and base_kind(pod.owner.kind) in ("DaemonSet", "Node")
+    return pod.owner is not None and base_kind(pod.owner.kind) in NOT_REPLACED
 
 
 def minutes(cluster: SimulatedCluster, names: Collection[str]) -> int:

@@ -6,12 +6,15 @@ Source: kubernetes v1.37.1 pkg/scheduler/schedule_one.go, schedulePod, with the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, islice
+from functools import reduce
+from itertools import chain, islice, product
+from operator import or_
 from random import Random
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from kubectl_spread.engine.kinds import ASSUMED_CPU, ASSUMED_MEMORY, HeldTerm, Kinds, SchedulingKind, selects
 from kubectl_spread.engine.nodes import CountedNodes, KindAnswers, NodeTable, Values
+from kubectl_spread.engine.queue import EqualPods
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.labels import HOSTNAME, ascending
 from kubectl_spread.kube.scheduler import scores
@@ -23,6 +26,9 @@ from kubectl_spread.kube.scheduler.scores import Weights
 
 _CPU, _MEMORY = "cpu", "memory"
 _UNKNOWN_ROOM: dict[str, int] = {}
+_ANYWHERE: Final = ""
+TallySource = HeldTerm | tuple[str, Constraint] | tuple[Term, ...]
+"""What a tally counts: the pods with a term, those that a constraint counts in a namespace, or those of all terms."""
 
 
 class Incoming(Protocol):
@@ -45,21 +51,20 @@ class Tally:
     Attributes:
         counts: Maps a value to its number of pods, or to the sum of their weights.
         values: The value of each node.
-        version: The number of changes.
+        waiting: The pods that wait for a change.
     """
 
-    __slots__ = ("counts", "values", "version")
+    __slots__ = ("counts", "values", "waiting")
 
     def __init__(self, values: Values) -> None:
         self.values = values
-        self.version = 0
+        self.waiting: dict[EqualPods, None] = {}
         self.counts: dict[str, int] = {}
 
     def add(self, number: int, pods: int) -> None:
         """Add pods on a node; a negative number removes them."""
         value = self.values[number]
         if value is not None:
-            self.version += 1
             count = self.counts.get(value, 0) + pods
             if count:
                 self.counts[value] = count
@@ -68,9 +73,17 @@ class Tally:
 
 
 class Room:
-    """The nodes with room for pods with the same requests, and the scores that depend on resources alone."""
+    """The nodes with room for pods with the same requests, and the scores that depend on resources alone.
 
-    __slots__ = ("_log", "_nodes", "_seen", "_used", "_weights", "fits", "kind", "own", "scores")
+    Attributes:
+        kind: A kind with these requests.
+        own: The cpu and memory among them.
+        fits: The nodes with room, as a bitmap.
+        scores: The scores of nodes, as far as they are known.
+        waiting: The pods that wait for room, and on which nodes.
+    """
+
+    __slots__ = ("_log", "_nodes", "_seen", "_used", "_weights", "fits", "kind", "own", "scores", "waiting")
 
     def __init__(
         self,
@@ -85,6 +98,7 @@ class Room:
         self.own = (usage.get(_CPU, 0), usage.get(_MEMORY, 0))
         self._nodes, self._used, self._weights, self._log = nodes, used, weights, log
         self._seen = len(log)
+        self.waiting: dict[EqualPods, int] = {}
         self.scores: list[int | None] = [None] * len(used)
         content = bytearray(len(used) // 8 + 1)
         for number in range(len(used)):
@@ -162,23 +176,46 @@ class Placements:
         self._population: dict[SchedulingKind, dict[int, int]] = {}
         self._tallies: dict[object, Tally] = {}
         self._tallies_of: dict[SchedulingKind, list[tuple[Tally, int]]] = {}
-        self._sources: list[tuple[Tally, object]] = []
+        self._sources: dict[tuple[str, tuple[str, str] | None], list[tuple[Tally, TallySource]]] = {}
         self._log: list[int] = []
         self._rooms: dict[object, Room] = {}
-        self._decisive: dict[SchedulingKind, tuple[int, Room, Sequence[Tally]]] = {}
+        self._filtering: dict[SchedulingKind, tuple[int, Sequence[Tally]]] = {}
+        self._changed: dict[Tally, None] = {}
+        self._freed = 0
+        self._hopes: dict[Room, int] = {}
         self.start = 0
 
-    def decisive(self, kind: SchedulingKind) -> tuple[int, int]:
-        """Return a value that stays equal as long as the filters give equal answers about pods of a kind."""
-        terms = self._kinds.number_of_terms
-        decisive = self._decisive.get(kind)
-        if decisive is None or decisive[0] != terms:
-            decisive = (terms, self.room(kind), self._tallies_for(kind, self._kinds.acting_on(kind)))
-            self._decisive[kind] = decisive
-        _, room, tallies = decisive
-        room.refresh()
-        # Versions never fall, so their sum is equal only where each of them is.
-        return room.fits, sum([tally.version for tally in tallies])
+    def wait(self, equal: EqualPods) -> None:
+        """Note that no node is feasible for some equal pods, until ``woken`` returns them.
+
+        Source: kubernetes v1.37.1 pkg/scheduler/framework/plugins, the functions isSchedulableAfter… of the filters.
+        """
+        kind, terms = equal.kind, self._kinds.number_of_terms
+        filtering = self._filtering.get(kind)
+        if filtering is None or filtering[0] != terms:
+            filtering = self._filtering[kind] = (terms, self._tallies_for(kind, self._kinds.acting_on(kind)))
+        for tally in filtering[1]:
+            tally.waiting[equal] = None
+        room = self.room(kind)
+        if hopes := self.nodes.answers(kind).allowed & ~equal.refused & ~room.fits:
+            room.waiting[equal] = hopes
+            self._hopes[room] = self._hopes.get(room, 0) | hopes
+
+    def woken(self) -> list[EqualPods]:
+        """Return the pods that waited, and for which a filter may now allow another node."""
+        woken: list[EqualPods] = []
+        for tally in self._changed:
+            woken += tally.waiting
+            tally.waiting.clear()
+        self._changed.clear()
+        freed, self._freed = self._freed, 0
+        for room in [room for room, hopes in self._hopes.items() if hopes & freed]:
+            room.refresh()
+            if self._hopes[room] & room.fits:
+                woken += (equal for equal, hopes in room.waiting.items() if hopes & room.fits)
+                room.waiting = {equal: hopes for equal, hopes in room.waiting.items() if not hopes & room.fits}
+                self._hopes[room] = reduce(or_, room.waiting.values(), 0)
+        return woken
 
     def _tallies_for(self, kind: SchedulingKind, acting: Iterable[HeldTerm]) -> list[Tally]:
         """Return the tallies that the filters read for pods of a kind."""
@@ -203,9 +240,13 @@ class Placements:
         for name, amount in kind.usage:
             used[name] = used.get(name, 0) + pods * amount
         self._log.append(number)
+        if pods < 0:
+            self._freed |= 1 << number
         if self._tallies:
             for tally, weight in self._weights_of(kind):
                 tally.add(number, weight * pods)
+                if tally.waiting:
+                    self._changed[tally] = None
 
     def choose(self, pod: Incoming, random: Random) -> int | None:
         """Return the number of the node on which the scheduler puts a pod; None where no node is feasible."""
@@ -416,7 +457,7 @@ class Placements:
         holders = (kind for kind in self._population for each in kind.held if each is held)
         return self._tally(held, self.nodes.values(held.term.topology_key), holders, held)
 
-    def _tally(self, key: object, values: Values, kinds: Iterable[SchedulingKind], source: object) -> Tally:
+    def _tally(self, key: object, values: Values, kinds: Iterable[SchedulingKind], source: TallySource) -> Tally:
         tally = self._tallies.get(key)
         if tally is None:
             weights: dict[SchedulingKind, int] = {}
@@ -426,7 +467,8 @@ class Placements:
             for kind in self._population if not self._tallies else ():
                 self._tallies_of[kind] = []
             tally = self._tallies[key] = Tally(values)
-            self._sources.append((tally, source))
+            if not isinstance(source, HeldTerm):
+                self._sources.setdefault(_place_of(source), []).append((tally, source))
             for kind, weight in weights.items():
                 self._tallies_of[kind].append((tally, weight))
                 for number, pods in self._population[kind].items():
@@ -435,23 +477,36 @@ class Placements:
         return tally
 
     def _weights_of(self, kind: SchedulingKind) -> list[tuple[Tally, int]]:
-        """Return the tallies that count a kind, and how often; a kind that is new is compared with all of them."""
+        """Return the tallies that count a kind, and how often; a kind that is new is compared with all that may."""
         if kind not in self._tallies_of:
-            counted = ((tally, _weight(source, kind)) for tally, source in self._sources)
+            namespaces, labels = (kind.namespace, _ANYWHERE), (*kind.labels.items(), None)
+            sources = [each for place in product(namespaces, labels) for each in self._sources.get(place, ())]
+            sources += ((self._tallies[held], held) for held in dict.fromkeys(kind.held) if held in self._tallies)
+            counted = ((tally, _weight(source, kind)) for tally, source in sources)
             self._tallies_of[kind] = [(tally, weight) for tally, weight in counted if weight]
         return self._tallies_of[kind]
 
 
-def _weight(source: object, kind: SchedulingKind) -> int:
+def _place_of(source: tuple[str, Constraint] | tuple[Term, ...]) -> tuple[str, tuple[str, str] | None]:
+    """Return a namespace and a label that all pods have which the source of a tally counts; "" and None for any."""
+    match source:
+        case (str() as namespace, Constraint() as constraint):
+            selector = constraint.selector
+        case (Term() as term, *_):
+            namespace, selector = _ANYWHERE, term.selector
+    labels = () if selector is None else selector.match_labels.items()
+    return namespace, next(iter(sorted(labels)), None)
+
+
+def _weight(source: TallySource, kind: SchedulingKind) -> int:
     """Return how often the source of a tally counts a pod of a kind."""
     match source:
         case HeldTerm():
             return sum(each is source for each in kind.held)
         case (str() as namespace, Constraint() as constraint):
             return int(namespace == kind.namespace and selects(constraint, kind))
-        case tuple():
-            return int(all(term.matches(kind.pod, {}) for term in source))
-    raise TypeError(source)
+        case _:
+            return int(all(isinstance(term, Term) and term.matches(kind.pod, {}) for term in source))
 
 
 def self_matches(constraint: Constraint, kind: SchedulingKind) -> bool:

@@ -20,7 +20,7 @@ from kubectl_spread.audit.evaluation.volumes import UNREAD
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.engine import controllers
 from kubectl_spread.engine.cluster import PodStep, SimulatedCluster, SimulatedPod
-from kubectl_spread.engine.controllers import refusing_budget
+from kubectl_spread.engine.drains import refusing_budgets
 from kubectl_spread.engine.kinds import SchedulingKind
 from kubectl_spread.engine.reasons import reason
 from kubectl_spread.engine.standing import Standing
@@ -398,7 +398,7 @@ class Planner:
         self._to = {candidate: set() for candidate in candidates}
         first = self._runs[0]
         self._before = {
-            candidate: candidate.target.skew(first, candidate.value)
+            candidate: candidate.target.skew(first)
             for candidate in candidates
             if isinstance(candidate.target, SpreadTarget)
         }
@@ -419,8 +419,8 @@ class Planner:
             pod = same_in(cluster, candidate.pod)
             if pod is None:
                 failures[candidate] = _UNNAMED
-            elif budget := refusing_budget(cluster, pod):
-                failures[candidate] = _refused(budget)
+            elif budgets := refusing_budgets(cluster, pod):
+                failures[candidate] = _refused(", ".join(budget.metadata.name for budget in budgets))
             elif cluster.volumes.of(pod.record).unknown == UNREAD:
                 failures[candidate] = _UNREAD_VOLUMES
             else:
@@ -490,7 +490,7 @@ class Planner:
             return target.stale.why
         if not isinstance(target, SpreadTarget):
             return ""
-        after = max(target.skew(cluster, candidate.value) for cluster in self._runs)
+        after = max(target.skew(cluster) for cluster in self._runs)
         before = self._before[candidate]
         return f"{noun(target.topology_key)} skew {before} to {after} (maxSkew {target.constraint.max_skew})"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from random import Random
 from typing import Final
 
@@ -12,7 +12,16 @@ import msgspec
 from kubectl_spread.engine import outages
 from kubectl_spread.engine.answers import Reason
 from kubectl_spread.engine.cluster import SimulatedCluster, SimulatedPod
-from kubectl_spread.engine.controllers import SimulatedEvent, run, unfinished
+from kubectl_spread.engine.controllers import (
+    Actor,
+    DaemonRollout,
+    OrderedRollout,
+    Rollout,
+    SimulatedEvent,
+    run,
+    unfinished,
+)
+from kubectl_spread.engine.drains import BudgetHealth, Drain, RefusedPod
 from kubectl_spread.engine.kinds import SchedulingKind
 from kubectl_spread.engine.outages import TaintEviction
 from kubectl_spread.engine.placing import minimum
@@ -68,10 +77,14 @@ class RunResult(msgspec.Struct):
         texts: The events in words.
         workloads: The result of each workload.
         reasons: The reasons by their keys.
-        refused: The evictions that a budget refused: namespace, pod and budget.
+        refused: The pods that drains leave, because budgets refuse their eviction.
+        budgets: These budgets, by namespace and name.
+        terminating: The number of pods for whose end drains wait, by their nodes, which do not answer.
+        needs: The pods that kubectl evicts only with a flag, by the flag: namespace and name.
         preempting: The pending pods that could preempt others.
         nodes: The number of nodes at the end.
         failed: Why Jobs have failed.
+        unfinished: The number of old pods of each rollout that an event has begun, and that does not end.
         unreachable: The nodes that do not answer.
         changes: The number of times that pods came or went after the last event.
     """
@@ -79,10 +92,14 @@ class RunResult(msgspec.Struct):
     texts: list[str]
     workloads: dict[ObjectRef, WorkloadResult]
     reasons: dict[object, Reason]
-    refused: list[tuple[str, str, str]]
+    refused: list[RefusedPod]
+    budgets: dict[tuple[str, str], BudgetHealth]
+    terminating: dict[str, int]
+    needs: dict[str, list[tuple[str, str]]]
     preempting: int
     nodes: int
     failed: dict[ObjectRef, str]
+    unfinished: dict[ObjectRef, int]
     unreachable: tuple[str, ...]
     changes: int
 
@@ -125,6 +142,8 @@ class Simulation:
         cluster.watch()
         waiting = Counter(pod.workload for pod in cluster.pending)
         rollouts, texts = unfinished(cluster), []
+        begun_now: dict[ObjectRef, Actor] = {}
+        drains: list[Drain] = []
         if not self.events:
             run(cluster, [*rollouts.values(), TaintEviction(cluster)])
         for event in self.events:
@@ -132,18 +151,24 @@ class Simulation:
             begun = event.begin(cluster)
             texts.append(begun.text)
             rollouts |= begun.rollouts
+            begun_now |= begun.rollouts
             eviction = TaintEviction(cluster, cluster.unreachable.keys() - silent)
-            run(cluster, [*rollouts.values(), *begun.drains, eviction])
+            run(cluster, [*rollouts.values(), eviction], begun.drains)
+            drains += begun.drains
         results = _results(cluster)
         reasons = _explain(cluster, results, waiting)
         return RunResult(
             texts=texts,
             workloads=results,
             reasons=reasons,
-            refused=cluster.refused,
+            refused=[pod for drain in drains for pod in drain.refused],
+            budgets={name: health for drain in drains for name, health in drain.health.items()},
+            terminating={node: number for drain in drains for node, number in drain.terminating.items()},
+            needs=_needs(drains),
             preempting=_preempting(cluster),
             nodes=len(cluster.nodes),
             failed=cluster.failed,
+            unfinished=_unfinished(cluster, begun_now),
             unreachable=tuple(sorted(cluster.unreachable)),
             changes=cluster.state.changes,
         )
@@ -164,6 +189,22 @@ class Simulation:
     def fixed(self, number: int) -> list[RunResult]:
         """Return a fixed number of runs."""
         return [self.run(each) for each in range(number)]
+
+
+def _unfinished(cluster: SimulatedCluster, rollouts: Mapping[ObjectRef, Actor]) -> dict[ObjectRef, int]:
+    left = {
+        workload: actor.left(cluster)
+        for workload, actor in rollouts.items()
+        if isinstance(actor, Rollout | OrderedRollout | DaemonRollout)
+    }
+    return {workload: number for workload, number in left.items() if number}
+
+
+def _needs(drains: Iterable[Drain]) -> dict[str, list[tuple[str, str]]]:
+    needs: dict[str, list[tuple[str, str]]] = {}
+    for flag, pods in (item for drain in drains for item in drain.needs.items()):
+        needs.setdefault(flag, []).extend((pod.namespace, pod.name) for pod in pods)
+    return needs
 
 
 def _results(cluster: SimulatedCluster) -> dict[ObjectRef, WorkloadResult]:
@@ -216,7 +257,7 @@ def _skews(cluster: SimulatedCluster, kind: SchedulingKind) -> dict[str, int]:
         *zip(kind.hard, answers.hard, strict=True),
         *zip(kind.soft, answers.soft, strict=True),
     ):
-        if constraint.topology_key in own:
+        if constraint.topology_key in own and counted.domains and (constraint.hard or answers.ranked):
             tally = cluster.state.spread(kind, constraint, counted)
             most = max(tally.counts.values(), default=0)
             skew = most - minimum(constraint, counted.domains, tally)
@@ -262,6 +303,8 @@ def _note_devices(cluster: SimulatedCluster, pod: SimulatedPod) -> None:
 def _preempting(cluster: SimulatedCluster) -> int:
     """Return the number of pending pods that would fit on a node without its pods of a lower priority."""
     waiting = [pod for pod in cluster.pending if pod.kind.preempts and not pod.record.gates]
+    lowest = min((pod.kind.priority for pod in cluster.all_pods()), default=0)
+    waiting = [pod for pod in waiting if pod.kind.priority > lowest]
     on: dict[str, list[SimulatedPod]] = {}
     for pod in cluster.all_pods() if waiting else ():
         on.setdefault(pod.node, []).append(pod)

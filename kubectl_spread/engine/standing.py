@@ -9,10 +9,9 @@ from typing import Final
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.audit.snapshot.revisions import revision_of
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
-from kubectl_spread.engine.controllers import NOT_REPLACED
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.workloads import StatefulSet, ordinal_of
-from kubectl_spread.kube.custom import base_kind
+from kubectl_spread.kube.custom import NOT_REPLACED, base_kind
 from kubectl_spread.memoization import memoized
 from kubectl_spread.phrases import plural
 

@@ -106,10 +106,10 @@ class SpreadTarget(msgspec.Struct, frozen=True, eq=False):
                 nodes |= 1 << number
         return nodes
 
-    def skew(self, cluster: SimulatedCluster, value: str) -> int:
-        """Return the skew of a domain."""
+    def skew(self, cluster: SimulatedCluster) -> int:
+        """Return the skew: that of the domain with the most pods."""
         tally = self._tally(cluster)
-        return tally.counts.get(value, 0) - minimum(self.constraint, self.counted.domains, tally)
+        return max(tally.counts.values(), default=0) - minimum(self.constraint, self.counted.domains, tally)
 
     def value_on(self, cluster: SimulatedCluster, pod: SimulatedPod) -> str | None:
         """Return the domain in which the constraint counts a pod; None where it does not count it."""

@@ -17,7 +17,7 @@ from kubectl_spread.audit.merge import admission
 from kubectl_spread.audit.snapshot import default_constraints
 from kubectl_spread.audit.snapshot.capacity import requests_of
 from kubectl_spread.audit.snapshot.podclasses import PodClasses
-from kubectl_spread.audit.snapshot.records import OwnerRecord, PodClass, PodRecord
+from kubectl_spread.audit.snapshot.records import DEFAULT_SCHEDULER, OwnerRecord, PodClass, PodRecord
 from kubectl_spread.audit.snapshot.revisions import LABELS, revision_of
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.audit.snapshot.templates import labels_of_controller
@@ -351,6 +351,9 @@ class World:
         return (
             template.metadata.labels.items() <= labels.items()
             and own.node_selector.items() <= spec.node_selector.items()
+            and set(own.tolerations) <= set(spec.tolerations)
+            and own.scheduler_name in ("", DEFAULT_SCHEDULER, spec.scheduler_name)
+            and _priority_class(own) in ("", _priority_class(spec))
             and (own.affinity, own.topology_spread_constraints, nodeports.host_ports(own))
             == (spec.affinity, spec.topology_spread_constraints, nodeports.host_ports(spec))
             and all(
@@ -390,6 +393,7 @@ class World:
         """
         key = (owner, id(template), like, revision, name)
         if key not in self._created:
+            self._note_scheduler(owner, template.spec.scheduler_name, like)
             added: dict[str, str] = {
                 label: revision or SIMULATED
                 for label in LABELS
@@ -399,7 +403,10 @@ class World:
             if like is None:
                 self._created[key] = self._new(owner, template, labels)
             else:
-                tolerations = dict.fromkeys((*template.spec.tolerations, *like.spec.tolerations))
+                stored = self.snapshot.workload_objects.get(owner)
+                former = () if stored is None else stored.template.spec.tolerations
+                by_admission = (each for each in like.spec.tolerations if each not in former)
+                tolerations = dict.fromkeys((*template.spec.tolerations, *by_admission))
                 spec = replace(
                     template.spec,
                     tolerations=tuple(tolerations),
@@ -408,6 +415,12 @@ class World:
                 created = _with_revision(admission.created_from(like, spec, labels, self.behaviour))
                 self._created[key] = self._with_priority(owner, created, like.spec)
         return self._created[key]
+
+    def _note_scheduler(self, owner: ObjectRef, name: str, like: PodClass | None) -> None:
+        """Note the scheduler of a template, unless it is the default one, or that of pods like it."""
+        if name not in ("", DEFAULT_SCHEDULER) and (like is None or like.scheduler_name != name):
+            pods = named(owner.kind, owner.name)
+            self.unknown[f"the rules of scheduler {name}, which places the pods of {pods}"] = None
 
     def _with_priority(self, owner: ObjectRef, pod_class: PodClass, like: PodSpec | None) -> PodClass:
         """Return the class with the priority of its PriorityClass; that of the pods before where they name the same."""
@@ -455,6 +468,10 @@ def owner_of(pod: PodRecord) -> ObjectRef | None:
 
 def _by_revision(record: OwnerRecord) -> tuple[int, float, str]:
     return (record.revision, record.created.timestamp() if record.created else 0.0, record.ref.name)
+
+
+def _priority_class(spec: PodSpec) -> str:
+    return spec.priority_class_name if isinstance(spec, DetailedPodSpec) else ""
 
 
 def _amounts(container: Container) -> dict[str, int | str]:

@@ -48,6 +48,7 @@ class _ScaleTarget(Message, frozen=True):
 class _AutoscalerSpec(Message, frozen=True):
     scale_target_ref: Annotated[_ScaleTarget, 1] = _ScaleTarget()
     min_replicas: Annotated[Int32 | None, 2] = None
+    max_replicas: Annotated[Int32, 3] = 0
 
 
 class HorizontalPodAutoscaler(Object, frozen=True):
@@ -59,3 +60,17 @@ class HorizontalPodAutoscaler(Object, frozen=True):
     def least(self) -> int:
         """The fewest replicas that it sets."""
         return 1 if self.spec.min_replicas is None else self.spec.min_replicas
+
+    @property
+    def text(self) -> str:
+        """Its name and the replicas that it may set."""
+        return f"HorizontalPodAutoscaler {self.metadata.name} ({self.least} to {self.spec.max_replicas} replicas)"
+
+    def bounded(self, replicas: int) -> int:
+        """Return the number that it sets where a workload has a number of replicas, without a look at metrics.
+
+        A workload with none is not scaled.
+
+        Source: kubernetes v1.37.1 pkg/controller/podautoscaler/horizontal.go, reconcileAutoscaler.
+        """
+        return replicas and min(max(replicas, self.least), max(self.spec.max_replicas, self.least))

@@ -79,6 +79,10 @@ def kind_name(api_version: str, kind: str) -> str:
     return f"{kind}.{group_of(api_version)}" if kind in _KINDS and is_custom(api_version) else kind
 
 
+NOT_REPLACED: Final = frozenset({"DaemonSet", "Node"})
+"""The kinds of owners that create no pod on another node."""
+
+
 def base_kind(kind: str) -> str:
     """Return the kind without the group in the name of a kind; pods of any Job end, and any DaemonSet pins its pods."""
     return kind.partition(".")[0]

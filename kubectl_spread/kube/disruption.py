@@ -87,10 +87,12 @@ class Budgets:
     def __init__(self) -> None:
         self.read = False
         self._of_namespace: dict[str, dict[str, PodDisruptionBudget]] = {}
+        self._by_label: dict[str, dict[tuple[str, str] | None, list[PodDisruptionBudget]]] = {}
 
     def put(self, budget: PodDisruptionBudget) -> None:
         """Store a budget."""
         self._of_namespace.setdefault(budget.metadata.namespace, {})[budget.metadata.name] = budget
+        self._by_label.pop(budget.metadata.namespace, None)
 
     def with_budget(self, budget: PodDisruptionBudget) -> Budgets:
         """Return these budgets with another one, which replaces the one of its name."""
@@ -106,12 +108,20 @@ class Budgets:
 
     def of(self, namespace: str, labels: Labels) -> tuple[PodDisruptionBudget, ...]:
         """Return the budgets that select a pod, by name."""
-        of_namespace = self._of_namespace.get(namespace, {})
-        return tuple(
-            of_namespace[name]
-            for name in sorted(of_namespace)
-            if labelselectors.matches(of_namespace[name].spec.selector, labels)
-        )
+        by_label = self._filed(namespace)
+        filed = (budget for label in (*labels.items(), None) for budget in by_label.get(label, ()))
+        selecting = (budget for budget in filed if labelselectors.matches(budget.spec.selector, labels))
+        return tuple(sorted(selecting, key=lambda budget: budget.metadata.name))
+
+    def _filed(self, namespace: str) -> dict[tuple[str, str] | None, list[PodDisruptionBudget]]:
+        """Return the budgets of a namespace by a label that their selectors require; None for those without one."""
+        by_label = self._by_label.get(namespace)
+        if by_label is None:
+            by_label = self._by_label[namespace] = {}
+            for budget in self._of_namespace.get(namespace, {}).values():
+                required = budget.spec.selector.match_labels.items() if budget.spec.selector else ()
+                by_label.setdefault(next(iter(sorted(required)), None), []).append(budget)
+        return by_label
 
 
 def is_of(controller: OwnerReference, kind: str) -> bool:

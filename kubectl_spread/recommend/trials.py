@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from kubectl_spread.engine.controllers import NOT_REPLACED, SimulatedEvent
+from kubectl_spread.engine.controllers import SimulatedEvent
 from kubectl_spread.engine.events import Cordon, DrainNodes, Lose, NodeChoice, OnFullest, Restart, Watch
 from kubectl_spread.engine.runs import RunResult, Simulation
 from kubectl_spread.engine.world import World
@@ -15,7 +15,7 @@ from kubectl_spread.kube.api.labels import ZONE, ascending
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.quantity import divide_up, scaled
 from kubectl_spread.kube.api.workloads import Deployment, ReplicatedWorkload
-from kubectl_spread.kube.custom import base_kind
+from kubectl_spread.kube.custom import NOT_REPLACED, base_kind
 from kubectl_spread.phrases import domains, named, plural
 
 FAMILIES: Final = ("zone", "node", "drain", "restart")
@@ -129,7 +129,7 @@ class Trials:
     def _of(self, domain: str, runs: Sequence[RunResult], world: World) -> WorstCase:
         results = [run.of(self._workload) for run in runs]
         budgets = {each.metadata.name for each in world.snapshot.budgets.of(self._workload.namespace, self._labels)}
-        refused = (name for run in runs for _, _, names in run.refused for name in names.split(", ") if name in budgets)
+        refused = (name for run in runs for pod in run.refused for name in pod.budgets if name in budgets)
         reasons = (run.reasons[key].text for run in runs for key in run.of(self._workload).reasons)
         stays = (why for result in results for why in result.not_replaced if why)
         return WorstCase(

@@ -27,8 +27,8 @@ _COLUMNS: Final = (
     Column("LOST", "right"),
     Column("PENDING", "right", short="PEND"),
     Column("SKEW AFTER", fit="end", short="SKEW"),
-    Column("WHY", fit="wrap", least=24),
 )
+_WHY: Final = Column("WHY", fit="wrap", least=24)
 
 
 def header(report: SpreadSimulation) -> list[str]:
@@ -65,6 +65,11 @@ def skews(workload: SimulatedWorkload) -> str:
 def why(workload: SimulatedWorkload) -> str:
     """Return why pods stay pending."""
     return "; ".join(words.safe(reason.text) for reason in workload.reasons)
+
+
+def _other_reasons(workload: SimulatedWorkload) -> str:
+    """Return why pods are missing that do not wait, such as those of a Job that failed."""
+    return "; ".join(words.safe(reason.text) for reason in workload.reasons if not reason.pods.max)
 
 
 def cells(workload: SimulatedWorkload) -> tuple[str, ...]:
@@ -119,7 +124,9 @@ def at_once(report: SpreadSimulation) -> str:
 def conclusion(report: SpreadSimulation) -> str:
     """Return what is left at the end in one sentence."""
     summary = report.summary
-    end = "." + (" The drain would not end." if report.refused_evictions else "")
+    refused = summary.refused
+    left = f" The drain would leave {refused.words} {'pod' if refused.max == 1 else 'pods'}." if refused.max else ""
+    end = f".{left}"
     parts = [*_worse(report)]
     if parts:
         return f"{', '.join(parts)}{end}"
@@ -224,7 +231,12 @@ def text(report: SpreadSimulation, terminal: Terminal, *, wide: bool) -> str:
             text += "".join(f"{_INDENT}$ {words.safe(command)}\n" for command in lines)
         parts.append(text)
     if workloads:
+        # Findings have the reasons of pending pods.
+        whys = [why(workload) if wide else _other_reasons(workload) for workload in workloads]
         rows = [_row(workload, with_namespace=with_namespace) for workload in workloads]
+        if any(whys):
+            columns.append(_WHY)
+            rows = [[*row, Cell(text)] for row, text in zip(rows, whys, strict=True)]
         parts.append(terminal_table(columns, rows, terminal))
     last = [ending(report), *remarks(report)]
     parts.append("".join(hanging(sentence, _INDENT, terminal) for sentence in last))
@@ -241,5 +253,4 @@ def _row(workload: SimulatedWorkload, *, with_namespace: bool) -> list[Cell]:
         Cell(str(workload.lost)),
         Cell(pending.text, "red" if pending.max else ""),
         Cell(skews(workload)),
-        Cell(why(workload)),
     ]

@@ -99,8 +99,9 @@ class SimulatedWorkload(Part, frozen=True, kw_only=True):
 
 
 class RefusedEviction(Part, frozen=True, kw_only=True):
-    """An eviction that a PodDisruptionBudget refuses for good, where the drain stops."""
+    """An eviction that PodDisruptionBudgets refuse for good, so that the pod is left on its node."""
 
+    node: str
     namespace: str
     pod: str
     budget: str
@@ -140,6 +141,8 @@ class SimulationFinding(Part, frozen=True, kw_only=True):
 class SimulationSummary(Part, frozen=True, kw_only=True):
     """Totals of the workloads in scope; ``stopped`` workloads had running pods, and would have none.
 
+    ``refused`` evictions are those of all workloads.
+
     ``interrupted`` ones had ready pods, have running ones at the end, and none that is ready at some moment.
     ``not_simulated`` has what the simulation leaves out and could matter here. ``unknown`` has the parts of it that
     decide about pods, so that more of them may wait than the report says: the exit status is 2.
@@ -151,6 +154,7 @@ class SimulationSummary(Part, frozen=True, kw_only=True):
     pending: Range
     new: Range
     not_replaced: Range
+    refused: Range
     interrupted: Range
     stopped: Range
     nodes_before: int

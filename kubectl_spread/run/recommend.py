@@ -199,7 +199,7 @@ def answer(run: SimulateRun, chosen: Subject, options: RecommendOptions, console
         remarks=[*_remarks(manifest, where, autoscaler)],
         summary=RecommendationSummary(
             replicas=manifest.replicas,
-            autoscaler=UNSET if autoscaler is None else autoscaler,
+            autoscaler=UNSET if autoscaler is None else autoscaler.metadata.name,
             nodes=where.nodes,
             zones=list(where.zones),
             tried=len(result.tried),
@@ -254,7 +254,8 @@ def _at_least(run: SimulateRun, chosen: Subject) -> tuple[ReplicatedWorkload, li
     """Return the workload with the fewest replicas that its autoscaler may set, and what happens first."""
     ref, manifest = chosen.ref, chosen.manifest
     first: list[SimulatedEvent] = []
-    fewest = run.snapshot.least_replicas.get(ref, 0)
+    autoscaler = run.snapshot.autoscalers.get(ref)
+    fewest = 0 if autoscaler is None else autoscaler.least
     if fewest and fewest != manifest.replicas:
         manifest = replace(manifest, spec=replace(manifest.spec, replicas=fewest))
         first = [Scale(ref, fewest)]
@@ -329,10 +330,11 @@ def _budget_command(run: SimulateRun, budget: PodDisruptionBudget) -> CommandLin
     return CommandLine(("echo", manifest, "|", "kubectl", "create", "-f", "-"))
 
 
-def _remarks(manifest: ReplicatedWorkload, where: Places, autoscaler: str | None) -> Iterator[str]:
+def _remarks(manifest: ReplicatedWorkload, where: Places, autoscaler: HorizontalPodAutoscaler | None) -> Iterator[str]:
     replicas, zones = manifest.replicas, len(where.zones)
     if autoscaler is not None:
-        yield f"HorizontalPodAutoscaler {autoscaler} may set {plural(replicas, 'replica')}, its minReplicas."
+        name = autoscaler.metadata.name
+        yield f"HorizontalPodAutoscaler {name} may set {plural(replicas, 'replica')}, its minReplicas."
     if replicas == 1:
         yield "One replica cannot survive the loss of its node. With two or more, some are left."
     elif replicas < zones:

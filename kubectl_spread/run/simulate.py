@@ -28,7 +28,8 @@ from kubectl_spread.engine.events import (
     Restart,
     Scale,
 )
-from kubectl_spread.engine.runs import Simulation
+from kubectl_spread.engine.fixes import OF_TRIAL
+from kubectl_spread.engine.runs import STEPS, Simulation
 from kubectl_spread.engine.world import World
 from kubectl_spread.errors import CombinedError, ForbiddenError, NotFoundError, SourceError, SpreadError, UsageError
 from kubectl_spread.kube.api.field import FieldPath
@@ -62,8 +63,9 @@ _MOST_REPLICAS: Final = 150_000
 _MOST_ADDED: Final = 10_000
 """The most nodes of one event."""
 _NAMESPACE: Final = FieldPath(("metadata", "namespace"))
-_TRIALS: Final = 2.0
-"""The part of the time for runs that trials of fixes may take in addition."""
+_RUNS: Final = 0.6
+"""The part of the time for runs; what is left is for trials of fixes."""
+_NO_TIME: Final = "not all fixes were tried within --seconds ({:g}): a longer time may find one"
 _CHANGES: Final = 1_000_000
 """The number of times that pods may come or go in the trials of fixes if the number of runs is fixed."""
 
@@ -73,7 +75,7 @@ class Limits(msgspec.Struct, frozen=True):
 
     Attributes:
         runs: The number of runs; 0 for as many as there is time for.
-        seconds: The time for runs.
+        seconds: The time for runs and for trials of fixes; the first run may take longer.
         seed: Decides what is not determined.
     """
 
@@ -139,6 +141,8 @@ class SimulateRun(Run, kw_only=True):
             proceed=clock.has_time_for_fixes,
             not_applied=self.not_applied,
         )
+        if clock.left_fixes_out:
+            self.notes.append(_NO_TIME.format(limits.seconds))
         self.problems += map(outcome.NOT_SIMULATED.format, report.summary.unknown)
         if not report.workloads:
             self.notes.append(no_resources(self.namespace))
@@ -300,23 +304,32 @@ def _too_many(workload: ObjectRef) -> str:
 
 
 class _Clock:
-    """The time that a simulation may take."""
+    """The time that the runs of a simulation and the trials of fixes may take together.
+
+    Attributes:
+        left_fixes_out: Whether there was no time for a fix.
+    """
 
     def __init__(self, limits: Limits, console: Console) -> None:
         self._limits, self._console = limits, console
         self._begin = time.monotonic()
+        self._of_run = 0.0
+        self.left_fixes_out = False
 
     def proceed(self, runs: int) -> bool:
         """Tell whether there is time for more runs than there were."""
-        passed = time.monotonic() - self._begin
+        self._of_run = (time.monotonic() - self._begin) / runs
         self._console.progress(f"{plural(runs, 'run')} simulated")
-        return 2 * passed < self._limits.seconds
+        more = next((step for step in STEPS if step > runs), runs)
+        return more * self._of_run < _RUNS * self._limits.seconds
 
     def has_time_for_fixes(self, changes: int) -> bool:
         """Tell whether another fix may be tried; a fixed number of runs has trials with a fixed number of changes."""
         if self._limits.runs:
             return changes < _CHANGES
-        return time.monotonic() - self._begin < (1 + _TRIALS) * self._limits.seconds
+        end = time.monotonic() - self._begin + OF_TRIAL * self._of_run
+        self.left_fixes_out = self.left_fixes_out or end > self._limits.seconds
+        return not self.left_fixes_out
 
 
 def _newest(snapshot: Snapshot) -> datetime | None:

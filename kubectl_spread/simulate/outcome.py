@@ -33,6 +33,7 @@ from kubectl_spread.report.simulation import (
     span,
 )
 from kubectl_spread.rules.remedy import flagged
+from kubectl_spread.simulate import drains
 
 _MOST_FIXES: Final = 10
 """The most findings for which fixes are tried."""
@@ -84,19 +85,22 @@ def report(
     """
     before = simulation.before()
     unknown = [*not_known(simulation.world, max(each.preempting for each in runs))]
-    unknown += _undone(simulation, before, runs)
     harmless = {kind: number for kind, number in not_applied.items() if kind in _HARMLESS}
     unknown += _others({kind: number for kind, number in not_applied.items() if kind not in harmless})
     workloads = sorted(ref for ref in {*before, *(ref for each in runs for ref in each.workloads)} if scope(ref))
     rows = [_workload(ref, before.get(ref, WorkloadResult()), runs) for ref in workloads]
-    refused = sorted({eviction for each in runs for eviction in each.refused})
     trials = FixTrials(simulation, runs, proceed)
     findings = [
         *_pending(trials, runs, workloads, simulation.world, flags),
         *_not_replaced(trials, runs, before, workloads, flags),
+        *_unfinished(runs, rows),
         *_stopped(rows),
         *_interrupted(rows),
-        *_refused(refused),
+        *(
+            _with_fixes(Severity.ERROR, text, [], () if fix is None else (fix,), flags)
+            for text, fix in drains.waits(trials, runs)
+        ),
+        *(_with_fixes(Severity.INFO, text, [], (), flags) for text in drains.needs(runs)),
     ]
     findings.sort(key=lambda finding: finding.severity, reverse=True)
     return SpreadSimulation(
@@ -105,7 +109,10 @@ def report(
         runs=len(runs),
         seed=simulation.seed,
         workloads=rows,
-        refused_evictions=[RefusedEviction(namespace=each[0], pod=each[1], budget=each[2]) for each in refused],
+        refused_evictions=[
+            RefusedEviction(node=each.node, namespace=each.namespace, pod=each.pod, budget=", ".join(each.budgets))
+            for each in drains.refused(runs)
+        ],
         findings=findings,
         summary=SimulationSummary(
             workloads=len(rows),
@@ -114,6 +121,7 @@ def report(
             pending=span(sum(each.of(ref).pending for ref in workloads) for each in runs),
             new=span(sum(each.of(ref).new for ref in workloads) for each in runs),
             not_replaced=span(sum(_out_of_reach(each.of(ref)) for ref in workloads) for each in runs),
+            refused=span(len(each.refused) for each in runs),
             interrupted=span(_interrupted_in(each, before, workloads) for each in runs),
             stopped=span(_stopped_in(each, before, workloads) for each in runs),
             nodes_before=len(simulation.world.nodes),
@@ -346,6 +354,18 @@ def _affected(ref: ObjectRef, runs: Sequence[RunResult]) -> AffectedWorkload:
     )
 
 
+def _unfinished(runs: Sequence[RunResult], rows: Iterable[SimulatedWorkload]) -> Iterator[SimulationFinding]:
+    """Yield a finding for each rollout that does not end in some run."""
+    for row in rows:
+        ref = ObjectRef(row.namespace, row.workload.kind, row.workload.name)
+        left = span(each.unfinished.get(ref, 0) for each in runs)
+        if left.max:
+            verb = "would" if left.min else "may"
+            names = "pod is" if left.max == 1 else "pods are"
+            text = f"The rollout of {named(ref.kind, ref.name)} {verb} not end: {left.words} {names} not replaced"
+            yield _of_rows(Severity.ERROR, text, [row], named_in_text=True)
+
+
 def _stopped(rows: Iterable[SimulatedWorkload]) -> Iterator[SimulationFinding]:
     stopped = [row for row in rows if row.before.running and not row.after.running.min]
     if stopped:
@@ -368,11 +388,13 @@ def _interrupted(rows: Iterable[SimulatedWorkload]) -> Iterator[SimulationFindin
             yield _of_rows(severity, f"{number} {what} {verb} none that is ready for a time", affected)
 
 
-def _of_rows(severity: Severity, text: str, rows: Sequence[SimulatedWorkload]) -> SimulationFinding:
+def _of_rows(
+    severity: Severity, text: str, rows: Sequence[SimulatedWorkload], *, named_in_text: bool = False
+) -> SimulationFinding:
     names = [named(row.workload.kind, row.workload.name) for row in rows]
     return SimulationFinding(
         severity=severity,
-        message=f"{text}: {some(names)}.",
+        message=f"{text}." if named_in_text else f"{text}: {some(names)}.",
         workloads=[
             AffectedWorkload(
                 namespace=row.namespace, workload=row.workload, pending=row.after.pending, new=row.after.new
@@ -380,16 +402,6 @@ def _of_rows(severity: Severity, text: str, rows: Sequence[SimulatedWorkload]) -
             for row in rows
         ],
     )
-
-
-def _refused(refused: Sequence[tuple[str, str, str]]) -> Iterator[SimulationFinding]:
-    for namespace, budget in sorted({(namespace, budget) for namespace, _, budget in refused}):
-        pods = [pod for place, pod, name in refused if (place, name) == (namespace, budget)]
-        yield SimulationFinding(
-            severity=Severity.ERROR,
-            message=f"The drain stops: budget {budget} in namespace {namespace} refuses to evict {some(pods)}.",
-            workloads=[],
-        )
 
 
 def not_simulated(
@@ -401,7 +413,7 @@ def not_simulated(
         former = before.get(ref, WorkloadResult())
         pending = pending or result.pending > 0
         grown = grown or (ref.kind != "DaemonSet" and result.running > former.running + former.pending)
-    texts = [*left_out(simulation.world, pending=pending)]
+    texts = [*left_out(simulation.world, pending=pending), *_rescaled(simulation, before, runs)]
     return [*texts, _QUOTAS] if grown else texts
 
 
@@ -412,16 +424,14 @@ def _others(kinds: Mapping[str, int]) -> Iterator[str]:
         yield f"other objects in the applied manifest ({listed(numbers, len(numbers))})"
 
 
-def _undone(
+def _rescaled(
     simulation: Simulation, before: Mapping[ObjectRef, WorkloadResult], runs: Sequence[RunResult]
 ) -> Iterator[str]:
-    """Yield the workloads whose number of replicas an event changes, and an autoscaler changes again."""
+    """Yield the autoscalers that may change the number of pods of a workload again, by their metrics."""
     for workload, autoscaler in sorted(simulation.world.snapshot.autoscalers.items()):
         former = before.get(workload, WorkloadResult())
-        number = former.running + former.pending
-        if any(each.of(workload).running + each.of(workload).pending != number for each in runs):
-            name = named(workload.kind, workload.name)
-            yield f"HorizontalPodAutoscaler {autoscaler}, which sets the replicas of {name} again"
+        if any(each.of(workload).running != former.running for each in runs):
+            yield f"the metrics of {autoscaler.text} of {named(workload.kind, workload.name)}"
 
 
 def not_known(world: World, preempting: int = 0) -> Iterator[str]:

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from copy import deepcopy
@@ -34,8 +35,10 @@ from tests.e2e.workloads import pods, scheduled
 
 _BACKOFF: Final = 45.0
 """The seconds after which the scheduler has tried a pod again, and a Job has replaced pods that it has lost."""
-_DRAINED: Final = 45.0
-"""The seconds after which a drain still waits only for a budget that refuses an eviction."""
+_DRAINED: Final = 25
+"""The seconds after which the drain of a node still waits only for a budget that refuses an eviction."""
+_AUTOSCALED: Final = 20.0
+"""The seconds in which an autoscaler looks at the replicas (--horizontal-pod-autoscaler-sync-period)."""
 _RUNS: Final = "50"
 _LATE: Final = 3.0
 """The seconds by which an eviction may be late."""
@@ -59,11 +62,20 @@ _MESSAGES: Final[Mapping[str, Sequence[str]]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """An event: the arguments of ``simulate`` and its input, what carries it out, and the nodes that are then gone."""
+    """An event.
+
+    Attributes:
+        arguments: The arguments of ``simulate``.
+        carry_out: Carries it out, in a namespace.
+        lost: The nodes that are then gone.
+        drained: Returns the nodes that it has drained.
+        manifest: The input of ``simulate``.
+    """
 
     arguments: tuple[str, ...]
     carry_out: Callable[[ControlPlane, str], object]
     lost: Sequence[str] = ()
+    drained: Callable[[ControlPlane], Sequence[str]] = lambda _: ()
     manifest: Json | None = None
 
 
@@ -103,7 +115,7 @@ class Case:
 
 
 def random_case(seed: int, *, outages: bool = False) -> Case:
-    """Return the case of a seed: six to forty nodes, one to four workloads, one or two events.
+    """Return the case of a seed: six to forty nodes, one to four workloads, one to three events.
 
     With ``outages``, nodes stop answering first.
     """
@@ -117,6 +129,7 @@ def random_case(seed: int, *, outages: bool = False) -> Case:
     }
     objects = [each for number in range(chance.randint(1, 4)) for each in _workload(chance, f"w{number}", seed)]
     workloads = [each for each in objects if each["kind"] != "PodDisruptionBudget"]
+    objects += _further(random.Random(f"{seed}/further"), workloads)
     volumes = {
         f"data-{each['metadata']['name']}-{ordinal}": chance.choice(zones)
         for each in workloads
@@ -127,8 +140,8 @@ def random_case(seed: int, *, outages: bool = False) -> Case:
         f"{each['kind'].lower()}/{each['metadata']['name']}" for each in workloads if each["kind"] != "ReplicaSet"
     ]
     kinds = ["delete", "drain", "drain", "restart", "scale", "add", "apply"]
-    events, left = [*(_outage(chance, slots, workloads) if outages else ())], dict(slots)
-    for kind in () if outages else chance.sample(kinds, k=chance.choice([1, 1, 1, 2])):
+    events, left = [*(_outage(chance, zones, slots, workloads) if outages else ())], dict(slots)
+    for kind in () if outages else chance.sample(kinds, k=chance.choice([1, 1, 1, 2, 2, 3])):
         event = _event(kind, chance, zones, left, workloads)
         left = {node: cpu for node, cpu in left.items() if node not in event.lost}
         zones = [zone for zone in zones if zone in map(zone_of, left)]
@@ -175,6 +188,59 @@ def _workload(chance: random.Random, name: str, seed: int) -> Iterator[Json]:
             [{"minAvailable": max(1, replicas - 1)}, {"maxUnavailable": 1}, {"minAvailable": "50%"}]
         )
         yield budget(name, limit)
+
+
+def _further(chance: random.Random, workloads: Sequence[Json]) -> Iterator[Json]:
+    """Change fields of workloads that decide where pods go, and yield objects that decide about them."""
+    for each in workloads:
+        name, kind = each["metadata"]["name"], each["kind"]
+        _change(chance, each["spec"]["template"]["spec"])
+        if kind == "StatefulSet" and chance.random() < 0.3:
+            each["spec"]["updateStrategy"] = chance.choice([{"type": "OnDelete"}, _from(chance.randint(1, 3))])
+        if kind == "Deployment" and chance.random() < 0.1:
+            each["spec"]["strategy"] = {"type": "Recreate"}
+        if chance.random() < 0.07:
+            yield {**budget(name, {"minAvailable": 1}), "metadata": {"name": f"{name}-second"}}
+        if kind == "Deployment" and chance.random() < 0.15:
+            yield _autoscaler(chance, name, each["spec"]["replicas"])
+    if chance.random() < 0.15:
+        template = workloads[0]["spec"]["template"]["spec"]
+        metadata = {"name": "bare", "labels": {"app": "bare"}}
+        yield {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {**template, **_ALONE}}
+        if chance.random() < 0.5:
+            yield budget("bare", chance.choice([{"maxUnavailable": 1}, {"minAvailable": 1}]))
+
+
+_ALONE: Final[Json] = {"topologySpreadConstraints": [], "affinity": {}}
+
+
+def _change(chance: random.Random, spec: Json) -> None:
+    """Let pods take ports of their nodes, or have data there."""
+    if chance.random() < 0.1:
+        spec["containers"][0]["ports"] = [{"containerPort": 80, "hostPort": chance.choice([8080, 8081])}]
+    elif chance.random() < 0.05:
+        spec["containers"][0]["ports"] = [{"containerPort": 8080, "hostPort": 8080}]
+        spec["hostNetwork"] = True
+    if chance.random() < 0.2:
+        spec["volumes"] = [*spec.get("volumes", ()), {"name": "cache", "emptyDir": {}}]
+
+
+def _from(partition: int) -> Json:
+    return {"type": "RollingUpdate", "rollingUpdate": {"partition": partition}}
+
+
+def _autoscaler(chance: random.Random, name: str, replicas: int) -> Json:
+    """Return an autoscaler without metrics, which keeps the replicas of a Deployment inside its bounds."""
+    return {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": name},
+        "spec": {
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": name},
+            "minReplicas": chance.randint(1, replicas),
+            "maxReplicas": chance.randint(replicas, _MOST),
+        },
+    }
 
 
 def _bystanders(chance: random.Random, seed: int) -> Iterator[Json]:
@@ -244,6 +310,7 @@ def _event(
             return Event(
                 arguments=("--drain", written),
                 carry_out=lambda cluster, _: _drain(cluster, _nodes_of(cluster, zone) if whole else chosen),
+                drained=lambda cluster: _nodes_of(cluster, zone) if whole else chosen,
             )
         case "restart":
             return Event(
@@ -270,8 +337,14 @@ def _event(
     return Event(arguments=("--add", f"{model}:{number}"), carry_out=lambda cluster, _: _add(cluster, model, number))
 
 
-def _outage(chance: random.Random, slots: Mapping[str, int], workloads: Sequence[Json]) -> Iterator[Event]:
-    """Yield the outage of a node, of a part of a zone or of a zone and, sometimes, an event after it."""
+def _outage(
+    chance: random.Random, zones: Sequence[str], slots: Mapping[str, int], workloads: Sequence[Json]
+) -> Iterator[Event]:
+    """Yield the outage of a node, of a part of a zone, of a zone or of all, and up to two events after it."""
+    if chance.random() < 0.1:
+        every = ",".join(f"zone={zone}" for zone in zones)
+        yield Event(arguments=("--lose", every), carry_out=lambda cluster, _: _lose(cluster, list(slots)))
+        return
     zone = zone_of(chance.choice(list(slots)))
     of_zone = [node for node in slots if zone_of(node) == zone]
     most = math.ceil(0.55 * len(of_zone))
@@ -279,24 +352,12 @@ def _outage(chance: random.Random, slots: Mapping[str, int], workloads: Sequence
     chosen = sorted(chance.sample(of_zone, k=number))
     written = f"zone={zone}" if number == len(of_zone) else ",".join(chosen)
     yield Event(arguments=("--lose", written), carry_out=lambda cluster, _: _lose(cluster, chosen))
-    workload = chance.choice(workloads)
-    name = f"{workload['kind'].lower()}/{workload['metadata']['name']}"
-    match chance.choice(["", "", "delete", "restart", "scale"]):
-        case "delete":
+    left = {node: cpu for node, cpu in slots.items() if node not in chosen}
+    for kind in chance.sample(["delete", "restart", "scale", "drain", "apply"], k=chance.choice([0, 0, 1, 1, 2])):
+        if kind == "delete":
             yield Event(arguments=("--delete", written), carry_out=lambda cluster, _: _delete(cluster, chosen))
-        case "restart" if workload["kind"] != "ReplicaSet":
-            yield Event(
-                arguments=("--restart", name),
-                carry_out=lambda cluster, namespace: cluster.kubectl("rollout", "restart", name, "-n", namespace),
-            )
-        case "scale":
-            replicas = chance.randint(0, _MOST)
-            yield Event(
-                arguments=("--scale", f"{name}={replicas}"),
-                carry_out=lambda cluster, namespace: cluster.kubectl(
-                    "scale", name, "-n", namespace, f"--replicas={replicas}"
-                ),
-            )
+        elif left:
+            yield _event(kind, chance, [*dict.fromkeys(map(zone_of, left))], left, workloads)
 
 
 def _lose(cluster: ControlPlane, chosen: Sequence[str]) -> None:
@@ -313,7 +374,8 @@ def _lose(cluster: ControlPlane, chosen: Sequence[str]) -> None:
         )
 
     cluster.wait_for(unknown, OUTAGE.grace * 4, "the nodes are NotReady")
-    time.sleep(len(chosen) * OUTAGE.eviction + OUTAGE.toleration + _LATE)
+    most = max(Counter(map(zone_of, chosen)).values())
+    time.sleep(most * OUTAGE.eviction + OUTAGE.toleration + _LATE)
 
 
 def _changed(chance: random.Random, stored: Json) -> Json:
@@ -327,6 +389,13 @@ def _changed(chance: random.Random, stored: Json) -> Json:
             each["maxSkew"] = chance.choice([1, 2])
     if chance.random() < 0.3:
         template["spec"]["containers"][0]["resources"]["requests"]["cpu"] = chance.choice(["1", "2"])
+    further = random.Random(chance.random())
+    if further.random() < 0.2:
+        template["spec"].pop("tolerations", None)
+    if further.random() < 0.2:
+        template["spec"]["priorityClassName"] = further.choice(list(_CLASSES))
+    if further.random() < 0.05:
+        template["spec"]["schedulingGates"] = [{"name": "example.com/gate"}]
     return changed
 
 
@@ -351,10 +420,9 @@ def _delete(cluster: ControlPlane, chosen: Sequence[str]) -> None:
 def _drain(cluster: ControlPlane, chosen: Sequence[str]) -> None:
     for name in chosen:
         cordon(cluster, name)
-    command = [str(binaries.kubectl()), "drain", *chosen, "--ignore-daemonsets", "--force"]
-    with suppress(subprocess.TimeoutExpired):
-        # A refused eviction is tried again and again. With --timeout, kubectl would drain the next node.
-        subprocess.run(command, check=False, capture_output=True, env=cluster.environment(), timeout=_DRAINED)
+    flags = ["--ignore-daemonsets", "--force", "--delete-emptydir-data", f"--timeout={_DRAINED}s"]
+    command = [str(binaries.kubectl()), "drain", *chosen, *flags]
+    subprocess.run(command, check=False, capture_output=True, env=cluster.environment())
 
 
 def _add(cluster: ControlPlane, model: str, number: int) -> None:
@@ -410,9 +478,13 @@ class Play(OnOwnNodes):
         arguments = [*self._case.arguments, "-n", self.namespace, "--runs", _RUNS, "-o", "json"]
         report = self.spread("simulate", *arguments, input=self._case.manifest).report
         with self._watched() as fewest:
+            left = 0
             for event in self._case.events:
                 event.carry_out(self.cluster, self.namespace)
+                if self._is_autoscaled(event):
+                    time.sleep(_AUTOSCALED)
                 self.settle()
+                left += self._left_on(event.drained(self.cluster))
             with suppress(TimeoutError):
                 self.cluster.wait_for(
                     lambda: not any(map(self._outside, report["workloads"])), _BACKOFF, "the numbers said"
@@ -422,6 +494,11 @@ class Play(OnOwnNodes):
             for row in report["workloads"]
             for text, certain in (*self._differences(row), *_fewer(row, fewest))
         ]
+        span = report["summary"]["refused"]
+        if not _is_in(left, span):
+            text = f"refused evictions: {span} said, {left} seen"
+            certain = span["min"] == span["max"]
+            differences.append(Difference(case=self._case, about=text, certain=certain, capture=capture))
         ranges = [row["after"]["pending"] for row in report["workloads"]]
         return Played(
             workloads=len(ranges),
@@ -465,8 +542,22 @@ class Play(OnOwnNodes):
             self.settle()
 
     def _capture(self) -> str:
-        kinds = "nodes,pods,deployments,replicasets,statefulsets,daemonsets,jobs,poddisruptionbudgets,pvc,pv"
+        kinds = "nodes,pods,deploy,rs,sts,ds,jobs,pdb,pvc,pv,hpa,priorityclasses"
         return self.cluster.kubectl("get", kinds, "-n", self.namespace, "-o", "json").stdout
+
+    def _is_autoscaled(self, event: Event) -> bool:
+        """Tell whether an autoscaler may change the replicas after an event."""
+        kinds = {each["kind"] for each in self._case.objects}
+        return "HorizontalPodAutoscaler" in kinds and event.arguments[0] in ("--scale", "--apply")
+
+    def _left_on(self, drained: Sequence[str]) -> int:
+        """Return the number of pods that a drain has left, without those that it waits for or that belong to nodes."""
+        return sum(
+            pod["spec"].get("nodeName") in drained
+            and "deletionTimestamp" not in pod["metadata"]
+            and not any(owner["kind"] == "DaemonSet" for owner in pod["metadata"].get("ownerReferences", ()))
+            for pod in pods(self.cluster, self.namespace)
+        )
 
     def clean(self) -> None:
         """Delete what it made; nodes of the same names may answer again."""

@@ -546,8 +546,8 @@ MUTANTS: Final = (
         "a plan ignores budgets",
         "plan",
         "engine/planner.py",
-        "            elif budget := refusing_budget(cluster, pod):",
-        "            elif False and (budget := refusing_budget(cluster, pod)):",
+        "            elif budgets := refusing_budgets(cluster, pod):",
+        "            elif False and (budgets := refusing_budgets(cluster, pod)):",
         ("plan/test_plan.py::test_what_cannot_be_corrected_has_a_reason",),
     ),
     Mutant(

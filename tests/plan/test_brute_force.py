@@ -11,7 +11,7 @@ from typing import Final
 
 import pytest
 
-from kubectl_spread.engine import controllers
+from kubectl_spread.engine import controllers, drains
 from kubectl_spread.engine.cluster import SimulatedCluster
 from tests.builders import Json
 from tests.plan import small
@@ -27,7 +27,7 @@ def helps(objects: Sequence[Json], cluster: SimulatedCluster, names: Sequence[st
     cluster.begin()
     try:
         for name in names:
-            if controllers.refusing_budget(cluster, pods[name]):
+            if drains.refusing_budgets(cluster, pods[name]):
                 return False
             cluster.remove(pods[name], lost=True)
         controllers.run(cluster)

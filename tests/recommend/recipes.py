@@ -15,6 +15,7 @@ _LAST: Final = "restart, then lose a zone"
 _SHORT: Final = {
     "nodeTaintsPolicy: Honor in the constraint on zone": "Honor",
     "matchLabelKeys: [pod-template-hash] in the constraint on zone": "hash",
+    "matchLabelKeys: [pod-template-hash] in the constraint on hostname": "host hash",
     "no minDomains in the constraint on zone": "no minDomains",
     "a constraint on zone (ScheduleAnyway)": "zone soft, hash",
 }

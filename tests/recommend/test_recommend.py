@@ -13,6 +13,7 @@ from tests.simulate.clusters import deployment
 
 HONOR = "nodeTaintsPolicy: Honor in the constraint on zone"
 HASH = "matchLabelKeys: [pod-template-hash] in the constraint on zone"
+HOST_HASH = "matchLabelKeys: [pod-template-hash] in the constraint on hostname"
 NO_MIN_DOMAINS = "no minDomains in the constraint on zone"
 EXPECTED = {
     "host soft": ["a constraint on zone (ScheduleAnyway)"],
@@ -20,7 +21,7 @@ EXPECTED = {
     "zone hard": [HONOR, HASH],
     "zone hard, hash": [HONOR],
     "zone hard, hash, minDomains 3": [HONOR, NO_MIN_DOMAINS],
-    "zone hard, host hard": [HONOR, HASH],
+    "zone hard, host hard": [HONOR, HASH, HOST_HASH],
 }
 """The changes of the recipes that do not survive everything as they are."""
 

@@ -306,3 +306,111 @@ def test_the_ports_of_a_hostname_constraint_are_named_in_the_reason() -> None:
     own: dict[str, Any] = {"containers": ports({"hostPort": 80}), "nodeSelector": {HOSTNAME: "a1"}}
     report = simulated([*nodes("a1", "b1"), *deployment("web", ["a1"], **own)], "--scale", "deploy/web=2")
     assert "port 80/TCP is taken" in reasons(report, "web")[0]
+
+
+def autoscaled(least: int = 2, most: int = 4) -> list[Json]:
+    """Return a Deployment of three pods, and its autoscaler."""
+    scaler = {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "web", "namespace": "shop", "uid": "hpa-web"},
+        "spec": {
+            "scaleTargetRef": {"kind": "Deployment", "name": "web"},
+            "minReplicas": least,
+            "maxReplicas": most,
+        },
+    }
+    return [*nodes("a1", "b1"), *deployment("web", ["a1", "b1", "a1"]), scaler]
+
+
+@pytest.mark.parametrize(("replicas", "running"), [(9, 4), (1, 2), (4, 4), (0, 0)])
+def test_an_autoscaler_brings_replicas_inside_its_bounds(replicas: int, running: int) -> None:
+    """It does not scale a workload that has none."""
+    report = simulated(autoscaled(), "--scale", f"deploy/web={replicas}")
+    assert report["summary"]["unknown"] == []
+    numbers = f"scale deploy/web from 3 to {replicas} replica{'' if replicas == 1 else 's'}"
+    undone = f", which HorizontalPodAutoscaler web (2 to 4 replicas) brings to {running}"
+    assert report["events"] == [numbers if running == replicas else f"{numbers}{undone}"]
+    assert after(report, "web") == (str(running), "0")
+
+
+def test_an_autoscaler_brings_the_replicas_of_a_manifest_inside_its_bounds(tmp_path: Path) -> None:
+    cluster = autoscaled()
+    manifest = copied(next(each for each in cluster if each["kind"] == "Deployment"))
+    manifest["spec"]["replicas"] = 8
+    report = applied(cluster, manifest, tmp_path)
+    assert after(report, "web") == ("4", "0")
+    assert report["events"][0].endswith(", which HorizontalPodAutoscaler web (2 to 4 replicas) brings to 4")
+    manifest["spec"]["template"]["metadata"]["annotations"] = {"rev": "2"}
+    assert after(applied(cluster, manifest, tmp_path), "web") == ("4", "0")
+
+
+def tolerating(*keys: str) -> dict[str, Any]:
+    return {"tolerations": [{"key": key, "operator": "Exists"} for key in keys]}
+
+
+def test_a_toleration_that_a_manifest_no_longer_has_is_gone(tmp_path: Path) -> None:
+    """Those that admission adds to each pod stay."""
+    tainted = [node(name, taints=[{"key": "gpu", "effect": "NoSchedule"}]) for name in ("a1", "b1")]
+    web = deployment("web", ["a1", "b1"], **tolerating("gpu"))
+    for each in web[2:]:
+        each["spec"]["tolerations"] = [*each["spec"]["tolerations"], {"key": "added", "operator": "Exists"}]
+    manifest = copied(web[0])
+    del manifest["spec"]["template"]["spec"]["tolerations"]
+    assert after(applied([*tainted, *web], manifest, tmp_path), "web")[1] == "1"
+    added = [node(name, taints=[{"key": "added", "effect": "NoSchedule"}]) for name in ("a2", "b2")]
+    assert after(applied([*tainted, *added, *web], manifest, tmp_path), "web") == ("2", "0")
+
+
+@pytest.mark.parametrize("edited", [{"nodeSelector": {"disk": "ssd"}}, tolerating("gpu"), {"schedulerName": "other"}])
+def test_what_was_edited_in_the_template_of_a_replica_set(edited: Json) -> None:
+    web = [each for each in deployment("web", ["a1"]) if each["kind"] != "Deployment"]
+    del web[0]["metadata"]["ownerReferences"]
+    web[0]["spec"]["template"]["spec"] |= edited
+    gpu = node("b1", taints=[{"key": "gpu", "effect": "NoSchedule"}])
+    report = simulated([*nodes("a1"), gpu, *web], "--delete", "a1")
+    fits = "tolerations" in edited
+    if "schedulerName" not in edited:
+        assert after(report, "web-5d9c") == (("1", "0") if fits else ("0", "1"))
+    unknown = ["the rules of scheduler other, which places the pods of rs/web-5d9c"]
+    assert report["summary"]["unknown"] == (unknown if "schedulerName" in edited else [])
+
+
+@pytest.mark.parametrize(("kind", "status"), [("Recreate", 1), ("RollingUpdate", 0)])
+def test_finalizers_of_pods_that_a_rollout_waits_for_are_named(kind: str, status: int) -> None:
+    web = deployment("web", ["a1"], strategy={"type": kind})
+    web[-1]["metadata"]["finalizers"] = ["example.com/f"]
+    report = simulated([*nodes("a1", "b1"), *web], "--restart", "deploy/web")
+    text = "when finalizers of pods of deploy/web are removed, which its new pods wait for"
+    assert report["summary"]["unknown"] == [text] * status
+
+
+def test_finalizers_of_the_pods_of_a_stateful_set_are_named() -> None:
+    db = stateful_set("db", ["a1"])
+    db[-1]["metadata"]["finalizers"] = ["example.com/f"]
+    report = simulated([*nodes("a1", "b1"), *db], "--drain", "a1")
+    assert report["summary"]["unknown"] == [
+        "when finalizers of pods of sts/db are removed, which its new pods wait for"
+    ]
+    assert simulated([*nodes("a1", "b1"), *db], "--restart", "sts/db")["summary"]["unknown"]
+    assert not simulated([*nodes("a1", "b1"), *db], "--delete", "b1")["summary"]["unknown"]
+
+
+def unfinished(report: Any) -> list[str]:
+    return [each["message"] for each in report["findings"] if "rollout" in each["message"]]
+
+
+def test_a_rollout_that_does_not_end_says_so() -> None:
+    """A pod that was not ready stays so: it may hold up a rollout in which no pod waits."""
+    db = stateful_set("db", ["a1", "b1"])
+    db[-1]["status"]["conditions"] = [{"type": "Ready", "status": "False"}]
+    db[-2]["status"]["conditions"] = [{"type": "Ready", "status": "False"}]
+    report = simulated([*nodes("a1", "b1"), *db], "--restart", "sts/db", "--server-version", "1.36")
+    assert unfinished(report) == ["The rollout of sts/db would not end: 2 pods are not replaced."]
+    full = [*nodes("a1", cpu=1), *deployment("web", ["a1"], strategy={"rollingUpdate": {"maxUnavailable": 0}})]
+    report = simulated(full, "--restart", "deploy/web")
+    assert unfinished(report) == ["The rollout of deploy/web would not end: 1 pod is not replaced."]
+    agents = daemon_set({"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}, cpu="8")
+    report = simulated([*nodes("a1", "b1", "c1"), *agents], "--restart", "ds/agent")
+    assert unfinished(report) == ["The rollout of ds/agent would not end: 3 pods are not replaced."]
+    assert unfinished(simulated([*nodes("a1", "b1"), *deployment("web", ["a1"])], "--restart", "deploy/web")) == []

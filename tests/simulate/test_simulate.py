@@ -110,15 +110,6 @@ def test_a_drain_ends_although_pods_come_back_to_the_cordoned_node() -> None:
     assert report["workloads"][0]["lost"] == 2
 
 
-def test_a_budget_refuses_an_eviction_and_stops_the_drain() -> None:
-    cluster = [*nodes("a1", "b1"), *deployment("web", ["a1", "b1"]), budget("web", minAvailable=2)]
-    report = simulated(cluster, "--drain", "a1,b1")
-    assert after(report, "web") == ("2", "0")
-    assert report["refusedEvictions"] == [{"namespace": "shop", "pod": "web-5d9c-0", "budget": "web"}]
-    assert "The drain stops: budget web in namespace shop" in report["findings"][0]["message"]
-    assert report["workloads"][0]["lost"] == 0
-
-
 def test_a_drain_goes_on_when_replacements_are_ready() -> None:
     cluster = [*nodes("a1", "b1"), *deployment("web", ["a1", "a1", "a1"]), budget("web", maxUnavailable=1)]
     report = simulated(cluster, "--drain", "a1")
@@ -674,3 +665,12 @@ def test_owners_in_a_circle_do_not_end_a_simulation() -> None:
     answer = command([*nodes("a1", "b1"), *circle, pod("web-1", "a1", made, "ReplicaSet/web")], *RUNS, "--drain", "a1")
     assert answer.exit_code in (0, 1, 2)
     assert "this is a bug" not in answer.stderr
+
+
+def test_seconds_limit_runs_and_trials_together() -> None:
+    spread: dict[str, Any] = {"topologySpreadConstraints": [zone_constraint("web")]}
+    cluster = [*nodes("a1", "b1"), *deployment("web", ["a1", "b1"], **spread)]
+    answer = command(cluster, "--drain", "a1", "--seconds", "0")
+    assert "1 simulated run; others may end differently." in answer.stdout
+    assert "Fix" not in answer.stdout
+    assert "not all fixes were tried within --seconds (0): a longer time may find one" in answer.stderr

@@ -122,9 +122,11 @@ def test_an_autoscaler_changes_the_replicas_again() -> None:
         "spec": {"scaleTargetRef": {"kind": "Deployment", "name": "web"}, "maxReplicas": 4},
     }
     cluster = [*nodes("a1", "b1"), *deployment("web", ["a1", "b1"]), autoscaler]
-    text = "HorizontalPodAutoscaler web, which sets the replicas of deploy/web again"
-    assert unknown(cluster, "--scale", "deploy/web=9") == text
-    assert unknown(cluster, "--restart", "deploy/web") == ""
+    text = "the metrics of HorizontalPodAutoscaler web (1 to 4 replicas) of deploy/web"
+    for event in (("--scale", "deploy/web=9"), ("--delete", "a1"), ("--lose", "a1"), ("--restart", "deploy/web")):
+        assert unknown(cluster, *event) == "", "it may change the number, and its bounds are simulated"
+    assert text in simulated(cluster, "--scale", "deploy/web=9")["summary"]["notSimulated"]
+    assert text not in simulated(cluster, "--restart", "deploy/web")["summary"]["notSimulated"]
 
 
 @pytest.mark.parametrize(

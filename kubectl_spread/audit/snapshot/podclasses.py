@@ -410,6 +410,7 @@ def _state(pod: DetailedPod) -> PodState:
         ready_since=ready.last_transition_time if ready is not None and is_ready else None,
         deletion_cost=_cost(pod.metadata.annotations.get(_DELETION_COST, "")),
         only_node=nodeaffinity.pinned_node(pod.spec.affinity) or "",
+        has_local_data=any(volume.is_local for volume in pod.spec.volumes),
     )
 
 

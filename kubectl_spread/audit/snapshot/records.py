@@ -113,6 +113,7 @@ class PodState(msgspec.Struct, frozen=True, gc=False):
         ready: Whether it is ready.
         deletion_cost: The value of its annotation ``controller.kubernetes.io/pod-deletion-cost``.
         only_node: The name of the node to which its node affinity pins it; "" for none.
+        has_local_data: Whether it has an emptyDir volume, whose data is lost with it.
     """
 
     uid: str = ""
@@ -121,6 +122,7 @@ class PodState(msgspec.Struct, frozen=True, gc=False):
     ready_since: datetime | None = None
     deletion_cost: int = 0
     only_node: str = ""
+    has_local_data: bool = False
 
 
 class PodRecord(msgspec.Struct, frozen=True, gc=False):

@@ -67,8 +67,8 @@ class Snapshot:
         ``default_selectors`` stores their input. ``for_explain`` stores the manager of ``spec.replicas`` too, and
         ``for_simulation`` the ReplicaSets that ask for no pods. ``mirror_pods`` and ``other_pods``, which are out of
         scope, are not evaluated and take room on nodes.
-        ``autoscalers`` has the names of HorizontalPodAutoscalers by the workloads that they scale, and
-        ``least_replicas`` their minReplicas; ``with_managed_fields`` counts the evaluated pods that have managedFields.
+        ``autoscalers`` has the HorizontalPodAutoscalers by the workloads that they scale; ``with_managed_fields``
+        counts the evaluated pods that have managedFields.
         ``cluster_uid`` is the UID of the namespace ``kube-system``, where its object was read from a file, or "".
         """
         self.scope = scope
@@ -93,8 +93,7 @@ class Snapshot:
         self.volumes = ClaimedVolumes()
         self.budgets = Budgets()
         self.priorities = PriorityClasses()
-        self.autoscalers: dict[ObjectRef, str] = {}
-        self.least_replicas: dict[ObjectRef, int] = {}
+        self.autoscalers: dict[ObjectRef, HorizontalPodAutoscaler] = {}
         self.schedulers = schedulers
         self.default_selectors = DefaultSelectors(schedulers)
         self._reader = PodReader(scope, schedulers, detailed=for_explain, for_simulation=for_simulation)
@@ -118,10 +117,9 @@ class Snapshot:
         self.nodes.append(msgspec.structs.replace(node, metadata=metadata, status=status))
 
     def add_autoscaler(self, autoscaler: HorizontalPodAutoscaler) -> None:
-        """Store the name and the minReplicas of an autoscaler by the workload that it scales."""
-        target, metadata = autoscaler.spec.scale_target_ref, autoscaler.metadata
-        workload = ObjectRef(metadata.namespace, target.kind, target.name)
-        self.autoscalers[workload], self.least_replicas[workload] = metadata.name, autoscaler.least
+        """Store an autoscaler by the workload that it scales."""
+        target = autoscaler.spec.scale_target_ref
+        self.autoscalers[ObjectRef(autoscaler.metadata.namespace, target.kind, target.name)] = autoscaler
 
     def add_workload(self, kind: str, workload: WorkloadObject, manifest: Manifest | None = None) -> None:
         """Store the record of a workload, and its template if that is in scope."""

@@ -258,6 +258,7 @@ class ClaimSource(Message, frozen=True):
 class VolumeSource(Message, frozen=True):
     """The source of a volume, on the protobuf wire."""
 
+    empty_dir: Annotated[Present | None, 2] = None
     persistent_volume_claim: Annotated[ClaimSource | None, 10] = None
     ephemeral: Annotated[Present | None, 29] = None
 
@@ -267,6 +268,7 @@ class Volume(Message, frozen=True):
 
     name: Annotated[str, 1] = ""
     volume_source: Annotated[VolumeSource, 2] = VolumeSource()
+    empty_dir: Present | None = None
     persistent_volume_claim: ClaimSource | None = None
     ephemeral: Present | None = None
 
@@ -275,6 +277,11 @@ class Volume(Message, frozen=True):
         """The name of its PersistentVolumeClaim; "" for a volume of another kind."""
         source = self.persistent_volume_claim or self.volume_source.persistent_volume_claim
         return "" if source is None else source.claim_name
+
+    @property
+    def is_local(self) -> bool:
+        """Whether its data is lost with its pod."""
+        return self.empty_dir is not None or self.volume_source.empty_dir is not None
 
     @property
     def is_ephemeral(self) -> bool:
