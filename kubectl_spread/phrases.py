@@ -92,6 +92,8 @@ def value(text: str) -> str:
     return text or '""'
 
 
+_LONGEST: Final = 1_000
+"""The length above which a word is no name; the longest key of a label has 317 characters."""
 _CLOSE: Final = 0.7
 """The similarity, by difflib, from which a word counts as misspelt; at 0.6 ``all`` would be near ``ml``."""
 
@@ -101,6 +103,8 @@ def nearest(word: str, names: Iterable[str], *, close: float = _CLOSE) -> str:
 
     A name with two neighbouring letters transposed is the most similar, however short it is.
     """
+    if len(word) > _LONGEST:
+        return ""
     from difflib import get_close_matches  # noqa: PLC0415 - only errors need it
 
     spelt, word = {name.lower(): name for name in names}, word.lower()

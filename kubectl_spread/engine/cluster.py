@@ -28,7 +28,7 @@ from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.sparse import DetailedPodSpec
 from kubectl_spread.kube.api.types import Node
 from kubectl_spread.kube.api.workloads import Deployment
-from kubectl_spread.kube.custom import base_kind
+from kubectl_spread.kube.custom import NOT_REPLACED, base_kind
 from kubectl_spread.kube.disruption import PodDisruptionBudget
 from kubectl_spread.kube.scheduler import resources
 from kubectl_spread.phrases import named
@@ -162,6 +162,11 @@ class SimulatedPod:
     def ready(self) -> bool:
         """Whether it is on a node and ready."""
         return bool(self.node) and self.state.ready
+
+    @property
+    def is_daemon(self) -> bool:
+        """Whether it belongs to its node, as those of a DaemonSet do."""
+        return self.owner is not None and base_kind(self.owner.kind) in NOT_REPLACED
 
     @property
     def namespace(self) -> str:

@@ -12,7 +12,6 @@ from typing import Final
 import msgspec
 
 from kubectl_spread.engine.cluster import SimulatedCluster, SimulatedPod
-from kubectl_spread.engine.outages import is_daemon
 from kubectl_spread.kube.disruption import PodDisruptionBudget
 
 FORCE: Final = "--force"
@@ -115,7 +114,7 @@ class Drain:
     def _left(self, cluster: SimulatedCluster) -> list[SimulatedPod]:
         """Return the pods that are still to be evicted from the first node."""
         if self._pods is None:
-            self._pods = [pod for pod in cluster.on(self._nodes[:1]) if not is_daemon(pod)]
+            self._pods = [pod for pod in cluster.on(self._nodes[:1]) if not pod.is_daemon]
             cluster.random.shuffle(self._pods)
             for pod in self._pods:
                 for flag in _flags(pod):
@@ -132,7 +131,7 @@ class Drain:
             self.refused.append(RefusedPod(node, pod.namespace, pod.name, names))
             for budget in budgets:
                 self.health[pod.namespace, budget.metadata.name] = _named(cluster, budget)
-        terminating = sum(pod.node == node and not is_daemon(pod) for pod in cluster.terminating_pods())
+        terminating = sum(pod.node == node and not pod.is_daemon for pod in cluster.terminating_pods())
         if terminating:
             self.terminating[node] = terminating
 

@@ -103,7 +103,7 @@ class Delete(msgspec.Struct, frozen=True):
         gone = {node.metadata.name for node in self.nodes.of(cluster.nodes)}
         text = f"delete {_numbers(cluster, self.nodes, gone)}"
         cluster.delete_nodes(gone)
-        for pod in [pod for pod in cluster.pending if pod.pin in gone and _is_daemon(pod)]:
+        for pod in [pod for pod in cluster.pending if pod.pin in gone and pod.is_daemon]:
             cluster.remove(pod)
         return Begun(text)
 
@@ -220,11 +220,7 @@ def _newest(node: Node) -> tuple[float, str]:
 def _daemons(cluster: SimulatedCluster, node: str) -> list[SimulatedPod]:
     """Return the pods of DaemonSets that belong to a node, also those that find no room on it, or that it had."""
     pods = cluster.all_pods() if node in cluster.table.numbers else cluster.first_pods()
-    return [pod for pod in pods if node in (pod.node, pod.pin) and _is_daemon(pod)]
-
-
-def _is_daemon(pod: SimulatedPod) -> bool:
-    return pod.owner is not None and pod.owner.kind == "DaemonSet"
+    return [pod for pod in pods if node in (pod.node, pod.pin) and pod.is_daemon]
 
 
 class Restart(msgspec.Struct, frozen=True):

@@ -14,7 +14,7 @@ from kubectl_spread.engine.cluster import Outage, SimulatedCluster, SimulatedPod
 from kubectl_spread.kube import nodelifecycle
 from kubectl_spread.kube.api.types import Node
 from kubectl_spread.kube.api.workloads import Job
-from kubectl_spread.kube.custom import NOT_REPLACED, base_kind
+from kubectl_spread.kube.custom import base_kind
 from kubectl_spread.phrases import plural
 
 _SEEN_BEFORE: Final = 2
@@ -132,15 +132,10 @@ def _by_time(cluster: SimulatedCluster, tainted: Iterable[tuple[float, str]]) ->
 
 def tolerated(cluster: SimulatedCluster, pod: SimulatedPod) -> float | None:
     """Return the seconds for which a pod stays on a node that does not answer; None without end."""
-    if is_daemon(pod):
+    if pod.is_daemon:
         return None
     comparison = cluster.world.behaviour.toleration_comparison
     return nodelifecycle.tolerated_seconds(pod.kind.pod_class.placement.tolerations, comparison_operators=comparison)
-
-
-def is_daemon(pod: SimulatedPod) -> bool:
-    """Tell whether a pod is of a DaemonSet, whose pods tolerate the taint without end."""
-    return pod.owner is not None and base_kind(pod.owner.kind) in NOT_REPLACED
 
 
 def minutes(cluster: SimulatedCluster, names: Collection[str]) -> int:
@@ -178,7 +173,7 @@ def _why_it_stays(
     states: Mapping[tuple[str, str], ZoneState],
     zones: Mapping[str, tuple[str, str]],
 ) -> str:
-    if is_daemon(pod):
+    if pod.is_daemon:
         return ""
     if cluster.unreachable[pod.node] is Outage.EVICTED:
         return f"they tolerate {nodelifecycle.UNREACHABLE}, so they stay on nodes that do not answer"
@@ -200,7 +195,7 @@ def _why_it_is_not_replaced(cluster: SimulatedCluster, pod: SimulatedPod) -> str
     job = cluster.world.object(pod.owner)
     if isinstance(job, Job):
         return None if job.replaces_terminating else "podReplacementPolicy Failed waits until they have ended"
-    if is_daemon(pod):
+    if pod.is_daemon:
         return ""
     if base_kind(pod.owner.kind) == "StatefulSet":
         return (

@@ -38,6 +38,10 @@ def next_pods(cluster: SimulatedCluster, like: PodRecord, number: int) -> Iterat
     for _ in range(number):
         pod, unknown = _created(cluster, like, next(names))
         answer = destinations(cluster, pod, unknown=unknown)
+        if pod.node:
+            # Its template names the node, and no scheduler places it.
+            yield NextPod(answer, pod.node)
+            continue
         # Of nodes that are as good as each other the scheduler takes any.
         best = cluster.state.best(pod.kind, list(ascending(answer.free)))
         node = min((cluster.table.names[each] for each in best), default="")

@@ -54,7 +54,7 @@ def _of_several(namespace: str, budgets: Sequence[str], pods: Sequence[RefusedPo
     return (
         f"kubectl drain cannot evict {_pods(pods)} from {_nodes(pod.node for pod in pods)}, and continues with an "
         f"error: the API server refuses the eviction of a pod that several budgets select ({listed(budgets)} in "
-        f"namespace {namespace}). It goes on when only one of them does."
+        f"namespace {namespace}). It continues when only one of them does."
     )
 
 
@@ -67,7 +67,7 @@ def _why(health: BudgetHealth) -> str:
     """Return why a budget refuses an eviction, and when it would not."""
     if not health.expected:
         return (
-            "It expects no pods, because it finds no controller of them, so it allows no eviction. It goes on when "
+            "It expects no pods, because it finds no controller of them, so it allows no eviction. It continues when "
             "minAvailable is a number below that of the pods, or when the pods are deleted."
         )
     if _never(health):
@@ -81,7 +81,7 @@ def _why(health: BudgetHealth) -> str:
     names = f" ({', '.join(parts)})" if parts else ""
     return (
         f"Of {plural(health.expected, 'pod')} {health.least} have to be ready, and {health.healthy} "
-        f"{'is' if health.healthy == 1 else 'are'}. It goes on when {missing} more "
+        f"{'is' if health.healthy == 1 else 'are'}. It continues when {missing} more "
         f"{'is' if missing == 1 else 'are'}{names}."
     )
 

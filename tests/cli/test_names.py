@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from kubectl_spread.phrases import nearest
 from tests.audits import deployment
 from tests.builders import Json, constraint, node_json, pod_json
 from tests.cli.test_check import run
@@ -98,3 +99,8 @@ def test_a_misspelt_rule_contacts_no_cluster(word: str, message: str, monkeypatc
 def test_a_misspelt_rule_in_an_option_suggests_the_nearest() -> None:
     outcome = run("check", "-f", "-", "--select", "stale-lable", stdin="")
     assert outcome.stderr == ('error: no rule has the code or name "stale-lable"; did you mean "stale-label"?\n')
+
+
+def test_a_word_that_is_no_name_is_not_compared() -> None:
+    """Transposing all neighbours of a megabyte would take minutes."""
+    assert nearest("a" * 1_000_000, ["a"]) == ""

@@ -1,4 +1,4 @@
-"""What ``kubectl drain`` evicts and leaves, where it would wait, and what would let it go on."""
+"""What ``kubectl drain`` evicts and leaves, where it would wait, and what would let it continue."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_the_pods_that_would_have_to_be_ready_are_named() -> None:
     report = simulated([*nodes("a1", "b1"), *web, budget("web", minAvailable=2)], "--drain", "a1")
     numbers = "Of 3 pods 2 have to be ready, and 2 are."
     assert messages(report) == [
-        f"{waits('a1', 'web-5d9c-0')} {numbers} It goes on when 1 more is (web-5d9c-1 is not ready)."
+        f"{waits('a1', 'web-5d9c-0')} {numbers} It continues when 1 more is (web-5d9c-1 is not ready)."
     ]
 
 
@@ -70,7 +70,7 @@ def test_a_budget_waits_for_a_pod_that_finds_no_node() -> None:
     report = simulated([*nodes("a1", "b1"), *web, budget("web", maxUnavailable=1)], "--drain", "a1")
     assert after(report, "web") == ("3", "1")
     (message,) = [each for each in messages(report) if "kubectl" in each]
-    assert re.search(r"Of 4 pods 3 .* It goes on when 1 more is \(web-5d9c-new-\d has no node\)\.$", message)
+    assert re.search(r"Of 4 pods 3 .* It continues when 1 more is \(web-5d9c-new-\d has no node\)\.$", message)
 
 
 def test_pods_with_several_budgets_are_left_at_once() -> None:
@@ -80,8 +80,8 @@ def test_pods_with_several_budgets_are_left_at_once() -> None:
     (message,) = messages(simulated(cluster, "--drain", "a1"))
     assert message == (
         "kubectl drain cannot evict web-5d9c-0 from node a1, and continues with an error: the API server refuses the "
-        "eviction of a pod that several budgets select (web and web-2 in namespace shop). It goes on when only one of "
-        "them does."
+        "eviction of a pod that several budgets select (web and web-2 in namespace shop). It continues when only one "
+        "of them does."
     )
 
 
