@@ -93,7 +93,7 @@ def value(text: str) -> str:
 
 
 _LONGEST: Final = 1_000
-"""The length above which a word is no name; the longest key of a label has 317 characters."""
+"""The length above which a word is not a name; the longest key of a label has 317 characters."""
 _CLOSE: Final = 0.7
 """The similarity, by difflib, from which a word counts as misspelt; at 0.6 ``all`` would be near ``ml``."""
 

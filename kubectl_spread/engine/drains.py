@@ -1,4 +1,4 @@
-"""Drains: which pods does ``kubectl drain`` evict, which ones does a budget keep, and what would let it go on?
+"""Drains: which pods does ``kubectl drain`` evict, which ones does a budget keep, and what would let it continue?
 
 Source: kubernetes v1.37.1 pkg/registry/core/pod/storage/eviction.go, Create, and
 staging/src/k8s.io/kubectl/pkg/drain/drain.go, evictPods.

@@ -1,4 +1,4 @@
-"""Drains: what does ``kubectl drain`` leave, where would it wait, and what would let it go on?"""
+"""Drains: what does ``kubectl drain`` leave, where would it wait, and what would let it continue?"""
 
 from __future__ import annotations
 
