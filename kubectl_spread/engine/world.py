@@ -338,7 +338,10 @@ class World:
             before = former or stored.keeps(index)
             revision = stored.status.current_revision if before else stored.status.update_revision
             of_revision = self._newest_by_revision.get((owner, revision))
-            return (newest, not revision or before) if of_revision is None else (of_revision, True)
+            if of_revision is not None:
+                return of_revision, True
+            # A file may lack the status, and with it the revision.
+            return newest, before or (not revision and self._has_made(stored.template, newest.pod_class))
         # Others with an owner, and Jobs, never have another template than their pods.
         replicated = owner.kind in ("ReplicaSet", "ReplicationController") and self.root(owner) == owner
         return newest, not replicated or self._has_made(stored.template, newest.pod_class)
