@@ -116,7 +116,7 @@ def check(
         else:
             layout = layout_of(run, destination.form)
             text = (
-                _table(report, layout, destination, color)
+                _table(report, layout, destination, color) + _survival(run)
                 if layout
                 else formats.render(report, destination.form, run.running_pods)
             )
@@ -138,6 +138,15 @@ def _of_one(
         return f"{run.nothing_found()}\n" if run.silent or not layout else _table(report, layout, destination, color)
 
     return fleet.ClusterAnswer(report, run.useful_notes, run.problems, text)
+
+
+def _survival(run: CheckRun) -> str:
+    """Return the lines about the loss of a zone, if the arguments name workloads."""
+    if not any(target.name for target in run.scope.targets):
+        return ""
+    from kubectl_spread.run import survival  # noqa: PLC0415 - only a check of names simulates
+
+    return "".join(f"{output.safe(sentence)}\n" for sentence in survival.sentences(run))
 
 
 def _baseline(path: str, filename: tuple[str, ...]) -> Baseline:

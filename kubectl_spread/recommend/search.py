@@ -184,13 +184,28 @@ class Search:
         best: Proposal | None = None
         patched, fewest = before, _missing(hazards, before)
         harmless = [each for each in tried if not each.harm and each.hazard is not ROLLOUT]
-        for each in sorted(harmless, key=lambda each: each.case.shortfall(each.hazard))[:_BEST]:
+        for each in self._ranked(hazards, before, harmless)[:_BEST]:
             setting = self._setting(each.proposal)
             cases = [self._trials.worst(hazard, setting, range(self._clock.runs)) for hazard in hazards]
             harms = any(harmed(case, today) for case, today in zip(cases, before, strict=True))
             if not harms and _missing(hazards, cases) < fewest:
                 best, patched, fewest = each.proposal, cases, _missing(hazards, cases)
         return best, patched
+
+    def _ranked(self, hazards: Sequence[Hazard], before: Sequence[WorstCase], tried: Sequence[Tried]) -> list[Tried]:
+        """Return rejected proposals, those first that miss least in one run, as far as there is time to try that."""
+        failing = [hazard for hazard, case in zip(hazards, before, strict=True) if case.shortfall(hazard)]
+        ranks: list[tuple[tuple[int, int], Tried]] = []
+        for each in tried:
+            if not self._clock.proceed():
+                break
+            setting = self._setting(each.proposal)
+            others = [(hazard, self._trials.failing(hazard, setting, "")) for hazard in failing]
+            shortfalls = [case.shortfall(hazard) for hazard, case in others if case is not None]
+            ranks.append(((len(shortfalls), sum(shortfalls)), each))
+        if not ranks:
+            return sorted(tried, key=lambda each: each.case.shortfall(each.hazard))
+        return [each for _, each in sorted(ranks, key=lambda rank: rank[0])]
 
 
 def _families(hazards: Sequence[Hazard], cases: Sequence[WorstCase]) -> Iterator[str]:

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from kubectl_spread.sources.files.manifests import Loaded
 
 _NO_BUDGETS: Final = "no PodDisruptionBudgets in what was read: a drain is not kept from evicting pods"
-_MOST_RUNS: Final = 5
+_MOST_RUNS: Final = 10
 """The most runs of each event where their number is not given."""
 _TIMES: Final = 4
 """How often all events are tried about: without the change, with it, and some of them with changes that do not help."""
