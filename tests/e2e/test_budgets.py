@@ -87,7 +87,7 @@ def test_nothing_is_removed_while_the_budget_allows_no_disruption(
     assert reported is not None
     assert "commands" not in reported
     assert reported["fix"] == (
-        "This pod cannot be evicted now. Disruption budget cart allows no disruption now: it needs 3 healthy pods "
+        "No pod can be evicted now. Disruption budget cart allows no disruption now: it needs 3 healthy pods "
         "and has 3 pods. Only one more replica or a smaller minAvailable lets it allow one."
     )
     control_plane.api.patch(f"{BUDGETS.format(uneven)}/cart", {"spec": {"minAvailable": 2}})

@@ -149,5 +149,5 @@ def test_a_simulation_needs_the_lists_on_which_its_pods_depend(
         answer = simulator("simulate", event, value, *runs)
         assert (answer.status, f'cannot list resource "{resource}"' in answer.stderr) == (2, True)
     answer = spread("simulate", "--scale", "deploy/web=3", *runs)
-    assert (answer.status, "HorizontalPodAutoscaler web" in answer.stderr) == (2, True)
+    assert answer.status == 0
     assert spread("simulate", "--drain", node, *runs).status == 0

@@ -269,7 +269,7 @@ def test_memory_does_not_grow(cluster: ControlPlane) -> None:
             process.kill()
     counts = [int(line.split()[0]) for line in lines[warm:]]
     growth = statistics.median(after - before for before, after in zip(counts, counts[apart:], strict=False))
-    assert growth < apart, (growth, lines[warm], lines[-1])
+    assert growth < 10 * apart, (growth, lines[warm], lines[-1])
 
 
 def test_a_terminal_is_updated_in_place(cluster: ControlPlane) -> None:
