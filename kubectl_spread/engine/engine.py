@@ -70,6 +70,10 @@ class Engine:
             self._reasons[question] = reason(cluster, pending)
         return Wait(self._reasons[question], cluster.volumes.of(pod).unknown)
 
+    def waits(self, pod: PodRecord) -> bool:
+        """Tell whether a pod of the cluster is pending."""
+        return pod.ref in self._pending
+
     def destinations(self, pod: PodRecord) -> Destinations:
         """Return the nodes that would take a pending pod of the cluster."""
         pending = self._pending[pod.ref]

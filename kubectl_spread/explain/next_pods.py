@@ -45,7 +45,11 @@ def succeeded(audit: Audit) -> list[tuple[EvaluatedGroup, list[PodRecord]]]:
 def placing(audit: Audit, engine: Engine) -> list[Placing]:
     """Return the nodes where the next pods may go, without pods that the API would refuse because of a selector."""
     return [
-        _placing([pod.name for pod in pods], engine.next_destinations(pods[0]))
+        _placing(
+            [pod.name for pod in pods],
+            # A new pod has its selectors merged again, which a pending one has not.
+            engine.destinations(pods[0]) if engine.waits(pods[0]) else engine.next_destinations(pods[0]),
+        )
         for group, pods in succeeded(audit)
         if group.evaluation.node_answers is not None and _parses(pods[0].pod_class)
     ]
