@@ -69,17 +69,19 @@ _SETTLED: Final = 120
 """Seconds: controllers and the scheduler wait up to 30 each before they watch a restarted API server again."""
 _ONE_AT_A_TIME: Final = "not all replacements are sure to find nodes at once"
 """Is in a fix that removes one of several pods; in the example no other one can be removed after it."""
+_AFTERWARDS: Final = "to move afterwards"
 _KEPT: Final = "Keep the pod for now"
 _FIXED: Final = ("Pod", "Job")
 """Kinds whose pod spec the API does not change, so that only the manifest can be patched."""
 
 
 def _own(path: Path) -> list[Json]:
-    """Return the findings of the example's rule that have something to type."""
+    """Return the findings of the example's rule that have something to type which changes something."""
     return [
         finding
         for finding in findings(path)
-        if finding["code"] == path.parent.name and ("commands" in finding or "patch" in finding)
+        if finding["code"] == path.parent.name
+        and ("patch" in finding or any(not line.startswith("kubectl spread ") for line in finding.get("commands", ())))
     ]
 
 
@@ -315,10 +317,17 @@ def test_the_commands_heal_the_finding(ward: Ward, tmp_path: Path, path: Path) -
         assert advised or (path in IN_FILES and own[0]["object"]["kind"] in _FIXED), json.dumps(own)
         if changes:
             ward.serve(case.options[case.options.index("--to") + 1], {})
-        for finding in advised:
+        for first in advised:
+            finding = first
             if changes or _key(finding) in map(_key, _findings(ward, code, namespace, _options(case, changed=changes))):
                 others = _others(ward.cluster, namespace, finding)
                 ward.shell(_script(finding), tmp_path, namespace)
+                key = _key(finding)
+                while _AFTERWARDS in finding["fix"]:
+                    _settle(ward.cluster, namespace)
+                    left = _findings(ward, code, namespace, _options(case, changed=changes))
+                    (finding,) = [each for each in left if _key(each) == key]
+                    ward.shell(_script(finding), tmp_path, namespace)
                 if _ONE_AT_A_TIME in finding["fix"]:
                     _settle(ward.cluster, namespace)
                     left = _findings(ward, code, namespace, _options(case, changed=changes))
