@@ -326,7 +326,8 @@ def test_the_commands_heal_the_finding(ward: Ward, tmp_path: Path, path: Path) -
                 while _AFTERWARDS in finding["fix"]:
                     _settle(ward.cluster, namespace)
                     left = _findings(ward, code, namespace, _options(case, changed=changes))
-                    (finding,) = [each for each in left if _key(each) == key]
+                    before_it, (finding,) = finding, [each for each in left if _key(each) == key]
+                    assert finding["values"]["must_go"] < before_it["values"]["must_go"]
                     ward.shell(_script(finding), tmp_path, namespace)
                 if _ONE_AT_A_TIME in finding["fix"]:
                     _settle(ward.cluster, namespace)

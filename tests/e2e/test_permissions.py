@@ -148,6 +148,7 @@ def test_a_simulation_needs_the_lists_on_which_its_pods_depend(
         value = node if event == "--drain" else "deploy/web=4"
         answer = simulator("simulate", event, value, *runs)
         assert (answer.status, f'cannot list resource "{resource}"' in answer.stderr) == (2, True)
-    answer = spread("simulate", "--scale", "deploy/web=3", *runs)
-    assert answer.status == 0
+    for replicas, of_autoscaler in ((3, "metrics of HorizontalPodAutoscaler web"), (9, "brings to 4")):
+        answer = spread("simulate", "--scale", f"deploy/web={replicas}", *runs)
+        assert (answer.status, of_autoscaler in " ".join(answer.stdout.split())) == (0, True)
     assert spread("simulate", "--drain", node, *runs).status == 0

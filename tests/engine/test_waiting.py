@@ -12,6 +12,8 @@ import yaml
 from click.testing import CliRunner
 
 from kubectl_spread.cli import cli
+from tests.audits import audit, explained
+from tests.builders import ZONE, constraint, node_json, pod_json, requirement, selector
 from tests.contract import loaded
 from tests.fuzz import clusters
 
@@ -86,3 +88,15 @@ def test_each_refused_pod_of_odd_clusters_is_in_an_error() -> None:
         if pods := unreported(items):
             missed[seed] = pods
     assert missed == {}
+
+
+def test_a_pending_pod_is_placed_by_its_stored_selectors() -> None:
+    """Its label was changed, so that its constraint selects no pod; a new pod like it would have it merged again."""
+    zone = {"nodeSelector": {ZONE: "a"}}
+    merged = selector({"app": "web"}, requirement("rev", "In", "r1"))
+    spread = constraint(selects=merged, match=["rev"], nodeAffinityPolicy="Ignore")
+    there = [pod_json(f"there-{rev}", node="a1", labels={"app": "web", "rev": rev}) for rev in ("r1", "r2")]
+    changed = pod_json("changed", node="", labels={"app": "web", "rev": "r2"}, constraints=[spread], **zone)
+    explanation = explained(audit(*there, changed, node_json("a1"), node_json("b1")))
+    (placing,) = (each for each in explanation["placing"] if each["pods"] == ["changed"])
+    assert placing["allowed"] == ["a1"]

@@ -205,4 +205,4 @@ def _limits(explanation: Explanation) -> Iterator[str]:
     if skipped := figures.skipped(summary):
         yield skipped
     if nodes == "listed":
-        yield "not checked: ports, volume limits and other plugins of the scheduler."
+        yield "not checked: volume limits, devices and other plugins of the scheduler."

@@ -206,6 +206,9 @@ def load(member: RawObject, source: str, namespace: str = NAMESPACE) -> Loaded |
 def _typed(member: RawObject, type_: type[Object], namespace: str) -> Object:
     decode = json_objects.decode_item if member.record.path else json_objects.decode
     decoded = decode(member.record.content, type_)
+    if isinstance(decoded, Node) and not decoded.metadata.name:
+        # A pod on such a node could not be told from one that waits.
+        raise MalformedFieldError(("metadata", "name"), "a Node needs a name")
     if isinstance(decoded, Node | Namespace | PersistentVolume | PriorityClass) or decoded.metadata.namespace:
         return decoded
     metadata = msgspec.structs.replace(decoded.metadata, namespace=namespace)
