@@ -45,6 +45,8 @@ _WITHOUT_NODES: Final = ("bad-deprecated-os", "bad-without-nodes")
 """Examples of other rules without nodes; where there are some, none has the topology key, which is SPR218."""
 _NO_ROOM: Final = ("bad-required-for-others", "bad-required-zone-of-one")
 """Examples without running pods; on a cluster they run, and the fix waits because its rollout could not end."""
+_WAITING: Final = ("bad-deprecated", "bad-hard-in-a-template", "bad-hard-of-stored-template")
+"""Examples of SPR218 without pods; on a cluster these wait, and SPR303 has the fix, as its own example."""
 _IN_A_ROLLOUT: Final = (
     "bad-older-revision",
     "bad-rollout-kept-by-anti-affinity",
@@ -91,7 +93,7 @@ ON_CLUSTERS: Final = [
     for path in ADVISED
     if example(path).stored
     and path.parent.name not in _OF_FILES
-    and path.stem not in (*_IN_A_ROLLOUT, *_OF_A_REPLICA_SET, *_WITHOUT_NODES, *_NO_ROOM)
+    and path.stem not in (*_IN_A_ROLLOUT, *_OF_A_REPLICA_SET, *_WITHOUT_NODES, *_NO_ROOM, *_WAITING)
 ]
 IN_FILES: Final = [
     path for path in ADVISED if any("patch" in finding and "source" in finding for finding in _own(path))

@@ -92,11 +92,12 @@ def test_each_refused_pod_of_odd_clusters_is_in_an_error() -> None:
 
 def test_a_pending_pod_is_placed_by_its_stored_selectors() -> None:
     """Its label was changed, so that its constraint selects no pod; a new pod like it would have it merged again."""
-    zone = {"nodeSelector": {ZONE: "a"}}
     merged = selector({"app": "web"}, requirement("rev", "In", "r1"))
     spread = constraint(selects=merged, match=["rev"], nodeAffinityPolicy="Ignore")
     there = [pod_json(f"there-{rev}", node="a1", labels={"app": "web", "rev": rev}) for rev in ("r1", "r2")]
-    changed = pod_json("changed", node="", labels={"app": "web", "rev": "r2"}, constraints=[spread], **zone)
+    changed = pod_json(
+        "changed", node="", labels={"app": "web", "rev": "r2"}, constraints=[spread], nodeSelector={ZONE: "a"}
+    )
     explanation = explained(audit(*there, changed, node_json("a1"), node_json("b1")))
     (placing,) = (each for each in explanation["placing"] if each["pods"] == ["changed"])
     assert placing["allowed"] == ["a1"]

@@ -153,6 +153,6 @@ def test_a_directory_whose_files_may_only_be_listed_is_an_error(tmp_path: Path) 
 
 @pytest.mark.parametrize("metadata", ["{}", '{"name": ""}', '{"labels": {}}'])
 def test_a_node_without_a_name_is_refused(metadata: str) -> None:
-    """A pod that is placed on it would wait for ever."""
+    """A pod that is placed on it would wait without an end."""
     text = f'{POD}\n{{"apiVersion": "v1", "kind": "Node", "metadata": {metadata}}}'
     assert refusal(text) == "error: STDIN:2: Node: metadata.name: a Node needs a name"

@@ -128,7 +128,7 @@ def _first_eviction(skew: Skew, rule_input: RuleInput) -> Remedy | None:
     if not chosen.pods:
         return Remedy(f"no pod can be evicted now{_noted(chosen)}")
     if not first.steps:
-        return Remedy(literal(f"no eviction was found that is sure to help: {first.why}")) if first.why else None
+        return Remedy(literal(f"no eviction was found that is sure to help{f': {first.why}' if first.why else ''}"))
     step = first.steps[0]
     to = literal(domains(step.topology_key, step.to))
     these, replacement = ("this pod", "its replacement") if len(first.steps) == 1 else ("these pods", "a replacement")
