@@ -73,6 +73,8 @@ _ONE_AT_A_TIME: Final = "not all replacements are sure to find nodes at once"
 """Is in a fix that removes one of several pods; in the example no other one can be removed after it."""
 _AFTERWARDS: Final = "to move afterwards"
 _KEPT: Final = "Keep the pod for now"
+_READING: Final = tuple(f"kubectl spread {command} " for command in ("check", "explain", "plan", "recommend"))
+"""The beginnings of commands that answer more."""
 _FIXED: Final = ("Pod", "Job")
 """Kinds whose pod spec the API does not change, so that only the manifest can be patched."""
 
@@ -83,7 +85,7 @@ def _own(path: Path) -> list[Json]:
         finding
         for finding in findings(path)
         if finding["code"] == path.parent.name
-        and ("patch" in finding or any(not line.startswith("kubectl spread ") for line in finding.get("commands", ())))
+        and ("patch" in finding or any(not line.startswith(_READING) for line in finding.get("commands", ())))
     ]
 
 
@@ -328,7 +330,10 @@ def test_the_commands_heal_the_finding(ward: Ward, tmp_path: Path, path: Path) -
                 while _AFTERWARDS in finding["fix"]:
                     _settle(ward.cluster, namespace)
                     left = _findings(ward, code, namespace, _options(case, changed=changes))
-                    before_it, (finding,) = finding, [each for each in left if _key(each) == key]
+                    before_it, same = finding, [each for each in left if _key(each) == key]
+                    if not same:
+                        break
+                    (finding,) = same
                     assert finding["values"]["must_go"] < before_it["values"]["must_go"]
                     ward.shell(_script(finding), tmp_path, namespace)
                 if _ONE_AT_A_TIME in finding["fix"]:

@@ -28,6 +28,6 @@ def test_every_fix_ends_its_finding(fixes: list[Fix]) -> None:
 
 
 def test_the_fixes_vary(fixes: list[Fix]) -> None:
-    assert len(fixes) >= 15
+    assert len(fixes) >= 10
     assert len({fix.code for fix in fixes}) >= 4
     assert {"patch" in fix.commands for fix in fixes} == {False, True}
