@@ -14,7 +14,7 @@ from typing import Final
 
 from kubectl_spread.audit.evaluation import obstacles
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedPod
-from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind
+from kubectl_spread.audit.evaluation.obstacles import FILTERS, Obstacle, ObstacleKind
 from kubectl_spread.audit.merge.verdicts import Confidence
 from kubectl_spread.audit.snapshot.records import EventRecord, OwnerRecord, PodRecord
 from kubectl_spread.audit.snapshot.revisions import LABELS
@@ -65,16 +65,7 @@ class CauseName(StrEnum):
     UNKNOWN = "unknown"
 
 
-_CLOSED: Final = {
-    ObstacleKind.CORDONED: CauseName.DRAINED_DOMAIN,
-    ObstacleKind.TAINTED: CauseName.TAINTED_DOMAIN,
-    ObstacleKind.UNHEALTHY: CauseName.TAINTED_DOMAIN,
-    ObstacleKind.FULL: CauseName.FULL_DOMAIN,
-    ObstacleKind.EXCLUDED: CauseName.NODE_AFFINITY,
-    ObstacleKind.CONSTRAINED: CauseName.HARD_CONSTRAINT,
-    ObstacleKind.REPELLED: CauseName.POD_AFFINITY,
-    ObstacleKind.VOLUME: CauseName.VOLUMES,
-}
+_CLOSED: Final = {kind: CauseName(each.cause) for kind, each in FILTERS.items()}
 
 
 class SkewCause(model.Part, frozen=True, kw_only=True):

@@ -69,8 +69,8 @@ def refused(destinations: Destinations) -> list[NodeRefusal]:
     """Return the nodes that will not take a pod, by the first filter that refuses each of them."""
     nodes_by_reason: dict[tuple[str, str], list[str]] = {}
     for cause, nodes in destinations.refused:
-        nodes_by_reason.setdefault((FILTERS[cause.kind], cause.text), []).extend(destinations.named(nodes))
-    order = list(FILTERS.values())
+        nodes_by_reason.setdefault((FILTERS[cause.kind].name, cause.text), []).extend(destinations.named(nodes))
+    order = [each.name for each in FILTERS.values()]
     return [
         NodeRefusal(filter=name, reason=reason, nodes=sorted(nodes_by_reason[name, reason]))
         for name, reason in sorted(nodes_by_reason, key=lambda each: (order.index(each[0]), each[1]))

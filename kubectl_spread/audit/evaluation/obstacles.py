@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -42,15 +42,101 @@ class ObstacleKind(StrEnum):
     REPELLED = "repelled"
 
 
+class Filter(NamedTuple):
+    """What is said of a filter of the scheduler, wherever it refuses nodes.
+
+    Attributes:
+        name: Its name in reports.
+        plural: What it looks at, in a list of all filters.
+        one_node: What a node does that it refuses.
+        several_nodes: What several nodes do.
+        cause: The cause in ``explain`` where it keeps pods from a domain.
+        signs: The words of the scheduler's message about it.
+        remedy: What a person can do, as the end of a sentence, with a place for which nodes.
+    """
+
+    name: str
+    plural: str
+    one_node: str
+    several_nodes: str
+    cause: str
+    signs: tuple[str, ...]
+    remedy: str
+
+
 FILTERS: Final = {
-    ObstacleKind.CORDONED: "cordon",
-    ObstacleKind.TAINTED: "taints",
-    ObstacleKind.UNHEALTHY: "taints",
-    ObstacleKind.EXCLUDED: "nodeAffinity",
-    ObstacleKind.FULL: "resources",
-    ObstacleKind.VOLUME: "volumes",
-    ObstacleKind.CONSTRAINED: "spread",
-    ObstacleKind.REPELLED: "podAffinity",
+    ObstacleKind.CORDONED: Filter(
+        name="cordon",
+        plural="cordons",
+        one_node="is cordoned",
+        several_nodes="are cordoned",
+        cause="drained-domain",
+        signs=("unschedulable",),
+        remedy="uncordon {nodes}",
+    ),
+    ObstacleKind.TAINTED: Filter(
+        name="taints",
+        plural="taints",
+        one_node="has a taint that is not tolerated",
+        several_nodes="have taints that are not tolerated",
+        cause="tainted-domain",
+        signs=("untolerated taint",),
+        remedy="remove the taints that the pods do not tolerate, or tolerate them",
+    ),
+    ObstacleKind.UNHEALTHY: Filter(
+        name="taints",
+        plural="conditions of nodes",
+        one_node="is unhealthy",
+        several_nodes="are unhealthy",
+        cause="tainted-domain",
+        signs=("untolerated taint",),
+        remedy="repair {nodes}, whose taints Kubernetes removes when they are healthy",
+    ),
+    ObstacleKind.EXCLUDED: Filter(
+        name="nodeAffinity",
+        plural="node affinity and nodeSelector",
+        one_node="does not match nodeSelector or affinity",
+        several_nodes="do not match nodeSelector or affinity",
+        cause="node-affinity",
+        signs=("node affinity",),
+        remedy="let nodeSelector or node affinity match more nodes",
+    ),
+    ObstacleKind.FULL: Filter(
+        name="resources",
+        plural="resources and host ports",
+        one_node="has no room",
+        several_nodes="have no room",
+        cause="full-domain",
+        signs=("Insufficient", "Too many pods", "free ports"),
+        remedy="add nodes with enough room, or lower the requests",
+    ),
+    ObstacleKind.VOLUME: Filter(
+        name="volumes",
+        plural="volumes",
+        one_node="is out of reach of a volume",
+        several_nodes="are out of reach of a volume",
+        cause="volumes",
+        signs=("volume", "persistentvolume"),
+        remedy="give the pod a volume that its nodes can reach: give up the claim, or add nodes there",
+    ),
+    ObstacleKind.CONSTRAINED: Filter(
+        name="spread",
+        plural="spread constraints",
+        one_node="does not match the spread constraints",
+        several_nodes="do not match the spread constraints",
+        cause="hard-constraint",
+        signs=("topology spread",),
+        remedy="make the constraint ScheduleAnyway, or raise its maxSkew",
+    ),
+    ObstacleKind.REPELLED: Filter(
+        name="podAffinity",
+        plural="pod affinity and anti-affinity",
+        one_node="is refused by pod affinity",
+        several_nodes="are refused by pod affinity",
+        cause="pod-affinity",
+        signs=("pod affinity", "anti-affinity"),
+        remedy="make the term preferred, or add nodes",
+    ),
 }
 """Maps each kind of obstacle to the filter that finds it, in the scheduler's order."""
 

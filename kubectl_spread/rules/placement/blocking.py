@@ -10,9 +10,9 @@ import msgspec
 
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedGroup
 from kubectl_spread.audit.evaluation.evaluators import ClassEvaluation
-from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind
+from kubectl_spread.audit.evaluation.obstacles import FILTERS, ObstacleKind
 from kubectl_spread.audit.snapshot.records import PodRecord
-from kubectl_spread.engine.node_answers import NodeAnswers, answers_of
+from kubectl_spread.engine.node_answers import NodeAnswers, answers_of, as_obstacle
 from kubectl_spread.kube.api.field import POD_SPEC, FieldPath
 from kubectl_spread.kube.api.types import Node
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread, feasible_nodes
@@ -33,18 +33,7 @@ from kubectl_spread.rules.placement.closed import (
 from kubectl_spread.rules.remedy import corrected, labelled, literal
 from kubectl_spread.rules.topology import right_key, unknown_key
 
-_LABEL: Final = "label"
-_REFUSES: Final = {
-    ObstacleKind.CONSTRAINED: ("does not match the spread constraints", "do not match the spread constraints"),
-    _LABEL: ("lacks a topology key", "lack a topology key"),
-    ObstacleKind.CORDONED: ("is cordoned", "are cordoned"),
-    ObstacleKind.TAINTED: ("has a taint that is not tolerated", "have taints that are not tolerated"),
-    ObstacleKind.UNHEALTHY: ("is unhealthy", "are unhealthy"),
-    ObstacleKind.EXCLUDED: ("does not match nodeSelector or affinity", "do not match nodeSelector or affinity"),
-    ObstacleKind.FULL: ("has no room", "have no room"),
-    ObstacleKind.VOLUME: ("is out of reach of a volume", "are out of reach of a volume"),
-}
-"""Maps the first reason why a node refuses a pod to verbs: for one node, and for several."""
+_LACKS: Final = ("lacks a topology key", "lack a topology key")
 
 
 def _blocked(rule_input: RuleInput) -> Iterator[Evidence]:
@@ -71,16 +60,18 @@ def _answer(group: EvaluatedGroup, audit: Audit) -> str:
     evaluation = group.evaluation
     first = next(iter(_pending(group)), group.pods[0])
     answers = answers_of(evaluation, first, audit)
-    numbers: Counter[str] = Counter()
+    numbers: Counter[tuple[str, str]] = Counter()
     for node in audit.nodes.nodes:
         refusal = answers.first_refusal(node.metadata.name)
-        if isinstance(refusal, Spread):
-            numbers[
-                ObstacleKind.CONSTRAINED if refusal.constraint.topology_key in node.metadata.labels else _LABEL
-            ] += 1
-        elif isinstance(refusal, Obstacle):
-            numbers[refusal.cause] += 1
-    refusing = [(numbers[kind], verbs) for kind, verbs in _REFUSES.items() if numbers[kind]]
+        if isinstance(refusal, Spread) and refusal.constraint.topology_key not in node.metadata.labels:
+            numbers[_LACKS] += 1
+        elif refusal is not None:
+            found_by = FILTERS[as_obstacle(refusal).cause]
+            numbers[found_by.one_node, found_by.several_nodes] += 1
+    spread = FILTERS[ObstacleKind.CONSTRAINED]
+    order = [(spread.one_node, spread.several_nodes), _LACKS]
+    order += [(each.one_node, each.several_nodes) for each in FILTERS.values() if each is not spread]
+    refusing = [(numbers[verbs], verbs) for verbs in order if numbers[verbs]]
     return listed([f"{plural(number, 'node')} {verbs[number > 1]}" for number, verbs in refusing], len(refusing))
 
 

@@ -10,7 +10,7 @@ import msgspec
 from kubectl_spread.audit.evaluation import obstacles
 from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.evaluation.evaluators import ClassEvaluation
-from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind, only_pinned
+from kubectl_spread.audit.evaluation.obstacles import FILTERS, Obstacle, ObstacleKind, only_pinned
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.engine.node_answers import NodeAnswers
 from kubectl_spread.kube.api.field import POD_SPEC
@@ -26,12 +26,8 @@ from kubectl_spread.rules.remedy import changed, literal, uncordon
 
 _POLICIES: Final = {"nodeAffinityPolicy": "node_affinity_policy", "nodeTaintsPolicy": "node_taints_policy"}
 """Maps the fields of a constraint that leave out nodes to their names in our types."""
-_TAINTS: Final = {
-    ObstacleKind.CORDONED: "uncordon its nodes",
-    ObstacleKind.TAINTED: "remove the taints that the pods do not tolerate",
-    ObstacleKind.UNHEALTHY: "repair its nodes, whose taints Kubernetes removes when they are healthy",
-}
-"""Maps each cause that ends with a taint to the way to end it."""
+_TAINTS: Final = (ObstacleKind.CORDONED, ObstacleKind.TAINTED, ObstacleKind.UNHEALTHY)
+"""The causes that end with a taint."""
 _PASSING: Final = (ObstacleKind.CORDONED, ObstacleKind.UNHEALTHY)
 """The causes that usually end."""
 
@@ -112,7 +108,7 @@ def opening(shut: Closed, evaluation: ClassEvaluation, rule_input: RuleInput, *,
 
 def _by_hand(causes: Collection[ObstacleKind]) -> str:
     """Return what ends the taints of nodes, or ""."""
-    return " and ".join(text for cause, text in _TAINTS.items() if cause in causes)
+    return " and ".join(FILTERS[cause].remedy.format(nodes="its nodes") for cause in _TAINTS if cause in causes)
 
 
 def closed_domains(shut: Closed, rule_input: RuleInput) -> ClosedDomains | None:
@@ -120,7 +116,7 @@ def closed_domains(shut: Closed, rule_input: RuleInput) -> ClosedDomains | None:
 
     Nodes that are whole zones stand for these, whatever the topology key is. None where anything else closes a domain.
     """
-    if not shut.causes <= _TAINTS.keys():
+    if not shut.causes <= {*_TAINTS}:
         return None
     key, nodes = shut.spread.constraint.topology_key, sorted(lowest(shut.spread))
     return _by_zones(nodes, shut.answers, rule_input) or _in_words(key, shut.values, nodes, shut.refusals)

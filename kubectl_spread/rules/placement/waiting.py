@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kubectl_spread.audit.evaluation.obstacles import FILTERS, ObstacleKind
+from kubectl_spread.audit.evaluation.obstacles import FILTERS
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.engine.answers import Fix, Wait
 from kubectl_spread.kube.api.workloads import Deployment, StatefulSet
@@ -15,17 +15,6 @@ from kubectl_spread.rules.inputs import InputPart, RuleInput
 from kubectl_spread.rules.model import KUBERNETES, Evidence, Remedy, Rule, names
 from kubectl_spread.rules.remedy import in_file, literal
 
-_SIGNS: Final = {
-    ObstacleKind.CORDONED: ("unschedulable",),
-    ObstacleKind.TAINTED: ("untolerated taint",),
-    ObstacleKind.UNHEALTHY: ("untolerated taint",),
-    ObstacleKind.EXCLUDED: ("node affinity",),
-    ObstacleKind.FULL: ("Insufficient", "Too many pods"),
-    ObstacleKind.VOLUME: ("volume", "persistentvolume"),
-    ObstacleKind.CONSTRAINED: ("topology spread",),
-    ObstacleKind.REPELLED: ("pod affinity", "anti-affinity"),
-}
-"""Maps each kind of obstacle to the words of the scheduler's message about it."""
 _MESSAGE: Final = 200
 """The number of characters of the scheduler's message that are quoted."""
 
@@ -106,7 +95,7 @@ def _said(pods: list[PodRecord]) -> str:
 
 def _agrees(scheduler_message: str, wait: Wait) -> bool:
     """Tell whether the scheduler's message names one of the filters that refuse the pod in the model."""
-    return any(sign in scheduler_message for refusal in wait.reason.refusals for sign in _SIGNS[refusal.kind])
+    return any(sign in scheduler_message for refusal in wait.reason.refusals for sign in FILTERS[refusal.kind].signs)
 
 
 def _then(pods: list[PodRecord], rule_input: RuleInput) -> str:
@@ -126,7 +115,7 @@ def _fix(pods: list[PodRecord], wait: Wait, rule_input: RuleInput) -> Remedy:
         gates = listed(list(pods[0].gates))
         return Remedy(literal(f"the controller that set the gates ({gates}) removes them: look there"))
     if wait.reason.free:
-        if any(sign in _said(pods) for signs in _SIGNS.values() for sign in signs):
+        if any(sign in _said(pods) for each in FILTERS.values() for sign in each.signs):
             return Remedy("wait some minutes: the cluster has changed since, and the scheduler tries again by itself")
         return Remedy("see what the message names: it is a filter of the scheduler that is not modelled")
     fix = rule_input.engine.fix_of(wait, [rule_input.workload])
@@ -140,21 +129,9 @@ def _commands(fix: Fix) -> tuple[CommandLine, ...]:
     return tuple(CommandLine(words) for words in fix.commands)
 
 
-_BY_HAND: Final = {
-    "cordon": "uncordon nodes",
-    "taints": "tolerate the taints of nodes, or remove them",
-    "nodeAffinity": "let nodeSelector or node affinity match more nodes",
-    "resources": "add nodes with enough room, or lower the requests",
-    "volumes": "give the pod a volume that its nodes can reach: give up the claim, or add nodes there",
-    "spread": "make the constraint ScheduleAnyway, or raise its maxSkew",
-    "podAffinity": "make the term preferred, or add nodes",
-}
-
-
 def _by_hand(wait: Wait) -> str:
     """Return what could help for each filter that refuses nodes."""
-    filters = dict.fromkeys(FILTERS[refusal.kind] for refusal in wait.reason.refusals)
-    ways = [_BY_HAND[name] for name in filters]
+    ways = list(dict.fromkeys(FILTERS[each.kind].remedy.format(nodes="nodes") for each in wait.reason.refusals))
     return f"one of these: {'; '.join(ways)}" if len(ways) > 1 else next(iter(ways), sentence("add nodes"))
 
 
@@ -165,9 +142,10 @@ WAITING: Final = Rule(
     summary="Pods wait, and no node takes them",
     message="{who}: {why}.{then}",
     why=(
-        "A pod waits when every node is refused by a filter of the scheduler: cordons, taints, node affinity, "
-        "resources, volumes, spread constraints or pod affinity. The finding counts each node once, by the first "
-        "filter that refuses it. Pods that SPR303 or SPR308 report for their spread constraints are not repeated here."
+        "A pod waits when every node is refused by a filter of the scheduler. The filters look at "
+        f"{listed([each.plural for each in FILTERS.values()], len(FILTERS))}. The finding counts each node once, by "
+        "the first filter that refuses it. Pods that SPR303 or SPR308 report for their spread constraints are not "
+        "repeated here."
     ),
     fix="let a node take the pods",
     source=f"{KUBERNETES}/pkg/scheduler/schedule_one.go",
