@@ -45,7 +45,7 @@ _WITHOUT_NODES: Final = ("bad-deprecated-os", "bad-without-nodes")
 """Examples of other rules without nodes; where there are some, none has the topology key, which is SPR218."""
 _NO_ROOM: Final = ("bad-required-for-others", "bad-required-zone-of-one")
 """Examples without running pods; on a cluster they run, and the fix waits because its rollout could not end."""
-_WAITING: Final = ("bad-deprecated", "bad-hard-in-a-template", "bad-hard-of-stored-template")
+_WAITING: Final = ("bad-deprecated", "bad-manifest", "bad-hard-in-a-template", "bad-hard-of-stored-template")
 """Examples of SPR218 without pods; on a cluster these wait, and SPR303 has the fix, as its own example."""
 _IN_A_ROLLOUT: Final = (
     "bad-older-revision",
@@ -57,6 +57,7 @@ _IN_A_ROLLOUT: Final = (
 _OF_A_REPLICA_SET: Final = (
     "bad-deprecated-key",
     "bad-no-node-has-both-keys",
+    "bad-overlapping-constraints",
     "bad-pods-of-a-replica-set",
     "bad-relabelled-pods",
 )

@@ -18,8 +18,8 @@ from tests.e2e.workloads import pods
 
 pytestmark = pytest.mark.e2e
 
-FEW = range(8)
-MANY = range(8, 108)
+FEW = range(4)
+MANY = range(4, 104)
 
 
 @pytest.fixture(scope="module")

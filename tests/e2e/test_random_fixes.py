@@ -10,7 +10,7 @@ from tests.e2e.spread import Plugin
 
 pytestmark = pytest.mark.e2e
 
-SEEDS = range(20)
+SEEDS = range(8)
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +28,6 @@ def test_every_fix_ends_its_finding(fixes: list[Fix]) -> None:
 
 
 def test_the_fixes_vary(fixes: list[Fix]) -> None:
-    assert len(fixes) >= 10
+    assert len(fixes) >= 5
     assert len({fix.code for fix in fixes}) >= 4
     assert {"patch" in fix.commands for fix in fixes} == {False, True}
