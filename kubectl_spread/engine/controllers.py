@@ -265,6 +265,17 @@ class Rollout:
         for owner in (*self._old, new):
             desired(cluster, owner)
 
+    def surely_ends(self, cluster: SimulatedCluster) -> bool:
+        """Tell whether all new pods find nodes whatever the scheduler chooses, even next to all old pods."""
+        pod_class, deployment = cluster.rolled.get(self._new), cluster.world.object(self._workload)
+        if pod_class is None or not isinstance(deployment, Deployment) or pod_class.spec.node_name:
+            return False
+        pod = cluster.world.record(self._new, pod_class, self._new.name, like=None)
+        if pod.gates or pod.claims:
+            return False
+        replicas = cluster.replicas.get(self._workload, deployment.replicas)
+        return cluster.state.surely_takes(cluster.world.kind(pod_class, self._workload), replicas)
+
     def left(self, cluster: SimulatedCluster) -> int:
         """Return the number of pods that are not of the new revision."""
         return sum(len(cluster.of(owner)) for owner in self._old)

@@ -14,7 +14,7 @@ from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.engine.answers import Fix, Reason, Removable, Shortfall, Wait
 from kubectl_spread.engine.cluster import SimulatedCluster, SimulatedPod
-from kubectl_spread.engine.controllers import Actor, SimulatedEvent, run, unfinished
+from kubectl_spread.engine.controllers import Actor, Rollout, SimulatedEvent, run, unfinished
 from kubectl_spread.engine.destinations import Destinations, destinations
 from kubectl_spread.engine.events import Apply, Restart
 from kubectl_spread.engine.fixes import FixTrials, without_surge
@@ -171,7 +171,7 @@ class Engine:
     def _rollout(
         self, workload: ObjectRef, template: PodTemplateSpec | None, first: Sequence[SimulatedEvent]
     ) -> Shortfall | None:
-        def begin(cluster: SimulatedCluster) -> Sequence[Actor]:
+        def begin(cluster: SimulatedCluster) -> Sequence[Actor] | None:
             for each in first:
                 each.begin(cluster)
             stored = self._world.object(workload)
@@ -179,17 +179,19 @@ class Engine:
                 event: SimulatedEvent = Apply(workload, replace(stored, spec=replace(stored.spec, template=template)))
             else:
                 event = Restart(workload)
-            return [*event.begin(cluster).rollouts.values()]
+            rollouts = [*event.begin(cluster).rollouts.values()]
+            surely = [isinstance(each, Rollout) and each.surely_ends(cluster) for each in rollouts]
+            return None if surely and all(surely) else rollouts
 
         return self._try(begin, ending=None if template else workload)
 
     def _try(
-        self, act: Callable[[SimulatedCluster], Sequence[Actor]], ending: ObjectRef | None = None
+        self, act: Callable[[SimulatedCluster], Sequence[Actor] | None], ending: ObjectRef | None = None
     ) -> Shortfall | None:
         """Return the first shortfall after a change in a few runs, and undo the change.
 
         Args:
-            act: Makes the change, and returns what acts until it ends.
+            act: Makes the change, and returns what acts until it ends; None where surely nothing is worse then.
             ending: A workload of which no pod may wait afterwards, even if one did before.
         """
         cluster = self._settled
@@ -199,7 +201,9 @@ class Engine:
             # Nothing is left to do for owners that the change does not touch.
             cluster.forget_touched()
             try:
-                run(cluster, act(cluster))
+                if (actors := act(cluster)) is None:
+                    return None
+                run(cluster, actors)
                 shortfall = _shortfall(cluster, ending)
             finally:
                 cluster.undo()

@@ -115,6 +115,16 @@ class Room:
             used.get(name, 0) + amount <= allocatable.get(name, 0) for name, amount in self.kind.requests
         )
 
+    def slots(self, number: int, most: int) -> int:
+        """Return how many pods fit on a node, at most ``most``, if they exclude no ports."""
+        allocatable, used = self._nodes.allocatable[number], self._used[number]
+        if allocatable is None:
+            return most
+        free = (
+            (allocatable.get(name, 0) - used.get(name, 0)) // amount for name, amount in self.kind.requests if amount
+        )
+        return max(0, min(free, default=most))
+
     def refresh(self) -> None:
         """Compute again what changed on nodes since the last time."""
         if self._seen == len(self._log):
@@ -284,6 +294,23 @@ class Placements:
             feasible &= ~refused
         feasible &= ~self.repelled(kind) if feasible else 0
         return feasible if kind.ranks or feasible.bit_count() <= 1 else 0
+
+    def surely_takes(self, kind: SchedulingKind, pods: int) -> bool:
+        """Tell whether nodes take so many pods in any order, because only room decides about them and there is enough.
+
+        Nothing else may refuse their nodes: no constraint, no affinity of theirs or of others, and no host port.
+        """
+        decided = kind.hard or kind.affinity or kind.anti_affinity or kind.excluding
+        if decided or not kind.ranks or not kind.parses:
+            return False
+        if any(held.weight is None for held in self._kinds.acting_on(kind)):
+            return False
+        room, left = self.room(kind), pods
+        for number in ascending(self.nodes.answers(kind).allowed & room.fits):
+            left -= room.slots(number, left)
+            if left <= 0:
+                return True
+        return left <= 0
 
     def room(self, kind: SchedulingKind) -> Room:
         """Return the room for pods with the requests of a kind."""

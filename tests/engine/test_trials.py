@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 from kubectl_spread.audit.evaluation.evaluate import Audit
+from kubectl_spread.engine.cluster import SimulatedCluster
+from kubectl_spread.engine.controllers import Rollout
 from kubectl_spread.engine.engine import Engine
 from kubectl_spread.kube.api.objects import ObjectRef
 from tests.audits import audit, deployment
 from tests.builders import HOSTNAME, Json, affinity, constraint, node_json, pod_json, term
+from tests.plan import small
 
 NODES = [node_json(name) for name in ("a1", "b1", "c1")]
 SOFT = constraint(key=HOSTNAME, when="ScheduleAnyway")
@@ -65,3 +70,29 @@ def test_a_restart_is_stuck_until_an_old_pod_may_go_first(*, cordoned: bool, hel
     assert engine.rollout(workload) is not None
     fix = engine.roomier_rollout(workload)
     assert (fix is not None and fix.commands[0][:3] == ("kubectl", "patch", "deploy/web")) is helps
+
+
+def test_a_rollout_that_surely_ends_ends_when_it_is_simulated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rollouts that are not simulated, because all new pods have room, leave no pod waiting when they are."""
+    evaluations = [audit(*small.cluster_of(f"ends-{seed}", varied=True)) for seed in range(150)]
+    workloads = [
+        (evaluation, workload)
+        for evaluation in evaluations
+        for workload in sorted(evaluation.snapshot.workload_objects)
+        if workload.kind == "Deployment"
+    ]
+    surely_ends, answers = Rollout.surely_ends, []
+
+    def noted(rollout: Rollout, cluster: SimulatedCluster) -> bool:
+        answers.append(surely_ends(rollout, cluster))
+        return False
+
+    monkeypatch.setattr(Rollout, "surely_ends", noted)
+    ended = Counter[bool]()
+    for evaluation, workload in workloads:
+        answers.clear()
+        shortfall = engine_of(evaluation).rollout(workload)
+        ended[answers[0]] += 1
+        assert not answers[0] or shortfall is None, (workload, shortfall)
+    assert ended[True] > 20
+    assert ended[False] > 20
