@@ -135,7 +135,7 @@ class FixTrials:
     def _tried(self, simulation: Simulation) -> Iterator[RunResult]:
         """Yield the runs in which a fix has to help."""
         for number in range(OF_TRIAL):
-            result = simulation.run(number)
+            result = simulation.run(number, places=False)
             self.changes += result.changes
             yield result
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import Final
 
 import msgspec
@@ -131,7 +132,13 @@ class NodeTable:
             counted[number] = values[number]
         return CountedNodes(bits, counted, len({value for value in counted if value is not None}))
 
+    @cached_property
+    def _has_avoided(self) -> bool:
+        return any(taint.effect == _PREFER_NO_SCHEDULE for node in self.sets.nodes for taint in node.spec.taints)
+
     def _avoided(self, kind: SchedulingKind) -> Sequence[int] | None:
+        if not self._has_avoided:
+            return None
         tolerations = [
             toleration
             for toleration in kind.pod_class.placement.tolerations

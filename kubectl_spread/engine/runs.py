@@ -130,8 +130,12 @@ class Simulation:
         cluster.find_outages()
         return _results(cluster)
 
-    def run(self, number: int) -> RunResult:
+    def run(self, number: int, *, places: bool = True) -> RunResult:
         """Return the end of the run with a number.
+
+        Args:
+            number: The number.
+            places: Whether the domains and skews of the workloads are counted, too.
 
         Raises:
             SpreadError: An event names what is not there.
@@ -155,7 +159,7 @@ class Simulation:
             eviction = TaintEviction(cluster, cluster.unreachable.keys() - silent)
             run(cluster, [*rollouts.values(), eviction], begun.drains)
             drains += begun.drains
-        results = _results(cluster)
+        results = _results(cluster, places=places)
         reasons = _explain(cluster, results, waiting)
         return RunResult(
             texts=texts,
@@ -186,9 +190,9 @@ class Simulation:
                 break
         return results
 
-    def fixed(self, number: int) -> list[RunResult]:
+    def fixed(self, number: int, *, places: bool = True) -> list[RunResult]:
         """Return a fixed number of runs."""
-        return [self.run(each) for each in range(number)]
+        return [self.run(each, places=places) for each in range(number)]
 
 
 def _unfinished(cluster: SimulatedCluster, rollouts: Mapping[ObjectRef, Actor]) -> dict[ObjectRef, int]:
@@ -207,7 +211,7 @@ def _needs(drains: Iterable[Drain]) -> dict[str, list[tuple[str, str]]]:
     return needs
 
 
-def _results(cluster: SimulatedCluster) -> dict[ObjectRef, WorkloadResult]:
+def _results(cluster: SimulatedCluster, *, places: bool = True) -> dict[ObjectRef, WorkloadResult]:
     results: dict[ObjectRef, WorkloadResult] = {}
     nodes = {node.metadata.name: node.metadata.labels for node in cluster.nodes}
     kinds: dict[ObjectRef, SchedulingKind] = {}
@@ -223,10 +227,10 @@ def _results(cluster: SimulatedCluster) -> dict[ObjectRef, WorkloadResult]:
         result.running += 1
         result.ready += pod.ready
         labels = nodes.get(pod.node, {})
-        for key in topology_keys(pod.kind):
+        for key in topology_keys(pod.kind) if places else ():
             if key in labels:
                 result.domains[key, labels[key]] += 1
-    for workload, kind in kinds.items():
+    for workload, kind in kinds.items() if places else ():
         results[workload].skews = _skews(cluster, kind)
     _add_lost(cluster, results)
     return results

@@ -252,12 +252,13 @@ _NOTHING_NOW: Final = "nothing to do now, because every other domain still allow
 def _keyless_nodes(rule_input: RuleInput) -> Iterator[Evidence]:
     for row, spread in rule_input.awaiting:
         constraint, nodes = spread.constraint, rule_input.audit.nodes
-        if constraint.lenient:
+        lacking = nodes.lacking(constraint.topology_key)
+        if constraint.lenient or not lacking:
             continue
         pod_class = row.evaluations[0][0].pod_class
         usable = nodes.usable(pod_class.placement)
         schedulable = {node for node, usability in usable.items() if usability.schedulable}
-        keyless = [node for node in nodes.lacking(constraint.topology_key) if node in schedulable]
+        keyless = [node for node in lacking if node in schedulable]
         # SPR303 reports pods of a hard constraint that refuses every node on which they could run.
         if keyless and not (constraint.hard and len(keyless) == len(schedulable)):
             all_of_them = len(keyless) == len(nodes.nodes)
