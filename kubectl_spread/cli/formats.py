@@ -51,7 +51,7 @@ _OTHERS: Final = {
     "check": (TABLE, WIDE, _METRICS),
     "domains": (TABLE, WIDE, *_PRINTERS),
     "simulate": (TABLE, WIDE, *_PRINTERS),
-    "plan": (TABLE, "script", *_PRINTERS),
+    "plan": (TABLE, WIDE, "script", *_PRINTERS),
     "recommend": (TABLE, "yaml", *_PRINTERS),
     "explain": (TEXT, *_PRINTERS),
 }

@@ -7,7 +7,7 @@ from itertools import takewhile
 from typing import Final
 
 from kubectl_spread.explain.explanation import Explanation
-from kubectl_spread.phrases import capitalized, named
+from kubectl_spread.phrases import capitalized, named, sentence
 from kubectl_spread.render import about, catalogue, sections
 from kubectl_spread.render import findings as grouped
 from kubectl_spread.render.catalogue import Example
@@ -50,7 +50,7 @@ def of_rule(rule: Rule, example: Example) -> Document:
         title=title,
         cluster="",
         header=[title],
-        headline=rule.summary,
+        headline=sentence(rule.summary),
         details=[*_details(text)],
     )
 
@@ -85,12 +85,18 @@ def _own(label: str, findings: Sequence[Finding]) -> Iterator[Instruction]:
 
 
 def _details(text: str) -> Iterator[Details]:
-    """Yield the blocks of a text: the lines at the margin are its title, and all others are as they are."""
+    """Yield the parts of a text: lines at the margin are the title of those that follow, or sentences without any."""
+    title, lines = "", list[str]()
     for block in text.rstrip("\n").split("\n\n"):
-        lines = block.split("\n")
-        titles = [*takewhile(lambda line: not line.startswith(" "), lines)]
-        body = [line.removeprefix(_GAP) for line in lines[len(titles) :]]
-        if body:
-            yield Details(capitalized("; ".join(titles)), body, preformatted=True)
-        else:
+        titles = [*takewhile(lambda line: not line.startswith(" "), block.split("\n"))]
+        body = [line.removeprefix(_GAP) for line in block.split("\n")[len(titles) :]]
+        if not titles:
+            lines += ["", *body]
+            continue
+        if lines:
+            yield Details(title, lines, preformatted=True)
+        title, lines = capitalized("; ".join(titles)), body
+        if not body:
             yield Details("How to read it", titles)
+    if lines:
+        yield Details(title, lines, preformatted=True)

@@ -97,10 +97,10 @@ def _blocks(answer: Document) -> Iterator[str]:
     if answer.zones:
         zones = [(zone.name, str(zone.before), zone.after.text) for zone in answer.zones]
         yield _titled("Running pods by zone", ("Zone", "Before", "After"), zones)
-    for shown in answer.tables:
-        cells = [[cell.text for cell in row] for row in shown.rows]
-        titles = [column.title for column in shown.columns]
-        yield _titled(shown.title, titles, cells) if cells else escaped(shown.empty)
+    for numbers in answer.tables:
+        cells = [[cell.text for cell in row] for row in numbers.rows]
+        titles = [column.title for column in numbers.columns]
+        yield _titled(numbers.title, titles, cells) if cells else escaped(numbers.empty)
     for part in answer.details:
         yield f"#### {escaped(part.title)}"
         yield _fenced(part.lines) if part.preformatted else "\n".join(f"- {escaped(line)}" for line in part.lines)

@@ -109,5 +109,4 @@ def _change(report: SpreadRecommendation) -> Iterator[Instruction]:
         return
     yield Instruction(commands=report.change.commands)
     for each in [] if isinstance(report.change.lines, UnsetType) else report.change.lines:
-        yaml = [f"    {line}" for line in each.yaml.splitlines()]
-        yield Instruction(lines=[f"{each.file}:{each.line}: {each.action}", *yaml])
+        yield Instruction(f"{each.file}:{each.line}: {each.action}", lines=each.yaml.splitlines())

@@ -73,23 +73,23 @@ def _instruction(instruction: Instruction, indent: str, terminal: Terminal) -> s
         hanging(f"{indent}{words.safe(instruction.text)}", f"{indent}{_INDENT}", terminal) if instruction.text else ""
     )
     text += "".join(f"{indent}$ {words.safe(command)}\n" for command in instruction.commands)
-    return text + "".join(f"{indent}{words.safe(line)}\n" for line in instruction.lines)
+    return text + "".join(f"{indent}{_DETAIL}{words.safe(line)}\n" for line in instruction.lines)
 
 
-def _left(shown: Table) -> int:
+def _left(numbers: Table) -> int:
     """Return the number of rows that the screen leaves out, unless all are asked for."""
-    return len(shown.rows) - shown.first if 0 < shown.first < len(shown.rows) else 0
+    return len(numbers.rows) - numbers.first if 0 < numbers.first < len(numbers.rows) else 0
 
 
-def _table(shown: Table, terminal: Terminal, *, everything: bool, headers: bool = True) -> str:
-    if not shown.rows:
-        return f"{words.safe(shown.empty)}\n" if shown.empty else ""
+def _table(numbers: Table, terminal: Terminal, *, everything: bool, headers: bool = True) -> str:
+    if not numbers.rows:
+        return f"{words.safe(numbers.empty)}\n" if numbers.empty else ""
     columns = [
         replace(each, title=words.safe(each.title).upper(), short=words.safe(each.short).upper())
-        for each in shown.columns
+        for each in numbers.columns
     ]
-    left = 0 if everything else _left(shown)
-    rows = [[*map(_safe, row)] for row in shown.rows[: len(shown.rows) - left]]
+    left = 0 if everything else _left(numbers)
+    rows = [[*map(_safe, row)] for row in numbers.rows[: len(numbers.rows) - left]]
     more = f"and {plural(left, 'more row')}\n" if left else ""
     return table(columns, rows, terminal, headers=headers) + more
 

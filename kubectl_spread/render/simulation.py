@@ -45,7 +45,7 @@ def document(report: SpreadSimulation, inputs: Sequence[str] | None = None, *, w
         inputs: The flags of commands that read the same cluster or files; None where these cannot be read again.
         wide: Whether it has rows of all workloads, and pods that waited before.
     """
-    shown = _cards(report, inputs, wide=wide)
+    cards = _cards(report, inputs, wide=wide)
     return Document(
         command="simulate",
         title="Simulation",
@@ -54,10 +54,10 @@ def document(report: SpreadSimulation, inputs: Sequence[str] | None = None, *, w
         facts=[("AT ONCE", _at_once(report))],
         label="AFTER",
         headline=_conclusion(report),
-        cards=shown,
+        cards=cards,
         zones=_zones(report),
         tables=[_table(report, wide=wide)],
-        notes=[*_ending(report, len(report.findings) - len(shown))],
+        notes=[*_ending(report, len(report.findings) - len(cards))],
     )
 
 
@@ -102,7 +102,7 @@ def _cards(report: SpreadSimulation, inputs: Sequence[str] | None, *, wide: bool
     several = _several_namespaces(report)
     after = {(each.namespace, each.workload): each for each in report.workloads}
     worst = report.findings[0].severity if report.findings else Severity.INFO
-    shown = [each for each in report.findings if wide or worst is Severity.INFO or not _waited_before(each)]
+    findings = [each for each in report.findings if wide or worst is Severity.INFO or not _waited_before(each)]
     cards = [
         Card(
             sentence=finding.message,
@@ -110,7 +110,7 @@ def _cards(report: SpreadSimulation, inputs: Sequence[str] | None, *, wide: bool
             objects=_objects(finding, after, several=several),
             instructions=[*_instructions(finding)],
         )
-        for finding in shown
+        for finding in findings
     ]
     if inputs is None or any(each.commands for card in cards for each in card.instructions):
         return cards

@@ -20,24 +20,24 @@ _LISTED_ROWS: Final = 4
 _EXPLAIN: Final = ("kubectl", "spread", "explain")
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class Conclusion(msgspec.Struct, frozen=True):
     """The number of findings in words, and sentences about what was checked and what could hide a problem."""
 
     text: str
     limits: Sequence[str]
 
 
-def verdict(explanation: Explanation) -> Verdict:
+def verdict(explanation: Explanation) -> Conclusion:
     """Return what an explanation found."""
     blocks, limits = findings.blocks(explanation.findings), _unchecked(explanation)
     if has_problem(explanation):
-        return Verdict(_counts(blocks), limits)
+        return Conclusion(_counts(blocks), limits)
     text = f"no errors or warnings, {_counts(blocks)}" if blocks else "no findings"
     limits = [*([] if _is_unspread(explanation) else [_checked(explanation)]), *limits]
     if pending := _pending(explanation):
         text = f"{_of(pending, explanation.summary.pods)} pending, {text}"
         limits.insert(0, "No rule explains why the scheduler has not placed a pending pod.")
-    return Verdict(text, limits)
+    return Conclusion(text, limits)
 
 
 def conclusion(explanation: Explanation, terminal: Terminal) -> str:
