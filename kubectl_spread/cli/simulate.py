@@ -175,10 +175,7 @@ def _rendered(report: SpreadSimulation, destination: Output, color: str, read: C
         return formats.rendered("simulate", report, destination.form)
     from kubectl_spread.render import simulation  # noqa: PLC0415 - only documents need rich
 
-    inputs = (
-        None
-        if _STDIN in read.filename
-        else [*read.kubectl_flags, *(word for name in read.filename for word in ("-f", name))]
-    )
+    files = [word for name in read.filename for word in ("-f", name)] + ["-R"] * read.recursive
+    inputs = None if _STDIN in read.filename else [*read.kubectl_flags, *files]
     document = simulation.document(report, inputs, wide=destination.form == formats.WIDE)
     return formats.printed(document, destination, color)

@@ -31,6 +31,8 @@ _COLUMNS: Final = (
     Column("Skew after", fit="end", short="Skew"),
 )
 _WHY: Final = Column("Why", fit="wrap", least=24)
+_RECOMMENDED: Final = ("Deployment", "StatefulSet")
+"""The kinds of workloads for which ``recommend`` has an answer."""
 _ROWS: Final = 12
 """With more rows than this, the screen has the first ones."""
 _FIRST: Final = 5
@@ -126,12 +128,12 @@ def _waited_before(finding: SimulationFinding) -> bool:
 
 
 def _ask(finding: SimulationFinding, inputs: Sequence[str]) -> Iterator[Instruction]:
-    """Yield the command that finds what to write in the first workload of a finding."""
-    for affected in sorted(finding.workloads, key=_badness)[:1]:
+    """Yield the command that finds what to write in the first workload of a finding for which there is an answer."""
+    chosen = [each for each in sorted(finding.workloads, key=_badness) if each.workload.kind in _RECOMMENDED]
+    for affected in chosen[:1]:
         name = named(affected.workload.kind, affected.workload.name)
         command = CommandLine(["kubectl", "spread", "recommend", name, "-n", affected.namespace, *inputs])
-        several = " in the first of them" if finding.workloads[1:] else ""
-        yield Instruction(f"Ask what to write{several}:", [str(command)])
+        yield Instruction("Ask what to write, one workload at a time:", [str(command)])
 
 
 def _badness(affected: AffectedWorkload) -> tuple[int, int, str, str]:

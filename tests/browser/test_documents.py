@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import chdir
 from functools import cache
 
@@ -31,8 +30,6 @@ def test_no_page_is_wider_than_its_window(open_page: Open, name: str, width: int
     with open_page(document_page(name), viewport={"width": width, "height": 844}) as view:
         assert view.page.evaluate(_SIDEWAYS) is False
         assert (view.requests, view.complaints) == ([], [])
-        if directory := os.environ.get("SPREAD_PICTURES"):
-            view.page.screenshot(path=f"{directory}/{name}-{width}.png", full_page=True)
 
 
 def test_a_button_copies_a_command(open_page: Open) -> None:

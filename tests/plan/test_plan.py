@@ -326,7 +326,7 @@ def test_the_same_input_gives_the_same_bytes() -> None:
     assert command(cluster, "-o", "json").stdout == command(cluster, "-o", "json").stdout
 
 
-@pytest.mark.parametrize("form", ["table", "markdown", "html", "yaml", "script"])
+@pytest.mark.parametrize("form", ["table", "wide", "markdown", "html", "yaml", "script"])
 def test_each_format_names_the_pod_and_what_is_not_correctable(form: str) -> None:
     db = deployment("db", ["a1", "a2"], **hard("db"))
     cluster = [*SIX, *deployment("web", ["a1", "a2", "b1"], **hard()), *db, budget("db", minAvailable=2)]
