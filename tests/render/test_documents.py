@@ -70,7 +70,7 @@ def test_several_formats_of_an_explanation_go_to_their_files(tmp_path: Path) -> 
 
 
 def test_a_lost_zone_of_many_namespaces_fits_two_screens(tmp_path: Path) -> None:
-    """The first screen has the conclusion, the worst cause and a command; each sentence is said once."""
+    """The first screen has the conclusion, the worst cause and a command; no sentence is repeated."""
     file = tmp_path / "c.json"
     file.write_text(json.dumps(trial.capture()), encoding="utf-8")
     command = ("simulate", "--lose", "zone=c", "-A", "--runs", "1", "-f", str(file), "--color", "never")
