@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from msgspec import UnsetType
@@ -85,10 +85,11 @@ def _moves(workload: SimulatedWorkload) -> bool:
     return bool(workload.lost or moved or not unchanged or workload.least.min < before.ready)
 
 
-def _is_named(workload: SimulatedWorkload, events: Iterable[str]) -> bool:
-    """Tell whether an event is about a workload."""
+def _has_row(workload: SimulatedWorkload, report: SpreadSimulation) -> bool:
+    """Tell whether a workload is worse off, or named by an event."""
     name = named(workload.workload.kind, workload.workload.name)
-    return any(name in event.replace(",", " ").replace(":", " ").split() for event in events)
+    events = (event.replace(",", " ").replace(":", " ").split() for event in report.events)
+    return _is_worse(workload) or any(name in parts for parts in events)
 
 
 def _name(namespace: str, workload: Workload, *, several: bool) -> str:
@@ -174,7 +175,7 @@ def _instructions(finding: SimulationFinding) -> Iterator[Instruction]:
 def _table(report: SpreadSimulation, *, wide: bool) -> Table:
     """Return the workloads that are affected, or all, those with the most pending pods first."""
     several = _several_namespaces(report)
-    chosen = [each for each in report.workloads if wide or _is_worse(each) or _is_named(each, report.events)]
+    chosen = [each for each in report.workloads if wide or _has_row(each, report)]
     chosen.sort(key=lambda each: (-each.after.new.max, -each.after.pending.max, -each.lost))
     # The causes say why pods wait.
     whys = ["; ".join(reason.text for reason in each.reasons if not reason.pods.max) for each in chosen]
@@ -257,7 +258,7 @@ def _ending(report: SpreadSimulation, notes_left: int) -> Iterator[str]:
 
     One run does not show what is random.
     """
-    moved = [each for each in report.workloads if _moves(each) and not _is_worse(each)]
+    moved = [each for each in report.workloads if _moves(each) and not _has_row(each, report)]
     sentences = []
     if moved:
         verb, pronoun = ("has", "it") if len(moved) == 1 else ("have", "they")

@@ -144,3 +144,10 @@ def test_objects_and_rows_that_are_left_out_are_counted() -> None:
     assert "and 1 more row\n" in text
     assert text.endswith("-o wide lists all.\n")
     assert listed(names, 6).replace(" and", ",") in screen.text(answer, Terminal(), everything=True)
+
+
+def test_a_workload_that_an_event_names_has_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    text = run("simulate", "--restart", "deploy/web", "-n", "shop", "-f", SAMPLE, "--runs", "1").stdout
+    assert re.search(r"^deploy/web +6 +5 ", text, re.MULTILINE)
+    assert "other workload" not in text
