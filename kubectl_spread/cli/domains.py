@@ -71,16 +71,16 @@ def domains(
 
 def _note_remarks(report: SpreadDomains) -> None:
     """Print what the numbers leave out, for tables that have lines about domains or workloads alone."""
-    from kubectl_spread.render import domain_figures  # noqa: PLC0415 - completion of flags does not need it
+    from kubectl_spread.render.domains import remarks  # noqa: PLC0415 - completion of flags does not need it
 
-    for remark in domain_figures.remarks(report):
+    for remark in remarks(report):
         output.note(remark)
 
 
 def _rendered(report: SpreadDomains, destination: Output, color: str, *, headers: bool) -> str:
-    if destination.form not in _TABLES:
+    if not formats.has_document(destination.form):
         return formats.rendered("domains", report, destination.form)
-    from kubectl_spread.render import domain_table  # noqa: PLC0415 - only tables need rich
+    from kubectl_spread.render.domains import document  # noqa: PLC0415 - only documents need rich
 
-    terminal = output.terminal(color, to_file=destination.file is not None)
-    return domain_table.domains(report, terminal, wide=destination.form == formats.WIDE, headers=headers)
+    answer = document(report, wide=destination.form != formats.TABLE)
+    return formats.printed(answer, destination, color, headers=headers)

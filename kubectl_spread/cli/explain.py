@@ -8,18 +8,22 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from kubectl_spread import phrases
-from kubectl_spread.cli import fast_exit, options, output, unexpected, values
+from kubectl_spread.cli import fast_exit, formats, options, output, unexpected, values
 from kubectl_spread.cli.help import EVALUATE
 from kubectl_spread.errors import NotFoundError, UsageError
 from kubectl_spread.faults import Faults
 from kubectl_spread.kube.api.quantity import whole_number
+from kubectl_spread.run import output_files
+from kubectl_spread.run.output_files import Output
 
 if TYPE_CHECKING:
     from kubectl_spread.audit.snapshot.scope import Target
+    from kubectl_spread.explain.explanation import Explanation
     from kubectl_spread.rules.model import Rule
     from kubectl_spread.run.run import CheckRun
 
 _MOST_REPLICAS: Final = 1000
+_STRUCTURED: Final = ("json", "yaml")
 _MISSPELT: Final = 0.85
 """The similarity to the name of a rule from which a word is not the name of an object."""
 _CODE: Final = re.compile(r"(?i:SPR)\d+|SPR[0-9A-Z]+")
@@ -58,7 +62,7 @@ def _number_of_replicas(_context: click.Context, _option: click.Parameter, text:
     help="Show where this many more pods may go, one after another.",
     group=EVALUATE,
 )
-@options.form("json", "yaml", about="Print in this format. [default: text]")
+@options.outputs("explain", default=formats.TEXT)
 @options.color
 @options.connection
 @click.pass_context
@@ -67,20 +71,22 @@ def explain(
     /,
     arguments: tuple[str, ...],
     replicas: int,
-    form: str | None,
+    forms: list[Output],
     color: str,
     **parameters: object,
 ) -> None:
     """Explain how one pod or workload is spread and where its next pod may go, or explain one rule."""
     from kubectl_spread.explain.explanation import explain as explain_audit  # noqa: PLC0415 - likewise
     from kubectl_spread.kube.api.objects import ObjectRef  # noqa: PLC0415 - completion of flags does not need it
-    from kubectl_spread.render import sections, structured  # noqa: PLC0415 - completion of flags does not need them
     from kubectl_spread.run.collect import collect  # noqa: PLC0415 - completion of flags does not need it
 
+    outputs = output_files.outputs(forms, formats.TEXT)
+    output_files.refuse_inputs((destination.file for destination in outputs), parameters)
     if rule := _rule(arguments):
         if replicas:
             raise UsageError(f"--replicas is about the pods of a workload, and {arguments[0]} is a rule")
-        _print_rule(rule, form)
+        for destination in outputs:
+            formats.write(_rule_rendered(rule, destination, color), destination.file)
         return
     run = collect({**parameters, "arguments": arguments, "explaining": True}, output)
     targets = run.scope.targets
@@ -88,9 +94,9 @@ def explain(
         raise UsageError("explain takes exactly one pod, workload or rule code")
     report = run.report()
     fast_exit.keep(run, report)
-    if form:
+    if any(destination.form in _STRUCTURED for destination in outputs):
         report = run.located(report)
-    output.messages(run, header=not form)
+    output.messages(run, header=any(destination.form in formats.WITH_HEADER for destination in outputs))
     namespaces = sorted(run.namespaces)
     if not namespaces:
         if run.problems:
@@ -99,10 +105,11 @@ def explain(
     _confirm_one(targets[0], namespaces, run)
     ref = ObjectRef(namespaces[0], targets[0].kind, targets[0].name)
     faults = Faults()
-    document = explain_audit(run.audit, report, ref, run.engine, replicas=replicas, faults=faults)
+    explanation = explain_audit(run.audit, report, ref, run.engine, replicas=replicas, faults=faults)
     unexpected.trace(context, [*run.faults, *faults])
     output.result((), map(str, faults))
-    output.data(structured.document(document, form) if form else sections.explain(document, output.terminal(color)))
+    for destination in outputs:
+        formats.write(_rendered(explanation, destination, color), destination.file)
     if run.problems or faults:
         context.exit(options.UNANSWERED)
 
@@ -141,9 +148,25 @@ def _rule(arguments: tuple[str, ...]) -> Rule | None:
     return rule
 
 
-def _print_rule(rule: Rule, form: str | None) -> None:
+def _rendered(explanation: Explanation, destination: Output, color: str) -> str:
+    if destination.form in _STRUCTURED:
+        return formats.rendered("explain", explanation, destination.form)
+    if destination.form == formats.TEXT:
+        from kubectl_spread.render import sections  # noqa: PLC0415 - only text needs rich
+
+        return sections.explain(explanation, output.terminal(color, to_file=destination.file is not None))
+    from kubectl_spread.render.explanation import document  # noqa: PLC0415 - as above
+
+    return formats.printed(document(explanation), destination, color)
+
+
+def _rule_rendered(rule: Rule, destination: Output, color: str) -> str:
     from kubectl_spread.cli.rules import examples  # noqa: PLC0415 - only pages of rules need them
-    from kubectl_spread.render import catalogue, structured  # noqa: PLC0415 - only text needs rich
+    from kubectl_spread.render import catalogue, explanation, structured  # noqa: PLC0415 - only text needs rich
     from kubectl_spread.rules.model import listing  # noqa: PLC0415 - completion of flags does not need the rules
 
-    output.data(structured.document(listing([rule]), form) if form else catalogue.rule(rule, examples()[rule.code]))
+    if destination.form in _STRUCTURED:
+        return structured.document(listing([rule]), destination.form)
+    if destination.form == formats.TEXT:
+        return catalogue.rule(rule, examples()[rule.code])
+    return formats.printed(explanation.of_rule(rule, examples()[rule.code]), destination, color)

@@ -17,12 +17,14 @@ from kubectl_spread.run.output_files import Output
 
 if TYPE_CHECKING:
     from kubectl_spread.diagnosis.exposure import RunningPods
+    from kubectl_spread.render.document import Document
 
 TABLE: Final = "table"
 WIDE: Final = "wide"
+TEXT: Final = "text"
 FOR_PEOPLE: Final = frozenset({TABLE, WIDE, "name"})
 """Formats that print nothing for an empty report, as kubectl does."""
-WITH_HEADER: Final = frozenset({TABLE, WIDE, "html", "markdown"})
+WITH_HEADER: Final = frozenset({TABLE, WIDE, TEXT, "html", "markdown"})
 """Formats that begin with a header about the cluster and its version."""
 _EVERY: Final = {"json": "structured:json", "yaml": "structured:yaml"}
 _RENDERERS: Final[Mapping[str, Mapping[str, str]]] = {
@@ -35,23 +37,23 @@ _RENDERERS: Final[Mapping[str, Mapping[str, str]]] = {
         "name": "structured:names",
         "sarif": "ci.sarif:sarif",
     },
-    "domains": {**_EVERY, "html": "html.other_pages:domains"},
-    "simulate": {**_EVERY, "html": "html.other_pages:simulation", "markdown": "simulation:markdown"},
-    "plan": {**_EVERY, "markdown": "plan:markdown"},
-    "recommend": {
-        "html": "html.other_pages:recommendation",
-        "json": "structured:json",
-        "markdown": "recommendation:markdown",
-    },
+    "domains": _EVERY,
+    "simulate": _EVERY,
+    "plan": _EVERY,
+    "recommend": {"json": "structured:json"},
+    "explain": _EVERY,
 }
 """Maps a command to its formats, each with its module in ``kubectl_spread.render`` and the function in it."""
+_PRINTERS: Final[Mapping[str, str]] = {"html": "html.document:page", "markdown": "markdown:document"}
+"""Maps the formats of documents to their printers in ``kubectl_spread.render``."""
 _METRICS: Final = "openmetrics"
 _OTHERS: Final = {
     "check": (TABLE, WIDE, _METRICS),
-    "domains": (TABLE, WIDE),
-    "simulate": (TABLE, WIDE),
-    "plan": (TABLE, "script"),
-    "recommend": (TABLE, "yaml"),
+    "domains": (TABLE, WIDE, *_PRINTERS),
+    "simulate": (TABLE, WIDE, *_PRINTERS),
+    "plan": (TABLE, WIDE, "script", *_PRINTERS),
+    "recommend": (TABLE, "yaml", *_PRINTERS),
+    "explain": (TEXT, *_PRINTERS),
 }
 """Maps a command to the formats that need more than its report."""
 NAMES_BY_COMMAND: Final = {command: tuple(sorted((*_OTHERS[command], *forms))) for command, forms in _RENDERERS.items()}
@@ -86,9 +88,28 @@ def render(report: Report, form: str, running: Callable[[], Iterable[RunningPods
 
 def rendered(command: str, report: msgspec.Struct, form: str) -> str:
     """Return the report of a command in a format that needs nothing else, whose module is imported only now."""
-    module, _, function = _RENDERERS[command][form].partition(":")
-    text: str = getattr(import_module(f"kubectl_spread.render.{module}"), function)(report)
-    return text
+    return _function(_RENDERERS[command][form])(report)
+
+
+def has_document(form: str) -> bool:
+    """Tell whether a format prints a document."""
+    return form in (TABLE, WIDE, TEXT, *_PRINTERS)
+
+
+def printed(document: Document, destination: Output, color: str, *, headers: bool = True) -> str:
+    """Return a document in a format, whose module is imported only now; ``headers`` are those of tables."""
+    if destination.form in _PRINTERS:
+        return _function(_PRINTERS[destination.form])(document)
+    from kubectl_spread.render import screen  # noqa: PLC0415 - only tables need rich
+
+    terminal = output.terminal(color, to_file=destination.file is not None)
+    return screen.text(document, terminal, headers=headers, everything=destination.form == WIDE)
+
+
+def _function(name: str) -> Callable[..., str]:
+    module, _, function = name.partition(":")
+    printer: Callable[..., str] = getattr(import_module(f"kubectl_spread.render.{module}"), function)
+    return printer
 
 
 def write(text: str, file: str | None) -> None:

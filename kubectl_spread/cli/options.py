@@ -267,7 +267,7 @@ color: Final = option(
 )
 
 
-def outputs(command: str) -> Decorator:
+def outputs(command: str, default: str = formats.TABLE) -> Decorator:
     """Return the option ``-o`` of a command whose formats may be written to files."""
     names = formats.NAMES_BY_COMMAND[command]
     return option(
@@ -278,7 +278,8 @@ def outputs(command: str) -> Decorator:
         multiple=True,
         metavar="FORMAT[=FILE]",
         shell_complete=values.formats(names),
-        help=f"Print in this format, or write it to a file; repeatable. One of {', '.join(names)}. [default: table]",
+        help=f"Print in this format, or write it to a file; repeatable. One of {', '.join(names)}. "
+        f"[default: {default}]",
         group=OUTPUT,
     )
 

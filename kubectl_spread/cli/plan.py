@@ -87,13 +87,12 @@ def _rendered(report: SpreadPlan, destination: Output, color: str, flags: tuple[
 
     ``flags`` are kubectl's for the cluster, and ``command`` carries the plan out.
     """
-    match destination.form:
-        case "script":
-            from kubectl_spread.render import script  # noqa: PLC0415
+    if destination.form == "script":
+        from kubectl_spread.render import script  # noqa: PLC0415
 
-            return script.text(report, flags)
-        case formats.TABLE:
-            from kubectl_spread.render import plan as plans  # noqa: PLC0415 - only tables need rich
+        return script.text(report, flags)
+    if not formats.has_document(destination.form):
+        return formats.rendered("plan", report, destination.form)
+    from kubectl_spread.render import plan as plans  # noqa: PLC0415 - only documents need rich
 
-            return plans.text(report, output.terminal(color, to_file=destination.file is not None), command)
-    return formats.rendered("plan", report, destination.form)
+    return formats.printed(plans.document(report, command), destination, color)

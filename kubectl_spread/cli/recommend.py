@@ -134,8 +134,8 @@ def _demand(keep: str, survive: str) -> Demand:
 
 
 def _rendered(report: SpreadRecommendation, destination: Output, color: str) -> str:
-    if destination.form != formats.TABLE:
+    if not formats.has_document(destination.form):
         return formats.rendered("recommend", report, destination.form)
-    from kubectl_spread.render import recommendation  # noqa: PLC0415 - only tables need rich
+    from kubectl_spread.render import recommendation  # noqa: PLC0415 - only documents need rich
 
-    return recommendation.text(report, output.terminal(color, to_file=destination.file is not None))
+    return formats.printed(recommendation.document(report), destination, color)

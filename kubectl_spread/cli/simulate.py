@@ -17,12 +17,14 @@ from kubectl_spread.run.output_files import Output
 
 if TYPE_CHECKING:
     from kubectl_spread.report.simulation import SpreadSimulation
+    from kubectl_spread.run.options import CheckOptions
     from kubectl_spread.run.simulate import Limits
 
 _NAMES: Final = ("lose", "delete", "drain", "restart", "scale", "apply", "add")
 """The parameters of events."""
 _ORDER: Final = "kubectl_spread.events"
 _MOST_RUNS: Final = 10_000
+_STDIN: Final = "-"
 
 
 class _EventCommand(Command):
@@ -144,7 +146,7 @@ def simulate(
     fast_exit.keep(run, report)
     output.result(run.notes, run.problems)
     for destination in outputs:
-        formats.write(_rendered(report, destination, color), destination.file)
+        formats.write(_rendered(report, destination, color, run.options), destination.file)
     options.end(context, run.problems, fail_on, (finding.severity for finding in report.findings))
 
 
@@ -157,7 +159,7 @@ def _of_one(
     run = collect(parameters, output)
     report = run.report(events, limits, output)
     return fleet.ClusterAnswer(
-        report, run.notes, run.problems, lambda destination: _rendered(report, destination, color)
+        report, run.notes, run.problems, lambda destination: _rendered(report, destination, color, run.options)
     )
 
 
@@ -167,10 +169,13 @@ def _events(context: click.Context, parameters: dict[str, Any]) -> list[tuple[st
     return [(name, next(values_of[name])) for name in context.meta[_ORDER]]
 
 
-def _rendered(report: SpreadSimulation, destination: Output, color: str) -> str:
-    if destination.form not in (formats.TABLE, formats.WIDE):
+def _rendered(report: SpreadSimulation, destination: Output, color: str, read: CheckOptions) -> str:
+    """Return a report in a format; ``read`` are the options that chose what was read."""
+    if not formats.has_document(destination.form):
         return formats.rendered("simulate", report, destination.form)
-    from kubectl_spread.render import simulation  # noqa: PLC0415 - only tables need rich
+    from kubectl_spread.render import simulation  # noqa: PLC0415 - only documents need rich
 
-    terminal = output.terminal(color, to_file=destination.file is not None)
-    return simulation.text(report, terminal, wide=destination.form == formats.WIDE)
+    files = [word for name in read.filename for word in ("-f", name)] + ["-R"] * read.recursive
+    inputs = None if _STDIN in read.filename else [*read.kubectl_flags, *files]
+    document = simulation.document(report, inputs, wide=destination.form == formats.WIDE)
+    return formats.printed(document, destination, color)

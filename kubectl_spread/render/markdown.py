@@ -1,9 +1,9 @@
-"""Markdown for job summaries and merge requests, short enough for GitHub."""
+"""Markdown for job summaries and merge requests: documents, and reports of ``check`` short enough for GitHub."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from msgspec import UnsetType
@@ -12,6 +12,7 @@ from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.phrases import plural, some
 from kubectl_spread.render import about, figures, words
 from kubectl_spread.render import findings as grouped
+from kubectl_spread.render.document import Document, Instruction, objects
 from kubectl_spread.render.table import totals
 from kubectl_spread.report.model import Finding, Report, Row, Severity
 
@@ -21,6 +22,8 @@ _ROOM: Final = 500
 """Bytes for the head of a table, and for the line with the number of rows that were left out."""
 _LISTED_DOMAINS: Final = 5
 _LISTED_OBJECTS: Final = 4
+_LISTED_WORKLOADS: Final = 50
+"""The most objects of a cause of a document that are named."""
 _FINDING: Final = ("Severity", "Rule", "Workloads", "Path", "Pods", "Message", "Fix")
 _ROW: Final = ("Workload", "Constraint", "Pods", "Selector", "Domains", "Skew", "maxSkew")
 _SPECIAL: Final = re.compile(r"[\\`*_\[\]~$&<>|\u200b]")
@@ -74,10 +77,57 @@ def _table(noun: str, columns: Sequence[str], rows: Iterable[Sequence[str]], mos
     return text + "".join(lines)
 
 
-def table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table of plain texts, without a line feed at its end."""
-    escaped_rows = [[escaped(cell) for cell in row] for row in rows]
-    return "".join(map(_line, (titles, ["---"] * len(titles), *escaped_rows))).removesuffix("\n")
+def document(answer: Document) -> str:
+    """Return a document as GitHub's Markdown."""
+    return "\n\n".join(filter(None, _blocks(answer))) + "\n"
+
+
+def _blocks(answer: Document) -> Iterator[str]:
+    """Yield the parts of a document, between which are empty lines; "" where one is missing."""
+    yield f"### kubectl spread {answer.command}"
+    yield f"**{escaped(answer.headline)}**" if answer.headline else ""
+    yield from (escaped(text) for _, text in answer.facts)
+    yield escaped(" · ".join(answer.header))
+    yield from map(_instruction, answer.instructions)
+    for card in answer.cards:
+        severity = "" if card.severity is None else f"**{card.severity}** "
+        yield f"{severity}{escaped(card.sentence)}"
+        yield escaped(objects(card, _LISTED_WORKLOADS))
+        yield from map(_instruction, card.instructions)
+    if answer.zones:
+        zones = [(zone.name, str(zone.before), zone.after.text) for zone in answer.zones]
+        yield _titled("Running pods by zone", ("Zone", "Before", "After"), zones)
+    for numbers in answer.tables:
+        cells = [[cell.text for cell in row] for row in numbers.rows]
+        titles = [column.title for column in numbers.columns]
+        yield _titled(numbers.title, titles, cells) if cells else escaped(numbers.empty)
+    for part in answer.details:
+        yield f"#### {escaped(part.title)}"
+        yield _fenced(part.lines) if part.preformatted else "\n".join(f"- {escaped(line)}" for line in part.lines)
+    yield from map(escaped, answer.notes)
+    yield "" if answer.next_step is None else _instruction(answer.next_step)
+
+
+def _instruction(instruction: Instruction) -> str:
+    lines = [*(f"$ {command}" for command in instruction.commands), *instruction.lines]
+    return "\n\n".join(
+        filter(None, (escaped(instruction.text), _fenced(lines, "console" * bool(instruction.commands))))
+    )
+
+
+def _fenced(lines: Sequence[str], language: str = "") -> str:
+    """Return a block of code, whose fence is longer than any in it; "" without lines."""
+    texts = [words.safe(line) for line in lines]
+    longest = max((len(run) for text in texts for run in re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return "\n".join((f"{fence}{language}", *texts, fence)) if texts else ""
+
+
+def _titled(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table of plain texts below its title, without a line feed at its end."""
+    cells = [[escaped(cell) for cell in row] for row in (columns, *rows)]
+    cells.insert(1, ["---"] * len(columns))
+    return f"#### {escaped(title)}\n\n{''.join(map(_line, cells))}".removesuffix("\n")
 
 
 def _line(cells: Sequence[str]) -> str:

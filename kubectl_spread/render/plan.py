@@ -1,4 +1,4 @@
-"""The report of ``plan``: the sentences and cells of all its formats, Markdown, and the table that it prints."""
+"""The document of ``plan``: the evictions in waves, and what they do not correct."""
 
 from __future__ import annotations
 
@@ -7,30 +7,37 @@ from typing import Final
 
 from msgspec import UnsetType
 
-from kubectl_spread.phrases import named, plural
+from kubectl_spread.phrases import named, plural, sentence
 from kubectl_spread.render import about, words
-from kubectl_spread.render.markdown import escaped
-from kubectl_spread.render.markdown import table as markdown_table
-from kubectl_spread.render.terminal import Cell, Column, Terminal, between_phrases, hanging
-from kubectl_spread.render.terminal import table as terminal_table
+from kubectl_spread.render.document import Card, Document, Instruction, Table
+from kubectl_spread.render.terminal import Cell, Column
+from kubectl_spread.report.model import Severity
 from kubectl_spread.report.plan import PlannedEviction, SpreadPlan
 
-_TITLES: Final = ("Wave", "Pod", "From", "To", "Why")
-_INDENT: Final = "  "
 _COLUMNS: Final = (
-    Column("WAVE", "right"),
-    Column("POD", fit="middle", least=16),
-    Column("FROM", fit="end"),
-    Column("TO", fit="end"),
-    Column("WHY", fit="wrap", least=24),
+    Column("Wave", "right"),
+    Column("Pod", fit="middle", least=16),
+    Column("From", fit="end"),
+    Column("To", fit="end"),
+    Column("Why", fit="wrap", least=24),
 )
 _LISTED: Final = 3
 """With more domains than this, their number is printed."""
 
 
-def header(report: SpreadPlan) -> list[str]:
-    """Return the parts of the header: the cluster, its Kubernetes, and what the plan does."""
-    return [*about.identified(report.cluster), conclusion(report)]
+def document(report: SpreadPlan, command: str = "") -> Document:
+    """Return a report as a document; ``command`` carries the plan out."""
+    return Document(
+        command="plan",
+        title="Plan",
+        cluster=about.label(report.cluster),
+        header=about.identified(report.cluster),
+        headline=sentence(conclusion(report)),
+        cards=[*_not_correctable(report)],
+        tables=[Table("Evictions", _COLUMNS, [*_rows(report)])],
+        notes=remarks(report),
+        next_step=Instruction("Carry it out:", [command]) if report.waves and command else None,
+    )
 
 
 def conclusion(report: SpreadPlan) -> str:
@@ -45,23 +52,18 @@ def conclusion(report: SpreadPlan) -> str:
     return f"{plural(summary.evictions, 'eviction')} in {plural(summary.waves, 'wave')} {verb} {uneven}"
 
 
-def _rows(report: SpreadPlan) -> Iterator[tuple[str, ...]]:
+def _rows(report: SpreadPlan) -> Iterator[list[Cell]]:
     """Yield the cells of each eviction: wave, pod, from, to, and why."""
-    several = _several_namespaces(report)
     for number, wave in enumerate(report.waves, 1):
         for eviction in wave.evictions:
-            pod = words.safe(eviction.pod)
-            yield (
-                str(number),
-                f"{words.safe(eviction.namespace)}/{pod}" if several else pod,
-                words.value(eviction.domain.value),
-                destination(eviction),
-                words.safe(eviction.why),
-            )
+            pod = _named(report, eviction.namespace, eviction.pod)
+            source = words.value(eviction.domain.value)
+            yield [*map(Cell, (str(number), pod, source, destination(eviction), eviction.why))]
 
 
-def _several_namespaces(report: SpreadPlan) -> bool:
-    return isinstance(report.cluster.namespace, UnsetType)
+def _named(report: SpreadPlan, namespace: str, name: str) -> str:
+    """Return a name, with its namespace unless the report is about one."""
+    return f"{namespace}/{name}" if isinstance(report.cluster.namespace, UnsetType) else name
 
 
 def destination(eviction: PlannedEviction) -> str:
@@ -71,14 +73,21 @@ def destination(eviction: PlannedEviction) -> str:
     return " or ".join(words.value(value) for value in eviction.to)
 
 
-def remaining(report: SpreadPlan) -> list[str]:
-    """Return why workloads are not corrected, a sentence each."""
-    sentences = []
+def remaining(report: SpreadPlan) -> dict[str, list[str]]:
+    """Map each reason why workloads are not corrected to these."""
+    names: dict[str, list[str]] = {}
     for left in report.not_correctable:
-        name = words.safe(named(left.workload.kind, left.workload.name))
-        whose = f"{words.safe(left.namespace)}: {name}" if _several_namespaces(report) else name
-        sentences.append(f"Not correctable: {whose}, because {words.safe(left.why)}.")
-    return sentences
+        name = _named(report, left.namespace, named(left.workload.kind, left.workload.name))
+        names.setdefault(left.why, []).append(name)
+    return names
+
+
+def _not_correctable(report: SpreadPlan) -> Iterator[Card]:
+    for why, names in remaining(report).items():
+        if len(names) == 1:
+            yield Card(f"Not correctable: {names[0]}, because {why}.", Severity.WARNING)
+        else:
+            yield Card(f"Not correctable: {plural(len(names), 'workload')}, because {why}.", Severity.WARNING, names)
 
 
 def remarks(report: SpreadPlan) -> list[str]:
@@ -86,25 +95,4 @@ def remarks(report: SpreadPlan) -> list[str]:
     left_out = report.summary.not_simulated
     if not (report.waves or report.summary.unknown):
         return []
-    return [f"Not simulated: {'; '.join(map(words.safe, left_out))}."] if left_out else []
-
-
-def markdown(report: SpreadPlan) -> str:
-    """Return a report as Markdown."""
-    parts = ["## Plan", " · ".join(map(escaped, header(report)))]
-    if report.waves:
-        parts.append(markdown_table(_TITLES, _rows(report)))
-    parts += map(escaped, [*remaining(report), *remarks(report)])
-    return "\n\n".join(parts) + "\n"
-
-
-def text(report: SpreadPlan, terminal: Terminal, command: str) -> str:
-    """Return the header, the evictions, the workloads that stay as they are, and the ``command`` of the script."""
-    parts = [between_phrases(_INDENT.join(header(report)), _INDENT, terminal)]
-    if report.waves:
-        parts.append(terminal_table(_COLUMNS, [list(map(Cell, row)) for row in _rows(report)], terminal))
-    last = "".join(hanging(sentence, _INDENT, terminal) for sentence in [*remaining(report), *remarks(report)])
-    if report.waves and command:
-        # A command is one line of any length, so that it can be copied.
-        last += f"$ {words.safe(command)}\n"
-    return "\n".join([*parts, *([last] if last else [])])
+    return [f"Not simulated: {'; '.join(left_out)}."] if left_out else []

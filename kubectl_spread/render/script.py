@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from kubectl_spread.phrases import plural
-from kubectl_spread.render import plan, words
+from kubectl_spread.render import about, plan, words
 from kubectl_spread.report.model import Cluster
 from kubectl_spread.report.plan import PlannedEviction, PlannedWave, SpreadPlan
 
@@ -188,8 +188,9 @@ def _lines(report: SpreadPlan, flags: Sequence[str]) -> Iterator[str]:
     context = report.cluster.context
     pinned = [*flags, *(["--context", context] if isinstance(context, str) and "--context" not in flags else [])]
     yield "#!/bin/sh"
-    yield from map(_comment, plan.header(report))
-    yield from map(_comment, plan.remaining(report))
+    yield from map(_comment, (*about.identified(report.cluster), plan.conclusion(report)))
+    for why, names in plan.remaining(report).items():
+        yield _comment(f"Not correctable: {', '.join(names)}, because {why}.")
     if not report.waves:
         yield "echo 'nothing to evict'"
         return

@@ -1,4 +1,4 @@
-"""The report of ``simulate``: the sentences and cells of all its formats, Markdown, and the table that it prints."""
+"""The document of ``simulate``: what is left at once and after, why, and the workloads that are affected."""
 
 from __future__ import annotations
 
@@ -6,107 +6,205 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from msgspec import UnsetType
+from msgspec.structs import replace
 
 from kubectl_spread.kube.api.labels import ZONE
-from kubectl_spread.phrases import plural
+from kubectl_spread.phrases import named, plural
 from kubectl_spread.render import about, words
-from kubectl_spread.render.findings import STYLES
-from kubectl_spread.render.markdown import escaped
-from kubectl_spread.render.markdown import table as markdown_table
-from kubectl_spread.render.terminal import Cell, Column, Terminal, between_phrases, hanging
-from kubectl_spread.render.terminal import table as terminal_table
-from kubectl_spread.report.simulation import Range, SimulatedWorkload, SimulationFinding, SpreadSimulation
-
-_TITLES: Final = ("Namespace", "Workload", "Running", "At once", "After", "Lost", "Pending", "Skew after", "Why")
-_ZONES: Final = ("Zone", "Pods before", "Pods after")
-_INDENT: Final = "  "
-_COLUMNS: Final = (
-    Column("WORKLOAD", fit="middle", least=16),
-    Column("RUNNING", "right", short="RUN"),
-    Column("AT ONCE", "right", short="ONCE"),
-    Column("LOST", "right"),
-    Column("PENDING", "right", short="PEND"),
-    Column("SKEW AFTER", fit="end", short="SKEW"),
+from kubectl_spread.render.document import Card, Document, Instruction, Table, ZoneChange
+from kubectl_spread.render.terminal import Cell, Column
+from kubectl_spread.report.model import CommandLine, Severity, Workload
+from kubectl_spread.report.simulation import (
+    AffectedWorkload,
+    Range,
+    SimulatedWorkload,
+    SimulationFinding,
+    SpreadSimulation,
 )
-_WHY: Final = Column("WHY", fit="wrap", least=24)
+
+_COLUMNS: Final = (
+    Column("Workload", fit="middle", least=16),
+    Column("Running", "right", short="Run"),
+    Column("At once", "right", short="Once"),
+    Column("Lost", "right"),
+    Column("Pending", "right", short="Pend"),
+    Column("Skew after", fit="end", short="Skew"),
+)
+_WHY: Final = Column("Why", fit="wrap", least=24)
+_RECOMMENDED: Final = ("Deployment", "StatefulSet")
+"""The kinds of workloads for which ``recommend`` has an answer."""
+_ROWS: Final = 12
+"""With more rows than this, the screen has the first ones."""
+_FIRST: Final = 5
+"""The number of these."""
 
 
-def header(report: SpreadSimulation) -> list[str]:
-    """Return the parts of the header: the cluster, its Kubernetes, and the events."""
-    return [*about.identified(report.cluster), *map(words.safe, report.events)]
+def document(report: SpreadSimulation, inputs: Sequence[str] | None = None, *, wide: bool = False) -> Document:
+    """Return a report as a document.
+
+    Args:
+        report: The report.
+        inputs: The flags of commands that read the same cluster or files; None where these cannot be read again.
+        wide: Whether it has rows of all workloads, and pods that waited before.
+    """
+    cards = _cards(report, inputs, wide=wide)
+    return Document(
+        command="simulate",
+        title="Simulation",
+        cluster=about.label(report.cluster),
+        header=[*about.identified(report.cluster), *report.events],
+        facts=[("AT ONCE", _at_once(report))],
+        label="AFTER",
+        headline=_conclusion(report),
+        cards=cards,
+        zones=_zones(report),
+        tables=[_table(report, wide=wide)],
+        notes=[*_ending(report, len(report.findings) - len(cards))],
+    )
 
 
-def changed(report: SpreadSimulation) -> list[SimulatedWorkload]:
-    """Return the workloads that change, or that have pending pods; those with the most pending pods first."""
-    affected = [workload for workload in report.workloads if _is_affected(workload)]
-    return sorted(affected, key=lambda workload: (-workload.after.pending.max, -workload.lost))
-
-
-def _is_affected(workload: SimulatedWorkload) -> bool:
-    after = workload.after
-    unchanged = after.running == Range(min=workload.before.running, max=workload.before.running)
-    moved = any(domain.pods != Range(min=domain.before, max=domain.before) for domain in workload.domains)
-    dips = workload.least.min < workload.before.ready
-    return bool(workload.lost or after.pending.max or moved or dips or not unchanged)
-
-
-def several_namespaces(report: SpreadSimulation) -> bool:
+def _several_namespaces(report: SpreadSimulation) -> bool:
     """Tell whether the workloads are in more than one namespace."""
     return isinstance(report.cluster.namespace, UnsetType) and (
         len({workload.namespace for workload in report.workloads}) > 1
     )
 
 
-def skews(workload: SimulatedWorkload) -> str:
-    """Return the skews after the events: ``zone 1``; ``-`` where the pods have no constraint."""
-    return ", ".join(f"{words.short_key(each.topology_key)} {each.skew.text}" for each in workload.skews) or "-"
+def _is_worse(workload: SimulatedWorkload) -> bool:
+    """Tell whether a workload has less than before at some moment that matters, or pods that wait."""
+    before, after = workload.before, workload.after
+    stops = workload.least.min == 0 < before.ready
+    return bool(stops or after.pending.max or after.running.min < before.running)
 
 
-def why(workload: SimulatedWorkload) -> str:
-    """Return why pods stay pending."""
-    return "; ".join(words.safe(reason.text) for reason in workload.reasons)
+def _moves(workload: SimulatedWorkload) -> bool:
+    """Tell whether pods of a workload come, go or move."""
+    before, after = workload.before, workload.after
+    unchanged = after.running == Range(min=before.running, max=before.running)
+    moved = any(domain.pods != Range(min=domain.before, max=domain.before) for domain in workload.domains)
+    return bool(workload.lost or moved or not unchanged or workload.least.min < before.ready)
 
 
-def _other_reasons(workload: SimulatedWorkload) -> str:
-    """Return why pods are missing that do not wait, such as those of a Job that failed."""
-    return "; ".join(words.safe(reason.text) for reason in workload.reasons if not reason.pods.max)
+def _has_row(workload: SimulatedWorkload, report: SpreadSimulation) -> bool:
+    """Tell whether a workload is worse off, or named by an event."""
+    name = named(workload.workload.kind, workload.workload.name)
+    events = (event.replace(",", " ").replace(":", " ").split() for event in report.events)
+    return _is_worse(workload) or any(name in parts for parts in events)
 
 
-def cells(workload: SimulatedWorkload) -> tuple[str, ...]:
-    """Return the cells of a workload after its name.
+def _name(namespace: str, workload: Workload, *, several: bool) -> str:
+    name = named(workload.kind, workload.name)
+    return f"{namespace}/{name}" if several else name
 
-    They are the running pods before, the fewest ready ones, the running ones after, lost, pending, skews, and why.
+
+def _cards(report: SpreadSimulation, inputs: Sequence[str] | None, *, wide: bool) -> list[Card]:
+    """Return the findings, the worst first; without ``wide`` not those on pods that waited before, if there are others.
+
+    Where no fix has commands, the worst one has the command that finds what to write.
     """
-    return (
-        str(workload.before.running),
-        workload.least.text,
-        workload.after.running.text,
-        str(workload.lost),
-        workload.after.pending.text,
-        skews(workload),
-        why(workload),
-    )
+    several = _several_namespaces(report)
+    after = {(each.namespace, each.workload): each for each in report.workloads}
+    worst = report.findings[0].severity if report.findings else Severity.INFO
+    findings = [each for each in report.findings if wide or worst is Severity.INFO or not _waited_before(each)]
+    cards = [
+        Card(
+            sentence=finding.message,
+            severity=finding.severity,
+            objects=_objects(finding, after, several=several),
+            instructions=[*_instructions(finding)],
+        )
+        for finding in findings
+    ]
+    if inputs is None or any(each.commands for card in cards for each in card.instructions):
+        return cards
+    if worst is not Severity.ERROR:
+        return cards
+    first, *others = cards
+    return [replace(first, instructions=[*first.instructions, *_ask(report.findings[0], inputs)]), *others]
 
 
-def sentences(finding: SimulationFinding) -> Iterator[str]:
-    """Yield the message of a finding, and its fix."""
-    yield words.safe(finding.message)
+def _waited_before(finding: SimulationFinding) -> bool:
+    """Tell whether a finding is only about pods that the events do not concern."""
+    return finding.severity is Severity.INFO and any(each.pending.max for each in finding.workloads)
+
+
+def _ask(finding: SimulationFinding, inputs: Sequence[str]) -> Iterator[Instruction]:
+    """Yield the command that finds what to write in the first workload of a finding for which there is an answer."""
+    chosen = [each for each in sorted(finding.workloads, key=_badness) if each.workload.kind in _RECOMMENDED]
+    for affected in chosen[:1]:
+        name = named(affected.workload.kind, affected.workload.name)
+        command = CommandLine(["kubectl", "spread", "recommend", name, "-n", affected.namespace, *inputs])
+        yield Instruction("Ask what to write, one workload at a time:", [str(command)])
+
+
+def _badness(affected: AffectedWorkload) -> tuple[int, int, str, str]:
+    return -affected.new.max, -affected.pending.max, affected.namespace, affected.workload.name
+
+
+def _objects(
+    finding: SimulationFinding, after: dict[tuple[str, Workload], SimulatedWorkload], *, several: bool
+) -> list[str]:
+    """Return the workloads of a finding with their pending pods, unless its message has all that there is to say."""
+    if len(finding.workloads) == 1 and not several:
+        return []
+    return [
+        _name(each.namespace, each.workload, several=several) + _share(each, after.get((each.namespace, each.workload)))
+        for each in sorted(finding.workloads, key=_badness)
+    ]
+
+
+def _share(affected: AffectedWorkload, workload: SimulatedWorkload | None) -> str:
+    """Return how many pods wait, and of how many where that is certain: `` (2 of 6)``."""
+    if not affected.pending.max:
+        return ""
+    after = None if workload is None else workload.after
+    if after is None or after.running.min != after.running.max or after.pending.min != after.pending.max:
+        return f" ({affected.pending.text})"
+    return f" ({affected.pending.text} of {after.running.min + after.pending.min})"
+
+
+def _instructions(finding: SimulationFinding) -> Iterator[Instruction]:
+    """Yield the fixes of a finding."""
     if isinstance(finding.fix, str):
-        yield f"Fix, tried in the simulation: {words.safe(finding.fix)}."
+        commands = [] if isinstance(finding.commands, UnsetType) else finding.commands
+        yield Instruction(f"Fix, tried in the simulation: {finding.fix}.", commands)
+    for each in [] if isinstance(finding.alternatives, UnsetType) else finding.alternatives:
+        yield Instruction(f"Or, tried as well: {each.fix}.", each.commands)
 
 
-def commands(finding: SimulationFinding) -> list[str]:
-    """Return the commands of a fix."""
-    return [] if isinstance(finding.commands, UnsetType) else finding.commands
+def _table(report: SpreadSimulation, *, wide: bool) -> Table:
+    """Return the workloads that are affected, or all, those with the most pending pods first."""
+    several = _several_namespaces(report)
+    chosen = [each for each in report.workloads if wide or _has_row(each, report)]
+    chosen.sort(key=lambda each: (-each.after.new.max, -each.after.pending.max, -each.lost))
+    # The causes say why pods wait.
+    whys = ["; ".join(reason.text for reason in each.reasons if not reason.pods.max) for each in chosen]
+    rows = [
+        [*_cells(each, several=several), *([Cell(why)] if any(whys) else [])]
+        for each, why in zip(chosen, whys, strict=True)
+    ]
+    columns = [*_COLUMNS, *([_WHY] if any(whys) else [])]
+    return Table("Workloads", columns, rows, first=0 if len(chosen) <= _ROWS else _FIRST)
 
 
-def alternatives(finding: SimulationFinding) -> list[tuple[str, list[str]]]:
-    """Return the other fixes in words, each with its commands."""
-    tried = [] if isinstance(finding.alternatives, UnsetType) else finding.alternatives
-    return [(f"Or, tried as well: {words.safe(each.fix)}.", each.commands) for each in tried]
+def _cells(workload: SimulatedWorkload, *, several: bool) -> Sequence[Cell]:
+    before, after = str(workload.before.running), workload.after
+    skews = ", ".join(f"{words.short_key(each.topology_key)} {each.skew.text}" for each in workload.skews)
+    return [
+        Cell(_name(workload.namespace, workload.workload, several=several)),
+        Cell(before if before == after.running.text else f"{before} to {after.running.text}", _red(after.running.min)),
+        Cell(workload.least.text, "" if workload.least.min else "yellow"),
+        Cell(str(workload.lost)),
+        Cell(after.pending.text, "red" if after.pending.max else ""),
+        Cell(skews or "-"),
+    ]
 
 
-def at_once(report: SpreadSimulation) -> str:
+def _red(number: int) -> str:
+    return "" if number else "red"
+
+
+def _at_once(report: SpreadSimulation) -> str:
     """Return the sentence about the workloads without a ready pod at some moment."""
     interrupted = [
         each for each in report.workloads if each.before.ready and not each.least.min and each.after.running.min
@@ -121,7 +219,7 @@ def at_once(report: SpreadSimulation) -> str:
     return f"{plural(len(interrupted), 'workload')} {verb} no ready pod for a time{of_these}."
 
 
-def conclusion(report: SpreadSimulation) -> str:
+def _conclusion(report: SpreadSimulation) -> str:
     """Return what is left at the end in one sentence."""
     summary = report.summary
     refused = summary.refused
@@ -155,19 +253,30 @@ def _worse(report: SpreadSimulation) -> Iterator[str]:
         yield f"{summary.stopped.words} {noun} would have no running pod"
 
 
-def ending(report: SpreadSimulation) -> str:
-    """Return the number of runs; one alone does not show what is random."""
+def _ending(report: SpreadSimulation, notes_left: int) -> Iterator[str]:
+    """Yield the workloads and findings that are not shown, the runs, and what the simulation leaves out.
+
+    One run does not show what is random.
+    """
+    moved = [each for each in report.workloads if _moves(each) and not _has_row(each, report)]
+    sentences = []
+    if moved:
+        verb, pronoun = ("has", "it") if len(moved) == 1 else ("have", "they")
+        sentences.append(
+            f"Pods of {plural(len(moved), 'other workload')} move, and {pronoun} {verb} all of them again."
+        )
+    if notes_left:
+        sentences.append(
+            f"{plural(notes_left, 'note')} on pods that waited before {'is' if notes_left == 1 else 'are'} not shown."
+        )
     number = plural(report.runs, "simulated run")
-    return f"{number}; others may end differently." if report.runs == 1 else f"{number}."
+    sentences.append(f"{number}; others may end differently." if report.runs == 1 else f"{number}.")
+    yield " ".join(sentences)
+    if left_out := report.summary.not_simulated:
+        yield f"Not simulated: {'; '.join(left_out)}."
 
 
-def remarks(report: SpreadSimulation) -> list[str]:
-    """Return what the simulation leaves out."""
-    left_out = report.summary.not_simulated
-    return [f"Not simulated: {'; '.join(map(words.safe, left_out))}."] if left_out else []
-
-
-def zones(report: SpreadSimulation) -> list[tuple[str, int, Range]]:
+def _zones(report: SpreadSimulation) -> list[ZoneChange]:
     """Return the running pods of each zone before and after the events."""
     rows: dict[str, tuple[int, int, int]] = {}
     for workload in report.workloads:
@@ -175,82 +284,7 @@ def zones(report: SpreadSimulation) -> list[tuple[str, int, Range]]:
             if domain.topology_key == ZONE:
                 before, least, most = rows.get(domain.value, (0, 0, 0))
                 rows[domain.value] = (before + domain.before, least + domain.pods.min, most + domain.pods.max)
-    return [(value, before, Range(min=least, max=most)) for value, (before, least, most) in sorted(rows.items())]
-
-
-def markdown(report: SpreadSimulation) -> str:
-    """Return a report as Markdown."""
-    return "\n\n".join(_parts(report)) + "\n"
-
-
-def _parts(report: SpreadSimulation) -> Iterator[str]:
-    yield "## Simulation"
-    yield " · ".join(map(escaped, header(report)))
-    yield f"At once: {escaped(at_once(report))}"
-    yield f"**After: {escaped(conclusion(report))}**"
-    for finding in report.findings:
-        first, *others = sentences(finding)
-        yield " ".join((f"**{finding.severity.value}** {escaped(first)}", *map(escaped, others)))
-        yield from _console(commands(finding))
-        for alternative, lines in alternatives(finding):
-            yield escaped(alternative)
-            yield from _console(lines)
-    if workloads := changed(report):
-        yield markdown_table(
-            _TITLES, [(words.safe(each.namespace), words.workload(each.workload), *cells(each)) for each in workloads]
-        )
-    if rows := [(zone, str(before), after.text) for zone, before, after in zones(report)]:
-        yield markdown_table(_ZONES, rows)
-    yield from map(escaped, (ending(report), *remarks(report)))
-
-
-def _console(lines: Sequence[str]) -> Iterator[str]:
-    if lines:
-        yield "\n".join(("```console", *(f"$ {words.safe(line)}" for line in lines), "```"))
-
-
-def text(report: SpreadSimulation, terminal: Terminal, *, wide: bool) -> str:
-    """Return the header, what is left at once and after, the findings, and the workloads that change (or all)."""
-    workloads = report.workloads if wide else changed(report)
-    with_namespace = several_namespaces(report)
-    columns = [*([Column("NAMESPACE", fit="end")] if with_namespace else []), *_COLUMNS]
-    parts = [between_phrases(_INDENT.join(header(report)), _INDENT, terminal)]
-    parts.append(
-        hanging(f"AT ONCE  {at_once(report)}", _INDENT, terminal)
-        + hanging(f"AFTER    {conclusion(report)}", _INDENT, terminal)
-    )
-    for finding in report.findings:
-        first, *others = sentences(finding)
-        severity = terminal.styled(finding.severity.value, STYLES[finding.severity])
-        text = hanging(f"{severity} {first}", _INDENT, terminal)
-        text += "".join(hanging(f"{_INDENT}{sentence}", _INDENT * 2, terminal) for sentence in others)
-        # A command is one line of any length, so that it can be copied.
-        text += "".join(f"{_INDENT}$ {words.safe(command)}\n" for command in commands(finding))
-        for alternative, lines in alternatives(finding):
-            text += hanging(f"{_INDENT}{alternative}", _INDENT * 2, terminal)
-            text += "".join(f"{_INDENT}$ {words.safe(command)}\n" for command in lines)
-        parts.append(text)
-    if workloads:
-        # Findings have the reasons of pending pods.
-        whys = [why(workload) if wide else _other_reasons(workload) for workload in workloads]
-        rows = [_row(workload, with_namespace=with_namespace) for workload in workloads]
-        if any(whys):
-            columns.append(_WHY)
-            rows = [[*row, Cell(text)] for row, text in zip(rows, whys, strict=True)]
-        parts.append(terminal_table(columns, rows, terminal))
-    last = [ending(report), *remarks(report)]
-    parts.append("".join(hanging(sentence, _INDENT, terminal) for sentence in last))
-    return "\n".join(parts)
-
-
-def _row(workload: SimulatedWorkload, *, with_namespace: bool) -> list[Cell]:
-    before, after, pending = str(workload.before.running), workload.after.running, workload.after.pending
     return [
-        *([Cell(words.safe(workload.namespace))] if with_namespace else []),
-        Cell(words.workload(workload.workload)),
-        Cell(before if before == after.text else f"{before} to {after.text}", "" if after.min else "red"),
-        Cell(workload.least.text, "" if workload.least.min else "yellow"),
-        Cell(str(workload.lost)),
-        Cell(pending.text, "red" if pending.max else ""),
-        Cell(skews(workload)),
+        ZoneChange(words.value(value), before, Range(min=least, max=most))
+        for value, (before, least, most) in sorted(rows.items())
     ]

@@ -202,17 +202,17 @@ def hanging(text: str, indent: str, terminal: Terminal) -> str:
     return "".join(f"{line}\n" for line in _in_parts(text, indent, terminal))
 
 
-def between_phrases(text: str, indent: str, terminal: Terminal) -> str:
+def between_phrases(text: str, indent: str, terminal: Terminal, first: str = "") -> str:
     """Return text in lines that fit the terminal and break only between phrases, after commas or two spaces.
 
-    All lines but the first are indented. A phrase that is longer than a line is wrapped.
+    All lines but the first have the ``indent``; that one has its own. A phrase that is longer than a line is wrapped.
     """
     room = None if terminal.width is None else terminal.width - len(indent)
     parts = (
         part if room is None or _PHRASE_END.fullmatch(part) or cell_len(part) > room else part.replace(" ", _NO_BREAK)
         for part in _PHRASE_END.split(text)
     )
-    lines = _wrapped("".join(parts), "", indent, terminal)
+    lines = _wrapped("".join(parts), first, indent, terminal)
     return "".join(f"{line.replace(_NO_BREAK, ' ')}\n" for line in lines)
 
 

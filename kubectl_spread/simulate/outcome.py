@@ -267,7 +267,7 @@ def _silent(reason: Reason, runs: Sequence[RunResult], world: World) -> bool:
 
 def _message(group: _Group, silent: bool) -> str:
     reason, new, pending = group.reason, group.new, group.pending
-    names = some([named(ref.kind, ref.name) for ref in sorted(group.refs)])
+    names = _owners(group.refs)
     end = "" if reason.text.endswith("?") else "."
     if not new.max:
         verb = "waits" if pending.max == 1 else "wait"
@@ -284,6 +284,12 @@ def _message(group: _Group, silent: bool) -> str:
             f"{topology_name(key)} at {reason.minimum}."
         )
     return f"{_pods(new)} of {names} would stay pending{others}: {reason.text}{end}"
+
+
+def _owners(refs: Iterable[ObjectRef]) -> str:
+    """Return the name of the only workload, or the number of several, which the finding lists."""
+    first, *others = dict.fromkeys(refs)
+    return plural(len(others) + 1, "workload") if others else named(first.kind, first.name)
 
 
 def _pods(number: Range) -> str:
@@ -336,8 +342,7 @@ def _not_replaced(
         fix = trials.deletion(frozenset(refs))
         yield _with_fixes(
             Severity.ERROR if more else Severity.INFO,
-            f"{_pods(number)} of {some([named(ref.kind, ref.name) for ref in refs])} {verb} not replaced"
-            f"{'' if more else ', as before'}: {why}.",
+            f"{_pods(number)} of {_owners(refs)} {verb} not replaced{'' if more else ', as before'}: {why}.",
             (_affected(ref, runs) for ref in refs),
             () if fix is None else (fix,),
             flags,
@@ -391,10 +396,11 @@ def _interrupted(rows: Iterable[SimulatedWorkload]) -> Iterator[SimulationFindin
 def _of_rows(
     severity: Severity, text: str, rows: Sequence[SimulatedWorkload], *, named_in_text: bool = False
 ) -> SimulationFinding:
-    names = [named(row.workload.kind, row.workload.name) for row in rows]
+    # The finding lists several workloads.
+    name = "" if named_in_text or len(rows) > 1 else f": {named(rows[0].workload.kind, rows[0].workload.name)}"
     return SimulationFinding(
         severity=severity,
-        message=f"{text}." if named_in_text else f"{text}: {some(names)}.",
+        message=f"{text}{name}.",
         workloads=[
             AffectedWorkload(
                 namespace=row.namespace, workload=row.workload, pending=row.after.pending, new=row.after.new

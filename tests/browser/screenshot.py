@@ -19,19 +19,25 @@ _PICTURES: Final[dict[str, dict[str, Any]]] = {
     },
 }
 """Maps a file in docs to the settings of the browser."""
+_SIMULATED: Final[dict[str, dict[str, Any]]] = {
+    "html-simulate.png": {"viewport": {"width": 1120, "height": 800}, "color_scheme": "light"}
+}
+"""The same for the page of a simulation."""
+_OUTAGE: Final = ("simulate", "--lose", "zone=a", "-A", "--runs", "20", "-f", generated.SAMPLE)
 
 
 def main() -> None:
-    """Open the page of the sample cluster, and save each window."""
+    """Open the pages about the sample cluster, and save each window."""
     path = program()
     if path is None:
         raise SystemExit("there is no Chromium")
     with tempfile.TemporaryDirectory() as directory, launched(path) as browser:
-        file = Path(directory, "report.html")
-        file.write_text(generated.run(*generated.CHECK, "-o", "html"), encoding="utf-8")
-        for name, settings in _PICTURES.items():
-            with opened(browser, file, **settings) as view:
-                view.page.screenshot(path=generated.ROOT / "docs" / name)
+        for command, pictures in ((generated.CHECK, _PICTURES), (_OUTAGE, _SIMULATED)):
+            file = Path(directory, "report.html")
+            file.write_text(generated.run(*command, "-o", "html"), encoding="utf-8")
+            for name, settings in pictures.items():
+                with opened(browser, file, **settings) as view:
+                    view.page.screenshot(path=generated.ROOT / "docs" / name)
 
 
 if __name__ == "__main__":

@@ -8,9 +8,10 @@ import pytest
 
 from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.report.model import Report
-from tests import generated
 from tests.audits import reported
 from tests.browser.conftest import Open
+from tests.browser.test_documents import document_page
+from tests.render.test_documents import COMMANDS
 from tests.render.test_render import hostile, nothing, several
 
 pytestmark = pytest.mark.browser
@@ -35,13 +36,12 @@ def test_the_page_has_no_violations(open_page: Open, axe: str, make: Callable[[]
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("arguments", [("zone",), ("zone", "a"), ("node", "b2")])
-def test_the_pages_of_domains_have_no_violations(
-    open_page: Open, axe: str, arguments: tuple[str, ...], theme: str
-) -> None:
-    page = generated.run("domains", *arguments, "-f", str(generated.ROOT / generated.DOMAINS), "-o", "html")
-    assert violations(open_page, axe, page, color_scheme=theme) == []
-    assert violations(open_page, axe, page, color_scheme=theme, viewport={"width": 400, "height": 800}) == []
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_pages_of_documents_have_no_violations(open_page: Open, axe: str, name: str, theme: str) -> None:
+    page = document_page(name)
+    for width, height in ((1280, 800), (390, 844)):
+        viewport = {"width": width, "height": height}
+        assert violations(open_page, axe, page, color_scheme=theme, viewport=viewport) == []
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -1,7 +1,7 @@
 #!/bin/sh
 # evaluated as Kubernetes 1.37 (the newest release known)
 # 2 evictions in 2 waves correct 1 of 2 uneven workloads
-# Not correctable: shop: deploy/db, because budget db allows no eviction now.
+# Not correctable: shop/deploy/db, because budget db allows no eviction now.
 # It evicts only the pods that main names, and stops at the first surprise, with exit status 1.
 # It may be run again: pods that are gone already are passed over.
 # shellcheck disable=SC2016  # the text in single quotes is for kubectl and awk

@@ -82,7 +82,7 @@ def test_an_even_cluster_has_nothing_to_correct() -> None:
     cluster = [*SIX, *deployment("web", ["a1", "b1", "c1"], **hard()), budget("web")]
     answer = command(cluster)
     assert answer.exit_code == 0
-    assert "nothing to correct" in answer.stdout
+    assert "Nothing to correct." in answer.stdout
     assert command(cluster, "-o", "script").stdout.endswith("echo 'nothing to evict'\n")
 
 
@@ -326,7 +326,7 @@ def test_the_same_input_gives_the_same_bytes() -> None:
     assert command(cluster, "-o", "json").stdout == command(cluster, "-o", "json").stdout
 
 
-@pytest.mark.parametrize("form", ["table", "markdown", "yaml", "script"])
+@pytest.mark.parametrize("form", ["table", "wide", "markdown", "html", "yaml", "script"])
 def test_each_format_names_the_pod_and_what_is_not_correctable(form: str) -> None:
     db = deployment("db", ["a1", "a2"], **hard("db"))
     cluster = [*SIX, *deployment("web", ["a1", "a2", "b1"], **hard()), *db, budget("db", minAvailable=2)]

@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 
 from kubectl_spread.render import html
+from kubectl_spread.render.document import Document, Instruction
+from kubectl_spread.render.html import document
 from kubectl_spread.render.html.records import Texts, Value
 from kubectl_spread.report.model import Cluster, Report
 from tests.audits import audit, reported
@@ -180,7 +182,9 @@ def test_texts_are_written_once() -> None:
 
 def test_scripts_and_templates_are_part_of_the_package() -> None:
     directory = Path(html.__file__).parent
-    page = html.page(reported(nothing()))
+    step = Instruction("Restart it:", ["kubectl rollout restart deploy/web"])
+    answer = Document(command="plan", title="Plan", cluster="", header=[], next_step=step)
+    page = html.page(reported(nothing())) + document.page(answer)
     scripts = list(directory.glob("*.js"))
     assert scripts
     for file in scripts:

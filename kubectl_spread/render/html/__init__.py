@@ -19,6 +19,7 @@ _FIRST: Final = 50
 """The number of findings that the page shows without JavaScript."""
 _SCRIPTS: Final = (
     "report.js",
+    "element.js",
     "elements.js",
     "copying.js",
     "findings.js",

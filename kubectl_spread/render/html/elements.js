@@ -1,13 +1,6 @@
-/* Elements. Text only ever becomes text: nothing here reads markup. */
+/* Parts of the page: copies of templates, icons, lists. */
 
 const SVG = "http://www.w3.org/2000/svg";
-
-function element(tag, attributes = {}, ...children) {
-  const made = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  made.append(...children);
-  return made;
-}
 
 /** Copies a template and returns its root and its slots by name. */
 function copy(id) {

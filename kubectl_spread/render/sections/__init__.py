@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from kubectl_spread.explain.explanation import Explanation
@@ -16,11 +16,19 @@ Section = Callable[[Explanation, Terminal], str]
 
 def explain(explanation: Explanation, terminal: Terminal) -> str:
     """Return the whole text, without empty sections."""
-    return "\n".join(text for section in _SECTIONS if (text := section(explanation, terminal)))
+    return _joined((conclusion, *_DETAILS, read), explanation, terminal)
 
 
-_SECTIONS: Final[tuple[Section, ...]] = (
-    conclusion,
+def details(explanation: Explanation, terminal: Terminal) -> str:
+    """Return the text between the conclusion and the cluster, without empty sections."""
+    return _joined(_DETAILS, explanation, terminal)
+
+
+def _joined(sections: Iterable[Section], explanation: Explanation, terminal: Terminal) -> str:
+    return "\n".join(text for section in sections if (text := section(explanation, terminal)))
+
+
+_DETAILS: Final[tuple[Section, ...]] = (
     waiting,
     domains,
     placing,
@@ -28,5 +36,4 @@ _SECTIONS: Final[tuple[Section, ...]] = (
     selectors,
     templates,
     rollup,
-    read,
 )

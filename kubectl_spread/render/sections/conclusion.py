@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+import msgspec
 from msgspec import UnsetType
 
 from kubectl_spread.explain.explanation import Explanation
@@ -19,19 +20,35 @@ _LISTED_ROWS: Final = 4
 _EXPLAIN: Final = ("kubectl", "spread", "explain")
 
 
+class Conclusion(msgspec.Struct, frozen=True):
+    """The number of findings in words, and sentences about what was checked and what could hide a problem."""
+
+    text: str
+    limits: Sequence[str]
+
+
+def verdict(explanation: Explanation) -> Conclusion:
+    """Return what an explanation found."""
+    blocks, limits = findings.blocks(explanation.findings), _unchecked(explanation)
+    if has_problem(explanation):
+        return Conclusion(_counts(blocks), limits)
+    text = f"no errors or warnings, {_counts(blocks)}" if blocks else "no findings"
+    limits = [*([] if _is_unspread(explanation) else [_checked(explanation)]), *limits]
+    if pending := _pending(explanation):
+        text = f"{_of(pending, explanation.summary.pods)} pending, {text}"
+        limits.insert(0, "No rule explains why the scheduler has not placed a pending pod.")
+    return Conclusion(text, limits)
+
+
 def conclusion(explanation: Explanation, terminal: Terminal) -> str:
     """Return the verdict, and every finding with its cause and the commands, the worst first."""
     name = f"{words.workload(explanation.object)} in {words.safe(explanation.namespace)}: "
     blocks = findings.blocks(explanation.findings)
     if not has_problem(explanation):
-        verdict = f"no errors or warnings, {_counts(blocks)}" if blocks else "no findings"
-        lines = [*([] if _is_unspread(explanation) else [_checked(explanation)]), *_unchecked(explanation)]
-        if pending := _pending(explanation):
-            verdict = f"{_of(pending, explanation.summary.pods)} pending, {verdict}"
-            lines.insert(0, "No rule explains why the scheduler has not placed a pending pod.")
-        checked = "".join(paragraph(line, _INDENT, terminal) for line in lines)
+        result = verdict(explanation)
+        checked = "".join(paragraph(line, _INDENT, terminal) for line in result.limits)
         notes = (_block(block, explanation, terminal, "") for block in blocks)
-        return "\n".join([heading(f"{name}{verdict}", terminal) + checked, *notes])
+        return "\n".join([heading(f"{name}{result.text}", terminal) + checked, *notes])
     others = _counts(blocks[1:])
     more = f"; also {others}" if others else ""
     first = _block(blocks[0], explanation, terminal, name, more)

@@ -1,0 +1,107 @@
+"""A document: what an answer says, in the order of reading, for the screen, Markdown and HTML.
+
+Printers escape its texts, which may have names of objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from kubectl_spread.render.terminal import Cell, Column
+from kubectl_spread.report.model import Severity
+from kubectl_spread.report.simulation import Range
+
+OBJECTS: Final = 3
+"""The most objects of a card that are named, unless all are asked for."""
+ALL: Final = "-o wide lists all."
+
+
+class Instruction(msgspec.Struct, frozen=True):
+    """Something to do: a sentence, commands, and lines of a manifest."""
+
+    text: str = ""
+    commands: Sequence[str] = ()
+    lines: Sequence[str] = ()
+
+
+class Card(msgspec.Struct, frozen=True):
+    """A cause: a sentence about the objects that have it, and what to do, the best first."""
+
+    sentence: str
+    severity: Severity | None = None
+    objects: Sequence[str] = ()
+    instructions: Sequence[Instruction] = ()
+
+
+class Table(msgspec.Struct, frozen=True):
+    """Rows of cells below their titles; ``empty`` is the text without any.
+
+    The screen has the ``first`` rows only, unless all are asked for; 0 stands for all.
+    """
+
+    title: str
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Cell]]
+    first: int = 0
+    empty: str = ""
+
+
+class Details(msgspec.Struct, frozen=True):
+    """Lines below a title: sentences, or text whose spaces matter."""
+
+    title: str
+    lines: Sequence[str]
+    preformatted: bool = False
+
+
+class ZoneChange(msgspec.Struct, frozen=True):
+    """The running pods of a zone before and after the events of a simulation."""
+
+    name: str
+    before: int
+    after: Range
+
+
+class Document(msgspec.Struct, frozen=True, kw_only=True):
+    """An answer in the order of reading, from the cluster and the conclusion to the next step.
+
+    Attributes:
+        command: The command whose answer it is.
+        title: What it is, for the titles of pages.
+        cluster: The name of the cluster; "" where it has none.
+        header: The parts of the line about the cluster and the subject.
+        headline: The conclusion.
+        facts: Other sentences as important as the conclusion, each with a label for the screen.
+        label: The label of the conclusion on the screen; "" for none.
+        instructions: What to type, or to write, for the conclusion.
+        cards: What the conclusion consists of, the worst first.
+        zones: The zones before and after the events of a simulation.
+        tables: The numbers.
+        details: Lines of other kinds.
+        notes: What limits the answer.
+        next_step: What to type next.
+    """
+
+    command: str
+    title: str
+    cluster: str
+    header: Sequence[str]
+    headline: str = ""
+    facts: Sequence[tuple[str, str]] = ()
+    label: str = ""
+    instructions: Sequence[Instruction] = ()
+    cards: Sequence[Card] = ()
+    zones: Sequence[ZoneChange] = ()
+    tables: Sequence[Table] = ()
+    details: Sequence[Details] = ()
+    notes: Sequence[str] = ()
+    next_step: Instruction | None = None
+
+
+def objects(card: Card, most: int = OBJECTS) -> str:
+    """Return the objects of a card, of many the first ones and the number of the others."""
+    more = len(card.objects) - most
+    return ", ".join(card.objects[:most]) + (f" and {more} more" if more > 0 else "")

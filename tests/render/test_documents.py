@@ -1,0 +1,153 @@
+"""The documents of all commands, on the screen, in Markdown and in HTML; the files in ``documents/`` are reviewed."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from kubectl_spread.phrases import listed
+from kubectl_spread.render import markdown, screen
+from kubectl_spread.render.document import Card, Details, Document, Instruction, Table, ZoneChange
+from kubectl_spread.render.html import document as html
+from kubectl_spread.render.terminal import Cell, Column, Terminal
+from kubectl_spread.report.model import Severity
+from kubectl_spread.report.simulation import Range
+from tests import trial
+from tests.cli.test_check import run
+from tests.conftest import Golden
+from tests.generated import DOMAINS, FRONT, PLAN, ROOT, SAMPLE
+from tests.render.test_html import Elements
+from tests.terminals import printed
+
+GOLDEN: Final = Path(__file__).parent / "documents"
+COMMANDS: Final = {
+    "simulate": ("simulate", "--lose", "zone=a", "--runs", "5", "-A", "-f", SAMPLE),
+    "drain": ("simulate", "--drain", "zone=a", "--runs", "5", "-n", "shop", "-f", DOMAINS),
+    "plan": ("plan", "-n", "shop", "-f", PLAN),
+    "recommend": ("recommend", "-f", FRONT, "-f", SAMPLE, "--runs", "2"),
+    "domains": ("domains", "-A", "-f", DOMAINS),
+    "domain": ("domains", "zone", "a", "-A", "-f", DOMAINS),
+    "explain": ("explain", "deploy/api", "-n", "shop", "-f", SAMPLE),
+    "rule": ("explain", "SPR303"),
+}
+MARKUP: Final = "<script>alert(1)</script> @root #1 `x` | \x1b[2J"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_screens_match_their_golden_files(name: str, golden: Golden) -> None:
+    text = printed(80, *COMMANDS[name], "--color", "never")
+    golden(GOLDEN / f"{name}.80.txt", text)
+    # Commands and rules are not wrapped.
+    assert name == "rule" or max(len(line) for line in text.splitlines() if "$ " not in line) <= 80
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_markdown_matches_its_golden_files(name: str, golden: Golden, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    golden(GOLDEN / f"{name}.md", run(*COMMANDS[name], "-o", "markdown").stdout)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_pages_match_their_golden_files(name: str, golden: Golden, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    page = run(*COMMANDS[name], "-o", "html").stdout
+    body = page[page.index("<body>") : page.index("</body>")]
+    golden(GOLDEN / f"{name}.html", re.sub("<script>.*</script>\n", "", body, flags=re.DOTALL))
+
+
+def test_several_formats_of_an_explanation_go_to_their_files(tmp_path: Path) -> None:
+    files = {form: tmp_path / form for form in ("html", "json", "markdown", "text", "yaml")}
+    outputs = [word for form, file in files.items() for word in ("-o", f"{form}={file}")]
+    command = ("explain", "deploy/api", "-n", "shop", "-f", str(ROOT / SAMPLE))
+    answer = run(*command, *outputs)
+    assert (answer.exit_code, answer.stdout) == (0, "")
+    assert files["text"].read_text(encoding="utf-8") == run(*command).stdout
+    assert json.loads(files["json"].read_text(encoding="utf-8"))["object"]["name"] == "api"
+
+
+def test_a_lost_zone_of_many_namespaces_fits_two_screens(tmp_path: Path) -> None:
+    """The first screen has the conclusion, the worst cause and a command; no sentence is repeated."""
+    file = tmp_path / "c.json"
+    file.write_text(json.dumps(trial.capture()), encoding="utf-8")
+    command = ("simulate", "--lose", "zone=c", "-A", "--runs", "1", "-f", str(file), "--color", "never")
+    lines = printed(80, *command, lines=24).splitlines()
+    assert len(lines) <= 2 * 23
+    first = "\n".join(lines[:23])
+    assert "AFTER    300 pods of 152 workloads would wait" in first
+    assert re.search(r"^error \d+ pods of \d+ workloads would stay pending", first, re.MULTILINE)
+    assert "  $ kubectl spread recommend deploy/next-waits-147 -n team-23 -f" in first
+    sentences = [line for line in lines if line.startswith(("error", "warning", "info"))]
+    assert sentences == list(dict.fromkeys(sentences))
+    assert all(re.match(r"team-\d+/", line.split()[0]) for line in lines if line.startswith("    team"))
+
+
+def _everything(text: str) -> Document:
+    """Return a document that has a text in each of its places."""
+    instruction = Instruction(text, [text], [text])
+    return Document(
+        command="plan",
+        title=text,
+        cluster=text,
+        header=[text],
+        headline=text,
+        facts=[("", text)],
+        instructions=[instruction],
+        cards=[Card(text, Severity.ERROR, [text], [instruction])],
+        zones=[ZoneChange(text, 2, Range(min=1, max=1))],
+        tables=[Table(text, [Column(text)], [[Cell(text, "red")]]), Table(text, [], [], empty=text)],
+        details=[Details(text, [text]), Details(text, [text], preformatted=True)],
+        notes=[text],
+        next_step=instruction,
+    )
+
+
+def test_texts_of_documents_are_data() -> None:
+    answer = _everything(MARKUP)
+    page, text, marked = html.page(answer), screen.text(answer, Terminal()), markdown.document(answer)
+    assert "\x1b" not in page + text + marked
+    tags = [tag for tag, _ in Elements(page).elements]
+    assert tags.count("script") == 1
+    outside = re.sub(r"^```.*?^```$", "", marked, flags=re.MULTILINE | re.DOTALL)
+    assert "<script" not in outside
+    assert "@root" not in outside
+    assert "`x`" not in re.sub(r"\\`", "", outside)
+
+
+def test_a_fence_is_longer_than_those_in_its_lines() -> None:
+    answer = Document(command="plan", title="", cluster="", header=[], instructions=[Instruction(lines=["````", "x"])])
+    assert "`````\n````\nx\n`````\n" in markdown.document(answer)
+
+
+def test_a_page_without_commands_runs_no_script() -> None:
+    page = html.page(Document(command="plan", title="Plan", cluster="", header=["x"], headline="x"))
+    assert "<script" not in page
+    (policy,) = (attributes["content"] for _, attributes in Elements(page).elements if "http-equiv" in attributes)
+    assert str(policy).startswith("default-src 'none'; style-src 'sha256-")
+
+
+def test_objects_and_rows_that_are_left_out_are_counted() -> None:
+    names = [f"deploy/{name}" for name in "abcdef"]
+    answer = Document(
+        command="plan",
+        title="",
+        cluster="",
+        header=["x"],
+        cards=[Card("Many.", objects=names)],
+        tables=[Table("", [Column("A")], [[Cell("1")], [Cell("2")]], first=1)],
+    )
+    text = screen.text(answer, Terminal())
+    assert "    deploy/a, deploy/b, deploy/c and 3 more\n" in text
+    assert "and 1 more row\n" in text
+    assert text.endswith("-o wide lists all.\n")
+    assert listed(names, 6).replace(" and", ",") in screen.text(answer, Terminal(), everything=True)
+
+
+def test_a_workload_that_an_event_names_has_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    text = run("simulate", "--restart", "deploy/web", "-n", "shop", "-f", SAMPLE, "--runs", "1").stdout
+    assert re.search(r"^deploy/web +6 +5 ", text, re.MULTILINE)
+    assert "other workload" not in text
