@@ -18,6 +18,7 @@ from kubectl_spread.engine.controllers import Actor, SimulatedEvent, run, unfini
 from kubectl_spread.engine.destinations import Destinations, destinations
 from kubectl_spread.engine.events import Apply, Restart
 from kubectl_spread.engine.fixes import FixTrials, without_surge
+from kubectl_spread.engine.newnodes import new_nodes
 from kubectl_spread.engine.planner import RUNS, FirstWave, Planner
 from kubectl_spread.engine.reasons import reason
 from kubectl_spread.engine.runs import RunResult, Simulation
@@ -27,6 +28,7 @@ from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.workloads import DaemonSet, Deployment, PodTemplateSpec, StatefulSet
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constraint
+from kubectl_spread.report.explanation import NewNodes
 
 _TRIES: Final = 3
 """The runs in which a change is tried."""
@@ -78,6 +80,15 @@ class Engine:
         """Return the nodes that would take a pending pod of the cluster."""
         pending = self._pending[pod.ref]
         return destinations(self._now, pending, unknown=self._now.volumes.of(pod).unknown)
+
+    def new_nodes(self, pod: PodRecord) -> NewNodes | None:
+        """Return whether a node can be made for a pending pod; None where no node autoscaler was read, or need not act.
+
+        None need act for a pod that a node would take, that has gates, or that belongs to one node.
+        """
+        if pod.ref not in self._pending or pod.gates or pod.pod_class.pinned or self.wait_of(pod).reason.free:
+            return None
+        return new_nodes(self._now, self._pending[pod.ref])
 
     def next_destinations(self, like: PodRecord, without: Constraint | None = None) -> Destinations:
         """Return the nodes that would take one more pod like one that was read.

@@ -184,8 +184,8 @@ class NodeAutoscalers:
     def __init__(self) -> None:
         self.claims: list[NodeClaim] = []
         self.status: AutoscalerStatus | None = None
-        self._pools: dict[str, NodePool] = msgspec.field(default_factory=dict)
-        self._classes: dict[str, EC2NodeClass] = msgspec.field(default_factory=dict)
+        self._pools: dict[str, NodePool] = {}
+        self._classes: dict[str, EC2NodeClass] = {}
 
     def add(self, read: AutoscalerObject) -> None:
         """Store an object."""

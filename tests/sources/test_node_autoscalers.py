@@ -82,8 +82,8 @@ def test_the_subnets_of_a_node_class_say_the_zones() -> None:
     subnets = [{"id": "subnet-1", "zone": "eu-1a", "zoneID": "euz1-az1"}, {"zone": "eu-1b", "zoneID": "euz1-az2"}]
     node_class = read(stored("karpenter.k8s.aws/v1", "EC2NodeClass", status={"subnets": subnets}))
     assert isinstance(node_class, EC2NodeClass)
-    assert node_class.values(ZONE) == {"eu-1a", "eu-1b"}
-    assert node_class.values("topology.k8s.aws/zone-id") == {"euz1-az1", "euz1-az2"}
+    assert node_class.values(ZONE) == frozenset({"eu-1a", "eu-1b"})
+    assert node_class.values("topology.k8s.aws/zone-id") == frozenset({"euz1-az1", "euz1-az2"})
     assert node_class.values("kubernetes.io/hostname") is None
     assert read(stored("karpenter.k8s.aws/v1", "EC2NodeClass")).values(ZONE) is None
 
