@@ -18,7 +18,8 @@ from kubectl_spread.engine.controllers import Actor, SimulatedEvent, run, unfini
 from kubectl_spread.engine.destinations import Destinations, destinations
 from kubectl_spread.engine.events import Apply, Restart
 from kubectl_spread.engine.fixes import FixTrials, without_surge
-from kubectl_spread.engine.newnodes import new_nodes
+from kubectl_spread.engine.kinds import SchedulingKind
+from kubectl_spread.engine.newnodes import messages, new_nodes
 from kubectl_spread.engine.planner import RUNS, FirstWave, Planner
 from kubectl_spread.engine.reasons import reason
 from kubectl_spread.engine.runs import RunResult, Simulation
@@ -51,6 +52,7 @@ class Engine:
         """Take a snapshot with all pods of the cluster, as far as they were read."""
         self._world = World(snapshot, behaviour, now)
         self._reasons: dict[object, Reason] = {}
+        self._new_nodes: dict[SchedulingKind, NewNodes | None] = {}
         self._changes = 0
         self._planners: dict[bool, Planner] = {}
         self._first_waves: dict[tuple[ObjectRef, bool], FirstWave] = {}
@@ -88,7 +90,11 @@ class Engine:
         """
         if pod.ref not in self._pending or pod.gates or pod.pod_class.pinned or self.wait_of(pod).reason.free:
             return None
-        return new_nodes(self._now, self._pending[pod.ref])
+        pending = self._pending[pod.ref]
+        if pending.kind not in self._new_nodes:
+            self._new_nodes[pending.kind] = new_nodes(self._now, pending)
+        answer = self._new_nodes[pending.kind]
+        return answer and replace(answer, messages=list(messages(self._now, pod, answer.node_pools)))
 
     def next_destinations(self, like: PodRecord, without: Constraint | None = None) -> Destinations:
         """Return the nodes that would take one more pod like one that was read.

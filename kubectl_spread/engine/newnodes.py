@@ -1,6 +1,6 @@
 """New nodes: can Karpenter or cluster-autoscaler make a node for a waiting pod, and if not, what helps?
 
-"None" is said only where every NodePool and node group surely refuses; nothing here says that a node will be made.
+"None" means that every NodePool and node group surely refuses. No answer says that a node will be made.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import Final
 
 from msgspec import UNSET
 
+from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.engine import nodegroups, nodepools
 from kubectl_spread.engine.cluster import SimulatedCluster, SimulatedPod
 from kubectl_spread.engine.pooldomains import PoolDomains, constrained
@@ -39,7 +40,7 @@ _HELP: Final = {
 
 
 def new_nodes(cluster: SimulatedCluster, pod: SimulatedPod) -> NewNodes | None:
-    """Return whether a node can be made for a pending pod, without its name; None where no autoscaler was read."""
+    """Return whether a node can be made for a pending pod, without name and messages; None where nothing was read."""
     autoscalers = cluster.world.snapshot.node_autoscalers
     if not autoscalers.known:
         return None
@@ -61,7 +62,7 @@ def new_nodes(cluster: SimulatedCluster, pod: SimulatedPod) -> NewNodes | None:
         node_pools=pools,
         domains=[each for domain in counted for each in _counted(domain)] if pools else [],
         node_groups=groups,
-        messages=list(_messages(cluster, pod, pools)),
+        messages=[],
     )
 
 
@@ -81,10 +82,9 @@ def _summary(
 ) -> str:
     """Return the answer in one sentence."""
     if not pools and not groups:
-        more = f", and {len(refusals) - 1} more" if len(refusals) > 1 else ""
-        return sentence(
-            f"No node is made: {refusals[0]}{more}" if refusals else "No node is made: no NodePool was read"
-        )
+        more = f", and {len(refusals) - 1} more make none either" if len(refusals) > 1 else ""
+        first = refusals[0] if refusals else "the status of cluster-autoscaler has no node group"
+        return f"No node is made: {first}{more}."
     if not pools:
         names = listed([group.name for group in groups])
         return f"cluster-autoscaler may add a node to {names}, if its labels, taints, zone and size fit the pod."
@@ -156,12 +156,12 @@ def _counted(counted: PoolDomains) -> Iterator[NodePoolDomain]:
         )
 
 
-def _messages(cluster: SimulatedCluster, pod: SimulatedPod, pools: Iterable[NodePoolAnswer]) -> Iterator[str]:
+def messages(cluster: SimulatedCluster, pod: PodRecord, pools: Iterable[NodePoolAnswer]) -> Iterator[str]:
     """Yield the last event of each autoscaler about the pod, and of Karpenter about each pool."""
     ownership = cluster.world.snapshot.ownership
-    of_pod = ownership.events_about(pod.record.ref, _FAILED_SCHEDULING)
+    of_pod = ownership.events_about(pod.ref, _FAILED_SCHEDULING)
     yield from [event.message for event in of_pod if event.message.startswith(OF_KARPENTER)][:1]
-    yield from [event.message for event in ownership.events_about(pod.record.ref, _NOT_TRIGGERED)][:1]
+    yield from [event.message for event in ownership.events_about(pod.ref, _NOT_TRIGGERED)][:1]
     for pool in pools:
         about = ObjectRef("", "NodePool", pool.name)
         yield from [f"NodePool {pool.name}: {event.message}" for event in ownership.events_about(about, _NO_TYPES)][:1]

@@ -24,7 +24,7 @@ from kubectl_spread.kube.scheduler import taints
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constraint
 
 
-class Source(msgspec.Struct, frozen=True):
+class DomainSource(msgspec.Struct, frozen=True):
     """Why Karpenter counts a domain; ``certain`` is false where it depends on the instance types of the provider."""
 
     text: str
@@ -47,7 +47,7 @@ class PoolDomains(msgspec.Struct, frozen=True, eq=False):
     constraint: Constraint
     counts: Mapping[str, int]
     nodes: Mapping[str, int]
-    sources: Mapping[str, Sequence[Source]]
+    sources: Mapping[str, Sequence[DomainSource]]
     own: int
     choices: Sequence[AllowedValues]
     autoscalers: NodeAutoscalers
@@ -145,16 +145,17 @@ def constrained(cluster: SimulatedCluster, pod: SimulatedPod) -> Iterator[PoolDo
 
 def _sources(
     cluster: SimulatedCluster, pod: SimulatedPod, constraint: Constraint, nodes: Mapping[str, int]
-) -> dict[str, list[Source]]:
+) -> dict[str, list[DomainSource]]:
     autoscalers = cluster.world.snapshot.node_autoscalers
-    sources: dict[str, list[Source]] = {}
+    sources: dict[str, list[DomainSource]] = {}
     for pool in autoscalers.pools:
         if not pool.ready or pool.spec.replicas is not None or not _counts(pool, pod, constraint):
             continue
         for value, source in _of_pool(pool, constraint.topology_key, autoscalers):
-            sources.setdefault(value, []).append(source)
+            if source not in sources.setdefault(value, []):
+                sources[value].append(source)
     for value in nodes:
-        sources.setdefault(value, []).append(Source("it has nodes"))
+        sources.setdefault(value, []).append(DomainSource("it has nodes"))
     return sources
 
 
@@ -167,19 +168,18 @@ def _counts(pool: NodePool, pod: SimulatedPod, constraint: Constraint) -> bool:
     return taints.find_untolerated(pool_taints, tolerations, comparison_operators=True) is None
 
 
-def _of_pool(pool: NodePool, key: str, autoscalers: NodeAutoscalers) -> Iterator[tuple[str, Source]]:
+def _of_pool(pool: NodePool, key: str, autoscalers: NodeAutoscalers) -> Iterator[tuple[str, DomainSource]]:
     """Yield the domains that a pool adds; instance types add those that the requirements of the pool allow."""
     name = f"NodePool {pool.metadata.name}"
     required = values_of(pool, key)
     for value in sorted(required.listed or ()):
-        yield value, Source(f"{name} names it")
+        yield value, DomainSource(f"{name} names it")
     for claim in autoscalers.claims_of(pool):
         value = claim.metadata.labels.get(key, "")
         if value and required.allows(value):
-            yield value, Source(f"{name} has NodeClaim {claim.metadata.name} there")
+            yield value, DomainSource(f"{name} has NodeClaim {claim.metadata.name} there")
     node_class = autoscalers.class_of(pool)
     offered = None if node_class is None else node_class.values(key)
     for value in sorted(offered or ()):
         if required.allows(value) and node_class is not None:
-            text = f"EC2NodeClass {node_class.metadata.name} of {name} has a subnet there"
-            yield value, Source(text, certain=False)
+            yield value, DomainSource(f"EC2NodeClass {node_class.metadata.name} has a subnet there", certain=False)

@@ -139,8 +139,8 @@ class NodeGroupAnswer(Part, frozen=True, kw_only=True):
 class NewNodes(Part, frozen=True, kw_only=True):
     """Whether node autoscalers can make a node for pending pods that no node takes.
 
-    ``verdict`` is ``none`` where every NodePool and node group surely refuses, and ``possible`` otherwise: the API does
-    not tell instance types and their availability. ``messages`` are the last events of the autoscalers.
+    ``verdict`` is ``none`` where every NodePool and node group surely refuses, else ``possible``: the API does not
+    tell instance types and their availability. ``messages`` are the last events of the autoscalers.
     """
 
     pods: list[str]

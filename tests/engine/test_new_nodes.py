@@ -189,7 +189,7 @@ def test_a_subnet_makes_a_zone_count_only_probably() -> None:
     found = answer(*spread(), node_pool_json(), node_class_json("a", "b", "c"))
     assert found is not None
     assert found.verdict == "possible"
-    assert found.domains[0].sources == ["EC2NodeClass default of NodePool default has a subnet there"]
+    assert found.domains[0].sources == ["EC2NodeClass default has a subnet there"]
     assert found.fixes[0].startswith("If zone a has no capacity: remove the subnets of zone a from the EC2NodeClass")
 
 
