@@ -17,7 +17,7 @@ from kubectl_spread.engine.pooldomains import PoolDomains, constrained
 from kubectl_spread.kube.api.labels import ZONE
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.phrases import domains, listed, plural, sentence, topology_name
-from kubectl_spread.report.explanation import NewNodes, NodeGroupAnswer, NodePoolAnswer, NodePoolDomain
+from kubectl_spread.report.explanation import NewNodes, NodeGroupAnswer, NodePoolAnswer, NodePoolDomain, refusing
 
 NONE: Final = "none"
 POSSIBLE: Final = "possible"
@@ -48,13 +48,13 @@ def new_nodes(cluster: SimulatedCluster, pod: SimulatedPod) -> NewNodes | None:
     groups = [] if autoscalers.status is None else nodegroups.answers(autoscalers.status)
     open_pools = [pool for pool in pools if pool.filter is UNSET]
     open_groups = [group for group in groups if group.filter is UNSET]
-    unseen = nodegroups.unseen(groups, pod)
+    refusals, unseen = _refusals(pools, groups, cluster), nodegroups.unseen(groups, pod)
     return NewNodes(
         pods=[],
         verdict=POSSIBLE if open_pools or open_groups else NONE,
-        summary=_summary(open_pools, open_groups, counted, _refusals(pools, groups, cluster)),
+        summary=_summary(open_pools, open_groups, counted) or f"{refusing(pools, groups)}: {_first(refusals)}",
         reasons=[
-            *map(sentence, _refusals(pools, groups, cluster)),
+            *map(sentence, refusals),
             *_disagreements(open_pools, counted),
             *([sentence(unseen)] if unseen else []),
         ],
@@ -70,31 +70,31 @@ def _refusals(
     pools: Iterable[NodePoolAnswer], groups: Iterable[NodeGroupAnswer], cluster: SimulatedCluster
 ) -> list[str]:
     nodes = cluster.table.sets.nodes
-    of_pools = [f"NodePool {pool.name} makes none because {pool.reason}" for pool in pools if pool.filter is not UNSET]
+    of_pools = [f"NodePool {pool.name} refuses because {pool.reason}" for pool in pools if pool.filter is not UNSET]
     return [*of_pools, *(nodegroups.reason(group, nodes, ZONE) for group in groups if group.filter is not UNSET)]
 
 
-def _summary(
-    pools: Sequence[NodePoolAnswer],
-    groups: Sequence[NodeGroupAnswer],
-    counted: Sequence[PoolDomains],
-    refusals: Sequence[str],
-) -> str:
-    """Return the answer in one sentence."""
+def _first(refusals: Sequence[str]) -> str:
+    """Return the first refusal, and the number of the others, as the end of a sentence."""
+    more = f", and {len(refusals) - 1} more refuse too" if len(refusals) > 1 else ""
+    return f"{refusals[0]}{more}."
+
+
+def _summary(pools: Sequence[NodePoolAnswer], groups: Sequence[NodeGroupAnswer], counted: Sequence[PoolDomains]) -> str:
+    """Return which pools or groups may make a node; "" if there are none."""
     if not pools and not groups:
-        more = f", and {len(refusals) - 1} more make none either" if len(refusals) > 1 else ""
-        first = refusals[0] if refusals else "the status of cluster-autoscaler has no node group"
-        return f"No node is made: {first}{more}."
+        return ""
     if not pools:
         names = listed([group.name for group in groups])
         return f"cluster-autoscaler may add a node to {names}, if its labels, taints, zone and size fit the pod."
-    names = listed([pool.name for pool in pools])
+    names = f"{'NodePool' if len(pools) == 1 else 'NodePools'} {listed([pool.name for pool in pools])}"
     restricting = next((each for each in counted if each.restricts), None)
     places = sorted({value for pool in pools if isinstance(pool.domains, list) for value in pool.domains})
     if restricting is None or not places:
-        return f"NodePool {names} may make a node, if an instance type fits and is available."
+        return f"{names} may make a node, if an instance type fits and is available."
     where = domains(restricting.constraint.topology_key, places)
-    return f"NodePool {names} may make a node only in {where}, if an instance type fits and is available there."
+    only = "only" if restricting.is_certain else "probably only"
+    return f"{names} may make a node {only} in {where}, if an instance type fits and is available there."
 
 
 def _disagreements(pools: Sequence[NodePoolAnswer], counted: Sequence[PoolDomains]) -> Iterator[str]:
@@ -106,9 +106,10 @@ def _disagreements(pools: Sequence[NodePoolAnswer], counted: Sequence[PoolDomain
             continue
         key = each.constraint.topology_key
         sources = listed(list(dict.fromkeys(source.text for value in empty for source in each.sources[value])))
-        full = ", ".join(f"{value} ({plural(each.pods(value), 'pod')})" for value in refused)
+        full = listed([f"{value} ({plural(each.pods(value), 'pod')})" for value in refused])
+        counts = "counts" if each.is_certain else "probably counts"
         yield (
-            f"Karpenter counts {domains(key, empty)} with 0 pods ({sources}), so with maxSkew "
+            f"Karpenter {counts} {domains(key, empty)} with 0 pods ({sources}), so with maxSkew "
             f"{each.constraint.max_skew} it makes no node in {full}. No node is in {domains(key, empty)}, so "
             "kube-scheduler does not count it."
         )

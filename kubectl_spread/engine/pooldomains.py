@@ -78,6 +78,11 @@ class PoolDomains(msgspec.Struct, frozen=True, eq=False):
         return len(self.allowed) < len(self.sources)
 
     @property
+    def is_certain(self) -> bool:
+        """Whether the domains that Karpenter surely counts allow the same as all that it probably counts."""
+        return self._allowed(self.certain) == self.allowed
+
+    @property
     def unseen(self) -> list[str]:
         """The domains that Karpenter counts and the scheduler does not, because no node is there."""
         return [value for value in sorted(self.sources) if value not in self.nodes]

@@ -23,8 +23,9 @@ NODE_POOL_LABEL: Final = "karpenter.sh/nodepool"
 """The label of nodes and NodeClaims that names their NodePool."""
 ZONE_ID: Final = "topology.k8s.aws/zone-id"
 """The label of nodes in AWS with the ID of their zone, which has the same meaning in every account."""
-_STATUS: Final = ("kube-system", "cluster-autoscaler-status")
-"""Namespace and name of the ConfigMap in which cluster-autoscaler writes its status."""
+STATUS_NAME: Final = "cluster-autoscaler-status"
+"""The name of the ConfigMap in which cluster-autoscaler writes its status."""
+_STATUS: Final = ("kube-system", STATUS_NAME)
 
 
 class NodeClassReference(Message, frozen=True):
@@ -201,8 +202,8 @@ class NodeAutoscalers:
 
     @property
     def known(self) -> bool:
-        """Whether anything was read that says why no node is made."""
-        return bool(self._pools) or self.status is not None
+        """Whether anything was read that says why no node is made; a new cluster-autoscaler knows no group yet."""
+        return bool(self._pools) or (self.status is not None and bool(self.status.node_groups))
 
     @property
     def pools(self) -> Sequence[NodePool]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec import UNSET, UnsetType
 
 from kubectl_spread.report.model import Part
@@ -152,3 +154,10 @@ class NewNodes(Part, frozen=True, kw_only=True):
     domains: list[NodePoolDomain]
     node_groups: list[NodeGroupAnswer]
     messages: list[str]
+
+
+def refusing(pools: Sequence[NodePoolAnswer], groups: Sequence[NodeGroupAnswer]) -> str:
+    """Return that none of the NodePools and node groups can make a node, without claims about what was not read."""
+    if not groups:
+        return "No NodePool can make a node"
+    return "No NodePool or node group can make a node" if pools else "No node group can get a node"

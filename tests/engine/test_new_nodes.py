@@ -120,7 +120,7 @@ def test_the_first_refusal_of_a_pool(pool: Json, pod: dict[str, object], refusal
     [of_pool] = found.node_pools
     assert (of_pool.filter, of_pool.reason) == (refusal, reason)
     assert found.verdict == "none"
-    assert found.summary == f"No node is made: NodePool default makes none because {reason}."
+    assert found.summary == f"No NodePool can make a node: NodePool default refuses because {reason}."
     assert len(found.fixes) == 1
 
 
@@ -172,7 +172,7 @@ def test_a_zone_that_a_pool_names_counts_without_nodes() -> None:
     assert found.reasons == [
         (
             "Karpenter counts zone a with 0 pods (NodePool default names it), so with maxSkew 1 it makes no node in b "
-            "(2 pods), c (2 pods). No node is in zone a, so kube-scheduler does not count it."
+            "(2 pods) and c (2 pods). No node is in zone a, so kube-scheduler does not count it."
         )
     ]
     assert found.fixes == [
@@ -190,6 +190,8 @@ def test_a_subnet_makes_a_zone_count_only_probably() -> None:
     assert found is not None
     assert found.verdict == "possible"
     assert found.domains[0].sources == ["EC2NodeClass default has a subnet there"]
+    assert found.summary.startswith("NodePool default may make a node probably only in zone a, ")
+    assert found.reasons[0].startswith("Karpenter probably counts zone a with 0 pods ")
     assert found.fixes[0].startswith("If zone a has no capacity: remove the subnets of zone a from the EC2NodeClass")
 
 

@@ -56,11 +56,30 @@ def test_nothing_is_printed_without_autoscalers(path: Path) -> None:
 def test_a_refusal_by_all_is_said_as_none() -> None:
     capture = (DOCS / "cluster-autoscaler.yaml").read_text(encoding="utf-8").replace("maxSize: 3}", "maxSize: 0}", 1)
     text = run("explain deploy/web", "-", capture)
-    assert "No node is made for 2 pods (web-7d9f-p1, web-7d9f-p2)\n" in text
+    assert "No node group can get a node for 2 pods (web-7d9f-p1, web-7d9f-p2)\n" in text
     assert "Not known: instance types" not in text
     assert (
-        "No node is made: node group eks-workers-a-1f2e has its maximum of 0 nodes, and 2 more make none either."
+        "No node group can get a node: node group eks-workers-a-1f2e has its maximum of 0 nodes, and 2 more refuse too."
         in (run("check", "-", capture))
+    )
+
+
+def test_a_status_without_groups_says_nothing() -> None:
+    capture = (DOCS / "cluster-autoscaler.yaml").read_text(encoding="utf-8")
+    before, _, rest = capture.partition("    nodeGroups:\n")
+    _, separator, event = rest.partition("---\n")
+    assert "newNodes" not in loaded(run("explain deploy/web -o json", "-", f"{before}{separator}{event}"))
+
+
+def test_all_refusals_of_both_autoscalers_are_counted() -> None:
+    status = (DOCS / "cluster-autoscaler.yaml").read_text(encoding="utf-8").replace("maxSize: 3}", "maxSize: 0}", 1)
+    pool = (
+        "---\napiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: default, uid: default}\n"
+        "status: {conditions: [{type: Ready, status: Unknown}]}\n"
+    )
+    assert (
+        "No NodePool or node group can make a node: NodePool default refuses because it is not ready, and 3 more"
+        in (run("check", "-", status + pool))
     )
 
 

@@ -102,6 +102,10 @@ def test_the_status_of_cluster_autoscaler_is_yaml_in_a_config_map() -> None:
     [
         pytest.param(status_map(STATUS, "other"), id="another ConfigMap"),
         pytest.param(stored("v1", "ConfigMap", data={"n": 1}), id="another ConfigMap, malformed"),
+        pytest.param(
+            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "n", "uid": "u", "labels": {"a": 1}}},
+            id="another ConfigMap with malformed metadata",
+        ),
         pytest.param(status_map("Cluster-autoscaler status at 2023-05-01:\nCluster-wide:\n"), id="the old text"),
         pytest.param(stored("karpenter.sh/v1beta1", "NodePool"), id="an older version"),
         pytest.param(

@@ -10,7 +10,7 @@ from kubectl_spread.explain.explanation import Explanation
 from kubectl_spread.phrases import plural
 from kubectl_spread.render import words
 from kubectl_spread.render.terminal import Column, Terminal, heading, paragraph, table
-from kubectl_spread.report.explanation import NewNodes, NodePoolDomain
+from kubectl_spread.report.explanation import NewNodes, NodePoolDomain, refusing
 
 _INDENT: Final = "  "
 _NOT_KNOWN: Final = "Not known: instance types and their capacity, which are not in the API."
@@ -30,7 +30,9 @@ def _group(group: NewNodes, terminal: Terminal) -> str:
         if len(group.pods) == 1
         else f"{plural(len(group.pods), 'pod')} ({words.names(group.pods)})"
     )
-    text = heading(f"{'No node is made' if none else 'A node may be made'} for {pods}", terminal)
+    text = heading(
+        f"{refusing(group.node_pools, group.node_groups) if none else 'A node may be made'} for {pods}", terminal
+    )
     lines = [*([] if none else [group.summary]), *group.reasons]
     text += "".join(paragraph(words.safe(line), _INDENT, terminal) for line in lines)
     text += _domains(group.domains, terminal)

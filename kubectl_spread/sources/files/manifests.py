@@ -19,7 +19,7 @@ from kubectl_spread.kube.api.unknownfields import UnknownField, unknown_fields, 
 from kubectl_spread.kube.api.workloads import WorkloadObject, template_path
 from kubectl_spread.kube.autoscaling import PriorityClass
 from kubectl_spread.kube.custom import CustomObject, group_of, is_custom, kind_name
-from kubectl_spread.kube.nodeautoscaling import AutoscalerObject, AutoscalerStatus, ConfigMap
+from kubectl_spread.kube.nodeautoscaling import STATUS_NAME, AutoscalerObject, AutoscalerStatus, ConfigMap
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Service
 from kubectl_spread.kube.scheduler.volumes import PersistentVolume
 from kubectl_spread.sources.decode import json_objects
@@ -225,7 +225,10 @@ def _typed(member: RawObject, type_: type[Object], namespace: str) -> Object:
 
 def _of_autoscaler(member: RawObject, type_: type[AutoscalerObject]) -> AutoscalerObject | None:
     """Return a stored object of a node autoscaler; None for a manifest, which has no state, and other ConfigMaps."""
-    content = member.record.content
+    content = bytes(member.record.content)
+    # Other objects, which may be malformed, are not decoded.
+    if b'"uid"' not in content or (type_ is ConfigMap and STATUS_NAME.encode() not in content):
+        return None
     metadata = json_objects.decode(content, AnyObject).metadata
     if not metadata.uid or (type_ is ConfigMap and not ConfigMap(metadata=metadata).is_status):
         return None
