@@ -52,7 +52,7 @@ class Engine:
         """Take a snapshot with all pods of the cluster, as far as they were read."""
         self._world = World(snapshot, behaviour, now)
         self._reasons: dict[object, Reason] = {}
-        self._new_nodes: dict[SchedulingKind, NewNodes | None] = {}
+        self._new_nodes: dict[SchedulingKind, NewNodes] = {}
         self._changes = 0
         self._planners: dict[bool, Planner] = {}
         self._first_waves: dict[tuple[ObjectRef, bool], FirstWave] = {}
@@ -88,13 +88,15 @@ class Engine:
 
         None need act for a pod that a node would take, that has gates, or that belongs to one node.
         """
-        if pod.ref not in self._pending or pod.gates or pod.pod_class.pinned or self.wait_of(pod).reason.free:
+        if not self._world.snapshot.node_autoscalers.known or pod.gates or pod.pod_class.pinned:
+            return None
+        if pod.ref not in self._pending or self.wait_of(pod).reason.free:
             return None
         pending = self._pending[pod.ref]
         if pending.kind not in self._new_nodes:
             self._new_nodes[pending.kind] = new_nodes(self._now, pending)
         answer = self._new_nodes[pending.kind]
-        return answer and replace(answer, messages=list(messages(self._now, pod, answer.node_pools)))
+        return replace(answer, messages=list(messages(self._now, pod, answer.node_pools)))
 
     def next_destinations(self, like: PodRecord, without: Constraint | None = None) -> Destinations:
         """Return the nodes that would take one more pod like one that was read.

@@ -39,11 +39,9 @@ _HELP: Final = {
 """Maps what refuses to what helps."""
 
 
-def new_nodes(cluster: SimulatedCluster, pod: SimulatedPod) -> NewNodes | None:
-    """Return whether a node can be made for a pending pod, without name and messages; None where nothing was read."""
+def new_nodes(cluster: SimulatedCluster, pod: SimulatedPod) -> NewNodes:
+    """Return whether a node can be made for a pending pod, without its name and messages."""
     autoscalers = cluster.world.snapshot.node_autoscalers
-    if not autoscalers.known:
-        return None
     pools, counted = nodepools.answers(cluster, pod), list(constrained(cluster, pod))
     groups = [] if autoscalers.status is None else nodegroups.answers(autoscalers.status)
     open_pools = [pool for pool in pools if pool.filter is UNSET]

@@ -20,7 +20,7 @@ from kubectl_spread.kube.api.quantity import thousandths
 from kubectl_spread.kube.nodeautoscaling import NodePool
 from kubectl_spread.kube.noderequirements import Requirements
 from kubectl_spread.kube.scheduler import taints
-from kubectl_spread.phrases import domains, plural, topology_name
+from kubectl_spread.phrases import domains, noun, plural, topology_name
 from kubectl_spread.report.explanation import NodePoolAnswer
 
 _NODES: Final = "nodes"
@@ -105,7 +105,7 @@ def _spread(counted: PoolDomains, pool: NodePool) -> str:
     allowed = counted.allowed
     places = sorted(counted.places(pool) or ())
     if not places:
-        return f"{name} allows a pod in no domain where its nodes can be"
+        return f"its nodes can be in no {noun(key)}: its class has none that its requirements and the pod allow"
     where = f"its nodes can only be in {domains(key, places)}"
     if not allowed:
         return f"{name} allows a pod in no domain that Karpenter counts"

@@ -207,6 +207,29 @@ def test_no_pool_can_where_no_zone_that_is_allowed_is_offered() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("fields", "pool", "reason"),
+    [
+        pytest.param(
+            {"minDomains": 3},
+            node_pool_json("default", requirement(ZONE, "In", "b", "c")),
+            "the constraint on zone (maxSkew 1) allows a pod in no domain that Karpenter counts",
+            id="minDomains is not reached",
+        ),
+        pytest.param(
+            {},
+            node_pool_json("default", requirement(ZONE, "In", "a")),
+            "its nodes can be in no zone: its class has none that its requirements and the pod allow",
+            id="no subnet in the zone of the pool",
+        ),
+    ],
+)
+def test_no_pool_can_where_no_zone_is_allowed(fields: dict[str, object], pool: Json, reason: str) -> None:
+    found = answer(*spread(**fields), pool, node_class_json("b", "c"))
+    assert found is not None
+    assert [(each.filter, each.reason) for each in found.node_pools] == [("spread", reason)]
+
+
 def test_zones_of_other_pools_count_too() -> None:
     other = node_pool_json("spot", requirement(ZONE, "In", "a"), taints=[TAINT])
     pool = node_pool_json("default", requirement(ZONE, "In", "b", "c"))

@@ -64,6 +64,14 @@ def test_a_refusal_by_all_is_said_as_none() -> None:
     )
 
 
+def test_nothing_is_said_where_nodes_were_not_read() -> None:
+    documents = (DOCS / "karpenter.yaml").read_text(encoding="utf-8").split("---\n")
+    capture = "---\n".join(text for text in documents if "\nkind: Node\n" not in text)
+    pending = capture.replace("  nodeName: node-b\n", "").replace("  nodeName: node-c\n", "")
+    assert "newNodes" not in loaded(run("explain deploy/web -o json", "-", pending))
+    assert "NodePool" not in run("check", "-", pending)
+
+
 def test_a_status_without_groups_says_nothing() -> None:
     capture = (DOCS / "cluster-autoscaler.yaml").read_text(encoding="utf-8")
     before, _, rest = capture.partition("    nodeGroups:\n")
