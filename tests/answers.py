@@ -47,6 +47,13 @@ def explain(command: str, path: str, paragraphs: int) -> str:
     return _block(command, "\n\n".join(answer[:paragraphs]) + ("\n…" if answer[paragraphs:] else ""))
 
 
+def section(command: str, path: str, title: str) -> str:
+    """Return an explanation of a file, of which only the section that begins with a title is shown."""
+    answer = _on_file(command, path).split("\n\n")
+    [text] = [paragraph for paragraph in answer if paragraph.startswith(title)]
+    return _block(f"{command} -f {path}", f"…\n\n{text}\n\n…")
+
+
 def fetched(command: str, path: str, lines: int) -> str:
     """Return a command on a file of the repository that curl downloads, and the first lines of the answer."""
     answer = printed(COLUMNS, *shlex.split(command), "-f", "-", "--color=never", stdin=(ROOT / path).read_bytes())

@@ -19,6 +19,7 @@ from kubectl_spread.kube.api.types import Event, Namespace
 from kubectl_spread.kube.api.workloads import KINDS
 from kubectl_spread.kube.disruption import PodDisruptionBudget
 from kubectl_spread.kube.features import behaviour, gates
+from kubectl_spread.kube.nodeautoscaling import ConfigMap, EC2NodeClass, NodeClaim, NodePool
 from kubectl_spread.kube.scheduler.configuration import WITHOUT_DEFAULTS, Profile
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Service
 from kubectl_spread.kube.scheduler.volumes import PersistentVolume, PersistentVolumeClaim
@@ -31,6 +32,14 @@ from tests.builders import Json, decode, decode_node, decode_pod
 
 EVERYTHING = Scope()
 ALL_RULES = Selection()
+
+
+_AUTOSCALERS: Mapping[str, type[NodePool | NodeClaim | EC2NodeClass | ConfigMap]] = {
+    "NodePool": NodePool,
+    "NodeClaim": NodeClaim,
+    "EC2NodeClass": EC2NodeClass,
+    "ConfigMap": ConfigMap,
+}
 
 
 def audit(
@@ -81,10 +90,18 @@ def snapshot(
                 cluster_snapshot.budgets.put(decode(manifest, PodDisruptionBudget))
                 cluster_snapshot.budgets.read = True
             case kind:
-                group = manifest["apiVersion"].rpartition("/")[0]
-                cluster_snapshot.add_workload(kind, decode(manifest, KINDS[group, kind]))
+                _add_other(kind, manifest, cluster_snapshot)
     default_constraints.apply(cluster_snapshot)
     return cluster_snapshot
+
+
+def _add_other(kind: str, manifest: Json, cluster_snapshot: Snapshot) -> None:
+    """Add an object of a node autoscaler, or a workload."""
+    if kind in _AUTOSCALERS:
+        cluster_snapshot.node_autoscalers.add(decode(manifest, _AUTOSCALERS[kind]))
+    else:
+        group = manifest["apiVersion"].rpartition("/")[0]
+        cluster_snapshot.add_workload(kind, decode(manifest, KINDS[group, kind]))
 
 
 def reported(evaluation: Audit, selection: Selection = ALL_RULES) -> model.Report:

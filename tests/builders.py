@@ -145,6 +145,47 @@ def decode_selector(manifest: Json | None) -> LabelSelector | None:
     return None if manifest is None else msgspec.convert(manifest, LabelSelector)
 
 
+def node_pool_json(
+    name: str = "default",
+    *requirements: Json,
+    labels: Mapping[str, str] | None = None,
+    taints: Sequence[Json] = (),
+    ready: str = "True",
+    limits: Mapping[str, str] | None = None,
+    used: Mapping[str, str] | None = None,
+    **spec: object,
+) -> Json:
+    """Return a NodePool whose nodes are of the EC2NodeClass ``default``; ``used`` are the resources of its nodes."""
+    reference = {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"}
+    of_nodes = {"requirements": list(requirements), "taints": list(taints), "nodeClassRef": reference}
+    template = {"metadata": {"labels": dict(labels or {})}, "spec": of_nodes}
+    return {
+        "apiVersion": "karpenter.sh/v1",
+        "kind": "NodePool",
+        "metadata": {"name": name, "uid": f"uid-{name}"},
+        "spec": {"template": template, "limits": dict(limits or {}), **spec},
+        "status": {"resources": dict(used or {}), "conditions": [{"type": "Ready", "status": ready}]},
+    }
+
+
+def node_class_json(*zones: str) -> Json:
+    """Return the EC2NodeClass ``default``, with a subnet in each zone."""
+    subnets = [{"zone": zone, "zoneID": f"id-{zone}"} for zone in zones]
+    metadata = {"name": "default", "uid": "uid-default"}
+    return {
+        "apiVersion": "karpenter.k8s.aws/v1",
+        "kind": "EC2NodeClass",
+        "metadata": metadata,
+        "status": {"subnets": subnets},
+    }
+
+
+def node_group(name: str, target: int, most: int, *, error: str = "") -> Json:
+    """Return a node group in the status of cluster-autoscaler; with an ``error`` it is in backoff."""
+    backoff = {"status": "Backoff", "backoffInfo": {"errorCode": error}} if error else {"status": "NoActivity"}
+    return {"name": name, "health": {"cloudProviderTarget": target, "maxSize": most}, "scaleUp": backoff}
+
+
 def claim_json(name: str, volume: str = "", *, namespace: str = "default") -> Json:
     """Return a PersistentVolumeClaim, bound to a volume unless that is ""."""
     return {

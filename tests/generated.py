@@ -44,6 +44,7 @@ RENDERED: Final = ROOT / "tests" / "e2e" / "rendered"
 FRONT: Final = "examples/recommend/front.yaml"
 DOMAINS: Final = "docs/domains/cluster.yaml"
 PLAN: Final = "docs/plan/cluster.yaml"
+AUTOSCALERS: Final = "docs/autoscalers"
 THREADS: Final = "tests/threads"
 BLUEBIRD: Final = f"{THREADS}/24-canary-is-wedged-by-tainted-nodes"
 COREDNS: Final = f"{THREADS}/26-second-coredns-is-pending"
@@ -169,6 +170,14 @@ BLOCKS: Final[dict[str, dict[str, Callable[[], str]]]] = {
         "evictions": lambda: section_block(conclusion, crowded),
         "pending": lambda: section_block(waiting),
         "replicas": lambda: section_block(replicas, crowded),
+    },
+    "docs/autoscalers.md": {
+        "karpenter": lambda: answers.section(
+            "explain deploy/web -n shop", f"{AUTOSCALERS}/karpenter.yaml", "A node may be made"
+        ),
+        "cluster-autoscaler": lambda: answers.section(
+            "explain deploy/web -n shop", f"{AUTOSCALERS}/cluster-autoscaler.yaml", "A node may be made"
+        ),
     },
     "docs/domains.md": {
         "zones": lambda: answers.domains("domains -A", DOMAINS),

@@ -18,6 +18,8 @@ from kubectl_spread.engine.controllers import Actor, Rollout, SimulatedEvent, ru
 from kubectl_spread.engine.destinations import Destinations, destinations
 from kubectl_spread.engine.events import Apply, Restart
 from kubectl_spread.engine.fixes import FixTrials, without_surge
+from kubectl_spread.engine.kinds import SchedulingKind
+from kubectl_spread.engine.newnodes import messages, new_nodes
 from kubectl_spread.engine.planner import RUNS, FirstWave, Planner
 from kubectl_spread.engine.reasons import reason
 from kubectl_spread.engine.runs import RunResult, Simulation
@@ -27,6 +29,7 @@ from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.workloads import DaemonSet, Deployment, PodTemplateSpec, StatefulSet
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constraint
+from kubectl_spread.report.explanation import NewNodes
 
 _TRIES: Final = 3
 """The runs in which a change is tried."""
@@ -49,6 +52,7 @@ class Engine:
         """Take a snapshot with all pods of the cluster, as far as they were read."""
         self._world = World(snapshot, behaviour, now)
         self._reasons: dict[object, Reason] = {}
+        self._new_nodes: dict[SchedulingKind, NewNodes] = {}
         self._changes = 0
         self._planners: dict[bool, Planner] = {}
         self._first_waves: dict[tuple[ObjectRef, bool], FirstWave] = {}
@@ -78,6 +82,21 @@ class Engine:
         """Return the nodes that would take a pending pod of the cluster."""
         pending = self._pending[pod.ref]
         return destinations(self._now, pending, unknown=self._now.volumes.of(pod).unknown)
+
+    def new_nodes(self, pod: PodRecord) -> NewNodes | None:
+        """Return whether a node can be made for a pending pod; None where no node autoscaler was read, or need not act.
+
+        None need act for a pod that a node would take, that has gates, or that belongs to one node.
+        """
+        if not self._world.snapshot.node_autoscalers.known or pod.gates or pod.pod_class.pinned:
+            return None
+        if pod.ref not in self._pending or self.wait_of(pod).reason.free:
+            return None
+        pending = self._pending[pod.ref]
+        if pending.kind not in self._new_nodes:
+            self._new_nodes[pending.kind] = new_nodes(self._now, pending)
+        answer = self._new_nodes[pending.kind]
+        return replace(answer, messages=list(messages(self._now, pod, answer.node_pools)))
 
     def next_destinations(self, like: PodRecord, without: Constraint | None = None) -> Destinations:
         """Return the nodes that would take one more pod like one that was read.

@@ -14,6 +14,7 @@ from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.snapshot.templates import PRESUMED, Refusal, Refused, Template
 from kubectl_spread.audit.snapshot.terms import TopologyTerm, topology_terms
 from kubectl_spread.explain.causes import SkewCause, causes
+from kubectl_spread.explain.newnodes import new_nodes
 from kubectl_spread.explain.next_pods import next_pods, placing
 from kubectl_spread.explain.rollup import Rollup, roll_up
 from kubectl_spread.explain.uneven_rows import pods_by_workload
@@ -24,7 +25,7 @@ from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.kube.scheduler import configuration
 from kubectl_spread.report import model, projections
-from kubectl_spread.report.explanation import NextPods, Placing, Waiting
+from kubectl_spread.report.explanation import NewNodes, NextPods, Placing, Waiting
 from kubectl_spread.report.model import FAILED
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class Explanation(model.Part, frozen=True, kw_only=True):
     """The report on one pod or workload, with the sections of ``explain``.
 
     ``unconstrained`` are the pods without constraints of their own, if the scheduler's default constraints are unknown.
-    ``templates`` are the terms of templates without pods.
+    ``templates`` are the terms of templates without pods. ``new_nodes`` is absent where no node autoscaler was read.
     """
 
     api_version: str = model.API_VERSION
@@ -54,6 +55,7 @@ class Explanation(model.Part, frozen=True, kw_only=True):
     rollup: Rollup
     causes: list[SkewCause]
     waiting: list[Waiting]
+    new_nodes: list[NewNodes] | UnsetType = UNSET
     placing: list[Placing] | UnsetType = UNSET
     next_pods: list[NextPods]
     findings: list[model.Finding]
@@ -98,6 +100,7 @@ def explain(
         rollup=roll_up(audit, workloads),
         causes=section("causes", lambda: causes(audit, workloads)),
         waiting=section("waiting", lambda: waiting(audit, engine)),
+        new_nodes=section("newNodes", lambda: new_nodes(audit, engine)) or UNSET,
         placing=section("placing", lambda: placing(audit, engine)),
         next_pods=section("nextPods", lambda: list(next_pods(audit, engine, replicas))),
         findings=report.findings,

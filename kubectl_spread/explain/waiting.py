@@ -11,6 +11,7 @@ from msgspec import UNSET, UnsetType
 from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.merge.verdicts import Verdict
 from kubectl_spread.audit.snapshot.records import ENCODER, PodClass, PodRecord
+from kubectl_spread.engine.newnodes import OF_KARPENTER
 from kubectl_spread.explain.next_pods import refused
 from kubectl_spread.report import projections
 from kubectl_spread.report.explanation import Condition, InertConstraint, SchedulerEvent, Waiting
@@ -72,9 +73,13 @@ def _conditions(pods: Sequence[PodRecord]) -> Iterator[Condition]:
 
 
 def _events(pods: Sequence[PodRecord], audit: Audit) -> Iterator[SchedulerEvent]:
-    """Yield the newest event about each pod that has one."""
+    """Yield the newest event of the scheduler about each pod that has one."""
     for pod in pods:
-        events = audit.snapshot.ownership.events_about(pod.ref, FAILED_SCHEDULING)
+        events = [
+            event
+            for event in audit.snapshot.ownership.events_about(pod.ref, FAILED_SCHEDULING)
+            if not event.message.startswith(OF_KARPENTER)
+        ]
         if events:
             last = UNSET if events[0].last is None else projections.timestamp(events[0].last)
             yield SchedulerEvent(pod=pod.name, message=events[0].message, count=events[0].count, last=last)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec import UNSET, UnsetType
 
 from kubectl_spread.report.model import Part
@@ -95,3 +97,67 @@ class Waiting(Part, frozen=True, kw_only=True):
     unknown: list[str] | UnsetType = UNSET
     event: SchedulerEvent | UnsetType = UNSET
     condition: Condition | UnsetType = UNSET
+
+
+class NodePoolAnswer(Part, frozen=True, kw_only=True):
+    """Whether a NodePool may make a node for a pod.
+
+    ``filter`` is the first thing that refuses: ``ready``, ``static``, ``limits``, ``taints``, ``requirements`` or
+    ``spread``. Without one the NodePool may make a node, but only in ``domains`` where a hard constraint restricts it.
+    """
+
+    name: str
+    filter: str | UnsetType = UNSET
+    reason: str | UnsetType = UNSET
+    domains: list[str] | UnsetType = UNSET
+
+
+class NodePoolDomain(Part, frozen=True, kw_only=True):
+    """A domain that Karpenter counts for a hard constraint, with its matching pods and the reasons why it counts.
+
+    ``nodes`` is the number of nodes that count for the scheduler; it does not count a domain that has none.
+    """
+
+    topology_key: str
+    value: str
+    pods: int
+    nodes: int
+    sources: list[str]
+
+
+class NodeGroupAnswer(Part, frozen=True, kw_only=True):
+    """A node group of cluster-autoscaler; ``filter`` is ``maxSize`` or ``backoff``, and absent if it may grow.
+
+    ``error_code`` is the reason of a backoff.
+    """
+
+    name: str
+    target: int
+    max_size: int
+    filter: str | UnsetType = UNSET
+    error_code: str | UnsetType = UNSET
+
+
+class NewNodes(Part, frozen=True, kw_only=True):
+    """Whether node autoscalers can make a node for pending pods that no node takes.
+
+    ``verdict`` is ``none`` where every NodePool and node group surely refuses, else ``possible``: the API does not
+    tell instance types and their availability. ``messages`` are the last events of the autoscalers.
+    """
+
+    pods: list[str]
+    verdict: str
+    summary: str
+    reasons: list[str]
+    fixes: list[str]
+    node_pools: list[NodePoolAnswer]
+    domains: list[NodePoolDomain]
+    node_groups: list[NodeGroupAnswer]
+    messages: list[str]
+
+
+def refusing(pools: Sequence[NodePoolAnswer], groups: Sequence[NodeGroupAnswer]) -> str:
+    """Return that none of the NodePools and node groups can make a node, without claims about what was not read."""
+    if not groups:
+        return "No NodePool can make a node"
+    return "No NodePool or node group can make a node" if pools else "No node group can get a node"

@@ -21,6 +21,7 @@ from kubectl_spread.kube.api.workloads import KINDS, WorkloadObject
 from kubectl_spread.kube.autoscaling import HorizontalPodAutoscaler, PriorityClass
 from kubectl_spread.kube.custom import CustomObject
 from kubectl_spread.kube.disruption import PodDisruptionBudget
+from kubectl_spread.kube.nodeautoscaling import ConfigMap, EC2NodeClass, NodeClaim, NodePool
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Service
 from kubectl_spread.kube.scheduler.volumes import PersistentVolume, PersistentVolumeClaim
 from kubectl_spread.phrases import plural, some
@@ -216,6 +217,8 @@ def _add_related(read: Object, snapshot: Snapshot) -> None:
             snapshot.priorities.put(read)
         case HorizontalPodAutoscaler():
             snapshot.add_autoscaler(read)
+        case NodePool() | NodeClaim() | EC2NodeClass() | ConfigMap():
+            snapshot.node_autoscalers.add(read)
 
 
 def _distinct(reading: ManifestReading) -> Iterator[tuple[Loaded, int]]:

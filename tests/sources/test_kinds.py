@@ -12,7 +12,7 @@ from kubectl_spread.sources.files import rawobjects
 
 # Source: the OpenAPI of kubernetes v1.37.1, and kinds that older servers or OpenShift have.
 REAL = {
-    "v1": "Binding ComponentStatus ConfigMap Endpoints LimitRange "
+    "v1": "Binding ComponentStatus Endpoints LimitRange "
     "PodStatusResult RangeAllocation ReplicationControllerList "
     "ResourceQuota Secret ServiceAccount Template DeploymentConfig Project",
     "admissionregistration.k8s.io/v1": "ValidatingAdmissionPolicy MutatingWebhookConfiguration",

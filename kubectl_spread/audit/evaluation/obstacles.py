@@ -43,7 +43,7 @@ class ObstacleKind(StrEnum):
 
 
 class Filter(NamedTuple):
-    """What is said of a filter of the scheduler, wherever it refuses nodes.
+    """The words about a filter of the scheduler, wherever it refuses nodes.
 
     Attributes:
         name: Its name in reports.

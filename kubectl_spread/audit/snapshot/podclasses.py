@@ -35,8 +35,17 @@ from kubectl_spread.kube.scheduler.resources import Amounts
 
 _LONGEST_CHAIN: Final = 64
 """The most owners that are followed; a CronJob's pods have two."""
-REASONS: Final = frozenset({"FailedCreate", "FailedScheduling", "ScalingReplicaSet", "SuccessfulDelete"})
-"""The reasons of the events that are stored; pods have many others."""
+REASONS: Final = frozenset(
+    {
+        "FailedCreate",
+        "FailedScheduling",
+        "NoCompatibleInstanceTypes",
+        "NotTriggerScaleUp",
+        "ScalingReplicaSet",
+        "SuccessfulDelete",
+    }
+)
+"""The reasons of the events that are stored, also those of Karpenter and cluster-autoscaler; pods have others."""
 
 
 class Ownership:

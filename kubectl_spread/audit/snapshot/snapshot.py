@@ -41,6 +41,7 @@ from kubectl_spread.kube.api.workloads import KINDS, WorkloadObject
 from kubectl_spread.kube.autoscaling import HorizontalPodAutoscaler, PriorityClasses
 from kubectl_spread.kube.custom import CustomObject
 from kubectl_spread.kube.disruption import Budgets
+from kubectl_spread.kube.nodeautoscaling import NodeAutoscalers
 from kubectl_spread.kube.scheduler import configuration
 from kubectl_spread.kube.scheduler.configuration import Profile
 from kubectl_spread.kube.scheduler.volumes import ClaimedVolumes
@@ -67,8 +68,8 @@ class Snapshot:
         ``default_selectors`` stores their input. ``for_explain`` stores the manager of ``spec.replicas`` too, and
         ``for_simulation`` the ReplicaSets that ask for no pods. ``mirror_pods`` and ``other_pods``, which are out of
         scope, are not evaluated and take room on nodes.
-        ``autoscalers`` has the HorizontalPodAutoscalers by the workloads that they scale; ``with_managed_fields``
-        counts the evaluated pods that have managedFields.
+        ``autoscalers`` has the HorizontalPodAutoscalers by the workloads that they scale, and ``node_autoscalers``
+        what says which nodes can be made; ``with_managed_fields`` counts the evaluated pods that have managedFields.
         ``cluster_uid`` is the UID of the namespace ``kube-system``, where its object was read from a file, or "".
         """
         self.scope = scope
@@ -94,6 +95,7 @@ class Snapshot:
         self.budgets = Budgets()
         self.priorities = PriorityClasses()
         self.autoscalers: dict[ObjectRef, HorizontalPodAutoscaler] = {}
+        self.node_autoscalers = NodeAutoscalers()
         self.schedulers = schedulers
         self.default_selectors = DefaultSelectors(schedulers)
         self._reader = PodReader(scope, schedulers, detailed=for_explain, for_simulation=for_simulation)

@@ -8,6 +8,7 @@ from typing import Final
 from kubectl_spread.explain.explanation import Explanation
 from kubectl_spread.render.sections.conclusion import conclusion, read
 from kubectl_spread.render.sections.domains import domains, placing, replicas, waiting
+from kubectl_spread.render.sections.newnodes import new_nodes
 from kubectl_spread.render.sections.terms import rollup, selectors, templates
 from kubectl_spread.render.terminal import Terminal
 
@@ -30,6 +31,7 @@ def _joined(sections: Iterable[Section], explanation: Explanation, terminal: Ter
 
 _DETAILS: Final[tuple[Section, ...]] = (
     waiting,
+    new_nodes,
     domains,
     placing,
     replicas,

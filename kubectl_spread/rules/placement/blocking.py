@@ -48,7 +48,9 @@ def _blocked(rule_input: RuleInput) -> Iterator[Evidence]:
     for (answer, text), groups in groups_by_reason.items():
         # What the newest revision needs is advised first.
         cause = _cause(min(groups, key=lambda group: _is_replaced(group, rule_input)), rule_input)
-        values = {"who": _who(groups), "answer": answer, "cause": text}
+        first = next(iter(_pending(*groups)), None)
+        node = "" if first is None else rule_input.new_node(first)
+        values = {"who": _who(groups), "answer": answer, "cause": text, "node": node}
         yield Evidence(_affected(groups), values, _severity(groups), cause.fix, cause.covers, cause.closed)
 
 
@@ -317,7 +319,7 @@ BLOCKED: Final = Rule(
     name="blocked",
     severity=Severity.ERROR,
     summary="DoNotSchedule constraints refuse every node that the pods could use",
-    message="{who}: {answer}.{cause}",
+    message="{who}: {answer}.{cause}{node}",
     why=(
         "A domain whose nodes are all tainted, cordoned or full still sets the global minimum, unless the policies of "
         "the constraint leave its nodes out. The other domains may then have at most maxSkew pods more. A node "

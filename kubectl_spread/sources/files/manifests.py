@@ -19,6 +19,7 @@ from kubectl_spread.kube.api.unknownfields import UnknownField, unknown_fields, 
 from kubectl_spread.kube.api.workloads import WorkloadObject, template_path
 from kubectl_spread.kube.autoscaling import PriorityClass
 from kubectl_spread.kube.custom import CustomObject, group_of, is_custom, kind_name
+from kubectl_spread.kube.nodeautoscaling import STATUS_NAME, AutoscalerObject, AutoscalerStatus, ConfigMap
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Service
 from kubectl_spread.kube.scheduler.volumes import PersistentVolume
 from kubectl_spread.sources.decode import json_objects
@@ -47,6 +48,10 @@ Source: kubernetes v1.37.1 staging/src/k8s.io/apiserver/pkg/server/config.go, Ma
 """
 _SIGNS: Final = (b'"containers"', b'"topologySpreadConstraints"', b'"domain"', b"kubevirt.io/", b"\\u")
 """Text of which an object with a template has some; a key may be written with escapes."""
+_WITHOUT_NAMESPACES: Final = frozenset(
+    {"Node", "Namespace", "PersistentVolume", "PriorityClass", "NodePool", "NodeClaim", "EC2NodeClass"}
+)
+"""The kinds of objects that are in no namespace."""
 _OLD_TEMPLATES: Final = frozenset({"ControllerRevision"})
 """The kind of Kubernetes that holds templates of which no pods are made any more."""
 
@@ -190,7 +195,10 @@ def load(member: RawObject, source: str, namespace: str = NAMESPACE) -> Loaded |
     try:
         if member.fault:
             raise member.fault
-        decoded = _custom(member, namespace) if member.type is None else _typed(member, member.type, namespace)
+        if member.type is not None and issubclass(member.type, AutoscalerObject):
+            decoded: Object | CustomObject | None = _of_autoscaler(member, member.type)
+        else:
+            decoded = _custom(member, namespace) if member.type is None else _typed(member, member.type, namespace)
         if decoded is None:
             return None
         _confirm_size(record.content)
@@ -213,6 +221,42 @@ def _typed(member: RawObject, type_: type[Object], namespace: str) -> Object:
         return decoded
     metadata = msgspec.structs.replace(decoded.metadata, namespace=namespace)
     return msgspec.structs.replace(decoded, metadata=metadata)
+
+
+def _of_autoscaler(member: RawObject, type_: type[AutoscalerObject]) -> AutoscalerObject | None:
+    """Return a stored object of a node autoscaler; None for a manifest, which has no state, and other ConfigMaps."""
+    content = bytes(member.record.content)
+    # Other objects, which may be malformed, are not decoded.
+    if b'"uid"' not in content or (type_ is ConfigMap and STATUS_NAME.encode() not in content):
+        return None
+    metadata = json_objects.decode(content, AnyObject).metadata
+    if not metadata.uid or (type_ is ConfigMap and not ConfigMap(metadata=metadata).is_status):
+        return None
+    decoded = json_objects.decode(content, type_)
+    if isinstance(decoded, ConfigMap):
+        if not decoded.is_status:
+            return None
+        return msgspec.structs.replace(decoded, status=_autoscaler_status(decoded.data.get("status", "")))
+    return decoded
+
+
+def _autoscaler_status(text: str) -> AutoscalerStatus:
+    """Return the status of cluster-autoscaler, which is YAML.
+
+    Raises:
+        MalformedFieldError: It is not YAML, or a field has another type.
+    """
+    from kubectl_spread.sources.decode import yaml_values  # noqa: PLC0415 - JSON does not wait for it
+
+    path = ("data", "status")
+    try:
+        documents = yaml_values.read_all(text.encode(), "status")
+        content = msgspec.json.encode(documents[0] if documents else {})
+        return json_objects.decode(content, AutoscalerStatus)
+    except MalformedFieldError as error:
+        raise MalformedFieldError((*path, *error.path), error.problem) from error
+    except SourceError as error:
+        raise MalformedFieldError(path, f"is not YAML ({error})") from error
 
 
 def _custom(member: RawObject, namespace: str) -> CustomObject | None:
@@ -307,7 +351,7 @@ def _ref(content: Json, namespace: str) -> ObjectRef | None:
     name = metadata.get("name") if isinstance(metadata, dict) else None
     if not isinstance(name, str):
         return ObjectRef("", kind, "")
-    if kind in ("Node", "Namespace", "PersistentVolume", "PriorityClass"):
+    if kind in _WITHOUT_NAMESPACES:
         return ObjectRef("", kind, name)
     own_namespace = metadata.get("namespace")
     return ObjectRef(own_namespace if own_namespace and isinstance(own_namespace, str) else namespace, kind, name)

@@ -15,6 +15,7 @@ from kubectl_spread.kube.api.workloads import KINDS, WorkloadObject
 from kubectl_spread.kube.autoscaling import HorizontalPodAutoscaler, PriorityClass
 from kubectl_spread.kube.custom import group_of, is_custom
 from kubectl_spread.kube.disruption import PodDisruptionBudget
+from kubectl_spread.kube.nodeautoscaling import AutoscalerObject, ConfigMap, EC2NodeClass, NodeClaim, NodePool
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Service
 from kubectl_spread.kube.scheduler.volumes import PersistentVolume, PersistentVolumeClaim
 from kubectl_spread.phrases import plural
@@ -33,6 +34,7 @@ Object: TypeAlias = (
     | PriorityClass
     | PersistentVolumeClaim
     | PersistentVolume
+    | AutoscalerObject
     | WorkloadObject
 )
 
@@ -50,6 +52,13 @@ _TYPES: Final[dict[tuple[str, str], type[Object]]] = {
     ("", "PersistentVolume"): PersistentVolume,
     **KINDS,
 }
+_AUTOSCALERS: Final[dict[tuple[str, str], type[AutoscalerObject]]] = {
+    ("karpenter.sh/v1", "NodePool"): NodePool,
+    ("karpenter.sh/v1", "NodeClaim"): NodeClaim,
+    ("karpenter.k8s.aws/v1", "EC2NodeClass"): EC2NodeClass,
+    ("v1", "ConfigMap"): ConfigMap,
+}
+"""Maps (apiVersion, kind) to the types of which only stored objects are read; no misspelt kind is one of these."""
 _GROUP_OF: Final[Mapping[str, str]] = {**{kind: group for group, kind in _TYPES}, LIST: ""}
 _KIND_OF: Final[Mapping[str, str]] = {kind.lower(): kind for kind in _GROUP_OF}
 _STATUS: Final = "Status"
@@ -177,7 +186,7 @@ def type_of(api_version: str, kind: str) -> type[Object] | None:
     Raises:
         MalformedFieldError: The group has no such kind, and the name is like that of a kind that is read.
     """
-    type_ = _TYPES.get((group_of(api_version), kind))
+    type_ = _TYPES.get((group_of(api_version), kind)) or _AUTOSCALERS.get((api_version, kind))
     if type_ is None and (fault := _misnamed(api_version, kind)):
         raise fault
     return type_

@@ -1,0 +1,166 @@
+"""New nodes: can Karpenter or cluster-autoscaler make a node for a waiting pod, and if not, what helps?
+
+"None" means that every NodePool and node group surely refuses. No answer says that a node will be made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from msgspec import UNSET
+
+from kubectl_spread.audit.snapshot.records import PodRecord
+from kubectl_spread.engine import nodegroups, nodepools
+from kubectl_spread.engine.cluster import SimulatedCluster, SimulatedPod
+from kubectl_spread.engine.pooldomains import PoolDomains, constrained
+from kubectl_spread.kube.api.labels import ZONE
+from kubectl_spread.kube.api.objects import ObjectRef
+from kubectl_spread.phrases import domains, listed, plural, sentence, topology_name
+from kubectl_spread.report.explanation import NewNodes, NodeGroupAnswer, NodePoolAnswer, NodePoolDomain, refusing
+
+NONE: Final = "none"
+POSSIBLE: Final = "possible"
+OF_KARPENTER: Final = "Failed to schedule pod"
+"""The beginning of Karpenter's message in an event FailedScheduling, whose reason is that of the scheduler's."""
+_FAILED_SCHEDULING: Final = "FailedScheduling"
+_NOT_TRIGGERED: Final = "NotTriggerScaleUp"
+_NO_TYPES: Final = "NoCompatibleInstanceTypes"
+_HELP: Final = {
+    "ready": "see why NodePool {name} is not ready: kubectl describe nodepool {name}",
+    "static": "raise spec.replicas of NodePool {name}, or add a NodePool without replicas",
+    "limits": "raise spec.limits of NodePool {name}",
+    "taints": "add a toleration of the taint of NodePool {name} to the pod template",
+    "requirements": "let the requirements of NodePool {name} and the pod's node selector or affinity share a value",
+    "spread": "let NodePool {name} and its class offer a domain that the constraint allows, or use ScheduleAnyway",
+    "maxSize": "raise the maximum size of node group {name}",
+    "backoff": "wait until the backoff of node group {name} ends, or let another group make the node",
+}
+"""Maps what refuses to what helps."""
+
+
+def new_nodes(cluster: SimulatedCluster, pod: SimulatedPod) -> NewNodes:
+    """Return whether a node can be made for a pending pod, without its name and messages."""
+    autoscalers = cluster.world.snapshot.node_autoscalers
+    pools, counted = nodepools.answers(cluster, pod), list(constrained(cluster, pod))
+    groups = [] if autoscalers.status is None else nodegroups.answers(autoscalers.status)
+    open_pools = [pool for pool in pools if pool.filter is UNSET]
+    open_groups = [group for group in groups if group.filter is UNSET]
+    refusals, unseen = _refusals(pools, groups, cluster), nodegroups.unseen(groups, pod)
+    return NewNodes(
+        pods=[],
+        verdict=POSSIBLE if open_pools or open_groups else NONE,
+        summary=_summary(open_pools, open_groups, counted) or f"{refusing(pools, groups)}: {_first(refusals)}",
+        reasons=[
+            *map(sentence, refusals),
+            *_disagreements(open_pools, counted),
+            *([sentence(unseen)] if unseen else []),
+        ],
+        fixes=[sentence(text) for text in _fixes(pools, groups, counted)],
+        node_pools=pools,
+        domains=[each for domain in counted for each in _counted(domain)] if pools else [],
+        node_groups=groups,
+        messages=[],
+    )
+
+
+def _refusals(
+    pools: Iterable[NodePoolAnswer], groups: Iterable[NodeGroupAnswer], cluster: SimulatedCluster
+) -> list[str]:
+    nodes = cluster.table.sets.nodes
+    of_pools = [f"NodePool {pool.name} refuses because {pool.reason}" for pool in pools if pool.filter is not UNSET]
+    return [*of_pools, *(nodegroups.reason(group, nodes, ZONE) for group in groups if group.filter is not UNSET)]
+
+
+def _first(refusals: Sequence[str]) -> str:
+    """Return the first refusal, and the number of the others, as the end of a sentence."""
+    more = f", and {len(refusals) - 1} more refuse too" if len(refusals) > 1 else ""
+    return f"{refusals[0]}{more}."
+
+
+def _summary(pools: Sequence[NodePoolAnswer], groups: Sequence[NodeGroupAnswer], counted: Sequence[PoolDomains]) -> str:
+    """Return which pools or groups may make a node; "" if there are none."""
+    if not pools and not groups:
+        return ""
+    if not pools:
+        names = listed([group.name for group in groups])
+        return f"cluster-autoscaler may add a node to {names}, if its labels, taints, zone and size fit the pod."
+    names = f"{'NodePool' if len(pools) == 1 else 'NodePools'} {listed([pool.name for pool in pools])}"
+    restricting = next((each for each in counted if each.restricts), None)
+    places = sorted({value for pool in pools if isinstance(pool.domains, list) for value in pool.domains})
+    if restricting is None or not places:
+        return f"{names} may make a node, if an instance type fits and is available."
+    where = domains(restricting.constraint.topology_key, places)
+    only = "only" if restricting.is_certain else "probably only"
+    return f"{names} may make a node {only} in {where}, if an instance type fits and is available there."
+
+
+def _disagreements(pools: Sequence[NodePoolAnswer], counted: Sequence[PoolDomains]) -> Iterator[str]:
+    """Yield where Karpenter counts an empty domain that the scheduler does not count, and keeps pods from others."""
+    for each in counted if pools else ():
+        refused = [value for value in sorted(each.sources) if value not in each.allowed]
+        empty = [value for value in each.unseen if not each.pods(value)]
+        if not refused or not empty:
+            continue
+        key = each.constraint.topology_key
+        sources = listed(list(dict.fromkeys(source.text for value in empty for source in each.sources[value])))
+        full = listed([f"{value} ({plural(each.pods(value), 'pod')})" for value in refused])
+        counts = "counts" if each.is_certain else "probably counts"
+        yield (
+            f"Karpenter {counts} {domains(key, empty)} with 0 pods ({sources}), so with maxSkew "
+            f"{each.constraint.max_skew} it makes no node in {full}. No node is in {domains(key, empty)}, so "
+            "kube-scheduler does not count it."
+        )
+
+
+def _fixes(
+    pools: Sequence[NodePoolAnswer], groups: Sequence[NodeGroupAnswer], counted: Iterable[PoolDomains]
+) -> Iterator[str]:
+    """Yield what helps: against domains without nodes where a pool makes nodes, else against each refusal."""
+    if any(pool.filter is UNSET for pool in pools):
+        # With Honor the domains of pools whose taints the pod does not tolerate do not count.
+        honor = "" if any(pool.filter == "taints" for pool in pools) else ". nodeTaintsPolicy: Honor does not help"
+        yield from (f"{text}{honor}" for text in map(_without_empty, counted) if text)
+        return
+    refusals = [(pool.filter, pool.name) for pool in pools] + [(group.filter, group.name) for group in groups]
+    for refusal, name in refusals:
+        if isinstance(refusal, str):
+            yield _HELP[refusal].format(name=name)
+
+
+def _without_empty(counted: PoolDomains) -> str:
+    """Return what makes Karpenter forget a domain without nodes; "" where none keeps pods from other domains."""
+    key = counted.constraint.topology_key
+    empty = [value for value in counted.unseen if not counted.pods(value)]
+    others = [value for value in sorted(counted.sources) if value not in empty]
+    if not empty or not others or not counted.restricts:
+        return ""
+    subnets = any(not source.certain for value in empty for source in counted.sources[value])
+    subnet = f"remove the subnets of {domains(key, empty)} from the EC2NodeClass, and " if subnets else ""
+    have = "has" if len(empty) == 1 else "have"
+    return (
+        f"if {domains(key, empty)} {have} no capacity: {subnet}let the requirements of the NodePools name only "
+        f"{domains(key, others)} for {key}, or make the constraint on {topology_name(key)} ScheduleAnyway"
+    )
+
+
+def _counted(counted: PoolDomains) -> Iterator[NodePoolDomain]:
+    for value, sources in sorted(counted.sources.items()):
+        yield NodePoolDomain(
+            topology_key=counted.constraint.topology_key,
+            value=value,
+            pods=counted.pods(value),
+            nodes=counted.nodes.get(value, 0),
+            sources=[source.text for source in sources],
+        )
+
+
+def messages(cluster: SimulatedCluster, pod: PodRecord, pools: Iterable[NodePoolAnswer]) -> Iterator[str]:
+    """Yield the last event of each autoscaler about the pod, and of Karpenter about each pool."""
+    ownership = cluster.world.snapshot.ownership
+    of_pod = ownership.events_about(pod.ref, _FAILED_SCHEDULING)
+    yield from [event.message for event in of_pod if event.message.startswith(OF_KARPENTER)][:1]
+    yield from [event.message for event in ownership.events_about(pod.ref, _NOT_TRIGGERED)][:1]
+    for pool in pools:
+        about = ObjectRef("", "NodePool", pool.name)
+        yield from [f"NodePool {pool.name}: {event.message}" for event in ownership.events_about(about, _NO_TYPES)][:1]

@@ -1,0 +1,87 @@
+"""Node groups: which ones does cluster-autoscaler surely not enlarge, as its status says, and what can it not see?
+
+Source: kubernetes-sigs/cluster-autoscaler of August 2026, cluster-autoscaler/core/scaleup/orchestrator/orchestrator.go
+and cluster-autoscaler/clusterstate/clusterstate.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from msgspec import UNSET
+
+from kubectl_spread.engine.cluster import SimulatedPod
+from kubectl_spread.kube.api.labels import HOSTNAME
+from kubectl_spread.kube.api.types import Node
+from kubectl_spread.kube.nodeautoscaling import AutoscalerStatus, NodeGroup
+from kubectl_spread.phrases import domains, listed, plural, topology_name
+from kubectl_spread.report.explanation import NodeGroupAnswer
+
+_GROUP_LABELS: Final = (
+    "eks.amazonaws.com/nodegroup",
+    "alpha.eksctl.io/nodegroup-name",
+    "cloud.google.com/gke-nodepool",
+    "kubernetes.azure.com/agentpool",
+    "agentpool",
+)
+"""The labels with which providers say of which group a node is."""
+
+
+def answers(status: AutoscalerStatus) -> list[NodeGroupAnswer]:
+    """Return an answer of each node group, by name."""
+    return [_answer(group) for group in sorted(status.node_groups, key=lambda group: group.name)]
+
+
+def _answer(group: NodeGroup) -> NodeGroupAnswer:
+    refusal = "maxSize" if group.is_full else "backoff" if group.backs_off else UNSET
+    code = group.scale_up.backoff_info.error_code if refusal == "backoff" else ""
+    return NodeGroupAnswer(
+        name=group.name,
+        target=group.health.cloud_provider_target,
+        max_size=group.health.max_size,
+        filter=refusal,
+        error_code=code or UNSET,
+    )
+
+
+def reason(group: NodeGroupAnswer, nodes: Iterable[Node], key: str) -> str:
+    """Return why a group surely gets no node, with the domains of its nodes by a topology key ("" for none)."""
+    where = _domains(group, nodes, key)
+    place = f" (its nodes are in {domains(key, where)})" if where else ""
+    if group.filter == "maxSize":
+        return f"node group {group.name}{place} has its maximum of {plural(group.max_size, 'node')}"
+    code = f" ({group.error_code})" if isinstance(group.error_code, str) else ""
+    return f"node group {group.name}{place} is in backoff after a failed scale-up{code}"
+
+
+def _domains(group: NodeGroupAnswer, nodes: Iterable[Node], key: str) -> list[str]:
+    """Return the domains of the nodes of a group: those whose label has the longest part of the name of the group."""
+    name = f"-{group.name.replace('/', '-')}-"
+    labels = [node.metadata.labels for node in nodes]
+    values = {each[label] for each in labels for label in _GROUP_LABELS if label in each}
+    own = max((value for value in values if f"-{value}-" in name), key=len, default=None)
+    members = (each for each in labels if own in (each.get(label) for label in _GROUP_LABELS))
+    return [] if own is None else sorted({each[key] for each in members if key in each})
+
+
+def unseen(groups: Sequence[NodeGroupAnswer], pod: SimulatedPod) -> str:
+    """Return that empty groups are invisible to the hard constraints of a pod; "" where that decides nothing.
+
+    cluster-autoscaler runs the scheduler's filters on one node of a group at a time, so the domain of an empty group
+    does not count while another group is tried. With minDomains the minimum is 0 in spite of that.
+    """
+    empty = [group.name for group in groups if group.target == 0 and group.filter is UNSET]
+    keys = [
+        topology_name(each.topology_key)
+        for each in pod.kind.hard
+        if each.min_domains == 1 and each.topology_key != HOSTNAME
+    ]
+    if not empty or not keys:
+        return ""
+    have, it = ("has", "it") if len(empty) == 1 else ("have", "them")
+    noun = "Node group" if len(empty) == 1 else "Node groups"
+    return (
+        f"{noun} {listed(empty)} {have} no node, so a {keys[0]} that only {it} could open does not count for "
+        "cluster-autoscaler and the scheduler, unless the constraint has minDomains"
+    )

@@ -1,0 +1,113 @@
+"""NodePools: which may make a node for a waiting pod by Karpenter's own rules, and what refuses first in the others?
+
+The answers are sure only where a NodePool refuses. Whether an instance type fits, and is available, is not in the API.
+
+Source: kubernetes-sigs/karpenter v1.15.0 pkg/controllers/provisioning/scheduling/{scheduler,nodeclaim}.go, CanAdd.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Final
+
+from msgspec import UNSET
+
+from kubectl_spread.engine.cluster import SimulatedCluster, SimulatedPod
+from kubectl_spread.engine.pooldomains import PoolDomains, constrained
+from kubectl_spread.kube import noderequirements
+from kubectl_spread.kube.api.quantity import thousandths
+from kubectl_spread.kube.nodeautoscaling import NodePool
+from kubectl_spread.kube.noderequirements import Requirements
+from kubectl_spread.kube.scheduler import taints
+from kubectl_spread.phrases import domains, noun, plural, topology_name
+from kubectl_spread.report.explanation import NodePoolAnswer
+
+_NODES: Final = "nodes"
+"""The limit on the number of nodes of a pool."""
+_OF_EVERY_NODE: Final = frozenset({"cpu", "memory", _NODES})
+"""The resources that every new node adds to."""
+
+
+def answers(cluster: SimulatedCluster, pod: SimulatedPod) -> list[NodePoolAnswer]:
+    """Return an answer of each NodePool about a pending pod, by name."""
+    counted = list(constrained(cluster, pod))
+    return [_answer(pool, pod, counted) for pool in cluster.world.snapshot.node_autoscalers.pools]
+
+
+def _answer(pool: NodePool, pod: SimulatedPod, counted: Sequence[PoolDomains]) -> NodePoolAnswer:
+    refused = partial(NodePoolAnswer, name=pool.metadata.name)
+    for name, reason in (
+        ("ready", "" if pool.ready else "it is not ready"),
+        ("static", _static(pool)),
+        ("limits", next(_limits(pool, pod), "")),
+        ("taints", untolerated(pool, pod)),
+    ):
+        if reason:
+            return refused(filter=name, reason=reason)
+    choices = list(noderequirements.alternatives(pod.kind.pod_class.placement))
+    own = noderequirements.combined(pool.spec.template.spec.requirements, pool.labels)
+    conflicts = [noderequirements.conflict(own, choice) for choice in choices]
+    if all(conflicts):
+        return refused(filter="requirements", reason=_requirement(conflicts[0], own, choices[0]))
+    for each in counted:
+        if not each.reachable(pool):
+            return refused(filter="spread", reason=_spread(each, pool))
+    return refused(domains=next((each.expected(pool) for each in counted if each.restricts), UNSET))
+
+
+def _static(pool: NodePool) -> str:
+    replicas = pool.spec.replicas
+    return "" if replicas is None else f"it is static (replicas {replicas}), so it makes no node for waiting pods"
+
+
+def _limits(pool: NodePool, pod: SimulatedPod) -> Iterator[str]:
+    """Yield each limit that leaves no room for a node with a pod.
+
+    Source: kubernetes-sigs/karpenter v1.15.0 pkg/controllers/provisioning/scheduling/scheduler.go,
+    filterByRemainingResources: an instance type with more than what remains is not used.
+    """
+    requests = {**dict(pod.kind.requests), _NODES: 1}
+    for name, limit in sorted(pool.spec.limits.items()):
+        used = pool.status.resources.get(name, "0")
+        try:
+            remaining = thousandths(limit) - thousandths(used)
+        except ValueError:
+            continue
+        request = requests.get(name, 0) * (1 if name == "cpu" else 1000)
+        if remaining <= 0 and (request or name in _OF_EVERY_NODE):
+            yield f"its limit of {name} is reached ({used} of {limit})"
+        elif request > remaining:
+            yield f"its limit of {name} leaves too little for the pod ({used} of {limit} are used)"
+
+
+def untolerated(pool: NodePool, pod: SimulatedPod) -> str:
+    """Return that a pod does not tolerate a taint of a pool; "" if it tolerates all."""
+    placement = pod.kind.pod_class.placement
+    taint = taints.find_untolerated(pool.spec.template.spec.taints, placement.tolerations, comparison_operators=True)
+    if taint is None:
+        return ""
+    text = f"{taint.key}={taint.value}" if taint.value else taint.key
+    return f"the pod does not tolerate its taint {text}:{taint.effect}"
+
+
+def _requirement(key: str, pool: Requirements, pod: Requirements) -> str:
+    needed = f"the pod requires {pod[key].text}"
+    if key not in pool:
+        return f"its nodes have no label {key}, and {needed}"
+    return f"its nodes have {key} {pool[key].text}, and {needed}"
+
+
+def _spread(counted: PoolDomains, pool: NodePool) -> str:
+    """Return that a constraint allows a pod in no domain where the nodes of a pool can be."""
+    key = counted.constraint.topology_key
+    name = f"the constraint on {topology_name(key)} (maxSkew {counted.constraint.max_skew})"
+    allowed = counted.allowed
+    places = sorted(counted.places(pool) or ())
+    if not places:
+        return f"its nodes can be in no {noun(key)}: its class has none that its requirements and the pod allow"
+    where = f"its nodes can only be in {domains(key, places)}"
+    if not allowed:
+        return f"{name} allows a pod in no domain that Karpenter counts"
+    pods = plural(min(counted.pods(value) for value in allowed), "pod")
+    return f"{name} allows a pod only in {domains(key, allowed)} ({pods}), and {where}"

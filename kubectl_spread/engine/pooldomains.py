@@ -1,0 +1,190 @@
+"""The domains that Karpenter counts for a hard constraint, which may be more than those that the scheduler counts.
+
+Karpenter counts each domain in which it could make a node, whether or not there is capacity, with 0 pods.
+
+Source: kubernetes-sigs/karpenter v1.15.0 pkg/controllers/provisioning/scheduling/topology.go, topologygroup.go and
+topologydomaingroup.go: NewTopology, countDomains, nextDomainTopologySpread, domainMinCount.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from kubectl_spread.engine.cluster import SimulatedCluster, SimulatedPod
+from kubectl_spread.engine.kinds import selects
+from kubectl_spread.kube import noderequirements
+from kubectl_spread.kube.api.labels import HOSTNAME
+from kubectl_spread.kube.api.types import NodeInclusionPolicy
+from kubectl_spread.kube.nodeautoscaling import NodeAutoscalers, NodePool
+from kubectl_spread.kube.noderequirements import AllowedValues
+from kubectl_spread.kube.scheduler import taints
+from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constraint
+
+
+class DomainSource(msgspec.Struct, frozen=True):
+    """Why Karpenter counts a domain; ``certain`` is false where it depends on the instance types of the provider."""
+
+    text: str
+    certain: bool = True
+
+
+class PoolDomains(msgspec.Struct, frozen=True, eq=False):
+    """The domains of one hard constraint of a pod, as Karpenter counts them.
+
+    Attributes:
+        constraint: The constraint.
+        counts: Maps a domain to its matching pods; one without pods has no entry.
+        nodes: Maps a domain to its nodes that count for the scheduler.
+        sources: Maps a domain to the reasons why Karpenter counts it, in the order of their discovery.
+        own: 1 if the constraint counts the pod itself, else 0.
+        choices: What the pod allows for the topology key, for each alternative of its node affinity.
+        autoscalers: The objects of Karpenter.
+    """
+
+    constraint: Constraint
+    counts: Mapping[str, int]
+    nodes: Mapping[str, int]
+    sources: Mapping[str, Sequence[DomainSource]]
+    own: int
+    choices: Sequence[AllowedValues]
+    autoscalers: NodeAutoscalers
+
+    def pods(self, value: str) -> int:
+        """Return the number of matching pods of a domain."""
+        return self.counts.get(value, 0)
+
+    @property
+    def certain(self) -> list[str]:
+        """The domains that Karpenter surely counts."""
+        return sorted(value for value, sources in self.sources.items() if any(each.certain for each in sources))
+
+    @property
+    def allowed(self) -> list[str]:
+        """The domains that may have one more pod, if Karpenter counts all of them; more domains allow no more."""
+        return self._allowed(sorted(self.sources))
+
+    def _allowed(self, universe: Sequence[str]) -> list[str]:
+        own = [value for value in universe if any(choice.allows(value) for choice in self.choices)]
+        least = min(map(self.pods, own), default=0)
+        minimum = self.constraint.minimum(least, len(own))
+        return [value for value in own if self.pods(value) + self.own <= self.constraint.limit(minimum)]
+
+    @property
+    def restricts(self) -> bool:
+        """Whether the constraint refuses a pod in a domain that Karpenter counts."""
+        return len(self.allowed) < len(self.sources)
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether the domains that Karpenter surely counts allow the same as all that it probably counts."""
+        return self._allowed(self.certain) == self.allowed
+
+    @property
+    def unseen(self) -> list[str]:
+        """The domains that Karpenter counts and the scheduler does not, because no node is there."""
+        return [value for value in sorted(self.sources) if value not in self.nodes]
+
+    def places(self, pool: NodePool) -> frozenset[str] | None:
+        """Return the domains where nodes of a pool can be; None where that is not known."""
+        required = values_of(pool, self.constraint.topology_key)
+        node_class = self.autoscalers.class_of(pool)
+        offered = None if node_class is None else node_class.values(self.constraint.topology_key)
+        places = required.listed if offered is None else offered
+        if places is None:
+            return None
+        own = (value for value in places if any(choice.both(required).allows(value) for choice in self.choices))
+        return frozenset(own)
+
+    def reachable(self, pool: NodePool) -> bool:
+        """Tell whether a node of a pool may be in a domain that the constraint allows.
+
+        Only domains that Karpenter surely counts refuse others.
+        """
+        places = self.places(pool)
+        if places is None:
+            return True
+        certain = self._allowed(self.certain)
+        return any(value in certain or value not in self.certain for value in places)
+
+    def expected(self, pool: NodePool) -> list[str]:
+        """Return the domains where a pool may make a node, if Karpenter counts all domains that it probably counts."""
+        places = self.places(pool)
+        return [value for value in self.allowed if places is None or value in places]
+
+
+def values_of(pool: NodePool, key: str) -> AllowedValues:
+    """Return the values of a label that the nodes of a pool may have."""
+    requirements = noderequirements.combined(pool.spec.template.spec.requirements, pool.labels)
+    return requirements.get(key, AllowedValues())
+
+
+def constrained(cluster: SimulatedCluster, pod: SimulatedPod) -> Iterator[PoolDomains]:
+    """Yield the domains of each hard constraint that a pod itself has, in the order of the constraints.
+
+    Karpenter knows no default constraints of the scheduler, and counts a new node as a new domain of hostnames. A
+    constraint without a selector is left out: Karpenter counts all pods of the namespace for it.
+    """
+    pod_class = pod.kind.pod_class
+    if not pod_class.spec.topology_spread_constraints:
+        return
+    choices = list(noderequirements.alternatives(pod_class.placement))
+    hard = zip(pod.kind.hard, cluster.table.answers(pod.kind).hard, strict=True)
+    for constraint, counted in hard:
+        key = constraint.topology_key
+        if key == HOSTNAME or constraint.selector is None:
+            continue
+        nodes = Counter(value for value in counted.values if value is not None)
+        yield PoolDomains(
+            constraint=constraint,
+            counts=cluster.state.spread(pod.kind, constraint, counted).counts,
+            nodes=nodes,
+            sources=_sources(cluster, pod, constraint, nodes),
+            own=int(selects(constraint, pod.kind)),
+            choices=[choice.get(key, AllowedValues()) for choice in choices],
+            autoscalers=cluster.world.snapshot.node_autoscalers,
+        )
+
+
+def _sources(
+    cluster: SimulatedCluster, pod: SimulatedPod, constraint: Constraint, nodes: Mapping[str, int]
+) -> dict[str, list[DomainSource]]:
+    autoscalers = cluster.world.snapshot.node_autoscalers
+    sources: dict[str, list[DomainSource]] = {}
+    for pool in autoscalers.pools:
+        if not pool.ready or pool.spec.replicas is not None or not _counts(pool, pod, constraint):
+            continue
+        for value, source in _of_pool(pool, constraint.topology_key, autoscalers):
+            if source not in sources.setdefault(value, []):
+                sources[value].append(source)
+    for value in nodes:
+        sources.setdefault(value, []).append(DomainSource("it has nodes"))
+    return sources
+
+
+def _counts(pool: NodePool, pod: SimulatedPod, constraint: Constraint) -> bool:
+    """Tell whether the domains of a pool count: with nodeTaintsPolicy Honor only if the pod tolerates its taints."""
+    if constraint.node_taints_policy is not NodeInclusionPolicy.HONOR:
+        return True
+    tolerations = pod.kind.pod_class.placement.tolerations
+    pool_taints = pool.spec.template.spec.taints
+    return taints.find_untolerated(pool_taints, tolerations, comparison_operators=True) is None
+
+
+def _of_pool(pool: NodePool, key: str, autoscalers: NodeAutoscalers) -> Iterator[tuple[str, DomainSource]]:
+    """Yield the domains that a pool adds; instance types add those that the requirements of the pool allow."""
+    name = f"NodePool {pool.metadata.name}"
+    required = values_of(pool, key)
+    for value in sorted(required.listed or ()):
+        yield value, DomainSource(f"{name} names it")
+    for claim in autoscalers.claims_of(pool):
+        value = claim.metadata.labels.get(key, "")
+        if value and required.allows(value):
+            yield value, DomainSource(f"{name} has NodeClaim {claim.metadata.name} there")
+    node_class = autoscalers.class_of(pool)
+    offered = None if node_class is None else node_class.values(key)
+    for value in sorted(offered or ()):
+        if required.allows(value) and node_class is not None:
+            yield value, DomainSource(f"EC2NodeClass {node_class.metadata.name} has a subnet there", certain=False)
