@@ -50,7 +50,7 @@ def _blocked(rule_input: RuleInput) -> Iterator[Evidence]:
         cause = _cause(min(groups, key=lambda group: _is_replaced(group, rule_input)), rule_input)
         first = next(iter(_pending(*groups)), None)
         node = "" if first is None else rule_input.new_node(first)
-        values = {"who": _who(groups), "answer": answer, "cause": text, "node": node}
+        values = {"who": _who(groups), "answer": answer, "cause": text, "new_nodes": node}
         yield Evidence(_affected(groups), values, _severity(groups), cause.fix, cause.covers, cause.closed)
 
 
@@ -319,7 +319,7 @@ BLOCKED: Final = Rule(
     name="blocked",
     severity=Severity.ERROR,
     summary="DoNotSchedule constraints refuse every node that the pods could use",
-    message="{who}: {answer}.{cause}{node}",
+    message="{who}: {answer}.{cause}{new_nodes}",
     why=(
         "A domain whose nodes are all tainted, cordoned or full still sets the global minimum, unless the policies of "
         "the constraint leave its nodes out. The other domains may then have at most maxSkew pods more. A node "

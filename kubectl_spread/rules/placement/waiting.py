@@ -32,7 +32,7 @@ def _waiting(rule_input: RuleInput) -> Iterator[Evidence]:
             groups.setdefault(key, (wait, []))[1].append(pod)
     for wait, pods in groups.values():
         values = {"who": _who(pods, wait), "why": _why(pods, wait, rule_input), "then": _then(pods, rule_input)}
-        values["node"] = rule_input.new_node(pods[0])
+        values["new_nodes"] = rule_input.new_node(pods[0])
         yield Evidence(names(pods), values, fix=_fix(pods, wait, rule_input))
 
 
@@ -44,7 +44,7 @@ def _without_nodes(rule_input: RuleInput) -> Iterator[Evidence]:
     for scheduler_message, pods in groups.items():
         which = "the pending pod" if len(pods) == 1 else f"{len(pods)} pending pods"
         values = {"who": f"The scheduler refused {which}", "why": scheduler_message, "then": _then(pods, rule_input)}
-        values["node"] = ""
+        values["new_nodes"] = ""
         fix = "read the nodes as well, so that the reason of each node is known"
         yield Evidence(names(pods), values, fix=fix)
 
@@ -142,7 +142,7 @@ WAITING: Final = Rule(
     name="waiting",
     severity=Severity.ERROR,
     summary="Pods wait, and no node takes them",
-    message="{who}: {why}.{then}{node}",
+    message="{who}: {why}.{then}{new_nodes}",
     why=(
         "A pod waits when every node is refused by a filter of the scheduler. The filters look at "
         f"{listed([each.plural for each in FILTERS.values()], len(FILTERS))}. The finding counts each node once, by "
