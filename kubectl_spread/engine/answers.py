@@ -42,6 +42,7 @@ class Reason(msgspec.Struct, frozen=True):
         lowest: The domains that hold the minimum of the spread constraint that refuses, and their topology key.
         minimum: The number of pods that these domains have.
         free: The nodes that would take one of the pods.
+        too_large: Whether the pods request more than any node has that they may use, even without other pods.
     """
 
     refusals: tuple[RefusalCause, ...]
@@ -49,6 +50,7 @@ class Reason(msgspec.Struct, frozen=True):
     lowest: tuple[str, tuple[str, ...]] = ("", ())
     minimum: int = 0
     free: tuple[str, ...] = ()
+    too_large: bool = False
 
     @property
     def key(self) -> object:

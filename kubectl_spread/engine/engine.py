@@ -21,7 +21,7 @@ from kubectl_spread.engine.fixes import FixTrials, without_surge
 from kubectl_spread.engine.kinds import SchedulingKind
 from kubectl_spread.engine.newnodes import messages, new_nodes
 from kubectl_spread.engine.planner import RUNS, FirstWave, Planner
-from kubectl_spread.engine.reasons import reason
+from kubectl_spread.engine.reasons import everywhere, reason
 from kubectl_spread.engine.runs import RunResult, Simulation
 from kubectl_spread.engine.successors import NextPod, next_destinations, next_pods
 from kubectl_spread.engine.world import World
@@ -74,6 +74,13 @@ class Engine:
             self._reasons[question] = reason(cluster, pending)
         return Wait(self._reasons[question], cluster.volumes.of(pod).unknown)
 
+    def has_node(self, pod: PodRecord) -> bool:
+        """Tell whether any node would take a pending pod of the cluster now."""
+        pending = self._pending[pod.ref]
+        if pod.gates or everywhere(self._now, pending):
+            return False
+        return self._now.state.takes(pending)
+
     def waits(self, pod: PodRecord) -> bool:
         """Tell whether a pod of the cluster is pending."""
         return pod.ref in self._pending
@@ -115,7 +122,7 @@ class Engine:
 
     def fix_of(self, wait: Wait, workloads: Iterable[ObjectRef]) -> Fix | None:
         """Return a change after which no pod of some workloads waits; None where no known change was seen to help."""
-        trials = FixTrials(self._as_is, self._runs, lambda changes: self._changes + changes < _CHANGES)
+        trials = FixTrials(self._as_is, lambda: self._runs, lambda changes: self._changes + changes < _CHANGES)
         fix = trials.first_that_helps(wait.reason, frozenset(workloads))
         self._changes += trials.changes
         return fix

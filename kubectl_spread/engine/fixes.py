@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import Final
 
 import msgspec
@@ -51,17 +52,24 @@ class FixTrials:
         changes: The number of times that pods came or went in the trials.
     """
 
-    def __init__(self, simulation: Simulation, runs: Sequence[RunResult], proceed: Callable[[int], bool]) -> None:
+    def __init__(
+        self, simulation: Simulation, runs: Callable[[], Sequence[RunResult]], proceed: Callable[[int], bool]
+    ) -> None:
         """Take a simulation and its runs.
 
         Args:
             simulation: The events, after which pods stay pending.
-            runs: The runs.
+            runs: Returns its runs.
             proceed: Tells whether another fix may be tried after trials in which this number of pods came or went.
         """
-        self._simulation, self._runs, self._proceed = simulation, runs, proceed
+        self._simulation, self._runs_of, self._proceed = simulation, runs, proceed
         self._after_deletion: Sequence[RunResult] | None = None
         self.changes = 0
+
+    @cached_property
+    def _runs(self) -> Sequence[RunResult]:
+        """The runs without a fix, made when a trial is first compared with them."""
+        return self._runs_of()
 
     def first_that_helps(self, reason: Reason, workloads: frozenset[ObjectRef]) -> Fix | None:
         """Return the first fix after which no pod of some workloads stays pending; None where none is known.
@@ -176,7 +184,7 @@ def _candidates(simulation: Simulation, reason: Reason, workloads: frozenset[Obj
             yield from _constraint(simulation, spreads[0], workloads, "node_taints_policy", "Honor")
     if ObstacleKind.REPELLED in kinds:
         yield from _without_surge(simulation, workloads)
-    if reason == NO_NODES or kinds & _MORE_NODES_HELP:
+    if reason == NO_NODES or (kinds & _MORE_NODES_HELP and not reason.too_large):
         yield from _added(simulation, reason)
     if spreads:
         yield from _deleted(simulation, reason)

@@ -5,7 +5,7 @@ Source: kubernetes v1.37.1 pkg/scheduler/schedule_one.go, schedulePod, with the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import chain, islice, product
 from operator import or_
@@ -108,12 +108,7 @@ class Room:
 
     def has_room(self, number: int) -> bool:
         """Tell whether a pod fits on a node."""
-        allocatable, used = self._nodes.allocatable[number], self._used[number]
-        if any(used.get(port) for port in self.kind.excluding):
-            return False
-        return allocatable is None or all(
-            used.get(name, 0) + amount <= allocatable.get(name, 0) for name, amount in self.kind.requests
-        )
+        return _fits(self.kind, self._nodes.allocatable[number], self._used[number])
 
     def slots(self, number: int, most: int) -> int:
         """Return how many pods fit on a node, at most ``most``, if they exclude no ports."""
@@ -153,6 +148,15 @@ class Room:
             after = (before[0] + self.own[0], before[1] + self.own[1])
             score += self._weights.balanced_allocation * scores.balanced_allocation(after, before, has)
         return score
+
+
+def _fits(kind: SchedulingKind, allocatable: Mapping[str, int] | None, used: Mapping[str, int]) -> bool:
+    """Tell whether a node has room for a pod of a kind; one whose room is unknown has."""
+    if any(used.get(port) for port in kind.excluding):
+        return False
+    return allocatable is None or all(
+        used.get(name, 0) + amount <= allocatable.get(name, 0) for name, amount in kind.requests
+    )
 
 
 class Repelling(NamedTuple):
@@ -294,6 +298,15 @@ class Placements:
             feasible &= ~refused
         feasible &= ~self.repelled(kind) if feasible else 0
         return feasible if kind.ranks or feasible.bit_count() <= 1 else 0
+
+    def takes(self, pod: Incoming) -> bool:
+        """Tell whether any node is feasible; the rooms of all nodes are not computed for that."""
+        kind, answers = pod.kind, self.nodes.answers(pod.kind)
+        left = answers.allowed & ~pod.refused if kind.parses and kind.ranks else 0
+        for refused in self.constrained(kind, answers) if left else ():
+            left &= ~refused
+        left &= ~self.repelled(kind) if left else 0
+        return any(_fits(kind, self.nodes.allocatable[number], self.used[number]) for number in ascending(left))
 
     def surely_takes(self, kind: SchedulingKind, pods: int) -> bool:
         """Tell whether nodes take so many pods in any order, because only room decides about them and there is enough.

@@ -89,7 +89,7 @@ def report(
     unknown += _others({kind: number for kind, number in not_applied.items() if kind not in harmless})
     workloads = sorted(ref for ref in {*before, *(ref for each in runs for ref in each.workloads)} if scope(ref))
     rows = [_workload(ref, before.get(ref, WorkloadResult()), runs) for ref in workloads]
-    trials = FixTrials(simulation, runs, proceed)
+    trials = FixTrials(simulation, lambda: runs, proceed)
     findings = [
         *_pending(trials, runs, workloads, simulation.world, flags),
         *_not_replaced(trials, runs, before, workloads, flags),

@@ -26,6 +26,8 @@ def _waiting(rule_input: RuleInput) -> Iterator[Evidence]:
         return
     groups: dict[object, tuple[Wait, list[PodRecord]]] = {}
     for pod in rule_input.waiting:
+        if not pod.refused and rule_input.engine.has_node(pod):
+            continue
         wait = rule_input.engine.wait_of(pod)
         if not wait.reason.free or pod.gates or pod.refused:
             key = (wait.reason.key, wait.unknown, bool(wait.reason.free), rule_input.new_node(pod))
