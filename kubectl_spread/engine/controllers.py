@@ -416,6 +416,21 @@ class DaemonRollout:
         for pod in cluster.of(workload):
             pod.revised = False
 
+    def surely_ends(self, cluster: SimulatedCluster) -> bool:
+        """Tell whether each new pod takes the place of its old one, of which it asks nothing more than that did."""
+        workload, world, state, table = self._workload, cluster.world, cluster.state, cluster.table
+        daemon_set, pod_class, old = world.object(workload), cluster.rolled[workload], list(cluster.of(workload))
+        if not isinstance(daemon_set, DaemonSet) or not old or daemon_set.pace_on(len(old)).surge:
+            return False
+        pod, kind = world.record(workload, pod_class, workload.name, like=None), world.kind(pod_class, workload)
+        if pod.gates or pod.claims or state.depends_on_others(kind) or not all(each.ready for each in old):
+            return False
+        if any((each.kind.usage, each.kind.excluding) != (kind.usage, kind.excluding) for each in old):
+            return False
+        numbers = [table.numbers.get(each.node) for each in old]
+        allowed = table.answers(kind).allowed
+        return all(n is not None and allowed >> n & 1 and state.is_within_bounds(kind, n) for n in numbers)
+
     def left(self, cluster: SimulatedCluster) -> int:
         """Return the number of pods on nodes that answer that are not of the new revision."""
         daemon_set = cluster.world.object(self._workload)

@@ -14,7 +14,7 @@ from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.engine.answers import Fix, Reason, Removable, Shortfall, Wait
 from kubectl_spread.engine.cluster import SimulatedCluster, SimulatedPod
-from kubectl_spread.engine.controllers import Actor, Rollout, SimulatedEvent, run, unfinished
+from kubectl_spread.engine.controllers import Actor, DaemonRollout, Rollout, SimulatedEvent, run, unfinished
 from kubectl_spread.engine.destinations import Destinations, destinations
 from kubectl_spread.engine.events import Apply, Restart
 from kubectl_spread.engine.fixes import FixTrials, without_surge
@@ -206,7 +206,7 @@ class Engine:
             else:
                 event = Restart(workload)
             rollouts = [*event.begin(cluster).rollouts.values()]
-            surely = [isinstance(each, Rollout) and each.surely_ends(cluster) for each in rollouts]
+            surely = [isinstance(each, Rollout | DaemonRollout) and each.surely_ends(cluster) for each in rollouts]
             return None if surely and all(surely) else rollouts
 
         return self._try(begin, ending=None if template else workload)

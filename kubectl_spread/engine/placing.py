@@ -308,15 +308,23 @@ class Placements:
         left &= ~self.repelled(kind) if left else 0
         return any(_fits(kind, self.nodes.allocatable[number], self.used[number]) for number in ascending(left))
 
+    def depends_on_others(self, kind: SchedulingKind) -> bool:
+        """Tell whether other pods decide where pods of a kind may go, or a selector cannot be parsed."""
+        if kind.hard or kind.affinity or kind.anti_affinity or not kind.ranks or not kind.parses:
+            return True
+        return any(held.weight is None for held in self._kinds.acting_on(kind))
+
+    def is_within_bounds(self, kind: SchedulingKind, number: int) -> bool:
+        """Tell whether the pods of a node request no more than it has of what a kind requests."""
+        allocatable, used = self.nodes.allocatable[number], self.used[number]
+        return allocatable is None or all(used.get(name, 0) <= allocatable.get(name, 0) for name, _ in kind.requests)
+
     def surely_takes(self, kind: SchedulingKind, pods: int) -> bool:
         """Tell whether nodes take so many pods in any order, because only room decides about them and there is enough.
 
         Nothing else may refuse their nodes: no constraint, no affinity of theirs or of others, and no host port.
         """
-        decided = kind.hard or kind.affinity or kind.anti_affinity or kind.excluding
-        if decided or not kind.ranks or not kind.parses:
-            return False
-        if any(held.weight is None for held in self._kinds.acting_on(kind)):
+        if kind.excluding or self.depends_on_others(kind):
             return False
         room, left = self.room(kind), pods
         for number in ascending(self.nodes.answers(kind).allowed & room.fits):

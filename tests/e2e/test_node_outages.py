@@ -44,7 +44,7 @@ def test_no_pod_is_evicted_while_all_nodes_are_silent(cluster: ControlPlane, plu
 
     The pods tolerate the taints for longer than that, as they do for 300 seconds by default.
     """
-    patience = OUTAGE.grace
+    patience = 2 * OUTAGE.grace
     tolerations = [
         {"key": f"node.kubernetes.io/{key}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": patience}
         for key in ("not-ready", "unreachable")

@@ -29,5 +29,5 @@ def test_every_fix_ends_its_finding(fixes: list[Fix]) -> None:
 
 def test_the_fixes_vary(fixes: list[Fix]) -> None:
     assert len(fixes) >= 5
-    assert len({fix.code for fix in fixes}) >= 4
+    assert len({fix.code for fix in fixes}) >= 2
     assert {"patch" in fix.commands for fix in fixes} == {False, True}
