@@ -8,7 +8,7 @@ import pytest
 
 from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.engine.cluster import SimulatedCluster
-from kubectl_spread.engine.controllers import Rollout
+from kubectl_spread.engine.controllers import DaemonRollout, Rollout
 from kubectl_spread.engine.engine import Engine
 from kubectl_spread.kube.api.objects import ObjectRef
 from tests.audits import audit, deployment
@@ -96,3 +96,22 @@ def test_a_rollout_that_surely_ends_ends_when_it_is_simulated(monkeypatch: pytes
         assert not answers[0] or shortfall is None, (workload, shortfall)
     assert ended[True] > 20
     assert ended[False] > 20
+
+
+@pytest.mark.parametrize(("tainted", "simulated"), [(False, False), (True, True)])
+def test_a_rollout_of_a_daemon_set_is_simulated_only_where_a_node_may_refuse(
+    monkeypatch: pytest.MonkeyPatch, *, tainted: bool, simulated: bool
+) -> None:
+    agent = deployment("agent", kind="DaemonSet")
+    pods = [pod_json(f"agent-{name}", node=name, owner="DaemonSet/agent") for name in ("a1", "b1")]
+    taints = [{"key": "dedicated", "value": "db", "effect": "NoSchedule"}] if tainted else []
+    nodes = [node_json("a1"), {**node_json("b1"), "spec": {"taints": taints}}]
+    steps, step = [], DaemonRollout.step
+
+    def counted(rollout: DaemonRollout, cluster: SimulatedCluster) -> bool:
+        steps.append(rollout)
+        return step(rollout, cluster)
+
+    monkeypatch.setattr(DaemonRollout, "step", counted)
+    engine_of(audit(agent, *pods, *nodes)).rollout(ObjectRef("default", "DaemonSet", "agent"))
+    assert bool(steps) is simulated
