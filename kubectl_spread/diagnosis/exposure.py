@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Final, NamedTuple
 
 import msgspec
@@ -126,19 +127,45 @@ class _Openings:
     def __init__(self, answers: NodeAnswers, value_of: Mapping[str, str]) -> None:
         self._answers = answers
         self._value_of = value_of
+        self._left = iter(value_of.items())
+        self._places: list[_Place] = []
+        self._open: set[str] = set()
 
     def outside(self, domain: str) -> Iterator[_Place]:
         """Yield the first node of each other domain that would take the pod."""
-        passed = {domain}
-        for node, value in self._value_of.items():
-            if value not in passed and not self._refusal(node):
-                passed.add(value)
-                yield _Place(value, node)
+        number = 0
+        while number < len(self._places) or self._finds_another():
+            place = self._places[number]
+            number += 1
+            if place.domain != domain:
+                yield place
+
+    def _finds_another(self) -> bool:
+        """Look for a place in a domain without one, from the node on at which the last search ended."""
+        for node, value in self._left:
+            if value not in self._open and not self._refusal(node):
+                self._open.add(value)
+                self._places.append(_Place(value, node))
+                return True
+        return False
 
     def kept_away(self, domain: str) -> str:
         """Return why no node of another domain takes the pod, in words; there must be no place outside ``domain``."""
-        others = (node for node, value in self._value_of.items() if value != domain)
-        return obstacles.counted(Counter(map(self._refusal, others)))
+        numbers = Counter(self._refusals)
+        numbers.subtract(map(self._refusal, self._nodes_of[domain]))
+        return obstacles.counted(+numbers)
+
+    @cached_property
+    def _refusals(self) -> Counter[str]:
+        """The number of nodes with each refusal."""
+        return Counter(map(self._refusal, self._value_of))
+
+    @cached_property
+    def _nodes_of(self) -> Mapping[str, Sequence[str]]:
+        nodes_of: dict[str, list[str]] = {}
+        for node, value in self._value_of.items():
+            nodes_of.setdefault(value, []).append(node)
+        return nodes_of
 
     @memoized
     def _refusal(self, node: str) -> str:
