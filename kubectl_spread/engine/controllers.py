@@ -251,6 +251,21 @@ def _bucket(moment: datetime | None, now: datetime | None) -> int:
     return -1 if age <= 0 else int(math.log2(age))
 
 
+def _rivals(cluster: SimulatedCluster) -> int:
+    """Return the most pods of workloads with waiting pods that could be placed while another workload rolls out.
+
+    Room that old pods leave may let them run, and their rollouts then continue. Pods with gates, and those that are too
+    large for every node, stay as they are.
+    """
+    waiting = [pod for pod in cluster.pending if not pod.record.gates and not cluster.table.is_too_large(pod.kind)]
+    roots = {pod.workload for pod in waiting}
+    owners = {owner for pod in waiting if (owner := pod.owner)}
+    owners |= {each for pod in waiting if pod.owner for each in cluster.world.siblings(pod.owner, pod.workload)}
+    objects = (cluster.world.object(root) for root in roots)
+    replicas = sum(each.replicas or 0 for each in objects if each is not None)
+    return replicas + sum(len(cluster.of(owner)) for owner in owners) + sum(pod.owner is None for pod in waiting)
+
+
 class Rollout:
     """The rollout of a Deployment: new pods within its surge, and fewer old ones as far as it may.
 
@@ -274,7 +289,7 @@ class Rollout:
         if pod.gates or pod.claims:
             return False
         replicas = cluster.replicas.get(self._workload, deployment.replicas)
-        return cluster.state.surely_takes(cluster.world.kind(pod_class, self._workload), replicas)
+        return cluster.state.surely_takes(cluster.world.kind(pod_class, self._workload), replicas, _rivals(cluster))
 
     def left(self, cluster: SimulatedCluster) -> int:
         """Return the number of pods that are not of the new revision."""
@@ -420,7 +435,7 @@ class DaemonRollout:
         """Tell whether each new pod takes the place of its old one, of which it asks nothing more than that did."""
         workload, world, state, table = self._workload, cluster.world, cluster.state, cluster.table
         daemon_set, pod_class, old = world.object(workload), cluster.rolled[workload], list(cluster.of(workload))
-        if not isinstance(daemon_set, DaemonSet) or not old or daemon_set.pace_on(len(old)).surge:
+        if not isinstance(daemon_set, DaemonSet) or not old or daemon_set.pace_on(len(old)).surge or _rivals(cluster):
             return False
         pod, kind = world.record(workload, pod_class, workload.name, like=None), world.kind(pod_class, workload)
         if pod.gates or pod.claims or state.depends_on_others(kind) or not all(each.ready for each in old):

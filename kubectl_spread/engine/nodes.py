@@ -97,6 +97,16 @@ class NodeTable:
         return [node.metadata.labels.get(key) for node in self.sets.nodes]
 
     @memoized
+    def is_too_large(self, kind: SchedulingKind) -> bool:
+        """Tell whether no node that pods of a kind may use has what one requests, even without other pods."""
+        usable = self.answers(kind).usable
+        allocatable = [self.allocatable[number] for number in ascending(usable.fits & usable.tolerated)]
+        return bool(allocatable) and all(
+            amounts is not None and any(amount > amounts.get(name, 0) for name, amount in kind.requests)
+            for amounts in allocatable
+        )
+
+    @memoized
     def answers(self, kind: SchedulingKind) -> KindAnswers:
         """Return the answers for a kind."""
         usable = self.sets.usable(kind.pod_class.placement)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
+from heapq import nlargest
 from itertools import chain, islice, product
 from operator import or_
 from random import Random
@@ -290,22 +291,18 @@ class Placements:
         kind = pod.kind
         if not kind.parses:
             return 0
-        answers = self.nodes.answers(kind)
-        feasible = answers.allowed & ~pod.refused
+        feasible = self.nodes.answers(kind).allowed & ~pod.refused
         if feasible:
             feasible &= self.room(kind).fits
-        for refused in self.constrained(kind, answers) if feasible else ():
-            feasible &= ~refused
-        feasible &= ~self.repelled(kind) if feasible else 0
+        feasible = self._left_by_others(kind, feasible)
         return feasible if kind.ranks or feasible.bit_count() <= 1 else 0
 
     def takes(self, pod: Incoming) -> bool:
-        """Tell whether any node is feasible; the rooms of all nodes are not computed for that."""
-        kind, answers = pod.kind, self.nodes.answers(pod.kind)
-        left = answers.allowed & ~pod.refused if kind.parses and kind.ranks else 0
-        for refused in self.constrained(kind, answers) if left else ():
-            left &= ~refused
-        left &= ~self.repelled(kind) if left else 0
+        """Tell whether any node is feasible; the room of all nodes for such pods is not computed for that."""
+        kind = pod.kind
+        if not kind.ranks:
+            return bool(self.feasible(pod))
+        left = self._left_by_others(kind, self.nodes.answers(kind).allowed & ~pod.refused) if kind.parses else 0
         return any(_fits(kind, self.nodes.allocatable[number], self.used[number]) for number in ascending(left))
 
     def depends_on_others(self, kind: SchedulingKind) -> bool:
@@ -319,19 +316,31 @@ class Placements:
         allocatable, used = self.nodes.allocatable[number], self.used[number]
         return allocatable is None or all(used.get(name, 0) <= allocatable.get(name, 0) for name, _ in kind.requests)
 
-    def surely_takes(self, kind: SchedulingKind, pods: int) -> bool:
-        """Tell whether nodes take so many pods in any order, because only room decides about them and there is enough.
+    def surely_takes(self, kind: SchedulingKind, pods: int, rivals: int) -> bool:
+        """Tell whether nodes take pods of a kind in any order, because only room decides and there is enough.
 
-        Nothing else may refuse their nodes: no constraint, no affinity of theirs or of others, and no host port.
+        Args:
+            kind: The kind.
+            pods: The number of pods.
+            rivals: The number of other pods that may take all room of a node each, before these.
         """
         if kind.excluding or self.depends_on_others(kind):
             return False
-        room, left = self.room(kind), pods
-        for number in ascending(self.nodes.answers(kind).allowed & room.fits):
-            left -= room.slots(number, left)
+        room, bits = self.room(kind), self.nodes.answers(kind).allowed
+        slots: list[int] = []
+        left = pods * (1 + rivals)
+        for number in ascending(bits & room.fits):
+            slots.append(room.slots(number, pods))
+            left -= slots[-1]
             if left <= 0:
                 return True
-        return left <= 0
+        return sum(slots) - sum(nlargest(rivals, slots)) >= pods
+
+    def _left_by_others(self, kind: SchedulingKind, nodes: int) -> int:
+        """Return the nodes that constraints and pod affinity leave of some, as bitmaps."""
+        for refused in self.constrained(kind, self.nodes.answers(kind)) if nodes else ():
+            nodes &= ~refused
+        return nodes & ~self.repelled(kind) if nodes else 0
 
     def room(self, kind: SchedulingKind) -> Room:
         """Return the room for pods with the requests of a kind."""

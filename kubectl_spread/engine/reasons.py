@@ -49,17 +49,12 @@ def reason(cluster: SimulatedCluster, pod: SimulatedPod) -> Reason:
         left &= ~bits
     free = tuple(cluster.table.names[number] for number in ascending(left))
     return Reason(
-        tuple(refusals), _text(cluster, pod, refusals), lowest, least, free, too_large=_is_too_large(cluster, pod)
-    )
-
-
-def _is_too_large(cluster: SimulatedCluster, pod: SimulatedPod) -> bool:
-    """Tell whether no node that a pod may use has what it requests, even without other pods."""
-    usable = cluster.table.answers(pod.kind).usable
-    allocatable = [cluster.table.allocatable[number] for number in ascending(usable.fits & usable.tolerated)]
-    return bool(allocatable) and all(
-        amounts is not None and any(amount > amounts.get(name, 0) for name, amount in pod.kind.requests)
-        for amounts in allocatable
+        tuple(refusals),
+        _text(cluster, pod, refusals),
+        lowest,
+        least,
+        free,
+        too_large=cluster.table.is_too_large(pod.kind),
     )
 
 

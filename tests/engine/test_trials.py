@@ -14,6 +14,7 @@ from kubectl_spread.kube.api.objects import ObjectRef
 from tests.audits import audit, deployment
 from tests.builders import HOSTNAME, Json, affinity, constraint, node_json, pod_json, term
 from tests.plan import small
+from tests.simulate import clusters
 
 NODES = [node_json(name) for name in ("a1", "b1", "c1")]
 SOFT = constraint(key=HOSTNAME, when="ScheduleAnyway")
@@ -115,3 +116,14 @@ def test_a_rollout_of_a_daemon_set_is_simulated_only_where_a_node_may_refuse(
     monkeypatch.setattr(DaemonRollout, "step", counted)
     engine_of(audit(agent, *pods, *nodes)).rollout(ObjectRef("default", "DaemonSet", "agent"))
     assert bool(steps) is simulated
+
+
+@pytest.mark.parametrize(("rival", "waiting"), [("2", 1), ("3", 0), ("", 0)], ids=["fits later", "too large", "none"])
+def test_a_waiting_pod_may_take_the_room_that_an_old_pod_leaves(rival: str, waiting: int) -> None:
+    """The node has room for the new pod next to the old one, and for the other pod only without both."""
+    pace = {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
+    web = clusters.deployment("web", ["a1"], strategy=pace)
+    other = [clusters.pod("other", "", clusters.template("other", cpu=rival))] if rival else []
+    engine = engine_of(audit(clusters.node("a1", zone="a", cpu=2), *web, *other))
+    shortfall = engine.rollout(ObjectRef("shop", "Deployment", "web"))
+    assert (shortfall.pods if shortfall else 0) == waiting

@@ -9,8 +9,15 @@ import msgspec
 
 from kubectl_spread.audit.snapshot.default_selectors import API_VERSIONS
 from kubectl_spread.audit.snapshot.records import DEFAULT_SCHEDULER
+from kubectl_spread.audit.snapshot.revisions import LABELS
 from kubectl_spread.kube.api.labels import HOSTNAME, ZONE
-from kubectl_spread.kube.api.types import NodeInclusionPolicy, PodSpec, WhenUnsatisfiable, affinity_terms
+from kubectl_spread.kube.api.types import (
+    NodeInclusionPolicy,
+    PodSpec,
+    TopologySpreadConstraint,
+    WhenUnsatisfiable,
+    affinity_terms,
+)
 from kubectl_spread.kube.apiserver import CURRENT_KEYS
 from kubectl_spread.kube.custom import base_kind
 from kubectl_spread.kube.features import Behaviour
@@ -23,7 +30,7 @@ from kubectl_spread.report.model import Operation, Severity
 from kubectl_spread.rules import patches
 from kubectl_spread.rules.inputs import InputPart, RuleInput, TermVariant
 from kubectl_spread.rules.model import KUBERNETES, Evidence, Remedy, Rule, Values, names, together
-from kubectl_spread.rules.remedy import changed
+from kubectl_spread.rules.remedy import changed, in_file
 from kubectl_spread.rules.topology import use_key
 
 KEEPS_OFF: Final = "the constraint can only keep a pod off its node"
@@ -42,6 +49,10 @@ _WITH_DEFAULTS: Final = frozenset({*API_VERSIONS, "Deployment", "Rollout"})
 """The kinds whose pods get default constraints even without a Service that selects them."""
 _ADD_ZONE: Final = (
     f"add a constraint on {ZONE} with ScheduleAnyway to topologySpreadConstraints, which keeps no pod pending"
+)
+_ADD_ZONE_LATER: Final = (
+    f"{_ADD_ZONE}, and the label of revisions to matchLabelKeys of the constraint on {HOSTNAME}: without it a rollout "
+    "may leave the nodes uneven, because the constraint counts old pods until they are gone"
 )
 _LABEL_ZONES: Final = f"label all nodes with {ZONE}, and then {_ADD_ZONE}"
 
@@ -216,6 +227,12 @@ def _zones(spec: PodSpec, rule_input: RuleInput) -> set[str | None]:
     return {node.metadata.labels.get(ZONE) for node in nodes.nodes if usable[node.metadata.name].schedulable}
 
 
+def _counts_old_pods(constraint: TopologySpreadConstraint) -> bool:
+    """Tell whether a hard constraint counts the pods of all revisions, so that new ones may be uneven without them."""
+    hard = constraint.when_unsatisfiable == WhenUnsatisfiable.DO_NOT_SCHEDULE
+    return hard and set(LABELS).isdisjoint(constraint.match_label_keys)
+
+
 def _with_zone(rule_input: RuleInput) -> Remedy:
     """Return the patch that adds a soft constraint on zones with the selector of the first constraint."""
     path = rule_input.pod_spec / "topologySpreadConstraints"
@@ -226,6 +243,8 @@ def _with_zone(rule_input: RuleInput) -> Remedy:
     if len(constraints) != 1 or constraints[0][0].label_selector is None:
         return changed(_ADD_ZONE, (), rule_input)
     own = constraints[0]
+    if not in_file(rule_input) and any(map(_counts_old_pods, own)):
+        return Remedy(_ADD_ZONE_LATER)
     added = {
         "maxSkew": 1,
         "topologyKey": ZONE,
@@ -343,7 +362,8 @@ ZONE_DEFAULT_OFF: Final = Rule(
     remedies=("command", "patch"),
     no_remedy=(
         "The pod template was not read, is owned by an object of another kind, or nodes lack the label of zones: the "
-        "scheduler does not rank a node that lacks a topology key of the pods' own constraints."
+        "scheduler does not rank a node that lacks a topology key of the pods' own constraints. Or a hard constraint "
+        "on hostname counts old pods, so that a rollout may leave the nodes uneven."
     ),
     reads_nodes=False,
     parts=InputPart.WORKLOAD,
