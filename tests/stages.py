@@ -2,7 +2,7 @@
 
 The standard library is enough, because the first stage makes the virtual environment. The output of a stage is printed
 in one piece when it ends, the first failure ends the others, and the last lines say how long each stage took. CI ends a
-stage that takes longer than 40 minutes, so that its output is seen before the machine is taken away.
+stage that takes longer than half an hour, so that its output is seen before the machine is taken away.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ROOT: Final = Path(__file__).parents[1]
 PAGE: Final = ROOT / "docs" / "development.md"
 AT_ONCE: Final = 2
 _TERMINATED: Final = 143
-_LIMIT: Final = 2400.0
+_LIMIT: Final = 1800.0
 _SLOW: Final = 2
 """A stage that takes this many times its entry in the page is reported."""
 

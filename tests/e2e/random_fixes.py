@@ -20,7 +20,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from urllib3.exceptions import HTTPError
 
@@ -433,14 +433,23 @@ def _apart(key: str, *, must: bool) -> Json:
     return {"podAntiAffinity": terms}
 
 
-def play(cluster: ControlPlane, spread: Program, seeds: Sequence[int], directory: Path) -> list[Fix]:
-    """Play the cases of some seeds, several at the same time, on a cluster without nodes; return all fixes."""
+class Played(NamedTuple):
+    """The fixes of all cases, and the seeds of the cases that could not be played to their end."""
+
+    fixes: list[Fix]
+    broken_off: list[int]
+
+
+def play(cluster: ControlPlane, spread: Program, seeds: Sequence[int], directory: Path) -> Played:
+    """Play the cases of some seeds, several at the same time, on a cluster without nodes."""
     with ThreadPoolExecutor(_TOGETHER) as pool:
-        played = pool.map(lambda seed: _play(cluster, spread, seed, directory), seeds)
-        return [fix for fixes in played for fix in fixes]
+        played = dict(zip(seeds, pool.map(lambda seed: _play(cluster, spread, seed, directory), seeds), strict=True))
+    fixes = [fix for of_case in played.values() for fix in of_case or ()]
+    return Played(fixes, [seed for seed, of_case in played.items() if of_case is None])
 
 
-def _play(cluster: ControlPlane, spread: Program, seed: int, directory: Path) -> list[Fix]:
+def _play(cluster: ControlPlane, spread: Program, seed: int, directory: Path) -> list[Fix] | None:
+    """Play one case; return None where it was broken off."""
     own = directory / f"case-{seed}"
     own.mkdir()
     with cluster.namespace("fixes") as namespace:
@@ -448,8 +457,8 @@ def _play(cluster: ControlPlane, spread: Program, seed: int, directory: Path) ->
         try:
             return list(case.fixes())
         except (TimeoutError, subprocess.TimeoutExpired, HTTPError, ApiError, KubectlError) as error:
-            print(f"case {seed} was not played: {error}", file=sys.stderr)
-            return []
+            print(f"case {seed} was broken off: {error}", file=sys.stderr)
+            return None
         finally:
             case.clean()
 
@@ -466,7 +475,7 @@ def main() -> int:
         (directory / "cluster").mkdir()
         with ControlPlane.start(directory / "cluster", kubelet=True) as cluster:
             spread = Plugin(directory / "plugins").program(cluster)
-            fixes = play(cluster, spread, range(options.first, options.first + options.cases), directory)
+            fixes, broken_off = play(cluster, spread, range(options.first, options.first + options.cases), directory)
     bad = [fix for fix in fixes if fix.harmful or fix.refused or fix.stays]
     for number, fix in enumerate(bad):
         print(f"{fix.summary}: {fix.case}\n  {fix.commands}\n  {fix.refused}")
@@ -475,7 +484,7 @@ def main() -> int:
             path = options.keep / f"{fix.code}-{fix.case.seed}-{number}.json"
             path.write_text(fix.capture, encoding="utf-8")
     codes = Counter(fix.code for fix in fixes)
-    print(f"{options.cases} cases, {len(fixes)} fixes ({dict(sorted(codes.items()))})")
+    print(f"{options.cases} cases, {len(fixes)} fixes ({dict(sorted(codes.items()))}), broken off: {broken_off}")
     print(f"{sum(fix.harmful for fix in fixes)} left more pods pending, {len(bad)} are listed above")
     return int(any(fix.harmful for fix in fixes))
 

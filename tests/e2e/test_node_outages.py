@@ -18,8 +18,8 @@ from tests.e2e.workloads import pods
 
 pytestmark = pytest.mark.e2e
 
-FEW = range(4)
-MANY = range(4, 104)
+FEW = range(8)
+MANY = range(8, 108)
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def test_no_pod_is_evicted_while_all_nodes_are_silent(cluster: ControlPlane, plu
 
     The pods tolerate the taints for longer than that, as they do for 300 seconds by default.
     """
-    patience = 2 * OUTAGE.grace
+    patience = OUTAGE.grace
     tolerations = [
         {"key": f"node.kubernetes.io/{key}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": patience}
         for key in ("not-ready", "unreachable")
