@@ -42,7 +42,8 @@ _HELP: Final = {
 def new_nodes(cluster: SimulatedCluster, pod: SimulatedPod) -> NewNodes:
     """Return whether a node can be made for a pending pod, without its name and messages."""
     autoscalers = cluster.world.snapshot.node_autoscalers
-    pools, counted = nodepools.answers(cluster, pod), list(constrained(cluster, pod))
+    counted = list(constrained(cluster, pod))
+    pools = nodepools.answers(cluster, pod, counted)
     groups = [] if autoscalers.status is None else nodegroups.answers(autoscalers.status)
     open_pools = [pool for pool in pools if pool.filter is UNSET]
     open_groups = [group for group in groups if group.filter is UNSET]

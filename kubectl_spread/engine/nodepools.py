@@ -14,7 +14,7 @@ from typing import Final
 from msgspec import UNSET
 
 from kubectl_spread.engine.cluster import SimulatedCluster, SimulatedPod
-from kubectl_spread.engine.pooldomains import PoolDomains, constrained
+from kubectl_spread.engine.pooldomains import PoolDomains
 from kubectl_spread.kube import noderequirements
 from kubectl_spread.kube.api.quantity import thousandths
 from kubectl_spread.kube.nodeautoscaling import NodePool
@@ -29,9 +29,8 @@ _OF_EVERY_NODE: Final = frozenset({"cpu", "memory", _NODES})
 """The resources that every new node adds to."""
 
 
-def answers(cluster: SimulatedCluster, pod: SimulatedPod) -> list[NodePoolAnswer]:
-    """Return an answer of each NodePool about a pending pod, by name."""
-    counted = list(constrained(cluster, pod))
+def answers(cluster: SimulatedCluster, pod: SimulatedPod, counted: Sequence[PoolDomains]) -> list[NodePoolAnswer]:
+    """Return an answer of each NodePool about a pending pod, by name; ``counted`` are the domains of its terms."""
     return [_answer(pool, pod, counted) for pool in cluster.world.snapshot.node_autoscalers.pools]
 
 

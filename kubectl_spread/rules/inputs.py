@@ -265,7 +265,7 @@ class RuleInput(msgspec.Struct, frozen=True, eq=False, dict=True):
         )
         return templates.get(self.workload)
 
-    def new_node(self, pod: PodRecord) -> str:
+    def about_new_nodes(self, pod: PodRecord) -> str:
         """Return whether a node can be made for a pending pod, after a space; "" where no node autoscaler was read."""
         answer = self.engine.new_nodes(pod) if self.audit.evaluator.lists_nodes else None
         return "" if answer is None else f" {answer.summary}"

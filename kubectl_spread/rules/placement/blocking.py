@@ -49,7 +49,7 @@ def _blocked(rule_input: RuleInput) -> Iterator[Evidence]:
         # What the newest revision needs is advised first.
         cause = _cause(min(groups, key=lambda group: _is_replaced(group, rule_input)), rule_input)
         first = next(iter(_pending(*groups)), None)
-        node = "" if first is None else rule_input.new_node(first)
+        node = "" if first is None else rule_input.about_new_nodes(first)
         values = {"who": _who(groups), "answer": answer, "cause": text, "new_nodes": node}
         yield Evidence(_affected(groups), values, _severity(groups), cause.fix, cause.covers, cause.closed)
 

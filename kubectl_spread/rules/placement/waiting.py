@@ -30,11 +30,11 @@ def _waiting(rule_input: RuleInput) -> Iterator[Evidence]:
             continue
         wait = rule_input.engine.wait_of(pod)
         if not wait.reason.free or pod.gates or pod.refused:
-            key = (wait.reason.key, wait.unknown, bool(wait.reason.free), rule_input.new_node(pod))
+            key = (wait.reason.key, wait.unknown, bool(wait.reason.free), rule_input.about_new_nodes(pod))
             groups.setdefault(key, (wait, []))[1].append(pod)
     for wait, pods in groups.values():
         values = {"who": _who(pods, wait), "why": _why(pods, wait, rule_input), "then": _then(pods, rule_input)}
-        values["new_nodes"] = rule_input.new_node(pods[0])
+        values["new_nodes"] = rule_input.about_new_nodes(pods[0])
         yield Evidence(names(pods), values, fix=_fix(pods, wait, rule_input))
 
 
