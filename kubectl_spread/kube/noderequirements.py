@@ -129,13 +129,12 @@ def allowed_values(requirement: NodeSelectorRequirement) -> AllowedValues | None
 
 
 def combined(expressions: Iterable[NodeSelectorRequirement], labels: Labels) -> Requirements:
-    """Return requirements that hold together, and with labels; what cannot be read is left out."""
+    """Return requirements that hold together, and with labels; one that cannot be read may allow any value."""
     requirements = {key: AllowedValues(frozenset([text]), excluded=False) for key, text in labels.items()}
     for expression in expressions:
-        allowed = allowed_values(expression)
-        if allowed is not None:
-            earlier = requirements.get(expression.key)
-            requirements[expression.key] = allowed if earlier is None else earlier.both(allowed)
+        allowed = allowed_values(expression) or AllowedValues()
+        earlier = requirements.get(expression.key)
+        requirements[expression.key] = allowed if earlier is None else earlier.both(allowed)
     return requirements
 
 

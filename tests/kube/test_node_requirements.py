@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from kubectl_spread.kube.api.types import NodeSelectorRequirement
-from kubectl_spread.kube.noderequirements import allowed_values, combined, conflict
+from kubectl_spread.kube.noderequirements import AllowedValues, allowed_values, combined, conflict
 from tests.builders import ZONE, requirement
 
 
@@ -60,7 +60,9 @@ def test_a_label_that_a_pool_does_not_name(pod: NodeSelectorRequirement, refusin
 def test_requirements_on_one_label_hold_together() -> None:
     [allowed] = combined([expression("n", "In", "1", "2"), expression("n", "Gt", "1")], {}).values()
     assert allowed.listed == frozenset({"2"})
-    assert combined([expression("n", "Near", "1"), expression("n", "Gt", "x")], {}) == {}
+    pool = combined([expression("n", "Near", "1"), expression("n", "Gt", "x")], {})
+    assert pool == {"n": AllowedValues()}
+    assert conflict(pool, combined([expression("n", "In", "9")], {})) == ""
 
 
 @pytest.mark.parametrize(
