@@ -44,6 +44,10 @@ class PodStep(Enum):
     REMOVED = "removed"
 
 
+def _order(pod: SimulatedPod) -> int:
+    return pod.order
+
+
 def _by_name(pod: PodRecord) -> tuple[str, str]:
     return pod.namespace, pod.name
 
@@ -66,6 +70,7 @@ class Journal:
     def __init__(self, cluster: SimulatedCluster) -> None:
         self.steps: list[tuple[PodStep, SimulatedPod, PodState]] = []
         self._before = {name: copy(getattr(cluster, name)) for name in _COUNTED}
+        self._start = cluster.state.start
 
     def of(self, step: PodStep) -> list[SimulatedPod]:
         """Return the pods that changed in this way."""
@@ -90,6 +95,7 @@ class Journal:
         """Restore what controllers remember, but no pods."""
         for name, value in self._before.items():
             setattr(cluster, name, value)
+        cluster.state.start = self._start
 
 
 _LATER: Final = 60.0
@@ -599,6 +605,17 @@ class SimulatedCluster:
                 pod.node, pod.state = "", state
                 self._file_place(pod)
         journal.restore(self)
+        self._file_in_order([pod for _, pod, _ in journal.steps])
+
+    def _file_in_order(self, pods: Iterable[SimulatedPod]) -> None:
+        """File pods that are filed next to some in their first order, so that no change leaves a trace."""
+        for owner in {pod.owner for pod in pods} & self.pods.keys():
+            self.pods[owner] = {pod.key: pod for pod in sorted(self.pods[owner].values(), key=_order)}
+        for kind in {pod.kind for pod in pods} & self._of_kind.keys():
+            self._of_kind[kind] = dict.fromkeys(sorted(self._of_kind[kind], key=_order))
+        for node in {pod.node for pod in pods} & self._on_node.keys():
+            self._on_node[node] = dict.fromkeys(sorted(self._on_node[node], key=_order))
+        self.pending = dict.fromkeys(sorted(self.pending, key=_order))
 
     @contextmanager
     def tried(self) -> Iterator[None]:

@@ -87,6 +87,7 @@ class World:
         self._classes = PodClasses(snapshot.schedulers, for_simulation=True)
         self._tables: dict[tuple[int, ...], tuple[NodeTable, Volumes, tuple[Node, ...]]] = {}
         self._created: dict[object, PodClass] = {}
+        self._of_templates: dict[object, tuple[PodTemplateSpec, PodClass]] = {}
         self._changed: dict[tuple[PodClass, int], tuple[ConstraintChange, PodClass]] = {}
         self._adopted: dict[ObjectRef, ObjectRef] = {}
         self._cordoned: dict[int, tuple[Node, Node]] = {}
@@ -312,9 +313,7 @@ class World:
             elif workload is not None:
                 revision = workload.status.update_revision if isinstance(workload, StatefulSet) else ""
                 of_like = None if like is None else like.pod_class
-                self._created[key] = self.from_template(
-                    owner, workload.template, of_like, revision=revision, name=name, index=index
-                )
+                return self.from_template(owner, workload.template, of_like, revision=revision, name=name, index=index)
             else:
                 return None
         return self._created[key]
@@ -395,29 +394,34 @@ class World:
             index: The index of such a pod.
         """
         key = (owner, id(template), like, revision, name)
-        if key not in self._created:
-            self._note_scheduler(owner, template.spec.scheduler_name, like)
+        if key not in self._of_templates:
+            # The entry keeps the template, so that no other object gets its identity.
             added: dict[str, str] = {
                 label: revision or SIMULATED
                 for label in LABELS
                 if label in labels_of_controller(self._kind_with_revisions(owner))
             }
             labels = _numbered({**added, **template.metadata.labels}, name, index)
-            if like is None:
-                self._created[key] = self._new(owner, template, labels)
-            else:
-                stored = self.snapshot.workload_objects.get(owner)
-                former = () if stored is None else stored.template.spec.tolerations
-                by_admission = (each for each in like.spec.tolerations if each not in former)
-                tolerations = dict.fromkeys((*template.spec.tolerations, *by_admission))
-                spec = replace(
-                    template.spec,
-                    tolerations=tuple(tolerations),
-                    topology_spread_constraints=template.spec.topology_spread_constraints,
-                )
-                created = _with_revision(admission.created_from(like, spec, labels, self.behaviour))
-                self._created[key] = self._with_priority(owner, created, like.spec)
-        return self._created[key]
+            self._of_templates[key] = (template, self._of_template(owner, template, like, labels))
+        return self._of_templates[key][1]
+
+    def _of_template(
+        self, owner: ObjectRef, template: PodTemplateSpec, like: PodClass | None, labels: Labels
+    ) -> PodClass:
+        self._note_scheduler(owner, template.spec.scheduler_name, like)
+        if like is None:
+            return self._new(owner, template, labels)
+        stored = self.snapshot.workload_objects.get(owner)
+        former = () if stored is None else stored.template.spec.tolerations
+        by_admission = (each for each in like.spec.tolerations if each not in former)
+        tolerations = dict.fromkeys((*template.spec.tolerations, *by_admission))
+        spec = replace(
+            template.spec,
+            tolerations=tuple(tolerations),
+            topology_spread_constraints=template.spec.topology_spread_constraints,
+        )
+        created = _with_revision(admission.created_from(like, spec, labels, self.behaviour))
+        return self._with_priority(owner, created, like.spec)
 
     def _note_scheduler(self, owner: ObjectRef, name: str, like: PodClass | None) -> None:
         """Note the scheduler of a template, unless it is the default one, or that of pods like it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
+from msgspec.structs import replace
 
 from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.engine.cluster import SimulatedCluster
@@ -12,7 +13,7 @@ from kubectl_spread.engine.controllers import DaemonRollout, Rollout
 from kubectl_spread.engine.engine import Engine
 from kubectl_spread.kube.api.objects import ObjectRef
 from tests.audits import audit, deployment
-from tests.builders import HOSTNAME, Json, affinity, constraint, node_json, pod_json, term
+from tests.builders import HOSTNAME, ZONE, Json, affinity, constraint, node_json, pod_json, term
 from tests.plan import small
 from tests.simulate import clusters
 
@@ -127,3 +128,31 @@ def test_a_waiting_pod_may_take_the_room_that_an_old_pod_leaves(rival: str, wait
     engine = engine_of(audit(clusters.node("a1", zone="a", cpu=2), *web, *other))
     shortfall = engine.rollout(ObjectRef("shop", "Deployment", "web"))
     assert (shortfall.pods if shortfall else 0) == waiting
+
+
+def test_a_trial_leaves_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pods of the cluster are filed as before, so that answers do not depend on what was asked earlier."""
+    monkeypatch.setattr(Rollout, "surely_ends", lambda *_: False)
+    asked = 0
+    for seed in range(40):
+        evaluation = audit(*small.cluster_of(f"trace-{seed}", varied=True))
+        engine = engine_of(evaluation)
+        filed = [(pod.name, pod.node) for pod in engine._settled.all_pods()]
+        for workload in sorted(evaluation.snapshot.workload_objects):
+            if workload.kind in ("Deployment", "StatefulSet"):
+                engine.rollout(workload)
+                asked += 1
+                assert [(pod.name, pod.node) for pod in engine._settled.all_pods()] == filed
+    assert asked > 50
+
+
+def test_each_template_is_tried_as_it_is() -> None:
+    """Templates that are gone have given their identity to later ones."""
+    web = clusters.deployment("web", ["a1"])
+    evaluation = audit(clusters.node("a1", zone="a", cpu=4), *web)
+    engine, workload = engine_of(evaluation), ObjectRef("shop", "Deployment", "web")
+    template = evaluation.snapshot.workload_objects[workload].template
+    for number in range(20):
+        elsewhere = {"node_selector": {ZONE: "b"} if number // 2 % 2 else {}}
+        tried = replace(template, spec=replace(template.spec, **elsewhere))
+        assert (engine.rollout(workload, tried) is not None) is bool(number // 2 % 2), number
