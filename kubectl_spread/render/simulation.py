@@ -14,6 +14,7 @@ from kubectl_spread.render import about, words
 from kubectl_spread.render.document import Card, Document, Instruction, Table, ZoneChange
 from kubectl_spread.render.terminal import Cell, Column
 from kubectl_spread.report.model import CommandLine, Severity, Workload
+from kubectl_spread.report.recommendation import WORKLOADS
 from kubectl_spread.report.simulation import (
     AffectedWorkload,
     Range,
@@ -31,8 +32,6 @@ _COLUMNS: Final = (
     Column("Skew after", fit="end", short="Skew"),
 )
 _WHY: Final = Column("Why", fit="wrap", least=24)
-_RECOMMENDED: Final = ("Deployment", "StatefulSet")
-"""The kinds of workloads for which ``recommend`` has an answer."""
 _ROWS: Final = 12
 """With more rows than this, the screen has the first ones."""
 _FIRST: Final = 5
@@ -130,7 +129,7 @@ def _waited_before(finding: SimulationFinding) -> bool:
 
 def _ask(finding: SimulationFinding, inputs: Sequence[str]) -> Iterator[Instruction]:
     """Yield the command that finds what to write in the first workload of a finding for which there is an answer."""
-    chosen = [each for each in sorted(finding.workloads, key=_badness) if each.workload.kind in _RECOMMENDED]
+    chosen = [each for each in sorted(finding.workloads, key=_badness) if each.workload.kind in WORKLOADS]
     for affected in chosen[:1]:
         name = named(affected.workload.kind, affected.workload.name)
         command = CommandLine(["kubectl", "spread", "recommend", name, "-n", affected.namespace, *inputs])

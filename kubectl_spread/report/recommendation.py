@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from msgspec import UNSET, UnsetType
 
 from kubectl_spread.report.model import API_VERSION, Cluster, Part, Patch, Workload
 
 KIND = "SpreadRecommendation"
+WORKLOADS: Final = ("Deployment", "StatefulSet")
+"""The kinds of workloads for which there is an answer."""
 
 
 class EventLoss(Part, frozen=True, kw_only=True):

@@ -27,6 +27,7 @@ from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.phrases import named, sentence
 from kubectl_spread.report import model, projections
 from kubectl_spread.report.model import FAILED, Severity
+from kubectl_spread.report.recommendation import WORKLOADS
 from kubectl_spread.rules.inputs import RuleInput, rule_inputs
 from kubectl_spread.rules.model import Evidence, Remedy, Rule, SelectedRules, Selection
 from kubectl_spread.rules.placement.skews import HARD_SKEW
@@ -399,7 +400,7 @@ def _finding(
         pending=len(rule_input.pending.intersection(evidence.pods)) or UNSET,
         message=message,
         values=values,
-        fix=sentence(remedy.text + _default_hint(rule_input)),
+        fix=sentence(remedy.text + _default_hint(rule_input) + _pointer(rule, severity, rule_input)),
         commands=_commands(remedy, rule_input, evidence, flags) or UNSET,
         patch=model.Patch(operations=list(remedy.patch)) if remedy.patch else UNSET,
         group=_group(rule, severity, message, evidence.closed),
@@ -475,6 +476,18 @@ def _default_hint(rule_input: RuleInput) -> str:
     if not any(row.term.default for row in rule_input.rows):
         return ""
     return ". This is a default of the scheduler, which topologySpreadConstraints in the pod template replace"
+
+
+def _pointer(rule: Rule, severity: Severity, rule_input: RuleInput) -> str:
+    """Return the command that tries changes, as a sentence that is the same for all workloads.
+
+    There is none where a rule reports what has no effect yet, or that nothing can be done.
+    """
+    if severity is Severity.INFO and rule.severity is not Severity.INFO:
+        return ""
+    if not rule.recommends or rule_input.workload.kind not in WORKLOADS or in_file(rule_input):
+        return ""
+    return ". kubectl spread recommend TYPE/NAME -n NAMESPACE tries changes in simulations"
 
 
 def _finding_order(finding: model.Finding) -> tuple[object, ...]:

@@ -142,6 +142,7 @@ NO_SPREAD: Final = Rule(
         "selector of its own."
     ),
     reads_nodes=False,
+    recommends=True,
     parts=InputPart.WORKLOAD,
     check=_no_spread,
 )
@@ -358,6 +359,7 @@ def _all_in_one(place: str, code: str, message: str, why: str, *, patched: bool 
         ),
         remedies=("command", "patch") if patched else (),
         no_remedy=_OTHERS if patched else _NO_REMEDY,
+        recommends=patched,
         parts=InputPart.WORKLOAD,
         check=partial(_in_one_domain, code=code),
     )
@@ -403,6 +405,7 @@ MAJORITY_IN_ONE_ZONE: Final = Rule(
     fix=_ADD,
     source="https://kubernetes.io/docs/concepts/workloads/controllers/statefulset/",
     no_remedy=_NO_REMEDY,
+    recommends=True,
     parts=InputPart.WORKLOAD,
     check=_majority,
 )

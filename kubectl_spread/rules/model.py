@@ -70,6 +70,7 @@ class Rule(msgspec.Struct, frozen=True):
         compares: Whether the rule is about what another Kubernetes does differently (``--to``).
         removes_pods: Whether a fix may delete or evict pods, which depends on disruption budgets.
         explains_exposure: Whether a finding says why the pods are in one domain of the topology key.
+        recommends: Whether ``recommend`` tries changes that may end a finding.
         parts: The engine runs the check on inputs with at least one of these parts.
     """
 
@@ -89,6 +90,7 @@ class Rule(msgspec.Struct, frozen=True):
     compares: bool = False
     removes_pods: bool = False
     explains_exposure: bool = False
+    recommends: bool = False
     parts: InputPart = InputPart.TEMPLATE | InputPart.PODS
 
     @property

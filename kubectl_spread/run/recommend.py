@@ -26,6 +26,7 @@ from kubectl_spread.recommend.trials import Demand, Hazard, Places, Trials, Wors
 from kubectl_spread.report import projections
 from kubectl_spread.report.model import CommandLine, Patch
 from kubectl_spread.report.recommendation import (
+    WORKLOADS,
     EventLoss,
     RecommendationSummary,
     RecommendedChange,
@@ -58,6 +59,8 @@ _INSTEAD: Final = {
     "Pod": "nothing replaces a pod without an owner. Make it a Deployment",
     "ReplicaSet": _NO_ROLLOUT,
     "ReplicationController": _NO_ROLLOUT,
+    "Rollout": "the steps of Argo Rollouts are not modelled. Ask about a Deployment with the same template, and write "
+    "rollouts-pod-template-hash where the answer says pod-template-hash",
 }
 """Maps the kinds for which nothing is recommended to the reason."""
 
@@ -118,7 +121,7 @@ def subject(run: SimulateRun, aside: Sequence[Loaded]) -> Subject:
     loaded_manifest = manifests.get(ref)
     stored = run.snapshot.workload_objects.get(ref) if loaded_manifest is None else loaded_manifest.object
     name = named(ref.kind, ref.name)
-    if ref.kind not in ("Deployment", "StatefulSet"):
+    if ref.kind not in WORKLOADS:
         raise UsageError(f"{name}: {_INSTEAD.get(ref.kind, f'a {ref.kind} cannot be simulated')}")
     if not isinstance(stored, Deployment | StatefulSet):
         raise NotFoundError(f"{name} was not read: capture workloads as well")

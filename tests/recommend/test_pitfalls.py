@@ -181,6 +181,7 @@ def test_the_fewest_replicas_of_an_autoscaler_count() -> None:
         (("ds/agent",), "ds/agent: its pods belong to their nodes"),
         (("job/once",), "job/once: its pods end by themselves. Name a Deployment or StatefulSet"),
         (("pod/bare",), "po/bare: nothing replaces a pod without an owner"),
+        (("rollout/canary",), "rollout/canary: the steps of Argo Rollouts are not modelled"),
         ((), "name a workload (deploy/web), or give its manifest with -f"),
         (("deploy/web", "deploy/idle"), "recommend is for one workload at a time: choose one of shop/deploy/idle and"),
         (("deploy/idle",), "deploy/idle has no replicas, so there is nothing to lose"),
@@ -197,7 +198,8 @@ def test_errors(arguments: tuple[str, ...], message: str) -> None:
     idle = deployment("idle", ())
     daemon = workload("DaemonSet", "agent", {"selector": selector({"app": "agent"}), "template": template("agent")})
     job = workload("Job", "once", {"template": template("once")}, version="batch/v1")
+    rollout = {**deployment("canary", ("n-a0",))[0], "apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout"}
     bare = {**deepcopy(web()[-1]), "metadata": {"name": "bare", "namespace": "shop", "uid": "bare"}}
-    answer = command([*NINE, *web(), *idle, daemon, job, bare], *arguments, "--runs", "1")
+    answer = command([*NINE, *web(), *idle, daemon, job, rollout, bare], *arguments, "--runs", "1")
     assert answer.exit_code == 2
     assert message in answer.stderr

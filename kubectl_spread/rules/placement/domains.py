@@ -164,6 +164,7 @@ TOO_FEW_DOMAINS: Final = Rule(
         (Severity.INFO, "Every domain still allows the next pod."),
     ),
     remedies=("command", "patch"),
+    recommends=True,
     no_remedy=(
         "Every domain still allows the next pod, the pod template cannot change, or an object of another kind owns it."
     ),
@@ -405,6 +406,7 @@ HELD_DOWN: Final = Rule(
         (Severity.INFO, "Every other domain still allows the next pod, or the constraint is ScheduleAnyway."),
     ),
     remedies=("command", "patch"),
+    recommends=True,
     no_remedy=(
         "Room on nodes and the end of a taint are for the operator of the nodes to decide. A patch is given where "
         "nodeTaintsPolicy or nodeAffinityPolicy leaves out the domain and no pod."
