@@ -24,7 +24,7 @@ EDGES: Final = (
     "tests/follow/test_server.py",
     "tests/sources/test_incluster.py",
 )
-"""Tests of what the core does not use: click, cloup, uvicorn and kubernetes."""
+"""Tests of what the core does not use: click, uvicorn and kubernetes."""
 _NEEDED: Final = (
     "cryptography",
     "hypothesis",

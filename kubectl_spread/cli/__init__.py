@@ -169,14 +169,14 @@ class SpreadGroup(click.Group):
 
     def get_help(self, ctx: click.Context) -> str:
         """Return the help of the program, without importing the commands."""
-        formatter = help.new_formatter(ctx)
+        formatter = ctx.make_formatter()
         help.write_text(formatter, self.help or "")
         help.write_examples(formatter, ctx, self.examples)
         sections = [
-            help.section(heading, [(name, summary) for name, (_, summary) in commands.items()])
+            (heading, [(name, summary) for name, (_, summary) in commands.items()])
             for heading, commands in _SECTIONS.items()
         ]
-        formatter.write_many_sections([*sections, *help.grouped(self.get_params(ctx), ctx)])
+        help.write_sections(formatter, [*sections, *help.grouped(self.get_params(ctx), ctx)])
         help.write_usage(formatter, ctx, "COMMAND [options]")
         program = ctx.command_path
         formatter.write(f'\nUse "{program} help COMMAND" for the help of a command.\n')

@@ -168,7 +168,7 @@ def _layout(
     """Return the layout of a table; None for other formats."""
     if form not in (formats.TABLE, formats.WIDE):
         return None
-    from kubectl_spread.render import table  # noqa: PLC0415 - only tables need rich
+    from kubectl_spread.render import table  # noqa: PLC0415 - only tables need it
 
     return table.Layout(
         wide=form == formats.WIDE,
@@ -180,6 +180,6 @@ def _layout(
 
 
 def _table(report: Report, layout: Layout, destination: Output, color: str) -> str:
-    from kubectl_spread.render import table  # noqa: PLC0415 - only tables need rich
+    from kubectl_spread.render import table  # noqa: PLC0415 - only tables need it
 
     return table.check(report, layout, output.terminal(color, to_file=destination.file is not None))

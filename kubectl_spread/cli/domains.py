@@ -80,7 +80,7 @@ def _note_remarks(report: SpreadDomains) -> None:
 def _rendered(report: SpreadDomains, destination: Output, color: str, *, headers: bool) -> str:
     if not formats.has_document(destination.form):
         return formats.rendered("domains", report, destination.form)
-    from kubectl_spread.render.domains import document  # noqa: PLC0415 - only documents need rich
+    from kubectl_spread.render.domains import document  # noqa: PLC0415 - only documents need it
 
     answer = document(report, wide=destination.form != formats.TABLE)
     return formats.printed(answer, destination, color, headers=headers)

@@ -152,7 +152,7 @@ def _rendered(explanation: Explanation, destination: Output, color: str) -> str:
     if destination.form in _STRUCTURED:
         return formats.rendered("explain", explanation, destination.form)
     if destination.form == formats.TEXT:
-        from kubectl_spread.render import sections  # noqa: PLC0415 - only text needs rich
+        from kubectl_spread.render import sections  # noqa: PLC0415 - only text needs it
 
         return sections.explain(explanation, output.terminal(color, to_file=destination.file is not None))
     from kubectl_spread.render.explanation import document  # noqa: PLC0415 - as above
@@ -162,7 +162,7 @@ def _rendered(explanation: Explanation, destination: Output, color: str) -> str:
 
 def _rule_rendered(rule: Rule, destination: Output, color: str) -> str:
     from kubectl_spread.cli.rules import examples  # noqa: PLC0415 - only pages of rules need them
-    from kubectl_spread.render import catalogue, explanation, structured  # noqa: PLC0415 - only text needs rich
+    from kubectl_spread.render import catalogue, explanation, structured  # noqa: PLC0415 - only text needs it
     from kubectl_spread.rules.model import listing  # noqa: PLC0415 - completion of flags does not need the rules
 
     if destination.form in _STRUCTURED:

@@ -81,7 +81,7 @@ class _Ended(NamedTuple):
 
 def _asked(name: str, parameters: Mapping[str, Any], ask: Ask, texts: Mapping[Output, list[str]]) -> FleetCluster:
     """Return the answer of one cluster, whose messages are printed after its context."""
-    from kubectl_spread.render.fleet import heading  # noqa: PLC0415 - only tables need rich
+    from kubectl_spread.render.fleet import heading  # noqa: PLC0415 - only tables need it
     from kubectl_spread.report import fleet  # noqa: PLC0415 - completion of flags does not need it
 
     try:
@@ -103,7 +103,7 @@ def _asked(name: str, parameters: Mapping[str, Any], ask: Ask, texts: Mapping[Ou
 def _rendered(report: SpreadFleet, texts: Mapping[Output, list[str]], destination: Output, color: str) -> str:
     if destination.form not in _TABLES:
         return formats.rendered("check", report, destination.form)
-    from kubectl_spread.render import fleet  # noqa: PLC0415 - only tables need rich
+    from kubectl_spread.render import fleet  # noqa: PLC0415 - only tables need it
 
     terminal = output.terminal(color, to_file=destination.file is not None)
     return "".join(texts[destination]) + fleet.table(report, terminal)

@@ -100,7 +100,7 @@ def printed(document: Document, destination: Output, color: str, *, headers: boo
     """Return a document in a format, whose module is imported only now; ``headers`` are those of tables."""
     if destination.form in _PRINTERS:
         return _function(_PRINTERS[destination.form])(document)
-    from kubectl_spread.render import screen  # noqa: PLC0415 - only tables need rich
+    from kubectl_spread.render import screen  # noqa: PLC0415 - only tables need it
 
     terminal = output.terminal(color, to_file=destination.file is not None)
     return screen.text(document, terminal, headers=headers, everything=destination.form == WIDE)

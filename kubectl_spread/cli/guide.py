@@ -65,9 +65,9 @@ def connection_options(context: click.Context) -> None:
     root = context.find_root()
     commands = [name for name in cli.list_commands(root) if _connects(cli.get_command(root, name))]
     flags = [flag for flag in _flags.params if help.group_of(flag) == help.CONNECTION]
-    formatter = help.new_formatter(context)
+    formatter = context.make_formatter()
     help.write_text(formatter, f"The commands {listed(commands, len(commands))} accept these options, as kubectl does.")
-    formatter.write_many_sections(help.grouped(flags, context))
+    help.write_sections(formatter, help.grouped(flags, context))
     output.data(formatter.getvalue())
 
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from inspect import cleandoc
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 from click.core import ParameterSource
 
 from kubectl_spread.cli import go_flags
 from kubectl_spread.errors import UsageError
-
-if TYPE_CHECKING:
-    from cloup.formatting import HelpFormatter, HelpSection
 
 EVENTS: Final = "What happens, in the order given"
 READ: Final = "What to read"
@@ -34,6 +31,8 @@ SETTINGS: Final[dict[str, Any]] = {"help_option_names": ["-h", "--help"], "max_c
 """The settings of the context of the program and its commands."""
 
 
+Section = tuple[str, Sequence[tuple[str, str]]]
+"""A list with its heading."""
 _READING_FILES: Final = ("filename", "kustomize", "manifests")
 """The parameters that choose files instead of a cluster."""
 
@@ -105,38 +104,31 @@ class Command(click.Command):
         return super().invoke(ctx)
 
     def get_help(self, ctx: click.Context) -> str:
-        """Return the help; only here cloup is imported, which takes longer than click itself."""
-        formatter = new_formatter(ctx)
+        """Return the help."""
+        formatter = ctx.make_formatter()
         write_text(formatter, self.help or "")
         write_examples(formatter, ctx, self.examples)
-        formatter.write_many_sections(self._sections(ctx))
+        write_sections(formatter, self._sections(ctx))
         write_usage(formatter, ctx, " ".join(self.collect_usage_pieces(ctx)))
         if any(group_of(option) == CONNECTION for option in self.get_params(ctx)):
             program = ctx.find_root().command_path
             formatter.write(f'\nUse "{program} options" for all options that connect to a cluster.\n')
         return formatter.getvalue().rstrip("\n")
 
-    def _sections(self, ctx: click.Context) -> list[HelpSection]:
+    def _sections(self, ctx: click.Context) -> list[Section]:
         visible = [option for option in self.get_params(ctx) if group_of(option) != CONNECTION or option.name in _USUAL]
         sections = grouped(visible, ctx)
         if self.statuses:
             meanings = [(str(status), meaning) for status, meaning in self.statuses.items()]
-            sections.append(section("Exit status", meanings))
+            sections.append(("Exit status", meanings))
         return sections
 
 
-def new_formatter(ctx: click.Context) -> HelpFormatter:
-    """Return a formatter of the terminal's width, up to the most of the context."""
-    from cloup.formatting import HelpFormatter  # noqa: PLC0415 - only help needs it
-
-    return HelpFormatter(max_width=ctx.max_content_width)
-
-
-def section(heading: str, rows: Sequence[tuple[str, str]]) -> HelpSection:
-    """Return a list with a heading."""
-    from cloup.formatting import HelpSection  # noqa: PLC0415 - only help needs it
-
-    return HelpSection(heading, rows)
+def write_sections(formatter: click.HelpFormatter, sections: Iterable[Section]) -> None:
+    """Write lists, each below its heading."""
+    for heading, rows in sections:
+        with formatter.section(heading):
+            formatter.write_dl(rows)
 
 
 def group_of(parameter: click.Parameter) -> str:
@@ -144,7 +136,7 @@ def group_of(parameter: click.Parameter) -> str:
     return getattr(parameter, "group", OTHER)
 
 
-def grouped(parameters: Iterable[click.Parameter], ctx: click.Context) -> list[HelpSection]:
+def grouped(parameters: Iterable[click.Parameter], ctx: click.Context) -> list[Section]:
     """Return the options in their groups, each with its description."""
     described = [
         (group_of(parameter), record)
@@ -152,15 +144,15 @@ def grouped(parameters: Iterable[click.Parameter], ctx: click.Context) -> list[H
         if isinstance(parameter, click.Option) and (record := parameter.get_help_record(ctx))
     ]
     rows = {group: [record for own_group, record in described if own_group == group] for group in GROUPS}
-    return [section(group, records) for group, records in rows.items() if records]
+    return [(group, records) for group, records in rows.items() if records]
 
 
-def write_text(formatter: HelpFormatter, text: str) -> None:
+def write_text(formatter: click.HelpFormatter, text: str) -> None:
     """Write the first paragraphs of a help."""
     formatter.write_text(cleandoc(text))
 
 
-def write_examples(formatter: HelpFormatter, ctx: click.Context, examples: Mapping[str, str]) -> None:
+def write_examples(formatter: click.HelpFormatter, ctx: click.Context, examples: Mapping[str, str]) -> None:
     """Write command lines, each below its comment."""
     if examples:
         program = ctx.find_root().command_path
@@ -168,6 +160,6 @@ def write_examples(formatter: HelpFormatter, ctx: click.Context, examples: Mappi
         formatter.write("\nExamples:\n" + "\n".join(lines))
 
 
-def write_usage(formatter: HelpFormatter, ctx: click.Context, pieces: str) -> None:
+def write_usage(formatter: click.HelpFormatter, ctx: click.Context, pieces: str) -> None:
     """Write the syntax of a command, in one line."""
     formatter.write(f"\nUsage:\n  {ctx.command_path} {pieces.replace('[OPTIONS]', '[options]')}\n")

@@ -29,7 +29,7 @@ _FOREIGN: Final = (
 
 def terminal(color: str, *, to_file: bool = False) -> Terminal:
     """Return the properties of stdout, a terminal or a pipe, or of a file, which is coloured only on demand."""
-    from kubectl_spread.render.terminal import Terminal  # noqa: PLC0415 - rich is only for tables
+    from kubectl_spread.render.terminal import Terminal  # noqa: PLC0415 - only tables need it
 
     if to_file:
         return Terminal(color=color == "always")

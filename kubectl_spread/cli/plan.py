@@ -93,6 +93,6 @@ def _rendered(report: SpreadPlan, destination: Output, color: str, flags: tuple[
         return script.text(report, flags)
     if not formats.has_document(destination.form):
         return formats.rendered("plan", report, destination.form)
-    from kubectl_spread.render import plan as plans  # noqa: PLC0415 - only documents need rich
+    from kubectl_spread.render import plan as plans  # noqa: PLC0415 - only documents need it
 
     return formats.printed(plans.document(report, command), destination, color)

@@ -136,6 +136,6 @@ def _demand(keep: str, survive: str) -> Demand:
 def _rendered(report: SpreadRecommendation, destination: Output, color: str) -> str:
     if not formats.has_document(destination.form):
         return formats.rendered("recommend", report, destination.form)
-    from kubectl_spread.render import recommendation  # noqa: PLC0415 - only documents need rich
+    from kubectl_spread.render import recommendation  # noqa: PLC0415 - only documents need it
 
     return formats.printed(recommendation.document(report), destination, color)

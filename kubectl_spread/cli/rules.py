@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @options.color
 def rules(form: str | None, color: str) -> None:
     """List the rules, with their codes, names and severities."""
-    from kubectl_spread.render import catalogue, structured  # noqa: PLC0415 - rich is only for people
+    from kubectl_spread.render import catalogue, structured  # noqa: PLC0415 - only people need it
     from kubectl_spread.rules import RULES  # noqa: PLC0415 - completion of flags does not need the rules
     from kubectl_spread.rules.model import listing  # noqa: PLC0415 - likewise
 

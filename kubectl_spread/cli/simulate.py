@@ -173,7 +173,7 @@ def _rendered(report: SpreadSimulation, destination: Output, color: str, read: C
     """Return a report in a format; ``read`` are the options that chose what was read."""
     if not formats.has_document(destination.form):
         return formats.rendered("simulate", report, destination.form)
-    from kubectl_spread.render import simulation  # noqa: PLC0415 - only documents need rich
+    from kubectl_spread.render import simulation  # noqa: PLC0415 - only documents need it
 
     files = [word for name in read.filename for word in ("-f", name)] + ["-R"] * read.recursive
     inputs = None if _STDIN in read.filename else [*read.kubectl_flags, *files]

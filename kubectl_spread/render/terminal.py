@@ -9,13 +9,14 @@ from itertools import zip_longest
 from typing import Final, Literal
 
 import msgspec
-from rich.cells import cell_len, set_cell_size
 
 _GAP: Final = 2
 _LEAST_GAP: Final = 1
 _READABLE: Final = 20
 _NO_BREAK: Final = "\N{NO-BREAK SPACE}"
 _PHRASE_END: Final = re.compile(r"(, |  )")
+_SGR: Final = {"bold": "1", "red": "31", "yellow": "33", "cyan": "36"}
+"""Maps the words of styles to the parameters of the control sequence (ECMA-48, SGR)."""
 
 
 class Terminal(msgspec.Struct, frozen=True):
@@ -39,10 +40,25 @@ class Terminal(msgspec.Struct, frozen=True):
         """Return text in a style such as ``bold red``, if colour is on."""
         if not self.color or not style:
             return text
-        from rich.color import ColorSystem  # noqa: PLC0415 - pipes do not wait for it
-        from rich.style import Style  # noqa: PLC0415 - likewise
+        return f"\x1b[{';'.join(_SGR[word] for word in style.split())}m{text}\x1b[0m"
 
-        return Style.parse(style).render(text, color_system=ColorSystem.STANDARD)
+
+def _columns(text: str) -> int:
+    """Return the number of columns of text without control characters."""
+    if text.isascii():
+        return len(text)
+    import wcwidth  # noqa: PLC0415 - ASCII does not wait for its tables
+
+    return wcwidth.width(text)
+
+
+def _beginning(text: str, width: int) -> str:
+    """Return the longest beginning of text that is no wider than ``width`` columns, and no space at its end."""
+    if text.isascii():
+        return text[:width].rstrip()
+    import wcwidth  # noqa: PLC0415 - likewise
+
+    return wcwidth.clip(text, 0, width).rstrip()
 
 
 class Column(msgspec.Struct, frozen=True):
@@ -134,7 +150,7 @@ def _narrower(cells: Cells, columns: int) -> Iterator[_Fitted]:
 
 def _shaped(cells: Cells, forms: Sequence[int], gap: int) -> _Fitted:
     shortened = [[cell.form(form) for cell, form in zip(row, forms, strict=True)] for row in cells]
-    widths = [max(cell_len(cell.text) for cell in column) for column in zip(*shortened, strict=True)]
+    widths = [max(_columns(cell.text) for cell in column) for column in zip(*shortened, strict=True)]
     return _Fitted(shortened, widths, gap)
 
 
@@ -163,28 +179,28 @@ def _row(columns: Sequence[Column], fitted: _Fitted, row: Sequence[Cell], termin
 
 
 def _padded(column: Column, width: int, text: str, style: str, terminal: Terminal) -> str:
-    padding = " " * (width - cell_len(text))
+    padding = " " * (width - _columns(text))
     styled = terminal.styled(text, style)
     return padding + styled if column.justify == "right" else styled + padding
 
 
 def _lines(column: Column, width: int, text: str, terminal: Terminal) -> list[str]:
     """Return the text as the column shows it: in one line, unless the column wraps."""
-    if cell_len(text) <= width:
+    if _columns(text) <= width:
         return [text]
     match column.fit:
         case "wrap":
             return textwrap.wrap(text, width, break_on_hyphens=False)
         case "middle":
             tail = _tail(text, (width - 1) // 3)
-            return [set_cell_size(text, width - 1 - cell_len(tail)).rstrip() + terminal.ellipsis + tail]
+            return [_beginning(text, width - 1 - _columns(tail)) + terminal.ellipsis + tail]
         case _:
-            return [set_cell_size(text, width - 1).rstrip() + terminal.ellipsis]
+            return [_beginning(text, width - 1) + terminal.ellipsis]
 
 
 def _tail(text: str, width: int) -> str:
     """Return the longest end of a text that is no wider than ``width``."""
-    return next((text[start:] for start in range(len(text)) if cell_len(text[start:]) <= width), "")
+    return next((text[start:] for start in range(len(text)) if _columns(text[start:]) <= width), "")
 
 
 def paragraph(text: str, indent: str, terminal: Terminal) -> str:
@@ -209,7 +225,7 @@ def between_phrases(text: str, indent: str, terminal: Terminal, first: str = "")
     """
     room = None if terminal.width is None else terminal.width - len(indent)
     parts = (
-        part if room is None or _PHRASE_END.fullmatch(part) or cell_len(part) > room else part.replace(" ", _NO_BREAK)
+        part if room is None or _PHRASE_END.fullmatch(part) or _columns(part) > room else part.replace(" ", _NO_BREAK)
         for part in _PHRASE_END.split(text)
     )
     lines = _wrapped("".join(parts), first, indent, terminal)

@@ -12,7 +12,7 @@ import zipfile
 from pathlib import Path
 from typing import Final
 
-IMPORTED: Final = ("click", "jinja2", "msgspec", "rich", "ruamel", "google", "yaml", "kubectl_spread")
+IMPORTED: Final = ("click", "jinja2", "msgspec", "ruamel", "google", "yaml", "kubectl_spread")
 """Packages that the plugin imports, and the plugin itself."""
 MODULES: Final = (
     *IMPORTED,

@@ -206,7 +206,14 @@ def imported(*words: str) -> set[str]:
     return set(modules.split())
 
 
-HEAVY = {"kubernetes", "kubectl_spread.rules", "kubectl_spread.audit.snapshot.snapshot", "ruamel", "rich", "deepdiff"}
+HEAVY = {
+    "kubernetes",
+    "kubectl_spread.rules",
+    "kubectl_spread.audit.snapshot.snapshot",
+    "ruamel",
+    "wcwidth",
+    "deepdiff",
+}
 
 
 @pytest.mark.parametrize("line", ["ch", "check --", "explain --", "merge --", "unmerge --", "rules --", "schema --"])

@@ -20,7 +20,6 @@ _ONLY_FOR_FILES: Final = (
     "kubectl_spread.sources.files.manifests",
 )
 _ONLY_FOR_OTHER_COMMANDS: Final = (
-    "cloup",
     "deepdiff",
     "jinja2",
     "kubectl_spread.explain",
@@ -42,8 +41,8 @@ def imported(*arguments: str) -> set[str]:
 @pytest.mark.parametrize(
     ("arguments", "spared"),
     [
-        (["--help"], ["kubectl_spread.audit", "kubectl_spread.rules", "rich"]),
-        (["schema"], ["kubectl_spread.audit", "kubectl_spread.rules", "rich"]),
+        (["--help"], ["kubectl_spread.audit", "kubectl_spread.rules", "wcwidth"]),
+        (["schema"], ["kubectl_spread.audit", "kubectl_spread.rules", "wcwidth"]),
         (["rules"], ["kubectl_spread.sources.files.manifests", "ruamel", "yaml", "kubernetes", "deepdiff"]),
         (["merge", "--help"], ["kubernetes", "ruamel", "yaml", "deepdiff"]),
         (["check", "--help"], ["kubernetes", "ruamel", "yaml", "deepdiff", "jinja2", "kubectl_spread.sources.edit"]),

@@ -42,7 +42,7 @@ def test_it_is_small(archive: Path) -> None:
 def test_it_has_the_licence_of_each_package(krew: Krew) -> None:
     """Every package whose modules it holds has its licence in the notices."""
     notices = (krew.program.parent / "THIRD-PARTY-NOTICES.txt").read_text()
-    for name in ("Python", "OpenSSL", "kubernetes", "PyYAML", "rich", "protobuf", "certifi"):
+    for name in ("Python", "OpenSSL", "kubernetes", "PyYAML", "wcwidth", "protobuf", "certifi"):
         assert f"\n{name}" in notices, name
     assert "Mozilla Public License" in notices
 
