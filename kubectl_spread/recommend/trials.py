@@ -124,7 +124,7 @@ class Trials:
         """Yield the worst of some runs for each domain."""
         for domain, events in hazard.events.items():
             simulation = Simulation(setting.world, [*setting.before, Watch(), *events], self._seed)
-            yield self._of(domain, [simulation.run(number) for number in numbers], setting.world)
+            yield self._of(domain, [simulation.run(number, places=False) for number in numbers], setting.world)
 
     def _of(self, domain: str, runs: Sequence[RunResult], world: World) -> WorstCase:
         results = [run.of(self._workload) for run in runs]

@@ -96,8 +96,10 @@ def balanced_allocation(with_pod: Sequence[int], without_pod: Sequence[int], all
 
 
 def _balance(requested: Sequence[int], allocatable: Sequence[int]) -> int:
-    fractions = [min(1.0, amount / has) for amount, has in zip(requested, allocatable, strict=True) if has]
-    deviation = abs((fractions[0] - fractions[1]) / 2) if len(fractions) > 1 else 0.0
+    (cpu, memory), (has_cpu, has_memory) = requested, allocatable
+    if not (has_cpu and has_memory):
+        return MAX_NODE_SCORE
+    deviation = abs(min(1.0, cpu / has_cpu) - min(1.0, memory / has_memory)) / 2
     return int((1 - deviation) * MAX_NODE_SCORE)
 
 
