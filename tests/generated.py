@@ -54,7 +54,7 @@ OPENSEARCH: Final = f"{THREADS}/28-nodes-lack-the-topology-key"
 PODINFO: Final = f"{THREADS}/54-default-constraints-are-invisible"
 SOLVER: Final = f"{THREADS}/47-reason-of-each-node"
 SYMPTOMS: Final = "docs/troubleshooting"
-"""The cases behind the answers in docs/troubleshooting.md."""
+"""The cases behind the answers in docs/pending.md and docs/troubleshooting.md."""
 
 
 def page(path: str) -> str:
@@ -196,11 +196,13 @@ BLOCKS: Final[dict[str, dict[str, Callable[[], str]]]] = {
         "new": lambda: answers.domains(f"recommend -f {FRONT} --runs 5", SAMPLE),
         "recipes": ten_recipes,
     },
-    "docs/troubleshooting.md": {
+    "docs/pending.md": {
         "constraints": lambda: answers.explain("explain deploy/coredns -n kube-system", f"{COREDNS}/input.yaml", 1),
         "nodes": lambda: answers.explain("explain pod/solver-1 -n hpc", f"{SOLVER}/input.yaml", 3),
         "label": lambda: answers.check("check -n search", f"{OPENSEARCH}/input.yaml"),
         "anti-affinity": lambda: answers.explain("explain deploy/web -n shop", f"{SYMPTOMS}/anti-affinity.yaml", 2),
+    },
+    "docs/troubleshooting.md": {
         "one zone": lambda: answers.check("check", f"{INFLATE}/input.yaml"),
         "defaults": lambda: answers.check("check --defaults", f"{PODINFO}/input.yaml"),
         "stuck": lambda: answers.check("check", f"{BLUEBIRD}/input.yaml"),
