@@ -12,7 +12,7 @@ from typing import Final
 import click
 from click.testing import CliRunner
 
-from kubectl_spread import policy
+from kubectl_spread import __version__, policy
 from kubectl_spread.cli import cli
 from kubectl_spread.explain.explanation import Explanation
 from kubectl_spread.render.sections import Section
@@ -58,11 +58,13 @@ SYMPTOMS: Final = "docs/troubleshooting"
 
 
 def page(path: str) -> str:
-    """Return a page as generated now, as a whole or in its marked blocks."""
+    """Return a page as generated now, as a whole, or in its marked blocks and where it names the release."""
     if path in PAGES:
         return PAGES[path]()
     text = (ROOT / path).read_text(encoding="utf-8")
-    for name, block in BLOCKS[path].items():
+    if path in OF_THE_RELEASE:
+        text = _RELEASE.sub(rf"\g<1>{__version__}", text)
+    for name, block in BLOCKS.get(path, {}).items():
         begin, end = f"<!-- begin {name} -->\n", f"<!-- end {name} -->"
         pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
         if not pattern.search(text):
@@ -215,11 +217,27 @@ BLOCKS: Final[dict[str, dict[str, Callable[[], str]]]] = {
         "forbidden": lambda: answers.forbidden("check -A"),
     },
 }
+OF_THE_RELEASE: Final = (
+    "deploy/Containerfile",
+    "deploy/helm/kubectl-spread-monitor/Chart.yaml",
+    *(
+        f"deploy/kustomize/{name}"
+        for name in ("base/kustomization.yaml", "kube-rbac-proxy/rbac.yaml", "service-monitor/service-monitor.yaml")
+    ),
+    *(f"docs/ci/{name}" for name in ("github.yml", "gitlab-ci.yml", "pre-commit-config.yaml")),
+    *(f"docs/{name}.md" for name in ("install", "monitor", "snippets")),
+    "mixin/config.libsonnet",
+    "mixin/tests.yaml",
+)
+"""Files that people write, and that name the release."""
+_RELEASE: Final = re.compile(
+    r"(/v|\?ref=v|rev: v|spread@v|spread==|-monitor:|--version |[vV]ersion: |newTag: )\d+\.\d+\.\d+\b"
+)
 
 
 def main() -> None:
-    """Write every page."""
-    for path in (*PAGES, *BLOCKS):
+    """Write every page; those of the release come first, as pages show some of them."""
+    for path in (*OF_THE_RELEASE, *PAGES, *BLOCKS):
         (ROOT / path).write_text(page(path), encoding="utf-8")
 
 

@@ -21,10 +21,18 @@ def in_the_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(generated.ROOT)
 
 
-@pytest.mark.parametrize("path", [*generated.PAGES, *generated.BLOCKS])
+@pytest.mark.parametrize("path", dict.fromkeys((*generated.OF_THE_RELEASE, *generated.PAGES, *generated.BLOCKS)))
 def test_generated_text_is_current(path: str) -> None:
     """If this fails, run ``make docs`` and review the difference."""
     assert generated.page(path) == (generated.ROOT / path).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("path", generated.OF_THE_RELEASE)
+def test_make_docs_names_a_new_release(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(generated, "__version__", "9.9.9")
+    text = generated.page(path)
+    assert "9.9.9" in text
+    assert __version__ not in text
 
 
 @pytest.mark.parametrize("verdict", [str(verdict) for verdict in Verdict])
