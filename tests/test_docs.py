@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 
 import click
@@ -25,6 +26,12 @@ def in_the_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_generated_text_is_current(path: str) -> None:
     """If this fails, run ``make docs`` and review the difference."""
     assert generated.page(path) == (generated.ROOT / path).read_text(encoding="utf-8")
+
+
+def test_pull_requests_hide_generated_pages() -> None:
+    command = ["git", "check-attr", "linguist-generated", *generated.PAGES]
+    answer = subprocess.run(command, cwd=generated.ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
+    assert [line for line in answer.splitlines() if not line.endswith(": set")] == []
 
 
 @pytest.mark.parametrize("path", generated.OF_THE_RELEASE)
