@@ -26,7 +26,9 @@ EDGES: Final = (
 )
 """Tests of what the core does not use: click, uvicorn and kubernetes."""
 _NEEDED: Final = (
+    "click-man",
     "cryptography",
+    "grafana-foundation-sdk",
     "hypothesis",
     "jsonschema",
     "junit2html",

@@ -12,7 +12,7 @@ from typing import Final
 import click
 from click.testing import CliRunner
 
-from kubectl_spread import policy
+from kubectl_spread import __version__, policy
 from kubectl_spread.cli import cli
 from kubectl_spread.explain.explanation import Explanation
 from kubectl_spread.render.sections import Section
@@ -54,15 +54,17 @@ OPENSEARCH: Final = f"{THREADS}/28-nodes-lack-the-topology-key"
 PODINFO: Final = f"{THREADS}/54-default-constraints-are-invisible"
 SOLVER: Final = f"{THREADS}/47-reason-of-each-node"
 SYMPTOMS: Final = "docs/troubleshooting"
-"""The cases behind the answers in docs/troubleshooting.md."""
+"""The cases behind the answers in docs/pending.md and docs/troubleshooting.md."""
 
 
 def page(path: str) -> str:
-    """Return a page as generated now, as a whole or in its marked blocks."""
+    """Return a page as generated now, as a whole, or in its marked blocks and where it names the release."""
     if path in PAGES:
         return PAGES[path]()
     text = (ROOT / path).read_text(encoding="utf-8")
-    for name, block in BLOCKS[path].items():
+    if path in OF_THE_RELEASE:
+        text = _RELEASE.sub(rf"\g<1>{__version__}", text)
+    for name, block in BLOCKS.get(path, {}).items():
         begin, end = f"<!-- begin {name} -->\n", f"<!-- end {name} -->"
         pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
         if not pattern.search(text):
@@ -196,11 +198,13 @@ BLOCKS: Final[dict[str, dict[str, Callable[[], str]]]] = {
         "new": lambda: answers.domains(f"recommend -f {FRONT} --runs 5", SAMPLE),
         "recipes": ten_recipes,
     },
-    "docs/troubleshooting.md": {
+    "docs/pending.md": {
         "constraints": lambda: answers.explain("explain deploy/coredns -n kube-system", f"{COREDNS}/input.yaml", 1),
         "nodes": lambda: answers.explain("explain pod/solver-1 -n hpc", f"{SOLVER}/input.yaml", 3),
         "label": lambda: answers.check("check -n search", f"{OPENSEARCH}/input.yaml"),
         "anti-affinity": lambda: answers.explain("explain deploy/web -n shop", f"{SYMPTOMS}/anti-affinity.yaml", 2),
+    },
+    "docs/troubleshooting.md": {
         "one zone": lambda: answers.check("check", f"{INFLATE}/input.yaml"),
         "defaults": lambda: answers.check("check --defaults", f"{PODINFO}/input.yaml"),
         "stuck": lambda: answers.check("check", f"{BLUEBIRD}/input.yaml"),
@@ -213,11 +217,27 @@ BLOCKS: Final[dict[str, dict[str, Callable[[], str]]]] = {
         "forbidden": lambda: answers.forbidden("check -A"),
     },
 }
+OF_THE_RELEASE: Final = (
+    "deploy/Containerfile",
+    "deploy/helm/kubectl-spread-monitor/Chart.yaml",
+    *(
+        f"deploy/kustomize/{name}"
+        for name in ("base/kustomization.yaml", "kube-rbac-proxy/rbac.yaml", "service-monitor/service-monitor.yaml")
+    ),
+    *(f"docs/ci/{name}" for name in ("github.yml", "gitlab-ci.yml", "pre-commit-config.yaml")),
+    *(f"docs/{name}.md" for name in ("install", "monitor", "snippets")),
+    "mixin/config.libsonnet",
+    "mixin/tests.yaml",
+)
+"""Files that people write, and that name the release."""
+_RELEASE: Final = re.compile(
+    r"(/v|\?ref=v|rev: v|spread@v|spread==|-monitor:|--version |[vV]ersion: |newTag: )\d+\.\d+\.\d+\b"
+)
 
 
 def main() -> None:
-    """Write every page."""
-    for path in (*PAGES, *BLOCKS):
+    """Write every page; those of the release come first, as pages show some of them."""
+    for path in (*OF_THE_RELEASE, *PAGES, *BLOCKS):
         (ROOT / path).write_text(page(path), encoding="utf-8")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 
 import click
@@ -21,10 +22,24 @@ def in_the_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(generated.ROOT)
 
 
-@pytest.mark.parametrize("path", [*generated.PAGES, *generated.BLOCKS])
+@pytest.mark.parametrize("path", dict.fromkeys((*generated.OF_THE_RELEASE, *generated.PAGES, *generated.BLOCKS)))
 def test_generated_text_is_current(path: str) -> None:
     """If this fails, run ``make docs`` and review the difference."""
     assert generated.page(path) == (generated.ROOT / path).read_text(encoding="utf-8")
+
+
+def test_pull_requests_hide_generated_pages() -> None:
+    command = ["git", "check-attr", "linguist-generated", *generated.PAGES]
+    answer = subprocess.run(command, cwd=generated.ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
+    assert [line for line in answer.splitlines() if not line.endswith(": set")] == []
+
+
+@pytest.mark.parametrize("path", generated.OF_THE_RELEASE)
+def test_make_docs_names_a_new_release(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(generated, "__version__", "9.9.9")
+    text = generated.page(path)
+    assert "9.9.9" in text
+    assert __version__ not in text
 
 
 @pytest.mark.parametrize("verdict", [str(verdict) for verdict in Verdict])
@@ -80,6 +95,16 @@ def test_people_can_read_what_people_wrote() -> None:
     """Cut something before you raise the limit: nobody reads more."""
     pages = (path.relative_to(generated.ROOT).as_posix() for path in (generated.ROOT / "docs").rglob("*.md"))
     assert sum(_words(page) for page in pages if page not in generated.PAGES) < 45_000
+
+
+_LOOKED_UP = {"docs/development.md", "docs/formats.md", "docs/glossary.md", "docs/json.md"}
+
+
+def test_a_page_answers_one_question() -> None:
+    """Split or shorten a page before you raise the limit; people only look things up in the pages that are longer."""
+    pages = (path.relative_to(generated.ROOT).as_posix() for path in (generated.ROOT / "docs").rglob("*.md"))
+    lengths = {page: _words(page) for page in pages if page not in generated.PAGES}
+    assert {page: words for page, words in lengths.items() if words > 1_200 and page not in _LOOKED_UP} == {}
 
 
 def _words(page: str) -> int:

@@ -62,6 +62,8 @@ PAGES: Final = (
     "Makefile",
     "release/*.yaml",
     "docs/**/*.md",
+    "examples/*.md",
+    "mixin/*.md",
     "docs/**/*.yaml",
     "mixin/*.libsonnet",
     "mixin/tests.yaml",

@@ -95,7 +95,7 @@ def check(
     layout_of = partial(_layout, show=show, notes=notes, headers=not no_headers)
     if contexts:
         names = fleet.contexts(contexts, {**parameters, "baseline": baseline, "watch": watch}, outputs)
-        fleet.run(names, parameters, partial(_of_one, layout_of, color), outputs, color).end(context, fail_on)
+        fleet.run(names, parameters, partial(_read, layout_of, color), outputs, color).end(context, fail_on)
         return
     if watch:
         from kubectl_spread.cli.watch import View, follow  # noqa: PLC0415 - it needs urllib3 and protobuf
@@ -124,13 +124,17 @@ def check(
     options.end(context, run.problems, fail_on, (finding.severity for finding in report.findings))
 
 
-def _of_one(
-    layout_of: Callable[..., Layout | None], color: str, parameters: Mapping[str, object]
-) -> fleet.ClusterAnswer:
-    """Return the answer of one cluster of several."""
+def _read(
+    layout_of: Callable[..., Layout | None], color: str, parameters: Mapping[str, object], console: fleet.ClusterConsole
+) -> fleet.Answer:
+    """Read one cluster of several."""
     from kubectl_spread.run.collect import collect  # noqa: PLC0415 - as above
 
-    run = collect(parameters, output)
+    return partial(_of_one, collect(parameters, console), layout_of, color)
+
+
+def _of_one(run: CheckRun, layout_of: Callable[..., Layout | None], color: str) -> fleet.ClusterAnswer:
+    """Return the answer of one cluster of several."""
     report = run.report()
 
     def text(destination: Output) -> str:

@@ -1,8 +1,14 @@
-"""``--contexts`` of ``check`` and ``simulate``: one run for each context, and one report of all."""
+"""``--contexts`` of ``check`` and ``simulate``: one run for each context, and one report of all.
+
+The clusters are read at once, in threads; reports and tables are made one after another.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import click
@@ -16,6 +22,8 @@ if TYPE_CHECKING:
     from kubectl_spread.report.model import Report, Severity
     from kubectl_spread.report.simulation import SpreadSimulation
 
+_AT_ONCE: Final = 8
+"""The most clusters that are being read, or wait in memory until those before them are reported."""
 _TABLES: Final = (formats.TABLE, formats.WIDE)
 _FORMS: Final = ("json", "yaml", *_TABLES)
 option: Final = options.text(
@@ -35,8 +43,32 @@ class ClusterAnswer(NamedTuple):
     text: Callable[[Output], str]
 
 
-Ask: TypeAlias = Callable[[Mapping[str, Any]], ClusterAnswer]
-"""Runs the command on one cluster, with the values of its options."""
+class ClusterConsole(NamedTuple):
+    """Prints the messages of one cluster after its context."""
+
+    context: str
+
+    def data(self, text: str | bytes) -> None:
+        """Print data unchanged."""
+        output.data(text)
+
+    def note(self, text: str) -> None:
+        """Print a message on a line of its own."""
+        output.note(f"{self.context}: {text}")
+
+    def error(self, text: str) -> None:
+        """Print an error on a line of its own."""
+        output.error(f"{self.context}: {text}")
+
+    def progress(self, text: str) -> None:
+        """Show the progress of the run until other text is printed."""
+        output.progress(f"{self.context}: {text}")
+
+
+Answer: TypeAlias = Callable[[], ClusterAnswer]
+"""Makes the report of a cluster that was read."""
+Ask: TypeAlias = Callable[[Mapping[str, Any], ClusterConsole], Answer]
+"""Reads one cluster, with the values of the command's options. Several threads call it at once."""
 
 
 def contexts(chosen: str, parameters: Mapping[str, object], outputs: Sequence[Output]) -> list[str]:
@@ -59,7 +91,8 @@ def run(names: Sequence[str], parameters: Mapping[str, Any], ask: Ask, outputs: 
     from kubectl_spread.report import fleet  # noqa: PLC0415 - completion of flags does not need it
 
     texts: dict[Output, list[str]] = {destination: [] for destination in outputs if destination.form in _TABLES}
-    clusters = [_asked(name, parameters, ask, texts) for name in names]
+    readings = _readings([partial(ask, {**parameters, "context": name}, ClusterConsole(name)) for name in names])
+    clusters = [_asked(name, reading, texts) for name, reading in zip(names, readings, strict=True)]
     for same in fleet.same_clusters(clusters):
         output.note(f"warning: these contexts lead to one cluster, which is counted for each: {', '.join(same)}")
     report = fleet.fleet(clusters)
@@ -79,24 +112,38 @@ class _Ended(NamedTuple):
         options.end(context, self.errors, fail_on, self.severities)
 
 
-def _asked(name: str, parameters: Mapping[str, Any], ask: Ask, texts: Mapping[Output, list[str]]) -> FleetCluster:
+def _readings(asks: Sequence[Callable[[], Answer]]) -> Iterator[Future[Answer]]:
+    """Yield the reading of each cluster in order; as each is taken, the next ones have begun."""
+    from kubectl_spread.sources.apiserver.paging import background  # noqa: PLC0415 - completion does not need it
+
+    begun: deque[Future[Answer]] = deque()
+    for ask in asks:
+        if len(begun) == _AT_ONCE:
+            yield begun.popleft()
+        begun.append(background(ask))
+    while begun:
+        yield begun.popleft()
+
+
+def _asked(name: str, reading: Future[Answer], texts: Mapping[Output, list[str]]) -> FleetCluster:
     """Return the answer of one cluster, whose messages are printed after its context."""
     from kubectl_spread.render.fleet import heading  # noqa: PLC0415 - only tables need it
     from kubectl_spread.report import fleet  # noqa: PLC0415 - completion of flags does not need it
 
+    console = ClusterConsole(name)
     try:
-        answer = ask({**parameters, "context": name})
+        answer = reading.result()()
         cluster = fleet.answered(name, answer.report, answer.problems)
         for destination, parts in texts.items():
             parts.append(f"{heading(cluster)}\n{answer.text(destination)}\n")
         for note in answer.notes:
-            output.note(f"{name}: {note}")
+            console.note(note)
     except SpreadError as error:
         cluster = fleet.failed(name, error.messages)
     except Exception as error:  # noqa: BLE001 - a bug that one cluster shows must not cost the answers of the others
         cluster = fleet.failed(name, [unexpected.text(error)])
     for problem in cluster.errors:
-        output.error(f"{name}: {problem}")
+        console.error(problem)
     return cluster
 
 

@@ -18,7 +18,7 @@ from kubectl_spread.run.output_files import Output
 if TYPE_CHECKING:
     from kubectl_spread.report.simulation import SpreadSimulation
     from kubectl_spread.run.options import CheckOptions
-    from kubectl_spread.run.simulate import Limits
+    from kubectl_spread.run.simulate import Limits, SimulateRun
 
 _NAMES: Final = ("lose", "delete", "drain", "restart", "scale", "apply", "add")
 """The parameters of events."""
@@ -138,7 +138,7 @@ def simulate(
     limits = simulating.Limits(runs=runs or 0, seconds=seconds, seed=seed)
     if contexts:
         chosen = fleet.contexts(contexts, parameters, outputs)
-        ask = partial(_of_one, events, limits, color)
+        ask = partial(_read, events, limits, color)
         fleet.run(chosen, parameters, ask, outputs, color).end(context, fail_on)
         return
     run = simulating.collect(parameters, output)
@@ -150,14 +150,25 @@ def simulate(
     options.end(context, run.problems, fail_on, (finding.severity for finding in report.findings))
 
 
-def _of_one(
-    events: list[tuple[str, str]], limits: Limits, color: str, parameters: Mapping[str, Any]
-) -> fleet.ClusterAnswer:
-    """Return the answer of one cluster of several."""
+def _read(
+    events: list[tuple[str, str]],
+    limits: Limits,
+    color: str,
+    parameters: Mapping[str, Any],
+    console: fleet.ClusterConsole,
+) -> fleet.Answer:
+    """Read one cluster of several."""
     from kubectl_spread.run.simulate import collect  # noqa: PLC0415 - as above
 
-    run = collect(parameters, output)
-    report = run.report(events, limits, output)
+    run = collect(parameters, console)
+    return lambda: _of_one(run, events, limits, color, console)
+
+
+def _of_one(
+    run: SimulateRun, events: list[tuple[str, str]], limits: Limits, color: str, console: fleet.ClusterConsole
+) -> fleet.ClusterAnswer:
+    """Return the answer of one cluster of several."""
+    report = run.report(events, limits, console)
     return fleet.ClusterAnswer(
         report, run.notes, run.problems, lambda destination: _rendered(report, destination, color, run.options)
     )

@@ -89,7 +89,7 @@ def project(tmp_path: Path, hooks: Hooks) -> Project:
 
 
 def in_directories() -> Any:
-    hook = {"id": "kubectl-spread-folders", "args": ["-f", "manifests", "-R", "--server-version=1.37"]}
+    hook = {"id": "kubectl-spread-directories", "args": ["-f", "manifests", "-R", "--server-version=1.37"]}
     return {"repos": [{"hooks": [hook]}]}
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import socket
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -92,6 +94,48 @@ def test_each_cluster_has_its_own_identity(fleet: Fleet) -> None:
         assert contract.loaded(json.dumps(each["report"]))["cluster"]["context"] == each["context"]
         assert each["report"]["summary"]["pods"] == 1
     assert report["summary"]["clusters"] == 2
+
+
+def test_clusters_are_read_at_once(fleet: Fleet) -> None:
+    """Neither server answers before both were asked."""
+    both = threading.Barrier(len(fleet.servers))
+
+    class Waiting(Complete):
+        def next(self, request: Request) -> Reply:
+            if request.path == "/version":
+                both.wait(timeout=20)
+            return super().next(request)
+
+    for server in fleet.servers.values():
+        system = server.kube_system  # type: ignore[attr-defined]
+        server.__class__ = type("Named", (Waiting,), {"kube_system": system})
+    result = fleet("check", "-A", "--contexts", "us,eu", "-o", "json")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert [each["uid"] for each in document(result)["clusters"]] == ["uid-us", "uid-eu"]
+
+
+def test_not_all_clusters_of_a_large_fleet_are_read_at_once(fleet: Fleet, tmp_path: Path) -> None:
+    waiting, most, lock = [0], [0], threading.Lock()
+
+    class Slow(Complete):
+        def next(self, request: Request) -> Reply:
+            if request.path == "/version":
+                with lock:
+                    waiting[0] += 1
+                    most[0] = max(most[0], waiting[0])
+                time.sleep(0.1)
+                with lock:
+                    waiting[0] -= 1
+            return super().next(request)
+
+    fleet.servers["eu"].__class__ = Slow
+    names = [f"c{number:02}" for number in range(30)]
+    path = tmp_path / "many"
+    path.write_text(json.dumps(kubeconfig(dict.fromkeys(names, fleet.servers["eu"].url))), encoding="utf-8")
+    result = Fleet(path, fleet.servers)("check", "-A", "--contexts", "all", "-o", "json")
+    assert [each["context"] for each in document(result)["clusters"]] == names
+    assert {each["status"] for each in document(result)["clusters"]} == {"complete"}
+    assert 1 < most[0] <= 8
 
 
 def test_a_cluster_that_is_down_is_a_row_and_the_others_are_asked(fleet: Fleet) -> None:

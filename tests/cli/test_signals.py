@@ -78,10 +78,10 @@ class Watched:
     temporary: Path
 
     @contextmanager
-    def running(self, *command: str) -> Iterator[subprocess.Popen[str]]:
-        """Watch the server with a program until the block is left."""
+    def running(self, *command: str, option: str = "--watch") -> Iterator[subprocess.Popen[str]]:
+        """Watch the server with a program, or check it with another option, until the block is left."""
         with subprocess.Popen(
-            [*command, "check", "--watch", "-A", "--kubeconfig", str(self.kubeconfig)],
+            [*command, "check", option, "-A", "--kubeconfig", str(self.kubeconfig)],
             env={**os.environ, "TMPDIR": str(self.temporary)},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -171,9 +171,11 @@ def test_no_private_key_is_in_a_file(watched: Watched, number: signal.Signals) -
     assert "Traceback" not in stderr
 
 
+@pytest.mark.parametrize("option", ["--watch", "--contexts=x"])
 @pytest.mark.parametrize("number", SIGNALS, ids=lambda number: signal.Signals(number).name)
-def test_a_private_key_in_a_file_is_removed(watched: Watched, number: signal.Signals) -> None:
-    with watched.running(sys.executable, "-c", SLOWLY) as process:
+def test_a_private_key_in_a_file_is_removed(watched: Watched, number: signal.Signals, option: str) -> None:
+    """With ``--contexts`` a thread reads the file."""
+    with watched.running(sys.executable, "-c", SLOWLY, option=option) as process:
         assert process.stdout
         assert process.stdout.readline() == "loading\n"
         modes = [file.stat().st_mode & 0o777 for file in watched.files]

@@ -34,7 +34,7 @@ from tests.rbac import permissions_of
 
 pytestmark = pytest.mark.e2e
 
-PAGE = (ROOT / "docs" / "monitor.md").read_text(encoding="utf-8")
+PAGES = "".join((ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8") for name in ("monitor", "monitor-access"))
 OF_HELM = {"helm.sh/chart", "app.kubernetes.io/managed-by"}
 PROXY = ("-f", str(CHART / "ci" / "kube-rbac-proxy-values.yaml"))
 NAMESPACES = ("-f", str(CHART / "ci" / "namespaces-values.yaml"))
@@ -58,7 +58,7 @@ def blocks(page: str, kind: str) -> list[str]:
 
 def test_the_kustomization_of_the_page_renders(tmp_path: Path) -> None:
     """Its addresses name directories of this version; here the checkout has them."""
-    kustomization, patches = (text for text in blocks(PAGE, "yaml") if "resources:" in text or "patches:" in text)
+    kustomization, patches = (text for text in blocks(PAGES, "yaml") if "resources:" in text or "patches:" in text)
     assert set(re.findall(r"\?ref=(\S+)", kustomization)) == {f"v{__version__}"}
     checkout = os.path.relpath(ROOT, tmp_path)
     local = re.sub(

@@ -265,8 +265,10 @@ def test_a_release_can_be_upgraded_and_leaves_nothing(cluster: ControlPlane, plu
 
 
 def test_the_commands_of_the_page_run_as_they_are_written(cluster: ControlPlane, tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "monitor.md").read_text(encoding="utf-8")
-    commands = re.findall(r"^\$ ((?:helm|kubectl (?:apply|rollout|get|create)) .*)$", page, re.MULTILINE)
+    page, access = (
+        (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8") for name in ("monitor", "monitor-access")
+    )
+    commands = re.findall(r"^\$ ((?:helm|kubectl (?:apply|rollout|get|create)) .*)$", page + access, re.MULTILINE)
     (values,) = re.findall(r"^```yaml\n(image:.*?)^```$", page, re.MULTILINE | re.DOTALL)
     (tmp_path / "values.yaml").write_text(values, encoding="utf-8")
     (tmp_path / "deploy").symlink_to(DEPLOY)

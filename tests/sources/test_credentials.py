@@ -7,6 +7,7 @@ import socket
 import ssl
 import stat
 from base64 import urlsafe_b64encode
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 
 from kubectl_spread.errors import SourceError
 from kubectl_spread.sources.apiserver.cluster import LiveCluster
+from kubectl_spread.sources.apiserver.paging import background
 from kubectl_spread.sources.apiserver.resources import PODS
 from kubectl_spread.sources.auth.connection import ConnectionFlags
 from tests.controlplane.certificates import Authority
@@ -164,6 +166,16 @@ def test_plugin(tmp_path: Path) -> None:
     flags = ConnectionFlags(kubeconfig=kubeconfig(tmp_path, plugin(tmp_path, f"echo '{json.dumps(credential)}'")))
     with pytest.raises(SourceError, match="was refused"):
         LiveCluster.connect(flags).version()
+
+
+def test_one_plugin_runs_at_a_time(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Several clusters are read at once, but only one plugin can ask on the terminal."""
+    script = f"mkdir {tmp_path}/busy || exit 3; sleep 0.2; rmdir {tmp_path}/busy; exit 4"
+    flags = ConnectionFlags(kubeconfig=kubeconfig(tmp_path, plugin(tmp_path, script)))
+    for connecting in [background(partial(LiveCluster.connect, flags)) for _ in range(3)]:
+        with pytest.raises(SourceError, match="exit code 4"):
+            connecting.result()
+    assert capfd.readouterr().err == ""
 
 
 def test_namespace(tmp_path: Path) -> None:

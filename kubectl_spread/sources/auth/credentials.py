@@ -7,6 +7,7 @@ read it.
 
 from __future__ import annotations
 
+import atexit
 import math
 import os
 import ssl
@@ -224,11 +225,18 @@ def _file(section: Section, name: str) -> Iterator[str | None]:
         raise SourceError(f"Error in configuration: {name}-data is not base64") from None
     in_memory = hasattr(os, "memfd_create") and _DESCRIPTORS.exists()
     descriptor, path = (os.memfd_create("kubectl-spread"), "") if in_memory else tempfile.mkstemp()
+
+    def remove() -> None:
+        if path:
+            Path(path).unlink(missing_ok=True)
+
+    # A signal ends the program, but not the code after this in a thread.
+    atexit.register(remove)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(pem)
             file.flush()
             yield path or str(_DESCRIPTORS / str(descriptor))
     finally:
-        if path:
-            Path(path).unlink()
+        remove()
+        atexit.unregister(remove)

@@ -12,6 +12,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 from base64 import b64decode, b64encode
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,6 +27,8 @@ from kubectl_spread.sources.decode import yaml_values
 
 FAILED: Final = "Unable to connect to the server: getting credentials: "
 _GROUP: Final = "client.authentication.k8s.io"
+_RUNNING: Final = threading.Lock()
+"""One program runs at a time: it may ask on the terminal, and several may share a cache."""
 _VERSIONS: Final = (f"{_GROUP}/v1", f"{_GROUP}/v1beta1")
 
 
@@ -114,13 +117,14 @@ def _run(plugin: Section, info: str, *, interactive: bool) -> bytes:
     variables = {variable["name"]: variable.get("value", "") for variable in plugin.get("env") or ()}
     environment = {**os.environ, **variables, "KUBERNETES_EXEC_INFO": info}
     try:
-        completed = subprocess.run(  # noqa: S603 - the kubeconfig names the program to run
-            [program, *(plugin.get("args") or ())],
-            check=False,
-            stdin=None if interactive else subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            env=environment,
-        )
+        with _RUNNING:
+            completed = subprocess.run(  # noqa: S603 - the kubeconfig names the program to run
+                [program, *(plugin.get("args") or ())],
+                check=False,
+                stdin=None if interactive else subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                env=environment,
+            )
     except (OSError, ValueError) as error:
         reason = (getattr(error, "strerror", None) or str(error)).lower()
         raise SourceError(f"{FAILED}exec: fork/exec {program}: {reason}") from None
