@@ -157,7 +157,7 @@ LINE_IN = {
     "table": r"\(%s:(\d+)\)",
     "wide": r"\(%s:(\d+)\)",
     "markdown": r"\(%s:(\d+)\)",
-    "html": r'class="path">%s:(\d+)<',
+    "html": r"\(%s:(\d+)\)",
     "json": r'"file": "%s",\s+"line": (\d+)',
     "yaml": r"file: %s\n\s+line: (\d+)",
     "github": r"file=%s,line=(\d+),",
