@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from typing import Final
 
 import msgspec
+from msgspec import UnsetType
 
 from kubectl_spread.render.terminal import Cell, Column
-from kubectl_spread.report.model import Severity
+from kubectl_spread.report.model import ManifestLines, Severity
 from kubectl_spread.report.simulation import Range
 
 OBJECTS: Final = 3
@@ -109,6 +110,12 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     next_steps: Sequence[Instruction] = ()
     conclusion_last: bool = False
     shortened: bool = False
+
+
+def written(lines: Sequence[ManifestLines] | UnsetType) -> list[Instruction]:
+    """Return the lines to write in a manifest, each with its place."""
+    all_lines = [] if isinstance(lines, UnsetType) else lines
+    return [Instruction(f"{each.file}:{each.line}: {each.action}", lines=each.yaml.splitlines()) for each in all_lines]
 
 
 def objects(card: Card, most: int = OBJECTS) -> str:

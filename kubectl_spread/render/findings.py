@@ -11,7 +11,7 @@ from msgspec import UnsetType
 from msgspec.structs import replace
 
 from kubectl_spread.phrases import plural
-from kubectl_spread.render import about, words
+from kubectl_spread.render import about, document, words
 from kubectl_spread.render.document import Card, Instruction
 from kubectl_spread.report.model import Finding, Severity
 
@@ -210,12 +210,15 @@ def _fixes(label: str, findings: Sequence[Finding], *, namespaces: bool, detail:
     hint = _WIDE if detail <= Detail.USUAL else ""
     for fix, fixed in list(by_text.items())[:most]:
         whose = f" for {_listed(fixed, namespaces=namespaces)}" if len(by_text) > 1 else ""
-        commands, left = _commands(fixed, detail)
+        printed, left = _printed(fixed, detail)
+        commands = [*dict.fromkeys(command for finding in printed for command in finding.own_commands)]
         is_waiting, _ = _urgency(fixed[0])
         if detail is Detail.BRIEF and not is_waiting and any(len(command) > _LONG for command in commands):
             yield Instruction(f"{label}{whose}: {fix} {about.EXPLAIN}.")
         else:
             yield Instruction(f"{label}{whose}: {fix}", commands)
+        for finding in printed:
+            yield from document.written(finding.lines)
         if left and detail is not Detail.BRIEF:
             yield Instruction(f"and for {left} more{hint}")
     if left := sum(map(len, list(by_text.values())[most:])):
@@ -227,12 +230,11 @@ def _urgency(finding: Finding) -> tuple[bool, bool]:
     return finding.severity is Severity.ERROR and finding.pending_pods > 0, not isinstance(finding.commands, UnsetType)
 
 
-def _commands(findings: Sequence[Finding], detail: Detail) -> tuple[list[str], int]:
-    """Return the commands of all findings if these are few, else of the first, and the number of the others."""
-    each = [finding.own_commands for finding in findings if finding.own_commands]
+def _printed(findings: Sequence[Finding], detail: Detail) -> tuple[list[Finding], int]:
+    """Return all findings with commands or lines if these are few, else the first, and the number of the others."""
+    each = [finding for finding in findings if finding.own_commands or finding.lines]
     printed = each if detail is Detail.EVERYTHING or len(each) <= _COMMANDS else each[:1]
-    commands = dict.fromkeys(command for commands in printed for command in commands)
-    return list(commands), len(each) - len(printed)
+    return printed, len(each) - len(printed)
 
 
 def _listed(findings: Sequence[Finding], *, namespaces: bool) -> str:

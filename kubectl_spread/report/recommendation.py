@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import UNSET, UnsetType
 
-from kubectl_spread.report.model import API_VERSION, Cluster, Part, Patch, Workload
+from kubectl_spread.report.model import API_VERSION, Cluster, ManifestLines, Part, Patch, Workload
 
 KIND = "SpreadRecommendation"
 
@@ -35,15 +35,6 @@ class RecommendedEvent(Part, frozen=True, kw_only=True):
     keep: int
     now: EventLoss
     patched: EventLoss | UnsetType = UNSET
-
-
-class ManifestLines(Part, frozen=True, kw_only=True):
-    """Lines of YAML to write at a place of a manifest."""
-
-    file: str
-    line: int
-    action: str
-    yaml: str
 
 
 class RecommendedChange(Part, frozen=True, kw_only=True):
