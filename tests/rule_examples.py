@@ -20,6 +20,8 @@ from tests.jsonpatch import applied
 PATH: Final = "kubectl_spread/rules/examples.json"
 _CASES: Final = Path(__file__).parent / "rules"
 _OPTIONS: Final = re.compile(r"# options: (.*)\n")
+_LINES: Final = re.compile(r"\n  \S+:\d+: (?:add|change|remove) .*(?:\n {6}.*)*")
+"""The lines to write in a manifest, for which an example has the manifest after the patch."""
 _PLACE: Final = re.compile(r" \(\S+:\d+\)")
 """The place of an object in the file of a case, which the reader does not have."""
 _SHOW_ALL: Final = ("--severity", "info", "--show", "all", "--fail-on", "never", "--color", "never")
@@ -91,7 +93,7 @@ def _run(*arguments: str) -> str:
 
 def _printed(report: str) -> str:
     """Return the table and the finding of a report, without its header and its last line."""
-    printed = _PLACE.sub("", "\n\n".join(report.rstrip("\n").split("\n\n")[1:-1]))
+    printed = _LINES.sub("", _PLACE.sub("", "\n\n".join(report.rstrip("\n").split("\n\n")[1:-1])))
     return "\n".join(_wrapped(line) for line in printed.splitlines())
 
 

@@ -19,7 +19,7 @@ _NODES: Final = 6
 """The most nodes of closed domains that are named; the command has all of them."""
 _BLOCKED: Final = "SPR303"
 """The rule about pods that no node takes; the others are about domains that refuse a pod."""
-_EACH: Final = "kubectl spread explain TYPE/NAME -n NAMESPACE prints the patch"
+EXPLAIN: Final = "kubectl spread explain TYPE/NAME -n NAMESPACE prints the patch"
 
 
 def closed_domains(findings: Sequence[Finding]) -> ClosedDomains | None:
@@ -89,7 +89,7 @@ def alternative(findings: Sequence[Finding]) -> str:
         return fix
     total = len({finding.ref for finding in findings})
     which = f"{helped} of {plural(total, 'workload')}" if helped < total else f"all {helped}"
-    return f"{fix} This helps {which}: {_EACH} of each."
+    return f"{fix} This helps {which}: {EXPLAIN} of each."
 
 
 _ASSUMED: Final = " (newest known; --server-version changes it)"

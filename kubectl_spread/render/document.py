@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from typing import Final
 
 import msgspec
+from msgspec import UnsetType
 
 from kubectl_spread.render.terminal import Cell, Column
-from kubectl_spread.report.model import Severity
+from kubectl_spread.report.model import ManifestLines, Severity
 from kubectl_spread.report.simulation import Range
 
 OBJECTS: Final = 3
@@ -28,16 +29,20 @@ class Instruction(msgspec.Struct, frozen=True):
 
 
 class Card(msgspec.Struct, frozen=True):
-    """A cause: a sentence about the objects that have it, and what to do, the best first."""
+    """A cause: a sentence about the objects that have it, and what to do, the best first.
+
+    Below a ``title``, such as the name of a rule, are also the cards that follow, up to the next title or severity.
+    """
 
     sentence: str
     severity: Severity | None = None
     objects: Sequence[str] = ()
     instructions: Sequence[Instruction] = ()
+    title: str = ""
 
 
 class Table(msgspec.Struct, frozen=True):
-    """Rows of cells below their titles; ``empty`` is the text without any.
+    """Rows of cells below their titles; ``empty`` is the text without any, and ``note`` a text below them.
 
     The screen has the ``first`` rows only, unless all are asked for; 0 stands for all.
     """
@@ -47,6 +52,7 @@ class Table(msgspec.Struct, frozen=True):
     rows: Sequence[Sequence[Cell]]
     first: int = 0
     empty: str = ""
+    note: str = ""
 
 
 class Details(msgspec.Struct, frozen=True):
@@ -82,7 +88,10 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
         tables: The numbers.
         details: Lines of other kinds.
         notes: What limits the answer.
-        next_step: What to type next.
+        next_steps: What to type next.
+        conclusion_last: Whether the screen has the tables first, and the conclusion where a long answer leaves the
+            terminal.
+        shortened: Whether more is left out than the objects of cards and rows of tables.
     """
 
     command: str
@@ -98,7 +107,15 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     tables: Sequence[Table] = ()
     details: Sequence[Details] = ()
     notes: Sequence[str] = ()
-    next_step: Instruction | None = None
+    next_steps: Sequence[Instruction] = ()
+    conclusion_last: bool = False
+    shortened: bool = False
+
+
+def written(lines: Sequence[ManifestLines] | UnsetType) -> list[Instruction]:
+    """Return the lines to write in a manifest, each with its place."""
+    all_lines = [] if isinstance(lines, UnsetType) else lines
+    return [Instruction(f"{each.file}:{each.line}: {each.action}", lines=each.yaml.splitlines()) for each in all_lines]
 
 
 def objects(card: Card, most: int = OBJECTS) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import takewhile
 from typing import Final
 
@@ -11,10 +11,10 @@ from kubectl_spread.phrases import capitalized, named, sentence
 from kubectl_spread.render import about, catalogue, sections
 from kubectl_spread.render import findings as grouped
 from kubectl_spread.render.catalogue import Example
-from kubectl_spread.render.document import Card, Details, Document, Instruction
+from kubectl_spread.render.document import Card, Details, Document
+from kubectl_spread.render.findings import Detail
 from kubectl_spread.render.sections.conclusion import verdict
 from kubectl_spread.render.terminal import Terminal
-from kubectl_spread.report.model import Finding
 from kubectl_spread.rules.model import Rule
 
 _GAP: Final = "  "
@@ -31,11 +31,7 @@ def document(explanation: Explanation) -> Document:
         cluster=about.label(explanation.cluster),
         header=header.split(_GAP),
         headline=f"{subject}: {conclusion.text}.",
-        cards=[
-            _card(cause.findings, explanation)
-            for block in grouped.blocks(explanation.findings)
-            for cause in block.causes
-        ],
+        cards=[*_cards(explanation)],
         details=[*_details(sections.details(explanation, Terminal()))],
         notes=conclusion.limits,
     )
@@ -55,33 +51,19 @@ def of_rule(rule: Rule, example: Example) -> Document:
     )
 
 
-def _card(findings: Sequence[Finding], explanation: Explanation) -> Card:
-    """Return a cause with its pods, unless these are all."""
-    pods = list(dict.fromkeys(name for finding in findings for name in finding.pods))
-    return Card(
-        sentence=f"{grouped.rules(findings)}: {about.message(findings)}",
-        severity=findings[0].severity,
-        objects=pods if len(pods) < explanation.summary.pods else [],
-        instructions=[*_instructions(findings)],
-    )
-
-
-def _instructions(findings: Sequence[Finding]) -> Iterator[Instruction]:
-    """Yield the fixes of a cause with their commands, and what opens the domains for which its pods wait."""
-    domains, others = about.closed_domains(findings), about.alternatives(findings)
-    if domains is None:
-        yield from _own("Fix", findings)
-    elif domains.lasting and others:
-        yield from _own("Fix", others)
-        yield Instruction(f"{domains.condition}: {domains.fix}", domains.opening)
-    else:
-        yield Instruction(f"Fix: {domains.fix}", domains.opening)
-        yield from _own(domains.condition, others)
-
-
-def _own(label: str, findings: Sequence[Finding]) -> Iterator[Instruction]:
-    for each in grouped.advice(findings, everything=True):
-        yield Instruction(f"{label}: {each.fix}", each.commands)
+def _cards(explanation: Explanation) -> Iterator[Card]:
+    """Yield each cause with its pods, unless these are all."""
+    for block in grouped.blocks(explanation.findings):
+        title = grouped.rules(block.findings)
+        for cause in block.causes:
+            pods = list(dict.fromkeys(name for finding in cause.findings for name in finding.pods))
+            yield Card(
+                about.message(cause.findings),
+                severity=cause.findings[0].severity,
+                objects=pods if len(pods) < explanation.summary.pods else [],
+                instructions=[*grouped.instructions(cause.findings, namespaces=False, detail=Detail.EVERYTHING)],
+                title=title,
+            )
 
 
 def _details(text: str) -> Iterator[Details]:

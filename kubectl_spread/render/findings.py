@@ -1,44 +1,43 @@
-"""Findings on a screen: a block for each rule and severity, a paragraph for each cause, each text once."""
+"""Findings as cards of a document: a title for each rule and severity, below it its causes, each text once."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from enum import Enum, auto
+from collections.abc import Iterable, Iterator, Sequence
+from enum import IntEnum, auto
 from typing import Final
 
 import msgspec
 from msgspec import UnsetType
+from msgspec.structs import replace
 
 from kubectl_spread.phrases import plural
-from kubectl_spread.render import about, words
-from kubectl_spread.render.terminal import Terminal, hanging, paragraph
-from kubectl_spread.report.model import ClosedDomains, Finding, Severity
+from kubectl_spread.render import about, document, words
+from kubectl_spread.render.document import Card, Instruction
+from kubectl_spread.report.model import Finding, Severity
 
-STYLES: Final = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
-_INDENT: Final = "  "
-_DETAIL: Final = "    "
-"""The indentation of the objects and the commands of a cause."""
 _PLACEMENT: Final = "SPR3"
 """The codes of findings about the places of pods begin with this."""
 _CAUSES: Final = 3
 """The most causes of a block that are printed in full."""
-_OBJECTS: Final = 4
-"""The most objects of a cause that are named."""
-_OBJECTS_OF_MANY: Final = 2
-"""The most objects of a cause that are named in a long report."""
 _FIXES: Final = 2
 """The most different fixes of a cause that are printed."""
 _COMMANDS: Final = 3
 """The most objects of a cause whose commands are printed."""
-_WIDE: Final = "(-o wide lists all)"
+_LONG: Final = 160
+"""Patches with more characters than this are left to ``explain`` in long reports, unless pods wait for them."""
+_WIDE: Final = " (-o wide lists all)"
 
 
-class Detail(Enum):
+class Detail(IntEnum):
     """How much of a block is printed."""
 
+    TITLE = auto()
+    """The title alone, unless pods do not run; for the end of long reports."""
     BRIEF = auto()
     """One cause of a block without pending pods, and the command of one object; for long reports."""
     USUAL = auto()
+    CAUSES = auto()
+    """All causes, for formats without a screen."""
     EVERYTHING = auto()
 
 
@@ -106,37 +105,27 @@ def _importance(block: Block) -> tuple[Severity, int, bool, int]:
     return finding.severity, pending, finding.code.startswith(_PLACEMENT), pods
 
 
-def text(block: Block, terminal: Terminal, *, namespaces: bool, detail: Detail = Detail.USUAL) -> str:
-    """Return the text of a block.
+def cards(block: Block, *, namespaces: bool, detail: Detail = Detail.USUAL) -> list[Card]:
+    """Return the causes of a block.
 
     Args:
         block: The findings.
-        terminal: Where it is printed.
         namespaces: Whether objects are written with their namespaces.
-        detail: How much is printed; causes with pending pods always are.
+        detail: How much is printed; causes with pods that do not run always are.
     """
-    # Causes with pods that do not run are always printed.
     waiting = sum(cause.pending > 0 and cause.findings[0].severity is Severity.ERROR for cause in block.causes)
-    is_named = len(block.findings) == 1 or (detail is Detail.BRIEF and not waiting)
-    most = len(block.causes) if detail is Detail.EVERYTHING else max(1 if is_named else _CAUSES, waiting)
-    paragraphs = [
-        _cause(cause, terminal, named=is_named, namespaces=namespaces, detail=detail) for cause in block.causes[:most]
-    ]
-    if left := block.causes[most:]:
-        objects = _objects([finding for cause in left for finding in cause.findings])
-        paragraphs.append(f"{_INDENT}and {objects} with other values {_WIDE}\n")
+    is_named = len(block.findings) == 1 or (detail <= Detail.BRIEF and not waiting)
+    most = len(block.causes) if detail >= Detail.CAUSES else max(1 if is_named else _CAUSES, waiting)
     subject = _subject(block.causes[0].findings if is_named else block.findings, namespaces=namespaces, named=is_named)
-    return _title(block, subject, terminal) + "".join(paragraphs)
-
-
-def _title(block: Block, subject: str, terminal: Terminal) -> str:
-    """Return the severity, the rule and the objects, in bold; the severity has its colour."""
-    first = block.findings[0]
-    severity = str(first.severity)
-    title = f"{severity} {rules(block.findings)}: {subject}"
-    lines = hanging(title, _INDENT, terminal).removeprefix(severity).splitlines()
-    styled = "\n".join(terminal.styled(line, "bold") for line in lines)
-    return f"{terminal.styled(severity, STYLES[first.severity])}{styled}\n"
+    severity, title = block.findings[0].severity, f"{rules(block.findings)}: {subject}"
+    if detail is Detail.TITLE and not waiting:
+        return [Card("", severity, title=title)]
+    causes, left = block.causes[:most], block.causes[most:]
+    first, *others = [_card(cause, named=is_named, namespaces=namespaces, detail=detail) for cause in causes]
+    if left:
+        objects = _objects([finding for cause in left for finding in cause.findings])
+        others.append(Card(f"and {objects} with other values{_WIDE}"))
+    return [replace(first, severity=severity, title=title), *others]
 
 
 def _subject(findings: Sequence[Finding], *, namespaces: bool, named: bool) -> str:
@@ -147,7 +136,7 @@ def _subject(findings: Sequence[Finding], *, namespaces: bool, named: bool) -> s
     if not named:
         return _objects(findings)
     if len(findings) > 1:
-        return _listed(findings, 1, namespaces=namespaces)
+        return _listed(findings, namespaces=namespaces)
     (finding,) = findings
     return f"{_object(finding, namespaces=namespaces)}{_pods(finding)}{written(finding)}"
 
@@ -180,31 +169,36 @@ def written(finding: Finding) -> str:
     )
 
 
-def _cause(cause: Cause, terminal: Terminal, *, named: bool, namespaces: bool, detail: Detail) -> str:
-    """Return the message, the objects unless the title has ``named`` them, the fixes and the commands."""
+def _card(cause: Cause, *, named: bool, namespaces: bool, detail: Detail) -> Card:
+    """Return a cause with its objects, unless the title has ``named`` them, and what to do."""
     findings = cause.findings
-    printed = paragraph(words.safe(about.message(findings)), _INDENT, terminal)
+    objects = [] if named else _places(findings, namespaces=namespaces)
     if detail is Detail.EVERYTHING:
         objects = [_with_pods(finding, namespaces=namespaces) for finding in findings]
+    elif detail is Detail.CAUSES:
+        objects = [*dict.fromkeys(_with_path(each, namespaces=namespaces, named=named) for each in findings)]
+    advised = instructions(findings, namespaces=namespaces, detail=detail)
+    return Card(about.message(findings), objects=objects, instructions=[*advised])
+
+
+def instructions(findings: Sequence[Finding], *, namespaces: bool, detail: Detail) -> Iterator[Instruction]:
+    """Yield the fixes of a cause; if its pods wait for closed domains, also how to open these."""
+    domains, others = about.closed_domains(findings), about.alternatives(findings)
+    if domains is None:
+        yield from _fixes("Fix", findings, namespaces=namespaces, detail=detail)
+    elif domains.lasting and others:
+        yield from _fixes("Fix", others, namespaces=namespaces, detail=detail)
+        yield Instruction(f"{domains.condition}: {domains.fix}", domains.opening)
     else:
-        most = _OBJECTS if detail is Detail.USUAL else _OBJECTS_OF_MANY
-        hint = f" {_WIDE}" if detail is Detail.USUAL else ""
-        objects = [] if named else [_listed(findings, most, namespaces=namespaces, hint=hint)]
-    printed += "".join(paragraph(line, _DETAIL, terminal) for line in objects)
-    return printed + _fixes(findings, terminal, namespaces=namespaces, detail=detail)
+        yield Instruction(f"Fix: {domains.fix}", domains.opening)
+        if others and (detail is Detail.EVERYTHING or len(findings) == 1):
+            yield from _fixes(domains.condition, others, namespaces=namespaces, detail=detail)
+        elif others:
+            yield Instruction(f"{domains.condition}: {about.alternative(findings)}")
 
 
-class Advice(msgspec.Struct, frozen=True):
-    """A fix with its findings, the commands to print, and the number of findings whose commands are left out."""
-
-    fix: str
-    findings: list[Finding]
-    commands: list[str]
-    left: int
-
-
-def advice(findings: Iterable[Finding], *, everything: bool = False) -> list[Advice]:
-    """Return each different fix of findings, with the commands of all findings if these are few, else of the first.
+def _fixes(label: str, findings: Sequence[Finding], *, namespaces: bool, detail: Detail) -> Iterator[Instruction]:
+    """Yield each different fix, with its objects where there are several fixes.
 
     Fixes for pending pods come first. Those with something to type are always printed.
     """
@@ -212,8 +206,23 @@ def advice(findings: Iterable[Finding], *, everything: bool = False) -> list[Adv
     for finding in sorted(findings, key=_urgency, reverse=True):
         by_text.setdefault(finding.fix, []).append(finding)
     ready = sum(all(_urgency(fixed[0])) for fixed in by_text.values())
-    all_advice = [_advice(fix, fixed, everything=everything) for fix, fixed in by_text.items()]
-    return all_advice if everything else all_advice[: max(_FIXES, ready)]
+    most = len(by_text) if detail is Detail.EVERYTHING else max(_FIXES, ready)
+    hint = _WIDE if detail <= Detail.USUAL else ""
+    for fix, fixed in list(by_text.items())[:most]:
+        whose = f" for {_listed(fixed, namespaces=namespaces)}" if len(by_text) > 1 else ""
+        printed, left = _printed(fixed, detail)
+        commands = [*dict.fromkeys(command for finding in printed for command in finding.own_commands)]
+        is_waiting, _ = _urgency(fixed[0])
+        if detail is Detail.BRIEF and not is_waiting and any(len(command) > _LONG for command in commands):
+            yield Instruction(f"{label}{whose}: {fix} {about.EXPLAIN}.")
+        else:
+            yield Instruction(f"{label}{whose}: {fix}", commands)
+        for finding in printed:
+            yield from document.written(finding.lines)
+        if left and detail is not Detail.BRIEF:
+            yield Instruction(f"and for {left} more{hint}")
+    if left := sum(map(len, list(by_text.values())[most:])):
+        yield Instruction(f"and {left} more with other fixes{hint}")
 
 
 def _urgency(finding: Finding) -> tuple[bool, bool]:
@@ -221,62 +230,31 @@ def _urgency(finding: Finding) -> tuple[bool, bool]:
     return finding.severity is Severity.ERROR and finding.pending_pods > 0, not isinstance(finding.commands, UnsetType)
 
 
-def _advice(fix: str, findings: list[Finding], *, everything: bool) -> Advice:
-    each = [finding.own_commands for finding in findings if finding.own_commands]
-    printed = each if everything or len(each) <= _COMMANDS else each[:1]
-    commands = dict.fromkeys(command for commands in printed for command in commands)
-    return Advice(fix, findings, list(commands), len(each) - len(printed))
+def _printed(findings: Sequence[Finding], detail: Detail) -> tuple[list[Finding], int]:
+    """Return all findings with commands or lines if these are few, else the first, and the number of the others."""
+    each = [finding for finding in findings if finding.own_commands or finding.lines]
+    printed = each if detail is Detail.EVERYTHING or len(each) <= _COMMANDS else each[:1]
+    return printed, len(each) - len(printed)
 
 
-def _fixes(findings: Sequence[Finding], terminal: Terminal, *, namespaces: bool, detail: Detail) -> str:
-    """Return each different fix with its commands, and with its objects where there are several fixes."""
-    domains = about.closed_domains(findings)
-    if domains is not None:
-        return _opening(domains, findings, terminal, namespaces=namespaces, detail=detail)
-    return _each_fix("Fix", findings, terminal, namespaces=namespaces, detail=detail)
+def _listed(findings: Sequence[Finding], *, namespaces: bool) -> str:
+    """Return the first object, and the number of the others."""
+    first, *others = _places(findings, namespaces=namespaces)
+    return first + (f" and {len(others)} more" if others else "")
 
 
-def _opening(
-    domains: ClosedDomains, findings: Sequence[Finding], terminal: Terminal, *, namespaces: bool, detail: Detail
-) -> str:
-    """Return how to open closed domains, and what to do if they stay closed."""
-    others = about.alternatives(findings)
-    opening = _typed(domains.opening)
-    if domains.lasting and others:
-        own = _each_fix("Fix", others, terminal, namespaces=namespaces, detail=detail)
-        return own + paragraph(f"{domains.condition}: {words.safe(domains.fix)}", _INDENT, terminal) + opening
-    printed = paragraph(f"Fix: {words.safe(domains.fix)}", _INDENT, terminal) + opening
-    if others and (detail is Detail.EVERYTHING or len(findings) == 1):
-        return printed + _each_fix(domains.condition, others, terminal, namespaces=namespaces, detail=detail)
-    text = f"{domains.condition}: {words.safe(about.alternative(findings))}"
-    return printed + (paragraph(text, _INDENT, terminal) if others else "")
-
-
-def _typed(commands: Iterable[str]) -> str:
-    """Return commands, each in one line of any length, so that it can be copied."""
-    return "".join(f"{_DETAIL}$ {words.safe(command)}\n" for command in commands)
-
-
-def _each_fix(label: str, findings: Sequence[Finding], terminal: Terminal, *, namespaces: bool, detail: Detail) -> str:
-    all_advice = advice(findings, everything=detail is Detail.EVERYTHING)
-    left = len(findings) - sum(len(each.findings) for each in all_advice)
-    printed = ""
-    for each in all_advice:
-        whose = f" for {_listed(each.findings, 1, namespaces=namespaces)}" if len(all_advice) > 1 else ""
-        printed += paragraph(f"{label}{whose}: {words.safe(each.fix)}", _INDENT, terminal)
-        printed += _typed(each.commands)
-        printed += f"{_DETAIL}and for {each.left} more {_WIDE}\n" if each.left and detail is Detail.USUAL else ""
-    return printed + (f"{_INDENT}and {left} more with other fixes {_WIDE}\n" if left else "")
-
-
-def _listed(findings: Sequence[Finding], most: int, *, namespaces: bool, hint: str = "") -> str:
-    """Return the first objects, and the number of the others with a hint how to list them."""
-    names = list(dict.fromkeys(_object(finding, namespaces=namespaces) + written(finding) for finding in findings))
-    left = len(names) - most
-    return ", ".join(names[:most]) + (f" and {left} more{hint}" if left > 0 else "")
+def _places(findings: Sequence[Finding], *, namespaces: bool) -> list[str]:
+    """Return the objects of findings, with their positions on manifests."""
+    return list(dict.fromkeys(_object(finding, namespaces=namespaces) + written(finding) for finding in findings))
 
 
 def _with_pods(finding: Finding, *, namespaces: bool) -> str:
     """Return the object and the path of a finding, with its first pods."""
-    place = f"{_object(finding, namespaces=namespaces)}{written(finding)} {words.short_path(finding.path)}"
+    place = _with_path(finding, namespaces=namespaces, named=False)
     return f"{place}: {words.names(finding.pods)}" if finding.pods else place
+
+
+def _with_path(finding: Finding, *, namespaces: bool, named: bool) -> str:
+    """Return the object and the path of a finding; only the path if the object is ``named`` above."""
+    path = words.short_path(finding.path)
+    return path if named else f"{_object(finding, namespaces=namespaces)}{written(finding)} {path}".rstrip()

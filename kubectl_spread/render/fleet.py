@@ -8,7 +8,7 @@ from msgspec import UnsetType
 
 from kubectl_spread.phrases import plural
 from kubectl_spread.render import words
-from kubectl_spread.render.findings import STYLES
+from kubectl_spread.render.screen import STYLES
 from kubectl_spread.render.terminal import Cell, Column, Terminal
 from kubectl_spread.render.terminal import table as terminal_table
 from kubectl_spread.report.fleet import FleetCluster, SpreadFleet, findings_of

@@ -36,7 +36,7 @@ def document(report: SpreadPlan, command: str = "") -> Document:
         cards=[*_not_correctable(report)],
         tables=[Table("Evictions", _COLUMNS, [*_rows(report)])],
         notes=remarks(report),
-        next_step=Instruction("Carry it out:", [command]) if report.waves and command else None,
+        next_steps=[Instruction("Carry it out:", [command])] if report.waves and command else [],
     )
 
 

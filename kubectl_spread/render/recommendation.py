@@ -10,7 +10,7 @@ from msgspec import UnsetType
 from kubectl_spread.kube.api.labels import ZONE
 from kubectl_spread.phrases import domains, named, plural
 from kubectl_spread.render import about
-from kubectl_spread.render.document import Details, Document, Instruction, Table
+from kubectl_spread.render.document import Details, Document, Instruction, Table, written
 from kubectl_spread.render.terminal import Cell, Column
 from kubectl_spread.report.recommendation import EventLoss, RecommendedEvent, SpreadRecommendation
 
@@ -108,5 +108,4 @@ def _change(report: SpreadRecommendation) -> Iterator[Instruction]:
     if isinstance(report.change, UnsetType):
         return
     yield Instruction(commands=report.change.commands)
-    for each in [] if isinstance(report.change.lines, UnsetType) else report.change.lines:
-        yield Instruction(f"{each.file}:{each.line}: {each.action}", lines=each.yaml.splitlines())
+    yield from written(report.change.lines)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from msgspec.structs import replace
@@ -10,41 +10,51 @@ from msgspec.structs import replace
 from kubectl_spread.phrases import plural
 from kubectl_spread.render import words
 from kubectl_spread.render.document import ALL, OBJECTS, Card, Details, Document, Instruction, Table, objects
-from kubectl_spread.render.findings import STYLES
-from kubectl_spread.render.terminal import Cell, Terminal, between_phrases, hanging, table
+from kubectl_spread.render.terminal import Cell, Terminal, between_phrases, hanging, paragraph, table
+from kubectl_spread.report.model import Severity
 
+STYLES: Final = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 _INDENT: Final = "  "
 _DETAIL: Final = "    "
 """The indentation of the objects and the commands of a card."""
 
 
-def text(document: Document, terminal: Terminal, *, headers: bool = True, everything: bool = False) -> str:
+def text(
+    document: Document, terminal: Terminal, *, headers: bool = True, titles: bool = True, everything: bool = False
+) -> str:
     """Return a document as text.
 
     Args:
         document: The document.
         terminal: Where it is printed.
         headers: Whether more is printed than the rows of the tables.
+        titles: Whether the columns have titles.
         everything: Whether all objects are named.
     """
     if not headers:
         return "".join(_table(each, terminal, headers=False, everything=True) for each in document.tables)
-    return "\n".join(filter(None, _blocks(document, terminal, everything=everything)))
+    return "\n".join(filter(None, _blocks(document, terminal, titles=titles, everything=everything)))
 
 
-def _blocks(document: Document, terminal: Terminal, *, everything: bool) -> Iterator[str]:
+def _blocks(document: Document, terminal: Terminal, *, titles: bool, everything: bool) -> Iterator[str]:
     """Yield the parts that an empty line separates; "" where one is missing."""
-    yield between_phrases(_INDENT.join(map(words.safe, document.header)), _INDENT, terminal)
-    yield _conclusion(document, terminal)
-    yield "".join(_card(card, terminal, everything=everything) for card in document.cards)
-    for each in document.tables:
-        yield _table(each, terminal, everything=everything)
+    header = _INDENT.join(map(words.safe, document.header))
+    yield between_phrases(header, _INDENT, terminal) if header else ""
+    tables = [_table(each, terminal, everything=everything, headers=titles) for each in document.tables]
+    if document.conclusion_last:
+        yield from tables
+    else:
+        yield _conclusion(document, terminal)
+    yield cards(document.cards, terminal, everything=everything)
+    if not document.conclusion_last:
+        yield from tables
     for details in document.details:
         yield _details(details, terminal)
     cut = any(len(card.objects) > OBJECTS for card in document.cards) or any(map(_left, document.tables))
-    notes = [*document.notes, *([ALL] if cut and not everything else [])]
+    notes = [*document.notes, *([ALL] if (cut or document.shortened) and not everything else [])]
     text = "".join(hanging(words.safe(note), _INDENT, terminal) for note in notes)
-    yield text + ("" if document.next_step is None else _instruction(document.next_step, "", terminal))
+    text += "".join(_instruction(each, "", terminal) for each in document.next_steps)
+    yield (_conclusion(document, terminal) if document.conclusion_last else "") + text
 
 
 def _conclusion(document: Document, terminal: Terminal) -> str:
@@ -56,23 +66,41 @@ def _conclusion(document: Document, terminal: Terminal) -> str:
     return text + "".join(_instruction(each, _INDENT, terminal) for each in document.instructions)
 
 
+def cards(cards: Sequence[Card], terminal: Terminal, *, everything: bool = False) -> str:
+    """Return the causes; an empty line is above a title, except between titles alone."""
+    text = ""
+    for card, before in zip(cards, [None, *cards], strict=False):
+        text += "\n" * (before is not None and bool(card.title) and bool(card.sentence or before.sentence))
+        text += _card(card, terminal, everything=everything)
+    return text
+
+
 def _card(card: Card, terminal: Terminal, *, everything: bool) -> str:
-    sentence = words.safe(card.sentence)
+    title, sentence = words.safe(card.title), words.safe(card.sentence)
+    severity = "" if card.severity is None else card.severity.value
+    text = hanging(f"{severity} {title or sentence}".lstrip(), _INDENT, terminal).removeprefix(severity)
+    if card.title:
+        text = "".join(f"{terminal.styled(line, 'bold')}\n" for line in text.splitlines())
+        text += paragraph(sentence, _INDENT, terminal) if sentence else ""
     if card.severity is not None:
-        sentence = f"{terminal.styled(card.severity.value, STYLES[card.severity])} {sentence}"
-    text = hanging(sentence, _INDENT, terminal)
-    if card.objects:
-        most = len(card.objects) if everything else OBJECTS
-        text += between_phrases(words.safe(objects(card, most)), _DETAIL, terminal, _DETAIL)
+        text = terminal.styled(severity, STYLES[card.severity]) + text
+    elif not card.title:
+        text = paragraph(sentence, _INDENT, terminal)
+    if everything:
+        text += "".join(paragraph(words.safe(name), _DETAIL, terminal) for name in card.objects)
+    elif card.objects:
+        text += between_phrases(words.safe(objects(card)), _DETAIL, terminal, _DETAIL)
     return text + "".join(_instruction(each, _INDENT, terminal) for each in card.instructions)
 
 
 def _instruction(instruction: Instruction, indent: str, terminal: Terminal) -> str:
     """Return a sentence, and commands and lines of any length, so that they can be copied."""
-    text = (
-        hanging(f"{indent}{words.safe(instruction.text)}", f"{indent}{_INDENT}", terminal) if instruction.text else ""
-    )
-    text += "".join(f"{indent}$ {words.safe(command)}\n" for command in instruction.commands)
+    text, sentence = "", words.safe(instruction.text)
+    if sentence and instruction.lines:
+        text = hanging(f"{indent}{sentence}", f"{indent}{_INDENT}", terminal)
+    elif sentence:
+        text = paragraph(sentence, indent, terminal)
+    text += "".join(f"{_DETAIL}$ {words.safe(command)}\n" for command in instruction.commands)
     return text + "".join(f"{indent}{_DETAIL}{words.safe(line)}\n" for line in instruction.lines)
 
 
@@ -83,7 +111,7 @@ def _left(numbers: Table) -> int:
 
 def _table(numbers: Table, terminal: Terminal, *, everything: bool, headers: bool = True) -> str:
     if not numbers.rows:
-        return f"{words.safe(numbers.empty)}\n" if numbers.empty else ""
+        return hanging(words.safe(numbers.empty), _INDENT, terminal) if numbers.empty else ""
     columns = [
         replace(each, title=words.safe(each.title).upper(), short=words.safe(each.short).upper())
         for each in numbers.columns
@@ -91,7 +119,8 @@ def _table(numbers: Table, terminal: Terminal, *, everything: bool, headers: boo
     left = 0 if everything else _left(numbers)
     rows = [[*map(_safe, row)] for row in numbers.rows[: len(numbers.rows) - left]]
     more = f"and {plural(left, 'more row')}\n" if left else ""
-    return table(columns, rows, terminal, headers=headers) + more
+    note = hanging(words.safe(numbers.note), _INDENT, terminal) if numbers.note else ""
+    return table(columns, rows, terminal, headers=headers) + more + note
 
 
 def _safe(cell: Cell) -> Cell:

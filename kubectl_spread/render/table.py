@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import takewhile
-from typing import Final, Literal
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, takewhile
+from typing import Final, Literal, NamedTuple
 
 import msgspec
 from msgspec import UnsetType
+from msgspec.structs import replace
 
 from kubectl_spread.kube.api import labels
 from kubectl_spread.phrases import capitalized, plural
-from kubectl_spread.render import about, figures, words
+from kubectl_spread.render import about, figures, screen, words
 from kubectl_spread.render import findings as grouped
-from kubectl_spread.render.findings import Detail
-from kubectl_spread.render.terminal import Cell, Column, Terminal, between_phrases, hanging, table
+from kubectl_spread.render.document import Card, Document, Instruction, Table
+from kubectl_spread.render.findings import Block, Detail
+from kubectl_spread.render.screen import STYLES
+from kubectl_spread.render.terminal import Cell, Column, Terminal
 from kubectl_spread.report.model import SEVEREST_FIRST, Finding, Report, Row, Severity, Summary
 
 _LEAST: Final = 4
@@ -61,8 +64,8 @@ _LEAST_ROWS: Final = 5
 """The least number of rows that a terminal shows without findings, however low it is."""
 _LONG: Final = 24
 """With more lines of findings than this, the last lines repeat the commands that end most."""
-_LONGEST: Final = 60
-"""With more lines of findings than this, those without pending pods are printed in brief."""
+_LONGEST: Final = 56
+"""With more lines than this without rows, findings without pending pods are printed in brief."""
 _FIRST: Final = 3
 _FURTHER: Final = "  "
 _UNCONSTRAINED: Final = "without spread constraints, and without affinity terms that have matchLabelKeys"
@@ -71,7 +74,7 @@ _UNCONSTRAINED: Final = "without spread constraints, and without affinity terms 
 class Layout(msgspec.Struct, frozen=True):
     """The form of the table. Without a value of ``show``, rows are hidden that would push findings off a terminal.
 
-    ``notes`` tells whether findings of the severity ``info`` are printed.
+    ``notes`` tells whether findings of the severity ``info`` are printed, and ``page`` whether it is not for a screen.
     """
 
     wide: bool = False
@@ -79,26 +82,88 @@ class Layout(msgspec.Struct, frozen=True):
     headers: bool = True
     show: Literal["problems", "all"] | None = None
     notes: bool = False
+    page: bool = False
+
+
+class _Room(NamedTuple):
+    """The number of rows that fit, None for a pipe; and the number above findings where not all fit."""
+
+    fitting: int | None
+    above_findings: int
 
 
 def check(report: Report, layout: Layout, terminal: Terminal) -> str:
-    """Return the whole text: the header, rows (those with the worst findings first), findings, totals."""
+    """Return the text for a screen: the header, rows (those with the worst findings first), findings, totals."""
+    answer = document(report, layout, terminal)
+    return screen.text(answer, terminal, titles=layout.headers, everything=layout.wide)
+
+
+def page(report: Report) -> Document:
+    """Return a report as a document for Markdown and HTML: all causes, and the rows with findings."""
+    spaces = {row.namespace for row in report.constraints} | {finding.namespace for finding in report.findings}
+    return document(report, Layout(namespaces=len(spaces) > 1, notes=True, page=True), Terminal())
+
+
+def document(report: Report, layout: Layout, terminal: Terminal) -> Document:
+    """Return a report as a document, which is shortened from its end where it is long for a screen."""
     findings = [finding for finding in report.findings if layout.notes or finding.severity > Severity.INFO]
-    header = about.header(report.cluster, report.summary, findings)
-    above = [between_phrases(header, _FURTHER, terminal)] if layout.headers else []
-    blocks = grouped.blocks(findings)
-    below = [_block(block, layout, terminal, Detail.EVERYTHING if layout.wide else Detail.USUAL) for block in blocks]
-    if is_long := _lines(below) > _LONGEST and not layout.wide:
-        below = [_block(block, layout, terminal, Detail.BRIEF) for block in blocks]
-    first = _first_commands(blocks) if _lines(below) > _LONG else ""
-    shortened = " Shortened (-o wide lists all)." if is_long else ""
-    below.append(
-        hanging(f"{totals(report, notes=layout.notes)}{shortened}", _FURTHER, terminal) + first + _plan(report)
+    blocks, plan = grouped.blocks(findings), report.summary.plan
+    first = [Instruction("Do this first:", commands)] if (commands := _first_commands(blocks)) else []
+    steps = [] if isinstance(plan, UnsetType) else [Instruction("Several evictions:", [plan])]
+    answer = Document(
+        command="check",
+        title="Topology spread report",
+        cluster=about.label(report.cluster),
+        header=about.header(report.cluster, report.summary, findings).split(_FURTHER) if layout.headers else [],
+        headline=totals(report, notes=layout.notes),
+        facts=[("", text) for text in _doubts(report)] if layout.page else [],
+        next_steps=[*first, *steps],
+        conclusion_last=True,
     )
-    return "\n".join([*above, *_table(report, findings, layout, terminal, _lines([*above, *below])), *below])
+    cards, is_shortened = _cards(blocks, layout, terminal, _LONGEST - _lines(answer, terminal))
+    answer = replace(answer, cards=cards, shortened=is_shortened)
+    if _lines(answer, terminal) - _lines(replace(answer, cards=[]), terminal) <= _LONG:
+        answer = replace(answer, next_steps=steps)
+    # The heading, the line about hidden rows and the prompt need a line each.
+    fitting = None if terminal.height is None else terminal.height - _lines(answer, terminal) - 3
+    room = _Room(fitting, 0 if is_shortened else _ABOVE_FINDINGS)
+    return replace(answer, tables=[*_tables(report, findings, layout, terminal, room)])
 
 
-def _first_commands(blocks: Sequence[grouped.Block]) -> str:
+def _doubts(report: Report) -> Iterator[str]:
+    """Yield what a screen has on stderr: why the report may not hold, and what could not be checked."""
+    yield from (f"Warning: {text}" for text in words.warnings(report.cluster))
+    yield from (f"Error: {text}" for text in figures.unchecked_lines(figures.unchecked(report)))
+
+
+def _lines(answer: Document, terminal: Terminal) -> int:
+    """Return the number of lines on a screen, with an empty one before more."""
+    return screen.text(answer, terminal).count("\n") + 1
+
+
+def _cards(blocks: Sequence[Block], layout: Layout, terminal: Terminal, room: int) -> tuple[list[Card], bool]:
+    """Return the cards of blocks, and whether they are shortened because they have more lines than there is room."""
+
+    def of_each(detail: Detail) -> list[list[Card]]:
+        return [grouped.cards(block, namespaces=layout.namespaces, detail=detail) for block in blocks]
+
+    def lines(chosen: Sequence[Sequence[Card]]) -> int:
+        return screen.cards([*chain(*chosen)], terminal).count("\n")
+
+    if layout.wide or layout.page:
+        return [*chain(*of_each(Detail.EVERYTHING if layout.wide else Detail.CAUSES))], False
+    chosen = of_each(Detail.USUAL)
+    if lines(chosen) <= room:
+        return [*chain(*chosen)], False
+    chosen, titles = of_each(Detail.BRIEF), of_each(Detail.TITLE)
+    for index in reversed(range(len(blocks))):
+        if lines(chosen) <= room:
+            break
+        chosen[index] = titles[index]
+    return [*chain(*chosen)], True
+
+
+def _first_commands(blocks: Sequence[Block]) -> list[str]:
     """Return the single commands that end most: pending pods of errors, or else several findings."""
     ended: dict[str, list[Finding]] = {}
     for finding in (finding for block in blocks for finding in block.findings):
@@ -107,27 +172,12 @@ def _first_commands(blocks: Sequence[grouped.Block]) -> str:
             ended.setdefault(commands[0], []).append(finding)
     sizes = {command: (about.waiting(findings)[0], len(findings)) for command, findings in ended.items()}
     most = sorted((command for command in ended if sizes[command] > (0, 1)), key=lambda each: sizes[each], reverse=True)
-    lines = [f"{_FURTHER * 2}$ {words.safe(command)}\n" for command in most[:_FIRST]]
-    return "".join(["Do this first:\n", *lines]) if lines else ""
+    return most[:_FIRST]
 
 
-def _plan(report: Report) -> str:
-    """Return the command that orders the evictions for skews."""
-    command = report.summary.plan
-    return "" if isinstance(command, UnsetType) else f"Several evictions:\n{_FURTHER * 2}$ {words.safe(command)}\n"
-
-
-def _lines(parts: Sequence[str]) -> int:
-    return sum(part.count("\n") + 1 for part in parts)
-
-
-def _block(block: grouped.Block, layout: Layout, terminal: Terminal, detail: Detail) -> str:
-    return grouped.text(block, terminal, namespaces=layout.namespaces, detail=detail)
-
-
-def _table(
-    report: Report, findings: Iterable[Finding], layout: Layout, terminal: Terminal, other_lines: int
-) -> Iterator[str]:
+def _tables(
+    report: Report, findings: Iterable[Finding], layout: Layout, terminal: Terminal, room: _Room
+) -> Iterator[Table]:
     """Yield the table, and how many rows it hides; nothing for no rows."""
     of_rows, troubled = _by_row(report, report.findings), _by_row(report, findings)
     worst = {row: max(finding.severity for finding in row_findings) for row, row_findings in troubled.items()}
@@ -135,11 +185,11 @@ def _table(
         report.constraints, key=lambda row: (id(row) in worst, worst.get(id(row), Severity.INFO)), reverse=True
     )
     problems = sum(id(row) in worst for row in rows)
-    visible = rows[: _visible(len(rows), problems, layout, terminal, other_lines)]
+    visible = rows[: _visible(len(rows), problems, layout, room)]
     if rows:
-        hidden = _hidden(problems - len(visible), len(rows) - max(problems, len(visible)))
-        text = _rows(visible, of_rows, layout, terminal) if visible else ""
-        yield text + (hanging(hidden, _FURTHER, terminal) if hidden else "")
+        hidden = "" if layout.page else _hidden(problems - len(visible), len(rows) - max(problems, len(visible)))
+        cells = [_cells(row, of_rows.get(id(row), ()), layout, terminal) for row in visible]
+        yield Table("Constraints", _columns(layout), cells, empty=hidden, note=hidden)
 
 
 def _by_row(report: Report, findings: Iterable[Finding]) -> dict[int, list[Finding]]:
@@ -151,26 +201,22 @@ def _by_row(report: Report, findings: Iterable[Finding]) -> dict[int, list[Findi
     return of_rows
 
 
-def _visible(rows: int, problems: int, layout: Layout, terminal: Terminal, other_lines: int) -> int:
+def _visible(rows: int, problems: int, layout: Layout, room: _Room) -> int:
     """Return how many rows to list: all in a pipe and where the whole report fits, else first those with findings.
 
     Args:
         rows: The number of rows.
         problems: The number of rows with findings.
         layout: The form of the table.
-        terminal: Where it is printed.
-        other_lines: The number of lines that are not rows.
+        room: The number of rows for which there is room.
     """
-    if layout.show == "problems":
+    if layout.show == "problems" or layout.page:
         return problems
-    if layout.show == "all" or layout.wide or terminal.height is None:
+    if layout.show == "all" or layout.wide or room.fitting is None:
         return rows
-    # The heading, the line about hidden rows and the prompt need a line each.
-    fitting = terminal.height - other_lines - 3
-    most = max(fitting, _ABOVE_FINDINGS if problems else _LEAST_ROWS)
-    if rows <= fitting or not problems:
-        return min(rows, most)
-    return min(problems, most)
+    if rows <= room.fitting or not problems:
+        return min(rows, max(room.fitting, _LEAST_ROWS))
+    return min(problems, max(room.fitting, room.above_findings))
 
 
 def _hidden(problems: int, others: int) -> str:
@@ -255,31 +301,30 @@ def _objects(summary: Summary) -> str:
     return ", ".join(objects)
 
 
-def _rows(rows: Sequence[Row], findings: Mapping[int, Sequence[Finding]], layout: Layout, terminal: Terminal) -> str:
+def _columns(layout: Layout) -> list[Column]:
     columns = [
-        *([Column("NAMESPACE", fit="end", least=6, short="NS")] if layout.namespaces else []),
-        Column("WORKLOAD", fit="middle", least=10),
-        Column("TOPOLOGY", fit="end", least=6, short="KEY"),
-        Column("POLICY", fit="end", least=6),
-        Column("PODS", "right"),
-        Column("DOMAINS"),
-        Column("SKEW", "right"),
-        Column("MAXSKEW", "right", short="MAX"),
-        Column("STATUS", fit="middle", least=8),
+        *([Column("Namespace", fit="end", least=6, short="Ns")] if layout.namespaces else []),
+        Column("Workload", fit="middle", least=10),
+        Column("Topology", fit="end", least=6, short="Key"),
+        Column("Policy", fit="end", least=6),
+        Column("Pods", "right"),
+        Column("Domains"),
+        Column("Skew", "right"),
+        Column("maxSkew", "right", short="Max"),
+        Column("Status", fit="middle", least=8),
     ]
     if layout.wide:
         columns += [
-            Column("MIN", "right"),
-            Column("SELF", "right"),
-            Column("BARS"),
-            Column("PATH"),
-            Column("EFFECTIVE", fit="end", least=20),
+            Column("Min", "right"),
+            Column("Self", "right"),
+            Column("Bars"),
+            Column("Path"),
+            Column("Effective", fit="end", least=20),
         ]
-    cells = [_cells(row, findings.get(id(row), ()), layout, terminal) for row in rows]
-    return table(columns, cells, terminal, headers=layout.headers)
+    return columns
 
 
-def _cells(row: Row, findings: Sequence[Finding], layout: Layout, terminal: Terminal) -> list[Cell | str]:
+def _cells(row: Row, findings: Sequence[Finding], layout: Layout, terminal: Terminal) -> list[Cell]:
     cells: list[Cell | str] = [
         words.workload(row.workload),
         Cell(words.topology(row.topology_key), shorter=(words.short_key(row.topology_key),)),
@@ -300,7 +345,7 @@ def _cells(row: Row, findings: Sequence[Finding], layout: Layout, terminal: Term
             words.short_path(row.path),
             words.safe(labels.describe(row.selector.effective)),
         ]
-    return cells
+    return [cell if isinstance(cell, Cell) else Cell(cell) for cell in cells]
 
 
 def _status(row: Row, findings: Sequence[Finding]) -> Cell:
@@ -310,7 +355,7 @@ def _status(row: Row, findings: Sequence[Finding]) -> Cell:
     """
     worst = max(findings, key=lambda finding: finding.severity, default=None)
     if worst is not None:
-        return Cell(_of_pods(worst.name, row), grouped.STYLES[worst.severity])
+        return Cell(_of_pods(worst.name, row), STYLES[worst.severity])
     if figures.is_doubtful(row):
         return Cell(_of_pods(next(iter(row.verdicts)), row), "yellow")
     if row.exceeds_max_skew:

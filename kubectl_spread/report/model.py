@@ -284,6 +284,15 @@ class Patch(Part, frozen=True, kw_only=True):
     operations: list[Operation]
 
 
+class ManifestLines(Part, frozen=True, kw_only=True):
+    """Lines of YAML to write at a place of a manifest."""
+
+    file: str
+    line: int
+    action: str
+    yaml: str
+
+
 class ClosedDomains(Part, frozen=True, kw_only=True):
     """Domains that take no pod, because their nodes are cordoned or tainted, and how to open them.
 
@@ -317,9 +326,9 @@ class Finding(Part, frozen=True, kw_only=True):
 
     ``pending`` of the pods have no node.
     ``group`` is equal for findings with the same cause: the same ``closed`` domains, or one rule, severity and message.
-    ``commands`` are lines for a shell; unless the object is in a file, one of them applies the ``patch``. If pods wait
-    for ``closed`` domains, ``fix``, ``commands`` and ``patch`` are for the case that these stay closed. ``rows`` are
-    the indices of the constraints that have any of these pods.
+    ``commands`` are lines for a shell; unless the object is in a file, one of them applies the ``patch``, which for a
+    manifest changes ``lines``. If pods wait for ``closed`` domains, ``fix``, ``commands`` and ``patch`` are for the
+    case that these stay closed. ``rows`` are the indices of the constraints that have any of these pods.
     """
 
     code: str
@@ -336,6 +345,7 @@ class Finding(Part, frozen=True, kw_only=True):
     fix: str
     commands: list[CommandLine] | UnsetType = UNSET
     patch: Patch | UnsetType = UNSET
+    lines: list[ManifestLines] | UnsetType = UNSET
     group: str
     closed: ClosedDomains | UnsetType = UNSET
     rows: list[int] | UnsetType = UNSET

@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec import UNSET, UnsetType
 
-from kubectl_spread.report.model import API_VERSION, Cluster, Part, Patch, Workload
+from kubectl_spread.report.model import API_VERSION, Cluster, ManifestLines, Part, Patch, Workload
 
 KIND = "SpreadRecommendation"
 WORKLOADS: Final = ("Deployment", "StatefulSet")
@@ -39,15 +39,6 @@ class RecommendedEvent(Part, frozen=True, kw_only=True):
     keep: int
     now: EventLoss
     patched: EventLoss | UnsetType = UNSET
-
-
-class ManifestLines(Part, frozen=True, kw_only=True):
-    """Lines of YAML to write at a place of a manifest."""
-
-    file: str
-    line: int
-    action: str
-    yaml: str
 
 
 class RecommendedChange(Part, frozen=True, kw_only=True):

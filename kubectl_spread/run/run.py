@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -30,6 +29,7 @@ from kubectl_spread.report.model import Finding, Report, Source, unset_none
 from kubectl_spread.rules import RULES
 from kubectl_spread.rules.engine import Baseline, complete
 from kubectl_spread.rules.model import SelectedRules
+from kubectl_spread.run import lines
 from kubectl_spread.run.options import CheckOptions, TargetVersion
 from kubectl_spread.sources.addresses import without_secrets
 
@@ -283,15 +283,24 @@ def _located(
         on_line = by_position[Position(finding.source.file, finding.source.line)]
         manifest = on_line.get(finding.ref) or (next(iter(on_line.values())) if len(on_line) == 1 else None)
         if manifest:
-            return _with_source(finding, manifest, FieldPath.parse(finding.path))
+            return _with_source(finding, manifest, FieldPath.parse(finding.path), on_line.get(finding.ref))
     for ref, path in _fields(finding):
         if ref in first_copies:
-            return _with_source(finding, first_copies[ref], path)
+            return _with_source(finding, first_copies[ref], path, first_copies.get(finding.ref))
     return finding
 
 
-def _with_source(finding: Finding, manifest: Manifest, path: FieldPath) -> Finding:
-    return msgspec.structs.replace(finding, source=_source(manifest.position_of(path)))
+def _with_source(finding: Finding, manifest: Manifest, path: FieldPath, own: Manifest | None) -> Finding:
+    """Return a finding with its position in a manifest; ``own`` is that of its object, in which its patch has lines."""
+    located = msgspec.structs.replace(finding, source=_source(manifest.position_of(path)))
+    if own is None or isinstance(finding.patch, UnsetType) or finding.own_commands or _is_json(own):
+        return located
+    return msgspec.structs.replace(located, lines=lines.changed(own.position_of, finding.patch.operations))
+
+
+def _is_json(manifest: Manifest) -> bool:
+    """Tell whether lines of YAML would be of no use in the file of a manifest."""
+    return manifest.position.source.endswith(".json")
 
 
 def _fields(finding: Finding) -> Iterator[tuple[ObjectRef, FieldPath]]:
@@ -307,6 +316,4 @@ def _fields(finding: Finding) -> Iterator[tuple[ObjectRef, FieldPath]]:
 
 
 def _source(position: Position) -> Source:
-    # No format can hold a file name that is not UTF-8 text.
-    file = Path(position.source).as_posix().encode(errors="surrogateescape").decode(errors="backslashreplace")
-    return Source(file=file, line=position.line or 1, column=unset_none(position.column))
+    return Source(file=lines.file_name(position.source), line=position.line or 1, column=unset_none(position.column))

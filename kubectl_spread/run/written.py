@@ -7,20 +7,17 @@ from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Final
 
 from kubectl_spread.errors import UsageError
-from kubectl_spread.kube.api.field import FieldPath
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.recommend import candidates
 from kubectl_spread.recommend.candidates import Draft
 from kubectl_spread.render import yaml_text
 from kubectl_spread.report.model import Operation
-from kubectl_spread.report.recommendation import ManifestLines
 from kubectl_spread.rules import patches
 
 if TYPE_CHECKING:
     from kubectl_spread.run.options import CheckOptions
     from kubectl_spread.sources.decode.json_objects import Path
     from kubectl_spread.sources.edit import Chunk
-    from kubectl_spread.sources.files.manifests import Loaded
 
 _STDIN: Final = "-"
 _OF_SERVER: Final = frozenset(
@@ -31,33 +28,6 @@ _OF_CONTROLLERS: Final = frozenset(
     {"deployment.kubernetes.io/revision", "kubectl.kubernetes.io/last-applied-configuration"}
 )
 """The annotations that no manifest has."""
-
-
-def lines(loaded: Loaded, operations: Sequence[Operation]) -> list[ManifestLines]:
-    """Return the lines that a patch changes in a manifest, each with its place."""
-    return [_line(loaded, operation) for operation in operations if operation.op != "test"]
-
-
-def _line(loaded: Loaded, operation: Operation) -> ManifestLines:
-    path = _path(operation.path)
-    field, parent = str(path[-1]), FieldPath(path[:-1])
-    in_list = isinstance(path[-1], int)
-    place = loaded.position_of(path if operation.op != "add" else parent)
-    value: Any = [operation.value] if in_list else {field: operation.value}
-    where = f"in {parent}"
-    match operation.op:
-        case "remove":
-            action, text = f"remove {field} {where}", ""
-        case "replace":
-            action, text = f"change {field} {where} to", yaml_text.dump(value)
-        case _:
-            action, text = f"add {where}", yaml_text.dump(value)
-    return ManifestLines(file=place.source, line=place.line or 1, action=action, yaml=text)
-
-
-def _path(pointer: str) -> FieldPath:
-    steps = (step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:])
-    return FieldPath(int(step) if step.isdecimal() else step for step in steps)
 
 
 def manifest(options: CheckOptions, ref: ObjectRef, draft: Draft, operations: Sequence[Operation]) -> str:

@@ -157,9 +157,9 @@ LINE_IN = {
     "table": r"\(%s:(\d+)\)",
     "wide": r"\(%s:(\d+)\)",
     "markdown": r"\(%s:(\d+)\)",
-    "html": r'class="path">%s:(\d+)<',
-    "json": r'"file": "%s",\s+"line": (\d+)',
-    "yaml": r"file: %s\n\s+line: (\d+)",
+    "html": r"\(%s:(\d+)\)",
+    "json": r'"file": "%s",\s+"line": (\d+),\s+"column"',
+    "yaml": r"file: %s\n\s+line: (\d+)\n\s+column",
     "github": r"file=%s,line=(\d+),",
     "junit": r'file="%s" line="(\d+)"',
     "sarif": r'"uri": "%s"\s+},\s+"region": {\s+"startLine": (\d+)',
@@ -184,3 +184,23 @@ def test_every_format_has_the_line_of_the_field(directory: Path, form: str, sour
         if each != form:
             text = (directory / f"{each}.out").read_text(encoding="utf-8")
             assert set(re.findall(pattern % re.escape(source), text)) == LINES
+
+
+def test_the_fix_of_a_manifest_is_the_lines_to_write(directory: Path) -> None:
+    """The place is that of the line to change, or of the list or map to add to, in each format for people."""
+    (directory / "front.yaml").write_text(LOCATED, encoding="utf-8")
+    command = ("check", "-f", "front.yaml", "--select", "SPR206")
+    place = "spec.template.spec.topologySpreadConstraints[1]"
+    action = f"front.yaml:20: change labelSelector in {place} to"
+    lines = ["labelSelector:", "  matchLabels:", "    app: front"]
+    text = CliRunner().invoke(cli, command).stdout
+    assert f"  {action}\n" + "".join(f"      {line}\n" for line in lines) in text
+    marked = CliRunner().invoke(cli, [*command, "-o", "markdown"]).stdout
+    assert "\n".join(["```", *lines, "```"]) in marked
+    (finding,) = json.loads(CliRunner().invoke(cli, [*command, "-o", "json"]).stdout)["findings"]
+    assert finding["lines"] == [
+        {"file": "front.yaml", "line": 20, "action": action.partition(": ")[2], "yaml": "\n".join([*lines, ""])}
+    ]
+    stored = LOCATED.replace("metadata: {name: front", "metadata: {uid: u, name: front")
+    (directory / "front.yaml").write_text(stored, encoding="utf-8")
+    assert "front.yaml:" not in CliRunner().invoke(cli, command).stdout

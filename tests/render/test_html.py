@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from kubectl_spread.render import html
+from kubectl_spread.render import html, table
 from kubectl_spread.render.document import Document, Instruction
-from kubectl_spread.render.html import document
+from kubectl_spread.render.html import document, records
 from kubectl_spread.render.html.records import Texts, Value
 from kubectl_spread.report.model import Cluster, Report
 from tests.audits import audit, reported
@@ -122,7 +122,7 @@ def test_markup_in_names_is_text() -> None:
     page = html.page(marked())
     assert page.count("</script>") == 2
     assert "<img" not in page
-    assert f"deploy/{_MARKUP}" in Elements(page).texts
+    assert any(f"deploy/{_MARKUP}" in text for text in Elements(page).texts)
     data = data_of(page)
     assert f"deploy/{_MARKUP}" in data["texts"]
     assert not set("<>&'") & set(json.dumps(_DATA.search(page)[2])[1:-1])  # type: ignore[index]
@@ -183,9 +183,22 @@ def test_texts_are_written_once() -> None:
 def test_scripts_and_templates_are_part_of_the_package() -> None:
     directory = Path(html.__file__).parent
     step = Instruction("Restart it:", ["kubectl rollout restart deploy/web"])
-    answer = Document(command="plan", title="Plan", cluster="", header=[], next_step=step)
+    answer = Document(command="plan", title="Plan", cluster="", header=[], next_steps=[step])
     page = html.page(reported(nothing())) + document.page(answer)
     scripts = list(directory.glob("*.js"))
     assert scripts
     for file in scripts:
         assert file.read_text(encoding="utf-8") in page, f"{file.name} is not in the page"
+
+
+@pytest.mark.parametrize("make", [several, hostile])
+def test_the_numbers_of_the_page_agree(make: Any) -> None:
+    """Totals, cards, the filter and the screen count causes."""
+    report = reported(make())
+    page, answer = html.page(report), table.page(report)
+    chips = [text for _, text in records.severities(report.findings) if not text.startswith("0 ")]
+    assert answer.headline.startswith(", ".join(chips).replace(" notes", " info"))
+    severities = [card.severity.value for card in answer.cards if card.severity]
+    assert [severities.count(each) for each in dict.fromkeys(severities)] == [int(text.split()[0]) for text in chips]
+    assert all(f"> {text}</label>" in page for text in chips)
+    assert re.findall(r'<div class="block (\w+)">', page) == severities

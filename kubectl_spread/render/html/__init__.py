@@ -8,7 +8,7 @@ from typing import Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from kubectl_spread.render import about, words
+from kubectl_spread.render import about, table, words
 from kubectl_spread.render.html import records
 from kubectl_spread.render.html.headline import headline, picture
 from kubectl_spread.render.html.records import Texts
@@ -16,7 +16,9 @@ from kubectl_spread.report.model import Report
 from kubectl_spread.rules import RULES
 
 _FIRST: Final = 50
-"""The number of findings that the page shows without JavaScript."""
+"""The number of causes that the page shows without JavaScript."""
+SHOWN: Final = 8
+"""With more objects than this, the list of a cause is folded."""
 _SCRIPTS: Final = (
     "report.js",
     "element.js",
@@ -30,7 +32,12 @@ _SCRIPTS: Final = (
 )
 LOADER: Final = PackageLoader("kubectl_spread.render", "html")
 PAGES: Final = Environment(
-    loader=LOADER, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    loader=LOADER,
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    finalize=lambda text: words.safe(text) if isinstance(text, str) and not hasattr(text, "__html__") else text,
 )
 PAGES.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":")}
 
@@ -38,7 +45,7 @@ PAGES.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (","
 def page(report: Report) -> str:
     """Return a report as an HTML document: its headline, the first findings, and the data for its script."""
     style, script = source("page.css"), "\n".join(map(source, _SCRIPTS))
-    findings = records.findings(report)
+    findings, cards = records.findings(report), table.page(report).cards
     codes = {finding.code for finding in report.findings}
     return PAGES.get_template("page.html").render(
         policy=policy(style, script),
@@ -51,8 +58,9 @@ def page(report: Report) -> str:
         zones=picture(report),
         facts=[*records.facts(report.cluster), *records.totals(report)],
         severities=records.severities(report.findings),
-        findings=findings[:_FIRST],
-        number=len(findings),
+        cards=cards[:_FIRST],
+        number=len(cards),
+        shown=SHOWN,
         rules=[rule for rule in RULES if rule.code in codes],
         data=_data(report, findings),
     )

@@ -4,28 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from kubectl_spread.render import words
 from kubectl_spread.render.document import Document
-from kubectl_spread.render.html import PAGES, policy, source
+from kubectl_spread.render.html import PAGES, SHOWN, policy, source
 
 _SCRIPTS: Final = ("element.js", "copying.js", "document.js")
-_SHOWN: Final = 8
-"""With more objects than this, the list of a cause is folded."""
-
-
-def _shown(text: object) -> object:
-    """Return a text without characters that could hide text; numbers and files of the page stay as they are."""
-    return words.safe(text) if isinstance(text, str) and not hasattr(text, "__html__") else text
-
-
-_PAGES: Final = PAGES.overlay(finalize=_shown)
 
 
 def _has_commands(document: Document) -> bool:
     """Tell whether there is anything to copy."""
     of_cards = (each for card in document.cards for each in card.instructions)
-    own = [*document.instructions, *([] if document.next_step is None else [document.next_step])]
-    return any(each.commands or each.lines for each in (*own, *of_cards))
+    return any(each.commands or each.lines for each in (*document.instructions, *document.next_steps, *of_cards))
 
 
 def page(document: Document) -> str:
@@ -33,11 +21,11 @@ def page(document: Document) -> str:
     style = source("page.css") + source("document.css")
     script = "\n".join(map(source, _SCRIPTS)) if _has_commands(document) else ""
     most = max((max(zone.before, zone.after.max) for zone in document.zones), default=0) or 1
-    return _PAGES.get_template("document.html").render(
+    return PAGES.get_template("document.html").render(
         policy=policy(style, script),
         style=style,
         script=script,
         document=document,
-        shown=_SHOWN,
+        shown=SHOWN,
         shares=[(100 * zone.before // most, 100 * zone.after.max // most) for zone in document.zones],
     )

@@ -5,6 +5,8 @@ const OBJECTS = 4;
 const ADVISED = 3;
 const STEP = 20;
 
+/** The number of causes of findings: the page, the screen and the filter count these. */
+const causesIn = (items) => new Set(items.map(({ block, cause }) => `${block} ${cause}`)).size;
 const podsIn = (items) => items.reduce((sum, { podCount }) => sum + podCount, 0);
 const BY = {
   severity: () => 0,
@@ -161,7 +163,7 @@ const notes = document.getElementById("notes");
 function showFindings() {
   const shown = findings.filter((finding) => passes(finding));
   blockList.show(blocksOf(shown).sort(BY[sortFindings.value]));
-  const hidden = filter.severities.has("info") ? 0 : findings.filter((finding) => finding.severity === "info" && passes(finding, true)).length;
+  const hidden = filter.severities.has("info") ? 0 : causesIn(findings.filter((finding) => finding.severity === "info" && passes(finding, true)));
   notes.hidden = !hidden;
   blockList.empty.textContent = emptyText(hidden);
   notes.firstElementChild.textContent = `${plural(hidden, "note")} hidden.`;

@@ -13,7 +13,7 @@ function show() {
   const found = showFindings();
   showWorkloads();
   showHeatmap();
-  const shown = [plural(found.length, "finding"), `${plural(workloadList.items.length, "workload")} with constraints`];
+  const shown = [plural(causesIn(found), "cause"), plural(found.length, "finding"), `${plural(workloadList.items.length, "workload")} with constraints`];
   document.getElementById("found").textContent = shown.join(", ");
 }
 

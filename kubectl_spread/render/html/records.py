@@ -163,7 +163,11 @@ def _finding(finding: Finding, pods: int) -> Record:
 
 
 def _patch(finding: Finding) -> str:
-    """Return the operations of a finding's patch as ASCII, one a line, or ""."""
+    """Return the lines to write in a manifest, or the operations of a finding's patch as ASCII, one a line, or ""."""
+    if finding.lines:
+        return "\n".join(
+            words.safe(f"# {each.file}:{each.line}: {each.action}") + f"\n{each.yaml}" for each in finding.lines
+        )
     if isinstance(finding.patch, UnsetType):
         return ""
     operations = (json.dumps(msgspec.to_builtins(operation)) for operation in finding.patch.operations)

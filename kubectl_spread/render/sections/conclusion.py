@@ -12,6 +12,7 @@ from kubectl_spread.explain.explanation import Explanation
 from kubectl_spread.phrases import capitalized, listed, plural
 from kubectl_spread.render import about, figures, findings, words
 from kubectl_spread.render.findings import Block, Cause
+from kubectl_spread.render.screen import STYLES
 from kubectl_spread.render.terminal import Terminal, between_phrases, hanging, heading, paragraph
 from kubectl_spread.report.model import SEVEREST_FIRST, CommandLine, Finding, Severity
 
@@ -92,7 +93,7 @@ def _block(block: Block, explanation: Explanation, terminal: Terminal, before: s
     place = f", {_paths(block)}" if len(paths) > 1 else ""
     of_pods = f", {_pods(block.findings, explanation)}"
     title = f"{finding.severity} {findings.rules(block.findings)}{place}{of_pods}"
-    severity = terminal.styled(str(finding.severity), findings.STYLES[finding.severity])
+    severity = terminal.styled(str(finding.severity), STYLES[finding.severity])
     line = hanging(f"{before}{title}{after}", _INDENT, terminal)
     line = line.replace(f"{finding.severity} {finding.code}", f"{severity} {finding.code}", 1)
     by_fix: dict[tuple[str, ...], list[Cause]] = {}
