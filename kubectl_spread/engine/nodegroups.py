@@ -69,7 +69,7 @@ def unseen(groups: Sequence[NodeGroupAnswer], pod: SimulatedPod) -> str:
     ]
     if not empty or not keys:
         return ""
-    have, it = ("has", "it") if len(empty) == 1 else ("have", "them")
+    have, it = ("has", "it") if len(empty) == 1 else ("have", "they")
     noun = "Node group" if len(empty) == 1 else "Node groups"
     return (
         f"{noun} {listed(empty)} {have} no node, so a {keys[0]} that only {it} could open does not count for "

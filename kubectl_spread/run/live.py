@@ -275,9 +275,11 @@ class LiveRun:
         return msgspec.structs.replace(audit, volumes=Volumes(snapshot, audit.nodes))
 
     def _node_autoscalers(self, audit: Audit) -> None:
-        """Read why no node is made, if a pod waits for one; like events, the objects are of no revision."""
-        waiting = (pod for pod in audit.pods if not (pod.node or pod.gates or pod.terminating))
-        if self._reads_events and audit.evaluator.lists_nodes and any(waiting):
+        """Read where nodes can be made, if a pod waits for one; like events, the objects are of no revision."""
+        waiting = any(not (pod.node or pod.gates or pod.terminating) for pod in audit.pods)
+        if not (waiting or self._options.asks_for_node_pools):
+            return
+        if self._reads_events and audit.evaluator.lists_nodes:
             self._notes += add_node_autoscalers(self._cluster, audit.snapshot)
 
     def _budgets(self, audit: Audit) -> None:

@@ -22,7 +22,7 @@ from kubectl_spread.sources.apiserver.paging import background
 from kubectl_spread.sources.apiserver.resources import CONFIG_MAPS, NODE_CLAIMS, NODE_CLASSES, NODE_POOLS, Resource
 from kubectl_spread.sources.decode import config_maps
 
-_UNKNOWN: Final = "why no node is made is not completely known"
+_UNKNOWN: Final = "answers about new nodes are not complete"
 
 
 def add_node_autoscalers(cluster: LiveCluster, snapshot: Snapshot) -> list[str]:
