@@ -119,12 +119,12 @@ class EC2NodeClass(Object, frozen=True):
     def values(self, topology_key: str) -> frozenset[str] | None:
         """Return the values of a topology key that its nodes can have by their subnets; None where these say nothing.
 
-        A class without subnets in its status was not resolved yet.
+        A class without subnets in its status was not resolved yet, and older versions do not write the IDs of zones.
         """
-        if topology_key not in (ZONE, ZONE_ID) or not self.status.subnets:
+        if topology_key not in (ZONE, ZONE_ID):
             return None
-        subnets = self.status.subnets
-        return frozenset(subnet.zone if topology_key == ZONE else subnet.zone_id for subnet in subnets) - {""}
+        values = {subnet.zone if topology_key == ZONE else subnet.zone_id for subnet in self.status.subnets}
+        return frozenset(values) if values and "" not in values else None
 
 
 class _BackoffInfo(Message, frozen=True):
