@@ -73,6 +73,7 @@ e2e: $(VENV)/developed ## the suites against real control planes
 
 conformance: $(VENV)/developed ## N random cases a minor and kind against the real Kubernetes code
 	$(BIN)/python -m tests.conformance --cases $(N) $(if $(ALL),--minors all --gates all --placements $(PLACEMENTS) --plans $(PLANS))
+	$(if $(ALL),$(BIN)/python -m tests.conformance.newnodes 100)
 
 tools: $(VENV)/developed ## build what tests run, such as etcd and Kubernetes, from Go modules
 	$(BIN)/python -m tests.tools $(if $(ALL),--all)

@@ -10,6 +10,9 @@ from kubectl_spread.sources.apiserver.resources import (
     CLAIMS,
     EVENTS,
     NAMESPACES,
+    NODE_CLAIMS,
+    NODE_CLASSES,
+    NODE_POOLS,
     NODES,
     PRIORITIES,
     SERVICES,
@@ -17,16 +20,19 @@ from kubectl_spread.sources.apiserver.resources import (
 )
 from tests.rbac import Permission, permissions
 
+STATUS = Permission("get", "", "configmaps", "cluster-autoscaler-status")
+NODE_AUTOSCALERS = {NODE_CLAIMS, NODE_CLASSES, NODE_POOLS}
 METRICS = Permission("get", "", "/metrics")
 IDENTITY = Permission("get", "", "namespaces", "kube-system")
 
 
 def test_the_cluster_role_allows_each_read_and_nothing_else() -> None:
     listed = {*BY_KIND.values(), AUTOSCALERS, BUDGETS, CLAIMS, EVENTS, NAMESPACES, NODES, PRIORITIES, SERVICES, VOLUMES}
+    listed |= NODE_AUTOSCALERS
     expected = {Permission("list", resource.group, resource.plural) for resource in listed}
     expected |= {Permission("get", resource.group, resource.plural) for resource in BY_KIND.values()}
     expected |= {Permission("watch", resource.group, resource.plural) for resource in (*NEEDED, BUDGETS, SERVICES)}
-    assert set(permissions("cluster")) == {*expected, METRICS, IDENTITY}
+    assert set(permissions("cluster")) == {*expected, METRICS, IDENTITY, STATUS}
 
 
 def test_both_ways_allow_the_same() -> None:
@@ -34,7 +40,8 @@ def test_both_ways_allow_the_same() -> None:
 
 
 def test_the_role_of_a_namespace_has_all_but_cluster_resources() -> None:
-    unnamespaced = {Permission("list", each.group, each.plural) for each in (NAMESPACES, NODES, PRIORITIES, VOLUMES)}
+    resources = {NAMESPACES, NODES, PRIORITIES, VOLUMES, *NODE_AUTOSCALERS}
+    unnamespaced = {Permission("list", each.group, each.plural) for each in resources}
     unnamespaced |= {Permission("watch", "", resource.plural) for resource in (NODES, VOLUMES)}
-    assert set(permissions("nodes")) == {*unnamespaced, METRICS, IDENTITY}
+    assert set(permissions("nodes")) == {*unnamespaced, METRICS, IDENTITY, STATUS}
     assert not set(permissions("namespace")) & set(permissions("nodes"))

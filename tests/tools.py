@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from tests.conformance import oracles
+from tests.conformance.newnodes import oracles as newnodes
 from tests.conformance.placements import oracles as placements
 from tests.conformance.settings import CI_MINORS
 from tests.controlplane import binaries
@@ -34,6 +35,7 @@ def builders(*, everything: bool) -> list[Callable[[], Path]]:
         binaries.kubectl,
         *(partial(oracles.binary, minor) for minor in minors),
         placements.binary,
+        *([newnodes.binary] if everything else []),
         *(partial(go_programs.binary, *module) for module in modules),
         *(partial(programs.program, name) for name in programs.PACKAGES),
     ]

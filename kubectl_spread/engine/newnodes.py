@@ -121,7 +121,7 @@ def _fixes(
     if any(pool.filter is UNSET for pool in pools):
         # With Honor the domains of pools whose taints the pod does not tolerate do not count.
         honor = "" if any(pool.filter == "taints" for pool in pools) else ". nodeTaintsPolicy: Honor does not help"
-        yield from (f"{text}{honor}" for text in map(_without_empty, counted) if text)
+        yield from (f"{text}{honor}" for text in map(without_empty, counted) if text)
         return
     refusals = [(pool.filter, pool.name) for pool in pools] + [(group.filter, group.name) for group in groups]
     for refusal, name in refusals:
@@ -129,7 +129,7 @@ def _fixes(
             yield _HELP[refusal].format(name=name)
 
 
-def _without_empty(counted: PoolDomains) -> str:
+def without_empty(counted: PoolDomains) -> str:
     """Return what makes Karpenter forget a domain without nodes; "" where none keeps pods from other domains."""
     key = counted.constraint.topology_key
     empty = [value for value in counted.unseen if not counted.pods(value)]

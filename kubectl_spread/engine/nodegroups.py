@@ -7,25 +7,15 @@ and cluster-autoscaler/clusterstate/clusterstate.go.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final
 
 from msgspec import UNSET
 
 from kubectl_spread.engine.cluster import SimulatedPod
 from kubectl_spread.kube.api.labels import HOSTNAME
 from kubectl_spread.kube.api.types import Node
-from kubectl_spread.kube.nodeautoscaling import AutoscalerStatus, NodeGroup
+from kubectl_spread.kube.nodeautoscaling import GROUP_LABELS, AutoscalerStatus, NodeGroup
 from kubectl_spread.phrases import domains, listed, plural, topology_name
 from kubectl_spread.report.explanation import NodeGroupAnswer
-
-_GROUP_LABELS: Final = (
-    "eks.amazonaws.com/nodegroup",
-    "alpha.eksctl.io/nodegroup-name",
-    "cloud.google.com/gke-nodepool",
-    "kubernetes.azure.com/agentpool",
-    "agentpool",
-)
-"""The labels with which providers say of which group a node is."""
 
 
 def answers(status: AutoscalerStatus) -> list[NodeGroupAnswer]:
@@ -59,9 +49,9 @@ def _domains(group: NodeGroupAnswer, nodes: Iterable[Node], key: str) -> list[st
     """Return the domains of the nodes of a group: those whose label has the longest part of the name of the group."""
     name = f"-{group.name.replace('/', '-')}-"
     labels = [node.metadata.labels for node in nodes]
-    values = {each[label] for each in labels for label in _GROUP_LABELS if label in each}
+    values = {each[label] for each in labels for label in GROUP_LABELS if label in each}
     own = max((value for value in values if f"-{value}-" in name), key=len, default=None)
-    members = (each for each in labels if own in (each.get(label) for label in _GROUP_LABELS))
+    members = (each for each in labels if own in (each.get(label) for label in GROUP_LABELS))
     return [] if own is None else sorted({each[key] for each in members if key in each})
 
 
@@ -79,7 +69,7 @@ def unseen(groups: Sequence[NodeGroupAnswer], pod: SimulatedPod) -> str:
     ]
     if not empty or not keys:
         return ""
-    have, it = ("has", "it") if len(empty) == 1 else ("have", "them")
+    have, it = ("has", "it") if len(empty) == 1 else ("have", "they")
     noun = "Node group" if len(empty) == 1 else "Node groups"
     return (
         f"{noun} {listed(empty)} {have} no node, so a {keys[0]} that only {it} could open does not count for "

@@ -16,9 +16,10 @@ from msgspec import UNSET
 from kubectl_spread.engine.cluster import SimulatedCluster, SimulatedPod
 from kubectl_spread.engine.pooldomains import PoolDomains
 from kubectl_spread.kube import noderequirements
+from kubectl_spread.kube.api.labels import ZONE
 from kubectl_spread.kube.api.quantity import thousandths
-from kubectl_spread.kube.nodeautoscaling import NodePool
-from kubectl_spread.kube.noderequirements import Requirements
+from kubectl_spread.kube.nodeautoscaling import ZONE_ID, EC2NodeClass, NodePool
+from kubectl_spread.kube.noderequirements import AllowedValues, Requirements
 from kubectl_spread.kube.scheduler import taints
 from kubectl_spread.phrases import domains, noun, plural, topology_name
 from kubectl_spread.report.explanation import NodePoolAnswer
@@ -31,21 +32,25 @@ _OF_EVERY_NODE: Final = frozenset({"cpu", "memory", _NODES})
 
 def answers(cluster: SimulatedCluster, pod: SimulatedPod, counted: Sequence[PoolDomains]) -> list[NodePoolAnswer]:
     """Return an answer of each NodePool about a pending pod, by name; ``counted`` are the domains of its terms."""
-    return [_answer(pool, pod, counted) for pool in cluster.world.snapshot.node_autoscalers.pools]
+    autoscalers = cluster.world.snapshot.node_autoscalers
+    return [_answer(pool, autoscalers.class_of(pool), pod, counted) for pool in autoscalers.pools]
 
 
-def _answer(pool: NodePool, pod: SimulatedPod, counted: Sequence[PoolDomains]) -> NodePoolAnswer:
+def _answer(
+    pool: NodePool, node_class: EC2NodeClass | None, pod: SimulatedPod, counted: Sequence[PoolDomains]
+) -> NodePoolAnswer:
     refused = partial(NodePoolAnswer, name=pool.metadata.name)
+    own = _requirements(pool, node_class)
     for name, reason in (
         ("ready", "" if pool.ready else "it is not ready"),
         ("static", _static(pool)),
         ("limits", next(_limits(pool, pod), "")),
         ("taints", untolerated(pool, pod)),
+        ("requirements", _without_subnet(own)),
     ):
         if reason:
             return refused(filter=name, reason=reason)
     choices = list(noderequirements.alternatives(pod.kind.pod_class.placement))
-    own = noderequirements.combined(pool.spec.template.spec.requirements, pool.labels)
     conflicts = [noderequirements.conflict(own, choice) for choice in choices]
     if all(conflicts):
         return refused(filter="requirements", reason=_requirement(conflicts[0], own, choices[0]))
@@ -53,6 +58,23 @@ def _answer(pool: NodePool, pod: SimulatedPod, counted: Sequence[PoolDomains]) -
         if not each.reachable(pool):
             return refused(filter="spread", reason=_spread(each, pool))
     return refused(domains=next((each.expected(pool) for each in counted if each.restricts), UNSET))
+
+
+def _requirements(pool: NodePool, node_class: EC2NodeClass | None) -> Requirements:
+    """Return the values of labels that nodes of a pool may have; they are in zones where their class has a subnet."""
+    requirements = {**noderequirements.combined(pool.spec.template.spec.requirements, pool.labels)}
+    for key in (ZONE, ZONE_ID):
+        offered = None if node_class is None else node_class.values(key)
+        if offered is not None:
+            in_subnets = AllowedValues(offered, excluded=False)
+            requirements[key] = requirements.get(key, AllowedValues()).both(in_subnets)
+    return requirements
+
+
+def _without_subnet(requirements: Requirements) -> str:
+    """Return that a pool allows no zone in which its class has a subnet; "" if it does, or no subnets were read."""
+    empty = any(key in requirements and requirements[key].is_empty for key in (ZONE, ZONE_ID))
+    return "its class has no subnet in a zone that its requirements allow" if empty else ""
 
 
 def _static(pool: NodePool) -> str:

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from kubectl_spread.engine.cluster import SimulatedCluster, SimulatedPod
 from kubectl_spread.engine.kinds import selects
@@ -22,6 +24,7 @@ from kubectl_spread.kube.nodeautoscaling import NodeAutoscalers, NodePool
 from kubectl_spread.kube.noderequirements import AllowedValues
 from kubectl_spread.kube.scheduler import taints
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constraint
+from kubectl_spread.kube.scheduler.podtopologyspread.domains import Placement
 
 
 class DomainSource(msgspec.Struct, frozen=True):
@@ -29,6 +32,9 @@ class DomainSource(msgspec.Struct, frozen=True):
 
     text: str
     certain: bool = True
+
+
+HAS_NODES: Final = DomainSource("it has nodes")
 
 
 class PoolDomains(msgspec.Struct, frozen=True, eq=False):
@@ -65,6 +71,22 @@ class PoolDomains(msgspec.Struct, frozen=True, eq=False):
     def allowed(self) -> list[str]:
         """The domains that may have one more pod, if Karpenter counts all of them; more domains allow no more."""
         return self._allowed(sorted(self.sources))
+
+    @property
+    def seen(self) -> PoolDomains:
+        """The domains with nodes, which are those that the scheduler counts."""
+        return replace(self, sources={value: each for value, each in self.sources.items() if value in self.nodes})
+
+    def after_loss(self, lost: str) -> PoolDomains:
+        """Return the domains after the loss of all nodes and pods of one; it counts on if a NodePool adds it."""
+        sources = [source for source in self.sources[lost] if source is not HAS_NODES]
+        others = {value: each for value, each in self.sources.items() if value != lost}
+        return replace(
+            self,
+            counts={value: pods for value, pods in self.counts.items() if value != lost},
+            nodes={value: nodes for value, nodes in self.nodes.items() if value != lost},
+            sources={**others, lost: sources} if sources else others,
+        )
 
     def _allowed(self, universe: Sequence[str]) -> list[str]:
         own = [value for value in universe if any(choice.allows(value) for choice in self.choices)]
@@ -121,56 +143,85 @@ def values_of(pool: NodePool, key: str) -> AllowedValues:
     return requirements.get(key, AllowedValues())
 
 
+def pool_domains(
+    constraint: Constraint,
+    placement: Placement,
+    *,
+    counts: Mapping[str, int],
+    nodes: Mapping[str, int],
+    own: int,
+    autoscalers: NodeAutoscalers,
+) -> PoolDomains | None:
+    """Return the domains of a hard constraint of a pod; None for a constraint that keeps Karpenter from no node.
+
+    Karpenter counts a new node as a new domain of hostnames. It counts all pods of the namespace for a constraint
+    without a selector, which is left out.
+
+    Args:
+        constraint: The constraint.
+        placement: What decides on which nodes the pod may be.
+        counts: Maps a domain to its matching pods.
+        nodes: Maps a domain to its nodes that count for the scheduler.
+        own: 1 if the constraint counts the pod itself, else 0.
+        autoscalers: The objects of Karpenter.
+    """
+    key = constraint.topology_key
+    if key == HOSTNAME or constraint.selector is None:
+        return None
+    return PoolDomains(
+        constraint=constraint,
+        counts=counts,
+        nodes=nodes,
+        sources=_sources(constraint, placement, nodes, autoscalers),
+        own=own,
+        choices=[choice.get(key, AllowedValues()) for choice in noderequirements.alternatives(placement)],
+        autoscalers=autoscalers,
+    )
+
+
 def constrained(cluster: SimulatedCluster, pod: SimulatedPod) -> Iterator[PoolDomains]:
     """Yield the domains of each hard constraint that a pod itself has, in the order of the constraints.
 
-    Karpenter knows no default constraints of the scheduler, and counts a new node as a new domain of hostnames. A
-    constraint without a selector is left out: Karpenter counts all pods of the namespace for it.
+    Karpenter knows no default constraints of the scheduler.
     """
     pod_class = pod.kind.pod_class
     if not pod_class.spec.topology_spread_constraints:
         return
-    choices = list(noderequirements.alternatives(pod_class.placement))
     hard = zip(pod.kind.hard, cluster.table.answers(pod.kind).hard, strict=True)
     for constraint, counted in hard:
-        key = constraint.topology_key
-        if key == HOSTNAME or constraint.selector is None:
-            continue
-        nodes = Counter(value for value in counted.values if value is not None)
-        yield PoolDomains(
-            constraint=constraint,
+        domains = pool_domains(
+            constraint,
+            pod_class.placement,
             counts=cluster.state.spread(pod.kind, constraint, counted).counts,
-            nodes=nodes,
-            sources=_sources(cluster, pod, constraint, nodes),
+            nodes=Counter(value for value in counted.values if value is not None),
             own=int(selects(constraint, pod.kind)),
-            choices=[choice.get(key, AllowedValues()) for choice in choices],
             autoscalers=cluster.world.snapshot.node_autoscalers,
         )
+        if domains is not None:
+            yield domains
 
 
 def _sources(
-    cluster: SimulatedCluster, pod: SimulatedPod, constraint: Constraint, nodes: Mapping[str, int]
+    constraint: Constraint, placement: Placement, nodes: Mapping[str, int], autoscalers: NodeAutoscalers
 ) -> dict[str, list[DomainSource]]:
-    autoscalers = cluster.world.snapshot.node_autoscalers
     sources: dict[str, list[DomainSource]] = {}
     for pool in autoscalers.pools:
-        if not pool.ready or pool.spec.replicas is not None or not _counts(pool, pod, constraint):
+        if not pool.ready or pool.spec.replicas is not None or not _counts(pool, placement, constraint):
             continue
         for value, source in _of_pool(pool, constraint.topology_key, autoscalers):
             if source not in sources.setdefault(value, []):
                 sources[value].append(source)
     for value in nodes:
-        sources.setdefault(value, []).append(DomainSource("it has nodes"))
+        sources.setdefault(value, []).append(HAS_NODES)
     return sources
 
 
-def _counts(pool: NodePool, pod: SimulatedPod, constraint: Constraint) -> bool:
+def _counts(pool: NodePool, placement: Placement, constraint: Constraint) -> bool:
     """Tell whether the domains of a pool count: with nodeTaintsPolicy Honor only if the pod tolerates its taints."""
     if constraint.node_taints_policy is not NodeInclusionPolicy.HONOR:
         return True
-    tolerations = pod.kind.pod_class.placement.tolerations
     pool_taints = pool.spec.template.spec.taints
-    return taints.find_untolerated(pool_taints, tolerations, comparison_operators=True) is None
+    return taints.find_untolerated(pool_taints, placement.tolerations, comparison_operators=True) is None
 
 
 def _of_pool(pool: NodePool, key: str, autoscalers: NodeAutoscalers) -> Iterator[tuple[str, DomainSource]]:

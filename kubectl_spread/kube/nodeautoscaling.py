@@ -1,7 +1,7 @@
 """Objects of the autoscalers that make nodes: Karpenter's pools, and the status that cluster-autoscaler writes.
 
-Only fields that decide whether a node can be made for a pod are declared. No field has a protobuf number, because the
-API server sends custom resources as JSON only.
+Only fields that decide whether a node can be made for a pod are declared. Those of custom resources have no protobuf
+numbers, because the API server sends these as JSON only.
 
 Sources: kubernetes-sigs/karpenter v1.15.0 pkg/apis/v1/nodepool.go and nodeclaim.go; aws/karpenter-provider-aws
 pkg/apis/v1/ec2nodeclass_status.go; kubernetes-sigs/cluster-autoscaler of August 2026
@@ -11,7 +11,7 @@ cluster-autoscaler/clusterstate/api/types.go.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 import msgspec
 
@@ -23,9 +23,17 @@ NODE_POOL_LABEL: Final = "karpenter.sh/nodepool"
 """The label of nodes and NodeClaims that names their NodePool."""
 ZONE_ID: Final = "topology.k8s.aws/zone-id"
 """The label of nodes in AWS with the ID of their zone, which has the same meaning in every account."""
+GROUP_LABELS: Final = (
+    "eks.amazonaws.com/nodegroup",
+    "alpha.eksctl.io/nodegroup-name",
+    "cloud.google.com/gke-nodepool",
+    "kubernetes.azure.com/agentpool",
+    "agentpool",
+)
+"""The labels with which providers say of which node group a node is."""
 STATUS_NAME: Final = "cluster-autoscaler-status"
 """The name of the ConfigMap in which cluster-autoscaler writes its status."""
-_STATUS: Final = ("kube-system", STATUS_NAME)
+STATUS_NAMESPACE: Final = "kube-system"
 
 
 class NodeClassReference(Message, frozen=True):
@@ -111,12 +119,12 @@ class EC2NodeClass(Object, frozen=True):
     def values(self, topology_key: str) -> frozenset[str] | None:
         """Return the values of a topology key that its nodes can have by their subnets; None where these say nothing.
 
-        A class without subnets in its status was not resolved yet.
+        A class without subnets in its status was not resolved yet, and older versions do not write the IDs of zones.
         """
-        if topology_key not in (ZONE, ZONE_ID) or not self.status.subnets:
+        if topology_key not in (ZONE, ZONE_ID):
             return None
-        subnets = self.status.subnets
-        return frozenset(subnet.zone if topology_key == ZONE else subnet.zone_id for subnet in subnets) - {""}
+        values = {subnet.zone if topology_key == ZONE else subnet.zone_id for subnet in self.status.subnets}
+        return frozenset(values) if values and "" not in values else None
 
 
 class _BackoffInfo(Message, frozen=True):
@@ -161,14 +169,16 @@ class AutoscalerStatus(Message, frozen=True):
 class ConfigMap(Object, frozen=True):
     """A ConfigMap; only that with the status of cluster-autoscaler is read, and ``status`` is its content."""
 
-    data: dict[str, str] = msgspec.field(default_factory=dict)
+    data: Annotated[dict[str, str], 2] = msgspec.field(default_factory=dict)
     status: AutoscalerStatus = AutoscalerStatus()
 
     @property
     def is_status(self) -> bool:
         """Whether it has a status of cluster-autoscaler in YAML; before version 1.30 that was a text for people."""
         name = (self.metadata.namespace, self.metadata.name)
-        return name == _STATUS and not self.data.get("status", "").startswith("Cluster-autoscaler status at ")
+        return name == (STATUS_NAMESPACE, STATUS_NAME) and not self.data.get("status", "").startswith(
+            "Cluster-autoscaler status at "
+        )
 
 
 AutoscalerObject: TypeAlias = NodePool | NodeClaim | EC2NodeClass | ConfigMap

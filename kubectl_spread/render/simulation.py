@@ -16,6 +16,7 @@ from kubectl_spread.render.terminal import Cell, Column
 from kubectl_spread.report.model import CommandLine, Severity, Workload
 from kubectl_spread.report.recommendation import WORKLOADS
 from kubectl_spread.report.simulation import (
+    AUTOSCALERS,
     AffectedWorkload,
     Range,
     SimulatedWorkload,
@@ -51,7 +52,7 @@ def document(report: SpreadSimulation, inputs: Sequence[str] | None = None, *, w
         command="simulate",
         title="Simulation",
         cluster=about.label(report.cluster),
-        header=[*about.identified(report.cluster), *report.events],
+        header=[*about.identified(report.cluster), *report.events, *_autoscaling(report)],
         facts=[("AT ONCE", _at_once(report))],
         label="AFTER",
         headline=_conclusion(report),
@@ -60,6 +61,11 @@ def document(report: SpreadSimulation, inputs: Sequence[str] | None = None, *, w
         tables=[_table(report, wide=wide)],
         notes=[*_ending(report, len(report.findings) - len(cards))],
     )
+
+
+def _autoscaling(report: SpreadSimulation) -> list[str]:
+    """Return that no nodes are added for the pods that wait, where an autoscaler may add some."""
+    return [f"{AUTOSCALERS} not simulated"] if AUTOSCALERS in report.summary.not_simulated else []
 
 
 def _several_namespaces(report: SpreadSimulation) -> bool:

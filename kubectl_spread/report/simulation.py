@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from msgspec import UNSET, UnsetType
 
 from kubectl_spread.report.model import API_VERSION, Cluster, Part, Severity, Workload
+
+AUTOSCALERS: Final = "cluster autoscalers"
+"""What is not simulated where pods wait and an autoscaler may add nodes for them."""
 
 KIND = "SpreadSimulation"
 

@@ -69,6 +69,7 @@ class Rule(msgspec.Struct, frozen=True):
         reads_nodes: Whether the check reads nodes; None if it does so for counts of domains and for whole workloads.
         compares: Whether the rule is about what another Kubernetes does differently (``--to``).
         removes_pods: Whether a fix may delete or evict pods, which depends on disruption budgets.
+        reads_node_pools: Whether the check reads the NodePools of Karpenter.
         explains_exposure: Whether a finding says why the pods are in one domain of the topology key.
         recommends: Whether ``recommend`` tries changes that may end a finding.
         parts: The engine runs the check on inputs with at least one of these parts.
@@ -89,6 +90,7 @@ class Rule(msgspec.Struct, frozen=True):
     reads_nodes: bool | None = None
     compares: bool = False
     removes_pods: bool = False
+    reads_node_pools: bool = False
     explains_exposure: bool = False
     recommends: bool = False
     parts: InputPart = InputPart.TEMPLATE | InputPart.PODS

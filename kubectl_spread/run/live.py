@@ -24,6 +24,7 @@ from kubectl_spread.kube.scheduler import configuration
 from kubectl_spread.phrases import did_you_mean
 from kubectl_spread.report import model
 from kubectl_spread.run import hints, names, schedulers
+from kubectl_spread.run.nodeautoscalers import add_node_autoscalers
 from kubectl_spread.run.options import CheckOptions, TargetVersion, target_for
 from kubectl_spread.run.requests import Requests
 from kubectl_spread.run.run import CheckRun, ClusterIdentity, Run
@@ -153,6 +154,7 @@ class LiveRun:
         if options.explaining and self._read_to_explain(audit):
             audit = evaluate(snapshot, target_version.facts(options), nodes=nodes)
         audit = self._with_volumes(audit)
+        self._node_autoscalers(audit)
         self._budgets(audit)
         if not (self._again or snapshot.objects()):
             confirm_namespace(self._cluster, self._scope.namespace)
@@ -271,6 +273,14 @@ class LiveRun:
         with self._requests.optional(self._notes, "volumes may keep pods where they are"):
             self._requests.add_volumes(snapshot)
         return msgspec.structs.replace(audit, volumes=Volumes(snapshot, audit.nodes))
+
+    def _node_autoscalers(self, audit: Audit) -> None:
+        """Read where nodes can be made, if a pod waits for one; like events, the objects are of no revision."""
+        waiting = any(not (pod.node or pod.gates or pod.terminating) for pod in audit.pods)
+        if not (waiting or self._options.asks_for_node_pools):
+            return
+        if self._reads_events and audit.evaluator.lists_nodes:
+            self._notes += add_node_autoscalers(self._cluster, audit.snapshot)
 
     def _budgets(self, audit: Audit) -> None:
         """Read budgets if a fix may be to remove pods, or if only they tell that workloads belong together."""

@@ -124,6 +124,12 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
         return any(rule.removes_pods for rule in self.selection.selected(RULES))
 
     @property
+    def asks_for_node_pools(self) -> bool:
+        """Whether the user asks for a rule that reads NodePools, even if no pod waits."""
+        asks = self.explaining or self.select or self.severity == Severity.INFO.value
+        return bool(asks) and any(rule.reads_node_pools for rule in self.selection.selected(RULES))
+
+    @property
     def merging_since(self) -> datetime | None:
         """The time since when every API server merges, if the user gives it.
 

@@ -17,6 +17,7 @@ from kubectl_spread.phrases import domains, listed, named, plural, some, topolog
 from kubectl_spread.report import projections
 from kubectl_spread.report.model import Cluster, CommandLine, Severity
 from kubectl_spread.report.simulation import (
+    AUTOSCALERS,
     AffectedWorkload,
     PodNumbers,
     PodRanges,
@@ -469,9 +470,9 @@ def left_out(world: World, *, pending: bool = False) -> Iterator[str]:
     """
     snapshot = world.snapshot
     labels = {label for node in snapshot.nodes for label in node.metadata.labels}
-    managed = any(label.startswith(_AUTOSCALED) for label in labels)
+    managed = snapshot.node_autoscalers.known or any(label.startswith(_AUTOSCALED) for label in labels)
     if pending and (managed or any(_AUTOSCALER in ref.name for ref in snapshot.workload_objects)):
-        yield "cluster autoscalers"
+        yield AUTOSCALERS
     _, volumes = world.table(world.nodes)
     unknown = {volumes.of(pod).unknown for pod in snapshot.pods if pod.claims}
     if unknown:

@@ -208,26 +208,28 @@ def test_no_pool_can_where_no_zone_that_is_allowed_is_offered() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "pool", "reason"),
+    ("filter_", "fields", "pool", "reason"),
     [
         pytest.param(
+            "spread",
             {"minDomains": 3},
             node_pool_json("default", requirement(ZONE, "In", "b", "c")),
             "the constraint on zone (maxSkew 1) allows a pod in no domain that Karpenter counts",
             id="minDomains is not reached",
         ),
         pytest.param(
+            "requirements",
             {},
             node_pool_json("default", requirement(ZONE, "In", "a")),
-            "its nodes can be in no zone: its class has none that its requirements and the pod allow",
+            "its class has no subnet in a zone that its requirements allow",
             id="no subnet in the zone of the pool",
         ),
     ],
 )
-def test_no_pool_can_where_no_zone_is_allowed(fields: dict[str, object], pool: Json, reason: str) -> None:
+def test_no_pool_can_where_no_zone_is_allowed(filter_: str, fields: dict[str, object], pool: Json, reason: str) -> None:
     found = answer(*spread(**fields), pool, node_class_json("b", "c"))
     assert found is not None
-    assert [(each.filter, each.reason) for each in found.node_pools] == [("spread", reason)]
+    assert [(each.filter, each.reason) for each in found.node_pools] == [(filter_, reason)]
 
 
 def test_zones_of_other_pools_count_too() -> None:
@@ -329,3 +331,11 @@ def test_there_is_no_answer(objects: Sequence[Json]) -> None:
 def test_affinity_between_pods_is_not_asked() -> None:
     terms = affinity("podAntiAffinity", {"labelSelector": {}, "topologyKey": ZONE})
     assert alone(node_pool_json(), affinity=terms).verdict == "possible"
+
+
+def test_a_pod_for_a_zone_without_subnet_gets_no_node() -> None:
+    found = alone(node_pool_json(), nodeSelector={ZONE: "a"})
+    assert found.summary == (
+        "No NodePool can make a node: NodePool default refuses because its nodes have topology.kubernetes.io/zone b "
+        "and c, and the pod requires a."
+    )

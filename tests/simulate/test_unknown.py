@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import HOSTNAME, Json, selector
+from tests.builders import HOSTNAME, Json, node_pool_json, selector
 from tests.cli.test_check import run
 from tests.simulate.clusters import command, deployment, node, nodes, pod, simulated, stateful_set, template, workload
 
@@ -203,3 +203,17 @@ def test_a_daemon_set_is_not_taken_for_a_pod_without_ports() -> None:
     own = {"selector": selector({"app": "agent"}), "template": template("agent")}
     cluster = [*nodes("a1", "b1"), workload("DaemonSet", "agent", own), *deployment("web", ["a1"])]
     assert unknown(cluster, "--delete", "a1") == ""
+
+
+@pytest.mark.parametrize(
+    ("more", "arguments", "said"),
+    [
+        pytest.param([node_pool_json()], ("--delete", "a1"), True, id="a NodePool"),
+        pytest.param([], ("--delete", "a1"), False, id="no autoscaler"),
+        pytest.param([node_pool_json()], ("--restart", "deploy/web"), False, id="no pod waits"),
+    ],
+)
+def test_the_first_line_says_that_no_nodes_are_added(more: list[Json], arguments: tuple[str, ...], said: bool) -> None:
+    cluster = [*nodes("a1"), *deployment("web", ["a1"]), *more]
+    answer = command(cluster, *ONE_RUN, *arguments, "--fail-on", "never")
+    assert ("cluster autoscalers not simulated" in answer.stdout.partition("\n\n")[0]) is said

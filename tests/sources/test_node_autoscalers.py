@@ -86,6 +86,8 @@ def test_the_subnets_of_a_node_class_say_the_zones() -> None:
     assert node_class.values("topology.k8s.aws/zone-id") == frozenset({"euz1-az1", "euz1-az2"})
     assert node_class.values("kubernetes.io/hostname") is None
     assert read(stored("karpenter.k8s.aws/v1", "EC2NodeClass")).values(ZONE) is None
+    without_ids = read(stored("karpenter.k8s.aws/v1", "EC2NodeClass", status={"subnets": [{"zone": "eu-1a"}]}))
+    assert without_ids.values("topology.k8s.aws/zone-id") is None
 
 
 def test_the_status_of_cluster_autoscaler_is_yaml_in_a_config_map() -> None:

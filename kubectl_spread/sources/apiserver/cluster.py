@@ -10,7 +10,7 @@ from typing import Final, Self, TypeVar
 
 import msgspec
 
-from kubectl_spread.errors import ForbiddenError, SourceError
+from kubectl_spread.errors import ForbiddenError, NotFoundError, SourceError
 from kubectl_spread.kube.api.types import IDENTIFYING_NAMESPACE, Message, ObjectMeta, TypeMeta
 from kubectl_spread.sources.apiserver import paging, responses
 from kubectl_spread.sources.apiserver.resources import NAMESPACES, Resource
@@ -254,6 +254,7 @@ class LiveCluster:
 
         Raises:
             ForbiddenError: The user may not list it.
+            NotFoundError: The API server has no such resource.
             ExpiredError: The API server compacted the list twice.
             SourceError: It fails for another reason.
         """
@@ -279,7 +280,7 @@ class LiveCluster:
             except ExpiredError as error:
                 self._say(f"{error}: the list of {resource.plural} is read again from its beginning")
                 return read()
-        except (ExpiredError, ForbiddenError):
+        except (ExpiredError, ForbiddenError, NotFoundError):
             raise
         except SourceError as error:
             raise SourceError(f"{error} (the list of {resource.plural} is not complete)") from error

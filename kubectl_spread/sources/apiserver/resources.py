@@ -21,6 +21,7 @@ from kubectl_spread.kube.api.workloads import (
 )
 from kubectl_spread.kube.autoscaling import HorizontalPodAutoscaler, PriorityClass
 from kubectl_spread.kube.disruption import PodDisruptionBudget
+from kubectl_spread.kube.nodeautoscaling import ConfigMap, EC2NodeClass, NodeClaim, NodePool
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Service
 from kubectl_spread.kube.scheduler.volumes import PersistentVolume, PersistentVolumeClaim
 
@@ -83,6 +84,12 @@ AUTOSCALERS: Final = Resource(
     "autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler", HorizontalPodAutoscaler
 )
 BUDGETS: Final = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", PodDisruptionBudget)
+NODE_POOLS: Final = Resource("karpenter.sh", "v1", "nodepools", "NodePool", NodePool, namespaced=False)
+NODE_CLAIMS: Final = Resource("karpenter.sh", "v1", "nodeclaims", "NodeClaim", NodeClaim, namespaced=False)
+NODE_CLASSES: Final = Resource(
+    "karpenter.k8s.aws", "v1", "ec2nodeclasses", "EC2NodeClass", EC2NodeClass, namespaced=False
+)
+CONFIG_MAPS: Final = Resource("", "v1", "configmaps", "ConfigMap", ConfigMap)
 WORKLOADS: Final[tuple[Resource[WorkloadObject], ...]] = (
     Resource("apps", "v1", "deployments", "Deployment", Deployment),
     Resource("apps", "v1", "replicasets", "ReplicaSet", ReplicatedWorkload),

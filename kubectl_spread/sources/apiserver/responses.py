@@ -151,7 +151,7 @@ def check(response: Response, *, verb: str, resource: str) -> None:
         resource: The resource in the plural, or a path.
 
     Raises:
-        NotFoundError: There is no such object.
+        NotFoundError: There is no such object, or no such resource.
         ResourceForbiddenError: The user may not read it.
         UnauthorizedError: The credentials are not accepted.
         ExpiredError: The list has to be read again from its beginning.
@@ -173,7 +173,7 @@ def check(response: Response, *, verb: str, resource: str) -> None:
         case 404 if verb == "get":
             raise NotFoundError(message)
         case 404:
-            raise SourceError(f'the server doesn\'t have a resource type "{resource}"')
+            raise NotFoundError(f'the server doesn\'t have a resource type "{resource}"')
         case 410:
             raise ExpiredError(message)
     raise SourceError(message)

@@ -19,10 +19,10 @@ from kubectl_spread.kube.api.unknownfields import UnknownField, unknown_fields, 
 from kubectl_spread.kube.api.workloads import WorkloadObject, template_path
 from kubectl_spread.kube.autoscaling import PriorityClass
 from kubectl_spread.kube.custom import CustomObject, group_of, is_custom, kind_name
-from kubectl_spread.kube.nodeautoscaling import STATUS_NAME, AutoscalerObject, AutoscalerStatus, ConfigMap
+from kubectl_spread.kube.nodeautoscaling import STATUS_NAME, AutoscalerObject, ConfigMap
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Service
 from kubectl_spread.kube.scheduler.volumes import PersistentVolume
-from kubectl_spread.sources.decode import json_objects
+from kubectl_spread.sources.decode import config_maps, json_objects
 from kubectl_spread.sources.decode.json_documents import Record
 from kubectl_spread.sources.decode.json_objects import Json, MalformedFieldError, Path
 from kubectl_spread.sources.files import inputs, kustomizations, rawobjects
@@ -236,27 +236,8 @@ def _of_autoscaler(member: RawObject, type_: type[AutoscalerObject]) -> Autoscal
     if isinstance(decoded, ConfigMap):
         if not decoded.is_status:
             return None
-        return msgspec.structs.replace(decoded, status=_autoscaler_status(decoded.data.get("status", "")))
+        return config_maps.with_status(decoded)
     return decoded
-
-
-def _autoscaler_status(text: str) -> AutoscalerStatus:
-    """Return the status of cluster-autoscaler, which is YAML.
-
-    Raises:
-        MalformedFieldError: It is not YAML, or a field has another type.
-    """
-    from kubectl_spread.sources.decode import yaml_values  # noqa: PLC0415 - JSON does not wait for it
-
-    path = ("data", "status")
-    try:
-        documents = yaml_values.read_all(text.encode(), "status")
-        content = msgspec.json.encode(documents[0] if documents else {})
-        return json_objects.decode(content, AutoscalerStatus)
-    except MalformedFieldError as error:
-        raise MalformedFieldError((*path, *error.path), error.problem) from error
-    except SourceError as error:
-        raise MalformedFieldError(path, f"is not YAML ({error})") from error
 
 
 def _custom(member: RawObject, namespace: str) -> CustomObject | None:

@@ -1,0 +1,154 @@
+"""SPR316 and SPR317: domains without nodes that count for Karpenter, now or after an outage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from msgspec.structs import replace
+
+from kubectl_spread.audit.evaluation.evaluate import EvaluatedConstraint
+from kubectl_spread.engine.newnodes import without_empty
+from kubectl_spread.engine.pooldomains import PoolDomains, pool_domains
+from kubectl_spread.kube.api.types import NodeInclusionPolicy
+from kubectl_spread.phrases import domains, listed, sentence
+from kubectl_spread.report.model import Severity
+from kubectl_spread.rules.inputs import InputPart, RuleInput
+from kubectl_spread.rules.model import Evidence, Rule, Values, names
+
+_TOPOLOGY_GO: Final = (
+    "https://github.com/kubernetes-sigs/karpenter/blob/v1.15.0/pkg/controllers/provisioning/scheduling/topology.go"
+)
+
+_HONOR: Final = (
+    "set nodeTaintsPolicy: Honor, with which a NodePool whose taints these pods do not tolerate adds no domain"
+)
+
+
+def _counted(rule_input: RuleInput) -> Iterator[tuple[EvaluatedConstraint, PoolDomains]]:
+    """Yield the rows of hard constraints whose pods all have a node, with the domains for Karpenter.
+
+    Findings about pods that wait say where nodes can be made for them.
+    """
+    autoscalers = rule_input.audit.snapshot.node_autoscalers
+    if not autoscalers.pools:
+        return
+    for row, spread in rule_input.awaiting:
+        if not spread.constraint.hard or row.term.default or rule_input.pending:
+            continue
+        counted = pool_domains(
+            spread.constraint,
+            row.evaluations[0][0].pod_class.placement,
+            counts=spread.match_num,
+            nodes=spread.domains.nodes,
+            own=spread.self_match_num,
+            autoscalers=autoscalers,
+        )
+        if counted is not None:
+            yield row, counted
+
+
+def _honor_helps(row: EvaluatedConstraint, counted: PoolDomains) -> bool:
+    """Tell whether no domain without nodes counts with nodeTaintsPolicy Honor."""
+    honoring = pool_domains(
+        replace(counted.constraint, node_taints_policy=NodeInclusionPolicy.HONOR),
+        row.evaluations[0][0].pod_class.placement,
+        counts=counted.counts,
+        nodes=counted.nodes,
+        own=counted.own,
+        autoscalers=counted.autoscalers,
+    )
+    return honoring is not None and not honoring.unseen
+
+
+def _unseen(rule_input: RuleInput) -> Iterator[Evidence]:
+    for row, counted in _counted(rule_input):
+        key, empty, allowed = counted.constraint.topology_key, counted.unseen, counted.allowed
+        refused = [value for value in counted.seen.allowed if value not in allowed]
+        if not empty or not refused:
+            continue
+        values: Values = {
+            "counts": "counts" if counted.is_certain else "probably counts",
+            "empty": domains(key, empty),
+            "sources": _sources(counted, empty),
+            "allowed": domains(key, allowed),
+            "refused": domains(key, refused),
+        }
+        capacity = f"nothing to do while there is capacity in {domains(key, empty)}. {sentence(without_empty(counted))}"
+        fix = _HONOR if _honor_helps(row, counted) else capacity
+        yield Evidence(names(row.pods), values, fix=fix)
+        return
+
+
+def _after_outage(rule_input: RuleInput) -> Iterator[Evidence]:
+    for row, counted in _counted(rule_input):
+        key = counted.constraint.topology_key
+        after = {value: counted.after_loss(value) for value in sorted(counted.nodes) if counted.pods(value)}
+        strands = {value: each for value, each in after.items() if each.allowed == [value] and each.seen.allowed}
+        if strands:
+            lost = domains(key, list(strands))
+            certain = all(each.is_certain for each in strands.values())
+            values: Values = {
+                "lost": lost if len(strands) == 1 else f"one of {lost}",
+                "counts": "still counts" if certain else "probably still counts",
+                "sources": listed(list(dict.fromkeys(_sources(each, [value]) for value, each in strands.items()))),
+                "max_skew": counted.constraint.max_skew,
+                "topology_key": key,
+            }
+            yield Evidence(names(row.pods), values)
+            return
+
+
+def _sources(counted: PoolDomains, values: Sequence[str]) -> str:
+    return listed(list(dict.fromkeys(source.text for value in values for source in counted.sources[value])))
+
+
+UNSEEN_DOMAIN: Final = Rule(
+    code="SPR316",
+    name="unseen-domain",
+    severity=Severity.INFO,
+    summary="A domain without nodes counts for Karpenter, and keeps new nodes from the others",
+    message=(
+        "Karpenter {counts} {empty} with 0 pods ({sources}), but no node is there, so kube-scheduler does not. "
+        "Karpenter may make the next node for these pods only in {allowed}, not in {refused}."
+    ),
+    why=(
+        "Karpenter counts each domain in which a NodePool could make a node, whether or not there is capacity. "
+        "kube-scheduler counts the domains of nodes. So Karpenter makes no node in a domain with too many pods, where "
+        "the scheduler would place the next pod. A live check reads NodePools where a pod waits, with --severity info, "
+        "and where --select names the rule."
+    ),
+    fix="nothing to do if the domain has capacity; else take it out of the requirements of the NodePools",
+    source=_TOPOLOGY_GO,
+    no_remedy="NodePools and the classes of their nodes are not changed by a command that fits all of them.",
+    reads_node_pools=True,
+    parts=InputPart.COUNTS,
+    check=_unseen,
+)
+
+STRANDED_BY_OUTAGE: Final = Rule(
+    code="SPR317",
+    name="stranded-by-outage",
+    severity=Severity.INFO,
+    summary="After the loss of a domain, Karpenter would make no node for its pods in the others",
+    message=(
+        "After the loss of {lost}, Karpenter {counts} it with 0 pods ({sources}). With maxSkew {max_skew} it then "
+        "makes no node elsewhere for the pods that were there. kube-scheduler no longer counts the lost domain."
+    ),
+    why=(
+        "A domain leaves Karpenter's count only when no NodePool names it, no subnet of their class is there, and its "
+        "nodes are gone. Until then other domains may have at most maxSkew pods. nodeTaintsPolicy: Honor does not "
+        "help, unless the pods do not tolerate the taints of the NodePools. Pods that fit on nodes with room are "
+        "placed in spite of it. A live check reads NodePools where a pod waits, with --severity info, and where "
+        "--select names the rule."
+    ),
+    fix=(
+        "nothing to do now. After an outage, take the domain out of the requirements of the NodePools for "
+        "{topology_key} and out of the subnets of their class, or make the constraint ScheduleAnyway"
+    ),
+    source=_TOPOLOGY_GO,
+    no_remedy="Nothing is wrong before an outage, and a ScheduleAnyway constraint spreads pods less strictly.",
+    reads_node_pools=True,
+    parts=InputPart.COUNTS,
+    check=_after_outage,
+)

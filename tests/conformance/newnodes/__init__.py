@@ -1,0 +1,1 @@
+"""The answers about new nodes, held against Karpenter's own scheduling package."""
