@@ -27,12 +27,14 @@ class Remedy(msgspec.Struct, frozen=True):
         commands: Lines for a shell, to run in this order, without kubectl's flags for the cluster.
         patch: A JSON patch of the finding's object that ends the finding.
         after: The pending pods of a StatefulSet to delete once the patch is applied.
+        begun: Whether the pod template is corrected already.
     """
 
     text: str
     commands: tuple[CommandLine, ...] = ()
     patch: tuple[Operation, ...] = ()
     after: tuple[str, ...] = ()
+    begun: bool = False
 
 
 class Evidence(msgspec.Struct, frozen=True):

@@ -173,8 +173,8 @@ def corrected(rule_input: RuleInput) -> Remedy:
     after = _waiting_pods(rule_input)
     text = _CORRECTED.get(rule_input.workload.kind, CORRECTED)
     if not after or _wait_anyway(after, rule_input):
-        return Remedy(text)
-    return Remedy(f"{text}. {_WAITS}", (delete_pending(rule_input.namespace, after),))
+        return Remedy(text, begun=True)
+    return Remedy(f"{text}. {_WAITS}", (delete_pending(rule_input.namespace, after),), begun=True)
 
 
 def _has_known_path(rule_input: RuleInput) -> bool:

@@ -154,10 +154,10 @@ class LiveRun:
         if options.explaining and self._read_to_explain(audit):
             audit = evaluate(snapshot, target_version.facts(options), nodes=nodes)
         audit = self._with_volumes(audit)
-        self._node_autoscalers(audit)
         self._budgets(audit)
         if not (self._again or snapshot.objects()):
             confirm_namespace(self._cluster, self._scope.namespace)
+        self._node_autoscalers(audit)
         try:
             self._check_targets(snapshot, unread)
         except NotFoundError as error:

@@ -51,6 +51,8 @@ class Routed(Server):
             return self.kube_system
         if resource == "namespaces":
             return listed(*({"metadata": {"name": name}} for name in ("default", "shop")), kind="NamespaceList")
+        if resource not in LISTS:
+            return status(404, "NotFound", "no")
         kind, objects = LISTS[resource]
         group = request.path.split("/")[2:-1]
         version = "/".join(group[:2]) if request.path.startswith("/apis/") else "v1"

@@ -123,8 +123,8 @@ def test_a_pipe_gets_every_row_and_a_terminal_those_that_fit(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("word", "question"),
     [
-        ("SPR31", "did you mean one of SPR310, SPR311, SPR312, SPR313, SPR314, SPR315?"),
-        ("spr31", "did you mean one of SPR310, SPR311, SPR312, SPR313, SPR314, SPR315?"),
+        ("SPR31", "did you mean one of SPR310, SPR311, SPR312, SPR313, SPR314, SPR315, SPR316, SPR317?"),
+        ("spr31", "did you mean one of SPR310, SPR311, SPR312, SPR313, SPR314, SPR315, SPR316, SPR317?"),
         ("SPR3011", 'did you mean "SPR301"?'),
         ("SRP301", 'did you mean "SPR301"?'),
         ("hrad-skew", 'did you mean "hard-skew"?'),
