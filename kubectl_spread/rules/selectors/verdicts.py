@@ -348,7 +348,8 @@ STALE_LABEL: Final = Rule(
         "If the label changes later, the selector still has the old value. Nothing happens to a running pod, but "
         "siblings that select the old value no longer count it. For a pending pod the scheduler adds the present "
         "value to the stored one, no pod has both, and the constraint has no effect. A required anti-affinity term "
-        "keeps pods with the old value away for as long as the pod lives."
+        "keeps pods with the old value away for as long as the pod lives. Once the pod is replaced it counts again, "
+        "and may show that the next pod finds no node, which its absence hid."
     ),
     fix="{restart}",
     source="https://kep.k8s.io/3243",
