@@ -24,13 +24,15 @@ def _changed(position_of: Callable[[tuple[str | int, ...]], Position], operation
     path = _path(operation.path)
     field, parent = str(path[-1]), FieldPath(path[:-1])
     in_list = isinstance(path[-1], int)
-    place = position_of(path if operation.op != "add" else parent)
+    # The place of a missing field is that of the innermost one around it.
+    is_there = not in_list and position_of(path) != position_of(parent)
+    place = position_of(path if is_there or operation.op != "add" else parent)
     value: Any = [operation.value] if in_list else {field: operation.value}
     target = str(path) if in_list else f"{field} in {parent}"
     match operation.op:
         case "remove":
             action, text = f"remove {target}", ""
-        case "replace":
+        case _ if operation.op == "replace" or is_there:
             action, text = f"change {target} to", yaml_text.dump(value)
         case _:
             action, text = f"add in {parent}", yaml_text.dump(value)

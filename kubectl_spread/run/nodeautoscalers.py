@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, NamedTuple
 
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.errors import ForbiddenError, NotFoundError, SpreadError
@@ -23,16 +23,42 @@ from kubectl_spread.sources.apiserver.resources import CONFIG_MAPS, NODE_CLAIMS,
 from kubectl_spread.sources.decode import config_maps
 
 _UNKNOWN: Final = "answers about new nodes are not complete"
+_LONGEST: Final = 10.0
+"""Seconds after which a report no longer waits for objects that it does not require."""
 
 
-def add_node_autoscalers(cluster: LiveCluster, snapshot: Snapshot) -> list[str]:
-    """Read the objects of node autoscalers into a snapshot, where they exist, and return notes on what was not read.
+class _Read(NamedTuple):
+    """The objects that were read, the requests that are forbidden, and sentences about others that failed."""
+
+    objects: list[AutoscalerObject]
+    forbidden: list[str]
+    failed: list[str]
+
+
+def add_node_autoscalers(cluster: LiveCluster, snapshot: Snapshot, *, asked: bool) -> tuple[list[str], int]:
+    """Read the objects of node autoscalers into a snapshot, where they exist.
 
     None of them is required. Without permission the API server does not tell whether they exist, so that a missing
-    permission is noted only where nodes have a label of the autoscaler.
+    permission is said only where nodes have a label of the autoscaler, or where the user asks about nothing else.
+
+    Returns:
+        What was not read, and the number of forbidden requests.
     """
-    labels = {key for node in snapshot.nodes for key in node.metadata.labels}
-    forbidden, notes = list[str](), list[str]()
+    labels = frozenset(key for node in snapshot.nodes for key in node.metadata.labels)
+    reading = background(lambda: _read(cluster, None if asked else labels))
+    try:
+        read = reading.result(_LONGEST)
+    except TimeoutError:
+        return [f"no answer about NodePools and cluster-autoscaler in {_LONGEST:.0f} seconds: {_UNKNOWN}"], 0
+    for each in read.objects:
+        snapshot.node_autoscalers.add(each)
+    forbidden = f"this user may not {listed(read.forbidden, len(read.forbidden))}: {_UNKNOWN}"
+    return [*read.failed, *([forbidden] if read.forbidden else [])], len(read.forbidden)
+
+
+def _read(cluster: LiveCluster, labels: frozenset[str] | None) -> _Read:
+    """Read the objects; with the labels of nodes, say nothing of forbidden ones of which no node has a label."""
+    read = _Read([], [], [])
 
     @contextmanager
     def optional(request: str, keys: Iterable[str]) -> Iterator[None]:
@@ -41,23 +67,20 @@ def add_node_autoscalers(cluster: LiveCluster, snapshot: Snapshot) -> list[str]:
         except NotFoundError:
             pass
         except ForbiddenError:
-            forbidden.extend([] if labels.isdisjoint(keys) else [request])
+            read.forbidden.extend([] if labels is not None and labels.isdisjoint(keys) else [request])
         except SpreadError as error:
-            notes.append(f"could not {request}: {error}: {_UNKNOWN}")
+            read.failed.append(f"could not {request}: {error}: {_UNKNOWN}")
 
     status = background(lambda: _status(cluster))
     for resource in (NODE_POOLS, NODE_CLAIMS, NODE_CLASSES):
         with optional(f"list {resource.full_name}", [NODE_POOL_LABEL]):
-            for read in _objects(cluster, resource):
-                snapshot.node_autoscalers.add(read)
-        if not snapshot.node_autoscalers.pools:
+            read.objects.extend(_objects(cluster, resource))
+        if not read.objects:
             break
     with optional(f"get the ConfigMap {STATUS_NAME}", GROUP_LABELS):
         if (config_map := status.result()) is not None:
-            snapshot.node_autoscalers.add(config_map)
-    if forbidden:
-        notes.append(f"this user may not {listed(forbidden, len(forbidden))}: {_UNKNOWN}")
-    return notes
+            read.objects.append(config_map)
+    return read
 
 
 def _objects(cluster: LiveCluster, resource: Resource[AutoscalerObject]) -> list[AutoscalerObject]:

@@ -130,6 +130,11 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
         return bool(asks) and any(rule.reads_node_pools for rule in self.selection.selected(RULES))
 
     @property
+    def asks_for_node_pools_alone(self) -> bool:
+        """Whether all rules that the user selects read NodePools."""
+        return bool(self.select) and all(rule.reads_node_pools for rule in self.selection.selected(RULES))
+
+    @property
     def merging_since(self) -> datetime | None:
         """The time since when every API server merges, if the user gives it.
 

@@ -204,3 +204,27 @@ def test_the_fix_of_a_manifest_is_the_lines_to_write(directory: Path) -> None:
     stored = LOCATED.replace("metadata: {name: front", "metadata: {uid: u, name: front")
     (directory / "front.yaml").write_text(stored, encoding="utf-8")
     assert "front.yaml:" not in CliRunner().invoke(cli, command).stdout
+
+
+@pytest.mark.parametrize("there", ["", "[]", "null"])
+def test_a_field_that_is_there_without_a_value_is_changed_and_not_written_twice(there: str, directory: Path) -> None:
+    """YAML with one key twice would be refused."""
+    spec = f"    topologySpreadConstraints: {there}\n" if there else ""
+    before = f"""\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {{name: web, namespace: shop}}
+spec:
+  replicas: 3
+  selector: {{matchLabels: {{app: web}}}}
+  template:
+    metadata: {{labels: {{app: web}}}}
+    spec:
+      containers: [{{name: c, image: i}}]
+  {spec}"""
+    (directory / "web.yaml").write_text(before, encoding="utf-8")
+    outcome = CliRunner().invoke(cli, ["check", "-f", "web.yaml", "--select", "SPR504", "-o", "json"])
+    (finding,) = json.loads(outcome.stdout)["findings"]
+    (line,) = finding["lines"]
+    verb = "change topologySpreadConstraints in spec.template.spec to" if there else "add in spec.template.spec"
+    assert (line["line"], line["action"]) == (11 if there else 9, verb)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 
 import pytest
 
 from kubectl_spread.cli import formats
+from kubectl_spread.run import nodeautoscalers
 from tests.builders import Json
 from tests.cli import test_identity
 from tests.cli.test_identity import LISTS, Routed
@@ -103,3 +105,50 @@ def test_a_list_without_items_is_not_an_empty_one(tmp_path: Path) -> None:
     outcome = check(WithoutItems, tmp_path, "-o", "json")
     assert (outcome.exit_code, outcome.stdout) == (2, "")
     assert "Server returned an unexpected response: items: is missing (the list of pods" in outcome.stderr
+
+
+class WithoutNodePools(Routed):
+    """Forbids what node autoscalers have."""
+
+    def next(self, request: Request) -> Reply:
+        resource = request.path.rpartition("/")[2]
+        if resource in ("nodepools", "cluster-autoscaler-status"):
+            return status(403, "Forbidden", "no")
+        return super().next(request)
+
+
+class SilentAboutNodePools(Routed):
+    """Never answers about NodePools."""
+
+    def next(self, request: Request) -> Reply:
+        if request.path.endswith("/nodepools"):
+            ended.wait(30)
+        return super().next(request)
+
+
+ended = threading.Event()
+
+
+@pytest.mark.parametrize(("selected", "expected"), [("SPR316,SPR317", 2), ("SPR3", 0)])
+def test_node_pools_that_may_not_be_listed_are_an_error_where_nothing_else_is_asked(
+    selected: str, expected: int, tmp_path: Path
+) -> None:
+    outcome = check(WithoutNodePools, tmp_path, "--select", selected)
+    line = (
+        "error: this user may not list nodepools.karpenter.sh and get the ConfigMap cluster-autoscaler-status: "
+        "answers about new nodes are not complete"
+    )
+    assert (outcome.exit_code, outcome.stderr.splitlines()) == (expected, [line] if expected else [])
+
+
+def test_a_report_does_not_wait_for_node_pools_that_do_not_come(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nodeautoscalers, "_LONGEST", 0.3)
+    ended.clear()
+    try:
+        outcome = check(SilentAboutNodePools, tmp_path, "--severity", "info")
+    finally:
+        ended.set()
+    assert outcome.exit_code == 0
+    assert "no answer about NodePools and cluster-autoscaler in 0 seconds" in outcome.stderr
