@@ -26,6 +26,8 @@ _COMMANDS: Final = 3
 _LONG: Final = 160
 """Patches with more characters than this are left to ``explain`` in long reports, unless pods wait for them."""
 _WIDE: Final = " (-o wide lists all)"
+_JSON: Final = " (-o json lists all)"
+"""The hint of formats without a screen."""
 
 
 class Detail(IntEnum):
@@ -207,7 +209,7 @@ def _fixes(label: str, findings: Sequence[Finding], *, namespaces: bool, detail:
         by_text.setdefault(finding.fix, []).append(finding)
     ready = sum(all(_urgency(fixed[0])) for fixed in by_text.values())
     most = len(by_text) if detail is Detail.EVERYTHING else max(_FIXES, ready)
-    hint = _WIDE if detail <= Detail.USUAL else ""
+    hint = _WIDE if detail <= Detail.USUAL else _JSON
     for fix, fixed in list(by_text.items())[:most]:
         whose = f" for {_listed(fixed, namespaces=namespaces)}" if len(by_text) > 1 else ""
         printed, left = _printed(fixed, detail)

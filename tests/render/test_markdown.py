@@ -114,7 +114,7 @@ def test_findings_with_one_cause_are_one_cause_here() -> None:
     assert texts[cause + 2] == ", ".join(
         f"{each} topologySpreadConstraints[0]" for each in map("deploy/{}".format, names)
     )
-    assert texts[cause + 4] == "and for 5 more"
+    assert texts[cause + 4] == "and for 5 more (-o json lists all)"
 
 
 @pytest.mark.parametrize("command", ["a | b", "`code`", "a `` b", "<br>", "a\\|b", "@admin #12", "'$(x)'"])
