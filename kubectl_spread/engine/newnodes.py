@@ -27,7 +27,7 @@ _FAILED_SCHEDULING: Final = "FailedScheduling"
 _NOT_TRIGGERED: Final = "NotTriggerScaleUp"
 _NO_TYPES: Final = "NoCompatibleInstanceTypes"
 _HELP: Final = {
-    "ready": "see why NodePool {name} is not ready: kubectl describe nodepool {name}",
+    "ready": "see why NodePool {name} {state}: kubectl describe nodepool {name}",
     "static": "raise spec.replicas of NodePool {name}, or add a NodePool without replicas",
     "limits": "raise spec.limits of NodePool {name}",
     "taints": "add a toleration of the taint of NodePool {name} to the pod template",
@@ -99,18 +99,17 @@ def _summary(pools: Sequence[NodePoolAnswer], groups: Sequence[NodeGroupAnswer],
 def _disagreements(pools: Sequence[NodePoolAnswer], counted: Sequence[PoolDomains]) -> Iterator[str]:
     """Yield where Karpenter counts an empty domain that the scheduler does not count, and keeps pods from others."""
     for each in counted if pools else ():
-        refused = [value for value in sorted(each.sources) if value not in each.allowed]
+        refused = each.refused
         empty = [value for value in each.unseen if not each.pods(value)]
         if not refused or not empty:
             continue
         key = each.constraint.topology_key
-        sources = listed(list(dict.fromkeys(source.text for value in empty for source in each.sources[value])))
         full = listed([f"{value} ({plural(each.pods(value), 'pod')})" for value in refused])
         counts = "counts" if each.is_certain else "probably counts"
         yield (
-            f"Karpenter {counts} {domains(key, empty)} with 0 pods ({sources}), so with maxSkew "
-            f"{each.constraint.max_skew} it makes no node in {full}. No node is in {domains(key, empty)}, so "
-            "kube-scheduler does not count it."
+            f"Karpenter {counts} {domains(key, empty)} with 0 pods ({each.reasons(empty)}), so with maxSkew "
+            f"{each.constraint.max_skew} it makes no node in {full}. No node that counts is in {domains(key, empty)}, "
+            f"so kube-scheduler does not count {'it' if len(empty) == 1 else 'them'}."
         )
 
 
@@ -123,25 +122,37 @@ def _fixes(
         honor = "" if any(pool.filter == "taints" for pool in pools) else ". nodeTaintsPolicy: Honor does not help"
         yield from (f"{text}{honor}" for text in map(without_empty, counted) if text)
         return
-    refusals = [(pool.filter, pool.name) for pool in pools] + [(group.filter, group.name) for group in groups]
-    for refusal, name in refusals:
+    states = [(pool.filter, pool.name, str(pool.reason).removeprefix("it ")) for pool in pools]
+    for refusal, name, state in [*states, *((group.filter, group.name, "") for group in groups)]:
         if isinstance(refusal, str):
-            yield _HELP[refusal].format(name=name)
+            yield _HELP[refusal].format(name=name, state=state)
 
 
 def without_empty(counted: PoolDomains) -> str:
-    """Return what makes Karpenter forget a domain without nodes; "" where none keeps pods from other domains."""
+    """Return what helps if a domain without nodes has no capacity; "" where none keeps pods from other domains."""
+    action = forgetting(counted)
+    empty = [value for value in counted.unseen if not counted.pods(value)]
+    have = "has" if len(empty) == 1 else "have"
+    return f"if {domains(counted.constraint.topology_key, empty)} {have} no capacity: {action}" if action else ""
+
+
+def forgetting(counted: PoolDomains) -> str:
+    """Return what makes Karpenter forget a domain without nodes; "" where none keeps pods from other domains.
+
+    NodePools may go on naming domains that only other pods may use.
+    """
     key = counted.constraint.topology_key
     empty = [value for value in counted.unseen if not counted.pods(value)]
-    others = [value for value in sorted(counted.sources) if value not in empty]
-    if not empty or not others or not counted.restricts:
+    others = [value for value in sorted(counted.sources) if value not in empty and counted.usable(value)]
+    if not empty or not others or not counted.refused:
         return ""
     subnets = any(not source.certain for value in empty for source in counted.sources[value])
     subnet = f"remove the subnets of {domains(key, empty)} from the EC2NodeClass, and " if subnets else ""
-    have = "has" if len(empty) == 1 else "have"
+    of_others = len(empty) + len(others) < len(counted.sources)
+    naming = f"no longer name {domains(key, empty)}" if of_others else f"name only {domains(key, others)}"
     return (
-        f"if {domains(key, empty)} {have} no capacity: {subnet}let the requirements of the NodePools name only "
-        f"{domains(key, others)} for {key}, or make the constraint on {topology_name(key)} ScheduleAnyway"
+        f"{subnet}let the requirements of the NodePools {naming} for {key}, "
+        f"or make the constraint on {topology_name(key)} ScheduleAnyway"
     )
 
 

@@ -7,20 +7,22 @@ Source: kubernetes-sigs/karpenter v1.15.0 pkg/controllers/provisioning/schedulin
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final
 
 from msgspec import UNSET
 
+from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.engine.cluster import SimulatedCluster, SimulatedPod
 from kubectl_spread.engine.pooldomains import PoolDomains
 from kubectl_spread.kube import noderequirements
 from kubectl_spread.kube.api.labels import ZONE
 from kubectl_spread.kube.api.quantity import thousandths
-from kubectl_spread.kube.nodeautoscaling import ZONE_ID, EC2NodeClass, NodePool
+from kubectl_spread.kube.nodeautoscaling import ZONE_ID, EC2NodeClass, NodeAutoscalers, NodePool
 from kubectl_spread.kube.noderequirements import AllowedValues, Requirements
 from kubectl_spread.kube.scheduler import taints
+from kubectl_spread.kube.scheduler.podtopologyspread.domains import Placement
 from kubectl_spread.phrases import domains, noun, plural, topology_name
 from kubectl_spread.report.explanation import NodePoolAnswer
 
@@ -36,28 +38,45 @@ def answers(cluster: SimulatedCluster, pod: SimulatedPod, counted: Sequence[Pool
     return [_answer(pool, autoscalers.class_of(pool), pod, counted) for pool in autoscalers.pools]
 
 
+def accepting(autoscalers: NodeAutoscalers, pod_class: PodClass) -> list[NodePool]:
+    """Return the NodePools that may make a node for pods of a class, constraints aside."""
+    return [pool for pool in autoscalers.pools if _refusal(pool, autoscalers.class_of(pool), pod_class) is None]
+
+
 def _answer(
     pool: NodePool, node_class: EC2NodeClass | None, pod: SimulatedPod, counted: Sequence[PoolDomains]
 ) -> NodePoolAnswer:
     refused = partial(NodePoolAnswer, name=pool.metadata.name)
-    own = _requirements(pool, node_class)
-    for name, reason in (
-        ("ready", "" if pool.ready else "it is not ready"),
-        ("static", _static(pool)),
-        ("limits", next(_limits(pool, pod), "")),
-        ("taints", untolerated(pool, pod)),
-        ("requirements", _without_subnet(own)),
-    ):
-        if reason:
-            return refused(filter=name, reason=reason)
-    choices = list(noderequirements.alternatives(pod.kind.pod_class.placement))
-    conflicts = [noderequirements.conflict(own, choice) for choice in choices]
-    if all(conflicts):
-        return refused(filter="requirements", reason=_requirement(conflicts[0], own, choices[0]))
+    refusal = _refusal(pool, node_class, pod.kind.pod_class)
+    if refusal is not None:
+        return refused(filter=refusal[0], reason=refusal[1])
     for each in counted:
         if not each.reachable(pool):
             return refused(filter="spread", reason=_spread(each, pool))
     return refused(domains=next((each.expected(pool) for each in counted if each.restricts), UNSET))
+
+
+def _refusal(pool: NodePool, node_class: EC2NodeClass | None, pod_class: PodClass) -> tuple[str, str] | None:
+    """Return what refuses pods of a class first, constraints aside, and why; None for a pool that may take them."""
+    own = _requirements(pool, node_class)
+    for name, reason in (
+        ("ready", _unused(pool)),
+        ("static", _static(pool)),
+        ("limits", next(_limits(pool, pod_class.requests or {}), "")),
+        ("taints", _untolerated(pool, pod_class.placement)),
+        ("requirements", _without_subnet(own)),
+    ):
+        if reason:
+            return name, reason
+    choices = list(noderequirements.alternatives(pod_class.placement))
+    conflicts = [noderequirements.conflict(own, choice) for choice in choices]
+    return ("requirements", _requirement(conflicts[0], own, choices[0])) if all(conflicts) else None
+
+
+def _unused(pool: NodePool) -> str:
+    if pool.deleted:
+        return "it is being deleted"
+    return "" if pool.ready else "it is not ready"
 
 
 def _requirements(pool: NodePool, node_class: EC2NodeClass | None) -> Requirements:
@@ -82,13 +101,13 @@ def _static(pool: NodePool) -> str:
     return "" if replicas is None else f"it is static (replicas {replicas}), so it makes no node for waiting pods"
 
 
-def _limits(pool: NodePool, pod: SimulatedPod) -> Iterator[str]:
-    """Yield each limit that leaves no room for a node with a pod.
+def _limits(pool: NodePool, requested: Mapping[str, int]) -> Iterator[str]:
+    """Yield each limit that leaves no room for a node with a pod that requests these amounts.
 
     Source: kubernetes-sigs/karpenter v1.15.0 pkg/controllers/provisioning/scheduling/scheduler.go,
     filterByRemainingResources: an instance type with more than what remains is not used.
     """
-    requests = {**dict(pod.kind.requests), _NODES: 1}
+    requests = {**requested, _NODES: 1}
     for name, limit in sorted(pool.spec.limits.items()):
         used = pool.status.resources.get(name, "0")
         try:
@@ -102,9 +121,8 @@ def _limits(pool: NodePool, pod: SimulatedPod) -> Iterator[str]:
             yield f"its limit of {name} leaves too little for the pod ({used} of {limit} are used)"
 
 
-def untolerated(pool: NodePool, pod: SimulatedPod) -> str:
+def _untolerated(pool: NodePool, placement: Placement) -> str:
     """Return that a pod does not tolerate a taint of a pool; "" if it tolerates all."""
-    placement = pod.kind.pod_class.placement
     taint = taints.find_untolerated(pool.spec.template.spec.taints, placement.tolerations, comparison_operators=True)
     if taint is None:
         return ""

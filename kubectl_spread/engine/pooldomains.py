@@ -9,7 +9,7 @@ topologydomaingroup.go: NewTopology, countDomains, nextDomainTopologySpread, dom
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -25,13 +25,21 @@ from kubectl_spread.kube.noderequirements import AllowedValues
 from kubectl_spread.kube.scheduler import taints
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constraint
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import Placement
+from kubectl_spread.phrases import listed
 
 
 class DomainSource(msgspec.Struct, frozen=True):
-    """Why Karpenter counts a domain; ``certain`` is false where it depends on the instance types of the provider."""
+    """Why Karpenter counts a domain.
+
+    Attributes:
+        text: The reason, without a full stop.
+        certain: Whether it does not depend on the instance types of the provider.
+        named: Whether a NodePool names the domain.
+    """
 
     text: str
     certain: bool = True
+    named: bool = False
 
 
 HAS_NODES: Final = DomainSource("it has nodes")
@@ -89,10 +97,31 @@ class PoolDomains(msgspec.Struct, frozen=True, eq=False):
         )
 
     def _allowed(self, universe: Sequence[str]) -> list[str]:
-        own = [value for value in universe if any(choice.allows(value) for choice in self.choices)]
+        own = [value for value in universe if self.usable(value)]
         least = min(map(self.pods, own), default=0)
         minimum = self.constraint.minimum(least, len(own))
         return [value for value in own if self.pods(value) + self.own <= self.constraint.limit(minimum)]
+
+    def usable(self, value: str) -> bool:
+        """Tell whether the node selector and the node affinity of the pod allow a domain."""
+        return any(choice.allows(value) for choice in self.choices)
+
+    @property
+    def refused(self) -> list[str]:
+        """The domains that Karpenter counts and the pod may use, in which the constraint refuses it."""
+        allowed = set(self.allowed)
+        return [value for value in sorted(self.sources) if self.usable(value) and value not in allowed]
+
+    def reasons(self, values: Iterable[str]) -> str:
+        """Return the main reasons why Karpenter counts domains, nodes aside; first that NodePools name them."""
+        sources = dict.fromkeys(source for value in values for source in self._main_sources(value))
+        return listed([source.text for source in sorted(sources, key=lambda source: not source.named)])
+
+    def _main_sources(self, value: str) -> list[DomainSource]:
+        """Return the reasons to count a domain without its nodes, and without NodeClaims if a NodePool names it."""
+        sources = [source for source in self.sources[value] if source is not HAS_NODES]
+        named = any(source.named for source in sources)
+        return [source for source in sources if source.named or not (named and source.certain)]
 
     @property
     def restricts(self) -> bool:
@@ -106,12 +135,12 @@ class PoolDomains(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def unseen(self) -> list[str]:
-        """The domains that Karpenter counts and the scheduler does not, because no node is there."""
-        return [value for value in sorted(self.sources) if value not in self.nodes]
+        """The domains that Karpenter counts and the pod may use, without a node that counts for the scheduler."""
+        return [value for value in sorted(self.sources) if value not in self.nodes and self.usable(value)]
 
     def places(self, pool: NodePool) -> frozenset[str] | None:
         """Return the domains where nodes of a pool can be; None where that is not known."""
-        required = values_of(pool, self.constraint.topology_key)
+        required = self.autoscalers.values(pool.metadata.name, self.constraint.topology_key)
         node_class = self.autoscalers.class_of(pool)
         offered = None if node_class is None else node_class.values(self.constraint.topology_key)
         places = required.listed if offered is None else offered
@@ -135,12 +164,6 @@ class PoolDomains(msgspec.Struct, frozen=True, eq=False):
         """Return the domains where a pool may make a node, if Karpenter counts all domains that it probably counts."""
         places = self.places(pool)
         return [value for value in self.allowed if places is None or value in places]
-
-
-def values_of(pool: NodePool, key: str) -> AllowedValues:
-    """Return the values of a label that the nodes of a pool may have."""
-    requirements = noderequirements.combined(pool.spec.template.spec.requirements, pool.labels)
-    return requirements.get(key, AllowedValues())
 
 
 def pool_domains(
@@ -204,16 +227,16 @@ def constrained(cluster: SimulatedCluster, pod: SimulatedPod) -> Iterator[PoolDo
 def _sources(
     constraint: Constraint, placement: Placement, nodes: Mapping[str, int], autoscalers: NodeAutoscalers
 ) -> dict[str, list[DomainSource]]:
-    sources: dict[str, list[DomainSource]] = {}
+    # A dict has each source once, in the order of discovery: pools share the subnets of a class.
+    sources: dict[str, dict[DomainSource, None]] = {}
     for pool in autoscalers.pools:
         if not pool.ready or pool.spec.replicas is not None or not _counts(pool, placement, constraint):
             continue
         for value, source in _of_pool(pool, constraint.topology_key, autoscalers):
-            if source not in sources.setdefault(value, []):
-                sources[value].append(source)
+            sources.setdefault(value, {})[source] = None
     for value in nodes:
-        sources.setdefault(value, []).append(HAS_NODES)
-    return sources
+        sources.setdefault(value, {})[HAS_NODES] = None
+    return {value: list(each) for value, each in sources.items()}
 
 
 def _counts(pool: NodePool, placement: Placement, constraint: Constraint) -> bool:
@@ -225,14 +248,17 @@ def _counts(pool: NodePool, placement: Placement, constraint: Constraint) -> boo
 
 
 def _of_pool(pool: NodePool, key: str, autoscalers: NodeAutoscalers) -> Iterator[tuple[str, DomainSource]]:
-    """Yield the domains that a pool adds; instance types add those that the requirements of the pool allow."""
+    """Yield the domains that a pool adds; instance types add those that the requirements of the pool allow.
+
+    NodeClaims tell nothing more about a domain that the pool names.
+    """
     name = f"NodePool {pool.metadata.name}"
-    required = values_of(pool, key)
+    required = autoscalers.values(pool.metadata.name, key)
     for value in sorted(required.listed or ()):
-        yield value, DomainSource(f"{name} names it")
-    for claim in autoscalers.claims_of(pool):
-        value = claim.metadata.labels.get(key, "")
-        if value and required.allows(value):
+        yield value, DomainSource(f"{name} names it", named=True)
+    claims = autoscalers.claims_in(pool.metadata.name, key) if required.listed is None else {}
+    for value, claim in claims.items():
+        if required.allows(value):
             yield value, DomainSource(f"{name} has NodeClaim {claim.metadata.name} there")
     node_class = autoscalers.class_of(pool)
     offered = None if node_class is None else node_class.values(key)

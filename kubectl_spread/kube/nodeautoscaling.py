@@ -10,14 +10,17 @@ cluster-autoscaler/clusterstate/api/types.go.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Final, TypeAlias
 
 import msgspec
 
+from kubectl_spread.kube import noderequirements
 from kubectl_spread.kube.api.labels import ZONE
 from kubectl_spread.kube.api.quantity import Quantity
 from kubectl_spread.kube.api.types import READY, Int32, Message, NodeCondition, NodeSelectorRequirement, Object, Taint
+from kubectl_spread.kube.noderequirements import AllowedValues
+from kubectl_spread.memoization import memoized
 
 NODE_POOL_LABEL: Final = "karpenter.sh/nodepool"
 """The label of nodes and NodeClaims that names their NodePool."""
@@ -80,9 +83,17 @@ class NodePool(Object, frozen=True):
     status: _NodePoolStatus = _NodePoolStatus()
 
     @property
+    def deleted(self) -> bool:
+        """Whether it is being deleted.
+
+        Source: kubernetes-sigs/karpenter v1.15.0 pkg/controllers/provisioning/provisioner.go, NewScheduler.
+        """
+        return self.metadata.deletion_timestamp is not None
+
+    @property
     def ready(self) -> bool:
-        """Whether Karpenter uses it."""
-        return any(each.type == READY and each.status == "True" for each in self.status.conditions)
+        """Whether Karpenter uses it: its condition Ready is True, and it is not being deleted."""
+        return not self.deleted and any(each.type == READY and each.status == "True" for each in self.status.conditions)
 
     @property
     def labels(self) -> dict[str, str]:
@@ -185,16 +196,15 @@ AutoscalerObject: TypeAlias = NodePool | NodeClaim | EC2NodeClass | ConfigMap
 
 
 class NodeAutoscalers:
-    """The objects of node autoscalers in a cluster, as far as they were read.
+    """The objects of node autoscalers in a cluster, as far as they were read; all are added before it answers.
 
     Attributes:
-        claims: The NodeClaims.
         status: The status of cluster-autoscaler; None where it was not read.
     """
 
     def __init__(self) -> None:
-        self.claims: list[NodeClaim] = []
         self.status: AutoscalerStatus | None = None
+        self._claims: dict[str, list[NodeClaim]] = {}
         self._pools: dict[str, NodePool] = {}
         self._classes: dict[str, EC2NodeClass] = {}
 
@@ -204,7 +214,7 @@ class NodeAutoscalers:
             case NodePool():
                 self._pools[read.metadata.name] = read
             case NodeClaim():
-                self.claims.append(read)
+                self._claims.setdefault(read.metadata.labels.get(NODE_POOL_LABEL, ""), []).append(read)
             case EC2NodeClass():
                 self._classes[read.metadata.name] = read
             case ConfigMap():
@@ -225,6 +235,18 @@ class NodeAutoscalers:
         reference = pool.spec.template.spec.node_class_ref
         return self._classes.get(reference.name) if reference.kind == "EC2NodeClass" else None
 
-    def claims_of(self, pool: NodePool) -> Iterator[NodeClaim]:
-        """Yield the NodeClaims of a pool."""
-        return (claim for claim in self.claims if claim.metadata.labels.get(NODE_POOL_LABEL) == pool.metadata.name)
+    @memoized
+    def values(self, pool: str, key: str) -> AllowedValues:
+        """Return the values of a label that the nodes of the pool with a name may have."""
+        named = self._pools[pool]
+        requirements = noderequirements.combined(named.spec.template.spec.requirements, named.labels)
+        return requirements.get(key, AllowedValues())
+
+    @memoized
+    def claims_in(self, pool: str, key: str) -> Mapping[str, NodeClaim]:
+        """Return a NodeClaim of the pool with a name for each domain of a topology key that has one."""
+        claims: dict[str, NodeClaim] = {}
+        for claim in self._claims.get(pool, ()):
+            if value := claim.metadata.labels.get(key, ""):
+                claims.setdefault(value, claim)
+        return claims

@@ -280,10 +280,10 @@ class LiveRun:
         if not (waiting or self._options.asks_for_node_pools):
             return
         if self._reads_events and audit.evaluator.lists_nodes:
-            asked = self._options.asks_for_node_pools_alone
-            unread, forbidden = add_node_autoscalers(self._cluster, audit.snapshot, asked=asked)
-            (self._problems if asked else self._notes).extend(unread)
-            self._requests.forbidden += forbidden if asked else 0
+            alone = self._options.asks_for_node_pools_alone
+            unread, forbidden = add_node_autoscalers(self._cluster, audit.snapshot, alone=alone)
+            (self._problems if alone else self._notes).extend(unread)
+            self._requests.forbidden += forbidden if alone else 0
 
     def _budgets(self, audit: Audit) -> None:
         """Read budgets if a fix may be to remove pods, or if only they tell that workloads belong together."""

@@ -35,7 +35,7 @@ class _Read(NamedTuple):
     failed: list[str]
 
 
-def add_node_autoscalers(cluster: LiveCluster, snapshot: Snapshot, *, asked: bool) -> tuple[list[str], int]:
+def add_node_autoscalers(cluster: LiveCluster, snapshot: Snapshot, *, alone: bool) -> tuple[list[str], int]:
     """Read the objects of node autoscalers into a snapshot, where they exist.
 
     None of them is required. Without permission the API server does not tell whether they exist, so that a missing
@@ -45,7 +45,7 @@ def add_node_autoscalers(cluster: LiveCluster, snapshot: Snapshot, *, asked: boo
         What was not read, and the number of forbidden requests.
     """
     labels = frozenset(key for node in snapshot.nodes for key in node.metadata.labels)
-    reading = background(lambda: _read(cluster, None if asked else labels))
+    reading = background(lambda: _read(cluster, None if alone else labels))
     try:
         read = reading.result(_LONGEST)
     except TimeoutError:

@@ -30,6 +30,18 @@ def status(*groups: Json) -> Json:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {}, "status": {"nodeGroups": list(groups)}}
 
 
+def deleted(pool: Json) -> Json:
+    """Return a NodePool that waits for its finalizers."""
+    pool["metadata"]["deletionTimestamp"] = "2026-11-28T10:00:00Z"
+    return pool
+
+
+def node_claim(name: str, zone: str) -> Json:
+    """Return a NodeClaim of the NodePool ``default``."""
+    labels = {"karpenter.sh/nodepool": "default", ZONE: zone}
+    return {"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "metadata": {"name": name, "labels": labels}}
+
+
 def event(reason: str, message: str, kind: str = "Pod", name: str = "web-new") -> Json:
     about = {"kind": kind, "name": name, "namespace": "default" if kind == "Pod" else ""}
     return {"apiVersion": "v1", "kind": "Event", "involvedObject": about, "reason": reason, "message": message}
@@ -64,6 +76,7 @@ def alone(pool: Json, **pod: object) -> NewNodes:
     ("pool", "pod", "refusal", "reason"),
     [
         pytest.param(node_pool_json(ready="False"), {}, "ready", "it is not ready", id="not ready"),
+        pytest.param(deleted(node_pool_json()), {}, "ready", "it is being deleted", id="being deleted"),
         pytest.param(
             node_pool_json(replicas=3),
             {},
@@ -156,6 +169,14 @@ def test_a_pool_may_make_a_node(pool: Json, pod: dict[str, object]) -> None:
     assert (found.reasons, found.fixes) == ([], [])
 
 
+@pytest.mark.parametrize(
+    ("pool", "state"),
+    [(node_pool_json(ready="False"), "is not ready"), (deleted(node_pool_json()), "is being deleted")],
+)
+def test_the_state_of_a_pool_that_karpenter_does_not_use_is_in_the_fix(pool: Json, state: str) -> None:
+    assert alone(pool).fixes == [f"See why NodePool default {state}: kubectl describe nodepool default."]
+
+
 def test_startup_taints_refuse_nothing() -> None:
     pool = node_pool_json()
     pool["spec"]["template"]["spec"]["startupTaints"] = [TAINT]
@@ -172,7 +193,7 @@ def test_a_zone_that_a_pool_names_counts_without_nodes() -> None:
     assert found.reasons == [
         (
             "Karpenter counts zone a with 0 pods (NodePool default names it), so with maxSkew 1 it makes no node in b "
-            "(2 pods) and c (2 pods). No node is in zone a, so kube-scheduler does not count it."
+            "(2 pods) and c (2 pods). No node that counts is in zone a, so kube-scheduler does not count it."
         )
     ]
     assert found.fixes == [
@@ -250,6 +271,9 @@ def test_zones_of_other_pools_count_too() -> None:
     [
         pytest.param({}, [node_pool_json()], ["b", "c"], id="nothing names zone a"),
         pytest.param({}, [node_pool_json("default", ZONES, ready="False")], ["b", "c"], id="a pool that is not ready"),
+        pytest.param(
+            {}, [deleted(node_pool_json("default", ZONES)), node_pool_json("new")], ["b", "c"], id="a pool that goes"
+        ),
         pytest.param({}, [node_pool_json(labels={ZONE: "a"})], ["a", "b", "c"], id="a label of the template"),
         pytest.param({"hard": False}, [node_pool_json("default", ZONES)], [], id="a soft constraint"),
         pytest.param({"key": "kubernetes.io/hostname"}, [node_pool_json()], [], id="each node is a new domain"),
@@ -262,11 +286,42 @@ def test_the_domains_of_karpenter(fields: dict[str, object], objects: Sequence[J
 
 
 def test_a_node_claim_shows_that_an_instance_type_is_offered_in_a_zone() -> None:
-    labels = {"karpenter.sh/nodepool": "default", ZONE: "a"}
-    claim = {"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "metadata": {"name": "default-x", "labels": labels}}
-    found = answer(*spread(), node_pool_json(), claim)
+    found = answer(*spread(), node_pool_json(), *(node_claim(f"default-{name}", "a") for name in "xyz"))
     assert found is not None
     assert found.domains[0].sources == ["NodePool default has NodeClaim default-x there"]
+    of_named = answer(*spread(), node_pool_json("default", ZONES), node_claim("default-x", "a"))
+    assert of_named is not None
+    assert of_named.domains[0].sources == ["NodePool default names it"]
+
+
+def test_the_node_claims_of_a_pool_are_read_once_for_all_workloads() -> None:
+    evaluation = audit(*spread(), node_pool_json(), node_claim("default-x", "a"), node_claim("default-y", ""))
+    autoscalers = evaluation.snapshot.node_autoscalers
+    claims = autoscalers.claims_in("default", ZONE)
+    assert [(zone, claim.metadata.name) for zone, claim in claims.items()] == [("a", "default-x")]
+    assert autoscalers.claims_in("default", ZONE) is claims
+
+
+def test_domains_that_the_pod_may_not_use_refuse_nothing() -> None:
+    """Node affinity excludes zone c, so that neither its nodes nor its pods matter for the pod."""
+    terms = [{"matchExpressions": [requirement(ZONE, "In", "a", "b")]}]
+    required = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
+    objects = spread()
+    objects[-1]["spec"]["affinity"] = required
+    found = answer(*objects, node_pool_json("default", ZONES))
+    assert found is not None
+    assert found.reasons == [
+        (
+            "Karpenter counts zone a with 0 pods (NodePool default names it), so with maxSkew 1 it makes no node in b "
+            "(2 pods). No node that counts is in zone a, so kube-scheduler does not count it."
+        )
+    ]
+    assert found.fixes == [
+        (
+            f"If zone a has no capacity: let the requirements of the NodePools no longer name zone a for {ZONE}, or "
+            "make the constraint on zone ScheduleAnyway. nodeTaintsPolicy: Honor does not help."
+        )
+    ]
 
 
 def test_groups_at_their_maximum_and_in_backoff_get_no_node() -> None:

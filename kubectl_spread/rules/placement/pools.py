@@ -8,10 +8,12 @@ from typing import Final
 from msgspec.structs import replace
 
 from kubectl_spread.audit.evaluation.evaluate import EvaluatedConstraint
-from kubectl_spread.engine.newnodes import without_empty
+from kubectl_spread.engine.newnodes import forgetting, without_empty
+from kubectl_spread.engine.nodepools import accepting
 from kubectl_spread.engine.pooldomains import PoolDomains, pool_domains
 from kubectl_spread.kube.api.types import NodeInclusionPolicy
-from kubectl_spread.phrases import domains, listed, sentence
+from kubectl_spread.kube.nodeautoscaling import NodePool
+from kubectl_spread.phrases import domains, sentence
 from kubectl_spread.report.model import Severity
 from kubectl_spread.rules.inputs import InputPart, RuleInput
 from kubectl_spread.rules.model import Evidence, Rule, Values, names
@@ -67,17 +69,51 @@ def _unseen(rule_input: RuleInput) -> Iterator[Evidence]:
         refused = [value for value in counted.seen.allowed if value not in allowed]
         if not empty or not refused:
             continue
+        pools = _accepting(row, counted)
+        refused = _reached(counted, pools, refused)
+        if not refused:
+            # Whatever it counts, Karpenter makes no node for these pods in the domains that the constraint refuses.
+            continue
+        reached = _reached(counted, pools, allowed)
+        if reached:
+            effect = (
+                f"Karpenter may make the next node for these pods only in {domains(key, reached)}, "
+                f"not in {domains(key, refused)}"
+            )
+        else:
+            makes = "makes" if counted.is_certain else "probably makes"
+            effect = (
+                f"No NodePool that takes these pods can make a node in {domains(key, allowed)}, "
+                f"so Karpenter {makes} none for them"
+            )
         values: Values = {
             "counts": "counts" if counted.is_certain else "probably counts",
             "empty": domains(key, empty),
-            "sources": _sources(counted, empty),
-            "allowed": domains(key, allowed),
-            "refused": domains(key, refused),
+            "sources": counted.reasons(empty),
+            "effect": effect,
         }
-        capacity = f"nothing to do while there is capacity in {domains(key, empty)}. {sentence(without_empty(counted))}"
-        fix = _HONOR if _honor_helps(row, counted) else capacity
-        yield Evidence(names(row.pods), values, fix=fix)
+        yield Evidence(names(row.pods), values, fix=_fix(row, counted, [each for each in empty if each in reached]))
         return
+
+
+def _fix(row: EvaluatedConstraint, counted: PoolDomains, reached: Sequence[str]) -> str:
+    """Return the fix, for domains without nodes of which NodePools that take the pods reach some, or none."""
+    if _honor_helps(row, counted):
+        return _HONOR
+    if not reached:
+        return forgetting(counted)
+    where = domains(counted.constraint.topology_key, reached)
+    return f"nothing to do while there is capacity in {where}. {sentence(without_empty(counted))}"
+
+
+def _accepting(row: EvaluatedConstraint, counted: PoolDomains) -> list[NodePool]:
+    return accepting(counted.autoscalers, row.evaluations[0][0].pod_class)
+
+
+def _reached(counted: PoolDomains, pools: Sequence[NodePool], values: Sequence[str]) -> list[str]:
+    """Return those of the domains in which a node of one of the pools may be."""
+    places = [counted.places(pool) for pool in pools]
+    return [value for value in values if any(each is None or value in each for each in places)]
 
 
 def _after_outage(rule_input: RuleInput) -> Iterator[Evidence]:
@@ -85,22 +121,19 @@ def _after_outage(rule_input: RuleInput) -> Iterator[Evidence]:
         key = counted.constraint.topology_key
         after = {value: counted.after_loss(value) for value in sorted(counted.nodes) if counted.pods(value)}
         strands = {value: each for value, each in after.items() if each.allowed == [value] and each.seen.allowed}
-        if strands:
+        # Without a NodePool that takes the pods, Karpenter makes no node for them in any case.
+        if strands and _accepting(row, counted):
             lost = domains(key, list(strands))
             certain = all(each.is_certain for each in strands.values())
             values: Values = {
                 "lost": lost if len(strands) == 1 else f"one of {lost}",
                 "counts": "still counts" if certain else "probably still counts",
-                "sources": listed(list(dict.fromkeys(_sources(each, [value]) for value, each in strands.items()))),
+                "sources": counted.reasons(strands),
                 "max_skew": counted.constraint.max_skew,
                 "topology_key": key,
             }
             yield Evidence(names(row.pods), values)
             return
-
-
-def _sources(counted: PoolDomains, values: Sequence[str]) -> str:
-    return listed(list(dict.fromkeys(source.text for value in values for source in counted.sources[value])))
 
 
 UNSEEN_DOMAIN: Final = Rule(
@@ -109,8 +142,8 @@ UNSEEN_DOMAIN: Final = Rule(
     severity=Severity.INFO,
     summary="A domain without nodes counts for Karpenter, and keeps new nodes from the others",
     message=(
-        "Karpenter {counts} {empty} with 0 pods ({sources}), but no node is there, so kube-scheduler does not. "
-        "Karpenter may make the next node for these pods only in {allowed}, not in {refused}."
+        "Karpenter {counts} {empty} with 0 pods ({sources}), but no node that counts is there, so "
+        "kube-scheduler does not. {effect}."
     ),
     why=(
         "Karpenter counts each domain in which a NodePool could make a node, whether or not there is capacity. "
