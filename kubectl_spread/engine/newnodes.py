@@ -139,7 +139,7 @@ def without_empty(counted: PoolDomains) -> str:
 def forgetting(counted: PoolDomains) -> str:
     """Return what makes Karpenter forget a domain without nodes; "" where none keeps pods from other domains.
 
-    NodePools may go on naming domains that only other pods may use.
+    NodePools may still name domains that only other pods may use.
     """
     key = counted.constraint.topology_key
     empty = [value for value in counted.unseen if not counted.pods(value)]

@@ -39,7 +39,7 @@ def add_node_autoscalers(cluster: LiveCluster, snapshot: Snapshot, *, alone: boo
     """Read the objects of node autoscalers into a snapshot, where they exist.
 
     None of them is required. Without permission the API server does not tell whether they exist, so that a missing
-    permission is said only where nodes have a label of the autoscaler, or where the user asks about nothing else.
+    permission is reported only where nodes have a label of the autoscaler, or where the user asks about nothing else.
 
     Returns:
         What was not read, and the number of forbidden requests.
