@@ -6,19 +6,29 @@ from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any, Final
 
+from kubectl_spread.errors import NotFoundError
 from kubectl_spread.run.live import LiveRun
 from kubectl_spread.run.options import CheckOptions
 from kubectl_spread.run.run import CheckRun
 from kubectl_spread.sources.apiserver import responses
 from kubectl_spread.sources.apiserver.cluster import LiveCluster, ServerVersion
-from kubectl_spread.sources.apiserver.resources import EVENTS, Resource
+from kubectl_spread.sources.apiserver.resources import (
+    CONFIG_MAPS,
+    EVENTS,
+    NODE_CLAIMS,
+    NODE_CLASSES,
+    NODE_POOLS,
+    Resource,
+)
 from kubectl_spread.sources.apiserver.transport import Response
 
 _PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
+_UNREAD: Final = (EVENTS, NODE_POOLS, NODE_CLAIMS, NODE_CLASSES)
+"""What the monitor does not list."""
 
 
 class ExactCluster(LiveCluster):
-    """A cluster whose lists are those of certain resourceVersions, and whose events are left out.
+    """A cluster whose lists are those of certain resourceVersions, without what the monitor does not read.
 
     Attributes:
         versions: Maps the plural name of a resource to a version.
@@ -59,8 +69,18 @@ class ExactCluster(LiveCluster):
         return self._own_gates
 
     def fold(self, resource: Resource[Any], begin: Callable[[], Any], *arguments: Any, **named: Any) -> Any:
-        """Return nothing for events, which the monitor does not read."""
-        return begin() if resource is EVENTS else super().fold(resource, begin, *arguments, **named)
+        """Return nothing for what the monitor does not list."""
+        return begin() if resource in _UNREAD else super().fold(resource, begin, *arguments, **named)
+
+    def get(self, resource: Resource[Any], namespace: str | None, name: str) -> Any:
+        """Find no ConfigMap, which the monitor does not read.
+
+        Raises:
+            NotFoundError: It is a ConfigMap.
+        """
+        if resource is CONFIG_MAPS:
+            raise NotFoundError(name)
+        return super().get(resource, namespace, name)
 
     def _request(
         self, resource: Resource[Any], namespace: str | None, field_selector: str

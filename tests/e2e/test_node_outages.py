@@ -39,14 +39,28 @@ def test_what_an_outage_does_is_what_was_simulated(cluster: ControlPlane, plugin
     assert len(differences) <= len(seeds) // 50, differences
 
 
-def test_no_pod_is_evicted_while_all_nodes_are_silent(cluster: ControlPlane, plugin: Plugin) -> None:
-    """The controller sees one node after another fail, within seconds; then it takes the taints back.
+def ready(cluster: ControlPlane) -> list[str]:
+    """Return the status of the condition Ready of each node."""
+    conditions = (each for node in cluster.api.get("/api/v1/nodes")["items"] for each in node["status"]["conditions"])
+    return [each["status"] for each in conditions if each["type"] == "Ready"]
 
-    The pods tolerate the taints for longer than that, as they do for 300 seconds by default.
+
+def evicting(cluster: ControlPlane) -> list[str]:
+    """Return the nodes with a taint that evicts pods."""
+    return [
+        node["metadata"]["name"]
+        for node in cluster.api.get("/api/v1/nodes")["items"]
+        if any(taint["effect"] == "NoExecute" for taint in node["spec"].get("taints", ()))
+    ]
+
+
+def test_no_pod_is_evicted_while_all_nodes_are_silent(cluster: ControlPlane, plugin: Plugin) -> None:
+    """The controller sees one node after another fail; then it takes the taints back, which end the tolerations.
+
+    The pods tolerate the taints for 300 seconds, as they do by default.
     """
-    patience = OUTAGE.grace
     tolerations = [
-        {"key": f"node.kubernetes.io/{key}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": patience}
+        {"key": f"node.kubernetes.io/{key}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
         for key in ("not-ready", "unreachable")
     ]
     cluster.empty()
@@ -59,7 +73,10 @@ def test_no_pod_is_evicted_while_all_nodes_are_silent(cluster: ControlPlane, plu
         (row,) = report["workloads"]
         assert row["after"]["notReplaced"] == {"min": 4, "max": 4}
         cluster.kubelet.silent |= {*names}
-        time.sleep(OUTAGE.grace + 4 * OUTAGE.eviction + 2 * patience)
+        cluster.wait_for(lambda: {*ready(cluster)} == {"Unknown"}, timeout=120, what="all nodes are NotReady")
+        cluster.wait_for(lambda: not evicting(cluster), timeout=60, what="the taints are taken back")
+        time.sleep(4 * OUTAGE.eviction)
+        assert evicting(cluster) == []
         stored = pods(cluster, namespace)
         assert len(stored) == 4
         assert not any("deletionTimestamp" in pod["metadata"] for pod in stored)

@@ -280,10 +280,11 @@ class LiveCluster:
             except ExpiredError as error:
                 self._say(f"{error}: the list of {resource.plural} is read again from its beginning")
                 return read()
-        except (ExpiredError, ForbiddenError, NotFoundError):
+        except (ExpiredError, ForbiddenError):
             raise
         except SourceError as error:
-            raise SourceError(f"{error} (the list of {resource.plural} is not complete)") from error
+            kind = NotFoundError if isinstance(error, NotFoundError) else SourceError
+            raise kind(f"{error} (the list of {resource.plural} is not complete)") from error
 
     def _get(self, path: str, accept: str) -> Response:
         response = self._transport.get(path, {}, accept)
