@@ -46,18 +46,27 @@ def events(control_plane: ControlPlane, plugin: Plugin) -> list[Json]:
 
 
 def test_only_get_and_list_are_requested(events: list[Json]) -> None:
-    """Nothing is written or watched, although this user may do both."""
+    """Nothing is written or watched, although this user may do both; this cluster has no node autoscaler."""
     assert {event["verb"] for event in events} == {"get", "list"}
-    assert {event["responseStatus"]["code"] for event in events} == {200}
+    missing = [event for event in events if event["responseStatus"]["code"] == 404]
+    assert {event["responseStatus"]["code"] for event in events} == {200, 404}
+    assert {
+        (event["verb"], event["objectRef"]["resource"], event["objectRef"].get("name", "")) for event in missing
+    } == {
+        ("list", "nodepools", ""),
+        ("get", "configmaps", "cluster-autoscaler-status"),
+    }
 
 
 def test_only_what_the_answer_needs_is_read(events: list[Json]) -> None:
-    """Pods, nodes, workloads, events to explain, budgets, version, identity, gates where needed; no secrets."""
+    """Pods, nodes, workloads, events and autoscalers to explain, budgets, version, identity, gates; no secrets."""
     resources = {event["objectRef"]["resource"] for event in events if "objectRef" in event}
     paths = {event["requestURI"].partition("?")[0] for event in events if "objectRef" not in event}
     assert {"pods", "nodes", "replicasets"} <= resources
     workloads = {"deployments", "statefulsets", "daemonsets", "jobs", "cronjobs", "replicationcontrollers"}
-    assert resources <= {"pods", "nodes", "replicasets", "events", "namespaces", "poddisruptionbudgets"} | workloads
+    of_autoscalers = {"nodepools", "configmaps"}
+    others = {"events", "namespaces", "poddisruptionbudgets"}
+    assert resources <= {"pods", "nodes", "replicasets"} | others | of_autoscalers | workloads
     names = {
         event["objectRef"].get("name") for event in events if event.get("objectRef", {}).get("resource") == "namespaces"
     }
