@@ -121,13 +121,42 @@ class _Place(NamedTuple):
     node: str
 
 
+class _Obstructed:
+    """The nodes with an obstacle for pods of a kind, and the others, which constraints and pod affinity may refuse.
+
+    Attributes:
+        unobstructed: The domain of each of the others.
+    """
+
+    def __init__(self, answers: NodeAnswers, value_of: Mapping[str, str]) -> None:
+        self._value_of = value_of
+        obstacles_of = {node: answers.obstacle(node) for node in value_of}
+        self._texts = {node: obstacle.text for node, obstacle in obstacles_of.items() if obstacle is not None}
+        self._numbers = Counter(self._texts.values())
+        self.unobstructed = {node: value for node, value in value_of.items() if node not in self._texts}
+
+    @memoized
+    def outside(self, domain: str) -> Counter[str]:
+        """Return the number of nodes of other domains with each obstacle, in words."""
+        numbers = self._numbers.copy()
+        numbers.subtract(self._texts[node] for node in self._nodes_of[domain] if node in self._texts)
+        return +numbers
+
+    @cached_property
+    def _nodes_of(self) -> Mapping[str, Sequence[str]]:
+        nodes_of: dict[str, list[str]] = {}
+        for node, value in self._value_of.items():
+            nodes_of.setdefault(value, []).append(node)
+        return nodes_of
+
+
 class _Openings:
     """The nodes that would take a pod after one has left, found one after the other as far as questions need them."""
 
-    def __init__(self, answers: NodeAnswers, value_of: Mapping[str, str]) -> None:
+    def __init__(self, answers: NodeAnswers, obstructed: _Obstructed) -> None:
         self._answers = answers
-        self._value_of = value_of
-        self._left = iter(value_of.items())
+        self._obstructed = obstructed
+        self._left = iter(obstructed.unobstructed.items())
         self._places: list[_Place] = []
         self._open: set[str] = set()
 
@@ -151,21 +180,9 @@ class _Openings:
 
     def kept_away(self, domain: str) -> str:
         """Return why no node of another domain takes the pod, in words; there must be no place outside ``domain``."""
-        numbers = Counter(self._refusals)
-        numbers.subtract(map(self._refusal, self._nodes_of[domain]))
-        return obstacles.counted(+numbers)
-
-    @cached_property
-    def _refusals(self) -> Counter[str]:
-        """The number of nodes with each refusal."""
-        return Counter(map(self._refusal, self._value_of))
-
-    @cached_property
-    def _nodes_of(self) -> Mapping[str, Sequence[str]]:
-        nodes_of: dict[str, list[str]] = {}
-        for node, value in self._value_of.items():
-            nodes_of.setdefault(value, []).append(node)
-        return nodes_of
+        unobstructed = self._obstructed.unobstructed.items()
+        refusals = Counter(self._refusal(node) for node, value in unobstructed if value != domain)
+        return obstacles.counted(self._obstructed.outside(domain) + refusals)
 
     @memoized
     def _refusal(self, node: str) -> str:
@@ -185,6 +202,7 @@ class Exposures:
         """Check by the keys that the command line names."""
         self._audit = audit
         self._openings: dict[object, _Openings] = {}
+        self._obstructed: dict[object, _Obstructed] = {}
         self._domains = {key: self._value_of(key) for key in audit.context.extra_checks.exposing_keys}
         self.keys = tuple(sorted(self._domains, key=lambda key: (key != HOSTNAME, -audit.nodes.number_of_values(key))))
 
@@ -303,8 +321,14 @@ class Exposures:
             for answers in departures([self._audit.evaluator.of(pod_class)], of_class, self._audit):
                 question = (key, answers.question)
                 if question not in self._openings:
-                    self._openings[question] = _Openings(answers, self._domains[key])
+                    self._openings[question] = _Openings(answers, self._obstructed_for(answers, key))
                 yield self._openings[question]
+
+    def _obstructed_for(self, answers: NodeAnswers, key: str) -> _Obstructed:
+        kind = (key, self._audit.obstacles.representative(answers.pod_class), answers.volumes)
+        if kind not in self._obstructed:
+            self._obstructed[kind] = _Obstructed(answers, self._domains[key])
+        return self._obstructed[kind]
 
 
 class RunningPods(msgspec.Struct, frozen=True, gc=False):
