@@ -117,7 +117,7 @@ def test_an_empty_list_says_why_it_is_empty(open_page: Open) -> None:
         page = view.page
         expect(page.locator("h1")).to_have_text("No errors or warnings in 5 workloads")
         expect(page.locator("#findings .empty")).to_have_text("No errors or warnings.")
-        expect(page.locator("#notes")).to_contain_text("5 notes hidden.")
+        expect(page.locator("#notes")).to_contain_text("1 note hidden.")
         page.fill("#text", "nowhere")
         expect(page.locator("#findings .empty")).to_have_text("No finding passes the filter.")
     with open_page(reported(nothing())) as view:
