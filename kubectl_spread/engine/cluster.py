@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from datetime import timedelta
 from enum import Enum
 from itertools import chain
 from random import Random
-from typing import Final
+from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
@@ -33,6 +33,8 @@ from kubectl_spread.kube.disruption import PodDisruptionBudget
 from kubectl_spread.kube.scheduler import resources
 from kubectl_spread.phrases import named
 
+K = TypeVar("K")
+V = TypeVar("V")
 _READY = PodState()
 
 
@@ -42,10 +44,6 @@ class PodStep(Enum):
     CREATED = "created"
     PLACED = "placed"
     REMOVED = "removed"
-
-
-def _order(pod: SimulatedPod) -> int:
-    return pod.order
 
 
 def _by_name(pod: PodRecord) -> tuple[str, str]:
@@ -98,8 +96,6 @@ class Journal:
         cluster.state.start = self._start
 
 
-_MOST_IN_ORDER: Final = 500
-"""The most pods of an owner or a kind whose order is restored after a trial."""
 _LATER: Final = 60.0
 """The seconds after which the events happen, at most: ages of pods have then another rank."""
 _HURRIES: Final = 0.5
@@ -239,6 +235,7 @@ class SimulatedCluster:
         self._terms = world.kinds.number_of_terms
         self._of_kind: dict[SchedulingKind, dict[SimulatedPod, None]] = {}
         self._on_node: dict[str, dict[SimulatedPod, None]] = {}
+        self._disordered: set[object] = set()
         snapshot = world.snapshot
         for record in snapshot.mirror_pods:
             if record.node:
@@ -454,7 +451,7 @@ class SimulatedCluster:
 
     def all_pods(self) -> Iterator[SimulatedPod]:
         """Yield all pods, without mirror pods and those that are terminating."""
-        return (pod for of_owner in self.pods.values() for pod in of_owner.values())
+        return (pod for owner in self.pods for pod in self.of(owner))
 
     def first_pods(self) -> Iterator[SimulatedPod]:
         """Yield all pods as they were before any event."""
@@ -462,11 +459,25 @@ class SimulatedCluster:
 
     def of(self, owner: ObjectRef | None) -> Collection[SimulatedPod]:
         """Return the pods of a direct owner; None for those without one."""
-        return self.pods.get(owner, {}).values()
+        filed = self.pods.get(owner, {})
+        if owner in self._disordered:
+            self._reorder(owner, filed, sorted(filed.items(), key=lambda item: item[1].order))
+        return filed.values()
 
     def on(self, nodes: Collection[str]) -> list[SimulatedPod]:
         """Return the pods on some nodes, without mirror pods."""
-        return [pod for node in sorted(nodes) for pod in self._on_node.get(node, ())]
+        return [pod for node in sorted(nodes) for pod in self._filed(node, self._on_node.get(node, {}))]
+
+    def _filed(self, group: object, filed: dict[SimulatedPod, None]) -> Iterable[SimulatedPod]:
+        """Return the pods of a kind or on a node."""
+        if group in self._disordered:
+            self._reorder(group, filed, sorted(filed.items(), key=lambda item: item[0].order))
+        return filed
+
+    def _reorder(self, group: object, filed: dict[K, V], items: Sequence[tuple[K, V]]) -> None:
+        self._disordered.discard(group)
+        filed.clear()
+        filed.update(items)
 
     def mirrors_on(self, node: str) -> list[SimulatedPod]:
         """Return the mirror pods on a node."""
@@ -607,24 +618,13 @@ class SimulatedCluster:
                 pod.node, pod.state = "", state
                 self._file_place(pod)
         journal.restore(self)
-        self._file_in_order([pod for _, pod, _ in journal.steps])
-
-    def _file_in_order(self, pods: Iterable[SimulatedPod]) -> None:
-        """File pods that are filed next to some in their first order, so that no change leaves a trace.
-
-        In groups of many pods their order, which decides ties only, would cost more than the trial.
-        """
-        for owner in {pod.owner for pod in pods} & self.pods.keys():
-            if len(self.pods[owner]) > _MOST_IN_ORDER:
-                continue
-            self.pods[owner] = {pod.key: pod for pod in sorted(self.pods[owner].values(), key=_order)}
-        for kind in {pod.kind for pod in pods} & self._of_kind.keys():
-            if len(self._of_kind[kind]) > _MOST_IN_ORDER:
-                continue
-            self._of_kind[kind] = dict.fromkeys(sorted(self._of_kind[kind], key=_order))
-        for node in {pod.node for pod in pods} & self._on_node.keys():
-            self._on_node[node] = dict.fromkeys(sorted(self._on_node[node], key=_order))
-        self.pending = dict.fromkeys(sorted(self.pending, key=_order))
+        pods = [pod for _, pod, _ in journal.steps]
+        # They are filed behind others now. Who reads a group brings it into its first order, so that no trial leaves a
+        # trace, and one of many equal pods does not cost a look at all.
+        for pod in pods:
+            self._disordered |= {pod.owner, pod.kind, pod.node}
+        if not self.pending.keys().isdisjoint(pods):
+            self.pending = dict.fromkeys(sorted(self.pending, key=lambda pod: pod.order))
 
     @contextmanager
     def tried(self) -> Iterator[None]:
@@ -650,7 +650,7 @@ class SimulatedCluster:
     def selected_by(self, budget: PodDisruptionBudget) -> list[SimulatedPod]:
         """Return the pods that a budget selects."""
         kinds = self.world.kinds.selected(budget.metadata.namespace, budget.spec.selector)
-        return [pod for kind in kinds for pod in self._of_kind.get(kind, ())]
+        return [pod for kind in kinds for pod in self._filed(kind, self._of_kind.get(kind, {}))]
 
     def scale_of(self, pods: Iterable[SimulatedPod]) -> int | None:
         """Return the sum of the replicas of the controllers of pods; None where one of them is unknown."""
