@@ -204,6 +204,8 @@ def first_deleted(cluster: SimulatedCluster, owner: ObjectRef, number: int) -> l
     Source: kubernetes v1.37.1 pkg/controller/controller_utils.go, ActivePodsWithRanks.
     """
     pods = list(cluster.of(owner))
+    # Between pods that are equal in all that follows, nothing decides.
+    cluster.random.shuffle(pods)
     if number >= len(pods):
         return pods
     root = cluster.world.root(owner)
@@ -220,8 +222,6 @@ def first_deleted(cluster: SimulatedCluster, owner: ObjectRef, number: int) -> l
         order = _by_age(left, right, left.state.ready_since, right.state.ready_since, now) if left.ready else 0
         return order or _by_age(left, right, left.record.created, right.record.created, now)
 
-    # Between pods that are equal in all of this, nothing decides.
-    cluster.random.shuffle(pods)
     return sorted(pods, key=cmp_to_key(compare))[:number]
 
 
