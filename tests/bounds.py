@@ -32,6 +32,7 @@ _NEEDED: Final = (
     "hypothesis",
     "jsonschema",
     "junit2html",
+    "markdown-it-py",
     "pexpect",
     "pyte",
     "pytest",
