@@ -67,8 +67,15 @@ class NodeAnswers(msgspec.Struct, frozen=True, dict=True):
 
     def first_refusal(self, node: str) -> FirstRefusal | None:
         """Return the refusal of the first filter that refuses a node; None: the node would take the pod."""
-        if obstacle := self.obstacle(node):
-            return obstacle
+        return self.obstacle(node) or self._later_refusal(node)
+
+    def refusal_when_open(self, node: str) -> FirstRefusal | None:
+        """Return what refuses a node without its cordon and its taints; None: the node would take the pod then."""
+        obstacle = self.audit.obstacles.when_open(self.pod_class, node) or self.volumes.obstacle(node)
+        return obstacle or self._later_refusal(node)
+
+    def _later_refusal(self, node: str) -> Spread | AffinityAnswer | None:
+        """Return the refusal by constraints and pod affinity, which the scheduler asks last."""
         labels = self.audit.nodes.labels_of(node)
         for spread in self._after:
             if not spread.allows(labels.get(spread.constraint.topology_key)):

@@ -125,7 +125,7 @@ def short_of_zones(*places: str, max_skew: int = 1) -> list[Json]:
 
 
 def test_zones_that_are_too_few_while_one_is_cordoned_are_in_the_group_of_the_cordoned_zone() -> None:
-    node = node_json("c1", taints=[{"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}])
+    node = node_json("c1", labels=SSD, taints=[{"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}])
     node["spec"]["unschedulable"] = True
     cordoned = [*NODES[:2], node]
     objects = [

@@ -199,9 +199,13 @@ class Obstacles:
             comparison = self._behaviour.toleration_comparison
             taint = taints.find_untolerated(node.spec.taints, placement.tolerations, comparison_operators=comparison)
             return Obstacle(ObstacleKind.TAINTED, "") if taint is None else tainted(taint)
-        if not usable.fits:
+        return self.when_open(pod_class, name)
+
+    def when_open(self, pod_class: PodClass, node: str) -> Obstacle | None:
+        """Return the first obstacle of a pod on a node that has no cordon and no taint any more, or None."""
+        if not self._nodes.usable(pod_class.placement)[node].fits:
             return EXCLUDED
-        if lacking := self._capacity.lacks(pod_class.requests, nodeports.excluding(pod_class.spec), name):
+        if lacking := self._capacity.lacks(pod_class.requests, nodeports.excluding(pod_class.spec), node):
             return Obstacle(ObstacleKind.FULL, ", ".join(lacking))
         return None
 

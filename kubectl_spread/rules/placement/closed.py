@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import Final
 
 import msgspec
@@ -12,7 +13,7 @@ from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.evaluation.evaluators import ClassEvaluation
 from kubectl_spread.audit.evaluation.obstacles import FILTERS, Obstacle, ObstacleKind, only_pinned
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
-from kubectl_spread.engine.node_answers import NodeAnswers
+from kubectl_spread.engine.node_answers import NodeAnswers, as_obstacle
 from kubectl_spread.kube.api.field import POD_SPEC
 from kubectl_spread.kube.api.labels import ZONE
 from kubectl_spread.kube.api.types import NodeInclusionPolicy
@@ -35,7 +36,7 @@ _PASSING: Final = (ObstacleKind.CORDONED, ObstacleKind.UNHEALTHY)
 UNPIN: Final = "let nodeSelector or node affinity in the pod template match nodes of more domains, or remove it"
 
 
-class Closed(msgspec.Struct, frozen=True, eq=False):
+class Closed(msgspec.Struct, frozen=True, eq=False, dict=True):
     """Domains at the global minimum, the obstacles of a pod on each of their nodes, and all answers about that pod."""
 
     spread: Spread
@@ -59,6 +60,17 @@ class Closed(msgspec.Struct, frozen=True, eq=False):
         hold, take = ("holds", "takes") if len(self.values) == 1 else ("hold", "take")
         minimum = f"the global minimum at {self.spread.match_num.least}"
         return f"{capitalized(self.names)} {hold} {minimum} but {take} no pod ({obstacles.summary(self.refusals)})"
+
+    @cached_property
+    def refusals_when_open(self) -> Sequence[Obstacle]:
+        """What else refuses each of the nodes that are closed by cordons and taints; () if one would take the pod."""
+        refusals: list[Obstacle] = []
+        for node in lowest(self.spread) if self.causes <= {*_TAINTS} else ():
+            refusal = self.answers.refusal_when_open(node)
+            if refusal is None:
+                return ()
+            refusals.append(as_obstacle(refusal))
+        return refusals
 
 
 def lowest(spread: Spread) -> Iterator[str]:
@@ -89,6 +101,12 @@ def opening(shut: Closed, evaluation: ClassEvaluation, rule_input: RuleInput, *,
     needed = (ObstacleKind.EXCLUDED in causes, not causes.isdisjoint(_TAINTS))
     fields = [name for name, is_wanted in zip(_POLICIES, needed, strict=True) if is_wanted]
     terms = _terms_to_change(shut, fields, evaluation, rule_input, blocked=blocked)
+    others = shut.refusals_when_open
+    if not terms and others:
+        kinds = dict.fromkeys(other.cause for other in others)
+        ways = listed([FILTERS[kind].remedy.format(nodes="nodes") for kind in kinds], len(kinds))
+        still = f"the pods would still be refused there ({obstacles.summary(others)})"
+        return Remedy(literal(f"open {shut.names}, but not only that: {still}. For these, {ways}"))
     if not terms and for_all is not None:
         return Remedy(literal(for_all.fix), uncordon(for_all.nodes) if for_all.state == CORDONED else ())
     by_hand = _by_hand(causes)
@@ -101,7 +119,7 @@ def opening(shut: Closed, evaluation: ClassEvaluation, rule_input: RuleInput, *,
     if by_hand:
         effect = f"{names} {'counts' if single else 'count'} only when {'it is' if single else 'they are'} open again"
     text = f"set {settings} in {where} of the pod template, so that {effect}"
-    if by_hand and for_all is None:
+    if by_hand and for_all is None and not others:
         text += f", or {by_hand}"
     return changed(text, _operations(terms, fields, rule_input), rule_input)
 
@@ -116,7 +134,7 @@ def closed_domains(shut: Closed, rule_input: RuleInput) -> ClosedDomains | None:
 
     Nodes that are whole zones stand for these, whatever the topology key is. None where anything else closes a domain.
     """
-    if not shut.causes <= {*_TAINTS}:
+    if not shut.causes <= {*_TAINTS} or shut.refusals_when_open:
         return None
     key, nodes = shut.spread.constraint.topology_key, sorted(lowest(shut.spread))
     return _by_zones(nodes, shut.answers, rule_input) or _in_words(key, shut.values, nodes, shut.refusals)
