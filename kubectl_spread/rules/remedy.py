@@ -203,9 +203,10 @@ def _waiting_pods(rule_input: RuleInput) -> tuple[str, ...]:
 def delete_pending(namespace: str, pods: Sequence[str]) -> CommandLine:
     """Return the command that deletes pods for which a StatefulSet may wait.
 
-    With the podManagementPolicy Parallel it may have replaced them before the command runs.
+    With the podManagementPolicy Parallel it may have replaced them before the command runs. The command does not wait:
+    pods without a node are gone and replaced at once, and kubectl may take a new pod for the old one of the same name.
     """
-    return CommandLine(("kubectl", "delete", "pod", "--ignore-not-found", "-n", namespace, *pods), pods)
+    return CommandLine(("kubectl", "delete", "pod", "--ignore-not-found", "--wait=false", "-n", namespace, *pods), pods)
 
 
 def delete(namespace: str, pods: Sequence[str]) -> CommandLine:

@@ -83,7 +83,7 @@ def test_a_patch_that_was_applied_before_any_new_pod_is_not_printed_again() -> N
 def test_a_pending_pod_of_a_corrected_stateful_set_has_to_be_deleted() -> None:
     pods = revision(1, ["a1", "b1", ""], kind="StatefulSet", constraints=[constraint()])
     blocked = finding("SPR303", *CLOSED, web(HONORED, kind="StatefulSet"), *pods)
-    assert blocked["commands"] == ["kubectl delete pod --ignore-not-found -n default web-1-2"]
+    assert blocked["commands"] == ["kubectl delete pod --ignore-not-found --wait=false -n default web-1-2"]
     assert blocked["fix"].endswith("so delete them.")
     assert "patch" not in blocked
 
