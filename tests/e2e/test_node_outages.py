@@ -58,7 +58,7 @@ def test_no_pod_is_evicted_while_all_nodes_are_silent(cluster: ControlPlane, plu
     """The controller sees one node after another fail; then it takes the taints back, which end the tolerations.
 
     The pods tolerate the taints for 300 seconds, as they do by default. Most nodes of each zone fail first, after which
-    the controller taints no more: otherwise it may taint one of a zone while it sees the last ones fail, and keep that.
+    the controller taints no more. Without that it may taint one while it sees the last ones fail, and leave that.
     """
     tolerations = [
         {"key": f"node.kubernetes.io/{key}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
