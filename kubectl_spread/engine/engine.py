@@ -19,7 +19,7 @@ from kubectl_spread.engine.destinations import Destinations, destinations
 from kubectl_spread.engine.events import Apply, Restart
 from kubectl_spread.engine.fixes import FixTrials, without_surge
 from kubectl_spread.engine.kinds import SchedulingKind
-from kubectl_spread.engine.newnodes import messages, new_nodes
+from kubectl_spread.engine.newnodes import concern, messages, new_nodes
 from kubectl_spread.engine.planner import RUNS, FirstWave, Planner
 from kubectl_spread.engine.reasons import everywhere, reason
 from kubectl_spread.engine.runs import RunResult, Simulation
@@ -91,15 +91,12 @@ class Engine:
         return destinations(self._now, pending, unknown=self._now.volumes.of(pod).unknown)
 
     def new_nodes(self, pod: PodRecord) -> NewNodes | None:
-        """Return whether a node can be made for a pending pod; None where no node autoscaler was read, or need not act.
-
-        None need act for a pod that a node would take, that has gates, or that belongs to one node.
-        """
-        if not self._world.snapshot.node_autoscalers.known or pod.gates or pod.pod_class.pinned:
-            return None
-        if pod.ref not in self._pending or self.wait_of(pod).reason.free:
+        """Return whether a node can be made for a pending pod; None where no autoscaler was read or must make one."""
+        if not self._world.snapshot.node_autoscalers.known or pod.ref not in self._pending:
             return None
         pending = self._pending[pod.ref]
+        if not concern(self._now, pending, self.wait_of(pod).reason):
+            return None
         if pending.kind not in self._new_nodes:
             self._new_nodes[pending.kind] = new_nodes(self._now, pending)
         answer = self._new_nodes[pending.kind]

@@ -12,6 +12,7 @@ from msgspec import UNSET
 
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.engine import nodegroups, nodepools
+from kubectl_spread.engine.answers import Reason
 from kubectl_spread.engine.cluster import SimulatedCluster, SimulatedPod
 from kubectl_spread.engine.pooldomains import PoolDomains, constrained
 from kubectl_spread.kube.api.labels import ZONE
@@ -37,6 +38,20 @@ _HELP: Final = {
     "backoff": "wait until the backoff of node group {name} ends, or let another group make the node",
 }
 """Maps what refuses to what helps."""
+
+
+def concern(cluster: SimulatedCluster, pod: SimulatedPod, reason: Reason) -> bool:
+    """Tell whether a node autoscaler was read, and has to make a node so that a pending pod may run.
+
+    None has to for a pod that a node would take, that has gates, or that belongs to one node.
+
+    Args:
+        cluster: The cluster.
+        pod: The pending pod.
+        reason: Why it waits.
+    """
+    settled = reason.free or pod.record.gates or pod.kind.pod_class.pinned
+    return cluster.world.snapshot.node_autoscalers.known and not settled
 
 
 def new_nodes(cluster: SimulatedCluster, pod: SimulatedPod) -> NewNodes:

@@ -23,6 +23,7 @@ from kubectl_spread.engine.controllers import (
 )
 from kubectl_spread.engine.drains import BudgetHealth, Drain, RefusedPod
 from kubectl_spread.engine.kinds import SchedulingKind
+from kubectl_spread.engine.newnodes import concern, new_nodes
 from kubectl_spread.engine.outages import TaintEviction
 from kubectl_spread.engine.placing import minimum
 from kubectl_spread.engine.reasons import reason
@@ -77,6 +78,8 @@ class RunResult(msgspec.Struct):
         texts: The events in words.
         workloads: The result of each workload.
         reasons: The reasons by their keys.
+        new_nodes: Whether nodes could be made for the pods, as a sentence, by the keys of their reasons; none where no
+            node autoscaler was read.
         refused: The pods that drains leave, because budgets refuse their eviction.
         budgets: These budgets, by namespace and name.
         terminating: The number of pods for whose end drains wait, by their nodes, which do not answer.
@@ -92,6 +95,7 @@ class RunResult(msgspec.Struct):
     texts: list[str]
     workloads: dict[ObjectRef, WorkloadResult]
     reasons: dict[object, Reason]
+    new_nodes: dict[object, str]
     refused: list[RefusedPod]
     budgets: dict[tuple[str, str], BudgetHealth]
     terminating: dict[str, int]
@@ -160,11 +164,12 @@ class Simulation:
             run(cluster, [*rollouts.values(), eviction], begun.drains)
             drains += begun.drains
         results = _results(cluster, places=places)
-        reasons = _explain(cluster, results, waiting)
+        reasons, nodes_for = _explain(cluster, results, waiting)
         return RunResult(
             texts=texts,
             workloads=results,
             reasons=reasons,
+            new_nodes=nodes_for,
             refused=[pod for drain in drains for pod in drain.refused],
             budgets={name: health for drain in drains for name, health in drain.health.items()},
             terminating={node: number for drain in drains for node, number in drain.terminating.items()},
@@ -271,12 +276,13 @@ def _skews(cluster: SimulatedCluster, kind: SchedulingKind) -> dict[str, int]:
 
 def _explain(
     cluster: SimulatedCluster, results: Mapping[ObjectRef, WorkloadResult], waiting: Mapping[ObjectRef, int]
-) -> dict[object, Reason]:
-    """Count the pending pods of each workload by their reasons, and return the reasons.
+) -> tuple[dict[object, Reason], dict[object, str]]:
+    """Count the pending pods of each workload by their reasons, and return the reasons, and whether nodes can be made.
 
     As many pods as waited before the events are not new, first of all those that did.
     """
     reasons: dict[object, Reason] = {}
+    nodes_for: dict[object, str] = {}
     answered: dict[object, Reason] = {}
     left = Counter(waiting)
     for pod in sorted(cluster.pending, key=lambda pod: pod.simulated):
@@ -286,6 +292,8 @@ def _explain(
             _note_devices(cluster, pod)
         key = (pod.workload, answered[question].key)
         reasons.setdefault(key, answered[question])
+        if key not in nodes_for and concern(cluster, pod, answered[question]):
+            nodes_for[key] = new_nodes(cluster, pod).summary
         result = results[pod.workload]
         result.reasons[key] += 1
         if left[pod.workload]:
@@ -293,7 +301,7 @@ def _explain(
         else:
             result.new += 1
             result.new_reasons[key] += 1
-    return reasons
+    return reasons, nodes_for
 
 
 def _note_devices(cluster: SimulatedCluster, pod: SimulatedPod) -> None:

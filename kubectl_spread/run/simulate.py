@@ -471,6 +471,7 @@ def unread_owners(snapshot: Snapshot) -> str:
 def _from_cluster(options: CheckOptions, cluster: LiveCluster) -> SimulateRun:
     """Read a cluster: all pods where the user may list them, because pods of all namespaces take room on nodes."""
     from kubectl_spread.run.live import confirm_namespace, identity, pods_of  # noqa: PLC0415 - as above
+    from kubectl_spread.run.nodeautoscalers import add_node_autoscalers  # noqa: PLC0415 - as above
     from kubectl_spread.run.requests import Requests  # noqa: PLC0415 - as above
 
     scope = options.scope(cluster.namespace)
@@ -489,6 +490,8 @@ def _from_cluster(options: CheckOptions, cluster: LiveCluster) -> SimulateRun:
         requests.send()
         snapshot = pods_of(requests, scope)
     unread = _add_others(requests, snapshot, problems)
+    # New nodes are not simulated: what is not known of them decides about no pod.
+    about_new_nodes, _ = add_node_autoscalers(cluster, snapshot, alone=False)
     missing = unread_owners(snapshot)
     if scope.namespace is not None and not any(pod.namespace == scope.namespace for pod in snapshot.pods):
         confirm_namespace(cluster, scope.namespace)
@@ -504,7 +507,7 @@ def _from_cluster(options: CheckOptions, cluster: LiveCluster) -> SimulateRun:
         resource_versions=requests.resource_versions,
         skipped=skipped,
         problems=[*target_version.problems, *filter(None, [missing]), *problems],
-        notes=[*target_version.warnings],
+        notes=[*target_version.warnings, *about_new_nodes],
         unread=unread,
     )
 

@@ -190,9 +190,10 @@ def _reasons(ref: ObjectRef, runs: Sequence[RunResult], results: Sequence[Worklo
 
 
 class _Group(msgspec.Struct):
-    """Workloads whose pods stay pending for the same reason."""
+    """Workloads whose pods stay pending for the same reason, and whether nodes could be made for these."""
 
     reason: Reason
+    new_nodes: str
     workloads: list[AffectedWorkload]
     refs: list[ObjectRef]
 
@@ -229,7 +230,8 @@ def _pending(
         results = [each.of(ref) for each in runs]
         for key in dict.fromkeys(key for result in results for key in result.reasons):
             reason = next(each.reasons[key] for each in runs if key in each.reasons)
-            group = groups.setdefault((reason.key, reason.lowest), _Group(reason, [], []))
+            new_nodes = next((each.new_nodes[key] for each in runs if key in each.new_nodes), "")
+            group = groups.setdefault((reason.key, reason.lowest, new_nodes), _Group(reason, new_nodes, [], []))
             group.refs.append(ref)
             group.workloads.append(
                 AffectedWorkload(
@@ -276,15 +278,16 @@ def _message(group: _Group, silent: bool) -> str:
     # With some runs, more of them may have waited before than with others.
     before = pending.max - new.max
     others = f" ({plural(before, 'other')} waited before)" if before else ""
+    nodes = f" {group.new_nodes}" if group.new_nodes else ""
     if silent:
         key, values = reason.lowest
         verb, holds = ("is", "holds") if len(values) == 1 else ("are", "hold")
         return (
             f"{_pods(new)} of {names} would stay pending{others}: {domains(key, values)} {verb} unreachable, still "
             f"{'counts' if len(values) == 1 else 'count'}, and {holds} the minimum of their constraint on "
-            f"{topology_name(key)} at {reason.minimum}."
+            f"{topology_name(key)} at {reason.minimum}.{nodes}"
         )
-    return f"{_pods(new)} of {names} would stay pending{others}: {reason.text}{end}"
+    return f"{_pods(new)} of {names} would stay pending{others}: {reason.text}{end}{nodes}"
 
 
 def _owners(refs: Iterable[ObjectRef]) -> str:
