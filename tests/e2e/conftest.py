@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -23,21 +26,39 @@ from tests.generated import ROOT
 
 _SHARED: Final = ("varied_cluster", "guarded_cluster", "faulty_cluster", "behind", "without_controllers")
 """Fixtures of control planes that several modules use; ``behind`` is one of ``faulty_cluster``."""
+_running: Final = ExitStack()
+"""The shared control planes that run in this worker."""
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
     """Give each worker whole modules, and all that use one of the shared control planes to one worker.
 
-    The markers of ``--dist loadgroup`` would say the same, but have no effect with pytest 9.2 and pytest-xdist 3.8.
+    The order is that of ``pytest_collection_modifyitems``. The markers of ``--dist loadgroup`` would say the same, but
+    have no effect with pytest 9.2 and pytest-xdist 3.8.
     """
+    config.option.loadscopereorder = False
     scheduler = LoadScopeScheduling(config, log)
     scheduler._split_scope = _group
     return scheduler
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the modules of few tests that take minutes; then come those of the most tests.
+
+    At the end each worker then has small modules left, and none waits for another one.
+    """
+    numbers = Counter(_group(item.nodeid) for item in items)
+    items.sort(key=lambda item: (item.get_closest_marker("long") is None, -numbers[_group(item.nodeid)]))
+
+
 def _group(test: str) -> str:
     """Return the first shared fixture that the module of a test uses, or else the module."""
-    path = test.partition("::")[0]
+    return _group_of_module(test.partition("::")[0])
+
+
+@cache
+def _group_of_module(path: str) -> str:
     text = (ROOT / path).read_text(encoding="utf-8")
     used = [name for name in _SHARED if f"{name}: " in text]
     return used[0].replace("behind", "faulty_cluster") if used else path
@@ -64,38 +85,45 @@ def spread(plugin: Plugin, control_plane: ControlPlane) -> Spread:
     return plugin.on(control_plane)
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """End the shared control planes after the last test of their modules: an idle one takes a tenth of a core."""
+    if nextitem is None or _group(nextitem.nodeid) != _group(item.nodeid):
+        _running.close()
+
+
+def _shared(start: AbstractContextManager[ControlPlane]) -> ControlPlane:
+    """Start a control plane that ends after the last test of the modules that share it."""
+    require_built()
+    return _running.enter_context(start)
+
+
 @pytest.fixture(scope="session")
-def varied_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+def varied_cluster(tmp_path_factory: pytest.TempPathFactory) -> ControlPlane:
     """Return a control plane of its own with many kinds of nodes, constraints and pods, which nobody changes."""
-    require_built()
-    with ControlPlane.start(tmp_path_factory.mktemp("varied"), kubelet=True) as cluster:
-        varied.build(cluster)
-        yield cluster
+    cluster = _shared(ControlPlane.start(tmp_path_factory.mktemp("varied"), kubelet=True))
+    varied.build(cluster)
+    return cluster
 
 
 @pytest.fixture(scope="session")
-def faulty_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+def faulty_cluster(tmp_path_factory: pytest.TempPathFactory) -> ControlPlane:
     """Return etcd and an apiserver with some pods that nothing changes."""
-    require_built()
-    with faulty.start(tmp_path_factory.mktemp("faulty")) as cluster:
-        yield cluster
+    return _shared(faulty.start(tmp_path_factory.mktemp("faulty")))
 
 
 @pytest.fixture(scope="session")
-def guarded_cluster(tmp_path_factory: pytest.TempPathFactory, plugin: Plugin) -> Iterator[ControlPlane]:
+def guarded_cluster(tmp_path_factory: pytest.TempPathFactory, plugin: Plugin) -> ControlPlane:
     """Return a control plane whose policies refuse what all rules find, with objects that were stored before."""
-    require_built()
-    with guarded.start(tmp_path_factory.mktemp("guarded")) as cluster:
-        guarded.install(cluster, guarded.printed(plugin.on(cluster), guarded.DENY))
-        yield cluster
+    cluster = _shared(guarded.start(tmp_path_factory.mktemp("guarded")))
+    guarded.install(cluster, guarded.printed(plugin.on(cluster), guarded.DENY))
+    return cluster
 
 
 @pytest.fixture(scope="session")
-def without_controllers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+def without_controllers(tmp_path_factory: pytest.TempPathFactory) -> ControlPlane:
     """Return a control plane with a scheduler, whose pods nothing else changes."""
-    require_built()
-    with ControlPlane.start(tmp_path_factory.mktemp("without-controllers"), controllers=False) as cluster:
-        yield cluster
+    return _shared(ControlPlane.start(tmp_path_factory.mktemp("without-controllers"), controllers=False))
 
 
 @pytest.fixture

@@ -223,12 +223,13 @@ class Play:
         self._prepare()
         done: set[str] = set()
         for _ in range(_FIXES):
-            finding = next((each for each in self._findings() if "\n".join(each["commands"]) not in done), None)
+            before = self._checked()
+            finding = next((each for each in self._own(before) if "\n".join(each["commands"]) not in done), None)
             if finding is None:
                 return
             commands = "\n".join(finding["commands"])
             done.add(commands)
-            fix = self._carried_out(finding, commands)
+            fix = self._carried_out(finding, commands, before)
             print(fix.summary, file=sys.stderr, flush=True)
             yield fix
 
@@ -243,17 +244,18 @@ class Play:
             name = f"{self._namespace}-data-{self._case.name}-{number}"
             self._cluster.api.request("DELETE", f"/api/v1/persistentvolumes/{name}")
 
-    def _carried_out(self, finding: Json, commands: str) -> Fix:
-        capture, before, known = self._capture(), self._pending(), self._codes()
+    def _carried_out(self, finding: Json, commands: str, findings: Sequence[Json]) -> Fix:
+        capture, before = self._capture(), self._pending()
         pasted = paste(commands, self._directory, self._spread.environment)
         self._settle()
         # On a busy machine the scheduler may need longer for a replacement than the time without a change.
         with suppress(TimeoutError):
             self._cluster.wait_for(lambda: self._pending() <= before, timeout=60, what="no more pods are pending")
             self._settle()
+        after = self._checked()
         same = [
             each
-            for each in self._findings()
+            for each in self._own(after)
             if (each["code"], each["path"], each["pods"]) == (finding["code"], finding["path"], finding["pods"])
             and each["commands"] == finding["commands"]
             and not ("patch" in finding and self._case.kind == "ReplicaSet")
@@ -265,7 +267,7 @@ class Play:
             refused=pasted.stderr if pasted.returncode else "",
             pending=(before, self._pending()),
             stays=bool(same),
-            new=sorted(self._codes() - known),
+            new=sorted(_codes(after) - _codes(findings)),
             capture=capture,
         )
 
@@ -350,20 +352,13 @@ class Play:
             path = f"/api/v1/namespaces/{self._namespace}/pods/{name}"
             self._cluster.api.patch(path, {"metadata": {"labels": {"rev": value}}})
 
-    def _findings(self) -> list[Json]:
+    def _own(self, findings: Sequence[Json]) -> list[Json]:
         """Return the findings with commands that are for this case alone, those with pending pods first."""
-        findings = self._checked("info")
         return [each for each in findings if any(self._is_own(command) for command in each.get("commands", ()))]
 
-    def _codes(self) -> set[str]:
-        """Return the codes of errors and warnings."""
-        return {finding["code"] for finding in self._checked("warning")}
-
-    def _checked(self, severity: str) -> list[Json]:
-        """Return the findings of a severity or a higher one."""
-        answer = self._spread(
-            "check", "-n", self._namespace, "--fail-on", "never", "--severity", severity, "-o", "json"
-        )
+    def _checked(self) -> list[Json]:
+        """Return all findings."""
+        answer = self._spread("check", "-n", self._namespace, "--fail-on", "never", "--severity", "info", "-o", "json")
         assert answer.status == 0, answer.stderr
         findings: list[Json] = answer.report["findings"]
         return findings
@@ -413,6 +408,11 @@ class Play:
         path = f"/apis/apps/v1/namespaces/{self._namespace}/{_RESOURCES[self._case.kind]}/{self._case.name}"
         workload = self._cluster.api.get(path)
         return bool(workload["status"].get("observedGeneration", 0) >= workload["metadata"]["generation"])
+
+
+def _codes(findings: Sequence[Json]) -> set[str]:
+    """Return the codes of errors and warnings."""
+    return {finding["code"] for finding in findings if finding["severity"] != "info"}
 
 
 _RESOURCES: Final = {"Deployment": "deployments", "ReplicaSet": "replicasets", "StatefulSet": "statefulsets"}

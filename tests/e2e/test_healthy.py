@@ -13,7 +13,7 @@ from tests.e2e.healthy_directory import DESERVED, DIRECTORY, Place, by_chance, p
 from tests.e2e.spread import Plugin, Report, Spread
 from tests.e2e.workloads import pods
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.long]
 
 
 @pytest.fixture(scope="module")

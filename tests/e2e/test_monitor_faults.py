@@ -39,7 +39,7 @@ from tests.faults.disorder import Disorder
 from tests.faults.proxy import Exchange, Proxy, Request, Step, passed
 from tests.kubeconfigs import config
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.long]
 
 _DEFAULT: Final = "300" if os.environ.get("ALL") else "60"
 COMPARISONS: Final = int(os.environ.get("KUBECTL_SPREAD_MONITOR_COMPARISONS", _DEFAULT))

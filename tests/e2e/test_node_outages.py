@@ -16,7 +16,7 @@ from tests.e2e.simulations import Difference, play
 from tests.e2e.spread import Plugin
 from tests.e2e.workloads import pods
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.long]
 
 FEW = range(8)
 MANY = range(8, 108)

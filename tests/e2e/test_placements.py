@@ -8,7 +8,7 @@ from tests.controlplane.cluster import ControlPlane
 from tests.e2e.placements import APPS, Placement, World
 from tests.e2e.spread import Plugin
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.long]
 
 SEEDS = (1, 2, 3)
 ROUNDS = 4

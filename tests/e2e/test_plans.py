@@ -14,7 +14,7 @@ from tests.e2e.own_nodes import budget, cordon
 from tests.e2e.plans import Case, PlanPlay, play
 from tests.e2e.spread import Plugin
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.long]
 
 FEW = range(5)
 MANY = range(5, 105)

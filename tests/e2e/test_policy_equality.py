@@ -12,7 +12,7 @@ from tests.conformance.policies.compare import compare
 from tests.conformance.policies.servers import VERSIONS, Server, server
 from tests.controlplane.fixtures import require_built
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.long]
 
 OBJECTS = range(670)
 UPDATED = range(150)

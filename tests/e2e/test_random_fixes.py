@@ -8,7 +8,7 @@ from tests.controlplane.cluster import ControlPlane
 from tests.e2e.random_fixes import Played, play
 from tests.e2e.spread import Plugin
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.long]
 
 SEEDS = range(23)
 

@@ -10,7 +10,7 @@ from tests.controlplane.cluster import ControlPlane
 from tests.e2e.recommendations import play
 from tests.e2e.spread import Plugin
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.long]
 
 FEW = range(10)
 MANY = range(10, 110)
