@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 from collections.abc import Iterator, Sequence
 
@@ -90,7 +92,12 @@ def test_a_budget_that_refuses_stops_the_script(uneven: PlanPlay) -> None:
 def test_a_script_that_was_stopped_goes_on_when_it_is_run_again(uneven: PlanPlay) -> None:
     named, script, before = _named(uneven), uneven.script(), uneven.uids()
     with subprocess.Popen(
-        ["sh"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=uneven.environment
+        ["sh"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=uneven.environment,
+        start_new_session=True,
     ) as running:
         assert running.stdin is not None
         assert running.stdout is not None
@@ -98,7 +105,8 @@ def test_a_script_that_was_stopped_goes_on_when_it_is_run_again(uneven: PlanPlay
         running.stdin.close()
         for line in running.stdout:
             if line.startswith("evict "):
-                running.kill()
+                # As Ctrl-C does, with the command that runs: it would evict the pod while the next run looks at it.
+                os.killpg(running.pid, signal.SIGKILL)
                 break
     done = uneven.run(script)
     assert (done.returncode, done.stderr) == (0, "")
