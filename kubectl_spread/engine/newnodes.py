@@ -54,6 +54,11 @@ def concern(cluster: SimulatedCluster, pod: SimulatedPod, reason: Reason) -> boo
     return cluster.world.snapshot.node_autoscalers.known and not settled
 
 
+def in_one_sentence(cluster: SimulatedCluster, pod: SimulatedPod, reason: Reason) -> str:
+    """Return whether a node can be made for a pending pod; "" where no node autoscaler was read, or has to make one."""
+    return new_nodes(cluster, pod).summary if concern(cluster, pod, reason) else ""
+
+
 def new_nodes(cluster: SimulatedCluster, pod: SimulatedPod) -> NewNodes:
     """Return whether a node can be made for a pending pod, without its name and messages."""
     autoscalers = cluster.world.snapshot.node_autoscalers

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from random import Random
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -23,7 +23,6 @@ from kubectl_spread.engine.controllers import (
 )
 from kubectl_spread.engine.drains import BudgetHealth, Drain, RefusedPod
 from kubectl_spread.engine.kinds import SchedulingKind
-from kubectl_spread.engine.newnodes import concern, new_nodes
 from kubectl_spread.engine.outages import TaintEviction
 from kubectl_spread.engine.placing import minimum
 from kubectl_spread.engine.reasons import reason
@@ -31,6 +30,8 @@ from kubectl_spread.engine.world import World
 from kubectl_spread.kube.api.labels import HOSTNAME, ZONE, ascending
 from kubectl_spread.kube.api.objects import ObjectRef
 
+AboutNewNodes: TypeAlias = Callable[[SimulatedCluster, SimulatedPod, Reason], str]
+"""Returns whether a node could be made for a pending pod, as a sentence; "" where no node autoscaler has to."""
 STEPS: Final = (1, 5, 10, 20, 50, 100, 200)
 """The numbers of runs after which a simulation may end, so that a slower machine seldom has another number."""
 
@@ -115,11 +116,15 @@ class RunResult(msgspec.Struct):
 class Simulation:
     """Events on a cluster."""
 
-    def __init__(self, world: World, events: Sequence[SimulatedEvent], seed: int = 0) -> None:
+    def __init__(
+        self, world: World, events: Sequence[SimulatedEvent], seed: int = 0, new_nodes: AboutNewNodes | None = None
+    ) -> None:
         """Simulate ``events``, in this order; runs with the same seed and number are the same.
 
-        Without events controllers and the scheduler do what they would do anyway.
+        Without events controllers and the scheduler do what they would do anyway. ``new_nodes`` returns whether a node
+        could be made for a pending pod.
         """
+        self._new_nodes = new_nodes
         self.world = world
         self.events = events
         self.seed = seed
@@ -164,7 +169,7 @@ class Simulation:
             run(cluster, [*rollouts.values(), eviction], begun.drains)
             drains += begun.drains
         results = _results(cluster, places=places)
-        reasons, nodes_for = _explain(cluster, results, waiting)
+        reasons, nodes_for = _explain(cluster, results, waiting, self._new_nodes)
         return RunResult(
             texts=texts,
             workloads=results,
@@ -275,7 +280,10 @@ def _skews(cluster: SimulatedCluster, kind: SchedulingKind) -> dict[str, int]:
 
 
 def _explain(
-    cluster: SimulatedCluster, results: Mapping[ObjectRef, WorkloadResult], waiting: Mapping[ObjectRef, int]
+    cluster: SimulatedCluster,
+    results: Mapping[ObjectRef, WorkloadResult],
+    waiting: Mapping[ObjectRef, int],
+    new_nodes: AboutNewNodes | None,
 ) -> tuple[dict[object, Reason], dict[object, str]]:
     """Count the pending pods of each workload by their reasons, and return the reasons, and whether nodes can be made.
 
@@ -292,8 +300,8 @@ def _explain(
             _note_devices(cluster, pod)
         key = (pod.workload, answered[question].key)
         reasons.setdefault(key, answered[question])
-        if key not in nodes_for and concern(cluster, pod, answered[question]):
-            nodes_for[key] = new_nodes(cluster, pod).summary
+        if new_nodes is not None and key not in nodes_for and (text := new_nodes(cluster, pod, answered[question])):
+            nodes_for[key] = text
         result = results[pod.workload]
         result.reasons[key] += 1
         if left[pod.workload]:

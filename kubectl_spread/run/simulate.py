@@ -29,6 +29,7 @@ from kubectl_spread.engine.events import (
     Scale,
 )
 from kubectl_spread.engine.fixes import OF_TRIAL
+from kubectl_spread.engine.newnodes import in_one_sentence
 from kubectl_spread.engine.runs import STEPS, Simulation
 from kubectl_spread.engine.world import World
 from kubectl_spread.errors import CombinedError, ForbiddenError, NotFoundError, SourceError, SpreadError, UsageError
@@ -122,7 +123,7 @@ class SimulateRun(Run, kw_only=True):
         Raises:
             SpreadError: An event names what is not there, or makes no sense.
         """
-        simulation = Simulation(self.world(), [*self._events(events)], limits.seed)
+        simulation = Simulation(self.world(), [*self._events(events)], limits.seed, in_one_sentence)
         drains = any(isinstance(event, DrainNodes) for event in simulation.events)
         self.problems += self.unread.of_evictions if drains else ()
         scales = any(isinstance(event, Scale | Apply) for event in simulation.events)
