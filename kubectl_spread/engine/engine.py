@@ -19,7 +19,7 @@ from kubectl_spread.engine.destinations import Destinations, destinations
 from kubectl_spread.engine.events import Apply, Restart
 from kubectl_spread.engine.fixes import FixTrials, without_surge
 from kubectl_spread.engine.kinds import SchedulingKind
-from kubectl_spread.engine.newnodes import concern, messages, new_nodes
+from kubectl_spread.engine.newnodes import messages, needs_new_node, new_nodes
 from kubectl_spread.engine.planner import RUNS, FirstWave, Planner
 from kubectl_spread.engine.reasons import everywhere, reason
 from kubectl_spread.engine.runs import RunResult, Simulation
@@ -91,11 +91,11 @@ class Engine:
         return destinations(self._now, pending, unknown=self._now.volumes.of(pod).unknown)
 
     def new_nodes(self, pod: PodRecord) -> NewNodes | None:
-        """Return whether a node can be made for a pending pod; None where no autoscaler was read or must make one."""
+        """Return whether a node can be made for a pending pod; None where no autoscaler was read, or it needs none."""
         if not self._world.snapshot.node_autoscalers.known or pod.ref not in self._pending:
             return None
         pending = self._pending[pod.ref]
-        if not concern(self._now, pending, self.wait_of(pod).reason):
+        if not needs_new_node(pending, self.wait_of(pod).reason):
             return None
         if pending.kind not in self._new_nodes:
             self._new_nodes[pending.kind] = new_nodes(self._now, pending)

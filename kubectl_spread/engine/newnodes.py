@@ -40,23 +40,16 @@ _HELP: Final = {
 """Maps what refuses to what helps."""
 
 
-def concern(cluster: SimulatedCluster, pod: SimulatedPod, reason: Reason) -> bool:
-    """Tell whether a node autoscaler was read, and has to make a node so that a pending pod may run.
-
-    None has to for a pod that a node would take, that has gates, or that belongs to one node.
-
-    Args:
-        cluster: The cluster.
-        pod: The pending pod.
-        reason: Why it waits.
-    """
-    settled = reason.free or pod.record.gates or pod.kind.pod_class.pinned
-    return cluster.world.snapshot.node_autoscalers.known and not settled
+def needs_new_node(pod: SimulatedPod, reason: Reason) -> bool:
+    """Tell whether a pending pod would run on a new node: no node takes it, it has no gates, and none is its own."""
+    return not (reason.free or pod.record.gates or pod.kind.pod_class.pinned)
 
 
 def in_one_sentence(cluster: SimulatedCluster, pod: SimulatedPod, reason: Reason) -> str:
-    """Return whether a node can be made for a pending pod; "" where no node autoscaler was read, or has to make one."""
-    return new_nodes(cluster, pod).summary if concern(cluster, pod, reason) else ""
+    """Return whether a node can be made for a pending pod; "" where no autoscaler was read, or it needs none."""
+    if not cluster.world.snapshot.node_autoscalers.known or not needs_new_node(pod, reason):
+        return ""
+    return new_nodes(cluster, pod).summary
 
 
 def new_nodes(cluster: SimulatedCluster, pod: SimulatedPod) -> NewNodes:

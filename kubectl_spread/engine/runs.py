@@ -79,8 +79,8 @@ class RunResult(msgspec.Struct):
         texts: The events in words.
         workloads: The result of each workload.
         reasons: The reasons by their keys.
-        new_nodes: Whether nodes could be made for the pods, as a sentence, by the keys of their reasons; none where no
-            node autoscaler was read.
+        new_nodes: Whether nodes could be made for the pods, as sentences, by the keys of their reasons. Pods that wait
+            for the same may have several; there are none where no node autoscaler was read.
         refused: The pods that drains leave, because budgets refuse their eviction.
         budgets: These budgets, by namespace and name.
         terminating: The number of pods for whose end drains wait, by their nodes, which do not answer.
@@ -96,7 +96,7 @@ class RunResult(msgspec.Struct):
     texts: list[str]
     workloads: dict[ObjectRef, WorkloadResult]
     reasons: dict[object, Reason]
-    new_nodes: dict[object, str]
+    new_nodes: dict[object, set[str]]
     refused: list[RefusedPod]
     budgets: dict[tuple[str, str], BudgetHealth]
     terminating: dict[str, int]
@@ -122,7 +122,7 @@ class Simulation:
         """Simulate ``events``, in this order; runs with the same seed and number are the same.
 
         Without events controllers and the scheduler do what they would do anyway. ``new_nodes`` returns whether a node
-        could be made for a pending pod.
+        could be made for a pending pod; trials of fixes leave it out.
         """
         self._new_nodes = new_nodes
         self.world = world
@@ -284,13 +284,14 @@ def _explain(
     results: Mapping[ObjectRef, WorkloadResult],
     waiting: Mapping[ObjectRef, int],
     new_nodes: AboutNewNodes | None,
-) -> tuple[dict[object, Reason], dict[object, str]]:
+) -> tuple[dict[object, Reason], dict[object, set[str]]]:
     """Count the pending pods of each workload by their reasons, and return the reasons, and whether nodes can be made.
 
     As many pods as waited before the events are not new, first of all those that did.
     """
     reasons: dict[object, Reason] = {}
-    nodes_for: dict[object, str] = {}
+    nodes_for: dict[object, set[str]] = {}
+    sentences: dict[object, str] = {}
     answered: dict[object, Reason] = {}
     left = Counter(waiting)
     for pod in sorted(cluster.pending, key=lambda pod: pod.simulated):
@@ -298,10 +299,11 @@ def _explain(
         if question not in answered:
             answered[question] = reason(cluster, pod)
             _note_devices(cluster, pod)
+            sentences[question] = new_nodes(cluster, pod, answered[question]) if new_nodes else ""
         key = (pod.workload, answered[question].key)
         reasons.setdefault(key, answered[question])
-        if new_nodes is not None and key not in nodes_for and (text := new_nodes(cluster, pod, answered[question])):
-            nodes_for[key] = text
+        if sentences[question]:
+            nodes_for.setdefault(key, set()).add(sentences[question])
         result = results[pod.workload]
         result.reasons[key] += 1
         if left[pod.workload]:

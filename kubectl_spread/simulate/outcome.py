@@ -57,6 +57,9 @@ _HARMLESS: Final = frozenset(
     }
 )
 """The kinds of objects that do not decide where pods go, nor how many there are."""
+_DIFFERENT_NODES: Final = (
+    "Whether a node could be made for them, and where, is not the same for all of them, or in all runs."
+)
 _QUOTAS: Final = "quotas (they could refuse new pods)"
 _AUTOSCALER: Final = "cluster-autoscaler"
 
@@ -230,7 +233,8 @@ def _pending(
         results = [each.of(ref) for each in runs]
         for key in dict.fromkeys(key for result in results for key in result.reasons):
             reason = next(each.reasons[key] for each in runs if key in each.reasons)
-            new_nodes = next((each.new_nodes[key] for each in runs if key in each.new_nodes), "")
+            sentences = {text for each in runs for text in each.new_nodes.get(key, ())}
+            new_nodes = _DIFFERENT_NODES if len(sentences) > 1 else next(iter(sentences), "")
             group = groups.setdefault((reason.key, reason.lowest, new_nodes), _Group(reason, new_nodes, [], []))
             group.refs.append(ref)
             group.workloads.append(

@@ -10,7 +10,7 @@ import pytest
 from tests.builders import ZONE, Json, constraint
 from tests.controlplane.cluster import ControlPlane
 from tests.e2e import audit
-from tests.e2e.manifests import pod
+from tests.e2e.manifests import deployment, pod
 from tests.e2e.spread import Answer, Plugin, Spread
 from tests.e2e.users import allow
 from tests.rbac import permissions
@@ -161,6 +161,15 @@ def test_the_cluster_role_is_enough_to_say_why_no_node_is_made(
     assert explanation.status == 0
     text = " ".join(explanation.stdout.split())
     assert "Node group workers-a (its nodes are in zone a) has its maximum of 2 nodes." in text
+
+
+@pytest.mark.usefixtures("autoscaled")
+def test_a_simulation_says_why_no_node_is_made(cluster: ControlPlane, spread: Spread, namespace: str) -> None:
+    cluster.apply(deployment(namespace=namespace))
+    cluster.kubectl("rollout", "status", "deploy/web", "-n", namespace, "--timeout=60s")
+    answer = spread("simulate", "--drain", "zone=a", "-n", namespace, "-o", "json")
+    assert (answer.status, answer.stderr) == (1, "")
+    assert NO_NODE in answer.report["findings"][0]["message"]
 
 
 @pytest.mark.usefixtures("autoscaled")

@@ -38,3 +38,14 @@ def test_without_node_pools_nothing_is_said() -> None:
 
 def test_nothing_is_said_where_no_pod_waits() -> None:
     assert simulated([*CLUSTER, pool("a")], "--scale", "deploy/web=2")["findings"] == []
+
+
+def test_nothing_is_said_of_all_pods_that_is_true_of_some() -> None:
+    """The pod that waits already tolerates the taint of the NodePool; the template no longer does."""
+    cluster = [*nodes("a1", "b1", "c1"), *deployment("web", ["b1", "c1", ""], **HARD)]
+    cluster[0]["spec"] = {"unschedulable": True}
+    cluster[-1]["metadata"]["creationTimestamp"] = "2026-08-01T10:00:00Z"
+    cluster[-1]["spec"]["tolerations"] = [{"key": "gpu", "operator": "Exists"}]
+    tainted = node_pool_json("default", taints=[{"key": "gpu", "value": "yes", "effect": "NoSchedule"}])
+    (finding,) = simulated([*cluster, tainted], "--drain", "zone=b")["findings"]
+    assert finding["message"].endswith(" is not the same for all of them, or in all runs.")
