@@ -565,11 +565,14 @@ class Play(OnOwnNodes):
         self.cluster.kubelet.silent -= {*self._case.slots}
 
     def _of(self, row: Json) -> tuple[list[Json], list[Json]]:
-        """Return the pods of a workload, and apart those on nodes that do not answer, which nothing replaces."""
+        """Return the pods of a workload, and apart those on nodes that do not answer, which nothing replaces.
+
+        Only the controllers of some kinds replace pods that are Terminating.
+        """
         name, silent = row["workload"]["name"], self.cluster.kubelet.silent
         own = [pod for pod in pods(self.cluster, self.namespace) if pod["metadata"]["labels"]["app"] == name]
         lost = [pod for pod in own if pod["spec"].get("nodeName") in silent]
-        if row["workload"]["kind"] not in {"StatefulSet", "DaemonSet"}:
+        if row["workload"]["kind"] not in {"StatefulSet", "DaemonSet", "Pod"}:
             lost = [pod for pod in lost if "deletionTimestamp" not in pod["metadata"]]
         return [pod for pod in own if pod["spec"].get("nodeName") not in silent], lost
 
