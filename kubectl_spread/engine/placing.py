@@ -153,11 +153,16 @@ class Room:
 
 def _fits(kind: SchedulingKind, allocatable: Mapping[str, int] | None, used: Mapping[str, int]) -> bool:
     """Tell whether a node has room for a pod of a kind; one whose room is unknown has."""
-    if any(used.get(port) for port in kind.excluding):
-        return False
-    return allocatable is None or all(
-        used.get(name, 0) + amount <= allocatable.get(name, 0) for name, amount in kind.requests
-    )
+    for port in kind.excluding:
+        if used.get(port):
+            return False
+    if allocatable is None:
+        return True
+    # A simulation asks this most often: a loop takes half the time of a generator.
+    for name, amount in kind.requests:  # noqa: SIM110
+        if used.get(name, 0) + amount > allocatable.get(name, 0):
+            return False
+    return True
 
 
 class Repelling(NamedTuple):

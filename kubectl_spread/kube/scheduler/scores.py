@@ -8,6 +8,7 @@ pkg/scheduler/framework/plugins, noderesources, helper/normalize_score.go and in
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import zip_longest
 from typing import Final
 
@@ -20,6 +21,8 @@ from kubectl_spread.kube.scheduler.resources import Amounts
 
 MAX_NODE_SCORE: Final = 100
 _HALF: Final = MAX_NODE_SCORE // 2
+_ALIKE: Final = 1 << 16
+"""The scores that are remembered: the runs of a simulation ask for those of the same nodes again and again."""
 _ASSUMED: Final[Amounts] = {"cpu": 100, "memory": 200 * 1024 * 1024 * 1000}
 """The requests, in thousandths, that the scores assume for a container that does not name them.
 
@@ -72,7 +75,8 @@ def _cpu_and_memory(spec: PodSpec, assumed: Amounts) -> tuple[int, int]:
     return requests.get("cpu", 0), requests.get("memory", 0)
 
 
-def least_allocated(requested: Sequence[int], allocatable: Sequence[int]) -> int:
+@lru_cache(maxsize=_ALIKE)
+def least_allocated(requested: tuple[int, int], allocatable: tuple[int, int]) -> int:
     """Return the score of a node with these amounts, the pod's own among those that are requested.
 
     Source: kubernetes v1.37.1 pkg/scheduler/framework/plugins/noderesources/least_allocated.go, leastResourceScorer.
@@ -85,7 +89,8 @@ def least_allocated(requested: Sequence[int], allocatable: Sequence[int]) -> int
     return score // number if number else 0
 
 
-def balanced_allocation(with_pod: Sequence[int], without_pod: Sequence[int], allocatable: Sequence[int]) -> int:
+@lru_cache(maxsize=_ALIKE)
+def balanced_allocation(with_pod: tuple[int, int], without_pod: tuple[int, int], allocatable: tuple[int, int]) -> int:
     """Return the score of a node by what a pod changes in the balance of its resources.
 
     Source: kubernetes v1.37.1 pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go,
@@ -95,7 +100,7 @@ def balanced_allocation(with_pod: Sequence[int], without_pod: Sequence[int], all
     return _HALF + (_HALF + change) // 2
 
 
-def _balance(requested: Sequence[int], allocatable: Sequence[int]) -> int:
+def _balance(requested: tuple[int, int], allocatable: tuple[int, int]) -> int:
     (cpu, memory), (has_cpu, has_memory) = requested, allocatable
     if not (has_cpu and has_memory):
         return MAX_NODE_SCORE
