@@ -72,6 +72,24 @@ def test_a_scale_down_is_a_cause(control_plane: ControlPlane, namespace: str, sp
     assert "from 6 to 3" in cause["evidence"][0]
 
 
+def test_check_knows_the_ports_that_pods_take(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
+    """The API server sends the pods in protobuf, of which ``check`` decodes a part."""
+    ports = [{"containerPort": 8080, "hostPort": 8099}]
+    more = len(control_plane.api.get("/api/v1/nodes")["items"]) + 1
+    containers = [{"name": "app", "image": "registry.example/app:1", "ports": ports}]
+    control_plane.apply(web(namespace, replicas=more, constraints=[], containers=containers))
+
+    def all_but_one() -> bool:
+        stored = pods(control_plane, namespace)
+        return len(stored) == more and sum("nodeName" in pod["spec"] for pod in stored) == more - 1
+
+    control_plane.wait_for(all_but_one, what="one pod waits")
+    answer = spread("check", "-n", namespace, "--fail-on", "never", "-o", "json")
+    messages = [each["message"] for each in answer.report["findings"] if each["code"] == "SPR315"]
+    assert len(messages) == 1
+    assert "port 8099/TCP is taken" in messages[0]
+
+
 def test_a_rollout_is_a_cause(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
     """The new pods even out the old pods, and are uneven themselves once the old pods are gone."""
     roll_out(control_plane, web(namespace, replicas=6))

@@ -135,6 +135,7 @@ def test_pods_of_one_template_share_one_pod() -> None:
         pytest.param({"spec": (message(18),)}, {}, id="affinity that is empty"),
         pytest.param({"spec": (message(38, text(1, "gate")),)}, {}, id="scheduling gates"),
         pytest.param({"spec": (message(2, message(8)),)}, {}, id="containers"),
+        pytest.param({"spec": (message(2, message(6, Field(2, 0, 80))),)}, {"spec": (message(2),)}, id="a host port"),
         pytest.param({"spec": (message(2, text(24, "Always")),)}, {"spec": (message(2),)}, id="a container's policy"),
         pytest.param({"spec": (message(40),)}, {}, id="resources of the pod"),
         pytest.param({"status": (text(1, "Failed"),)}, {}, id="phase"),

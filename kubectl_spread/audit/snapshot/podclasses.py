@@ -28,7 +28,7 @@ from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.sparse import DetailedPod, DetailedPodSpec, SparsePod
 from kubectl_spread.kube.api.types import READY, Affinity, Event, ObjectMeta, OwnerReference, Pod, PodSpec
 from kubectl_spread.kube.custom import kind_name
-from kubectl_spread.kube.scheduler import nodeaffinity
+from kubectl_spread.kube.scheduler import nodeaffinity, nodeports
 from kubectl_spread.kube.scheduler.configuration import Profile
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import Placement
 from kubectl_spread.kube.scheduler.resources import Amounts
@@ -249,6 +249,7 @@ class PodClasses:
             pinned,
             pod.metadata.annotations.get(IGNORE_ANNOTATION, ""),
             requests,
+            nodeports.host_ports(spec),
             *self._priority(spec),
             _of_simulations(spec) if self._for_simulation else (),
         )

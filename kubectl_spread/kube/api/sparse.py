@@ -58,20 +58,10 @@ def claims_of(pod: str, node: str, volumes: Sequence[Volume]) -> tuple[str, ...]
     return (*shared_claims(volumes), *(f"{pod}-{name}" for name in ephemeral))
 
 
-class ContainerPort(Message, frozen=True):
-    """A port of a container; ``host_port`` is 0 where it takes no port of its node."""
-
-    host_port: Annotated[Int32, 2] = 0
-    container_port: Annotated[Int32, 3] = 0
-    protocol: Annotated[str, 4] = "TCP"
-    host_ip: Annotated[str, 5] = msgspec.field(default="", name="hostIP")
-
-
 class DetailedContainer(Container, frozen=True):
-    """A container with its name and ports."""
+    """A container with its name."""
 
     name: Annotated[str, 1] = ""
-    ports: Annotated[tuple[ContainerPort, ...], 6] = ()
 
 
 class PodResourceClaim(Message, frozen=True):
@@ -81,7 +71,7 @@ class PodResourceClaim(Message, frozen=True):
 
 
 class DetailedPodSpec(PodSpec, frozen=True):
-    """A pod's spec with its ports, devices and priority, which is None where the API server has not resolved it.
+    """A pod's spec with its devices and priority, which is None where the API server has not resolved it.
 
     ``preemption_policy`` is ``Never`` or ``PreemptLowerPriority``.
     """

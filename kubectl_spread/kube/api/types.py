@@ -231,10 +231,20 @@ class ResourceRequirements(Message, frozen=True):
     requests: Annotated[dict[str, Quantity], 2] = {}
 
 
+class ContainerPort(Message, frozen=True):
+    """A port of a container; ``host_port`` is 0 where it takes no port of its node."""
+
+    host_port: Annotated[Int32, 2] = 0
+    container_port: Annotated[Int32, 3] = 0
+    protocol: Annotated[str, 4] = "TCP"
+    host_ip: Annotated[str, 5] = msgspec.field(default="", name="hostIP")
+
+
 class Container(Message, frozen=True):
-    """The fields of a container that decide its requests, and for how long they last, and its image."""
+    """The fields of a container that decide its requests, and for how long they last, its image and its ports."""
 
     image: Annotated[str, 2] = ""
+    ports: Annotated[tuple[ContainerPort, ...], 6, SHARED] = ()
     resources: Annotated[ResourceRequirements, 8, SHARED] = ResourceRequirements()
     restart_policy: Annotated[str, 24] = ""
 

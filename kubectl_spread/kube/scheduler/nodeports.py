@@ -13,7 +13,6 @@ from typing import Final
 
 import msgspec
 
-from kubectl_spread.kube.api.sparse import DetailedContainer
 from kubectl_spread.kube.api.types import PodSpec
 
 REFUSED: Final = "didn't have free ports for the requested pod ports"
@@ -62,6 +61,6 @@ def excluding(spec: PodSpec) -> tuple[str, ...]:
 def _ports(spec: PodSpec) -> Iterator[HostPort]:
     sidecars = (container for container in spec.init_containers if container.restart_policy == _ALWAYS)
     for container in (*sidecars, *spec.containers):
-        for port in container.ports if isinstance(container, DetailedContainer) else ():
+        for port in container.ports:
             if number := port.host_port or (port.container_port if spec.host_network else 0):
                 yield HostPort(port.protocol or "TCP", number, port.host_ip or _EVERY_ADDRESS)
