@@ -180,6 +180,9 @@ BLOCKS: Final[dict[str, dict[str, Callable[[], str]]]] = {
         "cluster-autoscaler": lambda: answers.section(
             "explain deploy/web -n shop", f"{AUTOSCALERS}/cluster-autoscaler.yaml", "A node may be made"
         ),
+        "simulate": lambda: answers.domains(
+            "simulate --lose zone=eu-1c -n shop --runs 20", f"{AUTOSCALERS}/karpenter.yaml"
+        ),
     },
     "docs/domains.md": {
         "zones": lambda: answers.domains("domains -A", DOMAINS),

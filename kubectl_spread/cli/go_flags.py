@@ -6,7 +6,7 @@ Source: github.com/spf13/pflag v1.0.10 flag.go, parseLongArg and parseSingleShor
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import click
@@ -54,7 +54,12 @@ class _Words:
             others.append(word)
             if word == "--" or not self._ctx.allow_interspersed_args:
                 break
-        return [*(name for name, value in self._flags.items() if value), *others, *self._words]
+        return [*self._spelled(), *others, *self._words]
+
+    def _spelled(self) -> Iterator[str]:
+        """Yield the flags that are true, and the names by which others are false that are true by default."""
+        for name, value in self._flags.items():
+            yield from [name] if value else self._options[name].secondary_opts[:1]
 
     def _long(self, word: str) -> list[str]:
         name, equals, text = word.partition("=")

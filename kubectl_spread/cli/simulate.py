@@ -102,6 +102,12 @@ def _event(name: str, metavar: str, about: str, complete: values.Completer | Non
     help="Run other simulations, by other random numbers, and try fixes for this long; at most 200 runs.",
     group=EVALUATE,
 )
+@options.option(
+    "--autoscale/--no-autoscale",
+    default=True,
+    help="Add the nodes that Karpenter or cluster-autoscaler could make, in runs of their own (the default), or not.",
+    group=EVALUATE,
+)
 @options.number("--runs", least=1, most=_MOST_RUNS, about="Run exactly this number of simulations.")
 @options.outputs("simulate")
 @options.fail_on(Severity.ERROR)
@@ -116,6 +122,7 @@ def simulate(
     seconds: float,
     runs: int | None,
     seed: int,
+    autoscale: bool,
     forms: list[Output],
     fail_on: str,
     color: str,
@@ -135,7 +142,7 @@ def simulate(
         raise UsageError(f"nothing happens: give at least one event ({names})")
     outputs = output_files.outputs(forms, formats.TABLE)
     output_files.refuse_inputs((destination.file for destination in outputs), parameters)
-    limits = simulating.Limits(runs=runs or 0, seconds=seconds, seed=seed)
+    limits = simulating.Limits(runs=runs or 0, seconds=seconds, seed=seed, autoscale=autoscale)
     if contexts:
         chosen = fleet.contexts(contexts, parameters, outputs)
         ask = partial(_read, events, limits, color)

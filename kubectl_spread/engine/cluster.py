@@ -479,11 +479,21 @@ class SimulatedCluster:
         filed.clear()
         filed.update(items)
 
-    def mirrors_on(self, node: str) -> list[SimulatedPod]:
-        """Return the mirror pods on a node."""
-        return [pod for pod in self._mirrors if pod.node == node]
+    def belonging(self, node: str) -> list[SimulatedPod]:
+        """Return the pods that belong to a node: those of DaemonSets, also without room there, and mirror pods."""
+        pods = self.all_pods() if node in self.table.numbers else self.first_pods()
+        daemons = (pod for pod in pods if node in (pod.node, pod.pin) and pod.is_daemon)
+        return [*(pod for pod in self._mirrors if pod.node == node), *daemons]
 
-    def copy_to(self, pod: SimulatedPod, node: str) -> None:
+    def add_nodes(self, added: Sequence[tuple[Node, str]]) -> None:
+        """Add nodes, each with copies of the pods that belong to the node of the name next to it."""
+        sources = {model: self.belonging(model) for _, model in added}
+        self.set_nodes(sorted((*self.nodes, *(node for node, _ in added)), key=lambda node: node.metadata.name))
+        for node, model in added:
+            for pod in sources[model]:
+                self._copy_to(pod, node.metadata.name)
+
+    def _copy_to(self, pod: SimulatedPod, node: str) -> None:
         """Start a copy of a pod on another node, as a DaemonSet does on a new one; mirror pods have no owner."""
         copy = SimulatedPod(pod.record, pod.kind, pod.workload, pod.owner)
         copy.name, copy.node, copy.pin, copy.simulated = f"{pod.name}-{node}", node, node, True

@@ -33,10 +33,31 @@ class Actor(Protocol):
         ...
 
 
-def run(cluster: SimulatedCluster, actors: Sequence[Actor] = (), drains: Sequence[Drain] = ()) -> None:
+class MadeNode(NamedTuple):
+    """What made a node, such as ``NodePool default``, and its zone; "" for none."""
+
+    maker: str
+    zone: str
+
+
+class NodeMaker(Actor, Protocol):
+    """What makes nodes for pods that wait.
+
+    Attributes:
+        made: The nodes that were made.
+        unsized: What could make a node, but has none whose size a new one could have.
+    """
+
+    made: Counter[MadeNode]
+    unsized: set[str]
+
+
+def run(
+    cluster: SimulatedCluster, actors: Sequence[Actor] = (), drains: Sequence[Drain] = (), maker: Actor | None = None
+) -> None:
     """Let actors, controllers and the scheduler act until nothing changes any more.
 
-    A drain leaves a node whose pods may not be evicted only then.
+    Only then does ``maker`` make a node, and only after that does a drain leave a node whose pods may not be evicted.
     """
     changed = True
     while changed:
@@ -52,6 +73,8 @@ def run(cluster: SimulatedCluster, actors: Sequence[Actor] = (), drains: Sequenc
         if not changed:
             for actor in (*actors, *drains):
                 changed |= actor.step(cluster)
+        if not changed and maker is not None:
+            changed = maker.step(cluster)
         if not changed:
             changed = any(drain.go_on(cluster) for drain in drains)
 

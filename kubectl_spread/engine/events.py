@@ -10,7 +10,7 @@ import msgspec
 
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.engine import controllers, outages
-from kubectl_spread.engine.cluster import SimulatedCluster, SimulatedPod
+from kubectl_spread.engine.cluster import SimulatedCluster
 from kubectl_spread.engine.controllers import (
     Actor,
     Begun,
@@ -203,11 +203,7 @@ class Add(msgspec.Struct, frozen=True):
             name = f"{model.metadata.name}-added-{number}"
             if name not in names:
                 added.append(cluster.world.copied(model, name))
-        sources = [*cluster.mirrors_on(model.metadata.name), *_daemons(cluster, model.metadata.name)]
-        cluster.set_nodes(sorted((*cluster.nodes, *added), key=lambda node: node.metadata.name))
-        for node in added:
-            for pod in sources:
-                cluster.copy_to(pod, node.metadata.name)
+        cluster.add_nodes([(node, model.metadata.name) for node in added])
         place = f" in {self.like.text}" if self.like.key else ""
         return Begun(f"add {plural(self.number, 'node')}{place} like {model.metadata.name}")
 
@@ -215,12 +211,6 @@ class Add(msgspec.Struct, frozen=True):
 def _newest(node: Node) -> tuple[float, str]:
     created = node.metadata.creation_timestamp
     return (created.timestamp() if created else 0.0, node.metadata.name)
-
-
-def _daemons(cluster: SimulatedCluster, node: str) -> list[SimulatedPod]:
-    """Return the pods of DaemonSets that belong to a node, also those that find no room on it, or that it had."""
-    pods = cluster.all_pods() if node in cluster.table.numbers else cluster.first_pods()
-    return [pod for pod in pods if node in (pod.node, pod.pin) and pod.is_daemon]
 
 
 class Restart(msgspec.Struct, frozen=True):

@@ -6,7 +6,7 @@ and cluster-autoscaler/clusterstate/clusterstate.go.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from msgspec import UNSET
 
@@ -35,9 +35,10 @@ def _answer(group: NodeGroup) -> NodeGroupAnswer:
     )
 
 
-def reason(group: NodeGroupAnswer, nodes: Iterable[Node], key: str) -> str:
+def reason(group: NodeGroupAnswer, nodes: Sequence[Node], key: str) -> str:
     """Return why a group surely gets no node, with the domains of its nodes by a topology key ("" for none)."""
-    where = _domains(group, nodes, key)
+    labels = [node.metadata.labels for node in members(group.name, nodes)]
+    where = sorted({each[key] for each in labels if key in each})
     place = f" (its nodes are in {domains(key, where)})" if where else ""
     if group.filter == "maxSize":
         return f"node group {group.name}{place} has its maximum of {plural(group.max_size, 'node')}"
@@ -45,14 +46,17 @@ def reason(group: NodeGroupAnswer, nodes: Iterable[Node], key: str) -> str:
     return f"node group {group.name}{place} is in backoff after a failed scale-up{code}"
 
 
-def _domains(group: NodeGroupAnswer, nodes: Iterable[Node], key: str) -> list[str]:
-    """Return the domains of the nodes of a group: those whose label has the longest part of the name of the group."""
-    name = f"-{group.name.replace('/', '-')}-"
-    labels = [node.metadata.labels for node in nodes]
-    values = {each[label] for each in labels for label in GROUP_LABELS if label in each}
+def members(group: str, nodes: Sequence[Node]) -> list[Node]:
+    """Return the nodes of a group: those whose label has the longest part of the name of the group."""
+    name = f"-{group.replace('/', '-')}-"
+    values = {value for node in nodes for value in _names(node)}
     own = max((value for value in values if f"-{value}-" in name), key=len, default=None)
-    members = (each for each in labels if own in (each.get(label) for label in GROUP_LABELS))
-    return [] if own is None else sorted({each[key] for each in members if key in each})
+    return [node for node in nodes if own in _names(node)]
+
+
+def _names(node: Node) -> list[str]:
+    """Return what the labels of a node name as its group."""
+    return [node.metadata.labels[label] for label in GROUP_LABELS if label in node.metadata.labels]
 
 
 def unseen(groups: Sequence[NodeGroupAnswer], pod: SimulatedPod) -> str:

@@ -7,7 +7,9 @@ Source: kubernetes-sigs/karpenter v1.15.0 pkg/controllers/provisioning/schedulin
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Final
 
@@ -17,8 +19,9 @@ from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.engine.cluster import SimulatedCluster, SimulatedPod
 from kubectl_spread.engine.pooldomains import PoolDomains
 from kubectl_spread.kube import noderequirements
-from kubectl_spread.kube.api.labels import ZONE
+from kubectl_spread.kube.api.labels import ZONE, Labels
 from kubectl_spread.kube.api.quantity import thousandths
+from kubectl_spread.kube.api.types import Node
 from kubectl_spread.kube.nodeautoscaling import ZONE_ID, EC2NodeClass, NodeAutoscalers, NodePool
 from kubectl_spread.kube.noderequirements import AllowedValues, Requirements
 from kubectl_spread.kube.scheduler import taints
@@ -119,6 +122,60 @@ def _limits(pool: NodePool, requested: Mapping[str, int]) -> Iterator[str]:
             yield f"its limit of {name} is reached ({used} of {limit})"
         elif request > remaining:
             yield f"its limit of {name} leaves too little for the pod ({used} of {limit} are used)"
+
+
+def amounts(node: Node) -> Counter[str]:
+    """Return the thousandths of each resource that a node adds to what its NodePool has."""
+    made = Counter({_NODES: 1000})
+    for name, text in node.status.allocatable.items():
+        with suppress(ValueError):
+            made[name] = thousandths(text)
+    return made
+
+
+def is_within_limits(pool: NodePool, made: Mapping[str, int]) -> bool:
+    """Tell whether the limits of a pool allow new nodes with these thousandths of each resource."""
+    for name, limit in pool.spec.limits.items():
+        with suppress(ValueError):
+            if thousandths(pool.status.resources.get(name, "0")) + made.get(name, 0) > thousandths(limit):
+                return False
+    return True
+
+
+def zones(autoscalers: NodeAutoscalers, pool: NodePool, own: Iterable[Node]) -> list[str]:
+    """Return the zones where a pool makes nodes: those that it names or its class has, else those of its own nodes."""
+    node_class, required = autoscalers.class_of(pool), autoscalers.values(pool.metadata.name, ZONE)
+    offered = None if node_class is None else node_class.values(ZONE)
+    listed = required.listed if offered is None else offered
+    if listed is None:
+        claims = autoscalers.claims_in(pool.metadata.name, ZONE)
+        listed = frozenset((*claims, *(node.metadata.labels.get(ZONE, "") for node in own)))
+    return sorted(value for value in listed if not value or required.allows(value))
+
+
+def labels_for(
+    autoscalers: NodeAutoscalers, pool: NodePool, pod_class: PodClass, labels: Labels, zone: str
+) -> dict[str, str]:
+    """Return the labels of a new node of a pool in a zone, which Karpenter makes for a pod.
+
+    Args:
+        autoscalers: The objects of Karpenter.
+        pool: The pool.
+        pod_class: The class of the pod.
+        labels: Those of a node of the pool. Where the pod or the pool allows another value only, that is set.
+        zone: The zone; every label with the zone of that node gets it.
+    """
+    own = labels.get(ZONE)
+    made = {name: zone if value == own else value for name, value in labels.items() if own == zone or name != ZONE_ID}
+    made |= {ZONE: zone} if zone else {}
+    offered = _requirements(pool, autoscalers.class_of(pool))
+    choices = noderequirements.alternatives(pod_class.placement)
+    choice = next((each for each in choices if not noderequirements.conflict(offered, each)), {})
+    for key in offered.keys() - {ZONE, ZONE_ID}:
+        both = offered[key].both(choice.get(key, AllowedValues()))
+        if both.listed and not both.allows(made.get(key, "")):
+            made[key] = min(both.listed)
+    return made
 
 
 def _untolerated(pool: NodePool, placement: Placement) -> str:

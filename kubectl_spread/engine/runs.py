@@ -15,6 +15,8 @@ from kubectl_spread.engine.cluster import SimulatedCluster, SimulatedPod
 from kubectl_spread.engine.controllers import (
     Actor,
     DaemonRollout,
+    MadeNode,
+    NodeMaker,
     OrderedRollout,
     Rollout,
     SimulatedEvent,
@@ -91,6 +93,8 @@ class RunResult(msgspec.Struct):
         unfinished: The number of old pods of each rollout that an event has begun, and that does not end.
         unreachable: The nodes that do not answer.
         changes: The number of times that pods came or went after the last event.
+        made: The nodes that were made for pods that waited.
+        unsized: What could make a node, but has none whose size a new one could have.
     """
 
     texts: list[str]
@@ -107,6 +111,8 @@ class RunResult(msgspec.Struct):
     unfinished: dict[ObjectRef, int]
     unreachable: tuple[str, ...]
     changes: int
+    made: Counter[MadeNode]
+    unsized: set[str]
 
     def of(self, workload: ObjectRef) -> WorkloadResult:
         """Return the result of a workload; that of one without pods has only zeros."""
@@ -117,13 +123,23 @@ class Simulation:
     """Events on a cluster."""
 
     def __init__(
-        self, world: World, events: Sequence[SimulatedEvent], seed: int = 0, new_nodes: AboutNewNodes | None = None
+        self,
+        world: World,
+        events: Sequence[SimulatedEvent],
+        seed: int = 0,
+        new_nodes: AboutNewNodes | None = None,
+        maker: Callable[[], NodeMaker] | None = None,
     ) -> None:
-        """Simulate ``events``, in this order; runs with the same seed and number are the same.
+        """Simulate events; runs with the same seed and number are the same.
 
-        Without events controllers and the scheduler do what they would do anyway. ``new_nodes`` returns whether a node
-        could be made for a pending pod; trials of fixes leave it out.
+        Args:
+            world: The cluster.
+            events: The events, in this order. Without any, controllers and the scheduler do what they would do anyway.
+            seed: Decides what is not determined.
+            new_nodes: Returns whether a node could be made for a pending pod; trials of fixes leave it out.
+            maker: Returns what makes nodes for pods that wait; None where no nodes are made.
         """
+        self._maker = maker
         self._new_nodes = new_nodes
         self.world = world
         self.events = events
@@ -132,6 +148,10 @@ class Simulation:
     def with_world(self, world: World, more: Sequence[SimulatedEvent] = ()) -> Simulation:
         """Return the simulation of the same events, and of ``more`` events after them, on another cluster."""
         return Simulation(world, [*self.events, *more], self.seed)
+
+    def with_maker(self, maker: Callable[[], NodeMaker]) -> Simulation:
+        """Return the simulation of the same events with what makes nodes."""
+        return Simulation(self.world, self.events, self.seed, maker=maker)
 
     def before(self) -> dict[ObjectRef, WorkloadResult]:
         """Return the pods of each workload before the events."""
@@ -157,6 +177,7 @@ class Simulation:
         rollouts, texts = unfinished(cluster), []
         begun_now: dict[ObjectRef, Actor] = {}
         drains: list[Drain] = []
+        maker = self._maker and self._maker()
         if not self.events:
             run(cluster, [*rollouts.values(), TaintEviction(cluster)])
         for event in self.events:
@@ -166,7 +187,7 @@ class Simulation:
             rollouts |= begun.rollouts
             begun_now |= begun.rollouts
             eviction = TaintEviction(cluster, cluster.unreachable.keys() - silent)
-            run(cluster, [*rollouts.values(), eviction], begun.drains)
+            run(cluster, [*rollouts.values(), eviction], begun.drains, maker)
             drains += begun.drains
         results = _results(cluster, places=places)
         reasons, nodes_for = _explain(cluster, results, waiting, self._new_nodes)
@@ -185,6 +206,8 @@ class Simulation:
             unfinished=_unfinished(cluster, begun_now),
             unreachable=tuple(sorted(cluster.unreachable)),
             changes=cluster.state.changes,
+            made=maker.made if maker else Counter(),
+            unsized=maker.unsized if maker else set(),
         )
 
     def runs(self, proceed: Callable[[int], bool]) -> list[RunResult]:

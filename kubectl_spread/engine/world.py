@@ -50,7 +50,13 @@ from kubectl_spread.phrases import named
 _POD_NAME: Final = "statefulset.kubernetes.io/pod-name"
 _POD_INDEX: Final = "apps.kubernetes.io/pod-index"
 _CORDON: Final = "node.kubernetes.io/unschedulable"
-_OF_CONDITIONS: Final = "node.kubernetes.io/"
+_OF_CONDITIONS: Final = (
+    "node.kubernetes.io/",
+    "karpenter.sh/",
+    "ToBeDeletedByClusterAutoscaler",
+    "DeletionCandidateOfClusterAutoscaler",
+)
+"""The beginnings of the taints that Kubernetes and autoscalers set by the state of a node."""
 SIMULATED: Final = "simulated"
 """The revision of pods that a simulated rollout creates."""
 
@@ -257,7 +263,7 @@ class World:
         return replace(node, spec=replace(node.spec, unschedulable=False, taints=taints))
 
     def copied(self, node: Node, name: str) -> Node:
-        """Return a new node like another one, without the taints that Kubernetes sets by conditions."""
+        """Return a new node like another one, without the taints that are set by its state."""
         key = (id(node), name)
         if key not in self._copies:
             labels = {**node.metadata.labels, HOSTNAME: name}
@@ -268,6 +274,14 @@ class World:
                 spec=replace(node.spec, unschedulable=False, taints=taints),
             )
             self._copies[key] = (node, copied)
+        return self._copies[key][1]
+
+    def changed(self, node: Node, labels: Labels, taints: tuple[Taint, ...]) -> Node:
+        """Return a node with other labels and taints."""
+        key = (id(node), repr((sorted(labels.items()), taints)))
+        if key not in self._copies:
+            metadata = replace(node.metadata, labels=dict(labels))
+            self._copies[key] = (node, replace(node, metadata=metadata, spec=replace(node.spec, taints=taints)))
         return self._copies[key][1]
 
     def numbered(self, pod_class: PodClass, name: str, index: int) -> PodClass:

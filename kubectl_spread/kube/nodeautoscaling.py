@@ -66,6 +66,7 @@ class _NodePoolSpec(Message, frozen=True):
     template: _NodeClaimTemplate = _NodeClaimTemplate()
     limits: dict[str, Quantity] = msgspec.field(default_factory=dict)
     replicas: Int32 | None = None
+    weight: Int32 | None = None
 
 
 class _NodePoolStatus(Message, frozen=True):

@@ -9,7 +9,7 @@ from msgspec import UnsetType
 from msgspec.structs import replace
 
 from kubectl_spread.kube.api.labels import ZONE
-from kubectl_spread.phrases import named, plural
+from kubectl_spread.phrases import domains, named, plural, some
 from kubectl_spread.render import about, words
 from kubectl_spread.render.document import Card, Document, Instruction, Table, ZoneChange
 from kubectl_spread.render.terminal import Cell, Column
@@ -64,7 +64,9 @@ def document(report: SpreadSimulation, inputs: Sequence[str] | None = None, *, w
 
 
 def _autoscaling(report: SpreadSimulation) -> list[str]:
-    """Return that no nodes are added for the pods that wait, where an autoscaler may add some."""
+    """Return whether new nodes are simulated for the pods that wait, where an autoscaler may make some."""
+    if not isinstance(report.with_new_nodes, UnsetType):
+        return ["without and with new nodes"]
     return [f"{AUTOSCALERS} not simulated"] if AUTOSCALERS in report.summary.not_simulated else []
 
 
@@ -232,11 +234,32 @@ def _conclusion(report: SpreadSimulation) -> str:
     end = f".{left}"
     parts = [*_worse(report)]
     if parts:
-        return f"{', '.join(parts)}{end}"
+        return f"{', '.join(parts)}{end}{_with_new_nodes(report)}"
     workloads = plural(summary.workloads, "workload")
     if summary.unknown:
         return f"Whether all pods of {workloads} would run is not known{end}"
     return f"All pods of {workloads} would run{end}"
+
+
+def _with_new_nodes(report: SpreadSimulation) -> str:
+    """Return the nodes that autoscalers could make for the pods that wait, and how many wait in spite of these."""
+    grown = report.with_new_nodes
+    if isinstance(grown, UnsetType):
+        return ""
+    unsized = (
+        f" {some(grown.unsized)} {'has' if len(grown.unsized) == 1 else 'have'} no node whose size they could have."
+    )
+    if not grown.total.max:
+        return f" New nodes cannot be simulated:{unsized}" if grown.unsized else " No new node is made for them."
+    of_makers: dict[str, list[str]] = {}
+    for each in grown.nodes:
+        zone = f" in {domains(ZONE, [each.zone])}" if each.zone else ""
+        of_makers.setdefault(each.maker, []).append(f"{each.nodes.words}{zone}")
+    places = "; ".join(f"{maker}: {', '.join(numbers)}" for maker, numbers in of_makers.items())
+    left = grown.pending
+    wait = f"{left.words} {'pod' if left.max == 1 else 'pods'} would still wait" if left.max else "no pod would wait"
+    nodes = f"{grown.total.words} new {'node' if grown.total.max == 1 else 'nodes'}"
+    return f" If {nodes} can be had ({places}), {wait}.{unsized if left.max and grown.unsized else ''}"
 
 
 def _worse(report: SpreadSimulation) -> Iterator[str]:

@@ -11,6 +11,8 @@ from kubectl_spread.report.model import API_VERSION, Cluster, Part, Severity, Wo
 
 AUTOSCALERS: Final = "cluster autoscalers"
 """What is not simulated where pods wait and an autoscaler may add nodes for them."""
+NODES_TO_COME: Final = "what autoscalers do with nodes later, such as consolidation"
+"""What is not simulated where new nodes are."""
 
 KIND = "SpreadSimulation"
 
@@ -142,6 +144,29 @@ class SimulationFinding(Part, frozen=True, kw_only=True):
     alternatives: list[TriedFix] | UnsetType = UNSET
 
 
+class MadeNodes(Part, frozen=True, kw_only=True):
+    """The nodes that a NodePool or node group, ``maker``, makes in a zone; "" for nodes without one."""
+
+    maker: str
+    zone: str
+    nodes: Range
+
+
+class WithNewNodes(Part, frozen=True, kw_only=True):
+    """The same events in a cluster whose autoscalers make nodes for pods that wait, if these can be had.
+
+    ``total`` is the number of new nodes, and ``pending`` and ``new`` are the pods that wait in spite of them. New nodes
+    are like those of the same NodePool or group; ``unsized`` ones have none, and make none in the simulation.
+    """
+
+    runs: int
+    total: Range
+    nodes: list[MadeNodes]
+    pending: Range
+    new: Range
+    unsized: list[str]
+
+
 class SimulationSummary(Part, frozen=True, kw_only=True):
     """Totals of the workloads in scope; ``stopped`` workloads had running pods, and would have none.
 
@@ -169,7 +194,7 @@ class SimulationSummary(Part, frozen=True, kw_only=True):
 
 
 class SpreadSimulation(Part, frozen=True, kw_only=True):
-    """The report of ``simulate``."""
+    """The report of ``simulate``; ``with_new_nodes`` is there where pods would wait and autoscalers were read."""
 
     api_version: str = API_VERSION
     kind: str = KIND
@@ -180,4 +205,5 @@ class SpreadSimulation(Part, frozen=True, kw_only=True):
     workloads: list[SimulatedWorkload]
     refused_evictions: list[RefusedEviction]
     findings: list[SimulationFinding]
+    with_new_nodes: WithNewNodes | UnsetType = UNSET
     summary: SimulationSummary

@@ -30,7 +30,8 @@ from kubectl_spread.engine.events import (
 )
 from kubectl_spread.engine.fixes import OF_TRIAL
 from kubectl_spread.engine.newnodes import in_one_sentence
-from kubectl_spread.engine.runs import STEPS, Simulation
+from kubectl_spread.engine.provisioning import Provisioning
+from kubectl_spread.engine.runs import STEPS, RunResult, Simulation
 from kubectl_spread.engine.world import World
 from kubectl_spread.errors import CombinedError, ForbiddenError, NotFoundError, SourceError, SpreadError, UsageError
 from kubectl_spread.kube.api.field import FieldPath
@@ -66,6 +67,10 @@ _MOST_ADDED: Final = 10_000
 _NAMESPACE: Final = FieldPath(("metadata", "namespace"))
 _RUNS: Final = 0.6
 """The part of the time for runs; what is left is for trials of fixes."""
+_RUNS_WITH_NODES: Final = 0.8
+"""The part of the time after which no more runs with new nodes begin."""
+_MOST_WAITING: Final = 2_000
+"""The most pods that wait for which new nodes are simulated: each is compared with each new node."""
 _NO_TIME: Final = "not all fixes were tried within --seconds ({:g}): a longer time may find one"
 _CHANGES: Final = 1_000_000
 """The number of times that pods may come or go in the trials of fixes if the number of runs is fixed."""
@@ -78,11 +83,13 @@ class Limits(msgspec.Struct, frozen=True):
         runs: The number of runs; 0 for as many as there is time for.
         seconds: The time for runs and for trials of fixes; the first run may take longer.
         seed: Decides what is not determined.
+        autoscale: Whether autoscalers make nodes for pods that wait.
     """
 
     runs: int
     seconds: float
     seed: int
+    autoscale: bool
 
 
 class Unread(msgspec.Struct, frozen=True):
@@ -132,6 +139,11 @@ class SimulateRun(Run, kw_only=True):
             self.notes.append(_NO_BUDGETS)
         clock = _Clock(limits, console)
         runs = simulation.fixed(limits.runs) if limits.runs else simulation.runs(clock.proceed)
+        grown: list[RunResult] = []
+        waiting = max(sum(result.pending for result in each.workloads.values()) for each in runs)
+        if limits.autoscale and 0 < waiting <= _MOST_WAITING and self.snapshot.node_autoscalers.known:
+            makes = simulation.with_maker(Provisioning)
+            grown = makes.fixed(limits.runs) if limits.runs else makes.runs(lambda done: clock.repeats(done, len(runs)))
         report = outcome.report(
             simulation,
             runs,
@@ -141,6 +153,7 @@ class SimulateRun(Run, kw_only=True):
             flags=self.options.kubectl_flags,
             proceed=clock.has_time_for_fixes,
             not_applied=self.not_applied,
+            grown=grown,
         )
         if clock.left_fixes_out:
             self.notes.append(_NO_TIME.format(limits.seconds))
@@ -323,6 +336,11 @@ class _Clock:
         self._console.progress(f"{plural(runs, 'run')} simulated")
         more = next((step for step in STEPS if step > runs), runs)
         return more * self._of_run < _RUNS * self._limits.seconds
+
+    def repeats(self, done: int, runs: int) -> bool:
+        """Tell whether there is time for more runs with new nodes, of which ``runs`` are wanted."""
+        self._console.progress(f"{plural(done, 'run')} with new nodes simulated")
+        return done < runs and time.monotonic() - self._begin < _RUNS_WITH_NODES * self._limits.seconds
 
     def has_time_for_fixes(self, changes: int) -> bool:
         """Tell whether another fix may be tried; a fixed number of runs has trials with a fixed number of changes."""

@@ -18,7 +18,9 @@ from kubectl_spread.report import projections
 from kubectl_spread.report.model import Cluster, CommandLine, Severity
 from kubectl_spread.report.simulation import (
     AUTOSCALERS,
+    NODES_TO_COME,
     AffectedWorkload,
+    MadeNodes,
     PodNumbers,
     PodRanges,
     Range,
@@ -31,6 +33,7 @@ from kubectl_spread.report.simulation import (
     SimulationSummary,
     SpreadSimulation,
     TriedFix,
+    WithNewNodes,
     span,
 )
 from kubectl_spread.rules.remedy import flagged
@@ -74,6 +77,7 @@ def report(
     flags: Sequence[str] = (),
     proceed: Callable[[int], bool],
     not_applied: Mapping[str, int],
+    grown: Sequence[RunResult] = (),
 ) -> SpreadSimulation:
     """Return the report on the runs of a simulation.
 
@@ -86,6 +90,7 @@ def report(
         flags: kubectl's flags for the cluster.
         proceed: Tells whether another fix may be tried after trials in which this number of pods came or went.
         not_applied: The number of objects of each kind in manifests that are not simulated.
+        grown: Runs of the same events in which autoscalers make nodes.
     """
     before = simulation.before()
     unknown = [*not_known(simulation.world, max(each.preempting for each in runs))]
@@ -118,6 +123,7 @@ def report(
             for each in drains.refused(runs)
         ],
         findings=findings,
+        with_new_nodes=_with_new_nodes(grown, workloads) if grown else UNSET,
         summary=SimulationSummary(
             workloads=len(rows),
             pods=sum(row.before.running + row.before.pending for row in rows),
@@ -131,10 +137,33 @@ def report(
             nodes_before=len(simulation.world.nodes),
             nodes_after=runs[0].nodes,
             unknown=unknown,
-            not_simulated=[*unknown, *not_simulated(simulation, before, runs), *_others(harmless)],
+            not_simulated=[
+                *unknown,
+                *(_autoscaled(text, grown) for text in not_simulated(simulation, before, runs)),
+                *_others(harmless),
+            ],
             skipped={reason: skipped[reason] for reason in sorted(skipped) if skipped[reason]},
         ),
     )
+
+
+def _with_new_nodes(grown: Sequence[RunResult], workloads: Sequence[ObjectRef]) -> WithNewNodes:
+    made = sorted({each for run in grown for each in run.made})
+    return WithNewNodes(
+        runs=len(grown),
+        total=span(run.made.total() for run in grown),
+        nodes=[
+            MadeNodes(maker=each.maker, zone=each.zone, nodes=span(run.made[each] for run in grown)) for each in made
+        ],
+        pending=span(sum(run.of(ref).pending for ref in workloads) for run in grown),
+        new=span(sum(run.of(ref).new for ref in workloads) for run in grown),
+        unsized=sorted({maker for run in grown for maker in run.unsized}),
+    )
+
+
+def _autoscaled(text: str, grown: Sequence[RunResult]) -> str:
+    """Return what of autoscalers is not simulated, in place of all of it, where new nodes are."""
+    return NODES_TO_COME if text == AUTOSCALERS and grown else text
 
 
 def _stopped_in(run: RunResult, before: Mapping[ObjectRef, WorkloadResult], workloads: Iterable[ObjectRef]) -> int:

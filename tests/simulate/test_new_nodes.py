@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
-from tests.builders import ZONE, Json, node_pool_json, requirement
-from tests.simulate.clusters import deployment, nodes, simulated, zone_constraint
+import pytest
+
+from tests.builders import HOSTNAME, ZONE, Json, node_class_json, node_group, node_pool_json, requirement
+from tests.simulate.clusters import command, deployment, nodes, pod, simulated, template, workload, zone_constraint
 
 HARD: dict[str, Any] = {"topologySpreadConstraints": [zone_constraint("web")]}
 CLUSTER = [*nodes("a1", "b1", "c1"), *deployment("web", ["a1", "b1", "c1"], **HARD)]
@@ -49,3 +52,180 @@ def test_nothing_is_said_of_all_pods_that_is_true_of_some() -> None:
     tainted = node_pool_json("default", taints=[{"key": "gpu", "value": "yes", "effect": "NoSchedule"}])
     (finding,) = simulated([*cluster, tainted], "--drain", "zone=b")["findings"]
     assert finding["message"].endswith(" is not the same for all of them, or in all runs.")
+
+
+def labelled(*names: str, key: str = "karpenter.sh/nodepool", value: str = "default", cpu: int = 2) -> list[Json]:
+    """Return nodes with room for two pods, which belong to a NodePool or a node group."""
+    made = nodes(*names, cpu=cpu)
+    for each in made:
+        each["metadata"]["labels"][key] = value
+    return made
+
+
+FULL = [*labelled("a1", "b1", "c1"), *deployment("web", ["a1", "b1", "c1", "a1", "b1", "c1"], **HARD)]
+"""Six pods, with which three nodes are full."""
+ONE_MORE = {"min": 1, "max": 1}
+
+
+def grown(objects: list[Json], *arguments: str, replicas: int = 9) -> Any:
+    """Return what new nodes would change if the Deployment were scaled."""
+    return simulated(objects, "--scale", f"deploy/web={replicas}", *arguments)["withNewNodes"]
+
+
+def places(made: Any) -> dict[tuple[str, str], tuple[int, int]]:
+    """Return the number of new nodes by what makes them and their zone."""
+    return {(each["maker"], each["zone"]): (each["nodes"]["min"], each["nodes"]["max"]) for each in made["nodes"]}
+
+
+def numbers(made: Any) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Return the number of new nodes, and that of the pods that wait in spite of them."""
+    total, pending = made["total"], made["pending"]
+    return (total["min"], total["max"]), (pending["min"], pending["max"])
+
+
+def test_each_zone_gets_the_node_that_its_pod_needs() -> None:
+    """Three pods more have no room, and the constraint allows one of them in each zone."""
+    made = grown([*FULL, pool("a", "b", "c")])
+    assert places(made) == {("NodePool default", zone): (1, 1) for zone in "abc"}
+    assert numbers(made) == ((3, 3), (0, 0))
+
+
+def test_a_new_node_takes_all_pods_that_have_room_there() -> None:
+    made = grown([*FULL[:3], *deployment("web", ["a1", "b1", "c1", "a1", "b1", "c1"]), pool("b")], replicas=8)
+    assert places(made) == {("NodePool default", "b"): (1, 1)}
+    assert numbers(made) == ((1, 1), (0, 0))
+
+
+def test_the_findings_and_the_status_are_those_without_new_nodes() -> None:
+    """A node that could be made may not be had."""
+    result = command([*FULL, pool("a", "b", "c")], "--scale", "deploy/web=9")
+    assert result.exit_code == 1
+    text = " ".join(result.stdout.split())
+    assert "3 pods of 1 workload would wait. If 3 new nodes can be had (NodePool default: 1 in zone a, 1 in" in text
+    assert "no pod would wait." in text
+    assert "without and with new nodes" in text
+    assert "Not simulated: what autoscalers do with nodes later, such as consolidation" in text
+
+
+def test_new_nodes_can_be_left_out() -> None:
+    result = command([*FULL, pool("a", "b", "c")], "--scale", "deploy/web=9", "--no-autoscale")
+    assert "new node" not in result.stdout
+    assert "cluster autoscalers not simulated" in result.stdout
+    assert "withNewNodes" not in simulated([*FULL, pool("a")], "--scale", "deploy/web=9", "--no-autoscale")
+
+
+def test_where_no_pod_waits_no_node_is_made() -> None:
+    assert "withNewNodes" not in simulated([*FULL, pool("a", "b", "c")], "--scale", "deploy/web=5")
+
+
+def test_a_domain_that_only_karpenter_counts_gets_the_node() -> None:
+    """Zone d has no node, so the scheduler does not count it; Karpenter allows a pod only there."""
+    made = grown([*FULL, pool("a", "b", "c", "d")], replicas=7)
+    assert places(made) == {("NodePool default", "d"): (1, 1)}
+    assert numbers(made) == ((1, 1), (0, 0))
+
+
+def test_a_pool_makes_nodes_where_its_class_has_subnets() -> None:
+    soft: dict[str, Any] = {"topologySpreadConstraints": [zone_constraint("web", hard=False)]}
+    full = [*FULL[:3], *deployment("web", ["a1", "b1", "c1", "a1", "b1", "c1"], **soft)]
+    made = grown([*full, node_pool_json("default"), node_class_json("c")], replicas=7)
+    assert places(made) == {("NodePool default", "c"): (1, 1)}
+
+
+@pytest.mark.parametrize(
+    ("limits", "used", "made"),
+    [
+        ({"cpu": "10"}, {"cpu": "6"}, 2),
+        ({"nodes": "4"}, {"nodes": "3"}, 1),
+        ({"memory": "128Gi"}, {"memory": "96Gi"}, 1),
+        ({"cpu": "100"}, {"cpu": "6"}, 3),
+    ],
+)
+def test_no_node_exceeds_the_limits_of_its_pool(limits: dict[str, str], used: dict[str, str], made: int) -> None:
+    limited = node_pool_json("default", requirement(ZONE, "In", "a", "b", "c"), limits=limits, used=used)
+    assert numbers(grown([*FULL, limited])) == ((made, made), (3 - made, 3 - made))
+
+
+def test_no_node_is_made_whose_taint_the_pods_do_not_tolerate() -> None:
+    tainted = node_pool_json("default", taints=[{"key": "gpu", "value": "yes", "effect": "NoSchedule"}])
+    assert numbers(grown([*FULL, tainted])) == ((0, 0), (3, 3))
+    text = command([*FULL, tainted], "--scale", "deploy/web=9").stdout
+    assert "No new node is made for them." in " ".join(text.split())
+
+
+def test_no_node_is_made_that_is_too_small() -> None:
+    large = [*nodes("a2", cpu=4), *labelled("a1"), *deployment("web", ["a2"], containers=[container("3")])]
+    assert numbers(grown([*large, pool("a")], replicas=2)) == ((0, 0), (1, 1))
+
+
+def container(cpu: str) -> Json:
+    return {"name": "app", "image": "app", "resources": {"requests": {"cpu": cpu}}}
+
+
+def test_pods_that_belong_to_a_node_take_room_on_the_new_one() -> None:
+    of_nodes = template("agent", cpu="1")
+    agents = [pod(f"agent-{node}", node, of_nodes, "DaemonSet/agent") for node in ("a1", "b1", "c1")]
+    daemon = workload("DaemonSet", "agent", {"selector": {"matchLabels": {"app": "agent"}}, "template": of_nodes})
+    full = [*labelled("a1", "b1", "c1"), *deployment("web", ["a1", "b1", "c1"]), daemon, *agents]
+    assert numbers(grown([*full, pool("a")], replicas=5)) == ((2, 2), (0, 0))
+
+
+def test_the_pool_with_the_largest_weight_is_the_first() -> None:
+    others = labelled("a2", "b2", "c2", value="spare")
+    full = [*FULL, *others, *deployment("batch", ["a2", "b2", "c2", "a2", "b2", "c2"])]
+    spare = node_pool_json("spare", requirement(ZONE, "In", "a", "b", "c"), weight=10)
+    assert {maker for maker, _ in places(grown([*full, pool("a", "b", "c"), spare]))} == {"NodePool spare"}
+
+
+def test_the_size_of_the_first_node_of_a_pool_is_not_known() -> None:
+    made = grown([*FULL, node_pool_json("empty")])
+    assert (numbers(made), made["unsized"]) == (((0, 0), (3, 3)), ["NodePool empty"])
+    text = command([*FULL, node_pool_json("empty")], "--scale", "deploy/web=9").stdout
+    assert "New nodes cannot be simulated: NodePool empty has no node whose size they could have." in " ".join(
+        text.split()
+    )
+
+
+def status(*groups: Json) -> Json:
+    """Return the ConfigMap with the status of cluster-autoscaler."""
+    metadata = {"name": "cluster-autoscaler-status", "namespace": "kube-system", "uid": "uid-status"}
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": metadata,
+        "data": {"status": json.dumps({"nodeGroups": list(groups)})},
+    }
+
+
+def test_a_node_group_grows_up_to_its_maximum() -> None:
+    of_groups = [
+        *labelled("a1", key="eks.amazonaws.com/nodegroup", value="of-a"),
+        *labelled("b1", key="eks.amazonaws.com/nodegroup", value="of-b"),
+        *deployment("web", ["a1", "b1", "a1", "b1"], topologySpreadConstraints=[zone_constraint("web", maxSkew=3)]),
+    ]
+    groups = status(node_group("eks-of-a-1", 1, 2), node_group("eks-of-b-2", 1, 1), node_group("eks-of-c-3", 0, 5))
+    made = grown([*of_groups, groups], replicas=9)
+    assert places(made) == {("node group eks-of-a-1", "a"): (1, 1)}
+    assert (numbers(made), made["unsized"]) == (((1, 1), (3, 3)), ["node group eks-of-c-3"])
+
+
+def test_a_new_node_has_no_label_of_another_zone() -> None:
+    """The pod needs a node in zone b by another label of it, and the only node of the pool is in zone a."""
+    (model,) = labelled("a1")
+    old = "failure-domain.beta.kubernetes.io/zone"
+    model["metadata"]["labels"] |= {old: "a"}
+    selected: dict[str, Any] = {"nodeSelector": {old: "b"}}
+    cluster = [model, *deployment("web", [""], **selected), pool("a", "b")]
+    made = simulated(cluster, "--scale", "deploy/web=1")["withNewNodes"]
+    assert places(made) == {("NodePool default", "b"): (1, 1)}
+
+
+def test_an_unfinished_rollout_ends_on_a_new_node() -> None:
+    """The surge of a rollout has no room, and the new pods repel each other on each node."""
+    term = {"topologyKey": HOSTNAME, "labelSelector": {"matchLabels": {"app": "web"}}}
+    repelling: dict[str, Any] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    surge = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
+    full = [*labelled("a1", "b1"), *deployment("web", ["a1", "b1"], strategy=surge, affinity=repelling)]
+    report = simulated([*full, pool("a", "b")], "--restart", "deploy/web")
+    assert report["summary"]["pending"] == ONE_MORE
+    assert numbers(report["withNewNodes"]) == ((1, 1), (0, 0))

@@ -208,7 +208,8 @@ def test_a_daemon_set_is_not_taken_for_a_pod_without_ports() -> None:
 @pytest.mark.parametrize(
     ("more", "arguments", "said"),
     [
-        pytest.param([node_pool_json()], ("--delete", "a1"), True, id="a NodePool"),
+        pytest.param([node_pool_json()], ("--delete", "a1", "--no-autoscale"), True, id="a NodePool"),
+        pytest.param([node_pool_json()], ("--delete", "a1"), False, id="new nodes"),
         pytest.param([], ("--delete", "a1"), False, id="no autoscaler"),
         pytest.param([node_pool_json()], ("--restart", "deploy/web"), False, id="no pod waits"),
     ],

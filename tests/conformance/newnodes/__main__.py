@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -15,7 +16,8 @@ import msgspec
 from kubectl_spread.report.explanation import NewNodes
 from tests.audits import audit, engine_of
 from tests.builders import Json
-from tests.conformance.newnodes import cases, oracles
+from tests.conformance.newnodes import batches, cases, oracles
+from tests.conformance.oracles import Process
 
 _SHOWN: Final = 3
 _CHUNK: Final = 100
@@ -53,21 +55,29 @@ def _tries_a_zone_without_subnet(ours: NewNodes, question: Json) -> bool:
 def main(arguments: list[str]) -> None:
     """Compare, and print what differs."""
     number, seed = int(arguments[0]), int(arguments[1]) if len(arguments) > 1 else 0
-    kinds, made = Counter[str](), 0
     with oracles.oracle() as process:
-        for start in range(0, number, _CHUNK):
-            questions = [cases.case(seed, index) for index in range(start, min(start + _CHUNK, number))]
-            for question, line in zip(
-                questions, process.ask([msgspec.json.encode(each) for each in questions]), strict=True
-            ):
-                answer = json.loads(line)
-                made += bool(answer["claims"])
-                if kind := difference(question, answer):
-                    kinds[kind] += 1
-                    if kinds[kind] <= _SHOWN:
-                        print(f"{kind}: {json.dumps({'question': question, 'answer': answer})}")
-    print(f"{number} cases, a node in {made}, {kinds.total()} disagreements {dict(kinds) or ''}")
-    sys.exit(bool(kinds))
+        differ = _compare(process, "one pod that waits", number, lambda index: cases.case(seed, index), difference)
+        differ += _compare(process, "several", number, lambda index: batches.case(seed, index), batches.difference)
+    sys.exit(bool(differ))
+
+
+def _compare(
+    process: Process, what: str, number: int, case: Callable[[int], Json], differs: Callable[[Json, Json], str]
+) -> int:
+    """Compare cases, print what differs, and return the number of those."""
+    kinds, made = Counter[str](), 0
+    for start in range(0, number, _CHUNK):
+        questions = [case(index) for index in range(start, min(start + _CHUNK, number))]
+        lines = process.ask([msgspec.json.encode(each) for each in questions])
+        for question, line in zip(questions, lines, strict=True):
+            answer = json.loads(line)
+            made += bool(answer["claims"])
+            if kind := differs(question, answer):
+                kinds[kind] += 1
+                if kinds[kind] <= _SHOWN:
+                    print(f"{kind}: {json.dumps({'question': question, 'answer': answer})}")
+    print(f"{what}: {number} cases, a node in {made}, {kinds.total()} disagreements {dict(kinds) or ''}")
+    return kinds.total()
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ type Question struct {
 	Pending   []*corev1.Pod       `json:"pending"`
 }
 
-// Claim is a node that would be made.
+// Claim is a node that would be made; it has no zones where any may be chosen.
 type Claim struct {
 	NodePool string   `json:"nodePool"`
 	Zones    []string `json:"zones"`
@@ -122,9 +122,15 @@ func answer(ctx context.Context, question Question) (Answer, error) {
 	}
 	given := Answer{Claims: []Claim{}, Errors: map[string]string{}}
 	for _, claim := range results.NewNodeClaims {
+		zone := claim.Requirements.Get(corev1.LabelTopologyZone)
+		zones := []string{}
+		// The values of other operators are those that are not allowed.
+		if zone.Operator() == corev1.NodeSelectorOpIn {
+			zones = zone.Values()
+		}
 		given.Claims = append(given.Claims, Claim{
 			NodePool: claim.NodePoolName,
-			Zones:    claim.Requirements.Get(corev1.LabelTopologyZone).Values(),
+			Zones:    zones,
 			Pods:     lo.Map(claim.Pods, func(pod *corev1.Pod, _ int) string { return pod.Name }),
 		})
 	}
