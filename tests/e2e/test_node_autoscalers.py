@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pytest
 
 from tests.builders import ZONE, Json, constraint
+from tests.controlplane import nodes
 from tests.controlplane.cluster import ControlPlane
 from tests.e2e import audit
 from tests.e2e.manifests import deployment, pod
 from tests.e2e.spread import Answer, Plugin, Spread
 from tests.e2e.users import allow
+from tests.e2e.workloads import pods
 from tests.rbac import permissions
 
 pytestmark = pytest.mark.e2e
@@ -47,7 +49,7 @@ def definition(kind: str, group: str) -> Json:
     }
 
 
-REFERENCE = {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"}
+REFERENCE: Json = {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"}
 REQUIREMENTS = [{"key": ZONE, "operator": "In", "values": ["a"]}]
 OBJECTS = [
     {
@@ -193,3 +195,62 @@ def test_a_status_that_cannot_be_read_is_a_note(cluster: ControlPlane, spread: S
     assert message(answer).endswith(
         "No NodePool can make a node: NodePool default refuses because its limit of cpu is reached (8 of 8)."
     )
+
+
+@pytest.mark.usefixtures("autoscaled")
+def test_the_nodes_that_a_simulation_makes_let_the_pods_run(
+    cluster: ControlPlane, spread: Spread, namespace: str
+) -> None:
+    """Nobody makes nodes here: the test adds those that were said, and the scheduler places the pods."""
+    team, few = {"team": "roomy"}, {"cpu": "2", "memory": "4Gi", "pods": "10"}
+    labels = {"karpenter.sh/nodepool": "roomy", **team}
+    zones = [{"key": ZONE, "operator": "In", "values": ["x", "y", "z"]}]
+    reference = {**REFERENCE, "name": "other"}
+    template = {"metadata": {"labels": team}, "spec": {"nodeClassRef": reference, "requirements": zones}}
+    pool: Json = {**OBJECTS[0], "metadata": {"name": "roomy"}, "spec": {"template": template}}
+    cluster.kubectl("create", "-f", "-", input=json.dumps(pool))
+    first = [made(f"roomy-{zone}", zone, labels, few) for zone in ("x", "y")]
+    nodes.add(cluster.api, first, [])
+    app = [{"name": "app", "image": "registry.example/app:1", "resources": {"requests": {"cpu": "1"}}}]
+    # The other NodePool names zone a, which counts for all pods that may use it.
+    selector = {"nodeSelectorTerms": [{"matchExpressions": zones}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": selector}}
+    manifest = deployment(
+        "web",
+        [constraint()],
+        replicas=4,
+        namespace=namespace,
+        containers=app,
+        nodeSelector=team,
+        affinity=affinity,
+    )
+    cluster.apply(manifest)
+    cluster.kubectl("rollout", "status", "deploy/web", "-n", namespace, "--timeout=60s")
+    answer = spread("simulate", "--scale", "deploy/web=9", "-n", namespace, "-o", "json")
+    assert answer.status == 1
+    grown = answer.report["withNewNodes"]
+    assert grown["pending"] == {"min": 0, "max": 0}
+    assert {(each["zone"], each["nodes"]["min"], each["nodes"]["max"]) for each in grown["nodes"]} == {
+        ("x", 1, 1),
+        ("y", 1, 1),
+        ("z", 2, 2),
+    }
+    cluster.kubectl("scale", "deploy/web", "-n", namespace, "--replicas=9")
+    cluster.wait_for(lambda: len(waiting(cluster, namespace)) == 5, what="five pods wait")
+    said = [each["zone"] for each in grown["nodes"] for _ in range(each["nodes"]["min"])]
+    more = [made(f"roomy-new-{number}", zone, labels, few) for number, zone in enumerate(said)]
+    nodes.add(cluster.api, more, [])
+    cluster.wait_for(lambda: not waiting(cluster, namespace), timeout=90, what="all pods run")
+    for node in (*first, *more):
+        cluster.api.request("DELETE", f"/api/v1/nodes/{node['metadata']['name']}")
+
+
+def made(name: str, zone: str, labels: Mapping[str, str], allocatable: Mapping[str, str]) -> Json:
+    """Return a node of a NodePool."""
+    node = nodes.node(name, zone, labels)
+    return {**node, "status": {**node["status"], "allocatable": dict(allocatable)}}
+
+
+def waiting(cluster: ControlPlane, namespace: str) -> list[Json]:
+    """Return the pods without a node."""
+    return [each for each in pods(cluster, namespace) if "nodeName" not in each["spec"]]
