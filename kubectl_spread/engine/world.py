@@ -39,6 +39,7 @@ from kubectl_spread.kube.api.types import (
     Pod,
     PodSpec,
     Taint,
+    Toleration,
 )
 from kubectl_spread.kube.api.workloads import PodTemplateSpec, StatefulSet, WorkloadObject, ordinal_of
 from kubectl_spread.kube.disruption import PodDisruptionBudget
@@ -360,7 +361,10 @@ class World:
         return newest, not replicated or self._has_made(stored.template, newest.pod_class)
 
     def _has_made(self, template: PodTemplateSpec, pod_class: PodClass) -> bool:
-        """Tell whether pods of a class are those of a template, as far as it decides where they go."""
+        """Tell whether pods of a class are those of a template, as far as it decides where they go.
+
+        They may have more than it, which admission gives to all pods of a namespace.
+        """
         spec, labels = pod_class.spec, pod_class.labels
         own = apiserver.prepare_for_create(template.spec, labels, self.behaviour)
         containers = {getattr(each, "name", ""): each for each in (*spec.init_containers, *spec.containers)}
@@ -376,7 +380,34 @@ class World:
                 each.name in containers and _amounts(each).items() <= _amounts(containers[each.name]).items()
                 for each in (*template.spec.init_containers, *template.spec.containers)
             )
+            and self._may_be_added(_additions(own, spec), pod_class)
         )
+
+    def _may_be_added(self, additions: _Additions, pod_class: PodClass) -> bool:
+        """Tell whether admission may have added something to pods of a class: no other pod of the namespace is without.
+
+        Where there are no others, an earlier template may have had it, too.
+        """
+        if additions == _NO_ADDITIONS:
+            return True
+        own, others = pod_class.owner, self._others(pod_class)
+        if not others and own is not None:
+            self.unknown[
+                f"whether admission, or an earlier template, gave pods of {named(own.kind, own.name)} more"
+            ] = None
+        return all(additions.are_in(each.spec) for each in others)
+
+    def _others(self, pod_class: PodClass) -> list[PodClass]:
+        """Return the classes of the pods of other owners in a namespace."""
+        return [each for each in self._classes_in.get(pod_class.namespace, ()) if each.owner != pod_class.owner]
+
+    @cached_property
+    def _classes_in(self) -> Mapping[str, Sequence[PodClass]]:
+        """Maps each namespace to the classes of its pods."""
+        classes: dict[str, dict[int, PodClass]] = {}
+        for pod in self.snapshot.pods:
+            classes.setdefault(pod.namespace, {})[id(pod.pod_class)] = pod.pod_class
+        return {namespace: [*each.values()] for namespace, each in classes.items()}
 
     def _labels(self, owner: ObjectRef, pod_class: PodClass, name: str, index: int) -> Labels:
         """Return the labels of a new pod: those of the template and of its controller, or those of a pod like it."""
@@ -427,7 +458,14 @@ class World:
             return self._new(owner, template, labels)
         stored = self.snapshot.workload_objects.get(owner)
         former = () if stored is None else stored.template.spec.tolerations
-        by_admission = (each for each in like.spec.tolerations if each not in former)
+        # Where the stored template is the new one, pods may have more of an earlier one.
+        others = self._others(like) if stored is not None and stored.template is template else ()
+        by_admission = (
+            each
+            for each in like.spec.tolerations
+            if each not in former
+            and (each.key.startswith(_OF_CONDITIONS) or all(each in other.spec.tolerations for other in others))
+        )
         tolerations = dict.fromkeys((*template.spec.tolerations, *by_admission))
         spec = replace(
             template.spec,
@@ -503,6 +541,46 @@ def _amounts(container: Container) -> dict[str, int | str]:
 
 def _age(pod: PodRecord) -> tuple[float, str]:
     return (pod.created.timestamp() if pod.created else 0.0, pod.name)
+
+
+class _Additions(msgspec.Struct, frozen=True):
+    """What pods have that the template does not ask for, and that decides where they go.
+
+    Attributes:
+        selected: The labels of nodes.
+        tolerations: The tolerations, without those that Kubernetes adds to every pod.
+        resources: The resources that a container requests.
+    """
+
+    selected: frozenset[tuple[str, str]] = frozenset()
+    tolerations: frozenset[Toleration] = frozenset()
+    resources: frozenset[str] = frozenset()
+
+    def are_in(self, spec: PodSpec) -> bool:
+        """Tell whether another pod has all of that."""
+        return (
+            self.selected <= spec.node_selector.items()
+            and self.tolerations <= set(spec.tolerations)
+            and all(self.resources <= _amounts(each).keys() for each in spec.containers)
+        )
+
+
+_NO_ADDITIONS: Final = _Additions()
+
+
+def _additions(template: PodSpec, spec: PodSpec) -> _Additions:
+    containers = {getattr(each, "name", ""): each for each in template.containers}
+    tolerations = (each for each in spec.tolerations if not each.key.startswith(_OF_CONDITIONS))
+    return _Additions(
+        frozenset(spec.node_selector.items() - template.node_selector.items()),
+        frozenset(tolerations) - set(template.tolerations),
+        frozenset(
+            resource
+            for each in spec.containers
+            if (own := containers.get(getattr(each, "name", ""))) is not None
+            for resource in _amounts(each).keys() - _amounts(own).keys()
+        ),
+    )
 
 
 def _numbered(labels: Labels, name: str, index: int) -> Labels:

@@ -376,6 +376,55 @@ def test_what_was_edited_in_the_template_of_a_replica_set(edited: Json) -> None:
     assert report["summary"]["unknown"] == (unknown if "schedulerName" in edited else [])
 
 
+def without(removed: str, left: Json, *others: Json, **spec: Any) -> Any:
+    """Return the report of a ReplicaSet that lost a field of its template, and then its only node; one node is left."""
+    web = [each for each in deployment("web", ["a1"], **spec) if each["kind"] != "Deployment"]
+    del web[0]["metadata"]["ownerReferences"]
+    del web[0]["spec"]["template"]["spec"][removed]
+    return simulated([*nodes("a1"), left, *web, *others], "--delete", "a1")
+
+
+OTHER = pod("other", "b1", template("other"))
+GPU = node("b1", taints=[{"key": "gpu", "effect": "NoSchedule"}])
+
+
+def test_a_node_selector_that_a_replica_set_no_longer_has_is_gone() -> None:
+    """Another pod of the namespace has none, so it is not from admission."""
+    report = without("nodeSelector", node("b1"), OTHER, nodeSelector={"disk": "ssd"})
+    assert (after(report, "web-5d9c"), report["summary"]["unknown"]) == (("1", "0"), [])
+
+
+def test_a_toleration_that_a_replica_set_no_longer_has_is_gone() -> None:
+    report = without("tolerations", GPU, OTHER, **tolerating("gpu"))
+    assert (after(report, "web-5d9c"), report["summary"]["unknown"]) == (("0", "1"), [])
+
+
+def test_a_node_selector_that_all_pods_of_a_namespace_have_is_from_admission() -> None:
+    selecting = {"disk": "ssd"}
+    other = pod("other", "b1", template("other", nodeSelector=selecting))
+    report = without("nodeSelector", node("b1"), other, nodeSelector=selecting)
+    assert (after(report, "web-5d9c"), report["summary"]["unknown"]) == (("0", "1"), [])
+
+
+def test_what_may_be_from_admission_or_an_earlier_template_is_not_known() -> None:
+    report = without("tolerations", GPU, **tolerating("gpu"))
+    text = "whether admission, or an earlier template, gave pods of rs/web-5d9c more"
+    assert report["summary"]["unknown"] == [text]
+
+
+def test_requests_that_a_replica_set_no_longer_has_are_gone() -> None:
+    """Another pod of the namespace requests nothing, so no LimitRange has added them."""
+    web = [each for each in deployment("web", ["a1"]) if each["kind"] != "Deployment"]
+    del web[0]["metadata"]["ownerReferences"]
+    web[0]["spec"]["template"]["spec"]["containers"] = [{"name": "app", "image": "app"}]
+    idle = template("idle")
+    idle["spec"]["containers"] = [{"name": "app", "image": "app"}]
+    small = node("b1")
+    small["status"]["allocatable"]["cpu"] = "500m"
+    report = simulated([*nodes("a1"), small, *web, pod("idle", "b1", idle)], "--delete", "a1")
+    assert (after(report, "web-5d9c"), report["summary"]["unknown"]) == (("1", "0"), [])
+
+
 @pytest.mark.parametrize(("kind", "status"), [("Recreate", 1), ("RollingUpdate", 0)])
 def test_finalizers_of_pods_that_a_rollout_waits_for_are_named(kind: str, status: int) -> None:
     web = deployment("web", ["a1"], strategy={"type": kind})
