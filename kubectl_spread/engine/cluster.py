@@ -24,6 +24,7 @@ from kubectl_spread.engine.queue import Arrival, EqualPods, SchedulingQueue, Tur
 from kubectl_spread.engine.world import World, owner_of
 from kubectl_spread.kube import nodelifecycle
 from kubectl_spread.kube.api import labels as labelselectors
+from kubectl_spread.kube.api.labels import ZONE
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.sparse import DetailedPodSpec
 from kubectl_spread.kube.api.types import Node
@@ -390,6 +391,13 @@ class SimulatedCluster:
             if record.terminating and record.node in self.unreachable:
                 kind = self.world.kinds.of(record.pod_class)
                 self._terminate(SimulatedPod(record, kind, snapshot.workload(record), owner_of(record)))
+
+    @property
+    def silent_zones(self) -> set[str]:
+        """The zones none of whose nodes answers."""
+        zones = {node.metadata.labels.get(ZONE, "") for node in self.nodes if node.metadata.name in self.unreachable}
+        answering = (node for node in self.nodes if node.metadata.name not in self.unreachable)
+        return zones - {node.metadata.labels.get(ZONE, "") for node in answering} - {""}
 
     def lose(self, names: Collection[str]) -> None:
         """Let nodes not answer any more: their pods are no longer ready, and no pod ends."""

@@ -46,10 +46,12 @@ class NodeMaker(Actor, Protocol):
     Attributes:
         made: The nodes that were made.
         unsized: What could make a node, but has none whose size a new one could have.
+        missed: The zones where a node would be made if any node there answered.
     """
 
     made: Counter[MadeNode]
     unsized: set[str]
+    missed: set[str]
 
 
 def run(

@@ -118,12 +118,15 @@ class Batch:
     Attributes:
         cluster: The cluster.
         unsized: The NodePools that have no node whose size a new one could have.
+        missed: The zones that were chosen, and where none is made because no node there answers.
     """
 
     def __init__(self, cluster: SimulatedCluster, made: Iterable[OrderedNode]) -> None:
         """Begin a batch; ``made`` are the nodes that were ordered before, and are there."""
         self.cluster = cluster
         self.unsized: set[str] = set()
+        self.missed: set[str] = set()
+        self._silent = cluster.silent_zones
         self._claims: list[OrderedNode] = []
         self._new: list[OrderedNode] = []
         self._domains: dict[tuple[SchedulingKind, int], tuple[Constraint, PoolDomains | None, Counter[str]]] = {}
@@ -204,7 +207,8 @@ class Batch:
     def _of_pool(self, pool: NodePool, wish: _Wish) -> Iterator[OrderedNode]:
         """Yield a node of a pool for each zone that Karpenter may choose, as far as the limits of the pool allow it.
 
-        Of several domains with the fewest pods it chooses any, before it looks at what instance types there are.
+        Of several domains with the fewest pods it chooses any, before it looks at what instance types there are. A zone
+        that does not answer is taken to have none.
         """
         world, name = self.cluster.world, pool.metadata.name
         autoscalers = world.snapshot.node_autoscalers
@@ -222,7 +226,8 @@ class Batch:
         fixed = {key: self.cluster.random.choice(sorted(values)) for key, values in chosen.items()}
         zones = [zone for zone in nodepools.zones(autoscalers, pool, own) if zone == fixed.get(ZONE, zone)]
         self.cluster.random.shuffle(zones)
-        for zone in zones:
+        self.missed |= self._silent.intersection(zones)
+        for zone in (each for each in zones if each not in self._silent):
             model = max(own, key=lambda node: (node.metadata.labels.get(ZONE) == zone, *newest(node)))
             labels = nodepools.labels_for(autoscalers, pool, wish.kind.pod_class, model.metadata.labels, zone)
             like = world.changed(model, {**labels, **fixed}, pool.spec.template.spec.taints)

@@ -37,6 +37,7 @@ class Provisioning:
     def __init__(self) -> None:
         self.made: Counter[MadeNode] = Counter()
         self.unsized: set[str] = set()
+        self.missed: set[str] = set()
         self._claims: list[OrderedNode] = []
 
     def step(self, cluster: SimulatedCluster) -> bool:
@@ -47,6 +48,7 @@ class Provisioning:
             batch = Batch(cluster, self._claims)
             claims = batch.ordered(waiting)
             self.unsized |= batch.unsized
+            self.missed |= batch.missed
             if claims:
                 cluster.add_nodes([(claim.node, claim.model) for claim in claims])
                 self._claims += claims
@@ -82,7 +84,7 @@ class Provisioning:
                 members = nodegroups.members(group.name, world.nodes)
                 if not members:
                     self.unsized.add(maker)
-                zones = sorted({node.metadata.labels.get(ZONE, "") for node in members})
+                zones = sorted({node.metadata.labels.get(ZONE, "") for node in members} - cluster.silent_zones)
                 cluster.random.shuffle(zones)
                 for zone in zones:
                     of_zone = (node for node in members if node.metadata.labels.get(ZONE, "") == zone)

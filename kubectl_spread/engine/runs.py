@@ -95,6 +95,7 @@ class RunResult(msgspec.Struct):
         changes: The number of times that pods came or went after the last event.
         made: The nodes that were made for pods that waited.
         unsized: What could make a node, but has none whose size a new one could have.
+        missed: The zones where a node would be made if any node there answered.
     """
 
     texts: list[str]
@@ -113,6 +114,7 @@ class RunResult(msgspec.Struct):
     changes: int
     made: Counter[MadeNode]
     unsized: set[str]
+    missed: set[str]
 
     def of(self, workload: ObjectRef) -> WorkloadResult:
         """Return the result of a workload; that of one without pods has only zeros."""
@@ -208,6 +210,7 @@ class Simulation:
             changes=cluster.state.changes,
             made=maker.made if maker else Counter(),
             unsized=maker.unsized if maker else set(),
+            missed=maker.missed if maker else set(),
         )
 
     def runs(self, proceed: Callable[[int], bool]) -> list[RunResult]:

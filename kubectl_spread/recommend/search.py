@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, Protocol
 
 import msgspec
+from msgspec.structs import replace
 
-from kubectl_spread.engine.controllers import SimulatedEvent
+from kubectl_spread.engine.controllers import NodeMaker, SimulatedEvent
 from kubectl_spread.engine.events import Apply, Restart
 from kubectl_spread.engine.world import World
 from kubectl_spread.kube.api.objects import ObjectRef
@@ -133,6 +134,13 @@ class Search:
             tried.append(rejected)
         chosen, patched = self._least_bad(every, before, tried)
         return Recommendation(hazards, now, chosen, patched[1:], tried, self._clock.runs, complete=complete)
+
+    def with_new_nodes(self, result: Recommendation, maker: Callable[[], NodeMaker]) -> Iterator[tuple[Hazard, int]]:
+        """Yield each event after which pods wait with the change, and how many wait if nodes are made, in one run."""
+        setting = self._today if result.chosen is None else self._setting(result.chosen)
+        for hazard, case in zip(result.hazards, result.patched, strict=True):
+            if case.pending:
+                yield hazard, self._trials.worst(hazard, replace(setting, maker=maker), (0,)).pending
 
     def _rejected(
         self, proposal: Proposal, setting: Setting, first: list[Hazard], domains: dict[str, str]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
 
-from kubectl_spread.engine.controllers import SimulatedEvent
+from kubectl_spread.engine.controllers import NodeMaker, SimulatedEvent
 from kubectl_spread.engine.events import Cordon, DrainNodes, Lose, NodeChoice, OnFullest, Restart, Watch
 from kubectl_spread.engine.runs import RunResult, Simulation
 from kubectl_spread.engine.world import World
@@ -52,10 +52,17 @@ ROLLOUT: Final = Hazard("the rollout of the change", "", {"": ()}, 0, 0)
 
 
 class Setting(msgspec.Struct, frozen=True):
-    """A cluster, and what happens before an event: the rollout of a change or of a new workload."""
+    """A cluster, and what happens before an event: the rollout of a change or of a new workload.
+
+    Attributes:
+        world: The cluster.
+        before: What happens before.
+        maker: Returns what makes nodes for pods that wait; None where no nodes are made.
+    """
 
     world: World
     before: tuple[SimulatedEvent, ...] = ()
+    maker: Callable[[], NodeMaker] | None = None
 
 
 class WorstCase(msgspec.Struct, frozen=True):
@@ -123,7 +130,8 @@ class Trials:
     def _each(self, hazard: Hazard, setting: Setting, numbers: Sequence[int]) -> Iterator[WorstCase]:
         """Yield the worst of some runs for each domain."""
         for domain, events in hazard.events.items():
-            simulation = Simulation(setting.world, [*setting.before, Watch(), *events], self._seed)
+            all_events = [*setting.before, Watch(), *events]
+            simulation = Simulation(setting.world, all_events, self._seed, maker=setting.maker)
             yield self._of(domain, [simulation.run(number, places=False) for number in numbers], setting.world)
 
     def _of(self, domain: str, runs: Sequence[RunResult], world: World) -> WorstCase:

@@ -14,12 +14,20 @@ from kubectl_spread.phrases import capitalized, domains, listed, plural
 from kubectl_spread.render.words import safe
 from kubectl_spread.report.domains import ReadCluster
 from kubectl_spread.report.model import ClosedDomains, Cluster, Finding, Severity, Summary
+from kubectl_spread.report.simulation import AUTOSCALERS, NODES_TO_COME
 
 _NODES: Final = 6
 """The most nodes of closed domains that are named; the command has all of them."""
 _BLOCKED: Final = "SPR303"
 """The rule about pods that no node takes; the others are about domains that refuse a pod."""
 EXPLAIN: Final = "kubectl spread explain TYPE/NAME -n NAMESPACE prints the patch"
+
+
+def autoscaling(not_simulated: Sequence[str]) -> list[str]:
+    """Return whether new nodes are simulated for pods that wait, where autoscalers may make some."""
+    if NODES_TO_COME in not_simulated:
+        return ["without and with new nodes"]
+    return [f"{AUTOSCALERS} not simulated"] if AUTOSCALERS in not_simulated else []
 
 
 def closed_domains(findings: Sequence[Finding]) -> ClosedDomains | None:

@@ -30,7 +30,7 @@ def document(report: SpreadRecommendation) -> Document:
         command="recommend",
         title="Recommendation",
         cluster=about.label(report.cluster),
-        header=[*about.identified(report.cluster), subject],
+        header=[*about.identified(report.cluster), subject, *about.autoscaling(summary.not_simulated)],
         headline=_conclusion(report),
         instructions=[*_change(report)],
         tables=[_table(report)],

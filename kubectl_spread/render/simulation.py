@@ -16,7 +16,6 @@ from kubectl_spread.render.terminal import Cell, Column
 from kubectl_spread.report.model import CommandLine, Severity, Workload
 from kubectl_spread.report.recommendation import WORKLOADS
 from kubectl_spread.report.simulation import (
-    AUTOSCALERS,
     AffectedWorkload,
     Range,
     SimulatedWorkload,
@@ -52,7 +51,11 @@ def document(report: SpreadSimulation, inputs: Sequence[str] | None = None, *, w
         command="simulate",
         title="Simulation",
         cluster=about.label(report.cluster),
-        header=[*about.identified(report.cluster), *report.events, *_autoscaling(report)],
+        header=[
+            *about.identified(report.cluster),
+            *report.events,
+            *about.autoscaling(report.summary.not_simulated),
+        ],
         facts=[("AT ONCE", _at_once(report))],
         label="AFTER",
         headline=_conclusion(report),
@@ -61,13 +64,6 @@ def document(report: SpreadSimulation, inputs: Sequence[str] | None = None, *, w
         tables=[_table(report, wide=wide)],
         notes=[*_ending(report, len(report.findings) - len(cards))],
     )
-
-
-def _autoscaling(report: SpreadSimulation) -> list[str]:
-    """Return whether new nodes are simulated for the pods that wait, where an autoscaler may make some."""
-    if not isinstance(report.with_new_nodes, UnsetType):
-        return ["without and with new nodes"]
-    return [f"{AUTOSCALERS} not simulated"] if AUTOSCALERS in report.summary.not_simulated else []
 
 
 def _several_namespaces(report: SpreadSimulation) -> bool:
@@ -246,20 +242,25 @@ def _with_new_nodes(report: SpreadSimulation) -> str:
     grown = report.with_new_nodes
     if isinstance(grown, UnsetType):
         return ""
-    unsized = (
-        f" {some(grown.unsized)} {'has' if len(grown.unsized) == 1 else 'have'} no node whose size they could have."
-    )
+    left, missed = grown.pending, grown.missed
+    limits = []
+    if missed:
+        limits.append(
+            f"None is made in {domains(ZONE, missed)}, which {'does' if len(missed) == 1 else 'do'} not answer."
+        )
+    if grown.unsized:
+        verb = "has" if len(grown.unsized) == 1 else "have"
+        limits.append(f"{some(grown.unsized)} {verb} no node whose size they could have.")
     if not grown.total.max:
-        return f" New nodes cannot be simulated:{unsized}" if grown.unsized else " No new node is made for them."
+        return " ".join(["", "No new node is made for them.", *limits])
     of_makers: dict[str, list[str]] = {}
     for each in grown.nodes:
         zone = f" in {domains(ZONE, [each.zone])}" if each.zone else ""
         of_makers.setdefault(each.maker, []).append(f"{each.nodes.words}{zone}")
     places = "; ".join(f"{maker}: {', '.join(numbers)}" for maker, numbers in of_makers.items())
-    left = grown.pending
     wait = f"{left.words} {'pod' if left.max == 1 else 'pods'} would still wait" if left.max else "no pod would wait"
     nodes = f"{grown.total.words} new {'node' if grown.total.max == 1 else 'nodes'}"
-    return f" If {nodes} can be had ({places}), {wait}.{unsized if left.max and grown.unsized else ''}"
+    return " ".join(["", f"If {nodes} can be had ({places}), {wait}.", *(limits if left.max else [])])
 
 
 def _worse(report: SpreadSimulation) -> Iterator[str]:

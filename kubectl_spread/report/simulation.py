@@ -156,7 +156,8 @@ class WithNewNodes(Part, frozen=True, kw_only=True):
     """The same events in a cluster whose autoscalers make nodes for pods that wait, if these can be had.
 
     ``total`` is the number of new nodes, and ``pending`` and ``new`` are the pods that wait in spite of them. New nodes
-    are like those of the same NodePool or group; ``unsized`` ones have none, and make none in the simulation.
+    are like those of the same NodePool or group; ``unsized`` ones have none, and make none in the simulation. Nor is
+    one made in ``missed`` zones, which a NodePool chooses, because no node there answers.
     """
 
     runs: int
@@ -165,6 +166,7 @@ class WithNewNodes(Part, frozen=True, kw_only=True):
     pending: Range
     new: Range
     unsized: list[str]
+    missed: list[str]
 
 
 class SimulationSummary(Part, frozen=True, kw_only=True):

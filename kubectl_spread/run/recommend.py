@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from kubectl_spread.engine.controllers import SimulatedEvent
 from kubectl_spread.engine.events import Apply, Scale
+from kubectl_spread.engine.provisioning import Provisioning
 from kubectl_spread.errors import CombinedError, NotFoundError, SourceError, UsageError
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.workloads import Deployment, ReplicatedWorkload, StatefulSet, WorkloadObject
@@ -37,7 +38,7 @@ from kubectl_spread.report.recommendation import (
 )
 from kubectl_spread.rules.remedy import flagged, patched
 from kubectl_spread.run import lines, names, written
-from kubectl_spread.simulate.outcome import NOT_SIMULATED, left_out, not_known
+from kubectl_spread.simulate.outcome import NOT_SIMULATED, autoscaled, left_out, not_known
 
 if TYPE_CHECKING:
     from kubectl_spread.run.run import Console
@@ -181,7 +182,10 @@ def answer(run: SimulateRun, chosen: Subject, options: RecommendOptions, console
     tests = Trials(ref, manifest.template.metadata.labels, options.seed)
     proposals = Proposals(ref, manifest, run.target_version.behaviour, budgets, stored=chosen.loaded is None)
     hazards = trials.hazards(ref, manifest, where, options.demand)
-    result = Search(world, ref, first, tests, _Clock(options, console)).best(hazards, proposals)
+    search = Search(world, ref, first, tests, _Clock(options, console))
+    result = search.best(hazards, proposals)
+    autoscaled_by = run.snapshot.node_autoscalers
+    grown = [*search.with_new_nodes(result, Provisioning)] if autoscaled_by.known else []
     if run.options.filename and not budgets.read and "drain" in options.demand.families:
         run.notes.append(_NO_BUDGETS)
     run.problems += (*run.unread.of_evictions, *run.unread.of_scales)
@@ -199,7 +203,7 @@ def answer(run: SimulateRun, chosen: Subject, options: RecommendOptions, console
             UnreachableEvent(event=hazard.text, why=hazard.limit or _why(hazard, case))
             for hazard, case in result.unmet()
         ],
-        remarks=[*_remarks(manifest, where, autoscaler)],
+        remarks=[*_remarks(manifest, where, autoscaler), *_about_new_nodes(grown)],
         summary=RecommendationSummary(
             replicas=manifest.replicas,
             autoscaler=UNSET if autoscaler is None else autoscaler.metadata.name,
@@ -210,7 +214,12 @@ def answer(run: SimulateRun, chosen: Subject, options: RecommendOptions, console
             runs=result.runs,
             seed=options.seed,
             unknown=unknown,
-            not_simulated=[*unknown, *left_out(world, pending=any(case.pending for case in result.patched))],
+            not_simulated=[
+                *unknown,
+                *autoscaled(
+                    left_out(world, pending=any(case.pending for case in result.patched)), simulated=bool(grown)
+                ),
+            ],
             skipped={reason: run.skipped[reason] for reason in sorted(run.skipped) if run.skipped[reason]},
         ),
     )
@@ -331,6 +340,20 @@ def _budget_command(run: SimulateRun, budget: PodDisruptionBudget) -> CommandLin
             return patched(ref, candidates.budget_operations(stored))
     manifest = msgspec.json.encode(candidates.budget_manifest(budget)).decode()
     return CommandLine(("echo", manifest, "|", "kubectl", "create", "-f", "-"))
+
+
+def _about_new_nodes(grown: Sequence[tuple[Hazard, int]]) -> Iterator[str]:
+    """Yield whether pods would still wait after each event if autoscalers made nodes."""
+    helped = [hazard.text for hazard, pending in grown if not pending]
+    others = [hazard.text for hazard, pending in grown if pending]
+    if helped:
+        yield f"If new nodes can be had, no pod waits after {_quoted(helped)}."
+    if others:
+        yield f"With new nodes, pods still wait after {_quoted(others)}."
+
+
+def _quoted(events: Sequence[str]) -> str:
+    return listed([f'"{event}"' for event in events], len(events))
 
 
 def _remarks(manifest: ReplicatedWorkload, where: Places, autoscaler: HorizontalPodAutoscaler | None) -> Iterator[str]:

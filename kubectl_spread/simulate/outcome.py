@@ -139,7 +139,7 @@ def report(
             unknown=unknown,
             not_simulated=[
                 *unknown,
-                *(_autoscaled(text, grown) for text in not_simulated(simulation, before, runs)),
+                *autoscaled(not_simulated(simulation, before, runs), simulated=bool(grown)),
                 *_others(harmless),
             ],
             skipped={reason: skipped[reason] for reason in sorted(skipped) if skipped[reason]},
@@ -158,12 +158,13 @@ def _with_new_nodes(grown: Sequence[RunResult], workloads: Sequence[ObjectRef]) 
         pending=span(sum(run.of(ref).pending for ref in workloads) for run in grown),
         new=span(sum(run.of(ref).new for ref in workloads) for run in grown),
         unsized=sorted({maker for run in grown for maker in run.unsized}),
+        missed=sorted({zone for run in grown for zone in run.missed}),
     )
 
 
-def _autoscaled(text: str, grown: Sequence[RunResult]) -> str:
-    """Return what of autoscalers is not simulated, in place of all of it, where new nodes are."""
-    return NODES_TO_COME if text == AUTOSCALERS and grown else text
+def autoscaled(left: Iterable[str], *, simulated: bool) -> list[str]:
+    """Return what is left out, without new nodes where these are simulated."""
+    return [NODES_TO_COME if text == AUTOSCALERS and simulated else text for text in left]
 
 
 def _stopped_in(run: RunResult, before: Mapping[ObjectRef, WorkloadResult], workloads: Iterable[ObjectRef]) -> int:

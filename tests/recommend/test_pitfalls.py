@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.builders import HOSTNAME, Json, requirement, selector
-from tests.recommend.asked import NINE, SPREAD, changes, command, failing, recommended, spread
+from tests.builders import HOSTNAME, ZONE, Json, node_pool_json, requirement, selector
+from tests.recommend.asked import NINE, RUNS, SPREAD, changes, command, failing, recommended, spread
 from tests.simulate.clusters import budget, deployment, node, nodes, stateful_set, template, workload
 
 HONOR = "nodeTaintsPolicy: Honor in the constraint on zone"
@@ -203,3 +203,30 @@ def test_errors(arguments: tuple[str, ...], message: str) -> None:
     answer = command([*NINE, *web(), *idle, daemon, job, rollout, bare], *arguments, "--runs", "1")
     assert answer.exit_code == 2
     assert message in answer.stderr
+
+
+def full(*, taints: Any = ()) -> list[Json]:
+    """Return six pods, with which the three nodes of a NodePool are full."""
+    made = nodes("a1", "b1", "c1", cpu=2)
+    for each in made:
+        each["metadata"]["labels"]["karpenter.sh/nodepool"] = "default"
+    zones = requirement(ZONE, "In", "a", "b", "c")
+    pods = web(spread(), on=("a1", "a1", "b1", "b1", "c1", "c1"))
+    return [*made, *pods, node_pool_json("default", zones, taints=taints)]
+
+
+def test_new_nodes_help_where_pods_have_no_room() -> None:
+    """Not after the loss of a zone: Karpenter chooses that zone, which has the fewest pods and does not answer."""
+    report = recommended(full(), "deploy/web", "--survive", "zone,drain")
+    assert report["remarks"] == [
+        'If new nodes can be had, no pod waits after "drain any zone" and "drain any node".',
+        'With new nodes, pods still wait after "lose any zone" and "restart, then lose a zone".',
+    ]
+    header = command(full(), "deploy/web", "--survive", "drain", *RUNS).stdout.partition("\n\n")[0]
+    assert "without and with new nodes" in header
+
+
+def test_new_nodes_that_no_pool_makes_do_not_help() -> None:
+    taint = {"key": "gpu", "value": "yes", "effect": "NoSchedule"}
+    report = recommended(full(taints=[taint]), "deploy/web", "--survive", "drain")
+    assert report["remarks"] == ['With new nodes, pods still wait after "drain any zone" and "drain any node".']

@@ -125,6 +125,15 @@ def test_a_domain_that_only_karpenter_counts_gets_the_node() -> None:
     assert numbers(made) == ((1, 1), (0, 0))
 
 
+def test_no_node_is_made_in_a_zone_that_does_not_answer() -> None:
+    """Karpenter chooses zone a, as it has the fewest pods: its NodePool names it, and the lost node still counts."""
+    report = simulated([*FULL, pool("a", "b", "c")], "--lose", "zone=a")
+    made = report["withNewNodes"]
+    assert (numbers(made), made["missed"]) == (((0, 0), (2, 2)), ["a"])
+    text = " ".join(command([*FULL, pool("a", "b", "c")], "--lose", "zone=a", "--fail-on", "never").stdout.split())
+    assert "No new node is made for them. None is made in zone a, which does not answer." in text
+
+
 def test_a_pool_makes_nodes_where_its_class_has_subnets() -> None:
     soft: dict[str, Any] = {"topologySpreadConstraints": [zone_constraint("web", hard=False)]}
     full = [*FULL[:3], *deployment("web", ["a1", "b1", "c1", "a1", "b1", "c1"], **soft)]
@@ -181,9 +190,8 @@ def test_the_size_of_the_first_node_of_a_pool_is_not_known() -> None:
     made = grown([*FULL, node_pool_json("empty")])
     assert (numbers(made), made["unsized"]) == (((0, 0), (3, 3)), ["NodePool empty"])
     text = command([*FULL, node_pool_json("empty")], "--scale", "deploy/web=9").stdout
-    assert "New nodes cannot be simulated: NodePool empty has no node whose size they could have." in " ".join(
-        text.split()
-    )
+    said = "No new node is made for them. NodePool empty has no node whose size they could have."
+    assert said in " ".join(text.split())
 
 
 def status(*groups: Json) -> Json:
