@@ -19,7 +19,7 @@ from kubectl_spread.engine.cluster import SimulatedCluster, SimulatedPod
 from kubectl_spread.engine.kinds import SchedulingKind, selects
 from kubectl_spread.engine.nodes import CountedNodes
 from kubectl_spread.engine.placing import Placements
-from kubectl_spread.engine.pooldomains import PoolDomains, pool_domains
+from kubectl_spread.engine.pooldomains import PoolDomains, simulated_domains
 from kubectl_spread.kube import nodelifecycle
 from kubectl_spread.kube.api.labels import HOSTNAME, ZONE
 from kubectl_spread.kube.api.types import Node
@@ -158,14 +158,7 @@ class Batch:
         key = (kind, id(constraint))
         if key not in self._domains:
             counts = Counter(self.cluster.state.spread(kind, constraint, counted).counts)
-            domains = pool_domains(
-                constraint,
-                kind.pod_class.placement,
-                counts=counts,
-                nodes=Counter(value for value in counted.values if value is not None),
-                own=int(selects(constraint, kind)),
-                autoscalers=self.cluster.world.snapshot.node_autoscalers,
-            )
+            domains = simulated_domains(self.cluster, kind, constraint, counted, counts)
             self._domains[key] = (constraint, domains, counts)
         return self._domains[key][1]
 

@@ -16,7 +16,8 @@ import msgspec
 from msgspec.structs import replace
 
 from kubectl_spread.engine.cluster import SimulatedCluster, SimulatedPod
-from kubectl_spread.engine.kinds import selects
+from kubectl_spread.engine.kinds import SchedulingKind, selects
+from kubectl_spread.engine.nodes import CountedNodes
 from kubectl_spread.kube import noderequirements
 from kubectl_spread.kube.api.labels import HOSTNAME
 from kubectl_spread.kube.api.types import NodeInclusionPolicy
@@ -212,16 +213,28 @@ def constrained(cluster: SimulatedCluster, pod: SimulatedPod) -> Iterator[PoolDo
         return
     hard = zip(pod.kind.hard, cluster.table.answers(pod.kind).hard, strict=True)
     for constraint, counted in hard:
-        domains = pool_domains(
-            constraint,
-            pod_class.placement,
-            counts=cluster.state.spread(pod.kind, constraint, counted).counts,
-            nodes=Counter(value for value in counted.values if value is not None),
-            own=int(selects(constraint, pod.kind)),
-            autoscalers=cluster.world.snapshot.node_autoscalers,
-        )
+        counts = cluster.state.spread(pod.kind, constraint, counted).counts
+        domains = simulated_domains(cluster, pod.kind, constraint, counted, counts)
         if domains is not None:
             yield domains
+
+
+def simulated_domains(
+    cluster: SimulatedCluster,
+    kind: SchedulingKind,
+    constraint: Constraint,
+    counted: CountedNodes,
+    counts: Mapping[str, int],
+) -> PoolDomains | None:
+    """Return the domains of a constraint of pods of a kind, as ``pool_domains``; ``counts`` may change later."""
+    return pool_domains(
+        constraint,
+        kind.pod_class.placement,
+        counts=counts,
+        nodes=Counter(value for value in counted.values if value is not None),
+        own=int(selects(constraint, kind)),
+        autoscalers=cluster.world.snapshot.node_autoscalers,
+    )
 
 
 def _sources(
