@@ -69,6 +69,8 @@ _RUNS: Final = 0.6
 """The part of the time for runs; what is left is for trials of fixes."""
 _RUNS_WITH_NODES: Final = 0.8
 """The part of the time after which no more runs with new nodes begin."""
+_MOST_RUNS_WITH_NODES: Final = 20
+"""The most runs with new nodes: most of them have nodes of their own, about which everything is asked again."""
 _MOST_WAITING: Final = 2_000
 """The most pods that wait for which new nodes are simulated: each is compared with each new node."""
 _NO_TIME: Final = "not all fixes were tried within --seconds ({:g}): a longer time may find one"
@@ -142,8 +144,8 @@ class SimulateRun(Run, kw_only=True):
         grown: list[RunResult] = []
         waiting = max(sum(result.pending for result in each.workloads.values()) for each in runs)
         if limits.autoscale and 0 < waiting <= _MOST_WAITING and self.snapshot.node_autoscalers.known:
-            makes = simulation.with_maker(Provisioning)
-            grown = makes.fixed(limits.runs) if limits.runs else makes.runs(lambda done: clock.repeats(done, len(runs)))
+            makes, number = simulation.with_maker(Provisioning), min(len(runs), _MOST_RUNS_WITH_NODES)
+            grown = makes.fixed(number) if limits.runs else makes.runs(lambda done: clock.repeats(done, number))
         report = outcome.report(
             simulation,
             runs,
