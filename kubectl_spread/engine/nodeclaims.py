@@ -244,9 +244,9 @@ def newest(node: Node) -> tuple[bool, float, str]:
 
 
 def _is_free(pod: SimulatedPod) -> bool:
-    """Tell whether neither volumes nor affinity to pods of other nodes decide where a pod may be; else that is open."""
+    """Tell whether a pod may be placed, and neither volumes nor affinity to pods of other nodes decide where."""
     far = any(term.topology_key != HOSTNAME for term in pod.kind.anti_affinity)
-    return not (pod.refused or pod.kind.affinity or far)
+    return pod.kind.parses and not (pod.refused or pod.kind.affinity or far)
 
 
 def _size(pod: SimulatedPod) -> tuple[int, ...]:

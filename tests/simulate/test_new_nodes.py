@@ -162,6 +162,13 @@ def test_no_node_is_made_whose_taint_the_pods_do_not_tolerate() -> None:
     assert "No new node is made for them." in " ".join(text.split())
 
 
+def test_no_node_is_made_for_pods_that_the_scheduler_cannot_place() -> None:
+    constraint = zone_constraint("web")
+    constraint["labelSelector"] = {"matchExpressions": [{"key": "app", "operator": "Like", "values": ["web"]}]}
+    broken = deployment("web", ["a1", "b1"], topologySpreadConstraints=[constraint])
+    assert numbers(grown([*FULL[:3], *broken, pool("a", "b", "c")], replicas=3)) == ((0, 0), (1, 1))
+
+
 def test_no_node_is_made_that_is_too_small() -> None:
     large = [*nodes("a2", cpu=4), *labelled("a1"), *deployment("web", ["a2"], containers=[container("3")])]
     assert numbers(grown([*large, pool("a")], replicas=2)) == ((0, 0), (1, 1))
