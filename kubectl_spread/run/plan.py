@@ -85,10 +85,15 @@ def report(run: SimulateRun, options: PlanOptions) -> SpreadPlan:
             runs=options.runs,
             seed=options.seed,
             unknown=unknown,
-            not_simulated=[*unknown, *left_out(world)],
+            not_simulated=[*unknown, *left_out(world, pending=_waits(run.snapshot))],
             skipped={reason: run.skipped[reason] for reason in sorted(run.skipped) if run.skipped[reason]},
         ),
     )
+
+
+def _waits(snapshot: Snapshot) -> bool:
+    """Tell whether a pod waits for a node, which an autoscaler may make before the plan is carried out."""
+    return any(not (pod.node or pod.terminating or pod.gates) for pod in snapshot.pods)
 
 
 def _eviction(step: PlannedStep) -> PlannedEviction:

@@ -10,7 +10,7 @@ import pytest
 from click.testing import Result
 
 from tests import contract
-from tests.builders import HOSTNAME, Json, selector
+from tests.builders import HOSTNAME, Json, node_pool_json, selector
 from tests.cli.test_check import run
 from tests.simulate.clusters import (
     budget,
@@ -351,3 +351,11 @@ def test_captures_of_two_clusters_are_an_error() -> None:
     ]
     answer = command([*cluster, *both], "-o", "script")
     assert (answer.exit_code, "a cluster has only one" in answer.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_the_first_line_says_that_no_nodes_are_added_for_pods_that_wait(*, waits: bool) -> None:
+    large = deployment("large", [""], containers=[{"name": "app", "resources": {"requests": {"cpu": "99"}}}])
+    cluster = [*SIX, *deployment("web", ["a1", "a2", "b1"], **hard()), node_pool_json(), *(large if waits else ())]
+    first = command(cluster).stdout.partition("\n\n")[0]
+    assert ("cluster autoscalers not simulated" in first) is waits
