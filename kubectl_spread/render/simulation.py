@@ -9,7 +9,7 @@ from msgspec import UnsetType
 from msgspec.structs import replace
 
 from kubectl_spread.kube.api.labels import ZONE
-from kubectl_spread.phrases import domains, named, plural, some
+from kubectl_spread.phrases import capitalized, domains, named, plural, some
 from kubectl_spread.render import about, words
 from kubectl_spread.render.document import Card, Document, Instruction, Table, ZoneChange
 from kubectl_spread.render.terminal import Cell, Column
@@ -250,7 +250,7 @@ def _with_new_nodes(report: SpreadSimulation) -> str:
         )
     if grown.unsized:
         verb = "has" if len(grown.unsized) == 1 else "have"
-        limits.append(f"{some(grown.unsized)} {verb} no node whose size they could have.")
+        limits.append(f"{capitalized(some(grown.unsized))} {verb} no node whose size they could have.")
     if not grown.total.max:
         return " ".join(["", "No new node is made for them.", *limits])
     of_makers: dict[str, list[str]] = {}

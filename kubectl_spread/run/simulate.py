@@ -142,8 +142,7 @@ class SimulateRun(Run, kw_only=True):
         clock = _Clock(limits, console)
         runs = simulation.fixed(limits.runs) if limits.runs else simulation.runs(clock.proceed)
         grown: list[RunResult] = []
-        waiting = max(sum(result.pending for result in each.workloads.values()) for each in runs)
-        if limits.autoscale and 0 < waiting <= _MOST_WAITING and self.snapshot.node_autoscalers.known:
+        if limits.autoscale and self.snapshot.node_autoscalers.known and self._asks_for_nodes(runs):
             makes, number = simulation.with_maker(Provisioning), min(len(runs), _MOST_RUNS_WITH_NODES)
             grown = makes.fixed(number) if limits.runs else makes.runs(lambda done: clock.repeats(done, number))
         report = outcome.report(
@@ -163,6 +162,12 @@ class SimulateRun(Run, kw_only=True):
         if not report.workloads:
             self.notes.append(no_resources(self.namespace))
         return report
+
+    def _asks_for_nodes(self, runs: Sequence[RunResult]) -> bool:
+        """Tell whether a pod in scope waits, and not too many pods of the cluster do."""
+        waiting = max(sum(result.pending for result in each.workloads.values()) for each in runs)
+        reported = any(result.pending for each in runs for ref, result in each.workloads.items() if self.in_scope(ref))
+        return reported and waiting <= _MOST_WAITING
 
     def world(self) -> World:
         """Return the cluster for simulations.

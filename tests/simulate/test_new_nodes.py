@@ -224,6 +224,21 @@ def test_a_node_group_grows_up_to_its_maximum() -> None:
     assert (numbers(made), made["unsized"]) == (((1, 1), (3, 3)), ["node group eks-of-c-3"])
 
 
+def test_a_group_that_has_no_node_begins_the_sentence() -> None:
+    objects = [*nodes("a1"), *deployment("web", ["a1"]), status(node_group("workers", 0, 5))]
+    text = " ".join(command(objects, "--delete", "a1", "--fail-on", "never").stdout.split())
+    assert "No new node is made for them. Node group workers has no node whose size they could have." in text
+
+
+def test_no_node_is_made_where_only_pods_of_other_namespaces_wait() -> None:
+    """The answer is about one namespace, of which no pod waits."""
+    report = simulated([*FULL, pool("a", "b", "c")], "--scale", "deploy/web=9", "-n", "shop")
+    assert "withNewNodes" in report
+    report = simulated([*FULL, pool("a", "b", "c")], "--lose", "zone=a", "-n", "other")
+    assert report["workloads"] == []
+    assert "withNewNodes" not in report
+
+
 def test_a_new_node_has_no_label_of_another_zone() -> None:
     """The pod needs a node in zone b by another label of it, and the only node of the pool is in zone a."""
     (model,) = labelled("a1")
