@@ -20,6 +20,7 @@ from kubectl_spread.engine.controllers import (
     SimulatedEvent,
 )
 from kubectl_spread.engine.drains import Drain
+from kubectl_spread.engine.nodes import by_age
 from kubectl_spread.errors import NotFoundError, UsageError
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import Node
@@ -194,7 +195,7 @@ class Add(msgspec.Struct, frozen=True):
         except NotFoundError:
             # The nodes may be lost, and new ones replace them.
             models = self.like.of(cluster.world.nodes)
-        model = max(models, key=_newest)
+        model = max(models, key=by_age)
         names = {node.metadata.name for node in cluster.nodes}
         added: list[Node] = []
         number = 0
@@ -206,11 +207,6 @@ class Add(msgspec.Struct, frozen=True):
         cluster.add_nodes([(node, model.metadata.name) for node in added])
         place = f" in {self.like.text}" if self.like.key else ""
         return Begun(f"add {plural(self.number, 'node')}{place} like {model.metadata.name}")
-
-
-def _newest(node: Node) -> tuple[float, str]:
-    created = node.metadata.creation_timestamp
-    return (created.timestamp() if created else 0.0, node.metadata.name)
 
 
 class Restart(msgspec.Struct, frozen=True):

@@ -17,7 +17,7 @@ from typing import Final
 from kubectl_spread.engine import nodepools
 from kubectl_spread.engine.cluster import SimulatedCluster, SimulatedPod
 from kubectl_spread.engine.kinds import SchedulingKind, selects
-from kubectl_spread.engine.nodes import CountedNodes
+from kubectl_spread.engine.nodes import CountedNodes, by_age
 from kubectl_spread.engine.placing import Placements
 from kubectl_spread.engine.pooldomains import PoolDomains, simulated_domains
 from kubectl_spread.kube import nodelifecycle
@@ -239,8 +239,7 @@ def _emptiest(counted: PoolDomains, required: AllowedValues) -> set[str]:
 
 def newest(node: Node) -> tuple[bool, float, str]:
     """Return the order of nodes as models of new ones: those that answer, and of these the newest, come last."""
-    created = node.metadata.creation_timestamp
-    return nodelifecycle.answers(node), created.timestamp() if created else 0.0, node.metadata.name
+    return nodelifecycle.answers(node), *by_age(node)
 
 
 def _is_free(pod: SimulatedPod) -> bool:

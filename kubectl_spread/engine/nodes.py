@@ -58,6 +58,12 @@ class KindAnswers(msgspec.Struct, frozen=True, eq=False):
     preferred: Sequence[int] | None
 
 
+def by_age(node: Node) -> tuple[float, str]:
+    """Return the order of nodes in which the newest comes last."""
+    created = node.metadata.creation_timestamp
+    return created.timestamp() if created else 0.0, node.metadata.name
+
+
 class NodeTable:
     """The nodes of a cluster, numbered in the order in which the scheduler visits them.
 
