@@ -464,7 +464,7 @@ class World:
             each
             for each in like.spec.tolerations
             if each not in former
-            and (each.key.startswith(_OF_CONDITIONS) or all(each in other.spec.tolerations for other in others))
+            and (_is_of_kubernetes(each, like.spec) or all(each in other.spec.tolerations for other in others))
         )
         tolerations = dict.fromkeys((*template.spec.tolerations, *by_admission))
         spec = replace(
@@ -548,7 +548,7 @@ class _Additions(msgspec.Struct, frozen=True):
 
     Attributes:
         selected: The labels of nodes.
-        tolerations: The tolerations, without those that Kubernetes adds to every pod.
+        tolerations: The tolerations, without those that Kubernetes itself adds.
         resources: The resources that a container requests.
     """
 
@@ -570,7 +570,7 @@ _NO_ADDITIONS: Final = _Additions()
 
 def _additions(template: PodSpec, spec: PodSpec) -> _Additions:
     containers = {getattr(each, "name", ""): each for each in template.containers}
-    tolerations = (each for each in spec.tolerations if not each.key.startswith(_OF_CONDITIONS))
+    tolerations = (each for each in spec.tolerations if not _is_of_kubernetes(each, spec))
     return _Additions(
         frozenset(spec.node_selector.items() - template.node_selector.items()),
         frozenset(tolerations) - set(template.tolerations),
@@ -581,6 +581,15 @@ def _additions(template: PodSpec, spec: PodSpec) -> _Additions:
             for resource in _amounts(each).keys() - _amounts(own).keys()
         ),
     )
+
+
+def _is_of_kubernetes(toleration: Toleration, spec: PodSpec) -> bool:
+    """Tell whether Kubernetes adds a toleration to every pod, or to those that request a resource with its key.
+
+    Source: kubernetes v1.37.1 plugin/pkg/admission/extendedresourcetoleration/admission.go, Admit.
+    """
+    resources = {name for each in (*spec.init_containers, *spec.containers) for name in _amounts(each)}
+    return toleration.key.startswith(_OF_CONDITIONS) or toleration.key in resources
 
 
 def _numbered(labels: Labels, name: str, index: int) -> Labels:

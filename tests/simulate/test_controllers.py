@@ -399,6 +399,16 @@ def test_a_toleration_that_a_replica_set_no_longer_has_is_gone() -> None:
     assert (after(report, "web-5d9c"), report["summary"]["unknown"]) == (("0", "1"), [])
 
 
+def test_a_toleration_of_a_resource_that_pods_request_is_from_admission() -> None:
+    """ExtendedResourceToleration adds it to these pods alone."""
+    gpu = "nvidia.com/gpu"
+    containers = [{"name": "app", "image": "app", "resources": {"requests": {gpu: "1"}, "limits": {gpu: "1"}}}]
+    tainted = node("b1", taints=[{"key": gpu, "effect": "NoSchedule"}])
+    tainted["status"]["allocatable"][gpu] = "1"
+    report = without("tolerations", tainted, OTHER, containers=containers, **tolerating(gpu))
+    assert (after(report, "web-5d9c"), report["summary"]["unknown"]) == (("1", "0"), [])
+
+
 def test_a_node_selector_that_all_pods_of_a_namespace_have_is_from_admission() -> None:
     selecting = {"disk": "ssd"}
     other = pod("other", "b1", template("other", nodeSelector=selecting))
