@@ -37,7 +37,11 @@ def main() -> None:
         # An exception would be printed where an import cannot pass it on. Nothing has to be cleaned up yet.
         _signal.signal(_signal.SIGINT, lambda *_: os._exit(_INTERRUPTED))
     try:
-        from kubectl_spread.cli import main as run  # noqa: PLC0415 - the current directory is no longer searched
+        import logging  # noqa: PLC0415 - the current directory is no longer searched
+
+        # Where memory lacks, hashlib logs a traceback for each algorithm that it cannot load, and goes on.
+        logging.getLogger().addHandler(logging.NullHandler())
+        from kubectl_spread.cli import main as run  # noqa: PLC0415 - likewise
 
         run()
     except Exception as error:  # noqa: BLE001 - exit status 1 means findings

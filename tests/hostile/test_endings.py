@@ -320,6 +320,25 @@ def test_ctrl_c_during_an_import_prints_nothing(directory: Path, module: str) ->
     assert (completed.returncode, completed.stdout, completed.stderr) == (130, "", "")
 
 
+_WITHOUT_SHA3 = """
+import sys
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name in ("_hashlib", "_sha3"):
+            raise ImportError("failed to map segment")
+sys.meta_path.insert(0, Missing())
+from kubectl_spread.__main__ import main
+main()
+"""
+"""Cannot load two modules of hashlib, which logs that and goes on without them."""
+
+
+def test_what_hashlib_logs_about_modules_that_cannot_be_loaded_is_not_printed(directory: Path) -> None:
+    command = [sys.executable, "-c", _WITHOUT_SHA3, "check", "-f", "pod.yaml", "--server-version", "1.37"]
+    completed = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
+    assert (completed.returncode, completed.stderr) == (0, "")
+
+
 @pytest.mark.parametrize("size", [18, 20, 22, 24, 28, 32, 36, 40])
 def test_a_lack_of_memory_at_any_time_is_one_line(directory: Path, size: int) -> None:
     """With the smaller sizes, in MiB, not even the imports succeed; the larger ones may be enough on some systems."""
