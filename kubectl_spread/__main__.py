@@ -39,7 +39,7 @@ def main() -> None:
     try:
         import logging  # noqa: PLC0415 - the current directory is no longer searched
 
-        # Where memory lacks, hashlib logs a traceback for each algorithm that it cannot load, and goes on.
+        # Where memory lacks, hashlib logs a traceback for each algorithm that it cannot load, and continues.
         logging.getLogger().addHandler(logging.NullHandler())
         from kubectl_spread.cli import main as run  # noqa: PLC0415 - likewise
 

@@ -15,6 +15,7 @@ from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.engine.engine import Engine
 from kubectl_spread.explain.explanation import explain
 from kubectl_spread.kube.api.objects import ObjectRef
+from kubectl_spread.kube.api.storage import PersistentVolume, PersistentVolumeClaim
 from kubectl_spread.kube.api.types import Event, Namespace
 from kubectl_spread.kube.api.workloads import KINDS
 from kubectl_spread.kube.disruption import PodDisruptionBudget
@@ -22,7 +23,6 @@ from kubectl_spread.kube.features import behaviour, gates
 from kubectl_spread.kube.nodeautoscaling import ConfigMap, EC2NodeClass, NodeClaim, NodePool
 from kubectl_spread.kube.scheduler.configuration import WITHOUT_DEFAULTS, Profile
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Service
-from kubectl_spread.kube.scheduler.volumes import PersistentVolume, PersistentVolumeClaim
 from kubectl_spread.render import structured
 from kubectl_spread.report import model, projections
 from kubectl_spread.rules import RULES

@@ -8,6 +8,8 @@ from kubectl_spread.sources.apiserver.resources import (
     BUDGETS,
     BY_KIND,
     CLAIMS,
+    CLASSES,
+    DRIVERS,
     EVENTS,
     NAMESPACES,
     NODE_CLAIMS,
@@ -28,7 +30,7 @@ IDENTITY = Permission("get", "", "namespaces", "kube-system")
 
 def test_the_cluster_role_allows_each_read_and_nothing_else() -> None:
     listed = {*BY_KIND.values(), AUTOSCALERS, BUDGETS, CLAIMS, EVENTS, NAMESPACES, NODES, PRIORITIES, SERVICES, VOLUMES}
-    listed |= NODE_AUTOSCALERS
+    listed |= {CLASSES, DRIVERS, *NODE_AUTOSCALERS}
     expected = {Permission("list", resource.group, resource.plural) for resource in listed}
     expected |= {Permission("get", resource.group, resource.plural) for resource in BY_KIND.values()}
     expected |= {Permission("watch", resource.group, resource.plural) for resource in (*NEEDED, BUDGETS, SERVICES)}
@@ -40,7 +42,7 @@ def test_both_ways_allow_the_same() -> None:
 
 
 def test_the_role_of_a_namespace_has_all_but_cluster_resources() -> None:
-    resources = {NAMESPACES, NODES, PRIORITIES, VOLUMES, *NODE_AUTOSCALERS}
+    resources = {CLASSES, DRIVERS, NAMESPACES, NODES, PRIORITIES, VOLUMES, *NODE_AUTOSCALERS}
     unnamespaced = {Permission("list", each.group, each.plural) for each in resources}
     unnamespaced |= {Permission("watch", "", resource.plural) for resource in (NODES, VOLUMES)}
     assert set(permissions("nodes")) == {*unnamespaced, METRICS, IDENTITY, STATUS}

@@ -61,7 +61,11 @@ def volumes_unread(audit: Audit) -> bool:
 
 
 def _in_question(audit: Audit) -> Iterator[PodRecord]:
-    """Yield the pods of uneven constraints, and of workloads that one domain may stop, if any pod uses claims."""
+    """Yield the pods that wait, and, if any pod on a node uses claims, those that may have to be replaced.
+
+    These are the pods of uneven constraints, and of workloads that one domain may stop.
+    """
+    yield from _waiting(audit)
     if not any(pod.node and audit.volumes.uses_claims(pod) for pod in audit.pods):
         return
     for row in audit.rows:
@@ -83,8 +87,12 @@ def unknown_resources(audit: Audit, *, explaining: bool) -> list[str]:
     return unknown_room(audit.pods if explaining else _to_place(audit), audit)
 
 
+def _waiting(audit: Audit) -> Iterator[PodRecord]:
+    return (pod for pod in audit.pods if not pod.node and not pod.terminating)
+
+
 def _to_place(audit: Audit) -> Iterator[PodRecord]:
-    yield from (pod for pod in audit.pods if not pod.node and not pod.terminating)
+    yield from _waiting(audit)
     for row in audit.rows:
         if row.spread is not None and row.spread.constraint.hard and row.spread.exceeds_max_skew:
             yield from row.pods

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from datetime import timedelta
@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 from msgspec.structs import replace
 
 from kubectl_spread.audit.evaluation import domains
-from kubectl_spread.audit.evaluation.volumes import UNBOUND, Volumes
+from kubectl_spread.audit.evaluation.volumes import UNBOUND, VolumeNodes, Volumes
 from kubectl_spread.audit.snapshot.records import PodClass, PodRecord, PodState
 from kubectl_spread.engine.kinds import SchedulingKind
 from kubectl_spread.engine.nodes import NodeTable
@@ -101,7 +101,7 @@ _LATER: Final = 60.0
 """The seconds after which the events happen, at most: ages of pods have then another rank."""
 _HURRIES: Final = 0.5
 """How often waiting pods are tried before others are replaced, where pods come one by one."""
-_COUNTED: Final = ("desired", "lost", "failed", "rolled", "replicas", "_dirty", "_lost_of")
+_COUNTED: Final = ("bindings", "desired", "lost", "failed", "rolled", "replicas", "_dirty", "_lost_of")
 """The attributes of a cluster that controllers change."""
 
 
@@ -194,6 +194,7 @@ class SimulatedCluster:
         rolled: The classes from which a rollout creates the pods of an owner.
         partitions: The ordinals of StatefulSets below which a rollout does not create pods.
         replicas: The replicas of workloads that an event has scaled.
+        bindings: Maps the namespaces and names of claims that were bound in this run to their volumes.
         pending: The pods without a node, in the order in which they came.
         unreachable: The nodes that do not answer, with what happens to their pods.
         least: The fewest ready pods of each workload since ``watch``.
@@ -221,6 +222,7 @@ class SimulatedCluster:
         self.partitions: dict[ObjectRef, int] = {}
         self.replicas: dict[ObjectRef, int] = {}
         self.pending: dict[SimulatedPod, None] = {}
+        self.bindings: Mapping[tuple[str, str], str] = {}
         self.journal: Journal | None = None
         self.workloads_of: dict[SchedulingKind, dict[ObjectRef, None]] = {}
         self.unreachable: dict[str, Outage] = {}
@@ -237,6 +239,7 @@ class SimulatedCluster:
         self._of_kind: dict[SchedulingKind, dict[SimulatedPod, None]] = {}
         self._on_node: dict[str, dict[SimulatedPod, None]] = {}
         self._disordered: set[object] = set()
+        _, self.volumes = world.table(world.nodes)
         snapshot = world.snapshot
         for record in snapshot.mirror_pods:
             if record.node:
@@ -306,13 +309,12 @@ class SimulatedCluster:
         if not pod.record.gates:
             exclusive = self.world.snapshot.volumes.exclusive
             alone = any((pod.namespace, claim) in exclusive for claim in pod.record.claims if exclusive)
-            self._queue.add(pod, alone=alone)
+            self._queue.add(pod, alone=alone or self._takes_volumes(pod))
 
     def set_nodes(self, nodes: Iterable[Node]) -> None:
         """Replace the nodes; the pods on nodes that are gone have to be removed before."""
         self.nodes: tuple[Node, ...] = tuple(nodes)
         self.table: NodeTable
-        self.volumes: Volumes
         self.table, self.volumes = self.world.table(self.nodes)
         self.state = Placements(self.table, self.world.kinds, self.world.weights)
         if self.nodes:
@@ -537,6 +539,8 @@ class SimulatedCluster:
         self._unfile_place(pod)
         pod.node = self.table.names[number]
         self._file_place(pod)
+        if self._takes_volumes(pod):
+            self.bindings = {**self.bindings, **self.volumes.bindings(pod.record, number, self.bindings)}
         pod.lacks_volume = pod.node not in self.unreachable and self._is_attached_elsewhere(pod)
         starts = not (pod.node in self.unreachable or pod.lacks_volume)
         pod.state = replace(pod.state, running=starts, ready=starts)
@@ -723,7 +727,7 @@ class SimulatedCluster:
         """Place pending pods, until no more of them finds a node; tell whether any did."""
         for pod in self._new:
             if not (pod.node or pod.record.gates) and self.has(pod):
-                self._note_unknown(pod, self.volumes.of(pod.record).unknown)
+                self._note_unknown(pod, self.volumes_of(pod).unknown)
         self._new.clear()
         self._wake()
         turns = Turns(self._queue.take_awake(), self._arrival, self.random)
@@ -732,6 +736,8 @@ class SimulatedCluster:
             if self.user_of_claim(pod):
                 blocked.append(equal)
                 continue
+            if self.bindings and self._takes_volumes(pod):
+                pod.refused = self._refused(pod)
             number = self.state.choose(pod, self.random)
             if number is None:
                 self.state.wait(equal)
@@ -771,10 +777,22 @@ class SimulatedCluster:
         values = self.table.values(key)
         return {value for each in candidates if (value := values[each]) is not None}
 
+    def volumes_of(self, pod: SimulatedPod, volumes: Volumes | None = None) -> VolumeNodes:
+        """Return the nodes that the volumes of a pod refuse, after the claims that were bound in this run.
+
+        Args:
+            pod: The pod.
+            volumes: The answers for other nodes than those of now; None for these.
+        """
+        volumes = volumes or self.volumes
+        return volumes.of(pod.record, self.bindings) if self._takes_volumes(pod) else volumes.of(pod.record)
+
+    def _takes_volumes(self, pod: SimulatedPod) -> bool:
+        """Tell whether a pod is bound to one of the volumes that are available at first."""
+        return bool(pod.record.claims) and self.volumes.takes_volumes(pod.record)
+
     def _refused(self, pod: SimulatedPod) -> int:
-        refused = 0
-        for nodes, _ in self.volumes.of(pod.record).refusals:
-            refused |= nodes
+        refused = self.volumes_of(pod).refused
         if pod.pin:
             number = self.table.numbers.get(pod.pin)
             refused |= self.table.everything & ~(0 if number is None else 1 << number)

@@ -11,6 +11,7 @@ import msgspec
 
 from kubectl_spread.audit.evaluation import obstacles, topologykeys
 from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind
+from kubectl_spread.audit.evaluation.volumes import NONE_AVAILABLE
 from kubectl_spread.audit.snapshot.capacity import lacking
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.engine.answers import NO_NODES, Reason, RefusalCause
@@ -77,13 +78,11 @@ def _text(cluster: SimulatedCluster, pod: SimulatedPod, refusals: list[RefusalCa
 
 def _place_of_volume(cluster: SimulatedCluster, pod: SimulatedPod) -> str:
     """Return where the volumes of a pod are, if that is in zones; "" where they decide nothing."""
-    nodes = cluster.volumes.of(pod.record).refusals
-    if not nodes:
+    refusals = cluster.volumes_of(pod).refusals
+    if not refusals or any(obstacle.text == NONE_AVAILABLE for _, obstacle in refusals):
         return ""
     table, volumes = cluster.world.table(cluster.world.nodes)
-    refused = 0
-    for bits, _ in volumes.of(pod.record).refusals:
-        refused |= bits
+    refused = cluster.volumes_of(pod, volumes).refused
     reaching = [table.sets.nodes[number].metadata for number in ascending(table.everything & ~refused)]
     zones = sorted({metadata.labels[ZONE] for metadata in reaching if ZONE in metadata.labels})
     if zones:
@@ -124,7 +123,7 @@ def refusals_by_filter(
     yield RefusalCause(ObstacleKind.EXCLUDED, obstacles.EXCLUDED.text), everything & ~answers.usable.fits
     for text, bits in _full(cluster, pod, everything & ~state.room(kind).fits).items():
         yield RefusalCause(ObstacleKind.FULL, text), bits
-    for bits, obstacle in cluster.volumes.of(pod.record).refusals:
+    for bits, obstacle in cluster.volumes_of(pod).refusals:
         yield RefusalCause(ObstacleKind.VOLUME, obstacle.text), bits
     for constraint, counted, bits in zip(kind.hard, answers.hard, state.constrained(kind, answers), strict=True):
         if constraint != without:

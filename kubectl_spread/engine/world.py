@@ -29,7 +29,7 @@ from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api import quantity
 from kubectl_spread.kube.api.labels import HOSTNAME, Labels
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.kube.api.sparse import ClaimNames, DetailedPodSpec
+from kubectl_spread.kube.api.sparse import Claims, DetailedPodSpec
 from kubectl_spread.kube.api.types import (
     Container,
     LabelSelector,
@@ -237,7 +237,7 @@ class World:
         gates = tuple(gate.name for gate in pod_class.spec.scheduling_gates)
         return PodRecord(name, "", pod_class, 1, None, (), terminating=False, claims=claims, gates=gates)
 
-    def _claim_names(self, owner: ObjectRef) -> ClaimNames | None:
+    def _claim_names(self, owner: ObjectRef) -> Claims | None:
         workload = self.object(owner) or self.object(self.root(owner))
         return None if workload is None else workload.claims
 

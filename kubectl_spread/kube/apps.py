@@ -107,8 +107,8 @@ def _stateful_set_errors(
     if isinstance(stored, StatefulSet):
         if policy != stored.spec.pod_management_policy:
             yield field.invalid(_SPEC / "podManagementPolicy", policy, _IMMUTABLE)
-        claims = spec.volume_claim_templates
-        if claims != stored.spec.volume_claim_templates:
+        claims = [claim.metadata for claim in spec.volume_claim_templates]
+        if claims != [claim.metadata for claim in stored.spec.volume_claim_templates]:
             yield field.invalid(_SPEC / "volumeClaimTemplates", claims, _IMMUTABLE)
 
 

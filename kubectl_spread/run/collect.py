@@ -16,6 +16,7 @@ from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.diagnosis import needs
 from kubectl_spread.errors import CombinedError, SourceError, UsageError
 from kubectl_spread.kube.api import content
+from kubectl_spread.kube.api.storage import CSIDriver, PersistentVolume, PersistentVolumeClaim, StorageClass
 from kubectl_spread.kube.api.types import Event, Namespace, Node, Object, Pod
 from kubectl_spread.kube.api.workloads import KINDS, WorkloadObject
 from kubectl_spread.kube.autoscaling import HorizontalPodAutoscaler, PriorityClass
@@ -23,7 +24,6 @@ from kubectl_spread.kube.custom import CustomObject
 from kubectl_spread.kube.disruption import PodDisruptionBudget
 from kubectl_spread.kube.nodeautoscaling import ConfigMap, EC2NodeClass, NodeClaim, NodePool
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Service
-from kubectl_spread.kube.scheduler.volumes import PersistentVolume, PersistentVolumeClaim
 from kubectl_spread.phrases import plural, some
 from kubectl_spread.report import model
 from kubectl_spread.run import names, schedulers
@@ -206,10 +206,8 @@ def _add_related(read: Object, snapshot: Snapshot) -> None:
             snapshot.ownership.add_event(read)
         case Service():
             snapshot.default_selectors.add_service(read)
-        case PersistentVolumeClaim():
-            snapshot.volumes.add_claim(read)
-        case PersistentVolume():
-            snapshot.volumes.add_volume(read)
+        case PersistentVolumeClaim() | PersistentVolume() | StorageClass() | CSIDriver():
+            snapshot.volumes.add(read)
         case PodDisruptionBudget():
             snapshot.budgets.read = True
             snapshot.budgets.put(read)

@@ -26,7 +26,7 @@ from kubectl_spread.report import model
 from kubectl_spread.run import hints, names, schedulers
 from kubectl_spread.run.nodeautoscalers import add_node_autoscalers
 from kubectl_spread.run.options import CheckOptions, TargetVersion, target_for
-from kubectl_spread.run.requests import Requests
+from kubectl_spread.run.requests import NO_CLASSES, Requests
 from kubectl_spread.run.run import CheckRun, ClusterIdentity, Run
 from kubectl_spread.sources.apiserver.cluster import LiveCluster
 from kubectl_spread.sources.apiserver.resources import (
@@ -272,6 +272,9 @@ class LiveRun:
             return audit
         with self._requests.optional(self._notes, "volumes may keep pods where they are"):
             self._requests.add_volumes(snapshot)
+        if snapshot.volumes.unbound:
+            with self._requests.optional(self._notes, NO_CLASSES):
+                self._requests.add_storage_classes(snapshot)
         return msgspec.structs.replace(audit, volumes=Volumes(snapshot, audit.nodes))
 
     def _node_autoscalers(self, audit: Audit) -> None:

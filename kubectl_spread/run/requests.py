@@ -27,6 +27,8 @@ from kubectl_spread.sources.apiserver.resources import (
     AUTOSCALERS,
     BUDGETS,
     CLAIMS,
+    CLASSES,
+    DRIVERS,
     NAMESPACES,
     NODES,
     PODS,
@@ -41,6 +43,8 @@ from kubectl_spread.sources.auth.connection import ConnectionFlags
 from kubectl_spread.sources.decode.page import Page
 
 Kind = TypeVar("Kind", bound=Object)
+NO_CLASSES: Final = "where new volumes can be is not known"
+"""What follows where StorageClasses cannot be read."""
 UNFINISHED: Final = "status.phase!=Succeeded,status.phase!=Failed"
 """The field selector with which the scheduler lists pods."""
 
@@ -143,6 +147,15 @@ class Requests:
         for volume in self.objects(VOLUMES, None):
             snapshot.volumes.add_volume(volume)
         snapshot.volumes.complete = True
+
+    def add_storage_classes(self, snapshot: Snapshot) -> None:
+        """Read what makes volumes into a snapshot."""
+        for storage_class in self.objects(CLASSES, None):
+            snapshot.volumes.add_class(storage_class)
+        snapshot.volumes.classes_complete = True
+        for driver in self.objects(DRIVERS, None):
+            snapshot.volumes.add_driver(driver)
+        snapshot.volumes.drivers_complete = True
 
     def add_budgets(self, snapshot: Snapshot) -> None:
         """Read the PodDisruptionBudgets in scope into a snapshot."""

@@ -38,7 +38,7 @@ from kubectl_spread.kube.api.field import FieldPath
 from kubectl_spread.kube.api.labels import TOPOLOGY_KEYS
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.quantity import whole_number
-from kubectl_spread.kube.api.workloads import KINDS, WorkloadObject
+from kubectl_spread.kube.api.workloads import KINDS, StatefulSet, WorkloadObject
 from kubectl_spread.kube.apps import REPLICAS, workload_errors
 from kubectl_spread.kube.autoscaling import HorizontalPodAutoscaler
 from kubectl_spread.kube.disruption import PodDisruptionBudget
@@ -542,6 +542,11 @@ _OWNED: Final = {"Deployment": "ReplicaSet", "CronJob": "Job"}
 """Maps a kind to that of the workloads between it and its pods."""
 
 
+def _creates_claims(workload: object) -> bool:
+    """Tell whether a StatefulSet creates claims for its pods."""
+    return isinstance(workload, StatefulSet) and bool(workload.spec.volume_claim_templates)
+
+
 def _add_others(requests: Requests, snapshot: Snapshot, problems: list[str]) -> Unread:
     """Add nodes and everything that decides where pods go to a snapshot.
 
@@ -553,7 +558,8 @@ def _add_others(requests: Requests, snapshot: Snapshot, problems: list[str]) -> 
     Raises:
         SourceError: Nodes cannot be read, or anything else for another reason than a missing permission.
     """
-    from kubectl_spread.sources.apiserver.resources import WORKLOADS  # noqa: PLC0415 - only live runs need it
+    from kubectl_spread.run.requests import NO_CLASSES  # noqa: PLC0415 - only live runs need it
+    from kubectl_spread.sources.apiserver.resources import WORKLOADS  # noqa: PLC0415 - likewise
 
     try:
         requests.add_nodes(snapshot)
@@ -570,6 +576,9 @@ def _add_others(requests: Requests, snapshot: Snapshot, problems: list[str]) -> 
     with requests.optional(harmless, "volumes may keep pods where they are"):
         # A pod that is placed, and whose volumes are not known, is a problem of the simulation.
         requests.add_volumes(snapshot)
+    if snapshot.volumes.unbound or any(map(_creates_claims, snapshot.workload_objects.values())):
+        with requests.optional(harmless, NO_CLASSES):
+            requests.add_storage_classes(snapshot)
     if affinity.wants_namespaces({pod.pod_class for pod in snapshot.pods}, snapshot):
         with requests.optional(problems, "affinity terms that select namespaces by labels are not known"):
             requests.add_namespaces(snapshot)

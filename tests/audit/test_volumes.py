@@ -49,6 +49,12 @@ def check(*objects: Json) -> Audit:
     return audit(*NODES, *objects, detailed=False)
 
 
+def claim_of(storage_class: str) -> Json:
+    """Return a claim that is not bound, of a class."""
+    claim = claim_json("data-db-0")
+    return {**claim, "spec": {"storageClassName": storage_class}}
+
+
 def zonal(name: str, zone: str) -> Json:
     return volume_json(name, requirement(ZONE, "In", zone))
 
@@ -106,7 +112,7 @@ def test_pods_with_equal_answers_share_one() -> None:
     [
         pytest.param([], volumes.UNREAD, id="nothing was read"),
         pytest.param([claim_json("data-db-0", "pv-0")], volumes.UNREAD, id="the volume was not read"),
-        pytest.param([claim_json("data-db-0")], volumes.UNBOUND, id="the claim is not bound"),
+        pytest.param([claim_of("disk")], volumes.UNBOUND, id="the claim is not bound, and its class was not read"),
         pytest.param([claim_json("data-db-0", "pv-0"), volume_json("pv-0")], "", id="a volume for all nodes"),
     ],
 )
@@ -114,6 +120,14 @@ def test_what_is_not_known_refuses_no_node(objects: list[Json], unknown: str) ->
     evaluation = check(stateful_set(), db(0), *objects)
     answer = evaluation.volumes.of(record(evaluation, "db-0"))
     assert (answer.refusals, answer.unknown) == ((), unknown)
+
+
+def test_a_claim_that_has_to_be_bound_first_refuses_all_nodes() -> None:
+    """A claim without a class waits for a volume, whatever classes there are."""
+    evaluation = check(stateful_set(), db(0), claim_json("data-db-0"))
+    assert {each.text for each in obstacles(evaluation, "db-0") if each} == {
+        "pod has unbound immediate PersistentVolumeClaims"
+    }
 
 
 def test_objects_that_do_not_exist() -> None:

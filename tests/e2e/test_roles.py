@@ -97,10 +97,18 @@ def lost(permission: Permission) -> Lost:
 def losses(*names: str) -> list[Lost]:
     """Return a case for each permission of these roles.
 
-    PriorityClasses matter to changed templates that name one, in a manifest. The objects of node autoscalers have tests
-    of their own, because a permission for them is missed only where an autoscaler labels nodes.
+    PriorityClasses matter to changed templates that name one, in a manifest. StorageClasses and the objects of node
+    autoscalers have tests of their own: they are missed where a claim is not bound, or an autoscaler labels nodes.
     """
-    others = {"priorityclasses", "nodepools", "nodeclaims", "ec2nodeclasses", "configmaps"}
+    others = {
+        "priorityclasses",
+        "storageclasses",
+        "csidrivers",
+        "nodepools",
+        "nodeclaims",
+        "ec2nodeclasses",
+        "configmaps",
+    }
     deployments = Permission("list", "apps", "deployments")
     replica_sets = Permission("list", "apps", "replicasets")
     stateful_sets = Permission("list", "apps", "statefulsets")

@@ -207,3 +207,87 @@ def owned(cluster: ControlPlane, kind: str, name: str, nodes: Sequence[str], bou
         manifest = pod(f"{name}-{ordinal}", labels={"app": name}, nodeName=node, **more)
         manifest["metadata"]["ownerReferences"] = [owner]
         cluster.api.create(manifest)
+
+
+def local_volume(name: str, node: str, storage_class: str) -> Json:
+    """Return a volume on the disk of a node."""
+    (volume, _) = bound_claim("data", name, requirement(HOSTNAME, "In", node))
+    volume["metadata"]["name"] = name
+    del volume["spec"]["claimRef"]
+    return {**volume, "spec": {**volume["spec"], "storageClassName": storage_class}}
+
+
+def bind_claims(cluster: ControlPlane, namespace: str, volumes: Sequence[str]) -> int:
+    """Do what the controller of volumes does after the scheduler has chosen them; return how many were chosen."""
+    chosen = [cluster.api.get(f"/api/v1/persistentvolumes/{name}") for name in volumes]
+    chosen = [volume for volume in chosen if "claimRef" in volume["spec"]]
+    for volume in chosen:
+        path = f"/api/v1/namespaces/{namespace}/persistentvolumeclaims/{volume['spec']['claimRef']['name']}"
+        completed = {"annotations": {"pv.kubernetes.io/bind-completed": "yes"}}
+        cluster.api.patch(path, {"metadata": completed, "spec": {"volumeName": volume["metadata"]["name"]}})
+    return len(chosen)
+
+
+@pytest.fixture
+def disks(control_plane: ControlPlane) -> Iterator[str]:
+    """Return a namespace with a StatefulSet without replicas, whose class has volumes on two nodes."""
+    with control_plane.namespace("disks") as namespace:
+        storage_class = {
+            "apiVersion": "storage.k8s.io/v1",
+            "kind": "StorageClass",
+            "metadata": {"name": namespace},
+            "provisioner": "kubernetes.io/no-provisioner",
+            "volumeBindingMode": "WaitForFirstConsumer",
+        }
+        control_plane.apply(storage_class)
+        for name in ("a1", "b1"):
+            control_plane.apply(local_volume(f"{namespace}-{name}", name, namespace))
+            path = f"/api/v1/persistentvolumes/{namespace}-{name}/status"
+            control_plane.api.patch(path, {"status": {"phase": "Available"}})
+        manifest = stateful_set("db", namespace, hard=False)
+        manifest["spec"]["replicas"] = 0
+        manifest["spec"]["volumeClaimTemplates"][0]["spec"]["storageClassName"] = namespace
+        control_plane.apply(manifest)
+        yield namespace
+        for name in ("a1", "b1"):
+            control_plane.api.request("DELETE", f"/api/v1/persistentvolumes/{namespace}-{name}")
+        control_plane.api.request("DELETE", f"/apis/storage.k8s.io/v1/storageclasses/{namespace}")
+
+
+def test_new_claims_take_the_volumes_that_exist(control_plane: ControlPlane, disks: str, spread: Spread) -> None:
+    """Three pods, two volumes: the scheduler binds as many as the simulation said, on the same nodes."""
+    reason = "no PersistentVolume is available for a claim that is not bound, and none can be made"
+    said = spread("simulate", "--scale", "sts/db=3", "-n", disks, "-o", "json")
+    assert said.status == 1, said.stderr
+    (simulated,) = said.report.document["workloads"]
+    after = simulated["after"]
+    assert (after["running"], after["pending"]) == ({"min": 2, "max": 2}, {"min": 1, "max": 1})
+    assert [reason in each["text"] for each in simulated["reasons"]] == [True]
+    control_plane.kubectl("scale", "sts/db", "-n", disks, "--replicas=3")
+    names = [f"{disks}-{name}" for name in ("a1", "b1")]
+    control_plane.wait_for(lambda: bind_claims(control_plane, disks, names) == 2, what="two volumes are chosen")
+
+    def nodes() -> list[str]:
+        return sorted(each["spec"].get("nodeName", "") for each in pods(control_plane, disks))
+
+    control_plane.wait_for(lambda: nodes() == ["", "a1", "b1"], what="two pods run")
+    control_plane.wait_for(lambda: waiting(control_plane, disks), what="the scheduler refuses the third")
+    (message,) = waiting(control_plane, disks).values()
+    assert "didn't find available persistent volumes to bind" in message
+    checked = spread("check", "-n", disks, "-o", "json")
+    (finding,) = [each for each in checked.report["findings"] if each["severity"] == "error"]
+    assert (checked.status, finding["code"]) == (1, "SPR315")
+    assert reason in finding["message"]
+
+
+def test_without_the_classes_the_place_of_a_new_volume_is_unknown(
+    control_plane: ControlPlane, disks: str, plugin: Plugin
+) -> None:
+    rules = [allowed.rule for allowed in permissions("cluster") if allowed.group != "storage.k8s.io"]
+    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "classless"}}
+    control_plane.api.create({**role, "rules": rules})
+    bind(control_plane, {**role, "rules": rules}, "classless", disks)
+    simulator = plugin.on(control_plane, control_plane.kubeconfig_for("classless"))
+    answer = simulator("simulate", "--scale", "sts/db=3", "-n", disks, "-o", "json")
+    assert answer.status == 2
+    assert answer.report.document["summary"]["unknown"] == ["where new volumes can be"]

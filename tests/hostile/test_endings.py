@@ -330,7 +330,7 @@ sys.meta_path.insert(0, Missing())
 from kubectl_spread.__main__ import main
 main()
 """
-"""Cannot load two modules of hashlib, which logs that and goes on without them."""
+"""Cannot load two modules of hashlib, which logs that and continues without them."""
 
 
 def test_what_hashlib_logs_about_modules_that_cannot_be_loaded_is_not_printed(directory: Path) -> None:

@@ -6,16 +6,12 @@ import pytest
 
 from kubectl_spread.kube.api.labels import ascending
 from kubectl_spread.kube.api.sparse import alone
+from kubectl_spread.kube.api.storage import PersistentVolume, PersistentVolumeClaim
 from kubectl_spread.kube.api.types import NodeSelector
 from kubectl_spread.kube.api.workloads import Deployment, StatefulSet
 from kubectl_spread.kube.scheduler import volumes
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeLabels
-from kubectl_spread.kube.scheduler.volumes import (
-    ClaimedVolumes,
-    PersistentVolume,
-    PersistentVolumeClaim,
-    Unresolved,
-)
+from kubectl_spread.kube.scheduler.volumes import ClaimedVolumes, Unresolved
 from tests.builders import (
     ZONE,
     Json,

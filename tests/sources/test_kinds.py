@@ -34,7 +34,7 @@ REAL = {
     "rbac.authorization.k8s.io/v1": "ClusterRole ClusterRoleBinding Role RoleBinding",
     "resource.k8s.io/v1": "DeviceClass ResourceClaim ResourceClaimTemplate ResourceSlice PodSchedulingContext",
     "scheduling.k8s.io/v1": "PodGroup Workload",
-    "storage.k8s.io/v1": "CSIDriver CSINode CSIStorageCapacity StorageClass VolumeAttachment",
+    "storage.k8s.io/v1": "CSINode CSIStorageCapacity VolumeAttachment",
     "metrics.k8s.io/v1beta1": "NodeMetrics PodMetrics",
     "serving.knative.dev/v1": "Service",
     "kustomize.config.k8s.io/v1beta1": "Kustomization Component",

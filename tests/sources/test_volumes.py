@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from kubectl_spread.kube.api.storage import PersistentVolume, PersistentVolumeClaim
 from kubectl_spread.kube.api.types import Message
 from kubectl_spread.kube.api.workloads import StatefulSet
-from kubectl_spread.kube.scheduler.volumes import PersistentVolume, PersistentVolumeClaim
 from kubectl_spread.sources.decode import json_objects
 from kubectl_spread.sources.decode.protobuf.decoder import Decoder
 from kubectl_spread.sources.decode.protobuf.envelope import MAGIC

@@ -1,4 +1,4 @@
-"""Volumes: which nodes do the PersistentVolumes of a pod refuse?
+"""Volumes: which nodes do the PersistentVolumes of a pod, and its claims that are not bound, refuse?
 
 The claims of a pod are its own, and those of its template, which the pod that replaces it has. What could not be read
 refuses no node, and the answer says that it is unknown.
@@ -6,8 +6,9 @@ refuses no node, and the answer says that it is unknown.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
+from types import MappingProxyType
 from typing import Final
 
 import msgspec
@@ -16,15 +17,21 @@ from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind
 from kubectl_spread.audit.snapshot.records import PodClass, PodRecord, digest
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.kube.api.sparse import ClaimNames
+from kubectl_spread.kube.api.sparse import Claims
+from kubectl_spread.kube.api.storage import PersistentVolume, PersistentVolumeClaim
 from kubectl_spread.kube.api.types import OwnerReference
 from kubectl_spread.kube.scheduler import volumes as scheduler
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeSets
-from kubectl_spread.kube.scheduler.volumes import PersistentVolume, Unresolved
+from kubectl_spread.kube.scheduler.volumebinding import Bindable, UnboundClaim, bindable
+from kubectl_spread.kube.scheduler.volumes import Unresolved
 
 _NODE_AFFINITY: Final = "the node affinity of a PersistentVolume does not match"
 _ZONE: Final = "the zone of a PersistentVolume does not match"
 _NO_VOLUME: Final = "a claim is bound to a PersistentVolume that does not exist"
+_NOT_BOUND: Final = "pod has unbound immediate PersistentVolumeClaims"
+"""What the scheduler says, too."""
+NONE_AVAILABLE: Final = "no PersistentVolume is available for a claim that is not bound, and none can be made"
+_NO_BINDINGS: Final[Mapping[tuple[str, str], str]] = MappingProxyType({})
 UNKNOWN_CLAIMS: Final = "volumes: the claims of a further pod are not known, because its template was not read"
 UNREAD: Final = "volumes: the pods' PersistentVolumeClaims and PersistentVolumes were not read"
 UNBOUND: Final = "volumes: a PersistentVolumeClaim is not bound yet, so its StorageClass decides too"
@@ -49,6 +56,11 @@ class VolumeNodes(msgspec.Struct, frozen=True, eq=False):
         return next((obstacle for nodes, obstacle in self.refusals if nodes >> number & 1), None)
 
     @property
+    def refused(self) -> int:
+        """The nodes that any obstacle is on, as a bitmap."""
+        return reduce(int.__or__, (nodes for nodes, _ in self.refusals), 0)
+
+    @property
     def allows_all(self) -> bool:
         """Whether the volumes are known to refuse no node."""
         return not self.refusals and not self.unknown
@@ -66,6 +78,7 @@ class Volumes:
         self._ordinals: dict[ObjectRef, int] = {}
         # Without it a check of 600 StatefulSets with volumes takes a tenth longer.
         self._class_answers: dict[tuple[PodClass, tuple[str, ...]], VolumeNodes] = {}
+        self._takes: dict[tuple[PodClass, str, tuple[str, ...]], bool] = {}
 
     def claims(self, pod: PodRecord) -> Sequence[str]:
         """Return the names of the claims of a pod and of the pod that replaces it."""
@@ -76,23 +89,76 @@ class Volumes:
         """Tell whether a pod is known to use claims."""
         return bool(pod.claims or self.claim_names(pod.pod_class))
 
-    def claim_names(self, pod_class: PodClass) -> ClaimNames | None:
+    def claim_names(self, pod_class: PodClass) -> Claims | None:
         """Return the claims in the template of a class; None if they are not known."""
         record = self._snapshot.ownership.record(_ref(pod_class.namespace, pod_class.owner))
         return None if record is None else record.claims
 
-    def of(self, pod: PodRecord) -> VolumeNodes:
-        """Return the nodes that the volumes of a pod refuse, to the pod and to the pod that replaces it."""
+    def of(self, pod: PodRecord, bindings: Mapping[tuple[str, str], str] = _NO_BINDINGS) -> VolumeNodes:
+        """Return the nodes that the volumes of a pod refuse, to the pod and to the pod that replaces it.
+
+        Args:
+            pod: The pod.
+            bindings: Maps claims that are bound since to their volumes.
+        """
+        if bindings:
+            return self._of_claims(pod.namespace, self.claims(pod), self._created(pod), bindings)
         key = (pod.pod_class, pod.claims)
         answer = self._class_answers.get(key)
         if answer is not None:
             return answer
-        names = self.claim_names(pod.pod_class)
-        created = () if names is None else tuple(f"{template}-{pod.name}" for template in names.templates)
+        created = self._created(pod)
         answer = self._of_claims(pod.namespace, self.claims(pod), created)
         if not created:
             self._class_answers[key] = answer
         return answer
+
+    def takes_volumes(self, pod: PodRecord) -> bool:
+        """Tell whether a pod may be bound to one of the volumes that are available now."""
+        key = (pod.pod_class, pod.name, pod.claims)
+        if key not in self._takes:
+            self._takes[key] = self._bindable(pod, _NO_BINDINGS).takes_volumes
+        return self._takes[key]
+
+    def bindings(self, pod: PodRecord, node: int, before: Mapping[tuple[str, str], str]) -> dict[tuple[str, str], str]:
+        """Map the claims of a pod to the volumes that they are bound to on the node with a number.
+
+        Args:
+            pod: The pod.
+            node: The number of the node.
+            before: The claims that were bound before, with their volumes.
+        """
+        return self._bindable(pod, before).chosen(node)
+
+    def _bindable(self, pod: PodRecord, bindings: Mapping[tuple[str, str], str]) -> Bindable:
+        resolved = self._resolved(pod.namespace, self.claims(pod), self._created(pod), bindings)
+        unbound = [found for _, found in resolved if isinstance(found, UnboundClaim)]
+        return bindable(unbound, self._snapshot.volumes, self._nodes.index, {*bindings.values()})
+
+    def _resolved(
+        self,
+        namespace: str,
+        claims: Iterable[str],
+        created: Mapping[str, PersistentVolumeClaim],
+        bindings: Mapping[tuple[str, str], str],
+    ) -> Iterator[tuple[str, PersistentVolume | UnboundClaim | Unresolved]]:
+        """Yield the name of each claim and its volume, or why there is none."""
+        volumes = self._snapshot.volumes
+        for claim in claims:
+            name = (namespace, claim)
+            found = volumes.volume_of(namespace, claim, created=claim in created)
+            if name in bindings:
+                yield claim, volumes.named(bindings[name])
+            elif found is Unresolved.UNBOUND:
+                asked = volumes.unbound.get(name) or created[claim]
+                yield claim, UnboundClaim(name, asked, created=not asked.metadata.uid)
+            else:
+                yield claim, found
+
+    def _created(self, pod: PodRecord) -> Mapping[str, PersistentVolumeClaim]:
+        """Return the claims that a StatefulSet creates before a pod if they do not exist."""
+        names = self.claim_names(pod.pod_class)
+        return {} if names is None else names.created(pod.name)
 
     def of_any(self, pods: Iterable[PodRecord]) -> VolumeNodes:
         """Return the nodes that the volumes of each of some pods refuse.
@@ -102,7 +168,7 @@ class Volumes:
         answers = list(dict.fromkeys(self.of(pod) for pod in pods))
         if len(answers) == 1:
             return answers[0]
-        refused = [reduce(int.__or__, (nodes for nodes, _ in answer.refusals), 0) for answer in answers]
+        refused = [answer.refused for answer in answers]
         common = reduce(int.__and__, refused) if refused else 0
         obstacle = next((obstacle for answer in answers for _, obstacle in answer.refusals), None)
         refusals = ((common, obstacle),) if common and obstacle is not None else ()
@@ -121,10 +187,9 @@ class Volumes:
         if not names.templates:
             return self._of_claims(pod.namespace, names.shared)
         name = self._next_name(pod, names)
-        created = tuple(f"{template}-{name}" for template in names.templates)
-        return self._of_claims(pod.namespace, names.of(name), created)
+        return self._of_claims(pod.namespace, names.of(name), names.created(name))
 
-    def _next_name(self, pod: PodRecord, names: ClaimNames) -> str:
+    def _next_name(self, pod: PodRecord, names: Claims) -> str:
         owner = _ref(pod.namespace, pod.pod_class.owner)
         if owner not in self._ordinals:
             siblings = (each for each in self._snapshot.pods if _ref(each.namespace, each.pod_class.owner) == owner)
@@ -135,21 +200,29 @@ class Volumes:
             self._ordinals[owner] = ordinal
         return f"{owner.name}-{self._ordinals[owner]}"
 
-    def _of_claims(self, namespace: str, claims: Sequence[str] | None, created: Sequence[str] = ()) -> VolumeNodes:
+    def _of_claims(
+        self,
+        namespace: str,
+        claims: Sequence[str] | None,
+        created: Mapping[str, PersistentVolumeClaim] = MappingProxyType({}),
+        bindings: Mapping[tuple[str, str], str] = _NO_BINDINGS,
+    ) -> VolumeNodes:
         """Return the answer to the claims with some names.
 
         Args:
             namespace: Their namespace.
             claims: Their names; None if these are not known.
             created: Those that a StatefulSet creates before the pod if they do not exist.
+            bindings: Maps claims that are bound since to their volumes.
         """
         if not claims:
             return self._shared((), UNKNOWN_CLAIMS if claims is None else "")
         affinity = zone = 0
         everywhere: list[str] = []
+        unbound: list[UnboundClaim] = []
         unknown = ""
-        for claim in claims:
-            match self._snapshot.volumes.volume_of(namespace, claim, created=claim in created):
+        for claim, found in self._resolved(namespace, claims, created, bindings):
+            match found:
                 case PersistentVolume() as volume:
                     by_affinity, by_zone = self._refused(volume)
                     affinity |= by_affinity
@@ -160,14 +233,19 @@ class Volumes:
                     everywhere.append(f'persistentvolumeclaim "{claim}" not found')
                 case Unresolved.NO_VOLUME:
                     everywhere.append(_NO_VOLUME)
-                case _:
-                    unknown = unknown or UNBOUND
+                case UnboundClaim():
+                    unbound.append(found)
+        free = bindable(unbound, self._snapshot.volumes, self._nodes.index, {*bindings.values()})
+        if free.waiting:
+            everywhere.append(_NOT_BOUND)
         missing = ((self._nodes.index.everything, text) for text in everywhere)
+        none_available = self._nodes.index.everything & ~free.nodes
         refusals = tuple(
             (nodes, Obstacle(ObstacleKind.VOLUME, text))
-            for nodes, text in (*missing, (affinity, _NODE_AFFINITY), (zone, _ZONE))
+            for nodes, text in (*missing, (affinity, _NODE_AFFINITY), (zone, _ZONE), (none_available, NONE_AVAILABLE))
             if nodes
         )
+        unknown = unknown or (UNBOUND if free.unknown else "")
         return self._shared(refusals, unknown)
 
     def _refused(self, volume: PersistentVolume) -> tuple[int, int]:

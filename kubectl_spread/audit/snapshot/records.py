@@ -18,7 +18,7 @@ from kubectl_spread.errors import Position
 from kubectl_spread.kube.api.labels import Labelled, Labels
 from kubectl_spread.kube.api.managedfields import FieldOwner, LabelOwner
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.kube.api.sparse import ClaimNames, PodCondition
+from kubectl_spread.kube.api.sparse import Claims, PodCondition
 from kubectl_spread.kube.api.types import OwnerReference, PodSpec
 from kubectl_spread.kube.api.unknownfields import UnknownField
 from kubectl_spread.kube.scheduler.configuration import Profile
@@ -182,7 +182,7 @@ class OwnerRecord(msgspec.Struct, frozen=True):
     revision: int = 0
     replicas: int | None = None
     scaled: FieldOwner | None = None
-    claims: ClaimNames | None = None
+    claims: Claims | None = None
     authored_keys: frozenset[str] = frozenset()
 
     @property

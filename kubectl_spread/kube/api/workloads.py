@@ -9,7 +9,8 @@ import msgspec
 
 from kubectl_spread.kube.api.field import FieldPath
 from kubectl_spread.kube.api.quantity import comparable, scaled, whole_number
-from kubectl_spread.kube.api.sparse import ClaimNames, DetailedContainer, DetailedPodSpec, shared_claims
+from kubectl_spread.kube.api.sparse import Claims, DetailedContainer, DetailedPodSpec, shared_claims
+from kubectl_spread.kube.api.storage import PersistentVolumeClaim
 from kubectl_spread.kube.api.types import (
     Int32,
     LabelSelector,
@@ -120,10 +121,6 @@ class _Ordinals(Message, frozen=True):
     start: Annotated[Int32, 1] = 0
 
 
-class _ClaimTemplate(Message, frozen=True):
-    metadata: Annotated[ObjectMeta, 1] = ObjectMeta()
-
-
 class _PartitionedUpdate(Message, frozen=True):
     partition: Annotated[Int32 | None, 1] = None
     max_unavailable: Annotated[Int32 | str | None, 2] = None
@@ -135,7 +132,7 @@ class _StatefulSetStrategy(Message, frozen=True):
 
 
 class _StatefulSetSpec(_SelectingSpec, frozen=True):
-    volume_claim_templates: Annotated[tuple[_ClaimTemplate, ...], 4] = ()
+    volume_claim_templates: Annotated[tuple[PersistentVolumeClaim, ...], 4] = ()
     pod_management_policy: Annotated[str, 6] = "OrderedReady"
     update_strategy: Annotated[_StatefulSetStrategy, 7] = _StatefulSetStrategy()
     ordinals: Annotated[_Ordinals, 11] = _Ordinals()
@@ -204,9 +201,9 @@ class WorkloadObject(Object, frozen=True):
         return None
 
     @property
-    def claims(self) -> ClaimNames:
+    def claims(self) -> Claims:
         """The PersistentVolumeClaims of its pods."""
-        return ClaimNames(shared=shared_claims(self.template.spec.volumes))
+        return Claims(shared=shared_claims(self.template.spec.volumes))
 
     @property
     def selector(self) -> LabelSelector | None:
@@ -288,10 +285,11 @@ class StatefulSet(ReplicatedWorkload, frozen=True):
     status: Annotated[_StatefulSetStatus, 3] = _StatefulSetStatus()
 
     @property
-    def claims(self) -> ClaimNames:
+    def claims(self) -> Claims:
         """The PersistentVolumeClaims of its pods."""
-        templates = tuple(claim.metadata.name for claim in self.spec.volume_claim_templates)
-        return ClaimNames(templates, shared_claims(self.template.spec.volumes, templates), self.spec.ordinals.start)
+        templates = self.spec.volume_claim_templates
+        replaced = [claim.metadata.name for claim in templates]
+        return Claims(templates, shared_claims(self.template.spec.volumes, replaced), self.spec.ordinals.start)
 
     @property
     def ordered(self) -> bool:

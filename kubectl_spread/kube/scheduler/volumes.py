@@ -1,8 +1,8 @@
 """Volumes: which ones are the claims of a pod bound to, and which nodes can reach these, by affinity and by zone?
 
-Claims that are bound to a volume are what decides for running pods. For a claim that is not bound, a StorageClass and
-its provisioner decide, and neither is read. Like the scheduler, this takes a claim that names a volume for bound; the
-scheduler also waits until the claim has the annotation ``pv.kubernetes.io/bind-completed``, which takes a moment.
+Claims that are bound to a volume are what decides for running pods; ``volumebinding`` answers for others. Like the
+scheduler, this takes a claim that names a volume for bound; the scheduler also waits until the claim has the annotation
+``pv.kubernetes.io/bind-completed``, which takes a moment.
 
 Source: kubernetes v1.37.1 pkg/scheduler/framework/plugins/volumebinding/binder.go, checkBoundClaims, and
 staging/src/k8s.io/component-helpers/storage/volume/helpers.go, CheckNodeAffinity; for zones
@@ -11,14 +11,15 @@ pkg/scheduler/framework/plugins/volumezone/volume_zone.go, Filter.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import Enum, auto
-from typing import Annotated, Final
+from typing import Final
 
-import msgspec
+from msgspec.structs import replace
 
 from kubectl_spread.kube.api.labels import REGION, ZONE, Labels
-from kubectl_spread.kube.api.types import Message, NodeSelector, Object, ObjectMeta
+from kubectl_spread.kube.api.storage import CSIDriver, PersistentVolume, PersistentVolumeClaim, StorageClass
+from kubectl_spread.kube.api.types import NodeSelector, ObjectMeta
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeLabels
 
 _BETA_ZONE: Final = "failure-domain.beta.kubernetes.io/zone"
@@ -33,37 +34,6 @@ _BETWEEN: Final = "__"
 
 Source: kubernetes v1.37.1 staging/src/k8s.io/cloud-provider/volume/constants.go, LabelMultiZoneDelimiter.
 """
-
-
-class PersistentVolumeClaimSpec(Message, frozen=True):
-    """The volume that a claim is bound to, "" while it is not bound, and the ways in which pods may use it."""
-
-    access_modes: Annotated[tuple[str, ...], 1] = ()
-    volume_name: Annotated[str, 3] = ""
-
-
-class PersistentVolumeClaim(Object, frozen=True):
-    """A claim to a volume."""
-
-    spec: Annotated[PersistentVolumeClaimSpec, 2] = PersistentVolumeClaimSpec()
-
-
-class VolumeNodeAffinity(Message, frozen=True):
-    """The nodes that can reach a volume; without ``required`` all nodes can."""
-
-    required: Annotated[NodeSelector | None, 1] = None
-
-
-class PersistentVolumeSpec(Message, frozen=True):
-    """The part of a volume's spec that filters nodes."""
-
-    node_affinity: Annotated[VolumeNodeAffinity | None, 9] = None
-
-
-class PersistentVolume(Object, frozen=True):
-    """A volume."""
-
-    spec: Annotated[PersistentVolumeSpec, 2] = PersistentVolumeSpec()
 
 
 class Unresolved(Enum):
@@ -82,20 +52,39 @@ class ClaimedVolumes:
         complete: Whether all claims of the pods' namespaces, and all volumes, were read.
         exclusive: The namespaces and names of claims that only one pod at a time may use (ReadWriteOncePod).
         on_one_node: Those of claims whose volume only one node at a time may use (ReadWriteOnce).
+        classes_complete: Whether all StorageClasses were read.
+        drivers_complete: Whether all CSIDrivers were read.
+        unbound: Maps the namespace and name of each claim that is not bound to the claim.
     """
 
     def __init__(self) -> None:
         self.complete = False
         self.exclusive: set[tuple[str, str]] = set()
         self.on_one_node: set[tuple[str, str]] = set()
+        self.classes_complete = self.drivers_complete = False
+        self.unbound: dict[tuple[str, str], PersistentVolumeClaim] = {}
         self._claims: dict[tuple[str, str], str] = {}
         self._namespaces: set[str] = set()
         self._volumes: dict[str, PersistentVolume] = {}
+        self._classes: dict[str, StorageClass] = {}
+        self._with_capacity: set[str] = set()
 
     @property
     def any(self) -> bool:
         """Whether any volume was read."""
         return bool(self._volumes)
+
+    def add(self, read: PersistentVolumeClaim | PersistentVolume | StorageClass | CSIDriver) -> None:
+        """Store an object."""
+        match read:
+            case PersistentVolumeClaim():
+                self.add_claim(read)
+            case PersistentVolume():
+                self.add_volume(read)
+            case StorageClass():
+                self.add_class(read)
+            case CSIDriver():
+                self.add_driver(read)
 
     def add_claim(self, claim: PersistentVolumeClaim) -> None:
         """Store the name of the volume that a claim is bound to, and whether only one pod or node may use the claim."""
@@ -104,14 +93,64 @@ class ClaimedVolumes:
             self.exclusive.add((claim.metadata.namespace, claim.metadata.name))
         elif _ONE_NODE in modes and not _MANY_NODES.intersection(modes):
             self.on_one_node.add((claim.metadata.namespace, claim.metadata.name))
-        self._claims[claim.metadata.namespace, claim.metadata.name] = claim.spec.volume_name
+        name = (claim.metadata.namespace, claim.metadata.name)
+        self._claims[name] = claim.spec.volume_name
+        if not claim.spec.volume_name:
+            self.unbound[name] = claim
         self._namespaces.add(claim.metadata.namespace)
 
     def add_volume(self, volume: PersistentVolume) -> None:
-        """Store a volume, with only its labels."""
-        self._volumes[volume.metadata.name] = msgspec.structs.replace(
-            volume, metadata=ObjectMeta(name=volume.metadata.name, labels=volume.metadata.labels)
-        )
+        """Store a volume, with only the metadata that decides."""
+        metadata = volume.metadata
+        kept = ObjectMeta(name=metadata.name, labels=metadata.labels, deletion_timestamp=metadata.deletion_timestamp)
+        spec = replace(volume.spec, storage_class_name=volume.storage_class)
+        self._volumes[metadata.name] = replace(volume, metadata=kept, spec=spec)
+
+    def add_class(self, storage_class: StorageClass) -> None:
+        """Store a StorageClass."""
+        self._classes[storage_class.metadata.name] = storage_class
+
+    def add_driver(self, driver: CSIDriver) -> None:
+        """Store whether a driver tells the scheduler where it has room."""
+        self.drivers_complete = True
+        if driver.spec.storage_capacity:
+            self._with_capacity.add(driver.metadata.name)
+
+    @property
+    def volumes(self) -> Iterable[PersistentVolume]:
+        """The volumes that were read."""
+        return self._volumes.values()
+
+    def named(self, name: str) -> PersistentVolume | Unresolved:
+        """Return the volume with a name."""
+        return self._volumes.get(name) or (Unresolved.NO_VOLUME if self.complete else Unresolved.UNREAD)
+
+    def class_of(self, claim: PersistentVolumeClaim, *, created: bool) -> StorageClass | Unresolved | None:
+        """Return the StorageClass of a claim that is not bound; None if it has none, or none of the name exists.
+
+        Args:
+            claim: The claim.
+            created: Whether it does not exist yet, so that it gets the default class where it names none.
+
+        Source: kubernetes v1.37.1 plugin/pkg/admission/storage/storageclass/setdefault/admission.go, Admit, and
+        pkg/volume/util/storageclass.go, GetDefaultClass.
+        """
+        name = claim.storage_class
+        if name is None and created:
+            defaults = sorted((each for each in self._classes.values() if each.is_default), key=_by_age)
+            return defaults[0] if defaults else None if self.classes_complete else Unresolved.UNREAD
+        if name:
+            return self._classes.get(name, None if self.classes_complete else Unresolved.UNREAD)
+        return None
+
+    def knows_room_for(self, storage_class: StorageClass) -> bool:
+        """Tell whether a class is known to make volumes wherever its topologies allow it.
+
+        The objects with which other drivers tell where they have room are not read.
+
+        Source: kubernetes v1.37.1 pkg/scheduler/framework/plugins/volumebinding/binder.go, hasEnoughCapacity.
+        """
+        return self.drivers_complete and storage_class.provisioner not in self._with_capacity
 
     def volume_of(self, namespace: str, claim: str, *, created: bool = False) -> PersistentVolume | Unresolved:
         """Return the volume that a claim is bound to, or why there is none.
@@ -126,9 +165,13 @@ class ClaimedVolumes:
             return Unresolved.UNBOUND if self.complete or namespace in self._namespaces else Unresolved.UNREAD
         if name is None:
             return Unresolved.NO_CLAIM if self.complete else Unresolved.UNREAD
-        if not name:
-            return Unresolved.UNBOUND
-        return self._volumes.get(name) or (Unresolved.NO_VOLUME if self.complete else Unresolved.UNREAD)
+        return self.named(name) if name else Unresolved.UNBOUND
+
+
+def _by_age(storage_class: StorageClass) -> tuple[float, str]:
+    """Order StorageClasses as the API server does to find the default: the newest first."""
+    created = storage_class.metadata.creation_timestamp
+    return (-created.timestamp() if created else 0.0, storage_class.metadata.name)
 
 
 def node_selector(volume: PersistentVolume) -> NodeSelector | None:

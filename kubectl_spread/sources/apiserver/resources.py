@@ -8,6 +8,7 @@ from urllib.parse import quote
 import msgspec
 
 from kubectl_spread.kube.api.sparse import DetailedPod, SparsePod
+from kubectl_spread.kube.api.storage import CSIDriver, PersistentVolume, PersistentVolumeClaim, StorageClass
 from kubectl_spread.kube.api.types import Event, Message, Namespace, Node, TypeMeta
 from kubectl_spread.kube.api.workloads import (
     CronJob,
@@ -23,7 +24,6 @@ from kubectl_spread.kube.autoscaling import HorizontalPodAutoscaler, PriorityCla
 from kubectl_spread.kube.disruption import PodDisruptionBudget
 from kubectl_spread.kube.nodeautoscaling import ConfigMap, EC2NodeClass, NodeClaim, NodePool
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Service
-from kubectl_spread.kube.scheduler.volumes import PersistentVolume, PersistentVolumeClaim
 
 T_co = TypeVar("T_co", bound=Message, covariant=True)
 
@@ -76,6 +76,8 @@ SERVICES: Final = Resource("", "v1", "services", "Service", Service)
 NAMESPACES: Final = Resource("", "v1", "namespaces", "Namespace", Namespace, namespaced=False)
 CLAIMS: Final = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", PersistentVolumeClaim)
 VOLUMES: Final = Resource("", "v1", "persistentvolumes", "PersistentVolume", PersistentVolume, namespaced=False)
+CLASSES: Final = Resource("storage.k8s.io", "v1", "storageclasses", "StorageClass", StorageClass, namespaced=False)
+DRIVERS: Final = Resource("storage.k8s.io", "v1", "csidrivers", "CSIDriver", CSIDriver, namespaced=False)
 EVENTS: Final = Resource("", "v1", "events", "Event", Event)
 PRIORITIES: Final = Resource(
     "scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", PriorityClass, namespaced=False

@@ -13,15 +13,13 @@ import msgspec
 from kubectl_spread.errors import DecodeError, Position, SourceError
 from kubectl_spread.kube.api.field import POD_SPEC
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.kube.api.types import Namespace, Node, Pod
+from kubectl_spread.kube.api.types import Node, Pod
 from kubectl_spread.kube.api.types import Object as AnyObject
 from kubectl_spread.kube.api.unknownfields import UnknownField, unknown_fields, unknown_in_pod_spec
 from kubectl_spread.kube.api.workloads import WorkloadObject, template_path
-from kubectl_spread.kube.autoscaling import PriorityClass
 from kubectl_spread.kube.custom import CustomObject, group_of, is_custom, kind_name
 from kubectl_spread.kube.nodeautoscaling import STATUS_NAME, AutoscalerObject, ConfigMap
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Service
-from kubectl_spread.kube.scheduler.volumes import PersistentVolume
 from kubectl_spread.sources.decode import config_maps, json_objects
 from kubectl_spread.sources.decode.json_documents import Record
 from kubectl_spread.sources.decode.json_objects import Json, MalformedFieldError, Path
@@ -49,7 +47,17 @@ Source: kubernetes v1.37.1 staging/src/k8s.io/apiserver/pkg/server/config.go, Ma
 _SIGNS: Final = (b'"containers"', b'"topologySpreadConstraints"', b'"domain"', b"kubevirt.io/", b"\\u")
 """Text of which an object with a template has some; a key may be written with escapes."""
 _WITHOUT_NAMESPACES: Final = frozenset(
-    {"Node", "Namespace", "PersistentVolume", "PriorityClass", "NodePool", "NodeClaim", "EC2NodeClass"}
+    {
+        "Node",
+        "Namespace",
+        "PersistentVolume",
+        "PriorityClass",
+        "StorageClass",
+        "CSIDriver",
+        "NodePool",
+        "NodeClaim",
+        "EC2NodeClass",
+    }
 )
 """The kinds of objects that are in no namespace."""
 _OLD_TEMPLATES: Final = frozenset({"ControllerRevision"})
@@ -217,7 +225,7 @@ def _typed(member: RawObject, type_: type[Object], namespace: str) -> Object:
     if isinstance(decoded, Node) and not decoded.metadata.name:
         # A pod on such a node could not be told from one that waits.
         raise MalformedFieldError(("metadata", "name"), "a Node needs a name")
-    if isinstance(decoded, Node | Namespace | PersistentVolume | PriorityClass) or decoded.metadata.namespace:
+    if type_.__name__ in _WITHOUT_NAMESPACES or decoded.metadata.namespace:
         return decoded
     metadata = msgspec.structs.replace(decoded.metadata, namespace=namespace)
     return msgspec.structs.replace(decoded, metadata=metadata)

@@ -10,6 +10,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from kubectl_spread.kube.api.sparse import DetailedPod
+from kubectl_spread.kube.api.storage import CSIDriver, PersistentVolume, PersistentVolumeClaim, StorageClass
 from kubectl_spread.kube.api.types import Event, ListMeta, Namespace, Node, TypeMeta
 from kubectl_spread.kube.api.workloads import KINDS, WorkloadObject
 from kubectl_spread.kube.autoscaling import HorizontalPodAutoscaler, PriorityClass
@@ -17,7 +18,6 @@ from kubectl_spread.kube.custom import group_of, is_custom
 from kubectl_spread.kube.disruption import PodDisruptionBudget
 from kubectl_spread.kube.nodeautoscaling import AutoscalerObject, ConfigMap, EC2NodeClass, NodeClaim, NodePool
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Service
-from kubectl_spread.kube.scheduler.volumes import PersistentVolume, PersistentVolumeClaim
 from kubectl_spread.phrases import plural
 from kubectl_spread.sources.decode import json_objects
 from kubectl_spread.sources.decode.json_documents import HEADER, ITEMS, LIST, METADATA, JsonRecord, Record
@@ -34,6 +34,8 @@ Object: TypeAlias = (
     | PriorityClass
     | PersistentVolumeClaim
     | PersistentVolume
+    | StorageClass
+    | CSIDriver
     | AutoscalerObject
     | WorkloadObject
 )
@@ -50,6 +52,8 @@ _TYPES: Final[dict[tuple[str, str], type[Object]]] = {
     ("scheduling.k8s.io", "PriorityClass"): PriorityClass,
     ("", "PersistentVolumeClaim"): PersistentVolumeClaim,
     ("", "PersistentVolume"): PersistentVolume,
+    ("storage.k8s.io", "StorageClass"): StorageClass,
+    ("storage.k8s.io", "CSIDriver"): CSIDriver,
     **KINDS,
 }
 _AUTOSCALERS: Final[dict[tuple[str, str], type[AutoscalerObject]]] = {

@@ -13,11 +13,11 @@ from kubectl_spread.engine.cluster import SimulatedCluster, SimulatedPod
 from kubectl_spread.engine.world import World
 from kubectl_spread.kube import features
 from kubectl_spread.kube.api.labels import ascending
+from kubectl_spread.kube.api.storage import PersistentVolume, PersistentVolumeClaim
 from kubectl_spread.kube.api.types import Namespace, Node
 from kubectl_spread.kube.api.workloads import ReplicatedWorkload
 from kubectl_spread.kube.scheduler import configuration
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Service
-from kubectl_spread.kube.scheduler.volumes import PersistentVolume, PersistentVolumeClaim
 from tests.builders import Json, decode, decode_pod
 from tests.conformance.placements.oracles import MINOR
 

@@ -51,6 +51,10 @@ class NodeLabels:
                 break
         return bits
 
+    def named(self, name: str) -> int:
+        """Return the node with a name."""
+        return self._names.value_bits(nodeaffinity.NAME_FIELD, (name,))
+
     def fitting(self, node_selector: Labels, affinity: Affinity | None) -> int:
         """Return the nodes that match both a pod's nodeSelector and its required node affinity."""
         bits = self.everything
