@@ -29,7 +29,8 @@ from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api import quantity
 from kubectl_spread.kube.api.labels import HOSTNAME, Labels
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.kube.api.sparse import Claims, DetailedPodSpec
+from kubectl_spread.kube.api.sparse import DetailedPodSpec
+from kubectl_spread.kube.api.storage import Claims
 from kubectl_spread.kube.api.types import (
     Container,
     LabelSelector,

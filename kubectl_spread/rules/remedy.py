@@ -11,6 +11,7 @@ import msgspec
 from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.merge.verdicts import Verdict
 from kubectl_spread.audit.snapshot.records import PodRecord
+from kubectl_spread.audit.snapshot.revisions import revision_key
 from kubectl_spread.engine.answers import Removable, Shortfall
 from kubectl_spread.errors import SpreadError
 from kubectl_spread.kube.api.content import is_object_name, label_value_problems
@@ -109,10 +110,27 @@ def changed(text: str, operations: Sequence[Operation], rule_input: RuleInput) -
         if not tried.first:
             return Remedy(f"{text}. Wait with the patch: {literal(_stuck(shortfall))}")
         text = f"{text}. First {_MAKE_ROOM}: without that, {literal(_stuck(shortfall))}"
-    text, after = f"{text}. {_COSTS[workload.kind]}", _waiting_pods(rule_input)
+    text, after = f"{text}. {_COSTS[workload.kind]}{_uneven_after(operations, rule_input)}", _waiting_pods(rule_input)
     return Remedy(
         f"{text}. {_WAITS} after the patch" if after else text, tried.first, patch=tuple(operations), after=after
     )
+
+
+def _uneven_after(operations: Sequence[Operation], rule_input: RuleInput) -> str:
+    """Return that a rollout may leave a skew; "" where each hard constraint counts each revision by itself."""
+    template = rule_input.audit.template_of(rule_input.workload)
+    if template is None or not template.rolls or template.replicas in (0, 1):
+        return ""
+    key = revision_key(template.labels)
+    added = [operation.path for operation in operations if key in str(operation.value)]
+    together = any(
+        term.spread
+        and term.required
+        and key not in (*term.match_label_keys, *term.mentions)
+        and not any(path.startswith(term.path.pointer) for path in added)
+        for term in template.terms
+    )
+    return ". Afterwards new pods may be uneven (SPR208)" if together else ""
 
 
 class _Rollout(msgspec.Struct, frozen=True):
@@ -336,10 +354,12 @@ def replacement(pods: Sequence[str], rule_input: RuleInput) -> Remedy:
         return Remedy("wait until the pods end: a Job counts a deleted pod as failed")
     workload = rule_input.workload
     others = sum(not pod.terminating for pod in pods_by_name.values()) - len(staying)
-    restart_all = _restart(rule_input, staying, len(staying) + others)
-    if workload.kind == "Pod" or not (others and 0 < len(staying) <= _FEW):
-        return restart_all
-    return _of_some([pods_by_name[name] for name in staying], restart_all, rule_input)
+    remedy = _restart(rule_input, staying, len(staying) + others)
+    if workload.kind != "Pod" and others and 0 < len(staying) <= _FEW:
+        remedy = _of_some([pods_by_name[name] for name in staying], remedy, rule_input)
+    if any(command.words[1:3] == ("rollout", "restart") for command in remedy.commands):
+        return msgspec.structs.replace(remedy, text=f"{remedy.text}{_uneven_after((), rule_input)}")
+    return remedy
 
 
 def _of_some(pods: Sequence[PodRecord], restart_all: Remedy, rule_input: RuleInput) -> Remedy:

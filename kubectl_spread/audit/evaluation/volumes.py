@@ -17,8 +17,7 @@ from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind
 from kubectl_spread.audit.snapshot.records import PodClass, PodRecord, digest
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.kube.api.sparse import Claims
-from kubectl_spread.kube.api.storage import PersistentVolume, PersistentVolumeClaim
+from kubectl_spread.kube.api.storage import Claims, PersistentVolume, PersistentVolumeClaim
 from kubectl_spread.kube.api.types import OwnerReference
 from kubectl_spread.kube.scheduler import volumes as scheduler
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeSets
@@ -132,7 +131,7 @@ class Volumes:
 
     def _bindable(self, pod: PodRecord, bindings: Mapping[tuple[str, str], str]) -> Bindable:
         resolved = self._resolved(pod.namespace, self.claims(pod), self._created(pod), bindings)
-        unbound = [found for _, found in resolved if isinstance(found, UnboundClaim)]
+        unbound = [answer for _, answer in resolved if isinstance(answer, UnboundClaim)]
         return bindable(unbound, self._snapshot.volumes, self._nodes.index, {*bindings.values()})
 
     def _resolved(
@@ -146,14 +145,14 @@ class Volumes:
         volumes = self._snapshot.volumes
         for claim in claims:
             name = (namespace, claim)
-            found = volumes.volume_of(namespace, claim, created=claim in created)
+            answer = volumes.volume_of(namespace, claim, created=claim in created)
             if name in bindings:
                 yield claim, volumes.named(bindings[name])
-            elif found is Unresolved.UNBOUND:
-                asked = volumes.unbound.get(name) or created[claim]
-                yield claim, UnboundClaim(name, asked, created=not asked.metadata.uid)
+            elif answer is Unresolved.UNBOUND:
+                claimed = volumes.unbound.get(name) or created[claim]
+                yield claim, UnboundClaim(name, claimed, created=not claimed.metadata.uid)
             else:
-                yield claim, found
+                yield claim, answer
 
     def _created(self, pod: PodRecord) -> Mapping[str, PersistentVolumeClaim]:
         """Return the claims that a StatefulSet creates before a pod if they do not exist."""
@@ -221,8 +220,8 @@ class Volumes:
         everywhere: list[str] = []
         unbound: list[UnboundClaim] = []
         unknown = ""
-        for claim, found in self._resolved(namespace, claims, created, bindings):
-            match found:
+        for claim, answer in self._resolved(namespace, claims, created, bindings):
+            match answer:
                 case PersistentVolume() as volume:
                     by_affinity, by_zone = self._refused(volume)
                     affinity |= by_affinity
@@ -234,7 +233,7 @@ class Volumes:
                 case Unresolved.NO_VOLUME:
                     everywhere.append(_NO_VOLUME)
                 case UnboundClaim():
-                    unbound.append(found)
+                    unbound.append(answer)
         free = bindable(unbound, self._snapshot.volumes, self._nodes.index, {*bindings.values()})
         if free.waiting:
             everywhere.append(_NOT_BOUND)

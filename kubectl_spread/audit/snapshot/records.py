@@ -18,7 +18,8 @@ from kubectl_spread.errors import Position
 from kubectl_spread.kube.api.labels import Labelled, Labels
 from kubectl_spread.kube.api.managedfields import FieldOwner, LabelOwner
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.kube.api.sparse import Claims, PodCondition
+from kubectl_spread.kube.api.sparse import PodCondition
+from kubectl_spread.kube.api.storage import Claims
 from kubectl_spread.kube.api.types import OwnerReference, PodSpec
 from kubectl_spread.kube.api.unknownfields import UnknownField
 from kubectl_spread.kube.scheduler.configuration import Profile

@@ -6,39 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Annotated
 
-import msgspec
-
-from kubectl_spread.kube.api.storage import PersistentVolumeClaim
 from kubectl_spread.kube.api.types import Container, Int32, Message, Pod, PodSpec, PodStatus, Volume
-
-
-class Claims(msgspec.Struct, frozen=True):
-    """The claims that the pods of a template use.
-
-    Attributes:
-        templates: The claim templates of a StatefulSet: each pod has claims of its own, created before it.
-        shared: The names of the claims that all pods use.
-        start: The ordinal of a StatefulSet's first pod.
-    """
-
-    templates: tuple[PersistentVolumeClaim, ...] = ()
-    shared: tuple[str, ...] = ()
-    start: int = 0
-
-    def __bool__(self) -> bool:
-        """Whether there are any."""
-        return bool(self.templates or self.shared)
-
-    def of(self, pod: str) -> tuple[str, ...]:
-        """Return the names of the claims of the pod with a name."""
-        return (*self.created(pod), *self.shared)
-
-    def created(self, pod: str) -> dict[str, PersistentVolumeClaim]:
-        """Map the names of the claims that are created before the pod with a name to their templates.
-
-        Source: kubernetes v1.37.1 pkg/controller/statefulset/stateful_set_utils.go, getPersistentVolumeClaimName.
-        """
-        return {f"{template.metadata.name}-{pod}": template for template in self.templates}
 
 
 def shared_claims(volumes: Iterable[Volume], templates: Iterable[str] = ()) -> tuple[str, ...]:

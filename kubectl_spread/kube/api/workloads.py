@@ -9,8 +9,8 @@ import msgspec
 
 from kubectl_spread.kube.api.field import FieldPath
 from kubectl_spread.kube.api.quantity import comparable, scaled, whole_number
-from kubectl_spread.kube.api.sparse import Claims, DetailedContainer, DetailedPodSpec, shared_claims
-from kubectl_spread.kube.api.storage import PersistentVolumeClaim
+from kubectl_spread.kube.api.sparse import DetailedContainer, DetailedPodSpec, shared_claims
+from kubectl_spread.kube.api.storage import Claims, PersistentVolumeClaim
 from kubectl_spread.kube.api.types import (
     Int32,
     LabelSelector,

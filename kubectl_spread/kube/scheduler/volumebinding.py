@@ -179,7 +179,7 @@ def _nodes(choices: Sequence[_Choice], nodes: NodeLabels) -> int:
     """Return the nodes on which all claims can be bound at once."""
     bits = reduce(int.__and__, (choice.existing | choice.made for choice in choices), nodes.everything)
     names = [{name for name, _ in choice.candidates} for choice in choices]
-    if all(one.isdisjoint(other) for one, other in combinations(names, 2)):
+    if all(names_of.isdisjoint(others) for names_of, others in combinations(names, 2)):
         return bits
     for number in ascending(bits):
         if _chosen(choices, number) is None:

@@ -102,9 +102,11 @@ class ClaimedVolumes:
     def add_volume(self, volume: PersistentVolume) -> None:
         """Store a volume, with only the metadata that decides."""
         metadata = volume.metadata
-        kept = ObjectMeta(name=metadata.name, labels=metadata.labels, deletion_timestamp=metadata.deletion_timestamp)
+        deciding = ObjectMeta(
+            name=metadata.name, labels=metadata.labels, deletion_timestamp=metadata.deletion_timestamp
+        )
         spec = replace(volume.spec, storage_class_name=volume.storage_class)
-        self._volumes[metadata.name] = replace(volume, metadata=kept, spec=spec)
+        self._volumes[metadata.name] = replace(volume, metadata=deciding, spec=spec)
 
     def add_class(self, storage_class: StorageClass) -> None:
         """Store a StorageClass."""
