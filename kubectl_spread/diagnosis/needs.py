@@ -61,16 +61,16 @@ def volumes_unread(audit: Audit) -> bool:
 
 
 def _in_question(audit: Audit) -> Iterator[PodRecord]:
-    """Yield the pods that wait, and, if any pod on a node uses claims, those that may have to be replaced.
+    """Yield the pods that wait, and, if any pod on a node uses claims, those of which the next ones matter.
 
-    These are the pods of uneven constraints, and of workloads that one domain may stop.
+    These are the pods of hard and of uneven constraints, and of workloads that one domain may stop.
     """
     yield from _waiting(audit)
     if not any(pod.node and audit.volumes.uses_claims(pod) for pod in audit.pods):
         return
     for row in audit.rows:
         spread = row.spread
-        if spread is not None and spread.exceeds_max_skew and not row.lower_bound:
+        if spread is not None and (spread.constraint.hard or spread.exceeds_max_skew) and not row.lower_bound:
             yield from row.pods
     exposures = Exposures(audit)
     for workload in replicas(audit):

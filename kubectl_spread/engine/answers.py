@@ -22,6 +22,7 @@ class RefusalCause(msgspec.Struct, frozen=True):
         workloads: The workloads whose pods repel, or are repelled by, the pod.
         right_key: The label of nodes that was probably meant by the topology key; None where nodes have the key.
         lacks_domains: Whether there are fewer domains than the constraint's minDomains.
+        remedy: What a person can do; "" for what helps against most refusals of the filter.
     """
 
     kind: ObstacleKind
@@ -31,6 +32,7 @@ class RefusalCause(msgspec.Struct, frozen=True):
     workloads: tuple[ObjectRef, ...] = ()
     right_key: str | None = None
     lacks_domains: bool = False
+    remedy: str = ""
 
 
 class Reason(msgspec.Struct, frozen=True):
@@ -43,6 +45,7 @@ class Reason(msgspec.Struct, frozen=True):
         minimum: The number of pods that these domains have.
         free: The nodes that would take one of the pods.
         too_large: Whether the pods request more than any node has that they may use, even without other pods.
+        everywhere: The cause for which the scheduler puts the pods on no node, whatever the nodes are; None for none.
     """
 
     refusals: tuple[RefusalCause, ...]
@@ -51,6 +54,12 @@ class Reason(msgspec.Struct, frozen=True):
     minimum: int = 0
     free: tuple[str, ...] = ()
     too_large: bool = False
+    everywhere: RefusalCause | None = None
+
+    @property
+    def causes(self) -> tuple[RefusalCause, ...]:
+        """All causes, those that no node decides about included."""
+        return self.refusals if self.everywhere is None else (self.everywhere,)
 
     @property
     def key(self) -> object:

@@ -35,7 +35,7 @@ def reason(cluster: SimulatedCluster, pod: SimulatedPod) -> Reason:
     if not cluster.nodes:
         return NO_NODES
     if cause := everywhere(cluster, pod):
-        return Reason((), cause.text)
+        return Reason((), cause.text, everywhere=cause)
     refusals: list[RefusalCause] = []
     # A pod of a DaemonSet belongs to its node.
     left = 1 << cluster.table.numbers[pod.pin] if pod.pin in cluster.table.numbers else cluster.table.everything
@@ -79,7 +79,7 @@ def _text(cluster: SimulatedCluster, pod: SimulatedPod, refusals: list[RefusalCa
 def _place_of_volume(cluster: SimulatedCluster, pod: SimulatedPod) -> str:
     """Return where the volumes of a pod are, if that is in zones; "" where they decide nothing."""
     refusals = cluster.volumes_of(pod).refusals
-    if not refusals or any(obstacle.text == NONE_AVAILABLE for _, obstacle in refusals):
+    if not refusals or any(obstacle == NONE_AVAILABLE for _, obstacle in refusals):
         return ""
     table, volumes = cluster.world.table(cluster.world.nodes)
     refused = cluster.volumes_of(pod, volumes).refused
@@ -96,10 +96,15 @@ def everywhere(cluster: SimulatedCluster, pod: SimulatedPod) -> RefusalCause | N
     if term := unparsed(pod.kind.pod_class, hard=True):
         return unparsed_cause(term)
     if pod.pin and pod.pin not in cluster.table.numbers:
-        return RefusalCause(ObstacleKind.EXCLUDED, f"its nodeName is {pod.pin}, and no node has this name")
+        by_name = pod.pin == pod.kind.pod_class.spec.node_name
+        names = f"its nodeName is {pod.pin}" if by_name else f"its node affinity names node {pod.pin}"
+        remedy = "correct the name of the node, or add a node that has it"
+        return RefusalCause(ObstacleKind.EXCLUDED, f"{names}, and no node has this name", remedy=remedy)
     if use := cluster.user_of_claim(pod):
         claim, other = use
-        return RefusalCause(ObstacleKind.VOLUME, f"its claim {claim} is ReadWriteOncePod, and pod {other} uses it")
+        text = f"its claim {claim} is ReadWriteOncePod, and pod {other} uses it"
+        remedy = f"let pod {other} go first (in a Deployment: strategy Recreate), or use a claim of another access mode"
+        return RefusalCause(ObstacleKind.VOLUME, text, remedy=remedy)
     return None
 
 
@@ -108,7 +113,8 @@ def unparsed_cause(term: TopologyTerm) -> RefusalCause:
     field = "selector" if term.parse_error is None else term.parse_error[0]
     fails = "fails to choose a node" if term.spread and not term.required else "fails before it looks at a node"
     text = f"{field} of {term.path.moved(POD_SPEC, FieldPath())} cannot be parsed, so the scheduler {fails}"
-    return RefusalCause(ObstacleKind.CONSTRAINED if term.spread else ObstacleKind.REPELLED, text)
+    kind = ObstacleKind.CONSTRAINED if term.spread else ObstacleKind.REPELLED
+    return RefusalCause(kind, text, remedy="correct the selector")
 
 
 def refusals_by_filter(
@@ -124,14 +130,15 @@ def refusals_by_filter(
     for text, bits in _full(cluster, pod, everything & ~state.room(kind).fits).items():
         yield RefusalCause(ObstacleKind.FULL, text), bits
     for bits, obstacle in cluster.volumes_of(pod).refusals:
-        yield RefusalCause(ObstacleKind.VOLUME, obstacle.text), bits
+        yield RefusalCause(ObstacleKind.VOLUME, obstacle.text, remedy=obstacle.remedy), bits
     for constraint, counted, bits in zip(kind.hard, answers.hard, state.constrained(kind, answers), strict=True):
         if constraint != without:
             yield _constraint_cause(cluster, pod, constraint, counted), bits
     if kind.affinity:
         keys = listed(list(dict.fromkeys(topology_name(term.topology_key) for term in kind.affinity)))
         text = f"its required affinity on {keys} finds no pod that it selects there"
-        yield RefusalCause(ObstacleKind.REPELLED, text), state.unattracted(kind)
+        remedy = "start pods that the affinity term selects, correct its selector, or make it preferred"
+        yield RefusalCause(ObstacleKind.REPELLED, text, remedy=remedy), state.unattracted(kind)
     for repelling in state.repelling(kind):
         if repelling.nodes:
             refs = sorted({ref for each in state.kinds_with(repelling) for ref in cluster.workloads_of.get(each, ())})

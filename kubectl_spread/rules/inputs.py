@@ -428,15 +428,15 @@ def rule_inputs(audit: Audit, engine: Engine, reported: Container[ObjectRef]) ->
 
 
 def _waiting(audit: Audit, reported: Container[ObjectRef]) -> dict[ObjectRef, list[PodRecord]]:
-    """Map each workload to its stored pods without a node that are not reported, as far as their scheduler is known.
+    """Map each workload to its stored pods without a node that are not reported.
 
-    Where nodes were not read, only the scheduler itself tells which pods wait.
+    Where nodes were not read, or the scheduler is not known, only its word or its silence tells which pods wait.
     """
     waiting: dict[ObjectRef, list[PodRecord]] = {}
-    for pod in (each for each in audit.pods if audit.evaluator.lists_nodes or each.refused):
-        pod_class = pod.pod_class
-        waits = not pod.node and not pod.terminating and pod_class.stored and pod_class.profile is not None
-        if waits and pod.ref not in reported:
+    for pod in audit.pods:
+        is_modelled = audit.evaluator.lists_nodes and (pod.pod_class.profile is not None or bool(pod.gates))
+        waits = not pod.node and not pod.terminating and pod.pod_class.stored
+        if waits and pod.ref not in reported and (is_modelled or pod.refused or audit.snapshot.is_overdue(pod)):
             waiting.setdefault(audit.snapshot.workload(pod), []).append(pod)
     return waiting
 

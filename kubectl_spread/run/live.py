@@ -146,6 +146,7 @@ class LiveRun:
         server = requests.version.result().behaves_as
         target_version = target_for(options, server)
         snapshot = pods_of(requests, self._scope)
+        snapshot.read_at = requests.read_at
         nodes = self._nodes(snapshot, target_version) if options.needs_nodes else "none"
         unread = self._owners(snapshot)
         self._defaults(snapshot, unread)

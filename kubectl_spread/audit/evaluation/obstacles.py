@@ -51,7 +51,7 @@ class Filter(NamedTuple):
         one_node: What a node does that it refuses.
         several_nodes: What several nodes do.
         cause: The cause in ``explain`` where it keeps pods from a domain.
-        signs: The words of the scheduler's message about it.
+        signs: The words of the scheduler's message about it, in lower case.
         remedy: What a person can do, as the end of a sentence, with a place for which nodes.
     """
 
@@ -98,7 +98,7 @@ FILTERS: Final = {
         one_node="does not match nodeSelector or affinity",
         several_nodes="do not match nodeSelector or affinity",
         cause="node-affinity",
-        signs=("node affinity",),
+        signs=("node affinity", "nodeaffinity"),
         remedy="let nodeSelector or node affinity match more nodes",
     ),
     ObstacleKind.FULL: Filter(
@@ -107,7 +107,7 @@ FILTERS: Final = {
         one_node="has no room",
         several_nodes="have no room",
         cause="full-domain",
-        signs=("Insufficient", "Too many pods", "free ports"),
+        signs=("insufficient", "too many pods", "free ports"),
         remedy="add nodes with enough room, or lower the requests",
     ),
     ObstacleKind.VOLUME: Filter(
@@ -116,7 +116,7 @@ FILTERS: Final = {
         one_node="is out of reach of a volume",
         several_nodes="are out of reach of a volume",
         cause="volumes",
-        signs=("volume", "persistentvolume"),
+        signs=("volume",),
         remedy="give the pod a volume that its nodes can reach: give up the claim, or add nodes there",
     ),
     ObstacleKind.CONSTRAINED: Filter(
@@ -151,11 +151,19 @@ AFFINITY_WORDS: Final = {
 
 
 class Obstacle(msgspec.Struct, frozen=True):
-    """Why one node does not take a pod: the cause, the details in words, and the taint as kubectl writes it."""
+    """Why one node does not take a pod.
+
+    Attributes:
+        cause: The filter that refuses it.
+        text: The details in words.
+        taint: The taint as kubectl writes it.
+        remedy: What a person can do, where that is not what helps against most refusals of the filter.
+    """
 
     cause: ObstacleKind
     text: str
     taint: str = ""
+    remedy: str = ""
 
 
 CORDONED: Final = Obstacle(ObstacleKind.CORDONED, "cordoned")

@@ -24,12 +24,18 @@ from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeSets
 from kubectl_spread.kube.scheduler.volumebinding import Bindable, UnboundClaim, bindable
 from kubectl_spread.kube.scheduler.volumes import Unresolved
 
-_NODE_AFFINITY: Final = "the node affinity of a PersistentVolume does not match"
-_ZONE: Final = "the zone of a PersistentVolume does not match"
-_NO_VOLUME: Final = "a claim is bound to a PersistentVolume that does not exist"
-_NOT_BOUND: Final = "pod has unbound immediate PersistentVolumeClaims"
-"""What the scheduler says, too."""
-NONE_AVAILABLE: Final = "no PersistentVolume is available for a claim that is not bound, and none can be made"
+_NODE_AFFINITY: Final = Obstacle(ObstacleKind.VOLUME, "the node affinity of a PersistentVolume does not match")
+_ZONE: Final = Obstacle(ObstacleKind.VOLUME, "the zone of a PersistentVolume does not match")
+_NO_VOLUME: Final = Obstacle(
+    ObstacleKind.VOLUME,
+    "a claim is bound to a PersistentVolume that does not exist",
+    remedy="restore the PersistentVolume, or let the pod use another claim",
+)
+NONE_AVAILABLE: Final = Obstacle(
+    ObstacleKind.VOLUME,
+    "no PersistentVolume is available for a claim that is not bound, and none can be made",
+    remedy="add PersistentVolumes of the StorageClass of the claim, or name another class in it",
+)
 _NO_BINDINGS: Final[Mapping[tuple[str, str], str]] = MappingProxyType({})
 UNKNOWN_CLAIMS: Final = "volumes: the claims of a further pod are not known, because its template was not read"
 UNREAD: Final = "volumes: the pods' PersistentVolumeClaims and PersistentVolumes were not read"
@@ -217,7 +223,7 @@ class Volumes:
         if not claims:
             return self._shared((), UNKNOWN_CLAIMS if claims is None else "")
         affinity = zone = 0
-        everywhere: list[str] = []
+        everywhere: list[Obstacle] = []
         unbound: list[UnboundClaim] = []
         unknown = ""
         for claim, answer in self._resolved(namespace, claims, created, bindings):
@@ -229,23 +235,19 @@ class Volumes:
                 case Unresolved.UNREAD:
                     unknown = UNREAD
                 case Unresolved.NO_CLAIM:
-                    everywhere.append(f'persistentvolumeclaim "{claim}" not found')
+                    everywhere.append(_no_claim(claim))
                 case Unresolved.NO_VOLUME:
                     everywhere.append(_NO_VOLUME)
                 case UnboundClaim():
                     unbound.append(answer)
         free = bindable(unbound, self._snapshot.volumes, self._nodes.index, {*bindings.values()})
         if free.waiting:
-            everywhere.append(_NOT_BOUND)
-        missing = ((self._nodes.index.everything, text) for text in everywhere)
+            everywhere.append(_not_bound(namespace, free.waiting))
+        missing = ((self._nodes.index.everything, obstacle) for obstacle in everywhere)
         none_available = self._nodes.index.everything & ~free.nodes
-        refusals = tuple(
-            (nodes, Obstacle(ObstacleKind.VOLUME, text))
-            for nodes, text in (*missing, (affinity, _NODE_AFFINITY), (zone, _ZONE), (none_available, NONE_AVAILABLE))
-            if nodes
-        )
+        refusals = (*missing, (affinity, _NODE_AFFINITY), (zone, _ZONE), (none_available, NONE_AVAILABLE))
         unknown = unknown or (UNBOUND if free.unknown else "")
-        return self._shared(refusals, unknown)
+        return self._shared(tuple(refusal for refusal in refusals if refusal[0]), unknown)
 
     def _refused(self, volume: PersistentVolume) -> tuple[int, int]:
         """Return the nodes that a volume's node affinity refuses, and those that its zone labels refuse."""
@@ -261,10 +263,22 @@ class Volumes:
 
     def _shared(self, refusals: tuple[tuple[int, Obstacle], ...], unknown: str) -> VolumeNodes:
         """Return the answer, which equal answers share."""
-        key = (*((nodes, obstacle.text) for nodes, obstacle in refusals), unknown)
+        key = (*refusals, unknown)
         if key not in self._answers:
             self._answers[key] = VolumeNodes(refusals, unknown, self._nodes.numbers)
         return self._answers[key]
+
+
+def _no_claim(claim: str) -> Obstacle:
+    remedy = f"create the claim {claim}, or correct its name in the pod"
+    return Obstacle(ObstacleKind.VOLUME, f'persistentvolumeclaim "{claim}" not found', remedy=remedy)
+
+
+def _not_bound(namespace: str, claim: str) -> Obstacle:
+    """Return the obstacle that a claim is not bound, in the words of the scheduler."""
+    command = f"kubectl describe pvc {claim} -n {namespace}"
+    remedy = f"see why the claim {claim} is not bound ({command}): the scheduler waits for that"
+    return Obstacle(ObstacleKind.VOLUME, "pod has unbound immediate PersistentVolumeClaims", remedy=remedy)
 
 
 def _ref(namespace: str, owner: OwnerReference | None) -> ObjectRef:

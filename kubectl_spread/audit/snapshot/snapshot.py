@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
 from typing import Final
 
 import msgspec
@@ -49,6 +50,8 @@ from kubectl_spread.kube.scheduler.volumes import ClaimedVolumes
 _REVISION_ANNOTATION: Final = "deployment.kubernetes.io/revision"
 _REVISION_LABEL: Final = "pod-template-hash"
 _TEMPLATE_KINDS: Final = frozenset(kind for _, kind in KINDS)
+OVERDUE: Final = timedelta(minutes=5)
+"""The time after which a scheduler should have placed or refused a pod."""
 
 
 class Snapshot:
@@ -71,8 +74,10 @@ class Snapshot:
         ``autoscalers`` has the HorizontalPodAutoscalers by the workloads that they scale, and ``node_autoscalers``
         what says which nodes can be made; ``with_managed_fields`` counts the evaluated pods that have managedFields.
         ``cluster_uid`` is the UID of the namespace ``kube-system``, where its object was read from a file, or "".
+        ``read_at`` is when the pods were read, by the API server's clock; None for those of files.
         """
         self.scope = scope
+        self.read_at: datetime | None = None
         self.cluster_uid = ""
         self.with_managed_fields = 0
         self.anti_affinity = AntiAffinity()
@@ -100,6 +105,18 @@ class Snapshot:
         self.default_selectors = DefaultSelectors(schedulers)
         self._reader = PodReader(scope, schedulers, detailed=for_explain, for_simulation=for_simulation)
         self._covered: set[Target] = set()
+
+    def is_overdue(self, pod: PodRecord) -> bool:
+        """Tell whether a pending pod is so old that its scheduler should have placed or refused it.
+
+        The scheduler tries again after this time even if nothing has changed.
+
+        Source: kubernetes v1.37.1 pkg/scheduler/backend/queue/scheduling_queue.go,
+        DefaultPodMaxInUnschedulablePodsDuration.
+        """
+        if self.read_at is None or pod.created is None:
+            return False
+        return self.read_at - pod.created > OVERDUE
 
     def add_namespace(self, namespace: Namespace) -> None:
         """Store the labels of a namespace, and the UID of the one that tells clusters apart."""

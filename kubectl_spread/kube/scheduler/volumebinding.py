@@ -54,13 +54,13 @@ class Bindable(msgspec.Struct, frozen=True, eq=False):
 
     Attributes:
         nodes: The nodes on which all of them can be bound, as a bitmap.
-        waiting: Whether one has to be bound before the scheduler looks for a node.
+        waiting: The name of one that has to be bound before the scheduler looks for a node; "" for none.
         unknown: Whether other nodes, or fewer, may be possible.
         choices: How each can be bound.
     """
 
     nodes: int
-    waiting: bool = False
+    waiting: str = ""
     unknown: bool = False
     choices: tuple[_Choice, ...] = ()
 
@@ -96,7 +96,7 @@ def bindable(
             if _is_bound_first(each, storage_class, volumes, nodes, taken):
                 unknown = True
                 continue
-            return Bindable(nodes.everything, waiting=True)
+            return Bindable(nodes.everything, waiting=each.name[1])
         made = _made(storage_class, nodes)
         existing = tuple(_candidates(each, storage_class, volumes, nodes, taken))
         if node := each.claim.selected_node:

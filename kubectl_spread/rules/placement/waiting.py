@@ -7,6 +7,7 @@ from typing import Final
 
 from kubectl_spread.audit.evaluation.obstacles import FILTERS
 from kubectl_spread.audit.snapshot.records import PodRecord
+from kubectl_spread.audit.snapshot.snapshot import OVERDUE
 from kubectl_spread.engine.answers import Fix, Wait
 from kubectl_spread.kube.api.workloads import Deployment, StatefulSet
 from kubectl_spread.phrases import listed, plural, sentence, some
@@ -21,12 +22,15 @@ _MESSAGE: Final = 200
 
 def _waiting(rule_input: RuleInput) -> Iterator[Evidence]:
     """Yield the pods of one workload that wait for the same reason."""
-    if not rule_input.audit.evaluator.lists_nodes:
-        yield from _without_nodes(rule_input)
-        return
-    groups: dict[object, tuple[Wait, list[PodRecord]]] = {}
+    lists_nodes, groups = rule_input.audit.evaluator.lists_nodes, dict[object, tuple[Wait, list[PodRecord]]]()
+    quoted, overdue = list[PodRecord](), list[PodRecord]()
     for pod in rule_input.waiting:
-        if not pod.refused and rule_input.engine.has_node(pod):
+        is_modelled = lists_nodes and (pod.pod_class.profile is not None or bool(pod.gates))
+        if pod.refused and not is_modelled:
+            quoted.append(pod)
+            continue
+        if not pod.refused and not (is_modelled and not rule_input.engine.has_node(pod)):
+            overdue += [pod] if rule_input.audit.snapshot.is_overdue(pod) else []
             continue
         wait = rule_input.engine.wait_of(pod)
         if not wait.reason.free or pod.gates or pod.refused:
@@ -36,18 +40,37 @@ def _waiting(rule_input: RuleInput) -> Iterator[Evidence]:
         values = {"who": _who(pods, wait), "why": _why(pods, wait, rule_input), "then": _then(pods, rule_input)}
         values["new_nodes"] = rule_input.about_new_nodes(pods[0])
         yield Evidence(names(pods), values, fix=_fix(pods, wait, rule_input))
+    yield from _by_message(quoted, rule_input)
+    if overdue:
+        yield _without_message(overdue, rule_input)
 
 
-def _without_nodes(rule_input: RuleInput) -> Iterator[Evidence]:
-    """Yield the pods by the scheduler's message, which is all that is known without nodes."""
+def _without_message(pods: list[PodRecord], rule_input: RuleInput) -> Evidence:
+    """Return the pods about which their scheduler says nothing, although it should have placed or refused them."""
+    which = "the pending pod" if len(pods) == 1 else f"{len(pods)} pending pods"
+    schedulers = listed(sorted({pod.pod_class.scheduler_name for pod in pods}))
+    values = {
+        "who": f"{schedulers} has neither placed nor refused {which}",
+        "why": f"{'it has' if len(pods) == 1 else 'they have'} waited for more than {OVERDUE.seconds // 60} minutes",
+        "then": _then(pods, rule_input),
+        "new_nodes": "",
+    }
+    fix = "see whether this scheduler runs, and whether a ResourceClaim of the pods is missing"
+    return Evidence(names(pods), values, fix=fix)
+
+
+def _by_message(waiting: list[PodRecord], rule_input: RuleInput) -> Iterator[Evidence]:
+    """Yield the pods by the scheduler's message, where nodes were not read or the scheduler is not known."""
     groups: dict[str, list[PodRecord]] = {}
-    for pod in rule_input.waiting:
+    for pod in waiting:
         groups.setdefault(_said([pod]), []).append(pod)
     for scheduler_message, pods in groups.items():
         which = "the pending pod" if len(pods) == 1 else f"{len(pods)} pending pods"
         values = {"who": f"The scheduler refused {which}", "why": scheduler_message, "then": _then(pods, rule_input)}
         values["new_nodes"] = ""
         fix = "read the nodes as well, so that the reason of each node is known"
+        if rule_input.audit.evaluator.lists_nodes:
+            fix = f"see what {pods[0].pod_class.scheduler_name} says: its rules are not known"
         yield Evidence(names(pods), values, fix=fix)
 
 
@@ -99,7 +122,8 @@ def _said(pods: list[PodRecord]) -> str:
 
 def _agrees(scheduler_message: str, wait: Wait) -> bool:
     """Tell whether the scheduler's message names one of the filters that refuse the pod in the model."""
-    return any(sign in scheduler_message for refusal in wait.reason.refusals for sign in FILTERS[refusal.kind].signs)
+    words = scheduler_message.lower()
+    return any(sign in words for cause in wait.reason.causes for sign in FILTERS[cause.kind].signs)
 
 
 def _then(pods: list[PodRecord], rule_input: RuleInput) -> str:
@@ -119,7 +143,7 @@ def _fix(pods: list[PodRecord], wait: Wait, rule_input: RuleInput) -> Remedy:
         gates = listed(list(pods[0].gates))
         return Remedy(literal(f"the controller that set the gates ({gates}) removes them: look there"))
     if wait.reason.free:
-        if any(sign in _said(pods) for each in FILTERS.values() for sign in each.signs):
+        if any(sign in _said(pods).lower() for each in FILTERS.values() for sign in each.signs):
             return Remedy("wait some minutes: the cluster has changed since, and the scheduler tries again by itself")
         return Remedy("see what the message names: it is a filter of the scheduler that is not modelled")
     fix = rule_input.engine.fix_of(wait, [rule_input.workload])
@@ -135,7 +159,8 @@ def _commands(fix: Fix) -> tuple[CommandLine, ...]:
 
 def _by_hand(wait: Wait) -> str:
     """Return what could help for each filter that refuses nodes."""
-    ways = list(dict.fromkeys(FILTERS[each.kind].remedy.format(nodes="nodes") for each in wait.reason.refusals))
+    causes = wait.reason.causes
+    ways = list(dict.fromkeys(each.remedy or FILTERS[each.kind].remedy.format(nodes="nodes") for each in causes))
     return f"one of these: {'; '.join(ways)}" if len(ways) > 1 else next(iter(ways), sentence("add nodes"))
 
 
@@ -149,7 +174,8 @@ WAITING: Final = Rule(
         "A pod waits when every node is refused by a filter of the scheduler. The filters look at "
         f"{listed([each.plural for each in FILTERS.values()], len(FILTERS))}. The finding counts each node once, by "
         "the first filter that refuses it. Pods that SPR303 or SPR308 report for their spread constraints are not "
-        "repeated here."
+        "repeated here. A pod about which its scheduler says nothing is reported when it is older than "
+        f"{OVERDUE.seconds // 60} minutes."
     ),
     fix="let a node take the pods",
     source=f"{KUBERNETES}/pkg/scheduler/schedule_one.go",

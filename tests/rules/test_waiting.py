@@ -1,0 +1,123 @@
+"""SPR315: the reasons and the advice about pods that wait."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from kubectl_spread.report.model import Finding
+from tests.audits import audit, reported
+from tests.builders import Json, claim_json, node_json, pod_json, requirement, term, using_claim, volume_json
+
+NODES = [node_json("a1"), node_json("b1")]
+CREATED = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def refused(message: str, **spec: Any) -> Json:
+    """Return a pod that its scheduler refused with a message."""
+    pod = pod_json("waits", node="", **spec)
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}
+    pod["status"] = {"phase": "Pending", "conditions": [condition]}
+    return pod
+
+
+def waiting(*objects: Json, minutes: int = 0, nodes: bool = True) -> list[Finding]:
+    """Return the findings about pods that wait; with ``minutes`` it is known how old they are."""
+    evaluation = audit(*(NODES if nodes else []), *objects)
+    evaluation.snapshot.volumes.complete = evaluation.snapshot.volumes.classes_complete = True
+    if minutes:
+        evaluation.snapshot.read_at = CREATED + timedelta(minutes=minutes)
+    return [finding for finding in reported(evaluation).findings if finding.code == "SPR315"]
+
+
+@pytest.mark.parametrize(
+    ("objects", "message", "why", "fix"),
+    [
+        pytest.param(
+            [claim_json("data", "pv"), volume_json("pv", requirement("topology.kubernetes.io/zone", "In", "x"))],
+            "0/2 nodes are available: 2 node(s) didn't match PersistentVolume's node affinity.",
+            "2 nodes: the node affinity of a PersistentVolume does not match",
+            "Give the pod a volume that its nodes can reach: give up the claim, or add nodes there.",
+            id="a volume elsewhere",
+        ),
+        pytest.param(
+            [],
+            '0/2 nodes are available: persistentvolumeclaim "data" not found. not found',
+            '2 nodes: persistentvolumeclaim "data" not found',
+            "Create the claim data, or correct its name in the pod.",
+            id="no claim",
+        ),
+        pytest.param(
+            [claim_json("data", "gone")],
+            '0/2 nodes are available: persistentvolume "gone" not found. not found',
+            "2 nodes: a claim is bound to a PersistentVolume that does not exist",
+            "Restore the PersistentVolume, or let the pod use another claim.",
+            id="no volume",
+        ),
+        pytest.param(
+            [claim_json("data")],
+            "0/2 nodes are available: pod has unbound immediate PersistentVolumeClaims. not found",
+            "2 nodes: pod has unbound immediate PersistentVolumeClaims",
+            "See why the claim data is not bound (kubectl describe pvc data -n default): the scheduler waits for that.",
+            id="a claim that is not bound",
+        ),
+    ],
+)
+def test_the_reason_agrees_with_the_scheduler_and_has_its_own_advice(
+    objects: list[Json], message: str, why: str, fix: str
+) -> None:
+    (finding,) = waiting(refused(message, volumes=[using_claim("data")]), *objects)
+    assert (finding.message, finding.fix) == (f"No node takes the pending pod: {why}.", fix)
+
+
+def test_the_other_pod_of_an_exclusive_claim_is_named() -> None:
+    claim = {**claim_json("data", "pv"), "spec": {"volumeName": "pv", "accessModes": ["ReadWriteOncePod"]}}
+    user = pod_json("user", node="a1", volumes=[using_claim("data")])
+    message = "0/2 nodes are available: 2 node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access"
+    (finding,) = waiting(refused(message, volumes=[using_claim("data")]), user, claim, volume_json("pv"))
+    assert finding.message == "No node takes the pending pod: its claim data is ReadWriteOncePod, and pod user uses it."
+    assert finding.fix == (
+        "Let pod user go first (in a Deployment: strategy Recreate), or use a claim of another access mode."
+    )
+
+
+def test_a_node_that_an_affinity_names_and_that_does_not_exist() -> None:
+    terms = [{"matchFields": [requirement("metadata.name", "In", "gone")]}]
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
+    message = "0/2 nodes are available: 2 node(s) didn't satisfy plugin(s) [NodeAffinity]."
+    (finding,) = waiting(refused(message, affinity=affinity))
+    assert (finding.message, finding.fix) == (
+        "No node takes the pending pod: its node affinity names node gone, and no node has this name.",
+        "Correct the name of the node, or add a node that has it.",
+    )
+
+
+def test_required_affinity_to_pods_that_do_not_run() -> None:
+    apart = term(key="topology.kubernetes.io/zone", selects={"matchLabels": {"app": "cache"}})
+    affinity = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}
+    message = "0/2 nodes are available: 2 node(s) didn't match pod affinity rules."
+    (finding,) = waiting(refused(message, affinity=affinity))
+    assert finding.fix == "Start pods that the affinity term selects, correct its selector, or make it preferred."
+
+
+@pytest.mark.parametrize(("minutes", "number"), [(0, 0), (4, 0), (6, 1)])
+@pytest.mark.parametrize("scheduler", ["default-scheduler", "other"])
+def test_a_pod_without_a_word_of_its_scheduler_is_reported_after_minutes(
+    scheduler: str, minutes: int, number: int
+) -> None:
+    pod = pod_json("waits", node="", schedulerName=scheduler)
+    pod["metadata"]["creationTimestamp"] = CREATED.isoformat()
+    findings = waiting(pod, minutes=minutes)
+    assert [finding.message for finding in findings] == number * [
+        f"{scheduler} has neither placed nor refused the pending pod: it has waited for more than 5 minutes."
+    ]
+
+
+def test_another_scheduler_is_quoted() -> None:
+    (finding,) = waiting(refused("queue default is full", schedulerName="volcano"))
+    assert (finding.message, finding.fix) == (
+        "The scheduler refused the pending pod: queue default is full.",
+        "See what volcano says: its rules are not known.",
+    )
