@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -38,6 +39,12 @@ def stateful_set(name: str = "db", **spec: object) -> Json:
 def db(ordinal: int, node: str = "a1") -> Json:
     claim = using_claim(f"data-db-{ordinal}")
     return pod_json(f"db-{ordinal}", node=node, owner="StatefulSet/db", constraints=[constraint()], volumes=[claim])
+
+
+def softened(manifest: Json) -> Json:
+    """Return a manifest whose constraints are ScheduleAnyway."""
+    softer: Json = json.loads(json.dumps(manifest).replace("DoNotSchedule", "ScheduleAnyway"))
+    return softer
 
 
 def without_volumes(pod: Json) -> Json:
@@ -339,7 +346,10 @@ def test_explain_names_volumes_as_the_cause_of_a_skew() -> None:
         pytest.param(
             [stateful_set(volumeClaimTemplates=[]), *map(without_volumes, (db(0), db(1)))], False, id="it has no claims"
         ),
-        pytest.param([stateful_set(), db(0), db(1, "b1"), db(2, "c1")], False, id="it is even"),
+        pytest.param([stateful_set(), db(0), db(1, "b1"), db(2, "c1")], True, id="an even one with a hard constraint"),
+        pytest.param(
+            [*map(softened, (stateful_set(), db(0), db(1, "b1"), db(2, "c1")))], False, id="even with a soft one"
+        ),
         pytest.param([db(0), db(1)], True, id="pods without a known template"),
         pytest.param(unconstrained(), True, id="a StatefulSet on one node"),
         pytest.param([*unconstrained(), *on_deleted_nodes()], True, id="its other pods are on nodes that are gone"),
