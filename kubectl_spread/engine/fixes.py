@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Final
 
@@ -18,7 +18,7 @@ from kubectl_spread.engine.world import ConstraintChange, World
 from kubectl_spread.kube.api.labels import HOSTNAME, ZONE
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import Node
-from kubectl_spread.kube.api.workloads import Deployment
+from kubectl_spread.kube.api.workloads import Deployment, StatefulSet
 from kubectl_spread.kube.custom import NOT_REPLACED, base_kind
 from kubectl_spread.kube.scheduler import taints
 from kubectl_spread.phrases import domains, in_domain, listed, named, plural
@@ -149,10 +149,16 @@ class FixTrials:
 
 
 def _harms(results: Sequence[RunResult], runs: Sequence[RunResult]) -> bool:
-    """Tell whether a workload is worse off than without the fix: it loses more pods, or fewer run or are replaced.
+    """Tell whether a workload is worse off than without the fix.
+
+    It loses more pods, fewer run or are replaced, or its rollout does not end.
 
     The pods of a DaemonSet belong to their nodes.
     """
+    if {workload for result in results for workload in result.unfinished} - {
+        workload for run in runs for workload in run.unfinished
+    }:
+        return True
     workloads = {workload for result in (*results, *runs) for workload in result.workloads}
     for workload in (each for each in workloads if base_kind(each.kind) not in NOT_REPLACED):
         before, after = [run.of(workload) for run in runs], [result.of(workload) for result in results]
@@ -222,7 +228,46 @@ def _constraint(
     name = f"{first}{''.join(map(str.capitalize, others))}"
     where = f"in their constraint on {in_domain(key, '').split()[-1]}"
     text = f"remove {name} {where}" if value is None else f"set {name}: {value} {where}"
+    if field == "node_taints_policy":
+        patches = [_patch(simulation.world, workload, key, name, change.fields) for workload in sorted(workloads)]
+        rollouts = [event for event, _ in filter(None, patches)]
+        if len(rollouts) == len(workloads):
+            commands = tuple(command for _, command in filter(None, patches))
+            yield _Candidate(Fix(text, commands), simulation.with_world(simulation.world, rollouts))
     yield _Candidate(Fix(text), simulation.with_world(simulation.world.variant(change=change)))
+
+
+def _patch(
+    world: World, workload: ObjectRef, key: str, name: str, fields: Mapping[str, object]
+) -> tuple[Apply, tuple[str, ...]] | None:
+    """Return the rollout and the command that change hard constraints in the pod template of a workload.
+
+    None where no such template was read.
+
+    Args:
+        world: The cluster.
+        workload: The workload.
+        key: The topology key of the constraints.
+        name: The name of the field.
+        fields: Its new value, by its name in Python.
+    """
+    stored = world.object(workload)
+    if not isinstance(stored, Deployment | StatefulSet):
+        return None
+    constraints = list(stored.template.spec.topology_spread_constraints)
+    path, operations = "/spec/template/spec/topologySpreadConstraints", list[Mapping[str, object]]()
+    for index, constraint in enumerate(constraints):
+        if (constraint.topology_key, constraint.when_unsatisfiable) == (key, "DoNotSchedule"):
+            constraints[index] = replace(constraint, **fields)
+            operations.append({"op": "test", "path": f"{path}/{index}/topologyKey", "value": key})
+            operations += [{"op": "add", "path": f"{path}/{index}/{name}", "value": value} for value in fields.values()]
+    if not operations:
+        return None
+    spec = replace(stored.template.spec, topology_spread_constraints=tuple(constraints))
+    template = replace(stored.template, spec=spec)
+    command = ("kubectl", "patch", named(workload.kind, workload.name), "-n", workload.namespace, "--type=json", "-p")
+    manifest = replace(stored, spec=replace(stored.spec, template=template))
+    return Apply(workload, manifest), (*command, msgspec.json.encode(operations).decode())
 
 
 def _without_surge(simulation: Simulation, workloads: frozenset[ObjectRef]) -> Iterator[_Candidate]:

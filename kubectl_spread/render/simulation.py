@@ -36,6 +36,8 @@ _ROWS: Final = 12
 """With more rows than this, the screen has the first ones."""
 _FIRST: Final = 5
 """The number of these."""
+_COMMANDS: Final = 3
+"""The most commands of a fix that are printed without ``-o wide``."""
 
 
 def document(report: SpreadSimulation, inputs: Sequence[str] | None = None, *, wide: bool = False) -> Document:
@@ -114,7 +116,7 @@ def _cards(report: SpreadSimulation, inputs: Sequence[str] | None, *, wide: bool
             sentence=finding.message,
             severity=finding.severity,
             objects=_objects(finding, after, several=several),
-            instructions=[*_instructions(finding)],
+            instructions=[*_instructions(finding, wide=wide)],
         )
         for finding in findings
     ]
@@ -166,13 +168,21 @@ def _share(affected: AffectedWorkload, workload: SimulatedWorkload | None) -> st
     return f" ({affected.pending.text} of {after.running.min + after.pending.min})"
 
 
-def _instructions(finding: SimulationFinding) -> Iterator[Instruction]:
+def _instructions(finding: SimulationFinding, *, wide: bool) -> Iterator[Instruction]:
     """Yield the fixes of a finding."""
     if isinstance(finding.fix, str):
         commands = [] if isinstance(finding.commands, UnsetType) else finding.commands
-        yield Instruction(f"Fix, tried in the simulation: {finding.fix}.", commands)
+        yield _instruction(f"Fix, tried in the simulation: {finding.fix}.", commands, wide=wide)
     for each in [] if isinstance(finding.alternatives, UnsetType) else finding.alternatives:
-        yield Instruction(f"Or, tried as well: {each.fix}.", each.commands)
+        yield _instruction(f"Or, tried as well: {each.fix}.", each.commands, wide=wide)
+
+
+def _instruction(text: str, commands: Sequence[str], *, wide: bool) -> Instruction:
+    """Return a fix; of many commands only the first, if not ``wide``."""
+    if wide or len(commands) <= _COMMANDS:
+        return Instruction(text, commands)
+    more = plural(len(commands) - 1, "other workload")
+    return Instruction(f"{text} Here for one workload; -o wide has the commands for {more}:", commands[:1])
 
 
 def _table(report: SpreadSimulation, *, wide: bool) -> Table:

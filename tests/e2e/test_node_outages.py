@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from tests.builders import constraint, selector
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.components import OUTAGE
 from tests.controlplane.fixtures import require_built
 from tests.e2e.manifests import pod_spec
 from tests.e2e.own_nodes import in_namespace, workload
+from tests.e2e.shell import paste
 from tests.e2e.simulations import Difference, play
 from tests.e2e.spread import Plugin
 from tests.e2e.workloads import pods
@@ -84,4 +87,37 @@ def test_no_pod_is_evicted_while_all_nodes_are_silent(cluster: ControlPlane, plu
         stored = pods(cluster, namespace)
         assert len(stored) == 4
         assert not any("deletionTimestamp" in pod["metadata"] for pod in stored)
+    cluster.kubelet.silent.clear()
+
+
+def test_the_patch_that_is_printed_lets_the_pods_run(cluster: ControlPlane, plugin: Plugin, tmp_path: Path) -> None:
+    """A lost zone holds the minimum at 0; after ``nodeTaintsPolicy: Honor`` all pods run in the other zones."""
+    keys = ("not-ready", "unreachable")
+    soon = {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 1}
+    tolerations = [{"key": f"node.kubernetes.io/{key}", **soon} for key in keys]
+    cluster.empty()
+    cluster.kubelet.silent.clear()
+    cluster.add_nodes(("a", "b", "c"), per_zone=2)
+    hard = pod_spec([constraint(selects=selector({"app": "web"}))], tolerations=tolerations)
+    with cluster.namespace() as namespace:
+        cluster.apply(in_namespace(workload("Deployment", "web", 6, hard), namespace))
+
+        def running() -> int:
+            return sum(
+                pod["status"]["phase"] == "Running" and "deletionTimestamp" not in pod["metadata"]
+                for pod in pods(cluster, namespace)
+            )
+
+        cluster.wait_for(lambda: running() == 6, what="all pods run")
+        spread = plugin.program(cluster)
+        report = spread("simulate", "--lose", "zone=a", "-n", namespace, "-o", "json").report.document
+        (finding,) = [each for each in report["findings"] if each["severity"] == "error"]
+        assert finding["fix"] == "set nodeTaintsPolicy: Honor in their constraint on zone"
+        cluster.kubelet.silent |= {"a1", "a2"}
+        waiting = finding["workloads"][0]["pending"]["max"]
+        cluster.wait_for(lambda: running() == 6 - waiting, timeout=120, what=f"{waiting} pods wait")
+        (patch,) = finding["commands"]
+        pasted = paste(patch, tmp_path, spread.environment)
+        assert pasted.returncode == 0, pasted.stderr
+        cluster.wait_for(lambda: running() == 6, timeout=120, what="all pods run again")
     cluster.kubelet.silent.clear()

@@ -81,6 +81,9 @@ def test_a_lost_zone_still_counts_and_holds_the_minimum() -> None:
         "constraint on zone at 0."
     )
     assert finding["fix"] == "set nodeTaintsPolicy: Honor in their constraint on zone"
+    (patch,) = finding["commands"]
+    assert patch.startswith("kubectl patch deploy/web -n shop --type=json -p ")
+    assert '"path":"/spec/template/spec/topologySpreadConstraints/0/nodeTaintsPolicy","value":"Honor"' in patch
     (other,) = finding["alternatives"]
     assert other["fix"].startswith("delete nodes a1 and a2, if their machines are off (")
     assert "StatefulSets create them again, and volumes are detached by force" in other["fix"]
@@ -89,6 +92,15 @@ def test_a_lost_zone_still_counts_and_holds_the_minimum() -> None:
     assert (
         text.index("error 1 pod of deploy/web") < text.index("Or, tried as well: delete nodes") < text.index("RUNNING")
     )
+
+
+def test_of_many_patches_the_screen_has_one() -> None:
+    names = ["api", "cart", "mail", "web"]
+    hard: dict[str, Any] = {name: {"topologySpreadConstraints": [zone_constraint(name)]} for name in names}
+    cluster = [*SIX, *(each for name in names for each in deployment(name, ["a1", "b1", "c1"], **hard[name]))]
+    short, wide = (command(cluster, "--lose", "zone=a", "--runs", "2", *more).stdout for more in ([], ["-o", "wide"]))
+    assert " ".join(short.split()).count("Here for one workload; -o wide has the commands for 3 other workloads:") == 1
+    assert (short.count("kubectl patch deploy/"), wide.count("kubectl patch deploy/")) == (1, 4)
 
 
 def test_with_honor_the_pods_of_a_lost_zone_run_elsewhere() -> None:

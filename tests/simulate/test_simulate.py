@@ -38,6 +38,16 @@ def anti_affinity(name: str) -> Json:
     return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
 
 
+def test_no_skew_is_named_where_soft_constraints_spread_nothing() -> None:
+    """Where one of them is over a key that no node has, the scheduler scores no node for the others either."""
+    on_host = zone_constraint("web", topologyKey=HOSTNAME, whenUnsatisfiable="ScheduleAnyway")
+    on_nothing = zone_constraint("web", topologyKey="kubernetes.io/zone", whenUnsatisfiable="ScheduleAnyway")
+    for constraints, keys in (([on_host], [HOSTNAME]), ([on_host, on_nothing], [])):
+        cluster = [*SIX, *deployment("web", ["a1", "a1", "a1"], topologySpreadConstraints=constraints)]
+        report = simulated(cluster, "--restart", "deploy/web")
+        assert [skew["topologyKey"] for skew in report["workloads"][0]["skews"]] == keys
+
+
 def test_a_deleted_zone_no_longer_counts_so_its_pods_move() -> None:
     report = simulated([*SIX, *deployment("web", ["a1", "b1", "c1"], **HARD)], "--delete", "zone=a")
     assert after(report, "web") == ("3", "0")
