@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Final
 
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
@@ -52,7 +53,8 @@ def claims_decide(audit: Audit, *, explaining: bool) -> bool:
     """
     if not audit.nodes.nodes:
         return False
-    return any(audit.volumes.claims(pod) for pod in (audit.pods if explaining else _in_question(audit)))
+    pods = audit.pods if explaining else chain(_in_question(audit), _constrained(audit))
+    return any(audit.volumes.claims(pod) for pod in pods)
 
 
 def volumes_unread(audit: Audit) -> bool:
@@ -63,18 +65,25 @@ def volumes_unread(audit: Audit) -> bool:
 def _in_question(audit: Audit) -> Iterator[PodRecord]:
     """Yield the pods that wait, and, if any pod on a node uses claims, those of which the next ones matter.
 
-    These are the pods of hard and of uneven constraints, and of workloads that one domain may stop.
+    These are the pods of uneven constraints, and of workloads that one domain may stop.
     """
     yield from _waiting(audit)
     if not any(pod.node and audit.volumes.uses_claims(pod) for pod in audit.pods):
         return
     for row in audit.rows:
         spread = row.spread
-        if spread is not None and (spread.constraint.hard or spread.exceeds_max_skew) and not row.lower_bound:
+        if spread is not None and spread.exceeds_max_skew and not row.lower_bound:
             yield from row.pods
     exposures = Exposures(audit)
     for workload in replicas(audit):
         yield from exposures.concentrated(workload)
+
+
+def _constrained(audit: Audit) -> Iterator[PodRecord]:
+    """Yield the pods of hard constraints, as volumes decide whether a node takes one more of them."""
+    for row in audit.rows:
+        if row.spread is not None and row.spread.constraint.hard and any(map(audit.volumes.uses_claims, row.pods[:1])):
+            yield from row.pods
 
 
 def unknown_resources(audit: Audit, *, explaining: bool) -> list[str]:

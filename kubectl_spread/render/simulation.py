@@ -172,17 +172,16 @@ def _instructions(finding: SimulationFinding, *, wide: bool) -> Iterator[Instruc
     """Yield the fixes of a finding."""
     if isinstance(finding.fix, str):
         commands = [] if isinstance(finding.commands, UnsetType) else finding.commands
-        yield _instruction(f"Fix, tried in the simulation: {finding.fix}.", commands, wide=wide)
+        yield _instruction(f"Fix, tried in the simulation: {finding.fix}", commands, wide=wide)
     for each in [] if isinstance(finding.alternatives, UnsetType) else finding.alternatives:
-        yield _instruction(f"Or, tried as well: {each.fix}.", each.commands, wide=wide)
+        yield _instruction(f"Or, tried as well: {each.fix}", each.commands, wide=wide)
 
 
 def _instruction(text: str, commands: Sequence[str], *, wide: bool) -> Instruction:
-    """Return a fix; of many commands only the first, if not ``wide``."""
+    """Return a fix; of many commands only the number, if not ``wide``."""
     if wide or len(commands) <= _COMMANDS:
-        return Instruction(text, commands)
-    more = plural(len(commands) - 1, "other workload")
-    return Instruction(f"{text} Here for one workload; -o wide has the commands for {more}:", commands[:1])
+        return Instruction(f"{text}.", commands)
+    return Instruction(f"{text} ({len(commands)} commands: -o wide).")
 
 
 def _table(report: SpreadSimulation, *, wide: bool) -> Table:

@@ -400,7 +400,7 @@ def _finding(
         pending=len(rule_input.pending.intersection(evidence.pods)) or UNSET,
         message=message,
         values=values,
-        fix=sentence(remedy.text + _default_hint(rule_input) + _pointer(rule, severity, remedy, rule_input)),
+        fix=sentence(remedy.text + _default_hint(rule_input) + _pointer(rule, severity, remedy, evidence, rule_input)),
         commands=_commands(remedy, rule_input, evidence, flags) or UNSET,
         patch=model.Patch(operations=list(remedy.patch)) if remedy.patch else UNSET,
         group=_group(rule, severity, message, evidence.closed),
@@ -478,11 +478,14 @@ def _default_hint(rule_input: RuleInput) -> str:
     return ". This is a default of the scheduler, which topologySpreadConstraints in the pod template replace"
 
 
-def _pointer(rule: Rule, severity: Severity, remedy: Remedy, rule_input: RuleInput) -> str:
+def _pointer(rule: Rule, severity: Severity, remedy: Remedy, evidence: Evidence, rule_input: RuleInput) -> str:
     """Return the command that tries changes, as a sentence that is the same for all workloads.
 
-    There is none where a rule reports what has no effect yet, that nothing can be done, or that it is done.
+    There is none where a rule reports what has no effect yet, that nothing can be done, that it is done, or that closed
+    domains are to be opened.
     """
+    if evidence.closed is not None and remedy.text == evidence.closed.fix:
+        return ""
     if remedy.begun or (severity is Severity.INFO and rule.severity is not Severity.INFO):
         return ""
     if not rule.recommends or rule_input.workload.kind not in WORKLOADS or in_file(rule_input):

@@ -8,8 +8,18 @@ from typing import Any
 import pytest
 
 from kubectl_spread.report.model import Finding
-from tests.audits import audit, reported
-from tests.builders import Json, claim_json, node_json, pod_json, requirement, term, using_claim, volume_json
+from tests.audits import audit, deployment, reported
+from tests.builders import (
+    Json,
+    claim_json,
+    constraint,
+    node_json,
+    pod_json,
+    requirement,
+    term,
+    using_claim,
+    volume_json,
+)
 
 NODES = [node_json("a1"), node_json("b1")]
 CREATED = datetime(2026, 1, 1, tzinfo=UTC)
@@ -121,3 +131,18 @@ def test_another_scheduler_is_quoted() -> None:
         "The scheduler refused the pending pod: queue default is full.",
         "See what volcano says: its rules are not known.",
     )
+
+
+def test_where_only_opening_a_zone_helps_nothing_else_is_advised() -> None:
+    """Without the cordoned zone, the constraint would still refuse zone b; so the policy is no alternative."""
+    cordoned = node_json("a1")
+    cordoned["spec"] = {"unschedulable": True}
+    owned: dict[str, Any] = {"owner": "ReplicaSet/web", "constraints": [constraint(max_skew=2)]}
+    on = ["a1", "b1", "b1", "b1", "c1", "c1"]
+    pods = [pod_json(f"web-{number}", node=node, **owned) for number, node in enumerate(on)]
+    replica_set = deployment(kind="ReplicaSet", constraints=owned["constraints"], owner="Deployment/web")
+    web = deployment(constraints=owned["constraints"])
+    findings = reported(audit(cordoned, node_json("b1"), node_json("c1"), web, replica_set, *pods)).findings
+    (finding,) = [each for each in findings if each.code == "SPR307"]
+    assert finding.fix == "Open zone a: uncordon its nodes."
+    assert not finding.has_alternative
