@@ -134,7 +134,7 @@ def test_another_scheduler_is_quoted() -> None:
 
 
 def test_where_only_opening_a_zone_helps_nothing_else_is_advised() -> None:
-    """Without the cordoned zone, the constraint would still refuse zone b; so the policy is no alternative."""
+    """Without the cordoned zone, the constraint would still refuse zone b; so the policy is not an alternative."""
     cordoned = node_json("a1")
     cordoned["spec"] = {"unschedulable": True}
     owned: dict[str, Any] = {"owner": "ReplicaSet/web", "constraints": [constraint(max_skew=2)]}
