@@ -252,7 +252,9 @@ def _results(cluster: SimulatedCluster, *, places: bool = True) -> dict[ObjectRe
     nodes = {node.metadata.name: node.metadata.labels for node in cluster.nodes}
     kinds: dict[ObjectRef, SchedulingKind] = {}
     for pod in cluster.all_pods():
-        result = results.setdefault(pod.workload, WorkloadResult())
+        result = results.get(pod.workload)
+        if result is None:
+            result = results[pod.workload] = WorkloadResult()
         if pod.workload not in kinds or pod.simulated:
             kinds[pod.workload] = pod.kind
         if not pod.node:

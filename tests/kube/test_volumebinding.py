@@ -9,7 +9,7 @@ import pytest
 from kubectl_spread.kube.api.labels import ascending
 from kubectl_spread.kube.api.storage import CSIDriver, PersistentVolume, PersistentVolumeClaim, StorageClass
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeLabels
-from kubectl_spread.kube.scheduler.volumebinding import Bindable, UnboundClaim, bindable
+from kubectl_spread.kube.scheduler.volumebinding import Bindable, UnboundClaim, VolumeBinder
 from kubectl_spread.kube.scheduler.volumes import ClaimedVolumes
 from tests.builders import HOSTNAME, ZONE, Json, decode, decode_node, node_json, requirement
 
@@ -91,19 +91,19 @@ def names(answer: Bindable) -> list[str]:
 def test_a_class_without_provisioner_binds_to_volumes_that_exist(
     volumes: list[Json], asked: UnboundClaim, allowed: list[str]
 ) -> None:
-    answer = bindable([asked], read(*volumes), NODES)
+    answer = VolumeBinder(read(*volumes), NODES).bindable([asked])
     assert (names(answer), answer.waiting, answer.unknown) == (allowed, "", False)
 
 
 def test_volumes_that_others_took_are_gone() -> None:
     volumes = read(local("one", "a1"), local("two", "b1"))
-    assert names(bindable([claim()], volumes, NODES, {"one"})) == ["b1"]
+    assert names(VolumeBinder(volumes, NODES).bindable([claim()], {"one"})) == ["b1"]
 
 
 def test_two_claims_of_a_pod_need_two_volumes_on_one_node() -> None:
     """The smaller claim is bound first, to the smallest volume that is large enough."""
     volumes = read(local("a-small", "a1", "5Gi"), local("a-large", "a1", "20Gi"), local("b", "b1", "20Gi"))
-    answer = bindable([claim("big", "15Gi"), claim("small", "2Gi")], volumes, NODES)
+    answer = VolumeBinder(volumes, NODES).bindable([claim("big", "15Gi"), claim("small", "2Gi")])
     assert names(answer) == ["a1"]
     assert answer.chosen(0) == {("shop", "small"): "a-small", ("shop", "big"): "a-large"}
     assert answer.takes_volumes
@@ -129,13 +129,13 @@ def test_two_claims_of_a_pod_need_two_volumes_on_one_node() -> None:
     ],
 )
 def test_a_provisioner_makes_volumes(made: Json, drivers: dict[str, bool], allowed: list[str], unknown: bool) -> None:
-    answer = bindable([claim(storageClassName="ebs")], read(classes=(made,), drivers=drivers), NODES)
+    answer = VolumeBinder(read(classes=(made,), drivers=drivers), NODES).bindable([claim(storageClassName="ebs")])
     assert (names(answer), answer.unknown, answer.takes_volumes) == (allowed, unknown, False)
 
 
 def test_a_volume_that_is_being_made_keeps_its_pod_on_the_chosen_node() -> None:
     volumes = read(classes=(storage_class("ebs", EBS),), drivers={EBS: False})
-    assert names(bindable([claim(storageClassName="ebs", node="b1")], volumes, NODES)) == ["b1"]
+    assert names(VolumeBinder(volumes, NODES).bindable([claim(storageClassName="ebs", node="b1")])) == ["b1"]
 
 
 IMMEDIATE = storage_class("now", EBS, "Immediate")
@@ -153,14 +153,14 @@ IMMEDIATE = storage_class("now", EBS, "Immediate")
     ],
 )
 def test_other_claims_are_bound_before_the_pod_is_placed(asked: UnboundClaim, waiting: bool, unknown: bool) -> None:
-    answer = bindable([asked], read(classes=(IMMEDIATE,), drivers={EBS: False}), NODES)
+    answer = VolumeBinder(read(classes=(IMMEDIATE,), drivers={EBS: False}), NODES).bindable([asked])
     assert (names(answer), bool(answer.waiting), answer.unknown) == ([*NAMES], waiting, unknown)
 
 
 def test_without_the_class_nothing_is_known() -> None:
     volumes = read()
     volumes.classes_complete = False
-    answer = bindable([claim(storageClassName="ebs", created=False)], volumes, NODES)
+    answer = VolumeBinder(volumes, NODES).bindable([claim(storageClassName="ebs", created=False)])
     assert (names(answer), answer.waiting, answer.unknown) == ([*NAMES], "", True)
 
 
@@ -171,5 +171,5 @@ def test_a_new_claim_without_class_gets_the_newest_default_class() -> None:
     old["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
     new["metadata"]["creationTimestamp"] = "2026-02-01T00:00:00Z"
     volumes = read(classes=(old, new), drivers={EBS: False})
-    assert names(bindable([claim(storageClassName=None)], volumes, NODES)) == [*NAMES]
-    assert bindable([claim(storageClassName=None, created=False)], volumes, NODES).waiting == "data"
+    assert names(VolumeBinder(volumes, NODES).bindable([claim(storageClassName=None)])) == [*NAMES]
+    assert VolumeBinder(volumes, NODES).bindable([claim(storageClassName=None, created=False)]).waiting == "data"

@@ -7,7 +7,7 @@ refuses no node, and the answer says that it is unknown.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import reduce
+from functools import cached_property, reduce
 from types import MappingProxyType
 from typing import Final
 
@@ -21,7 +21,7 @@ from kubectl_spread.kube.api.storage import Claims, PersistentVolume, Persistent
 from kubectl_spread.kube.api.types import OwnerReference
 from kubectl_spread.kube.scheduler import volumes as scheduler
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeSets
-from kubectl_spread.kube.scheduler.volumebinding import Bindable, UnboundClaim, bindable
+from kubectl_spread.kube.scheduler.volumebinding import Bindable, UnboundClaim, VolumeBinder
 from kubectl_spread.kube.scheduler.volumes import Unresolved
 
 _NODE_AFFINITY: Final = Obstacle(ObstacleKind.VOLUME, "the node affinity of a PersistentVolume does not match")
@@ -85,6 +85,10 @@ class Volumes:
         self._class_answers: dict[tuple[PodClass, tuple[str, ...]], VolumeNodes] = {}
         self._takes: dict[tuple[PodClass, str, tuple[str, ...]], bool] = {}
 
+    @cached_property
+    def _binder(self) -> VolumeBinder:
+        return VolumeBinder(self._snapshot.volumes, self._nodes.index)
+
     def claims(self, pod: PodRecord) -> Sequence[str]:
         """Return the names of the claims of a pod and of the pod that replaces it."""
         names = self.claim_names(pod.pod_class)
@@ -138,7 +142,7 @@ class Volumes:
     def _bindable(self, pod: PodRecord, bindings: Mapping[tuple[str, str], str]) -> Bindable:
         resolved = self._resolved(pod.namespace, self.claims(pod), self._created(pod), bindings)
         unbound = [answer for _, answer in resolved if isinstance(answer, UnboundClaim)]
-        return bindable(unbound, self._snapshot.volumes, self._nodes.index, {*bindings.values()})
+        return self._binder.bindable(unbound, {*bindings.values()})
 
     def _resolved(
         self,
@@ -240,7 +244,7 @@ class Volumes:
                     everywhere.append(_NO_VOLUME)
                 case UnboundClaim():
                     unbound.append(answer)
-        free = bindable(unbound, self._snapshot.volumes, self._nodes.index, {*bindings.values()})
+        free = self._binder.bindable(unbound, {*bindings.values()})
         if free.waiting:
             everywhere.append(_not_bound(namespace, free.waiting))
         missing = ((self._nodes.index.everything, obstacle) for obstacle in everywhere)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from functools import reduce
 from itertools import combinations
-from typing import Final
 
 import msgspec
 
@@ -19,8 +18,6 @@ from kubectl_spread.kube.api.quantity import thousandths
 from kubectl_spread.kube.api.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeLabels
 from kubectl_spread.kube.scheduler.volumes import ClaimedVolumes, Unresolved, allowed_by_affinity, node_selector
-
-_AVAILABLE: Final = "Available"
 
 
 class UnboundClaim(msgspec.Struct, frozen=True, eq=False):
@@ -74,110 +71,99 @@ class Bindable(msgspec.Struct, frozen=True, eq=False):
         return _chosen(self.choices, number) or {}
 
 
-def bindable(
-    claims: Sequence[UnboundClaim], volumes: ClaimedVolumes, nodes: NodeLabels, taken: Collection[str] = ()
-) -> Bindable:
-    """Return on which nodes the claims of one pod can be bound.
+class VolumeBinder:
+    """Answers for the claims of pods, by the volumes and classes that were read."""
 
-    Args:
-        claims: The claims of the pod that are not bound.
-        volumes: What was read.
-        nodes: The nodes.
-        taken: The names of volumes that other claims have by then.
-    """
-    choices = list[_Choice]()
-    unknown = False
-    for each in sorted(claims, key=lambda each: _size(each.claim.size) or 0):
-        storage_class = volumes.class_of(each.claim, created=each.created)
-        if isinstance(storage_class, Unresolved) or _size(each.claim.size) is None:
-            unknown = True
-            continue
-        if storage_class is None or not storage_class.waits_for_pod:
-            if _is_bound_first(each, storage_class, volumes, nodes, taken):
+    def __init__(self, volumes: ClaimedVolumes, nodes: NodeLabels) -> None:
+        """Answer for some nodes."""
+        self._volumes, self._nodes = volumes, nodes
+        self._reach: dict[str, int] = {}
+
+    def bindable(self, claims: Sequence[UnboundClaim], taken: Collection[str] = ()) -> Bindable:
+        """Return on which nodes the claims of one pod can be bound.
+
+        Args:
+            claims: The claims of the pod that are not bound.
+            taken: The names of volumes that other claims have by then.
+        """
+        choices = list[_Choice]()
+        unknown = False
+        for each in sorted(claims, key=lambda each: _size(each.claim.size) or 0):
+            storage_class = self._volumes.class_of(each.claim, created=each.created)
+            if isinstance(storage_class, Unresolved) or _size(each.claim.size) is None:
                 unknown = True
-                continue
-            return Bindable(nodes.everything, waiting=each.name[1])
-        made = _made(storage_class, nodes)
-        existing = tuple(_candidates(each, storage_class, volumes, nodes, taken))
+            elif storage_class is not None and storage_class.waits_for_pod:
+                choice = self._choice(each, storage_class, taken)
+                unknown |= bool(choice.made) and not self._volumes.knows_room_for(storage_class)
+                choices.append(choice)
+            elif self._is_bound_first(each, storage_class, taken):
+                unknown = True
+            else:
+                return Bindable(self._nodes.everything, waiting=each.name[1])
+        return Bindable(_nodes(choices, self._nodes.everything), unknown=unknown, choices=tuple(choices))
+
+    def _choice(self, each: UnboundClaim, storage_class: StorageClass, taken: Collection[str]) -> _Choice:
+        made = self._made(storage_class)
         if node := each.claim.selected_node:
-            made, existing = made & nodes.named(node), ()
-        unknown |= bool(made) and not volumes.knows_room_for(storage_class)
-        choices.append(_Choice(each.name, existing, made))
-    return Bindable(_nodes(choices, nodes), unknown=unknown, choices=tuple(choices))
+            return _Choice(each.name, (), made & self._nodes.named(node))
+        return _Choice(each.name, tuple(self._candidates(each, storage_class.metadata.name, taken)), made)
+
+    def _is_bound_first(self, each: UnboundClaim, storage_class: StorageClass | None, taken: Collection[str]) -> bool:
+        """Tell whether a claim that does not exist yet may be bound as soon as it does, to a volume in any place."""
+        if not each.created:
+            return False
+        if storage_class is not None and storage_class.makes_volumes:
+            return True
+        return any(self._candidates(each, "" if storage_class is None else storage_class.metadata.name, taken))
+
+    def _made(self, storage_class: StorageClass) -> int:
+        """Return the nodes for which a class makes volumes.
+
+        Source: kubernetes v1.37.1 staging/src/k8s.io/component-helpers/scheduling/corev1/helpers.go,
+        MatchTopologySelectorTerms.
+        """
+        nodes = self._nodes
+        if not storage_class.makes_volumes:
+            return 0
+        if not storage_class.allowed_topologies:
+            return nodes.everything
+        bits = 0
+        for term in storage_class.allowed_topologies:
+            of_term = nodes.everything if term.match_label_expressions else 0
+            for expression in term.match_label_expressions:
+                of_term &= nodes.with_value(expression.key, expression.values)
+            bits |= of_term
+        return bits
+
+    def _candidates(self, each: UnboundClaim, storage_class: str, taken: Collection[str]) -> Iterator[tuple[str, int]]:
+        """Yield the volumes that a claim can be bound to, and the nodes that reach each, the smallest first."""
+        claim, volumes = each.claim, self._volumes
+        reserved = [volume for volume in volumes.reserved(each.name) if _fits(volume, claim)]
+        free = (volume for volume in volumes.free(storage_class) if _fits(volume, claim) and _is_for(volume, claim))
+        for volume in reserved or sorted(free, key=lambda each: (_capacity(each), each.metadata.name)):
+            name = volume.metadata.name
+            if name not in taken:
+                if name not in self._reach:
+                    self._reach[name] = allowed_by_affinity(node_selector(volume), self._nodes)
+                yield name, self._reach[name]
 
 
-def _is_bound_first(
-    each: UnboundClaim,
-    storage_class: StorageClass | None,
-    volumes: ClaimedVolumes,
-    nodes: NodeLabels,
-    taken: Collection[str],
-) -> bool:
-    """Tell whether a claim that does not exist yet may be bound as soon as it does, to a volume in any place."""
-    if not each.created:
-        return False
-    makes = storage_class is not None and storage_class.makes_volumes
-    return makes or any(_candidates(each, storage_class, volumes, nodes, taken))
+def _fits(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+    """Tell whether a volume is large enough for a claim."""
+    fits = volume.spec.volume_mode == claim.spec.volume_mode and volume.metadata.deletion_timestamp is None
+    return fits and _capacity(volume) >= (_size(claim.size) or 0)
 
 
-def _made(storage_class: StorageClass, nodes: NodeLabels) -> int:
-    """Return the nodes for which a class makes volumes.
-
-    Source: kubernetes v1.37.1 staging/src/k8s.io/component-helpers/scheduling/corev1/helpers.go,
-    MatchTopologySelectorTerms.
-    """
-    if not storage_class.makes_volumes:
-        return 0
-    if not storage_class.allowed_topologies:
-        return nodes.everything
-    bits = 0
-    for term in storage_class.allowed_topologies:
-        of_term = nodes.everything if term.match_label_expressions else 0
-        for expression in term.match_label_expressions:
-            of_term &= nodes.with_value(expression.key, expression.values)
-        bits |= of_term
-    return bits
-
-
-def _candidates(
-    each: UnboundClaim,
-    storage_class: StorageClass | None,
-    volumes: ClaimedVolumes,
-    nodes: NodeLabels,
-    taken: Collection[str],
-) -> Iterator[tuple[str, int]]:
-    """Yield the volumes that a claim can be bound to, and the nodes that reach each, the smallest first."""
-    fitting = [volume for volume in volumes.volumes if volume.metadata.name not in taken and _fits(volume, each)]
-    reserved = [volume for volume in fitting if volume.spec.claim_ref is not None]
-    name = "" if storage_class is None else storage_class.metadata.name
-    free = (volume for volume in fitting if _is_free(volume, each.claim, name))
-    for volume in reserved or sorted(free, key=lambda each: (_capacity(each), each.metadata.name)):
-        yield volume.metadata.name, allowed_by_affinity(node_selector(volume), nodes)
-
-
-def _fits(volume: PersistentVolume, each: UnboundClaim) -> bool:
-    """Tell whether a volume is large enough for a claim, and reserved for no other."""
-    spec, reference = volume.spec, volume.spec.claim_ref
-    if reference is not None and (reference.namespace, reference.name) != each.name:
-        return False
-    fits = spec.volume_mode == each.claim.spec.volume_mode and volume.metadata.deletion_timestamp is None
-    return fits and _capacity(volume) >= (_size(each.claim.size) or 0)
-
-
-def _is_free(volume: PersistentVolume, claim: PersistentVolumeClaim, storage_class: str) -> bool:
-    """Tell whether a volume that is reserved for no claim can be bound to one."""
+def _is_for(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+    """Tell whether a claim selects a volume, which may be used in all ways that the claim asks for."""
     selector = claim.spec.selector
-    return (
-        volume.status.phase == _AVAILABLE
-        and volume.storage_class == storage_class
-        and (selector is None or matches(selector, volume.metadata.labels))
-        and set(claim.spec.access_modes) <= set(volume.spec.access_modes)
-    )
+    selects = selector is None or matches(selector, volume.metadata.labels)
+    return selects and set(claim.spec.access_modes) <= set(volume.spec.access_modes)
 
 
-def _nodes(choices: Sequence[_Choice], nodes: NodeLabels) -> int:
+def _nodes(choices: Sequence[_Choice], everything: int) -> int:
     """Return the nodes on which all claims can be bound at once."""
-    bits = reduce(int.__and__, (choice.existing | choice.made for choice in choices), nodes.everything)
+    bits = reduce(int.__and__, (choice.existing | choice.made for choice in choices), everything)
     names = [{name for name, _ in choice.candidates} for choice in choices]
     if all(names_of.isdisjoint(others) for names_of, others in combinations(names, 2)):
         return bits

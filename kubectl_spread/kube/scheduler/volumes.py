@@ -11,7 +11,7 @@ pkg/scheduler/framework/plugins/volumezone/volume_zone.go, Filter.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from enum import Enum, auto
 from typing import Final
 
@@ -27,6 +27,7 @@ _BETA_REGION: Final = "failure-domain.beta.kubernetes.io/region"
 _STABLE: Final = {_BETA_ZONE: ZONE, _BETA_REGION: REGION}
 _KEYS: Final = (_BETA_ZONE, _BETA_REGION, ZONE, REGION)
 _EXCLUSIVE: Final = "ReadWriteOncePod"
+_AVAILABLE: Final = "Available"
 _ONE_NODE: Final = "ReadWriteOnce"
 _MANY_NODES: Final = frozenset({"ReadWriteMany", "ReadOnlyMany"})
 _BETWEEN: Final = "__"
@@ -66,6 +67,8 @@ class ClaimedVolumes:
         self._claims: dict[tuple[str, str], str] = {}
         self._namespaces: set[str] = set()
         self._volumes: dict[str, PersistentVolume] = {}
+        self._reserved: dict[tuple[str, str], list[PersistentVolume]] = {}
+        self._free: dict[str, list[PersistentVolume]] = {}
         self._classes: dict[str, StorageClass] = {}
         self._with_capacity: set[str] = set()
 
@@ -106,7 +109,12 @@ class ClaimedVolumes:
             name=metadata.name, labels=metadata.labels, deletion_timestamp=metadata.deletion_timestamp
         )
         spec = replace(volume.spec, storage_class_name=volume.storage_class)
-        self._volumes[metadata.name] = replace(volume, metadata=deciding, spec=spec)
+        stored = self._volumes[metadata.name] = replace(volume, metadata=deciding, spec=spec)
+        reference = spec.claim_ref
+        if reference is not None:
+            self._reserved.setdefault((reference.namespace, reference.name), []).append(stored)
+        elif volume.status.phase == _AVAILABLE:
+            self._free.setdefault(spec.storage_class_name, []).append(stored)
 
     def add_class(self, storage_class: StorageClass) -> None:
         """Store a StorageClass."""
@@ -118,10 +126,13 @@ class ClaimedVolumes:
         if driver.spec.storage_capacity:
             self._with_capacity.add(driver.metadata.name)
 
-    @property
-    def volumes(self) -> Iterable[PersistentVolume]:
-        """The volumes that were read."""
-        return self._volumes.values()
+    def reserved(self, claim: tuple[str, str]) -> Sequence[PersistentVolume]:
+        """Return the volumes that are reserved for the claim with a namespace and name."""
+        return self._reserved.get(claim, ())
+
+    def free(self, storage_class: str) -> Sequence[PersistentVolume]:
+        """Return the available volumes of a StorageClass that are reserved for no claim."""
+        return self._free.get(storage_class, ())
 
     def named(self, name: str) -> PersistentVolume | Unresolved:
         """Return the volume with a name."""
