@@ -7,7 +7,7 @@ FindMatchingVolume.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import reduce
 from itertools import combinations
 
@@ -77,7 +77,7 @@ class VolumeBinder:
     def __init__(self, volumes: ClaimedVolumes, nodes: NodeLabels) -> None:
         """Answer for some nodes."""
         self._volumes, self._nodes = volumes, nodes
-        self._reach: dict[str, int] = {}
+        self._free_for: dict[tuple[str, bytes], Sequence[tuple[str, int]]] = {}
 
     def bindable(self, claims: Sequence[UnboundClaim], taken: Collection[str] = ()) -> Bindable:
         """Return on which nodes the claims of one pod can be bound.
@@ -137,15 +137,24 @@ class VolumeBinder:
 
     def _candidates(self, each: UnboundClaim, storage_class: str, taken: Collection[str]) -> Iterator[tuple[str, int]]:
         """Yield the volumes that a claim can be bound to, and the nodes that reach each, the smallest first."""
-        claim, volumes = each.claim, self._volumes
-        reserved = [volume for volume in volumes.reserved(each.name) if _fits(volume, claim)]
-        free = (volume for volume in volumes.free(storage_class) if _fits(volume, claim) and _is_for(volume, claim))
-        for volume in reserved or sorted(free, key=lambda each: (_capacity(each), each.metadata.name)):
-            name = volume.metadata.name
-            if name not in taken:
-                if name not in self._reach:
-                    self._reach[name] = allowed_by_affinity(node_selector(volume), self._nodes)
-                yield name, self._reach[name]
+        reserved = [volume for volume in self._volumes.reserved(each.name) if _fits(volume, each.claim)]
+        candidates = self._reached(reserved) if reserved else self._free(each.claim, storage_class)
+        return ((name, nodes) for name, nodes in candidates if name not in taken)
+
+    def _free(self, claim: PersistentVolumeClaim, storage_class: str) -> Sequence[tuple[str, int]]:
+        """Return the volumes for any claim that asks for the same."""
+        key = (storage_class, msgspec.json.encode(claim.spec))
+        if key not in self._free_for:
+            free = self._volumes.free(storage_class)
+            fitting = [volume for volume in free if _fits(volume, claim) and _is_for(volume, claim)]
+            fitting.sort(key=lambda volume: (_capacity(volume), volume.metadata.name))
+            self._free_for[key] = self._reached(fitting)
+        return self._free_for[key]
+
+    def _reached(self, volumes: Iterable[PersistentVolume]) -> Sequence[tuple[str, int]]:
+        """Return the names of volumes, each with the nodes that reach it."""
+        nodes = self._nodes
+        return [(volume.metadata.name, allowed_by_affinity(node_selector(volume), nodes)) for volume in volumes]
 
 
 def _fits(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
