@@ -126,10 +126,10 @@ def test_a_pod_without_a_word_of_its_scheduler_is_reported_after_minutes(
 
 
 def test_another_scheduler_is_quoted() -> None:
-    (finding,) = waiting(refused("queue default is full", schedulerName="volcano"))
+    (finding,) = waiting(refused("queue default is full", schedulerName="volcano{x}"))
     assert (finding.message, finding.fix) == (
         "The scheduler refused the pending pod: queue default is full.",
-        "See what volcano says: its rules are not known.",
+        "See what volcano{x} says: its rules are not known.",
     )
 
 

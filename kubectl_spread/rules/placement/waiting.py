@@ -22,16 +22,26 @@ _MESSAGE: Final = 200
 
 def _waiting(rule_input: RuleInput) -> Iterator[Evidence]:
     """Yield the pods of one workload that wait for the same reason."""
-    lists_nodes, groups = rule_input.audit.evaluator.lists_nodes, dict[object, tuple[Wait, list[PodRecord]]]()
-    quoted, overdue = list[PodRecord](), list[PodRecord]()
+    audit, engine = rule_input.audit, rule_input.engine
+    explained, quoted, overdue = list[PodRecord](), list[PodRecord](), list[PodRecord]()
     for pod in rule_input.waiting:
-        is_modelled = lists_nodes and (pod.pod_class.profile is not None or bool(pod.gates))
-        if pod.refused and not is_modelled:
+        is_modelled = audit.evaluator.lists_nodes and (pod.pod_class.profile is not None or bool(pod.gates))
+        if is_modelled and (pod.refused or not engine.has_node(pod)):
+            explained.append(pod)
+        elif pod.refused:
             quoted.append(pod)
-            continue
-        if not pod.refused and not (is_modelled and not rule_input.engine.has_node(pod)):
-            overdue += [pod] if rule_input.audit.snapshot.is_overdue(pod) else []
-            continue
+        elif audit.snapshot.is_overdue(pod):
+            overdue.append(pod)
+    yield from _by_reason(explained, rule_input)
+    yield from _by_message(quoted, rule_input)
+    if overdue:
+        yield _without_message(overdue, rule_input)
+
+
+def _by_reason(waiting: list[PodRecord], rule_input: RuleInput) -> Iterator[Evidence]:
+    """Yield the pods by the refusals of all nodes."""
+    groups: dict[object, tuple[Wait, list[PodRecord]]] = {}
+    for pod in waiting:
         wait = rule_input.engine.wait_of(pod)
         if not wait.reason.free or pod.gates or pod.refused:
             key = (wait.reason.key, wait.unknown, bool(wait.reason.free), rule_input.about_new_nodes(pod))
@@ -40,9 +50,6 @@ def _waiting(rule_input: RuleInput) -> Iterator[Evidence]:
         values = {"who": _who(pods, wait), "why": _why(pods, wait, rule_input), "then": _then(pods, rule_input)}
         values["new_nodes"] = rule_input.about_new_nodes(pods[0])
         yield Evidence(names(pods), values, fix=_fix(pods, wait, rule_input))
-    yield from _by_message(quoted, rule_input)
-    if overdue:
-        yield _without_message(overdue, rule_input)
 
 
 def _without_message(pods: list[PodRecord], rule_input: RuleInput) -> Evidence:
@@ -70,7 +77,7 @@ def _by_message(waiting: list[PodRecord], rule_input: RuleInput) -> Iterator[Evi
         values["new_nodes"] = ""
         fix = "read the nodes as well, so that the reason of each node is known"
         if rule_input.audit.evaluator.lists_nodes:
-            fix = f"see what {pods[0].pod_class.scheduler_name} says: its rules are not known"
+            fix = literal(f"see what {pods[0].pod_class.scheduler_name} says: its rules are not known")
         yield Evidence(names(pods), values, fix=fix)
 
 
