@@ -6,9 +6,12 @@ from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any, Final
 
+from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.errors import NotFoundError
+from kubectl_spread.run import schedulers
 from kubectl_spread.run.live import LiveRun
 from kubectl_spread.run.options import CheckOptions
+from kubectl_spread.run.requests import Requests
 from kubectl_spread.run.run import CheckRun
 from kubectl_spread.sources.apiserver import responses
 from kubectl_spread.sources.apiserver.cluster import LiveCluster, ServerVersion
@@ -25,6 +28,13 @@ from kubectl_spread.sources.apiserver.transport import Response
 _PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 _UNREAD: Final = (EVENTS, NODE_POOLS, NODE_CLAIMS, NODE_CLASSES)
 """What the monitor does not list."""
+
+
+class _MonitorRequests(Requests):
+    """The requests of a check that leaves unknown what the monitor leaves unknown."""
+
+    def add_storage_classes(self, snapshot: Snapshot) -> None:
+        """Read nothing, as the monitor does."""
 
 
 class ExactCluster(LiveCluster):
@@ -48,7 +58,8 @@ class ExactCluster(LiveCluster):
     def check(self, versions: Mapping[str, str], options: CheckOptions) -> CheckRun:
         """Return the result of a fresh check."""
         self.versions = versions
-        return LiveRun(options, self).collect()
+        requests = _MonitorRequests(self, options, options.scope(self.namespace), schedulers.profiles(options))
+        return LiveRun(options, self, requests).collect()
 
     def version(self) -> ServerVersion:
         """Return the version of the API server, which is the same for all checks."""
