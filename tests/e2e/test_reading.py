@@ -41,6 +41,16 @@ def test_nodes_and_workloads_are_read_while_the_pods_are(behind: Faulty) -> None
     assert in_time == [True]
 
 
+def _screen(terminal: int) -> str:
+    """Return all that was written to a terminal, which the kernel may pass on in pieces."""
+    content = b""
+    # When the other end is closed and everything was read, Linux reports an error.
+    with suppress(OSError):
+        while piece := os.read(terminal, 1 << 16):
+            content += piece
+    return content.decode()
+
+
 def test_a_terminal_shows_the_progress(behind: Faulty) -> None:
     """The line is removed before the answer; a pipe gets none (see ``test_the_proxy_alone_changes_nothing``)."""
     terminal, stderr = pty.openpty()
@@ -48,7 +58,7 @@ def test_a_terminal_shows_the_progress(behind: Faulty) -> None:
     environment = behind.cluster.environment(behind.kubeconfig({"token": behind.token}))
     completed = subprocess.run(command, stdout=subprocess.PIPE, stderr=stderr, env=environment, check=False, timeout=60)
     os.close(stderr)
-    screen = os.read(terminal, 1 << 16).decode()
+    screen = _screen(terminal)
     os.close(terminal)
     assert json.loads(completed.stdout)["summary"]["pods"] == PODS
     assert screen.split("\r\x1b[K") == ["", *(f"pods: {number}" for number in (7, 14, 21, 28)), ""]
