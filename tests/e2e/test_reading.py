@@ -7,6 +7,7 @@ import os
 import pty
 import subprocess
 import threading
+from contextlib import suppress
 
 import pytest
 
