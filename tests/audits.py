@@ -83,9 +83,9 @@ def snapshot(
             case "Service":
                 cluster_snapshot.default_selectors.add_service(decode(manifest, Service))
             case "PersistentVolumeClaim":
-                cluster_snapshot.volumes.add_claim(decode(manifest, PersistentVolumeClaim))
+                cluster_snapshot.volumes.add(decode(manifest, PersistentVolumeClaim))
             case "PersistentVolume":
-                cluster_snapshot.volumes.add_volume(decode(manifest, PersistentVolume))
+                cluster_snapshot.volumes.add(decode(manifest, PersistentVolume))
             case "PodDisruptionBudget":
                 cluster_snapshot.budgets.put(decode(manifest, PodDisruptionBudget))
                 cluster_snapshot.budgets.read = True

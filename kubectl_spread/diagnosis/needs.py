@@ -80,10 +80,10 @@ def _in_question(audit: Audit) -> Iterator[PodRecord]:
 
 
 def _constrained(audit: Audit) -> Iterator[PodRecord]:
-    """Yield the pods of hard constraints, as volumes decide whether a node takes one more of them."""
+    """Yield a pod of each hard constraint, as volumes decide whether a node takes one more of them."""
     for row in audit.rows:
-        if row.spread is not None and row.spread.constraint.hard and any(map(audit.volumes.uses_claims, row.pods[:1])):
-            yield from row.pods
+        if row.spread is not None and row.spread.constraint.hard:
+            yield from row.pods[:1]
 
 
 def unknown_resources(audit: Audit, *, explaining: bool) -> list[str]:

@@ -69,10 +69,19 @@ class Engine:
     def wait_of(self, pod: PodRecord) -> Wait:
         """Return why a pending pod of the cluster waits."""
         cluster, pending = self._now, self._pending[pod.ref]
-        question = (pending.kind, pending.refused, pending.pin, pod.gates, cluster.user_of_claim(pending))
+        # Pods that their volumes keep from the same nodes may have different causes for it.
+        volumes = cluster.volumes_of(pending)
+        question = (
+            pending.kind,
+            pending.refused,
+            pending.pin,
+            pod.gates,
+            cluster.user_of_claim(pending),
+            *volumes.refusals,
+        )
         if question not in self._reasons:
             self._reasons[question] = reason(cluster, pending)
-        return Wait(self._reasons[question], cluster.volumes.of(pod).unknown)
+        return Wait(self._reasons[question], volumes.unknown)
 
     def has_node(self, pod: PodRecord) -> bool:
         """Tell whether any node would take a pending pod of the cluster now."""

@@ -230,9 +230,9 @@ def _constraint(
     text = f"remove {name} {where}" if value is None else f"set {name}: {value} {where}"
     if field == "node_taints_policy":
         patches = [_patch(simulation.world, workload, key, name, change.fields) for workload in sorted(workloads)]
-        rollouts = [event for event, _ in filter(None, patches)]
-        if len(rollouts) == len(workloads):
-            commands = tuple(command for _, command in filter(None, patches))
+        readable = [patch for patch in patches if patch is not None]
+        if len(readable) == len(patches):
+            rollouts, commands = [event for event, _ in readable], tuple(command for _, command in readable)
             yield _Candidate(Fix(text, commands), simulation.with_world(simulation.world, rollouts))
     yield _Candidate(Fix(text), simulation.with_world(simulation.world.variant(change=change)))
 

@@ -427,6 +427,11 @@ def rule_inputs(audit: Audit, engine: Engine, reported: Container[ObjectRef]) ->
         yield RuleInput(workload, POD_SPEC, audit, answers, engine, waiting=tuple(sorted(pods, key=attrgetter("name"))))
 
 
+def is_modelled(pod: PodRecord, audit: Audit) -> bool:
+    """Tell whether it is known what a pending pod waits for, whatever its scheduler says."""
+    return audit.evaluator.lists_nodes and (pod.pod_class.profile is not None or bool(pod.gates))
+
+
 def _waiting(audit: Audit, reported: Container[ObjectRef]) -> dict[ObjectRef, list[PodRecord]]:
     """Map each workload to its stored pods without a node that are not reported.
 
@@ -434,9 +439,9 @@ def _waiting(audit: Audit, reported: Container[ObjectRef]) -> dict[ObjectRef, li
     """
     waiting: dict[ObjectRef, list[PodRecord]] = {}
     for pod in audit.pods:
-        is_modelled = audit.evaluator.lists_nodes and (pod.pod_class.profile is not None or bool(pod.gates))
         waits = not pod.node and not pod.terminating and pod.pod_class.stored
-        if waits and pod.ref not in reported and (is_modelled or pod.refused or audit.snapshot.is_overdue(pod)):
+        is_told = pod.refused or audit.snapshot.is_overdue(pod)
+        if waits and pod.ref not in reported and (is_told or is_modelled(pod, audit)):
             waiting.setdefault(audit.snapshot.workload(pod), []).append(pod)
     return waiting
 

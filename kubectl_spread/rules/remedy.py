@@ -127,7 +127,7 @@ def _uneven_after(operations: Sequence[Operation], rule_input: RuleInput) -> str
         term.spread
         and term.required
         and key not in (*term.match_label_keys, *term.mentions)
-        and not any(path.startswith(term.path.pointer) for path in added)
+        and not any(path.startswith(f"{term.path.pointer}/") for path in added)
         for term in template.terms
     )
     return ". Afterwards new pods may be uneven (SPR208)" if together else ""

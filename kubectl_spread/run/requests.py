@@ -143,18 +143,18 @@ class Requests:
     def add_volumes(self, snapshot: Snapshot) -> None:
         """Read the claims in scope, and then the volumes that they are bound to, into a snapshot."""
         for claim in self.objects(CLAIMS, self.scope.namespace):
-            snapshot.volumes.add_claim(claim)
+            snapshot.volumes.add(claim)
         for volume in self.objects(VOLUMES, None):
-            snapshot.volumes.add_volume(volume)
+            snapshot.volumes.add(volume)
         snapshot.volumes.complete = True
 
     def add_storage_classes(self, snapshot: Snapshot) -> None:
         """Read what makes volumes into a snapshot."""
         for storage_class in self.objects(CLASSES, None):
-            snapshot.volumes.add_class(storage_class)
+            snapshot.volumes.add(storage_class)
         snapshot.volumes.classes_complete = True
         for driver in self.objects(DRIVERS, None):
-            snapshot.volumes.add_driver(driver)
+            snapshot.volumes.add(driver)
         snapshot.volumes.drivers_complete = True
 
     def add_budgets(self, snapshot: Snapshot) -> None:

@@ -108,10 +108,10 @@ def test_a_beta_label_of_a_node_is_preferred_to_its_stable_one() -> None:
 
 def test_a_claim_leads_to_its_volume_in_its_own_namespace() -> None:
     claimed = ClaimedVolumes()
-    claimed.add_claim(decode(claim_json("data", "pv"), PersistentVolumeClaim))
-    claimed.add_claim(decode(claim_json("new"), PersistentVolumeClaim))
-    claimed.add_claim(decode(claim_json("lost", "gone"), PersistentVolumeClaim))
-    claimed.add_volume(volume(requirement(ZONE, "In", "a")))
+    claimed.add(decode(claim_json("data", "pv"), PersistentVolumeClaim))
+    claimed.add(decode(claim_json("new"), PersistentVolumeClaim))
+    claimed.add(decode(claim_json("lost", "gone"), PersistentVolumeClaim))
+    claimed.add(volume(requirement(ZONE, "In", "a")))
     data = claimed.volume_of("default", "data")
     assert isinstance(data, PersistentVolume)
     assert volumes.node_selector(data) == node_selector({"matchExpressions": [requirement(ZONE, "In", "a")]})

@@ -82,6 +82,18 @@ def test_the_reason_agrees_with_the_scheduler_and_has_its_own_advice(
     assert (finding.message, finding.fix) == (f"No node takes the pending pod: {why}.", fix)
 
 
+def test_equal_pods_have_the_causes_of_their_own_claims() -> None:
+    """Both are kept from all nodes, one by a claim that does not exist and one by a claim that is not bound."""
+    pods = [refused("", volumes=[using_claim(claim)]) for claim in ("gone", "unbound")]
+    for pod in pods:
+        pod["metadata"] |= {"name": pod["spec"]["volumes"][0]["persistentVolumeClaim"]["claimName"]}
+    findings = waiting(*pods, claim_json("unbound"))
+    assert {(finding.object.name, finding.message.partition(": ")[2]) for finding in findings} == {
+        ("gone", '2 nodes: persistentvolumeclaim "gone" not found.'),
+        ("unbound", "2 nodes: pod has unbound immediate PersistentVolumeClaims."),
+    }
+
+
 def test_the_other_pod_of_an_exclusive_claim_is_named() -> None:
     claim = {**claim_json("data", "pv"), "spec": {"volumeName": "pv", "accessModes": ["ReadWriteOncePod"]}}
     user = pod_json("user", node="a1", volumes=[using_claim("data")])

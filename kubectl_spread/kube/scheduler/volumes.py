@@ -54,7 +54,7 @@ class ClaimedVolumes:
         exclusive: The namespaces and names of claims that only one pod at a time may use (ReadWriteOncePod).
         on_one_node: Those of claims whose volume only one node at a time may use (ReadWriteOnce).
         classes_complete: Whether all StorageClasses were read.
-        drivers_complete: Whether all CSIDrivers were read.
+        drivers_complete: Whether all CSIDrivers were read, as they are where any was.
         unbound: Maps the namespace and name of each claim that is not bound to the claim.
     """
 
@@ -81,15 +81,15 @@ class ClaimedVolumes:
         """Store an object."""
         match read:
             case PersistentVolumeClaim():
-                self.add_claim(read)
+                self._add_claim(read)
             case PersistentVolume():
-                self.add_volume(read)
+                self._add_volume(read)
             case StorageClass():
-                self.add_class(read)
+                self._add_class(read)
             case CSIDriver():
-                self.add_driver(read)
+                self._add_driver(read)
 
-    def add_claim(self, claim: PersistentVolumeClaim) -> None:
+    def _add_claim(self, claim: PersistentVolumeClaim) -> None:
         """Store the name of the volume that a claim is bound to, and whether only one pod or node may use the claim."""
         modes = claim.spec.access_modes
         if _EXCLUSIVE in modes:
@@ -102,7 +102,7 @@ class ClaimedVolumes:
             self.unbound[name] = claim
         self._namespaces.add(claim.metadata.namespace)
 
-    def add_volume(self, volume: PersistentVolume) -> None:
+    def _add_volume(self, volume: PersistentVolume) -> None:
         """Store a volume, with only the metadata that decides."""
         metadata = volume.metadata
         deciding = ObjectMeta(
@@ -116,11 +116,11 @@ class ClaimedVolumes:
         elif volume.status.phase == _AVAILABLE:
             self._free.setdefault(spec.storage_class_name, []).append(stored)
 
-    def add_class(self, storage_class: StorageClass) -> None:
+    def _add_class(self, storage_class: StorageClass) -> None:
         """Store a StorageClass."""
         self._classes[storage_class.metadata.name] = storage_class
 
-    def add_driver(self, driver: CSIDriver) -> None:
+    def _add_driver(self, driver: CSIDriver) -> None:
         """Store whether a driver tells the scheduler where it has room."""
         self.drivers_complete = True
         if driver.spec.storage_capacity:

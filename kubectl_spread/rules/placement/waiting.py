@@ -12,7 +12,7 @@ from kubectl_spread.engine.answers import Fix, Wait
 from kubectl_spread.kube.api.workloads import Deployment, StatefulSet
 from kubectl_spread.phrases import listed, plural, sentence, some
 from kubectl_spread.report.model import CommandLine, Severity
-from kubectl_spread.rules.inputs import InputPart, RuleInput
+from kubectl_spread.rules.inputs import InputPart, RuleInput, is_modelled
 from kubectl_spread.rules.model import KUBERNETES, Evidence, Remedy, Rule, names
 from kubectl_spread.rules.remedy import in_file, literal
 
@@ -25,8 +25,7 @@ def _waiting(rule_input: RuleInput) -> Iterator[Evidence]:
     audit, engine = rule_input.audit, rule_input.engine
     explained, quoted, overdue = list[PodRecord](), list[PodRecord](), list[PodRecord]()
     for pod in rule_input.waiting:
-        is_modelled = audit.evaluator.lists_nodes and (pod.pod_class.profile is not None or bool(pod.gates))
-        if is_modelled and (pod.refused or not engine.has_node(pod)):
+        if is_modelled(pod, audit) and (pod.refused or not engine.has_node(pod)):
             explained.append(pod)
         elif pod.refused:
             quoted.append(pod)

@@ -225,7 +225,7 @@ def _typed(member: RawObject, type_: type[Object], namespace: str) -> Object:
     if isinstance(decoded, Node) and not decoded.metadata.name:
         # A pod on such a node could not be told from one that waits.
         raise MalformedFieldError(("metadata", "name"), "a Node needs a name")
-    if type_.__name__ in _WITHOUT_NAMESPACES or decoded.metadata.namespace:
+    if member.kind in _WITHOUT_NAMESPACES or decoded.metadata.namespace:
         return decoded
     metadata = msgspec.structs.replace(decoded.metadata, namespace=namespace)
     return msgspec.structs.replace(decoded, metadata=metadata)

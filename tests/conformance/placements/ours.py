@@ -48,9 +48,9 @@ def _snapshot(question: Json) -> Snapshot:
     for replica_set in question["replicaSets"]:
         snapshot.add_workload("ReplicaSet", decode(replica_set, ReplicatedWorkload))
     for claim in question["claims"]:
-        snapshot.volumes.add_claim(decode(claim, PersistentVolumeClaim))
+        snapshot.volumes.add(decode(claim, PersistentVolumeClaim))
     for volume in question["volumes"]:
-        snapshot.volumes.add_volume(decode(volume, PersistentVolume))
+        snapshot.volumes.add(decode(volume, PersistentVolume))
     snapshot.volumes.complete = True
     for pod in (*question["pods"], *question["queue"]):
         snapshot.add_pod(decode_pod(pod, detailed=True))
