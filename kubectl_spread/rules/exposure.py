@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
-import msgspec
-
 from kubectl_spread.audit.snapshot.default_constraints import may_have_defaults
 from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.audit.snapshot.templates import Template
@@ -15,7 +13,7 @@ from kubectl_spread.diagnosis.exposure import Exposure, Replicas
 from kubectl_spread.diagnosis.siblings import Siblings
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.labels import HOSTNAME, ZONE
-from kubectl_spread.kube.api.types import LabelSelector, WhenUnsatisfiable
+from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.kube.scheduler import configuration
 from kubectl_spread.phrases import domains, listed, named, noun, value
 from kubectl_spread.report.model import Operation, Severity
@@ -94,16 +92,7 @@ def soft_constraints(rule_input: RuleInput) -> Remedy:
         or any(template.spec.node_name for template in templates)
     ):
         return changed(text, (), rule_input)
-    selector = msgspec.to_builtins(selectors[0])
-    constraints = [
-        {
-            "maxSkew": 1,
-            "topologyKey": key,
-            "whenUnsatisfiable": str(WhenUnsatisfiable.SCHEDULE_ANYWAY),
-            "labelSelector": selector,
-        }
-        for key in keys
-    ]
+    constraints = [patches.soft_constraint(key, selectors[0], rule_input.workload.kind) for key in keys]
     # kube-apiserver reads a test for null as a test for an absent field; the standard has no such test.
     absent = () if in_file(rule_input) else (patches.test(path, None),)
     return changed(text, (*absent, Operation(op="add", path=path.pointer, value=constraints)), rule_input)

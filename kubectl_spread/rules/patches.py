@@ -5,14 +5,16 @@ Each patch starts with ``test`` operations, so that the API server refuses it if
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
+from kubectl_spread.audit.snapshot.revisions import revision_key_of
 from kubectl_spread.audit.snapshot.templates import Template
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.kube.api.field import FieldPath
+from kubectl_spread.kube.api.types import LabelSelector, WhenUnsatisfiable
 from kubectl_spread.kube.api.workloads import PodTemplateSpec
 from kubectl_spread.report.model import Operation
 
@@ -36,6 +38,24 @@ def replaced(path: FieldPath, old: Any, new: Any) -> tuple[Operation, ...]:
 def removed(path: FieldPath, old: Any) -> tuple[Operation, ...]:
     """Return operations that remove a field or an entry."""
     return test(path, old), Operation(op="remove", path=path.pointer)
+
+
+def soft_constraint(
+    topology_key: str, selector: LabelSelector | None, kind: str, keys: Iterable[str] = ()
+) -> dict[str, Any]:
+    """Return a new spread constraint that keeps no pod pending, with the selector and label keys of another.
+
+    A workload of ``kind`` whose pods have a label of their revision gets that label, so that the pods of a rollout are
+    not placed around those that it replaces.
+    """
+    own_keys = [key for key in dict.fromkeys((*keys, revision_key_of(kind))) if key]
+    return {
+        "maxSkew": 1,
+        "topologyKey": topology_key,
+        "whenUnsatisfiable": str(WhenUnsatisfiable.SCHEDULE_ANYWAY),
+        "labelSelector": msgspec.to_builtins(selector),
+        **({"matchLabelKeys": own_keys} if own_keys else {}),
+    }
 
 
 def same_topology(term: TopologyTerm, path: FieldPath) -> Operation:

@@ -422,8 +422,9 @@ def _before(findings: Sequence[Json]) -> set[str]:
 
 
 def _announced(finding: Json) -> set[str]:
-    """Return the codes of skews that a rollout may leave, where its fix says so."""
-    return {"SPR301", "SPR302"} if "SPR208" in finding["fix"] else set()
+    """Return the codes of skews that a rollout may leave, and of a minimum that it shows, where its fix says so."""
+    skews = {"SPR301", "SPR302"} if "SPR208" in finding["fix"] else set()
+    return skews | ({"SPR307"} if "SPR307" in finding["fix"] else set())
 
 
 _RESOURCES: Final = {"Deployment": "deployments", "ReplicaSet": "replicasets", "StatefulSet": "statefulsets"}

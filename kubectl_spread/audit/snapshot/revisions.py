@@ -9,6 +9,7 @@ from typing import Final
 
 from kubectl_spread.audit.snapshot.records import PodRecord, Population
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
+from kubectl_spread.audit.snapshot.templates import labels_of_controller
 from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
@@ -21,6 +22,11 @@ _LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
 def revision_key(labels: Labels) -> str:
     """Return the label by which a pod's controller distinguishes revisions; "" for none."""
     return next((key for key in LABELS if key in labels), "")
+
+
+def revision_key_of(kind: str) -> str:
+    """Return the label by which the controller of a kind distinguishes revisions; "" for none, or an unknown kind."""
+    return revision_key(dict.fromkeys(labels_of_controller(kind), ""))
 
 
 def revision_of(labels: Labels) -> str:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-import msgspec
-
 from kubectl_spread.audit.snapshot.default_selectors import API_VERSIONS
 from kubectl_spread.audit.snapshot.records import DEFAULT_SCHEDULER
 from kubectl_spread.audit.snapshot.revisions import LABELS
@@ -245,13 +243,7 @@ def _with_zone(rule_input: RuleInput) -> Remedy:
     own = constraints[0]
     if not in_file(rule_input) and any(map(_counts_old_pods, own)):
         return Remedy(_ADD_ZONE_LATER)
-    added = {
-        "maxSkew": 1,
-        "topologyKey": ZONE,
-        "whenUnsatisfiable": str(WhenUnsatisfiable.SCHEDULE_ANYWAY),
-        "labelSelector": msgspec.to_builtins(own[0].label_selector),
-        **({"matchLabelKeys": list(own[0].match_label_keys)} if own[0].match_label_keys else {}),
-    }
+    added = patches.soft_constraint(ZONE, own[0].label_selector, rule_input.workload.kind, own[0].match_label_keys)
     tests = (patches.test(path / index / "topologyKey", HOSTNAME) for index in range(len(own)))
     # In front of the others, so that the tests fail if the patch is applied again.
     return changed(_ADD_ZONE, (*tests, Operation(op="add", path=(path / 0).pointer, value=added)), rule_input)

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from kubectl_spread.audit.evaluation.evaluate import EvaluatedPod
 from kubectl_spread.audit.merge.verdicts import BINDING_KEYS, REVISION_KEYS, KeyVerdict, Verdict
-from kubectl_spread.audit.snapshot.revisions import LABELS, revision_key
+from kubectl_spread.audit.snapshot.revisions import LABELS, revision_key, revision_key_of
 from kubectl_spread.audit.snapshot.templates import Template, labels_of_controller
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.kube.api import labels as labelselectors
@@ -123,7 +123,7 @@ def _advice(key: str, kind: str, labels: Labels) -> _Advice:
     """Return the advice to replace a key, to correct it or to remove it."""
     intended = _intended(key, labels)
     if intended in LABELS and intended not in labels:
-        correct = revision_key(labels) or revision_key(dict.fromkeys(labels_of_controller(kind), ""))
+        correct = revision_key(labels) or revision_key_of(kind)
         if correct == key:
             return _Advice(_UNKNOWN, None)
         if correct:
