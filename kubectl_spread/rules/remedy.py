@@ -12,6 +12,7 @@ from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.merge.verdicts import Verdict
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.audit.snapshot.revisions import revision_key
+from kubectl_spread.audit.snapshot.templates import Template
 from kubectl_spread.engine.answers import Removable, Shortfall
 from kubectl_spread.errors import SpreadError
 from kubectl_spread.kube.api.content import is_object_name, label_value_problems
@@ -110,27 +111,51 @@ def changed(text: str, operations: Sequence[Operation], rule_input: RuleInput) -
         if not tried.first:
             return Remedy(f"{text}. Wait with the patch: {literal(_stuck(shortfall))}")
         text = f"{text}. First {_MAKE_ROOM}: without that, {literal(_stuck(shortfall))}"
-    text, after = f"{text}. {_COSTS[workload.kind]}{_uneven_after(operations, rule_input)}", _waiting_pods(rule_input)
+    text, after = f"{text}. {_COSTS[workload.kind]}{_afterwards(operations, rule_input)}", _waiting_pods(rule_input)
     return Remedy(
         f"{text}. {_WAITS} after the patch" if after else text, tried.first, patch=tuple(operations), after=after
     )
 
 
-def _uneven_after(operations: Sequence[Operation], rule_input: RuleInput) -> str:
-    """Return that a rollout may leave a skew; "" where each hard constraint counts each revision by itself."""
+def _afterwards(operations: Sequence[Operation], rule_input: RuleInput) -> str:
+    """Return what a rollout may leave, as a sentence after another; "" for nothing that a rule would report."""
     template = rule_input.audit.template_of(rule_input.workload)
     if template is None or not template.rolls or template.replicas in (0, 1):
         return ""
+    effects = []
+    if _counts_revisions_together(operations, template):
+        effects.append("new pods may be uneven (SPR208)")
+    if _leaves_closed_domain(rule_input):
+        effects.append("a closed domain may hold the minimum down (SPR307)")
+    return f". Afterwards {listed(effects)}" if effects else ""
+
+
+def _leaves_closed_domain(rule_input: RuleInput) -> bool:
+    """Tell whether a hard constraint counts a domain that takes no new pod, and that does not hold the minimum yet."""
+    audit = rule_input.audit
+    for row in audit.rows_of(rule_input.workload):
+        spread = row.spread
+        if spread is None or not spread.constraint.hard:
+            continue
+        usable, value_of = audit.nodes.usable(row.representative.pod_class.placement), spread.domains.value_of
+        free = {domain for node, domain in value_of.items() if usable[node].schedulable}
+        closed = [number for domain, number in spread.match_num.items() if domain not in free]
+        if closed and (spread.allows_all or min(closed) > spread.match_num.least):
+            return True
+    return False
+
+
+def _counts_revisions_together(operations: Sequence[Operation], template: Template) -> bool:
+    """Tell whether a hard constraint counts pods of all revisions, also after some operations."""
     key = revision_key(template.labels)
     added = [operation.path for operation in operations if key in str(operation.value)]
-    together = any(
+    return any(
         term.spread
         and term.required
         and key not in (*term.match_label_keys, *term.mentions)
         and not any(path.startswith(f"{term.path.pointer}/") for path in added)
         for term in template.terms
     )
-    return ". Afterwards new pods may be uneven (SPR208)" if together else ""
 
 
 class _Rollout(msgspec.Struct, frozen=True):
@@ -358,7 +383,7 @@ def replacement(pods: Sequence[str], rule_input: RuleInput) -> Remedy:
     if workload.kind != "Pod" and others and 0 < len(staying) <= _FEW:
         remedy = _of_some([pods_by_name[name] for name in staying], remedy, rule_input)
     if any(command.words[1:3] == ("rollout", "restart") for command in remedy.commands):
-        return msgspec.structs.replace(remedy, text=f"{remedy.text}{_uneven_after((), rule_input)}")
+        return msgspec.structs.replace(remedy, text=f"{remedy.text}{_afterwards((), rule_input)}")
     return remedy
 
 

@@ -131,6 +131,17 @@ class Audit(msgspec.Struct, frozen=True, eq=False, dict=True):
         templates = self._templates_by_holder.get(workload, ())
         return templates[0] if len(templates) == 1 else None
 
+    def rows_of(self, workload: ObjectRef) -> Sequence[EvaluatedConstraint]:
+        """Return the rows of a workload, in the report's order."""
+        return self._rows_by_workload.get(workload, ())
+
+    @cached_property
+    def _rows_by_workload(self) -> Mapping[ObjectRef, Sequence[EvaluatedConstraint]]:
+        by_workload: dict[ObjectRef, list[EvaluatedConstraint]] = {}
+        for row in self.rows:
+            by_workload.setdefault(row.workload, []).append(row)
+        return by_workload
+
     @cached_property
     def _templates_by_holder(self) -> Mapping[ObjectRef, Sequence[Template]]:
         by_holder: dict[ObjectRef, list[Template]] = {}

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Final, NamedTuple
 
 import msgspec
-from msgspec.structs import replace
 
 from kubectl_spread.audit.evaluation.evaluators import FIXED_TEMPLATES
 from kubectl_spread.audit.snapshot.records import OwnerRecord
@@ -280,7 +279,6 @@ UNPARSEABLE_SELECTOR: Final = Rule(
 
 _FIND_THE_WRITER: Final = "find the mutating webhook or the edit that changed the label. Then {restart}"
 _OF_A_POD: Final = "make labelSelector and the labels of the pod agree"
-_MINIMUM_IS_CLOSED: Final = "A closed domain may then hold the minimum down (SPR307)"
 _RESTART_OR_FIND: Final = "if the template is newer than the pods, {restart}. If not, find what changed the label"
 
 
@@ -348,23 +346,7 @@ def _own_selector(rule_input: RuleInput, change: Callable[[str, Sequence[Operati
         patches.same_topology(terms[0], rule_input.term_path),
         *patches.replaced(path / "labelSelector", *selectors),
     )
-    remedy = change("set labelSelector to the selector of the workload, which selects its pods", operations)
-    if remedy.patch and _counts_closed_domains(rule_input):
-        return replace(remedy, text=f"{remedy.text}. {_MINIMUM_IS_CLOSED}")
-    return remedy
-
-
-def _counts_closed_domains(rule_input: RuleInput) -> bool:
-    """Tell whether a hard constraint counts a domain none of whose nodes takes the pods."""
-    nodes = rule_input.audit.nodes
-    for row in rule_input.rows:
-        if row.spread is not None and row.spread.constraint.hard:
-            usable = nodes.usable(row.pods[0].pod_class.placement)
-            key = row.spread.constraint.topology_key
-            free = {nodes.labels_of(name).get(key) for name, node in usable.items() if node.schedulable}
-            if any(domain not in free for domain in row.spread.match_num):
-                return True
-    return False
+    return change("set labelSelector to the selector of the workload, which selects its pods", operations)
 
 
 def _owner(variant: TermVariant, rule_input: RuleInput) -> OwnerRecord | None:
