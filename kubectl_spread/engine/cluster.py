@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from datetime import timedelta
@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 from msgspec.structs import replace
 
 from kubectl_spread.audit.evaluation import domains
-from kubectl_spread.audit.evaluation.volumes import UNBOUND, VolumeNodes, Volumes
+from kubectl_spread.audit.evaluation.volumes import MADE, UNBOUND, Bindings, VolumeNodes, Volumes
 from kubectl_spread.audit.snapshot.records import PodClass, PodRecord, PodState
 from kubectl_spread.engine.kinds import SchedulingKind
 from kubectl_spread.engine.nodes import NodeTable
@@ -222,7 +222,7 @@ class SimulatedCluster:
         self.partitions: dict[ObjectRef, int] = {}
         self.replicas: dict[ObjectRef, int] = {}
         self.pending: dict[SimulatedPod, None] = {}
-        self.bindings: Mapping[tuple[str, str], str] = {}
+        self.bindings: Bindings = {}
         self.journal: Journal | None = None
         self.workloads_of: dict[SchedulingKind, dict[ObjectRef, None]] = {}
         self.unreachable: dict[str, Outage] = {}
@@ -309,7 +309,7 @@ class SimulatedCluster:
         if not pod.record.gates:
             exclusive = self.world.snapshot.volumes.exclusive
             alone = any((pod.namespace, claim) in exclusive for claim in pod.record.claims if exclusive)
-            self._queue.add(pod, alone=alone or self._takes_volumes(pod))
+            self._queue.add(pod, alone=alone or self._binds_claims(pod))
 
     def set_nodes(self, nodes: Iterable[Node]) -> None:
         """Replace the nodes; the pods on nodes that are gone have to be removed before."""
@@ -345,10 +345,10 @@ class SimulatedCluster:
     def _note_unknown(self, pod: SimulatedPod, unknown_volumes: str) -> None:
         """Note what is unknown, and may decide where a pod that waits can go."""
         unknown = self.world.unknown
-        if unknown_volumes and unknown_volumes != UNBOUND:
-            unknown["volumes, which were not read"] = None
-        elif unknown_volumes:
+        if unknown_volumes in (UNBOUND, MADE):
             unknown["where new volumes can be"] = None
+        elif unknown_volumes:
+            unknown["volumes, which were not read"] = None
         unknown |= dict.fromkeys(self.unknown_needs(pod))
         if self.unknown_room:
             allowed = self.table.answers(pod.kind).allowed & ~pod.refused
@@ -539,7 +539,7 @@ class SimulatedCluster:
         self._unfile_place(pod)
         pod.node = self.table.names[number]
         self._file_place(pod)
-        if self._takes_volumes(pod):
+        if self._binds_claims(pod):
             self.bindings = {**self.bindings, **self.volumes.bindings(pod.record, number, self.bindings)}
         pod.lacks_volume = pod.node not in self.unreachable and self._is_attached_elsewhere(pod)
         starts = not (pod.node in self.unreachable or pod.lacks_volume)
@@ -736,7 +736,7 @@ class SimulatedCluster:
             if self.user_of_claim(pod):
                 blocked.append(equal)
                 continue
-            if self.bindings and self._takes_volumes(pod):
+            if self.bindings and self._binds_claims(pod):
                 pod.refused = self._refused(pod)
             number = self.state.choose(pod, self.random)
             if number is None:
@@ -785,11 +785,11 @@ class SimulatedCluster:
             volumes: The answers for other nodes than those of now; None for these.
         """
         volumes = volumes or self.volumes
-        return volumes.of(pod.record, self.bindings) if self._takes_volumes(pod) else volumes.of(pod.record)
+        return volumes.of(pod.record, self.bindings) if self._binds_claims(pod) else volumes.of(pod.record)
 
-    def _takes_volumes(self, pod: SimulatedPod) -> bool:
-        """Tell whether a pod is bound to one of the volumes that are available at first."""
-        return bool(pod.record.claims) and self.volumes.takes_volumes(pod.record)
+    def _binds_claims(self, pod: SimulatedPod) -> bool:
+        """Tell whether claims of a pod are bound in this run, when it is placed the first time."""
+        return bool(pod.record.claims) and self.volumes.binds(pod.record)
 
     def _refused(self, pod: SimulatedPod) -> int:
         refused = self.volumes_of(pod).refused

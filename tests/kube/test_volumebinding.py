@@ -10,7 +10,7 @@ from kubectl_spread.kube.api.labels import ascending
 from kubectl_spread.kube.api.storage import CSIDriver, PersistentVolume, PersistentVolumeClaim, StorageClass
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeLabels
 from kubectl_spread.kube.scheduler.volumebinding import Bindable, UnboundClaim, VolumeBinder
-from kubectl_spread.kube.scheduler.volumes import ClaimedVolumes
+from kubectl_spread.kube.scheduler.volumes import ClaimedVolumes, Unresolved, allowed_by_affinity, node_selector
 from tests.builders import HOSTNAME, ZONE, Json, decode, decode_node, node_json, requirement
 
 NAMES = ("a1", "b1", "c1")
@@ -30,6 +30,14 @@ def local(name: str, node: str, size: str = "10Gi", **spec: Any) -> Json:
     fields = {"capacity": {"storage": size}, "accessModes": ["ReadWriteOnce"], "storageClassName": "local", **reach}
     phase, labels = spec.pop("phase", "Available"), spec.pop("labels", {})
     return {"metadata": {"name": name, "labels": labels}, "spec": {**fields, **spec}, "status": {"phase": phase}}
+
+
+def zonal(name: str, zone: str | None, storage_class: str) -> Json:
+    volume = local(name, "", storageClassName=storage_class, phase="Bound")
+    if zone:
+        terms = {"nodeSelectorTerms": [{"matchExpressions": [requirement(ZONE, "In", zone)]}]}
+        volume["spec"]["nodeAffinity"] = {"required": terms}
+    return volume
 
 
 def claim(name: str = "data", size: str = "5Gi", *, created: bool = True, node: str = "", **spec: Any) -> UnboundClaim:
@@ -103,10 +111,11 @@ def test_volumes_that_others_took_are_gone() -> None:
 def test_two_claims_of_a_pod_need_two_volumes_on_one_node() -> None:
     """The smaller claim is bound first, to the smallest volume that is large enough."""
     volumes = read(local("a-small", "a1", "5Gi"), local("a-large", "a1", "20Gi"), local("b", "b1", "20Gi"))
-    answer = VolumeBinder(volumes, NODES).bindable([claim("big", "15Gi"), claim("small", "2Gi")])
+    binder = VolumeBinder(volumes, NODES)
+    answer = binder.bindable([claim("big", "15Gi"), claim("small", "2Gi")])
     assert names(answer) == ["a1"]
-    assert answer.chosen(0) == {("shop", "small"): "a-small", ("shop", "big"): "a-large"}
-    assert answer.takes_volumes
+    bound = {name: volume.metadata.name for name, volume in binder.bound(answer, 0).items()}  # type: ignore[union-attr]
+    assert bound == {("shop", "small"): "a-small", ("shop", "big"): "a-large"}
 
 
 @pytest.mark.parametrize(
@@ -130,7 +139,29 @@ def test_two_claims_of_a_pod_need_two_volumes_on_one_node() -> None:
 )
 def test_a_provisioner_makes_volumes(made: Json, drivers: dict[str, bool], allowed: list[str], unknown: bool) -> None:
     answer = VolumeBinder(read(classes=(made,), drivers=drivers), NODES).bindable([claim(storageClassName="ebs")])
-    assert (names(answer), answer.unknown, answer.takes_volumes) == (allowed, unknown, False)
+    assert (names(answer), answer.unknown, answer.binds) == (allowed, unknown, True)
+
+
+@pytest.mark.parametrize(
+    ("others", "reached"),
+    [
+        pytest.param([], None, id="no other volume tells"),
+        pytest.param([zonal("one", "c", "ebs")], ["a1"], id="the zone, as the others"),
+        pytest.param([zonal("one", None, "nfs"), zonal("two", "c", "ebs")], ["a1"], id="volumes of another class"),
+        pytest.param([zonal("one", None, "ebs")], ["a1", "b1", "c1"], id="everywhere"),
+    ],
+)
+def test_a_volume_that_is_made_is_reached_as_the_others_of_its_class(
+    others: list[Json], reached: list[str] | None
+) -> None:
+    volumes = read(*others, classes=(storage_class("ebs", EBS),), drivers={EBS: False})
+    binder = VolumeBinder(volumes, NODES)
+    (volume,) = binder.bound(binder.bindable([claim(storageClassName="ebs")]), 0).values()
+    if reached is None:
+        assert volume is Unresolved.MADE
+    else:
+        assert isinstance(volume, PersistentVolume)
+        assert allowed_by_affinity(node_selector(volume), NODES) == sum(NODES.named(name) for name in reached)
 
 
 def test_a_volume_that_is_being_made_keeps_its_pod_on_the_chosen_node() -> None:

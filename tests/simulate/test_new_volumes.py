@@ -81,3 +81,21 @@ def test_a_class_that_makes_volumes_anywhere_is_known() -> None:
     assert (after(known, "db"), known["summary"]["unknown"]) == (("2", "0"), [])
     unknown = simulated(objects, "--scale", "sts/db=2")
     assert unknown["summary"]["unknown"] == ["where new volumes can be"]
+
+
+def test_a_volume_that_is_made_stays_in_its_zone() -> None:
+    """The volumes that its class made before tell by which labels nodes reach it."""
+    driver = {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "CSIDriver",
+        "metadata": {"name": EBS, "uid": EBS},
+        "spec": {"attachRequired": True},
+    }
+    objects = [*nodes("a1", "b1"), *database(), storage_class(EBS), driver]
+    events = ("--scale", "sts/db=2", "--delete", "a1")
+    unknown = simulated(objects, *events)
+    assert unknown["summary"]["unknown"] == ["where new volumes can be"]
+    made = {**local("made", "b1"), "status": {"phase": "Bound"}}
+    made["spec"] = {**made["spec"], "claimRef": {"namespace": "shop", "name": "other"}}
+    known = simulated([*objects, made], *events)
+    assert (after(known, "db"), known["summary"]["unknown"]) == (("1", "1"), [])

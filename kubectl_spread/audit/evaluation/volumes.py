@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, reduce
 from types import MappingProxyType
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -36,9 +36,12 @@ NONE_AVAILABLE: Final = Obstacle(
     "no PersistentVolume is available for a claim that is not bound, and none can be made",
     remedy="add PersistentVolumes of the StorageClass of the claim, or name another class in it",
 )
-_NO_BINDINGS: Final[Mapping[tuple[str, str], str]] = MappingProxyType({})
+Bindings: TypeAlias = Mapping[tuple[str, str], PersistentVolume | Unresolved]
+"""Maps the namespaces and names of claims that were bound in a simulation to their volumes."""
+_NO_BINDINGS: Final[Bindings] = MappingProxyType({})
 UNKNOWN_CLAIMS: Final = "volumes: the claims of a further pod are not known, because its template was not read"
 UNREAD: Final = "volumes: the pods' PersistentVolumeClaims and PersistentVolumes were not read"
+MADE: Final = "volumes: which nodes reach a volume that is made in the simulation, as its StorageClass has no other"
 UNBOUND: Final = "volumes: a PersistentVolumeClaim is not bound yet, so its StorageClass decides too"
 
 
@@ -83,7 +86,7 @@ class Volumes:
         self._ordinals: dict[ObjectRef, int] = {}
         # Without it a check of 600 StatefulSets with volumes takes a tenth longer.
         self._class_answers: dict[tuple[PodClass, tuple[str, ...]], VolumeNodes] = {}
-        self._takes: dict[tuple[PodClass, str, tuple[str, ...]], bool] = {}
+        self._binds: dict[tuple[PodClass, str, tuple[str, ...]], bool] = {}
 
     @cached_property
     def _binder(self) -> VolumeBinder:
@@ -103,7 +106,7 @@ class Volumes:
         record = self._snapshot.ownership.record(_ref(pod_class.namespace, pod_class.owner))
         return None if record is None else record.claims
 
-    def of(self, pod: PodRecord, bindings: Mapping[tuple[str, str], str] = _NO_BINDINGS) -> VolumeNodes:
+    def of(self, pod: PodRecord, bindings: Bindings = _NO_BINDINGS) -> VolumeNodes:
         """Return the nodes that the volumes of a pod refuse, to the pod and to the pod that replaces it.
 
         Args:
@@ -122,14 +125,14 @@ class Volumes:
             self._class_answers[key] = answer
         return answer
 
-    def takes_volumes(self, pod: PodRecord) -> bool:
-        """Tell whether a pod may be bound to one of the volumes that are available now."""
+    def binds(self, pod: PodRecord) -> bool:
+        """Tell whether claims of a pod are bound when it is placed the first time."""
         key = (pod.pod_class, pod.name, pod.claims)
-        if key not in self._takes:
-            self._takes[key] = self._bindable(pod, _NO_BINDINGS).takes_volumes
-        return self._takes[key]
+        if key not in self._binds:
+            self._binds[key] = self._bindable(pod, _NO_BINDINGS).binds
+        return self._binds[key]
 
-    def bindings(self, pod: PodRecord, node: int, before: Mapping[tuple[str, str], str]) -> dict[tuple[str, str], str]:
+    def bindings(self, pod: PodRecord, node: int, before: Bindings) -> Bindings:
         """Map the claims of a pod to the volumes that they are bound to on the node with a number.
 
         Args:
@@ -137,19 +140,19 @@ class Volumes:
             node: The number of the node.
             before: The claims that were bound before, with their volumes.
         """
-        return self._bindable(pod, before).chosen(node)
+        return self._binder.bound(self._bindable(pod, before), node)
 
-    def _bindable(self, pod: PodRecord, bindings: Mapping[tuple[str, str], str]) -> Bindable:
+    def _bindable(self, pod: PodRecord, bindings: Bindings) -> Bindable:
         resolved = self._resolved(pod.namespace, self.claims(pod), self._created(pod), bindings)
         unbound = [answer for _, answer in resolved if isinstance(answer, UnboundClaim)]
-        return self._binder.bindable(unbound, {*bindings.values()})
+        return self._binder.bindable(unbound, _taken(bindings))
 
     def _resolved(
         self,
         namespace: str,
         claims: Iterable[str],
         created: Mapping[str, PersistentVolumeClaim],
-        bindings: Mapping[tuple[str, str], str],
+        bindings: Bindings,
     ) -> Iterator[tuple[str, PersistentVolume | UnboundClaim | Unresolved]]:
         """Yield the name of each claim and its volume, or why there is none."""
         volumes = self._snapshot.volumes
@@ -157,7 +160,7 @@ class Volumes:
             name = (namespace, claim)
             answer = volumes.volume_of(namespace, claim, created=claim in created)
             if name in bindings:
-                yield claim, volumes.named(bindings[name])
+                yield claim, bindings[name]
             elif answer is Unresolved.UNBOUND:
                 claimed = volumes.unbound.get(name) or created[claim]
                 yield claim, UnboundClaim(name, claimed, created=not claimed.metadata.uid)
@@ -214,7 +217,7 @@ class Volumes:
         namespace: str,
         claims: Sequence[str] | None,
         created: Mapping[str, PersistentVolumeClaim] = MappingProxyType({}),
-        bindings: Mapping[tuple[str, str], str] = _NO_BINDINGS,
+        bindings: Bindings = _NO_BINDINGS,
     ) -> VolumeNodes:
         """Return the answer to the claims with some names.
 
@@ -238,13 +241,15 @@ class Volumes:
                     zone |= by_zone
                 case Unresolved.UNREAD:
                     unknown = UNREAD
+                case Unresolved.MADE:
+                    unknown = MADE
                 case Unresolved.NO_CLAIM:
                     everywhere.append(_no_claim(claim))
                 case Unresolved.NO_VOLUME:
                     everywhere.append(_NO_VOLUME)
                 case UnboundClaim():
                     unbound.append(answer)
-        free = self._binder.bindable(unbound, {*bindings.values()})
+        free = self._binder.bindable(unbound, _taken(bindings))
         if free.waiting:
             everywhere.append(_not_bound(namespace, free.waiting))
         missing = ((self._nodes.index.everything, obstacle) for obstacle in everywhere)
@@ -271,6 +276,11 @@ class Volumes:
         if key not in self._answers:
             self._answers[key] = VolumeNodes(refusals, unknown, self._nodes.numbers)
         return self._answers[key]
+
+
+def _taken(bindings: Bindings) -> frozenset[str]:
+    """Return the names of the volumes that claims were bound to."""
+    return frozenset(volume.metadata.name for volume in bindings.values() if isinstance(volume, PersistentVolume))
 
 
 def _no_claim(claim: str) -> Obstacle:

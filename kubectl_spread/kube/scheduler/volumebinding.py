@@ -38,6 +38,7 @@ class _Choice(msgspec.Struct, frozen=True, eq=False):
     """The volumes that a claim can be bound to, the first of which the scheduler prefers, and where one is made."""
 
     name: tuple[str, str]
+    storage_class: str
     candidates: Sequence[tuple[str, int]]
     made: int
 
@@ -62,13 +63,9 @@ class Bindable(msgspec.Struct, frozen=True, eq=False):
     choices: tuple[_Choice, ...] = ()
 
     @property
-    def takes_volumes(self) -> bool:
-        """Whether a pod may take one of the volumes that exist from others."""
-        return any(choice.candidates for choice in self.choices)
-
-    def chosen(self, number: int) -> dict[tuple[str, str], str]:
-        """Map claims to the volumes that they are bound to on the node with a number."""
-        return _chosen(self.choices, number) or {}
+    def binds(self) -> bool:
+        """Whether claims of the pod are bound when it is placed."""
+        return bool(self.choices)
 
 
 class VolumeBinder:
@@ -102,11 +99,22 @@ class VolumeBinder:
                 return Bindable(self._nodes.everything, waiting=each.name[1])
         return Bindable(_nodes(choices, self._nodes.everything), unknown=unknown, choices=tuple(choices))
 
+    def bound(self, bindable: Bindable, number: int) -> dict[tuple[str, str], PersistentVolume | Unresolved]:
+        """Map claims to the volumes that they are bound to on the node with a number."""
+        chosen = _chosen(bindable.choices, number) or {}
+        labels = self._nodes.labels(number)
+        return {
+            choice.name: self._volumes.named(chosen[choice.name])
+            if choice.name in chosen
+            else self._volumes.made(choice.storage_class, labels)
+            for choice in bindable.choices
+        }
+
     def _choice(self, each: UnboundClaim, storage_class: StorageClass, taken: Collection[str]) -> _Choice:
-        made = self._made(storage_class)
+        made, name = self._made(storage_class), storage_class.metadata.name
         if node := each.claim.selected_node:
-            return _Choice(each.name, (), made & self._nodes.named(node))
-        return _Choice(each.name, tuple(self._candidates(each, storage_class.metadata.name, taken)), made)
+            return _Choice(each.name, name, (), made & self._nodes.named(node))
+        return _Choice(each.name, name, tuple(self._candidates(each, name, taken)), made)
 
     def _is_bound_first(self, each: UnboundClaim, storage_class: StorageClass | None, taken: Collection[str]) -> bool:
         """Tell whether a claim that does not exist yet may be bound as soon as it does, to a volume in any place."""

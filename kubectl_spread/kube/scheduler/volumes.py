@@ -11,15 +11,22 @@ pkg/scheduler/framework/plugins/volumezone/volume_zone.go, Filter.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum, auto
 from typing import Final
 
 from msgspec.structs import replace
 
 from kubectl_spread.kube.api.labels import REGION, ZONE, Labels
-from kubectl_spread.kube.api.storage import CSIDriver, PersistentVolume, PersistentVolumeClaim, StorageClass
-from kubectl_spread.kube.api.types import NodeSelector, ObjectMeta
+from kubectl_spread.kube.api.storage import (
+    CSIDriver,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    PersistentVolumeSpec,
+    StorageClass,
+    VolumeNodeAffinity,
+)
+from kubectl_spread.kube.api.types import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, ObjectMeta
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeLabels
 
 _BETA_ZONE: Final = "failure-domain.beta.kubernetes.io/zone"
@@ -38,8 +45,13 @@ Source: kubernetes v1.37.1 staging/src/k8s.io/cloud-provider/volume/constants.go
 
 
 class Unresolved(Enum):
-    """Why a claim leads to no volume: it is not bound, something was not read, or the API server does not have it."""
+    """Why a claim leads to no volume that is known.
 
+    It is not bound, something was not read, the API server does not have it, or it was made in a simulation, where no
+    other volume of its class tells which nodes reach it.
+    """
+
+    MADE = auto()
     UNBOUND = auto()
     UNREAD = auto()
     NO_CLAIM = auto()
@@ -69,6 +81,7 @@ class ClaimedVolumes:
         self._volumes: dict[str, PersistentVolume] = {}
         self._reserved: dict[tuple[str, str], list[PersistentVolume]] = {}
         self._free: dict[str, list[PersistentVolume]] = {}
+        self._reached_by: dict[str, set[str]] = {}
         self._classes: dict[str, StorageClass] = {}
         self._with_capacity: set[str] = set()
 
@@ -110,6 +123,7 @@ class ClaimedVolumes:
         )
         spec = replace(volume.spec, storage_class_name=volume.storage_class)
         stored = self._volumes[metadata.name] = replace(volume, metadata=deciding, spec=spec)
+        self._reached_by.setdefault(spec.storage_class_name, set()).update(_keys_of(node_selector(stored)))
         reference = spec.claim_ref
         if reference is not None:
             self._reserved.setdefault((reference.namespace, reference.name), []).append(stored)
@@ -137,6 +151,19 @@ class ClaimedVolumes:
     def named(self, name: str) -> PersistentVolume | Unresolved:
         """Return the volume with a name."""
         return self._volumes.get(name) or (Unresolved.NO_VOLUME if self.complete else Unresolved.UNREAD)
+
+    def made(self, storage_class: str, labels: Labels) -> PersistentVolume | Unresolved:
+        """Return a volume that a StorageClass makes for a node with some labels.
+
+        Which nodes reach it is the decision of a driver; those that it made for the class tell by which labels.
+        """
+        keys = self._reached_by.get(storage_class)
+        if keys is None or not labels.keys() >= keys:
+            return Unresolved.MADE
+        requirements = tuple(NodeSelectorRequirement(key, "In", (labels[key],)) for key in sorted(keys))
+        selector = NodeSelector((NodeSelectorTerm(requirements),)) if requirements else None
+        affinity = VolumeNodeAffinity(selector) if selector else None
+        return PersistentVolume(spec=PersistentVolumeSpec(storage_class_name=storage_class, node_affinity=affinity))
 
     def class_of(self, claim: PersistentVolumeClaim, *, created: bool) -> StorageClass | Unresolved | None:
         """Return the StorageClass of a claim that is not bound; None if it has none, or none of the name exists.
@@ -185,6 +212,12 @@ def _by_age(storage_class: StorageClass) -> tuple[float, str]:
     """Order StorageClasses as the API server does to find the default: the newest first."""
     created = storage_class.metadata.creation_timestamp
     return (-created.timestamp() if created else 0.0, storage_class.metadata.name)
+
+
+def _keys_of(selector: NodeSelector | None) -> Iterator[str]:
+    for term in () if selector is None else selector.node_selector_terms:
+        for requirement in term.match_expressions:
+            yield requirement.key
 
 
 def node_selector(volume: PersistentVolume) -> NodeSelector | None:

@@ -42,6 +42,10 @@ class NodeLabels:
         self._numeric: dict[str, tuple[list[int], list[str]]] = {}
         self.everything = self._labels.everything
 
+    def labels(self, number: int) -> Labels:
+        """Return the labels of the node with a number."""
+        return self._nodes[number].metadata.labels
+
     def carrying(self, keys: Iterable[str]) -> int:
         """Return the nodes that have all labels."""
         bits = self.everything
