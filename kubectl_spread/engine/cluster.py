@@ -614,9 +614,10 @@ class SimulatedCluster:
         if self.journal is not None:
             self.journal.steps.append((step, pod, pod.state))
 
-    def begin(self) -> None:
+    def begin(self) -> Journal:
         """Note all changes of pods from now on, so that they can be undone; nodes must not change."""
         self.journal = Journal(self)
+        return self.journal
 
     def keep(self) -> None:
         """Keep the changes since ``begin``."""

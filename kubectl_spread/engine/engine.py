@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.engine.answers import Fix, Reason, Removable, Shortfall, Wait
-from kubectl_spread.engine.cluster import SimulatedCluster, SimulatedPod
+from kubectl_spread.engine.cluster import Journal, SimulatedCluster, SimulatedPod
 from kubectl_spread.engine.controllers import Actor, DaemonRollout, Rollout, SimulatedEvent, run, unfinished
 from kubectl_spread.engine.destinations import Destinations, destinations
 from kubectl_spread.engine.events import Apply, Restart
@@ -32,7 +32,11 @@ from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constrai
 from kubectl_spread.report.explanation import NewNodes
 
 _TRIES: Final = 3
-"""The runs in which a change is tried."""
+"""The runs in which a change of many pods is tried."""
+_MANY_TRIES: Final = 20
+"""Those of a change of few pods: a rollout in a tight cluster may be stuck in one of ten runs."""
+_STEPS: Final = 1_000
+"""The number of steps of pods after which a change is tried no more often than that of many pods."""
 _ALONE: Final = 10
 """The most pods whose removal is tried alone."""
 _RUNS: Final = 2
@@ -226,17 +230,20 @@ class Engine:
             act: Makes the change, and returns what acts until it ends; None where surely nothing is worse then.
             ending: A workload of which no pod may wait afterwards, even if one did before.
         """
-        cluster = self._settled
-        for number in range(_TRIES):
+        cluster, steps = self._settled, 0
+        for number in range(_MANY_TRIES):
+            if number >= _TRIES and steps >= _STEPS:
+                return None
             cluster.reseed(Random(number))  # noqa: S311 - it decides on nothing secret
-            cluster.begin()
+            journal = cluster.begin()
             # Nothing is left to do for owners that the change does not touch.
             cluster.forget_touched()
             try:
                 if (actors := act(cluster)) is None:
                     return None
                 run(cluster, actors)
-                shortfall = _shortfall(cluster, ending)
+                shortfall = _shortfall(cluster, journal, ending)
+                steps += len(journal.steps)
             finally:
                 cluster.undo()
                 self._world.forget()
@@ -267,11 +274,9 @@ class Engine:
         return runs
 
 
-def _shortfall(cluster: SimulatedCluster, ending: ObjectRef | None) -> Shortfall | None:
-    """Return which workload has more waiting pods since ``begin``, or any if it is ``ending``; None where none has."""
-    if cluster.journal is None:
-        return None
-    _, pending = cluster.journal.changes()
+def _shortfall(cluster: SimulatedCluster, journal: Journal, ending: ObjectRef | None) -> Shortfall | None:
+    """Return which workload has more waiting pods by a journal, or any if it is ``ending``; None where none has."""
+    _, pending = journal.changes()
     for workload in sorted({*pending, *filter(None, [ending])}):
         waiting = [pod for pod in cluster.pending if pod.workload == workload]
         number = len(waiting) if workload == ending else pending[workload]

@@ -52,6 +52,7 @@ _CLASSES: Final = {"high": 1000, "low": 10}
 _MESSAGES: Final[Mapping[str, Sequence[str]]] = {
     "their constraint on": ("didn't match pod topology spread constraints",),
     "Insufficient cpu": ("Insufficient cpu",),
+    "port ": ("have free ports",),
     "cordoned": ("were unschedulable", "was unschedulable"),
     "untolerated taint": ("had untolerated taint",),
     "anti-affinity": ("anti-affinity rules",),
