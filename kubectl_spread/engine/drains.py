@@ -60,7 +60,8 @@ class Drain:
     A refused eviction is tried again after other pods have become ready. Where none can, the next node follows, as
     after the ``--timeout`` of kubectl. Pods of DaemonSets and mirror pods stay, and so do pods that come to a node
     after its turn because they tolerate its cordon. How many pods are gone before the first of them is replaced is not
-    determined: a run evicts all, some or one at a time.
+    determined: a run evicts one at a time, some, or all, also those of the next nodes. kubectl waits until the pods of
+    a node are gone, and not until others run in their place.
 
     Attributes:
         refused: The pods that it leaves.
@@ -81,6 +82,7 @@ class Drain:
 
     def step(self, cluster: SimulatedCluster) -> bool:
         """Evict pods of the first node; continue with the next node when no pod is left that waits for its budget."""
+        any_evicted = False
         while self._nodes:
             left, refused = self._left(cluster), list[SimulatedPod]()
             evicted = waits = False
@@ -99,10 +101,11 @@ class Drain:
                     break
             cluster.random.shuffle(refused)
             left[:0] = refused
-            if evicted or waits:
-                return evicted
+            any_evicted |= evicted
+            if waits or (evicted and (left or self._together < 1)):
+                return any_evicted
             self._leave(cluster)
-        return False
+        return any_evicted
 
     def go_on(self, cluster: SimulatedCluster) -> bool:
         """Leave the node whose evictions are refused; tell whether there is one."""

@@ -438,3 +438,11 @@ def test_new_pods_are_told_from_those_that_have_waited_before() -> None:
     answer = command(cluster, "--scale", "deploy/web=4", "--runs", "1")
     assert "AFTER    3 pods of 1 workload would wait (2 new, 1 waited before)." in answer.stdout
     assert answer.exit_code == 1
+
+
+def test_a_drain_does_not_wait_for_replacements() -> None:
+    """kubectl goes on with the next node as soon as the pods of one are gone; a budget is what makes it wait."""
+    cluster = [*SIX, *deployment("web", ["a1", "b1", "c1"])]
+    assert least(simulated(cluster, "--drain", "a1,b1", "--runs", "30"), "web") == (1, 2)
+    guarded = simulated([*cluster, budget("web", maxUnavailable=1)], "--drain", "a1,b1", "--runs", "30")
+    assert least(guarded, "web") == (2, 2)
