@@ -157,7 +157,7 @@ def _stateful_set(cluster: SimulatedCluster, owner: ObjectRef) -> bool:
     """
     workload = cluster.world.object(owner)
     ordered = not isinstance(workload, StatefulSet) or workload.ordered
-    start = workload.spec.ordinals.start if isinstance(workload, StatefulSet) else 0
+    start = _first_ordinal(cluster, owner)
     # A pod whose node does not answer keeps its name until its node answers, or is deleted.
     pods = {pod.name: pod for pod in (*cluster.of(owner), *cluster.terminating_of(owner))}
     changed = False
@@ -181,6 +181,11 @@ def _stateful_set(cluster: SimulatedCluster, owner: ObjectRef) -> bool:
         return changed
     cluster.remove(surplus[-1])
     return True
+
+
+def _first_ordinal(cluster: SimulatedCluster, owner: ObjectRef) -> int:
+    workload = cluster.world.object(owner)
+    return workload.spec.ordinals.start if isinstance(workload, StatefulSet) else 0
 
 
 def _ordinal(pod: SimulatedPod) -> int:
@@ -409,8 +414,13 @@ class OrderedRollout:
 
     def left(self, cluster: SimulatedCluster) -> int:
         """Return the number of pods that are not of the new revision, although they are not below the partition."""
+        return sum(_ordinal(pod) >= self._partition and not pod.revised for pod in self._wanted(cluster))
+
+    def _wanted(self, cluster: SimulatedCluster) -> list[SimulatedPod]:
+        """Return the pods, the last first, without those that are too many since a scaling."""
+        end = _first_ordinal(cluster, self._workload) + desired(cluster, self._workload)
         pods = (*cluster.of(self._workload), *cluster.terminating_of(self._workload))
-        return sum(_ordinal(pod) >= self._partition and not pod.revised for pod in pods)
+        return sorted((pod for pod in pods if _ordinal(pod) < end), key=_ordinal, reverse=True)
 
     def step(self, cluster: SimulatedCluster) -> bool:
         """Delete the next old pods, if that is allowed now; the controller creates them again."""
@@ -426,15 +436,15 @@ class OrderedRollout:
         Source: kubernetes v1.37.1 pkg/controller/statefulset/stateful_set_control.go, updateStatefulSet and
         updateStatefulSetAfterInvariantEstablished, which the gate MaxUnavailableStatefulSet chooses.
         """
-        there = (*cluster.of(self._workload), *cluster.terminating_of(self._workload))
-        pods = sorted(there, key=_ordinal, reverse=True)
+        pods = self._wanted(cluster)
         rolled = [pod for pod in pods if _ordinal(pod) >= self._partition]
         old = [pod for pod in rolled if not (pod.revised or pod.terminating)]
         workload = cluster.world.object(self._workload)
         if not isinstance(workload, StatefulSet) or workload.recreates:
             return old
         missing = [pod for pod in pods if not pod.ready]
-        if workload.ordered and missing:
+        ends = any(pod not in pods for pod in cluster.terminating_of(self._workload))
+        if workload.ordered and (missing or ends):
             return ()
         if cluster.world.behaviour.minor < _COUNTS_UNAVAILABLE:
             first = next((pod for pod in rolled if not (pod.revised and pod.ready)), None)

@@ -353,6 +353,19 @@ def test_a_rollout_of_a_stateful_set_waits_for_terminating_pods(
     assert (after(report, "db"), least(report, "db")) == (("2", "0"), least_ready)
 
 
+@pytest.mark.parametrize("version", ["1.36", "1.37"])
+@pytest.mark.parametrize(("policy", "least_ready"), [("OrderedReady", (2, 2)), ("Parallel", (1, 1))])
+def test_a_terminating_pod_that_is_too_many_stops_a_rollout_in_order_alone(
+    policy: str, least_ready: tuple[int, int], version: str
+) -> None:
+    db = stateful_set("db", ["b1", "c1", "a1"], podManagementPolicy=policy)
+    events = ("--lose", "zone=a", "--scale", "sts/db=2", "--restart", "sts/db", "--server-version", version)
+    report = simulated([*SIX, *db], *events)
+    assert (after(report, "db"), least(report, "db")) == (("2", "0"), least_ready)
+    stuck = any("rollout of sts/db would not end" in message for message in messages(report))
+    assert stuck is (policy == "OrderedReady")
+
+
 def test_an_outage_that_was_there_when_the_cluster_was_read() -> None:
     """One pod is terminating already; the other one follows."""
     db = stateful_set("db", ["a1", "b1"])
@@ -441,7 +454,7 @@ def test_new_pods_are_told_from_those_that_have_waited_before() -> None:
 
 
 def test_a_drain_does_not_wait_for_replacements() -> None:
-    """kubectl goes on with the next node as soon as the pods of one are gone; a budget is what makes it wait."""
+    """Kubectl goes on with the next node as soon as the pods of one are gone; a budget is what makes it wait."""
     cluster = [*SIX, *deployment("web", ["a1", "b1", "c1"])]
     assert least(simulated(cluster, "--drain", "a1,b1", "--runs", "30"), "web") == (1, 2)
     guarded = simulated([*cluster, budget("web", maxUnavailable=1)], "--drain", "a1,b1", "--runs", "30")
