@@ -120,12 +120,12 @@ def changed(text: str, operations: Sequence[Operation], rule_input: RuleInput) -
 def _afterwards(operations: Sequence[Operation], rule_input: RuleInput) -> str:
     """Return what a rollout may leave, as a sentence after another; "" for nothing that a rule would report."""
     template = rule_input.audit.template_of(rule_input.workload)
-    if template is None or not template.rolls or template.replicas in (0, 1):
+    if template is None or template.replicas in (0, 1):
         return ""
     effects = []
-    if _counts_revisions_together(operations, template):
+    if template.rolls and _counts_revisions_together(operations, template):
         effects.append("new pods may be uneven (SPR208)")
-    if _leaves_closed_domain(rule_input):
+    if rule_input.workload.kind in _RESTARTABLE and _leaves_closed_domain(rule_input):
         effects.append("a closed domain may hold the minimum down (SPR307)")
     return f". Afterwards {listed(effects)}" if effects else ""
 

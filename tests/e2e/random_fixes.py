@@ -422,9 +422,12 @@ def _before(findings: Sequence[Json]) -> set[str]:
 
 
 def _announced(finding: Json) -> set[str]:
-    """Return the codes of skews that a rollout may leave, and of a minimum that it shows, where its fix says so."""
+    """Return the codes of skews that a rollout may leave, and of a minimum that it shows, where its fix says so.
+
+    A domain that holds the minimum is SPR303 where no node takes the pods because of it.
+    """
     skews = {"SPR301", "SPR302"} if "SPR208" in finding["fix"] else set()
-    return skews | ({"SPR307"} if "SPR307" in finding["fix"] else set())
+    return skews | ({"SPR303", "SPR307"} if "SPR307" in finding["fix"] else set())
 
 
 _OF_WAITING: Final = {"SPR303", "SPR304", "SPR307", "SPR308", "SPR315"}
