@@ -454,7 +454,7 @@ def test_new_pods_are_told_from_those_that_have_waited_before() -> None:
 
 
 def test_a_drain_does_not_wait_for_replacements() -> None:
-    """Kubectl goes on with the next node as soon as the pods of one are gone; a budget is what makes it wait."""
+    """Kubectl continues with the next node as soon as the pods of one are gone; a budget is what makes it wait."""
     cluster = [*SIX, *deployment("web", ["a1", "b1", "c1"])]
     assert least(simulated(cluster, "--drain", "a1,b1", "--runs", "30"), "web") == (1, 2)
     guarded = simulated([*cluster, budget("web", maxUnavailable=1)], "--drain", "a1,b1", "--runs", "30")
