@@ -56,6 +56,7 @@ _IN_A_ROLLOUT: Final = (
 """Examples with pods of two revisions, which controllers would not leave as they are: see ``test_old_revisions``."""
 _OF_A_REPLICA_SET: Final = (
     "bad-deprecated-key",
+    "bad-domain-that-is-closed",
     "bad-no-node-has-both-keys",
     "bad-overlapping-constraints",
     "bad-pods-of-a-replica-set",
