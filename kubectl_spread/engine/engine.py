@@ -32,11 +32,11 @@ from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constrai
 from kubectl_spread.report.explanation import NewNodes
 
 _TRIES: Final = 3
-"""The runs in which a change of many pods is tried."""
+"""The runs in which a change is tried."""
 _MANY_TRIES: Final = 20
-"""Those of a change of few pods: a rollout in a tight cluster may be stuck in one of ten runs."""
+"""Those of a rollout of few pods, which may be stuck in one of ten runs where nodes are almost full."""
 _STEPS: Final = 1_000
-"""The number of steps of pods after which a change is tried no more often than that of many pods."""
+"""The number of steps of pods after which a rollout is tried no more often than other changes."""
 _ALONE: Final = 10
 """The most pods whose removal is tried alone."""
 _RUNS: Final = 2
@@ -219,19 +219,23 @@ class Engine:
             surely = [isinstance(each, Rollout | DaemonRollout) and each.surely_ends(cluster) for each in rollouts]
             return None if surely and all(surely) else rollouts
 
-        return self._try(begin, ending=None if template else workload)
+        return self._try(begin, None if template else workload, _MANY_TRIES)
 
     def _try(
-        self, act: Callable[[SimulatedCluster], Sequence[Actor] | None], ending: ObjectRef | None = None
+        self,
+        act: Callable[[SimulatedCluster], Sequence[Actor] | None],
+        ending: ObjectRef | None = None,
+        tries: int = _TRIES,
     ) -> Shortfall | None:
         """Return the first shortfall after a change in a few runs, and undo the change.
 
         Args:
             act: Makes the change, and returns what acts until it ends; None where surely nothing is worse then.
             ending: A workload of which no pod may wait afterwards, even if one did before.
+            tries: The number of runs, of which a change of many pods has fewer.
         """
         cluster, steps = self._settled, 0
-        for number in range(_MANY_TRIES):
+        for number in range(tries):
             if number >= _TRIES and steps >= _STEPS:
                 return None
             cluster.reseed(Random(number))  # noqa: S311 - it decides on nothing secret
