@@ -738,7 +738,9 @@ class SimulatedCluster:
                 blocked.append(equal)
                 continue
             if self.bindings and self._binds_claims(pod):
+                # Another pod may have let a claim of this one be bound.
                 pod.refused = self._refused(pod)
+                self._note_unknown(pod, self.volumes_of(pod).unknown)
             number = self.state.choose(pod, self.random)
             if number is None:
                 self.state.wait(equal)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.builders import HOSTNAME, Json, requirement
-from tests.simulate.clusters import after, nodes, reasons, simulated, stateful_set
+from tests.simulate.clusters import after, deployment, nodes, reasons, simulated, stateful_set
 
 NONE = "no PersistentVolume is available for a claim that is not bound, and none can be made"
 EBS = "ebs.csi.aws.com"
@@ -35,6 +35,12 @@ def storage_class(provisioner: str, **fields: object) -> Json:
 
 
 LOCAL = storage_class("kubernetes.io/no-provisioner")
+DRIVER: Json = {
+    "apiVersion": "storage.k8s.io/v1",
+    "kind": "CSIDriver",
+    "metadata": {"name": EBS, "uid": EBS},
+    "spec": {"attachRequired": True},
+}
 
 
 def database() -> list[Json]:
@@ -70,14 +76,8 @@ def test_a_pod_comes_back_to_the_volume_that_it_took() -> None:
 
 
 def test_a_class_that_makes_volumes_anywhere_is_known() -> None:
-    driver = {
-        "apiVersion": "storage.k8s.io/v1",
-        "kind": "CSIDriver",
-        "metadata": {"name": EBS, "uid": EBS},
-        "spec": {"attachRequired": True},
-    }
     objects = [*nodes("a1", "b1"), *database(), storage_class(EBS)]
-    known = simulated([*objects, driver], "--scale", "sts/db=2")
+    known = simulated([*objects, DRIVER], "--scale", "sts/db=2")
     assert (after(known, "db"), known["summary"]["unknown"]) == (("2", "0"), [])
     unknown = simulated(objects, "--scale", "sts/db=2")
     assert unknown["summary"]["unknown"] == ["where new volumes can be"]
@@ -85,13 +85,7 @@ def test_a_class_that_makes_volumes_anywhere_is_known() -> None:
 
 def test_a_volume_that_is_made_stays_in_its_zone() -> None:
     """The volumes that its class made before tell by which labels nodes reach it."""
-    driver = {
-        "apiVersion": "storage.k8s.io/v1",
-        "kind": "CSIDriver",
-        "metadata": {"name": EBS, "uid": EBS},
-        "spec": {"attachRequired": True},
-    }
-    objects = [*nodes("a1", "b1"), *database(), storage_class(EBS), driver]
+    objects = [*nodes("a1", "b1"), *database(), storage_class(EBS), DRIVER]
     events = ("--scale", "sts/db=2", "--delete", "a1")
     unknown = simulated(objects, *events)
     assert unknown["summary"]["unknown"] == ["where new volumes can be"]
@@ -99,3 +93,25 @@ def test_a_volume_that_is_made_stays_in_its_zone() -> None:
     made["spec"] = {**made["spec"], "claimRef": {"namespace": "shop", "name": "other"}}
     known = simulated([*objects, made], *events)
     assert (after(known, "db"), known["summary"]["unknown"]) == (("1", "1"), [])
+
+
+def test_pods_that_share_a_claim_follow_the_first_of_them() -> None:
+    claim: Json = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "data", "namespace": "shop", "uid": "data"},
+        "spec": {
+            "accessModes": ["ReadWriteMany"],
+            "storageClassName": "disk",
+            "resources": {"requests": {"storage": "5Gi"}},
+        },
+    }
+    shared = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
+    web = deployment("web", [], volumes=shared)
+    objects = [*nodes("a1", "b1", cpu=2), *web, claim, storage_class(EBS), DRIVER]
+    unknown = simulated(objects, "--scale", "deploy/web=3")
+    assert unknown["summary"]["unknown"] == ["where new volumes can be"]
+    made = {**local("made", "b1"), "status": {"phase": "Bound"}}
+    made["spec"] = {**made["spec"], "claimRef": {"namespace": "shop", "name": "other"}}
+    known = simulated([*objects, made], "--scale", "deploy/web=3")
+    assert (after(known, "web"), known["summary"]["unknown"]) == (("2", "1"), [])
