@@ -416,9 +416,9 @@ def _codes(findings: Sequence[Json]) -> set[str]:
 
 
 def _before(findings: Sequence[Json]) -> set[str]:
-    """Return the codes of all findings; pods that wait are under the code of their cause, which may be another one."""
+    """Return the codes of all findings; a domain that holds the minimum is SPR303 where no node takes the pods."""
     codes = {finding["code"] for finding in findings}
-    return codes | (_OF_WAITING if codes & _OF_WAITING else set())
+    return codes | ({"SPR303", "SPR307"} if codes & {"SPR303", "SPR307"} else set())
 
 
 def _announced(finding: Json) -> set[str]:
@@ -430,7 +430,6 @@ def _announced(finding: Json) -> set[str]:
     return skews | ({"SPR303", "SPR307"} if "SPR307" in finding["fix"] else set())
 
 
-_OF_WAITING: Final = {"SPR303", "SPR304", "SPR307", "SPR308", "SPR315"}
 _RESOURCES: Final = {"Deployment": "deployments", "ReplicaSet": "replicasets", "StatefulSet": "statefulsets"}
 _AMOUNTS: Final[Json] = {"requests": {"cpu": "1"}, "limits": {"cpu": "1"}}
 

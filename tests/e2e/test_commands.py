@@ -56,7 +56,6 @@ _IN_A_ROLLOUT: Final = (
 """Examples with pods of two revisions, which controllers would not leave as they are: see ``test_old_revisions``."""
 _OF_A_REPLICA_SET: Final = (
     "bad-deprecated-key",
-    "bad-domain-that-is-closed",
     "bad-no-node-has-both-keys",
     "bad-overlapping-constraints",
     "bad-pods-of-a-replica-set",
@@ -277,11 +276,16 @@ def _others(cluster: ControlPlane, namespace: str, finding: Json) -> dict[str, s
 
 
 def _of_rollouts(finding: Json) -> set[tuple[str, ...]]:
-    """Return the findings about places that a rollout may leave behind, as old pods count until its end."""
+    """Return the findings about places that a rollout may leave behind, as old pods count until its end.
+
+    That a closed domain holds the minimum is one of them where the fix says so.
+    """
     starts = any(word in command for command in finding["commands"] for word in ("rollout restart", "kubectl patch"))
     workload = finding["object"]
     constraints = "spec.topologySpreadConstraints"
     places = {"SPR301": f"{constraints}[0]", "SPR501": constraints, "SPR502": constraints}
+    if "SPR307" in finding["fix"]:
+        places["SPR307"] = f"{constraints}[0]"
     return {(code, workload["kind"], workload["name"], path) for code, path in places.items()} if starts else set()
 
 
