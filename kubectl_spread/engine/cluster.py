@@ -18,8 +18,8 @@ from kubectl_spread.audit.evaluation import domains
 from kubectl_spread.audit.evaluation.volumes import MADE, UNBOUND, Bindings, VolumeNodes, Volumes
 from kubectl_spread.audit.snapshot.records import PodClass, PodRecord, PodState
 from kubectl_spread.engine.kinds import SchedulingKind
-from kubectl_spread.engine.nodes import NodeTable
 from kubectl_spread.engine.placing import Placements
+from kubectl_spread.engine.pods import READY, SimulatedPod
 from kubectl_spread.engine.queue import Arrival, EqualPods, SchedulingQueue, Turns
 from kubectl_spread.engine.world import World, owner_of
 from kubectl_spread.kube import nodelifecycle
@@ -29,14 +29,13 @@ from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.sparse import DetailedPodSpec
 from kubectl_spread.kube.api.types import Node
 from kubectl_spread.kube.api.workloads import Deployment
-from kubectl_spread.kube.custom import NOT_REPLACED, base_kind
+from kubectl_spread.kube.custom import base_kind
 from kubectl_spread.kube.disruption import PodDisruptionBudget
 from kubectl_spread.kube.scheduler import resources
 from kubectl_spread.phrases import named
 
 K = TypeVar("K")
 V = TypeVar("V")
-_READY = PodState()
 
 
 class PodStep(Enum):
@@ -45,10 +44,6 @@ class PodStep(Enum):
     CREATED = "created"
     PLACED = "placed"
     REMOVED = "removed"
-
-
-def _by_name(pod: PodRecord) -> tuple[str, str]:
-    return pod.namespace, pod.name
 
 
 class Outage(Enum):
@@ -103,80 +98,6 @@ _HURRIES: Final = 0.5
 """How often waiting pods are tried before others are replaced, where pods come one by one."""
 _COUNTED: Final = ("bindings", "desired", "lost", "failed", "rolled", "replicas", "_dirty", "_lost_of")
 """The attributes of a cluster that controllers change."""
-
-
-class SimulatedPod:
-    """A pod of a run.
-
-    Attributes:
-        name: Its name.
-        kind: The facts that the scheduler reads of it.
-        workload: Its root owner, or itself.
-        owner: Its direct owner.
-        record: Its record; that of a new pod has the claims of a pod like it.
-        node: The name of its node; "" while it is pending.
-        pin: The name of the only node that it may use; "" for any.
-        order: Its place in the queue of the scheduler, among pods of one priority.
-        state: The facts by which controllers choose pods.
-        refused: The nodes that its volumes or its pin refuse, as a bitmap.
-        simulated: Whether a controller created it in this run.
-        revised: Whether a simulated rollout created it.
-        terminating: Whether it was deleted, and its node does not answer.
-        lacks_volume: Whether it has a node, and its volume is still attached to one that does not answer.
-    """
-
-    __slots__ = (
-        "kind",
-        "lacks_volume",
-        "name",
-        "node",
-        "order",
-        "owner",
-        "pin",
-        "record",
-        "refused",
-        "revised",
-        "simulated",
-        "state",
-        "terminating",
-        "workload",
-    )
-
-    def __init__(self, record: PodRecord, kind: SchedulingKind, workload: ObjectRef, owner: ObjectRef | None) -> None:
-        self.name = record.name
-        self.record = record
-        self.kind = kind
-        self.workload = workload
-        self.owner = owner
-        self.node = record.node
-        self.pin = ""
-        self.order = 0
-        self.state = record.state or _READY
-        self.refused = 0
-        self.simulated = False
-        self.revised = False
-        self.terminating = False
-        self.lacks_volume = False
-
-    @property
-    def key(self) -> str:
-        """What distinguishes it from others of its owner; bare pods of two namespaces may have one name."""
-        return self.name if self.owner else f"{self.namespace}/{self.name}"
-
-    @property
-    def ready(self) -> bool:
-        """Whether it is on a node and ready."""
-        return bool(self.node) and self.state.ready
-
-    @property
-    def is_daemon(self) -> bool:
-        """Whether it belongs to its node, as those of a DaemonSet do."""
-        return self.owner is not None and base_kind(self.owner.kind) in NOT_REPLACED
-
-    @property
-    def namespace(self) -> str:
-        """Its namespace."""
-        return self.record.namespace
 
 
 class SimulatedCluster:
@@ -239,24 +160,17 @@ class SimulatedCluster:
         self._of_kind: dict[SchedulingKind, dict[SimulatedPod, None]] = {}
         self._on_node: dict[str, dict[SimulatedPod, None]] = {}
         self._disordered: set[object] = set()
-        _, self.volumes = world.table(world.nodes)
-        snapshot = world.snapshot
-        for record in snapshot.mirror_pods:
-            if record.node:
-                self._keep(SimulatedPod(record, world.kinds.of(record.pod_class), record.ref, None))
-        # By name, so that equal clusters have equal runs in whichever order they were read.
-        for record in sorted((*snapshot.pods, *snapshot.other_pods), key=_by_name):
-            if record.terminating:
-                if now and record.node:
-                    kind = world.kinds.of(record.pod_class, terminating=True)
-                    self._keep(SimulatedPod(record, kind, snapshot.workload(record), owner_of(record)))
-            else:
-                workload = snapshot.workload(record)
-                pod = SimulatedPod(record, world.kind(record.pod_class, workload), workload, owner_of(record))
-                if record.pod_class.pinned:
-                    pod.pin = record.node or pod.state.only_node
-                self._insert(pod)
-        self.set_nodes(world.nodes)
+        self.nodes = world.nodes
+        self.table, self.volumes = world.table(world.nodes)
+        start = world.start
+        for pod in start.mirrors:
+            self._keep(pod)
+        for pod in start.pods:
+            self._insert(pod.copy())
+        self._take(start.placements.copy())
+        for pod in world.terminating() if now else ():
+            self._keep(pod)
+            self.state.add_all([pod])
         for pod in self.pending:
             if pod.owner is not None:
                 self.touch(pod.owner)
@@ -313,16 +227,17 @@ class SimulatedCluster:
 
     def set_nodes(self, nodes: Iterable[Node]) -> None:
         """Replace the nodes; the pods on nodes that are gone have to be removed before."""
-        self.nodes: tuple[Node, ...] = tuple(nodes)
-        self.table: NodeTable
+        self.nodes = tuple(nodes)
         self.table, self.volumes = self.world.table(self.nodes)
-        self.state = Placements(self.table, self.world.kinds, self.world.weights)
+        state = Placements(self.table, self.world.kinds, self.world.weights)
+        state.add_all((*self._mirrors, *self.terminating_pods(), *self.all_pods()))
+        self._take(state)
+
+    def _take(self, state: Placements) -> None:
+        """Take where pods are on the nodes, and let the scheduler try those that are pending."""
+        self.state = state
         if self.nodes:
             self.state.start = self.random.randrange(len(self.nodes))
-        numbers = self.table.numbers
-        for pod in (*self._mirrors, *self.terminating_pods(), *self.all_pods()):
-            if pod.node in numbers:
-                self.state.add(pod.kind, numbers[pod.node])
         self.unknown_room = self._find_unknown_room()
         self._queue = SchedulingQueue()
         for pod in self.pending:
@@ -520,7 +435,7 @@ class SimulatedCluster:
     ) -> SimulatedPod:
         """Create a pending pod; ``like`` has its name and claims."""
         pod = SimulatedPod(like, kind, workload, owner)
-        pod.node, pod.simulated, pod.state = "", True, _READY
+        pod.node, pod.simulated, pod.state = "", True, READY
         self._insert(pod)
         self.pin(pod, like.pod_class.spec.node_name)
         if pod.pin in self.table.numbers:

@@ -14,8 +14,9 @@ from typing import Final, NamedTuple, Protocol
 
 from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.audit.snapshot.revisions import revision_of
-from kubectl_spread.engine.cluster import SimulatedCluster, SimulatedPod
+from kubectl_spread.engine.cluster import SimulatedCluster
 from kubectl_spread.engine.drains import Drain
+from kubectl_spread.engine.pods import SimulatedPod
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.workloads import DaemonSet, Deployment, Job, StatefulSet, ordinal_of
 from kubectl_spread.kube.custom import NOT_REPLACED, base_kind

@@ -9,8 +9,9 @@ import msgspec
 
 from kubectl_spread.audit.evaluation import affinity
 from kubectl_spread.engine.answers import RefusalCause
-from kubectl_spread.engine.cluster import SimulatedCluster, SimulatedPod
+from kubectl_spread.engine.cluster import SimulatedCluster
 from kubectl_spread.engine.kinds import unparsed
+from kubectl_spread.engine.pods import SimulatedPod
 from kubectl_spread.engine.reasons import everywhere, refusals_by_filter, unparsed_cause
 from kubectl_spread.kube.api.labels import ascending
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constraint

@@ -11,7 +11,8 @@ from typing import Final
 
 import msgspec
 
-from kubectl_spread.engine.cluster import SimulatedCluster, SimulatedPod
+from kubectl_spread.engine.cluster import SimulatedCluster
+from kubectl_spread.engine.pods import SimulatedPod
 from kubectl_spread.kube.disruption import PodDisruptionBudget
 
 FORCE: Final = "--force"

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.engine.answers import Fix, Reason, Removable, Shortfall, Wait
-from kubectl_spread.engine.cluster import Journal, SimulatedCluster, SimulatedPod
+from kubectl_spread.engine.cluster import Journal, SimulatedCluster
 from kubectl_spread.engine.controllers import Actor, DaemonRollout, Rollout, SimulatedEvent, run, unfinished
 from kubectl_spread.engine.destinations import Destinations, destinations
 from kubectl_spread.engine.events import Apply, Restart
@@ -21,6 +21,7 @@ from kubectl_spread.engine.fixes import FixTrials, without_surge
 from kubectl_spread.engine.kinds import SchedulingKind
 from kubectl_spread.engine.newnodes import messages, needs_new_node, new_nodes
 from kubectl_spread.engine.planner import RUNS, FirstWave, Planner
+from kubectl_spread.engine.pods import SimulatedPod
 from kubectl_spread.engine.reasons import everywhere, reason
 from kubectl_spread.engine.runs import RunResult, Simulation
 from kubectl_spread.engine.successors import NextPod, next_destinations, next_pods

@@ -13,7 +13,8 @@ from msgspec import UNSET
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.engine import nodegroups, nodepools
 from kubectl_spread.engine.answers import Reason
-from kubectl_spread.engine.cluster import SimulatedCluster, SimulatedPod
+from kubectl_spread.engine.cluster import SimulatedCluster
+from kubectl_spread.engine.pods import SimulatedPod
 from kubectl_spread.engine.pooldomains import PoolDomains, constrained
 from kubectl_spread.kube.api.labels import ZONE
 from kubectl_spread.kube.api.objects import ObjectRef

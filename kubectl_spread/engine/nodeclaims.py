@@ -15,10 +15,11 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from kubectl_spread.engine import nodepools
-from kubectl_spread.engine.cluster import SimulatedCluster, SimulatedPod
+from kubectl_spread.engine.cluster import SimulatedCluster
 from kubectl_spread.engine.kinds import SchedulingKind, selects
 from kubectl_spread.engine.nodes import CountedNodes, by_age
 from kubectl_spread.engine.placing import Placements
+from kubectl_spread.engine.pods import SimulatedPod
 from kubectl_spread.engine.pooldomains import PoolDomains, simulated_domains
 from kubectl_spread.kube import nodelifecycle
 from kubectl_spread.kube.api.labels import HOSTNAME, ZONE

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from msgspec import UNSET
 
-from kubectl_spread.engine.cluster import SimulatedPod
+from kubectl_spread.engine.pods import SimulatedPod
 from kubectl_spread.kube.api.labels import HOSTNAME
 from kubectl_spread.kube.api.types import Node
 from kubectl_spread.kube.nodeautoscaling import GROUP_LABELS, AutoscalerStatus, NodeGroup

@@ -16,7 +16,8 @@ from typing import Final
 from msgspec import UNSET
 
 from kubectl_spread.audit.snapshot.records import PodClass
-from kubectl_spread.engine.cluster import SimulatedCluster, SimulatedPod
+from kubectl_spread.engine.cluster import SimulatedCluster
+from kubectl_spread.engine.pods import SimulatedPod
 from kubectl_spread.engine.pooldomains import PoolDomains
 from kubectl_spread.kube import noderequirements
 from kubectl_spread.kube.api.labels import ZONE, Labels

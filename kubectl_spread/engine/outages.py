@@ -10,7 +10,8 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from kubectl_spread.engine.cluster import Outage, SimulatedCluster, SimulatedPod
+from kubectl_spread.engine.cluster import Outage, SimulatedCluster
+from kubectl_spread.engine.pods import SimulatedPod
 from kubectl_spread.kube import nodelifecycle
 from kubectl_spread.kube.api.types import Node
 from kubectl_spread.kube.api.workloads import Job

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple, Protocol
 
 from kubectl_spread.engine.kinds import ASSUMED_CPU, ASSUMED_MEMORY, HeldTerm, Kinds, SchedulingKind, selects
 from kubectl_spread.engine.nodes import CountedNodes, KindAnswers, NodeTable, Values
+from kubectl_spread.engine.pods import SimulatedPod
 from kubectl_spread.engine.queue import EqualPods
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.labels import HOSTNAME, ascending
@@ -267,6 +268,21 @@ class Placements:
                 tally.add(number, weight * pods)
                 if tally.waiting:
                     self._changed[tally] = None
+
+    def add_all(self, pods: Iterable[SimulatedPod]) -> None:
+        """Put pods on their nodes, if these are there."""
+        numbers = self.nodes.numbers
+        for pod in pods:
+            if pod.node in numbers:
+                self.add(pod.kind, numbers[pod.node])
+
+    def copy(self) -> Placements:
+        """Return the same pods on the same nodes for another run; what is computed of them is computed again."""
+        other = Placements(self.nodes, self._kinds, self._weights)
+        other.used = [*map(dict, self.used)]
+        other._population = {kind: dict(on) for kind, on in self._population.items()}
+        other._log = [*self._log]
+        return other
 
     def choose(self, pod: Incoming, random: Random) -> int | None:
         """Return the number of the node on which the scheduler puts a pod; None where no node is feasible."""

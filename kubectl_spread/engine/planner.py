@@ -19,9 +19,10 @@ import msgspec
 from kubectl_spread.audit.evaluation.volumes import UNREAD
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.engine import controllers
-from kubectl_spread.engine.cluster import PodStep, SimulatedCluster, SimulatedPod
+from kubectl_spread.engine.cluster import PodStep, SimulatedCluster
 from kubectl_spread.engine.drains import refusing_budgets
 from kubectl_spread.engine.kinds import SchedulingKind
+from kubectl_spread.engine.pods import SimulatedPod
 from kubectl_spread.engine.reasons import reason
 from kubectl_spread.engine.standing import Standing
 from kubectl_spread.engine.targets import (

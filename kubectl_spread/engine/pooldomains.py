@@ -15,9 +15,10 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from kubectl_spread.engine.cluster import SimulatedCluster, SimulatedPod
+from kubectl_spread.engine.cluster import SimulatedCluster
 from kubectl_spread.engine.kinds import SchedulingKind, selects
 from kubectl_spread.engine.nodes import CountedNodes
+from kubectl_spread.engine.pods import SimulatedPod
 from kubectl_spread.kube import noderequirements
 from kubectl_spread.kube.api.labels import HOSTNAME
 from kubectl_spread.kube.api.types import NodeInclusionPolicy

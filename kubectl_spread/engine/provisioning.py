@@ -14,9 +14,10 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from kubectl_spread.engine import nodegroups
-from kubectl_spread.engine.cluster import SimulatedCluster, SimulatedPod
+from kubectl_spread.engine.cluster import SimulatedCluster
 from kubectl_spread.engine.controllers import MadeNode
 from kubectl_spread.engine.nodeclaims import Batch, OrderedNode, newest
+from kubectl_spread.engine.pods import SimulatedPod
 from kubectl_spread.kube.api.labels import ZONE
 from kubectl_spread.kube.api.types import Node
 

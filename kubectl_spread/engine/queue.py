@@ -11,12 +11,9 @@ import math
 from collections.abc import Iterable, Iterator
 from enum import Enum
 from random import Random
-from typing import TYPE_CHECKING
 
 from kubectl_spread.engine.kinds import SchedulingKind
-
-if TYPE_CHECKING:
-    from kubectl_spread.engine.cluster import SimulatedPod
+from kubectl_spread.engine.pods import SimulatedPod
 
 
 class Arrival(Enum):

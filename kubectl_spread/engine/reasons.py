@@ -15,10 +15,11 @@ from kubectl_spread.audit.evaluation.volumes import NONE_AVAILABLE
 from kubectl_spread.audit.snapshot.capacity import lacking
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.engine.answers import NO_NODES, Reason, RefusalCause
-from kubectl_spread.engine.cluster import SimulatedCluster, SimulatedPod
+from kubectl_spread.engine.cluster import SimulatedCluster
 from kubectl_spread.engine.kinds import unparsed
 from kubectl_spread.engine.nodes import CountedNodes
 from kubectl_spread.engine.placing import Tally, minimum
+from kubectl_spread.engine.pods import SimulatedPod
 from kubectl_spread.kube.api.field import POD_SPEC, FieldPath
 from kubectl_spread.kube.api.labels import ZONE, ascending
 from kubectl_spread.kube.scheduler import taints

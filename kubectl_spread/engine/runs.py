@@ -11,7 +11,7 @@ import msgspec
 
 from kubectl_spread.engine import outages
 from kubectl_spread.engine.answers import Reason
-from kubectl_spread.engine.cluster import SimulatedCluster, SimulatedPod
+from kubectl_spread.engine.cluster import SimulatedCluster
 from kubectl_spread.engine.controllers import (
     Actor,
     DaemonRollout,
@@ -27,6 +27,7 @@ from kubectl_spread.engine.drains import BudgetHealth, Drain, RefusedPod
 from kubectl_spread.engine.kinds import SchedulingKind
 from kubectl_spread.engine.outages import TaintEviction
 from kubectl_spread.engine.placing import minimum
+from kubectl_spread.engine.pods import SimulatedPod
 from kubectl_spread.engine.reasons import reason
 from kubectl_spread.engine.world import World
 from kubectl_spread.kube.api.labels import HOSTNAME, ZONE, ascending

@@ -11,8 +11,9 @@ from msgspec.structs import replace
 
 from kubectl_spread.audit.evaluation.volumes import UNKNOWN_CLAIMS
 from kubectl_spread.audit.snapshot.records import PodRecord
-from kubectl_spread.engine.cluster import SimulatedCluster, SimulatedPod
+from kubectl_spread.engine.cluster import SimulatedCluster
 from kubectl_spread.engine.destinations import Destinations, destinations
+from kubectl_spread.engine.pods import SimulatedPod
 from kubectl_spread.engine.world import owner_of
 from kubectl_spread.kube.api.labels import ascending
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constraint

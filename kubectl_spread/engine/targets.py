@@ -8,10 +8,11 @@ from typing import Protocol
 import msgspec
 
 from kubectl_spread.audit.snapshot.records import PodRecord
-from kubectl_spread.engine.cluster import SimulatedCluster, SimulatedPod
+from kubectl_spread.engine.cluster import SimulatedCluster
 from kubectl_spread.engine.kinds import SchedulingKind, selects
 from kubectl_spread.engine.nodes import CountedNodes
 from kubectl_spread.engine.placing import Tally, minimum
+from kubectl_spread.engine.pods import SimulatedPod
 from kubectl_spread.kube.api.labels import HOSTNAME
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constraint

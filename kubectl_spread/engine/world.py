@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from datetime import datetime
 from functools import cached_property
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -24,6 +24,8 @@ from kubectl_spread.audit.snapshot.templates import labels_of_controller
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.engine.kinds import Kinds, SchedulingKind
 from kubectl_spread.engine.nodes import NodeTable
+from kubectl_spread.engine.placing import Placements
+from kubectl_spread.engine.pods import SimulatedPod
 from kubectl_spread.kube import apiserver, nodelifecycle
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api import quantity
@@ -77,6 +79,20 @@ class ConstraintChange(msgspec.Struct, frozen=True):
     fields: Mapping[str, object]
 
 
+class Start(NamedTuple):
+    """The pods with which runs begin, of which each has its own copies.
+
+    Attributes:
+        pods: The pods, by namespace and name.
+        mirrors: The mirror pods.
+        placements: All of these on their nodes.
+    """
+
+    pods: Sequence[SimulatedPod]
+    mirrors: Sequence[SimulatedPod]
+    placements: Placements
+
+
 class World:
     """The cluster as it was read.
 
@@ -100,6 +116,7 @@ class World:
         self._adopted: dict[ObjectRef, ObjectRef] = {}
         self._cordoned: dict[int, tuple[Node, Node]] = {}
         self._unreachable: dict[int, tuple[Node, Node]] = {}
+        self._start: Start | None = None
         self._copies: dict[tuple[int, str], tuple[Node, Node]] = {}
         self.objects: dict[ObjectRef, WorkloadObject] = {}
         self.unknown: dict[str, None] = {}
@@ -113,7 +130,7 @@ class World:
     ) -> World:
         """Return this cluster with other nodes, changed constraints or another budget; answers that hold are shared."""
         other = copy(self)
-        other.change = change
+        other.__dict__ |= {"change": change, "_start": None}
         if budget is not None:
             other.snapshot = copy(self.snapshot)
             other.snapshot.budgets = self.snapshot.budgets.with_budget(budget)
@@ -153,6 +170,38 @@ class World:
             self._tables[key] = (table, Volumes(self.snapshot, table.sets), nodes)
         table, volumes, _ = self._tables[key]
         return table, volumes
+
+    @property
+    def start(self) -> Start:
+        """The pods with which each run begins."""
+        if self._start is None:
+            self._start = self._read()
+        return self._start
+
+    def _read(self) -> Start:
+        snapshot = self.snapshot
+        mirrors = [SimulatedPod(each, self.kinds.of(each.pod_class), each.ref, None) for each in snapshot.mirror_pods]
+        pods: list[SimulatedPod] = []
+        # By name, so that equal clusters have equal runs in whichever order they were read.
+        for record in sorted((*snapshot.pods, *snapshot.other_pods), key=_by_name):
+            if not record.terminating:
+                workload = snapshot.workload(record)
+                pod = SimulatedPod(record, self.kind(record.pod_class, workload), workload, owner_of(record))
+                if record.pod_class.pinned:
+                    pod.pin = record.node or pod.state.only_node
+                pods.append(pod)
+        bound = [pod for pod in mirrors if pod.node]
+        placements = Placements(self.table(self.nodes)[0], self.kinds, self.weights)
+        placements.add_all((*bound, *pods))
+        return Start(pods, bound, placements)
+
+    def terminating(self) -> Iterator[SimulatedPod]:
+        """Yield the terminating pods that were on a node when the cluster was read."""
+        snapshot = self.snapshot
+        for record in (*snapshot.pods, *snapshot.other_pods):
+            if record.terminating and record.node:
+                kind = self.kinds.of(record.pod_class, terminating=True)
+                yield SimulatedPod(record, kind, snapshot.workload(record), owner_of(record))
 
     def object(self, ref: ObjectRef) -> WorkloadObject | None:
         """Return a workload that was read."""
@@ -518,6 +567,10 @@ class World:
             workload = self.object(owner)
             selector = (workload and workload.selector) or selector
         return created if labelselectors.is_empty(selector) else default_constraints.with_defaults(created, selector)
+
+
+def _by_name(pod: PodRecord) -> tuple[str, str]:
+    return pod.namespace, pod.name
 
 
 def owner_of(pod: PodRecord) -> ObjectRef | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from random import Random
 
 import pytest
 from msgspec.structs import replace
@@ -11,6 +12,7 @@ from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.engine.cluster import SimulatedCluster
 from kubectl_spread.engine.controllers import DaemonRollout, Rollout
 from kubectl_spread.engine.engine import Engine
+from kubectl_spread.engine.world import World
 from kubectl_spread.kube.api.objects import ObjectRef
 from tests.audits import audit, deployment
 from tests.builders import HOSTNAME, ZONE, Json, affinity, constraint, node_json, pod_json, term
@@ -156,3 +158,20 @@ def test_each_template_is_tried_as_it_is() -> None:
         zone = "ab"[number // 2 % 2]
         tried = replace(template, spec=replace(template.spec, node_selector={ZONE: zone}))
         assert (engine.rollout(workload, tried) is None) is (zone == "a"), number
+
+
+def test_a_run_leaves_nothing_in_the_next_one() -> None:
+    """Runs share how pods were read; a terminating pod takes room where the cluster is as it was read."""
+    gone = pod("web-3", "c1", {})
+    gone["metadata"]["deletionTimestamp"] = "2026-11-29T09:00:00Z"
+    evaluation = audit(pod("web-1", "a1", {}), pod("web-2", "", {}), gone, *NODES)
+    world = World(evaluation.snapshot, evaluation.context.behaviour, None)
+    used = []
+    for _ in range(2):
+        cluster, as_read = SimulatedCluster(world, Random(0)), SimulatedCluster(world, Random(0), now=True)
+        used.append([[sum(amounts.values()) for amounts in each.state.used] for each in (cluster, as_read)])
+        assert [pod.node for pod in cluster.all_pods()] == ["a1", ""]
+        cluster.settle()
+        cluster.delete_nodes({"a1"})
+    assert used[0] == used[1]
+    assert [sum(map(bool, amounts)) for amounts in used[0]] == [1, 2]

@@ -9,7 +9,8 @@ from typing import Final
 from kubectl_spread.audit.snapshot import default_constraints
 from kubectl_spread.audit.snapshot.scope import Scope
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
-from kubectl_spread.engine.cluster import SimulatedCluster, SimulatedPod
+from kubectl_spread.engine.cluster import SimulatedCluster
+from kubectl_spread.engine.pods import SimulatedPod
 from kubectl_spread.engine.world import World
 from kubectl_spread.kube import features
 from kubectl_spread.kube.api.labels import ascending
