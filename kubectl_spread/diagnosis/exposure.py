@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from functools import cached_property
+from itertools import tee
 from typing import Final, NamedTuple
 
 import msgspec
@@ -124,16 +126,17 @@ class _Place(NamedTuple):
 class _Obstructed:
     """The nodes with an obstacle for pods of a kind, and the others, which constraints and pod affinity may refuse.
 
-    Attributes:
-        unobstructed: The domain of each of the others.
+    The nodes of a large cluster are asked one after the other, as far as questions need them.
     """
 
     def __init__(self, answers: NodeAnswers, value_of: Mapping[str, str]) -> None:
+        self._answers = answers
         self._value_of = value_of
-        obstacles_of = {node: answers.obstacle(node) for node in value_of}
-        self._texts = {node: obstacle.text for node, obstacle in obstacles_of.items() if obstacle is not None}
-        self._numbers = Counter(self._texts.values())
-        self.unobstructed = {node: value for node, value in value_of.items() if node not in self._texts}
+        self._others = tee((place for place in value_of.items() if answers.obstacle(place[0]) is None), 1)[0]
+
+    def unobstructed(self) -> Iterator[tuple[str, str]]:
+        """Yield each of the others and its domain."""
+        return copy(self._others)
 
     @memoized
     def outside(self, domain: str) -> Counter[str]:
@@ -141,6 +144,15 @@ class _Obstructed:
         numbers = self._numbers.copy()
         numbers.subtract(self._texts[node] for node in self._nodes_of[domain] if node in self._texts)
         return +numbers
+
+    @cached_property
+    def _texts(self) -> Mapping[str, str]:
+        obstacles_of = ((node, self._answers.obstacle(node)) for node in self._value_of)
+        return {node: obstacle.text for node, obstacle in obstacles_of if obstacle is not None}
+
+    @cached_property
+    def _numbers(self) -> Counter[str]:
+        return Counter(self._texts.values())
 
     @cached_property
     def _nodes_of(self) -> Mapping[str, Sequence[str]]:
@@ -156,32 +168,22 @@ class _Openings:
     def __init__(self, answers: NodeAnswers, obstructed: _Obstructed) -> None:
         self._answers = answers
         self._obstructed = obstructed
-        self._left = iter(obstructed.unobstructed.items())
-        self._places: list[_Place] = []
-        self._open: set[str] = set()
+        self._places = tee(self._find(), 1)[0]
 
     def outside(self, domain: str) -> Iterator[_Place]:
         """Yield the first node of each other domain that would take the pod."""
-        number = 0
-        while number < len(self._places) or self._finds_another():
-            place = self._places[number]
-            number += 1
-            if place.domain != domain:
-                yield place
+        return (place for place in copy(self._places) if place.domain != domain)
 
-    def _finds_another(self) -> bool:
-        """Look for a place in a domain without one, from the node on at which the last search ended."""
-        for node, value in self._left:
-            if value not in self._open and not self._refusal(node):
-                self._open.add(value)
-                self._places.append(_Place(value, node))
-                return True
-        return False
+    def _find(self) -> Iterator[_Place]:
+        found: set[str] = set()
+        for node, value in self._obstructed.unobstructed():
+            if value not in found and not self._refusal(node):
+                found.add(value)
+                yield _Place(value, node)
 
     def kept_away(self, domain: str) -> str:
         """Return why no node of another domain takes the pod, in words; there must be no place outside ``domain``."""
-        unobstructed = self._obstructed.unobstructed.items()
-        refusals = Counter(self._refusal(node) for node, value in unobstructed if value != domain)
+        refusals = Counter(self._refusal(node) for node, value in self._obstructed.unobstructed() if value != domain)
         return obstacles.counted(self._obstructed.outside(domain) + refusals)
 
     @memoized
