@@ -175,10 +175,10 @@ class _Openings:
         return (place for place in copy(self._places) if place.domain != domain)
 
     def _find(self) -> Iterator[_Place]:
-        found: set[str] = set()
+        values: set[str] = set()
         for node, value in self._obstructed.unobstructed():
-            if value not in found and not self._refusal(node):
-                found.add(value)
+            if value not in values and not self._refusal(node):
+                values.add(value)
                 yield _Place(value, node)
 
     def kept_away(self, domain: str) -> str:

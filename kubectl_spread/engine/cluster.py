@@ -162,12 +162,14 @@ class SimulatedCluster:
         self._disordered: set[object] = set()
         self.nodes = world.nodes
         self.table, self.volumes = world.table(world.nodes)
-        start = world.start
-        for pod in start.mirrors:
+        for pod in world.mirrors():
             self._keep(pod)
-        for pod in start.pods:
-            self._insert(pod.copy())
-        self._take(start.placements.copy())
+        for pod in world.pods():
+            self._insert(pod)
+        if world.placements is None:
+            world.placements = Placements(self.table, world.kinds, world.weights)
+            world.placements.add_all((*self._mirrors, *self.all_pods()))
+        self._take(world.placements.copy(self.table))
         for pod in world.terminating() if now else ():
             self._keep(pod)
             self.state.add_all([pod])
@@ -227,8 +229,11 @@ class SimulatedCluster:
 
     def set_nodes(self, nodes: Iterable[Node]) -> None:
         """Replace the nodes; the pods on nodes that are gone have to be removed before."""
-        self.nodes = tuple(nodes)
+        self.nodes, before = tuple(nodes), self.table
         self.table, self.volumes = self.world.table(self.nodes)
+        if (before.names, before.allocatable) == (self.table.names, self.table.allocatable):
+            self._take(self.state.copy(self.table))
+            return
         state = Placements(self.table, self.world.kinds, self.world.weights)
         state.add_all((*self._mirrors, *self.terminating_pods(), *self.all_pods()))
         self._take(state)

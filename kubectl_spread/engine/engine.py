@@ -274,7 +274,7 @@ class Engine:
     @cached_property
     def _runs(self) -> Sequence[RunResult]:
         """Runs in which nothing happens but what controllers and the scheduler do anyway."""
-        runs = self._as_is.fixed(_RUNS, places=False)
+        runs = self._as_is.fixed(_RUNS, about=())
         self._changes += sum(run.changes for run in runs)
         return runs
 

@@ -143,7 +143,7 @@ class FixTrials:
     def _tried(self, simulation: Simulation) -> Iterator[RunResult]:
         """Yield the runs in which a fix has to help."""
         for number in range(OF_TRIAL):
-            result = simulation.run(number, places=False)
+            result = simulation.run(number, about=())
             self.changes += result.changes
             yield result
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
 from typing import Final
 
@@ -91,6 +91,11 @@ class NodeTable:
     def everything(self) -> int:
         """All nodes, as a bitmap."""
         return self.sets.index.everything
+
+    @cached_property
+    def resources(self) -> Collection[str]:
+        """The names of all resources that a node lists."""
+        return {name for amounts in self.allocatable for name in amounts or ()}
 
     @memoized
     def mask(self, key: str, value: str) -> int:

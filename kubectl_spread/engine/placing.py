@@ -6,6 +6,7 @@ Source: kubernetes v1.37.1 pkg/scheduler/schedule_one.go, schedulePod, with the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from functools import reduce
 from heapq import nlargest
 from itertools import chain, islice, product
@@ -83,9 +84,25 @@ class Room:
         fits: The nodes with room, as a bitmap.
         scores: The scores of nodes, as far as they are known.
         waiting: The pods that wait for room, and on which nodes.
+        used: The sum of the usage of the pods of each node.
+        log: The numbers of the nodes on which pods came or went, in this order.
+        first: The room before other pods came and went, which knows the scores of the other nodes; None for none.
     """
 
-    __slots__ = ("_log", "_nodes", "_seen", "_used", "_weights", "fits", "kind", "own", "scores", "waiting")
+    __slots__ = (
+        "_changed",
+        "_nodes",
+        "_seen",
+        "_weights",
+        "first",
+        "fits",
+        "kind",
+        "log",
+        "own",
+        "scores",
+        "used",
+        "waiting",
+    )
 
     def __init__(
         self,
@@ -98,8 +115,9 @@ class Room:
         self.kind = kind
         usage = dict(kind.usage)
         self.own = (usage.get(_CPU, 0), usage.get(_MEMORY, 0))
-        self._nodes, self._used, self._weights, self._log = nodes, used, weights, log
-        self._seen = len(log)
+        self._nodes, self.used, self._weights, self.log = nodes, used, weights, log
+        self._seen, self._changed = len(log), 0
+        self.first: Room | None = None
         self.waiting: dict[EqualPods, int] = {}
         self.scores: list[int | None] = [None] * len(used)
         content = bytearray(len(used) // 8 + 1)
@@ -108,13 +126,20 @@ class Room:
                 content[number >> 3] |= 1 << (number & 7)
         self.fits = int.from_bytes(content, "little")
 
+    def copy(self, used: Sequence[dict[str, int]], log: Sequence[int]) -> Room:
+        """Return the room after other pods came and went, of which ``log`` begins with the changes that are in this."""
+        other = copy(self)
+        other.used, other.log, other.first = used, log, self
+        other.scores, other.waiting = [*self.scores], {}
+        return other
+
     def has_room(self, number: int) -> bool:
         """Tell whether a pod fits on a node."""
-        return _fits(self.kind, self._nodes.allocatable[number], self._used[number])
+        return _fits(self.kind, self._nodes.allocatable[number], self.used[number])
 
     def slots(self, number: int, most: int) -> int:
         """Return how many pods fit on a node, at most ``most``, if they exclude no ports."""
-        allocatable, used = self._nodes.allocatable[number], self._used[number]
+        allocatable, used = self._nodes.allocatable[number], self.used[number]
         if allocatable is None:
             return most
         free = (
@@ -124,23 +149,25 @@ class Room:
 
     def refresh(self) -> None:
         """Compute again what changed on nodes since the last time."""
-        if self._seen == len(self._log):
+        if self._seen == len(self.log):
             return
-        for number in set(self._log[self._seen :]):
+        for number in set(self.log[self._seen :]):
             self.scores[number] = None
             bit = 1 << number
+            self._changed |= bit
             self.fits = self.fits | bit if self.has_room(number) else self.fits & ~bit
-        self._seen = len(self._log)
+        self._seen = len(self.log)
 
     def score(self, number: int) -> int:
         """Return the weighted sum of the scores of a node that depend on resources."""
         score = self.scores[number]
         if score is None:
-            score = self.scores[number] = self._compute(number)
+            first = None if self._changed >> number & 1 else self.first
+            score = self.scores[number] = self._compute(number) if first is None else first.score(number)
         return score
 
     def _compute(self, number: int) -> int:
-        allocatable, used = self._nodes.allocatable[number] or _UNKNOWN_ROOM, self._used[number]
+        allocatable, used = self._nodes.allocatable[number] or _UNKNOWN_ROOM, self.used[number]
         has = (allocatable.get(_CPU, 0), allocatable.get(_MEMORY, 0))
         own = self.kind.assumed
         assumed = (used.get(ASSUMED_CPU, 0) + own[0], used.get(ASSUMED_MEMORY, 0) + own[1])
@@ -199,6 +226,7 @@ class Placements:
         self._tallies_of: dict[SchedulingKind, list[tuple[Tally, int]]] = {}
         self._sources: dict[tuple[str, tuple[str, str] | None], list[tuple[Tally, TallySource]]] = {}
         self._log: list[int] = []
+        self._first: Placements | None = None
         self._rooms: dict[object, Room] = {}
         self._filtering: dict[SchedulingKind, tuple[int, Sequence[Tally]]] = {}
         self._changed: dict[Tally, None] = {}
@@ -276,12 +304,16 @@ class Placements:
             if pod.node in numbers:
                 self.add(pod.kind, numbers[pod.node])
 
-    def copy(self) -> Placements:
-        """Return the same pods on the same nodes for another run; what is computed of them is computed again."""
-        other = Placements(self.nodes, self._kinds, self._weights)
+    def copy(self, nodes: NodeTable) -> Placements:
+        """Return the same pods on the same nodes, of which no amounts may have changed.
+
+        Pods come and go in the copy alone. It takes the room of the nodes from the first one, whose pods must stay.
+        """
+        other = Placements(nodes, self._kinds, self._weights)
         other.used = [*map(dict, self.used)]
         other._population = {kind: dict(on) for kind, on in self._population.items()}
         other._log = [*self._log]
+        other._first = self._first or self
         return other
 
     def choose(self, pod: Incoming, random: Random) -> int | None:
@@ -368,7 +400,11 @@ class Placements:
         key = (kind.usage, kind.assumed)
         room = self._rooms.get(key)
         if room is None:
-            room = self._rooms[key] = Room(kind, self.nodes, self.used, self._log, self._weights)
+            room = self._rooms[key] = (
+                Room(kind, self.nodes, self.used, self._log, self._weights)
+                if self._first is None
+                else self._first.room(kind).copy(self.used, self._log)
+            )
         room.refresh()
         return room
 

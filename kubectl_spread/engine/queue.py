@@ -11,9 +11,12 @@ import math
 from collections.abc import Iterable, Iterator
 from enum import Enum
 from random import Random
+from typing import TYPE_CHECKING
 
 from kubectl_spread.engine.kinds import SchedulingKind
-from kubectl_spread.engine.pods import SimulatedPod
+
+if TYPE_CHECKING:
+    from kubectl_spread.engine.pods import SimulatedPod
 
 
 class Arrival(Enum):

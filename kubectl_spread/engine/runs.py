@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from random import Random
 from typing import Final, TypeAlias
 
@@ -93,7 +93,7 @@ class RunResult(msgspec.Struct):
         failed: Why Jobs have failed.
         unfinished: The number of old pods of each rollout that an event has begun, and that does not end.
         unreachable: The nodes that do not answer.
-        changes: The number of times that pods came or went after the last event.
+        changes: The number of times that pods came or went, each pod that was read included.
         made: The nodes that were made for pods that waited.
         unsized: What could make a node, but has none whose size a new one could have.
         missed: The zones where a node would be made if any node there answered.
@@ -162,12 +162,12 @@ class Simulation:
         cluster.find_outages()
         return _results(cluster)
 
-    def run(self, number: int, *, places: bool = True) -> RunResult:
+    def run(self, number: int, *, about: Collection[ObjectRef] | None = None) -> RunResult:
         """Return the end of the run with a number.
 
         Args:
             number: The number.
-            places: Whether the domains and skews of the workloads are counted, too.
+            about: The workloads of which domains, skews and reasons are wanted; None for all. Pods of all are counted.
 
         Raises:
             SpreadError: An event names what is not there.
@@ -192,8 +192,8 @@ class Simulation:
             eviction = TaintEviction(cluster, cluster.unreachable.keys() - silent)
             run(cluster, [*rollouts.values(), eviction], begun.drains, maker)
             drains += begun.drains
-        results = _results(cluster, places=places)
-        reasons, nodes_for = _explain(cluster, results, waiting, self._new_nodes)
+        results = _results(cluster, about)
+        reasons, nodes_for = _explain(cluster, results, waiting, self._new_nodes, about)
         return RunResult(
             texts=texts,
             workloads=results,
@@ -227,9 +227,9 @@ class Simulation:
                 break
         return results
 
-    def fixed(self, number: int, *, places: bool = True) -> list[RunResult]:
-        """Return a fixed number of runs."""
-        return [self.run(each, places=places) for each in range(number)]
+    def fixed(self, number: int, *, about: Collection[ObjectRef] | None = None) -> list[RunResult]:
+        """Return a fixed number of runs; ``about`` as in ``run``."""
+        return [self.run(each, about=about) for each in range(number)]
 
 
 def _unfinished(cluster: SimulatedCluster, rollouts: Mapping[ObjectRef, Actor]) -> dict[ObjectRef, int]:
@@ -248,7 +248,7 @@ def _needs(drains: Iterable[Drain]) -> dict[str, list[tuple[str, str]]]:
     return needs
 
 
-def _results(cluster: SimulatedCluster, *, places: bool = True) -> dict[ObjectRef, WorkloadResult]:
+def _results(cluster: SimulatedCluster, about: Collection[ObjectRef] | None = None) -> dict[ObjectRef, WorkloadResult]:
     results: dict[ObjectRef, WorkloadResult] = {}
     nodes = {node.metadata.name: node.metadata.labels for node in cluster.nodes}
     kinds: dict[ObjectRef, SchedulingKind] = {}
@@ -266,11 +266,12 @@ def _results(cluster: SimulatedCluster, *, places: bool = True) -> dict[ObjectRe
         result.running += 1
         result.ready += pod.ready
         labels = nodes.get(pod.node, {})
-        for key in topology_keys(pod.kind) if places else ():
+        for key in topology_keys(pod.kind) if about is None or pod.workload in about else ():
             if key in labels:
                 result.domains[key, labels[key]] += 1
-    for workload, kind in kinds.items() if places else ():
-        results[workload].skews = _skews(cluster, kind)
+    for workload, kind in kinds.items():
+        if about is None or workload in about:
+            results[workload].skews = _skews(cluster, kind)
     _add_lost(cluster, results)
     return results
 
@@ -313,6 +314,7 @@ def _explain(
     results: Mapping[ObjectRef, WorkloadResult],
     waiting: Mapping[ObjectRef, int],
     new_nodes: AboutNewNodes | None,
+    about: Collection[ObjectRef] | None,
 ) -> tuple[dict[object, Reason], dict[object, set[str]]]:
     """Count the pending pods of each workload by their reasons, and return the reasons, and whether nodes can be made.
 
@@ -324,30 +326,31 @@ def _explain(
     answered: dict[object, Reason] = {}
     left = Counter(waiting)
     for pod in sorted(cluster.pending, key=lambda pod: pod.simulated):
+        result = results[pod.workload]
+        is_new = not left[pod.workload]
+        left[pod.workload] -= not is_new
+        result.new += is_new
+        _note_devices(cluster, pod)
+        if about is not None and pod.workload not in about:
+            continue
         question = (pod.kind, pod.refused, pod.pin, pod.record.gates, cluster.user_of_claim(pod))
         if question not in answered:
             answered[question] = reason(cluster, pod)
-            _note_devices(cluster, pod)
             sentences[question] = new_nodes(cluster, pod, answered[question]) if new_nodes else ""
         key = (pod.workload, answered[question].key)
         reasons.setdefault(key, answered[question])
         if sentences[question]:
             nodes_for.setdefault(key, set()).add(sentences[question])
-        result = results[pod.workload]
         result.reasons[key] += 1
-        if left[pod.workload]:
-            left[pod.workload] -= 1
-        else:
-            result.new += 1
+        if is_new:
             result.new_reasons[key] += 1
     return reasons, nodes_for
 
 
 def _note_devices(cluster: SimulatedCluster, pod: SimulatedPod) -> None:
     """Note the resources of a pod that no node lists, but a device class may provide."""
-    listed = {name for allocatable in cluster.table.allocatable for name in allocatable or ()}
     for name, _ in pod.kind.requests:
-        if "/" in name and name not in listed:
+        if "/" in name and name not in cluster.table.resources:
             cluster.world.unknown[f"devices (no node lists {name})"] = None
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from datetime import datetime
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 from msgspec.structs import replace
@@ -24,7 +24,6 @@ from kubectl_spread.audit.snapshot.templates import labels_of_controller
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.engine.kinds import Kinds, SchedulingKind
 from kubectl_spread.engine.nodes import NodeTable
-from kubectl_spread.engine.placing import Placements
 from kubectl_spread.engine.pods import SimulatedPod
 from kubectl_spread.kube import apiserver, nodelifecycle
 from kubectl_spread.kube.api import labels as labelselectors
@@ -50,6 +49,9 @@ from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler import nodeports
 from kubectl_spread.kube.scheduler.scores import Weights
 from kubectl_spread.phrases import named
+
+if TYPE_CHECKING:
+    from kubectl_spread.engine.placing import Placements
 
 _POD_NAME: Final = "statefulset.kubernetes.io/pod-name"
 _POD_INDEX: Final = "apps.kubernetes.io/pod-index"
@@ -79,24 +81,11 @@ class ConstraintChange(msgspec.Struct, frozen=True):
     fields: Mapping[str, object]
 
 
-class Start(NamedTuple):
-    """The pods with which runs begin, of which each has its own copies.
-
-    Attributes:
-        pods: The pods, by namespace and name.
-        mirrors: The mirror pods.
-        placements: All of these on their nodes.
-    """
-
-    pods: Sequence[SimulatedPod]
-    mirrors: Sequence[SimulatedPod]
-    placements: Placements
-
-
 class World:
     """The cluster as it was read.
 
     Attributes:
+        placements: The pods on their nodes, as they were read; None before the first run.
         unknown: What was not read, or cannot be simulated, and decides about pods that are placed.
     """
 
@@ -116,7 +105,8 @@ class World:
         self._adopted: dict[ObjectRef, ObjectRef] = {}
         self._cordoned: dict[int, tuple[Node, Node]] = {}
         self._unreachable: dict[int, tuple[Node, Node]] = {}
-        self._start: Start | None = None
+        self._pods: Sequence[SimulatedPod] | None = None
+        self.placements: Placements | None = None
         self._copies: dict[tuple[int, str], tuple[Node, Node]] = {}
         self.objects: dict[ObjectRef, WorkloadObject] = {}
         self.unknown: dict[str, None] = {}
@@ -130,7 +120,7 @@ class World:
     ) -> World:
         """Return this cluster with other nodes, changed constraints or another budget; answers that hold are shared."""
         other = copy(self)
-        other.__dict__ |= {"change": change, "_start": None}
+        other.__dict__ |= {"change": change, "_pods": None, "placements": None}
         if budget is not None:
             other.snapshot = copy(self.snapshot)
             other.snapshot.budgets = self.snapshot.budgets.with_budget(budget)
@@ -171,29 +161,26 @@ class World:
         table, volumes, _ = self._tables[key]
         return table, volumes
 
-    @property
-    def start(self) -> Start:
-        """The pods with which each run begins."""
-        if self._start is None:
-            self._start = self._read()
-        return self._start
+    def mirrors(self) -> list[SimulatedPod]:
+        """Return the mirror pods, which take room on their nodes and which no controller replaces."""
+        pods = (pod for pod in self.snapshot.mirror_pods if pod.node)
+        return [SimulatedPod(pod, self.kinds.of(pod.pod_class), pod.ref, None) for pod in pods]
 
-    def _read(self) -> Start:
-        snapshot = self.snapshot
-        mirrors = [SimulatedPod(each, self.kinds.of(each.pod_class), each.ref, None) for each in snapshot.mirror_pods]
-        pods: list[SimulatedPod] = []
+    def pods(self) -> Iterator[SimulatedPod]:
+        """Yield the other pods that are not terminating, by name, for a run."""
+        if self._pods is None:
+            self._pods = [*self._read()]
+        return (pod.copy() for pod in self._pods)
+
+    def _read(self) -> Iterator[SimulatedPod]:
         # By name, so that equal clusters have equal runs in whichever order they were read.
-        for record in sorted((*snapshot.pods, *snapshot.other_pods), key=_by_name):
+        for record in sorted((*self.snapshot.pods, *self.snapshot.other_pods), key=_by_name):
             if not record.terminating:
-                workload = snapshot.workload(record)
+                workload = self.snapshot.workload(record)
                 pod = SimulatedPod(record, self.kind(record.pod_class, workload), workload, owner_of(record))
                 if record.pod_class.pinned:
                     pod.pin = record.node or pod.state.only_node
-                pods.append(pod)
-        bound = [pod for pod in mirrors if pod.node]
-        placements = Placements(self.table(self.nodes)[0], self.kinds, self.weights)
-        placements.add_all((*bound, *pods))
-        return Start(pods, bound, placements)
+                yield pod
 
     def terminating(self) -> Iterator[SimulatedPod]:
         """Yield the terminating pods that were on a node when the cluster was read."""

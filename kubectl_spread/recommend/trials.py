@@ -132,7 +132,9 @@ class Trials:
         for domain, events in hazard.events.items():
             all_events = [*setting.before, Watch(), *events]
             simulation = Simulation(setting.world, all_events, self._seed, maker=setting.maker)
-            yield self._of(domain, [simulation.run(number, places=False) for number in numbers], setting.world)
+            yield self._of(
+                domain, [simulation.run(number, about=(self._workload,)) for number in numbers], setting.world
+            )
 
     def _of(self, domain: str, runs: Sequence[RunResult], world: World) -> WorstCase:
         results = [run.of(self._workload) for run in runs]

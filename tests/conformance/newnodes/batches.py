@@ -85,4 +85,4 @@ def difference(question: Json, answer: Json) -> str:
 def _runs(question: Json) -> Sequence[RunResult]:
     evaluation = audit(*objects(question))
     world = World(evaluation.snapshot, evaluation.context.behaviour, None)
-    return Simulation(world, [Watch()], maker=Provisioning).fixed(RUNS, places=False)
+    return Simulation(world, [Watch()], maker=Provisioning).fixed(RUNS, about=())
