@@ -96,16 +96,32 @@ class Shortfall(msgspec.Struct, frozen=True):
     why: str
 
 
+class Trial(msgspec.Struct, frozen=True):
+    """What a change of one workload leaves, as far as its trials have shown.
+
+    Attributes:
+        shortfall: What it makes worse; None for nothing.
+        waiting: The pods of the workload that wait afterwards, as no fewer did before; None for none.
+        together: The topology keys by which all of its running pods may be in one domain then, which they are not now.
+    """
+
+    shortfall: Shortfall | None = None
+    waiting: Shortfall | None = None
+    together: frozenset[str] = frozenset()
+
+
 class Removable(msgspec.Struct, frozen=True):
     """The pods that can be removed at once, because all of their replacements find nodes.
 
     Attributes:
         pods: The pods: all of those in question, one of them, or none.
         why: Why no further pod can be removed; "" where all can.
+        together: As in ``Trial``.
     """
 
     pods: tuple[PodRecord, ...]
     why: str = ""
+    together: frozenset[str] = frozenset()
 
 
 class Fix(msgspec.Struct, frozen=True):

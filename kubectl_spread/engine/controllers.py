@@ -308,8 +308,9 @@ class Rollout:
     def __init__(self, cluster: SimulatedCluster, workload: ObjectRef, new: ObjectRef) -> None:
         """Let the pods of ``new`` replace those of the other ReplicaSets of ``workload``."""
         self._workload, self._new = workload, new
-        below = cluster.world.owners_below(workload)
-        self._old = [owner for owner in below if owner != new and cluster.of(owner)]
+        # In what people write by hand, pods may name the Deployment itself.
+        owners = (workload, *cluster.world.owners_below(workload))
+        self._old = [owner for owner in owners if owner != new and cluster.of(owner)]
         for owner in (*self._old, new):
             desired(cluster, owner)
 
@@ -542,6 +543,11 @@ class DaemonRollout:
         created = cluster.create(record, cluster.world.kind(pod_class, pod.workload), pod.workload, pod.owner)
         created.revised = True
         cluster.pin(created, pod.pin or pod.node)
+
+
+def left_of(actor: Actor, cluster: SimulatedCluster) -> int:
+    """Return the number of pods that a rollout has not replaced; 0 for other actors."""
+    return actor.left(cluster) if isinstance(actor, Rollout | OrderedRollout | DaemonRollout) else 0
 
 
 def unfinished(cluster: SimulatedCluster) -> dict[ObjectRef, Actor]:

@@ -12,9 +12,17 @@ from msgspec.structs import replace
 
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
-from kubectl_spread.engine.answers import Fix, Reason, Removable, Shortfall, Wait
+from kubectl_spread.engine.answers import Fix, Reason, Removable, Shortfall, Trial, Wait
 from kubectl_spread.engine.cluster import Journal, SimulatedCluster
-from kubectl_spread.engine.controllers import Actor, DaemonRollout, Rollout, SimulatedEvent, run, unfinished
+from kubectl_spread.engine.controllers import (
+    Actor,
+    DaemonRollout,
+    Rollout,
+    SimulatedEvent,
+    left_of,
+    run,
+    unfinished,
+)
 from kubectl_spread.engine.destinations import Destinations, destinations
 from kubectl_spread.engine.events import Apply, Restart
 from kubectl_spread.engine.fixes import FixTrials, without_surge
@@ -26,6 +34,7 @@ from kubectl_spread.engine.reasons import everywhere, reason
 from kubectl_spread.engine.runs import RunResult, Simulation
 from kubectl_spread.engine.successors import NextPod, next_destinations, next_pods
 from kubectl_spread.engine.world import World
+from kubectl_spread.kube.api.labels import HOSTNAME, ZONE
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.workloads import DaemonSet, Deployment, PodTemplateSpec, StatefulSet
 from kubectl_spread.kube.features import Behaviour
@@ -158,19 +167,21 @@ class Engine:
 
     def removable(self, pods: Sequence[PodRecord]) -> Removable:
         """Return which of some pods of one workload can be removed at once."""
-        shortfall = self._removal(pods)
-        if shortfall is None:
-            return Removable(tuple(pods))
-        alone = ((pod,) for pod in (pods[:_ALONE] if len(pods) > 1 else ()))
-        single = next((removed for removed in alone if self._removal(removed) is None), ())
-        return Removable(single, shortfall.why)
+        trial = self._removal(pods)
+        if trial.shortfall is None:
+            return Removable(tuple(pods), together=trial.together)
+        for pod in pods[:_ALONE] if len(pods) > 1 else ():
+            alone = self._removal((pod,))
+            if alone.shortfall is None:
+                return Removable((pod,), trial.shortfall.why, alone.together)
+        return Removable((), trial.shortfall.why)
 
     def shortfall_after_removal(self, pods: Sequence[PodRecord]) -> Shortfall | None:
         """Return which pods of the workload wait after some of its pods are removed, even if they did before."""
-        return self._removal(pods, ending=self._world.snapshot.workload(pods[0]))
+        return self._removal(pods, ends=True).shortfall
 
-    def _removal(self, pods: Sequence[PodRecord], ending: ObjectRef | None = None) -> Shortfall | None:
-        """Return what is worse after pods are removed together; a bare pod is created again."""
+    def _removal(self, pods: Sequence[PodRecord], *, ends: bool = False) -> Trial:
+        """Try to remove pods of one workload together; a bare pod is created again."""
 
         def remove(cluster: SimulatedCluster) -> Sequence[Actor]:
             for pod in (self._by_ref[record.ref] for record in pods if record.ref in self._by_ref):
@@ -180,10 +191,10 @@ class Engine:
                     cluster.create(created, self._world.kind(created.pod_class, pod.workload), pod.workload, None)
             return ()
 
-        return self._try(remove, ending)
+        return self._try(remove, self._world.snapshot.workload(pods[0]), ends=ends)
 
-    def rollout(self, workload: ObjectRef, template: PodTemplateSpec | None = None) -> Shortfall | None:
-        """Return what is worse after a rollout of a workload.
+    def rollout(self, workload: ObjectRef, template: PodTemplateSpec | None = None) -> Trial:
+        """Try a rollout of a workload, whose pending pods are deleted where it is a StatefulSet that waits for them.
 
         Args:
             workload: The workload.
@@ -201,13 +212,11 @@ class Engine:
             SpreadError: As ``rollout``.
         """
         changed = without_surge(self._world, workload)
-        if changed is None or self._rollout(workload, template, [changed[0]]) is not None:
+        if changed is None or self._rollout(workload, template, [changed[0]]).shortfall is not None:
             return None
         return changed[1]
 
-    def _rollout(
-        self, workload: ObjectRef, template: PodTemplateSpec | None, first: Sequence[SimulatedEvent]
-    ) -> Shortfall | None:
+    def _rollout(self, workload: ObjectRef, template: PodTemplateSpec | None, first: Sequence[SimulatedEvent]) -> Trial:
         def begin(cluster: SimulatedCluster) -> Sequence[Actor] | None:
             for each in first:
                 each.begin(cluster)
@@ -218,43 +227,53 @@ class Engine:
                 event = Restart(workload)
             rollouts = [*event.begin(cluster).rollouts.values()]
             surely = [isinstance(each, Rollout | DaemonRollout) and each.surely_ends(cluster) for each in rollouts]
-            return None if surely and all(surely) else rollouts
+            if surely and all(surely):
+                return None
+            if isinstance(stored, StatefulSet):
+                for pod in [pod for pod in cluster.of(workload) if not pod.node]:
+                    cluster.remove(pod, lost=True)
+            return rollouts
 
-        return self._try(begin, None if template else workload, _MANY_TRIES)
+        return self._try(begin, workload, ends=template is None, tries=_MANY_TRIES)
 
     def _try(
         self,
         act: Callable[[SimulatedCluster], Sequence[Actor] | None],
-        ending: ObjectRef | None = None,
+        workload: ObjectRef,
+        *,
+        ends: bool,
         tries: int = _TRIES,
-    ) -> Shortfall | None:
-        """Return the first shortfall after a change in a few runs, and undo the change.
+    ) -> Trial:
+        """Make a change in a few runs, and undo it; the first run in which something is worse decides.
 
         Args:
             act: Makes the change, and returns what acts until it ends; None where surely nothing is worse then.
-            ending: A workload of which no pod may wait afterwards, even if one did before.
+            workload: The workload that the change is about.
+            ends: Whether no pod of the workload may wait afterwards, even if one did before.
             tries: The number of runs, of which a change of many pods has fewer.
         """
         cluster, steps = self._settled, 0
+        before, trial = _together(cluster, workload), Trial()
         for number in range(tries):
             if number >= _TRIES and steps >= _STEPS:
-                return None
+                break
             cluster.reseed(Random(number))  # noqa: S311 - it decides on nothing secret
             journal = cluster.begin()
             # Nothing is left to do for owners that the change does not touch.
             cluster.forget_touched()
             try:
                 if (actors := act(cluster)) is None:
-                    return None
+                    break
                 run(cluster, actors)
-                shortfall = _shortfall(cluster, journal, ending)
+                stuck = any(left_of(actor, cluster) for actor in actors)
+                trial = _tried(cluster, journal, workload, trial, ends=ends, stuck=stuck)
                 steps += len(journal.steps)
             finally:
                 cluster.undo()
                 self._world.forget()
-            if shortfall is not None:
-                return shortfall
-        return None
+            if trial.shortfall is not None:
+                break
+        return replace(trial, together=trial.together - before)
 
     @cached_property
     def _settled(self) -> SimulatedCluster:
@@ -279,12 +298,42 @@ class Engine:
         return runs
 
 
-def _shortfall(cluster: SimulatedCluster, journal: Journal, ending: ObjectRef | None) -> Shortfall | None:
-    """Return which workload has more waiting pods by a journal, or any if it is ``ending``; None where none has."""
+def _tried(
+    cluster: SimulatedCluster, journal: Journal, workload: ObjectRef, earlier: Trial, *, ends: bool, stuck: bool
+) -> Trial:
+    """Return what the change in a journal leaves, and what it left in ``earlier`` runs.
+
+    Args:
+        cluster: The cluster after it.
+        journal: The journal.
+        workload: The workload that the change is about.
+        earlier: What it left in earlier runs.
+        ends: Whether no pod of the workload may wait.
+        stuck: Whether its rollout has not ended, which is worse unless fewer pods wait than before.
+    """
     _, pending = journal.changes()
-    for workload in sorted({*pending, *filter(None, [ending])}):
-        waiting = [pod for pod in cluster.pending if pod.workload == workload]
-        number = len(waiting) if workload == ending else pending[workload]
-        if number > 0 and waiting:
-            return Shortfall(workload, number, reason(cluster, waiting[-1]).text)
-    return None
+    for each in sorted({*pending, workload}):
+        own = each == workload
+        waiting = [pod for pod in cluster.pending if pod.workload == each] if own or pending[each] > 0 else []
+        if not waiting:
+            continue
+        left = Shortfall(each, len(waiting), reason(cluster, waiting[-1]).text)
+        if own and (ends or (stuck and pending[each] == 0)):
+            return Trial(left)
+        if pending[each] > 0:
+            return Trial(replace(left, pods=pending[each]))
+        if own:
+            earlier = replace(earlier, waiting=left)
+    return replace(earlier, together=earlier.together | _together(cluster, workload))
+
+
+def _together(cluster: SimulatedCluster, workload: ObjectRef) -> frozenset[str]:
+    """Return the topology keys by which all running pods of a workload are in one domain; none for a single pod."""
+    owners = dict.fromkeys((workload, *cluster.world.owners_below(workload)))
+    numbers = [cluster.table.numbers.get(pod.node) for owner in owners for pod in cluster.of(owner) if pod.node]
+    if len(numbers) <= 1:
+        return frozenset()
+    known = [number for number in numbers if number is not None]
+    keys = ((HOSTNAME, cluster.table.names), (ZONE, cluster.table.values(ZONE)))
+    values_of = {key: {values[number] for number in known} for key, values in keys}
+    return frozenset(key for key, values in values_of.items() if len(values) == 1 and None not in values)

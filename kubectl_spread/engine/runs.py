@@ -14,12 +14,10 @@ from kubectl_spread.engine.answers import Reason
 from kubectl_spread.engine.cluster import SimulatedCluster
 from kubectl_spread.engine.controllers import (
     Actor,
-    DaemonRollout,
     MadeNode,
     NodeMaker,
-    OrderedRollout,
-    Rollout,
     SimulatedEvent,
+    left_of,
     run,
     unfinished,
 )
@@ -233,11 +231,7 @@ class Simulation:
 
 
 def _unfinished(cluster: SimulatedCluster, rollouts: Mapping[ObjectRef, Actor]) -> dict[ObjectRef, int]:
-    left = {
-        workload: actor.left(cluster)
-        for workload, actor in rollouts.items()
-        if isinstance(actor, Rollout | OrderedRollout | DaemonRollout)
-    }
+    left = {workload: left_of(actor, cluster) for workload, actor in rollouts.items()}
     return {workload: number for workload, number in left.items() if number}
 
 

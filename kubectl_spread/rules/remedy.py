@@ -13,10 +13,10 @@ from kubectl_spread.audit.merge.verdicts import Verdict
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.audit.snapshot.revisions import revision_key
 from kubectl_spread.audit.snapshot.templates import Template
-from kubectl_spread.engine.answers import Removable, Shortfall
+from kubectl_spread.engine.answers import Removable, Shortfall, Trial
 from kubectl_spread.errors import SpreadError
 from kubectl_spread.kube.api.content import is_object_name, label_value_problems
-from kubectl_spread.kube.api.labels import HOSTNAME
+from kubectl_spread.kube.api.labels import HOSTNAME, ZONE
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.workloads import DaemonSet, Deployment, StatefulSet
 from kubectl_spread.kube.apiserver import CURRENT_KEYS
@@ -107,17 +107,18 @@ def changed(text: str, operations: Sequence[Operation], rule_input: RuleInput) -
     if template is not None and patches.is_refused(operations, template):
         return Remedy(f"{text}. {_DIFFERS}")
     tried = _rollout(rule_input, operations)
-    if (shortfall := tried.shortfall) is not None:
+    if (shortfall := tried.trial.shortfall) is not None:
         if not tried.first:
             return Remedy(f"{text}. Wait with the patch: {literal(_stuck(shortfall))}")
         text = f"{text}. First {_MAKE_ROOM}: without that, {literal(_stuck(shortfall))}"
-    text, after = f"{text}. {_COSTS[workload.kind]}{_afterwards(operations, rule_input)}", _waiting_pods(rule_input)
+    afterwards = literal(_afterwards(operations, tried.trial, rule_input))
+    text, after = f"{text}. {_COSTS[workload.kind]}{afterwards}", _waiting_pods(rule_input)
     return Remedy(
         f"{text}. {_WAITS} after the patch" if after else text, tried.first, patch=tuple(operations), after=after
     )
 
 
-def _afterwards(operations: Sequence[Operation], rule_input: RuleInput) -> str:
+def _afterwards(operations: Sequence[Operation], trial: Trial, rule_input: RuleInput) -> str:
     """Return what a rollout may leave, as a sentence after another; "" for nothing that a rule would report."""
     template = rule_input.audit.template_of(rule_input.workload)
     if template is None or template.replicas in (0, 1):
@@ -125,13 +126,32 @@ def _afterwards(operations: Sequence[Operation], rule_input: RuleInput) -> str:
     effects = []
     if template.rolls and _counts_revisions_together(operations, template):
         effects.append("new pods may be uneven (SPR208)")
-    if rule_input.workload.kind in _RESTARTABLE and _leaves_closed_domain(rule_input):
-        effects.append("a closed domain may hold the minimum down (SPR307)")
-    return f". Afterwards {listed(effects)}" if effects else ""
+    if rule_input.workload.kind in _RESTARTABLE:
+        effects += _effects(trial.together, rule_input)
+    return _sentence(effects, trial.waiting)
+
+
+def _effects(together: Collection[str], rule_input: RuleInput) -> Iterator[str]:
+    """Yield what new pods may leave that a rule would report."""
+    if _leaves_closed_domain(rule_input):
+        yield "a closed domain may hold the minimum down (SPR307)"
+    if HOSTNAME in together:
+        yield "all pods may be on one node (SPR501)"
+    elif ZONE in together:
+        yield "all pods may be in one zone (SPR502)"
+
+
+def _sentence(effects: Iterable[str], waiting: Shortfall | None = None) -> str:
+    """Return effects and the pods that wait as before, as a sentence after another; "" for nothing."""
+    parts = [*effects]
+    if waiting is not None:
+        still = "waits" if waiting.pods == 1 else "wait"
+        parts.append(f"{plural(waiting.pods, 'pod')} still {still} ({waiting.why})")
+    return f". Afterwards {listed(parts)}" if parts else ""
 
 
 def _leaves_closed_domain(rule_input: RuleInput) -> bool:
-    """Tell whether a hard constraint counts a domain that takes no new pod, and that does not hold the minimum yet."""
+    """Tell whether a domain that takes no new pod may become the only one with the fewest that a constraint counts."""
     audit = rule_input.audit
     for row in audit.rows_of(rule_input.workload):
         spread = row.spread
@@ -139,8 +159,9 @@ def _leaves_closed_domain(rule_input: RuleInput) -> bool:
             continue
         usable, value_of = audit.nodes.usable(row.representative.pod_class.placement), spread.domains.value_of
         free = {domain for node, domain in value_of.items() if usable[node].schedulable}
-        closed = [number for domain, number in spread.match_num.items() if domain not in free]
-        if closed and (spread.allows_all or min(closed) > spread.match_num.least):
+        counts = spread.match_num
+        held_open = any(number == counts.least for domain, number in counts.items() if domain in free)
+        if not free.issuperset(counts) and (spread.allows_all or held_open):
             return True
     return False
 
@@ -162,11 +183,11 @@ class _Rollout(msgspec.Struct, frozen=True):
     """The trial of a rollout.
 
     Attributes:
-        shortfall: What it makes worse; None for nothing, and where nodes, pods or the workload were not read.
+        trial: What it leaves; nothing where nodes, pods or the workload were not read.
         first: The command after which it makes nothing worse; none if there is no such command.
     """
 
-    shortfall: Shortfall | None = None
+    trial: Trial = Trial()
     first: tuple[CommandLine, ...] = ()
 
 
@@ -188,13 +209,14 @@ def _tried_rollout(rule_input: RuleInput, operations: Sequence[Operation]) -> _R
         return _Rollout()
     try:
         patched = patches.applied(operations, len(template.path) - 1, stored.template) if operations else None
-        if (shortfall := engine.rollout(workload, patched)) is None:
-            return _Rollout()
+        trial = engine.rollout(workload, patched)
+        if trial.shortfall is None:
+            return _Rollout(trial)
         fix = engine.roomier_rollout(workload, patched)
     except (LookupError, SpreadError):
         # The template is newer than the pods and lacks what is patched, or the workload is paused.
         return _Rollout()
-    return _Rollout(shortfall, () if fix is None else tuple(map(CommandLine, fix.commands)))
+    return _Rollout(trial, () if fix is None else tuple(map(CommandLine, fix.commands)))
 
 
 def removable(pods: Sequence[PodRecord], rule_input: RuleInput) -> Removable:
@@ -383,7 +405,8 @@ def replacement(pods: Sequence[str], rule_input: RuleInput) -> Remedy:
     if workload.kind != "Pod" and others and 0 < len(staying) <= _FEW:
         remedy = _of_some([pods_by_name[name] for name in staying], remedy, rule_input)
     if any(command.words[1:3] == ("rollout", "restart") for command in remedy.commands):
-        return msgspec.structs.replace(remedy, text=f"{remedy.text}{_afterwards((), rule_input)}")
+        afterwards = _afterwards((), _rollout(rule_input, ()).trial, rule_input)
+        return msgspec.structs.replace(remedy, text=f"{remedy.text}{afterwards}")
     return remedy
 
 
@@ -409,7 +432,9 @@ def _of_some(pods: Sequence[PodRecord], restart_all: Remedy, rule_input: RuleInp
         text = f"{chosen.verb} {chosen.pods[0]} (its owner replaces it) and look again: {one_by_one(can_go)}"
     if restart_all.commands:
         text += f", or {restart_all.text}"
-    return Remedy(f"{text}. {chosen.note}" if chosen.note else text, chosen.commands)
+    # Without the template, new pods are taken to be like one of those that are replaced.
+    effects = [] if rule_input.audit.template_of(rule_input.workload) is None else _effects(can_go.together, rule_input)
+    return Remedy(f"{f'{text}. {chosen.note}' if chosen.note else text}{_sentence(effects)}", chosen.commands)
 
 
 def _restart(rule_input: RuleInput, pods: Sequence[str], number: int) -> Remedy:
@@ -417,8 +442,8 @@ def _restart(rule_input: RuleInput, pods: Sequence[str], number: int) -> Remedy:
     workload = rule_input.workload
     if workload.kind in _RESTARTABLE:
         tried = _rollout(rule_input, ())
-        if tried.shortfall is not None and not tried.first:
-            return Remedy(f"wait with the restart: {_stuck(tried.shortfall)}")
+        if tried.trial.shortfall is not None and not tried.first:
+            return Remedy(f"wait with the restart: {_stuck(tried.trial.shortfall)}")
         whom = f"all {number} pods of the workload" if number > 1 else "the pod"
         words = ("kubectl", "rollout", "restart", named(workload.kind, workload.name), "-n", workload.namespace)
         command = CommandLine(words)

@@ -422,12 +422,19 @@ def _before(findings: Sequence[Json]) -> set[str]:
 
 
 def _announced(finding: Json) -> set[str]:
-    """Return the codes of skews that a rollout may leave, and of a minimum that it shows, where its fix says so.
+    """Return the codes of what a change may leave, where its fix says so.
 
-    A domain that holds the minimum is SPR303 where no node takes the pods because of it.
+    A domain that holds the minimum is SPR303 where no node takes the pods because of it, and the pods that still wait
+    may have another cause. Pods on one node are in one zone, too.
     """
-    skews = {"SPR301", "SPR302"} if "SPR208" in finding["fix"] else set()
-    return skews | ({"SPR303", "SPR307"} if "SPR307" in finding["fix"] else set())
+    announced = {
+        "(SPR208)": {"SPR301", "SPR302"},
+        "(SPR307)": {"SPR303", "SPR307"},
+        "(SPR501)": {"SPR501", "SPR502"},
+        "(SPR502)": {"SPR502"},
+        " still wait": {"SPR303", "SPR304", "SPR307", "SPR315"},
+    }
+    return {code for words, codes in announced.items() if words in finding["fix"] for code in codes}
 
 
 _RESOURCES: Final = {"Deployment": "deployments", "ReplicaSet": "replicasets", "StatefulSet": "statefulsets"}

@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from kubectl_spread.audit.evaluation.evaluate import Audit
+from kubectl_spread.engine.answers import Shortfall, Trial
 from kubectl_spread.engine.cluster import SimulatedCluster
 from kubectl_spread.engine.controllers import DaemonRollout, Rollout
 from kubectl_spread.engine.engine import Engine
@@ -53,7 +54,7 @@ def test_a_restart_of_a_stateful_set_cannot_end_while_its_pending_pod_finds_no_n
     web = deployment(constraints=[spread], kind="StatefulSet")
     web["spec"]["replicas"] = 3
     evaluation = audit(web, *pods, *(node_json(f"{zone}1") for zone in zones))
-    shortfall = engine_of(evaluation).rollout(ObjectRef("default", "StatefulSet", "web"))
+    shortfall = engine_of(evaluation).rollout(ObjectRef("default", "StatefulSet", "web")).shortfall
     assert (shortfall.pods if shortfall else 0) == waiting
 
 
@@ -71,7 +72,7 @@ def test_a_restart_is_stuck_until_an_old_pod_may_go_first(*, cordoned: bool, hel
         node["spec"]["unschedulable"] = cordoned
     engine = engine_of(audit(web, owned, *pods, *nodes, detailed=False))
     workload = ObjectRef("default", "Deployment", "web")
-    assert engine.rollout(workload) is not None
+    assert engine.rollout(workload).shortfall is not None
     fix = engine.roomier_rollout(workload)
     assert (fix is not None and fix.commands[0][:3] == ("kubectl", "patch", "deploy/web")) is helps
 
@@ -95,7 +96,7 @@ def test_a_rollout_that_surely_ends_ends_when_it_is_simulated(monkeypatch: pytes
     ended = Counter[bool]()
     for evaluation, workload in workloads:
         answers.clear()
-        shortfall = engine_of(evaluation).rollout(workload)
+        shortfall = engine_of(evaluation).rollout(workload).shortfall
         ended[answers[0]] += 1
         assert not answers[0] or shortfall is None, (workload, shortfall)
     assert ended[True] > 20
@@ -128,7 +129,7 @@ def test_a_waiting_pod_may_take_the_room_that_an_old_pod_leaves(rival: str, wait
     web = clusters.deployment("web", ["a1"], strategy=pace)
     other = [clusters.pod("other", "", clusters.template("other", cpu=rival))] if rival else []
     engine = engine_of(audit(clusters.node("a1", zone="a", cpu=2), *web, *other))
-    shortfall = engine.rollout(ObjectRef("shop", "Deployment", "web"))
+    shortfall = engine.rollout(ObjectRef("shop", "Deployment", "web")).shortfall
     assert (shortfall.pods if shortfall else 0) == waiting
 
 
@@ -157,7 +158,7 @@ def test_each_template_is_tried_as_it_is() -> None:
     for number in range(20):
         zone = "ab"[number // 2 % 2]
         tried = replace(template, spec=replace(template.spec, node_selector={ZONE: zone}))
-        assert (engine.rollout(workload, tried) is None) is (zone == "a"), number
+        assert (engine.rollout(workload, tried).shortfall is None) is (zone == "a"), number
 
 
 def test_a_run_leaves_nothing_in_the_next_one() -> None:
@@ -175,3 +176,32 @@ def test_a_run_leaves_nothing_in_the_next_one() -> None:
         cluster.delete_nodes({"a1"})
     assert used[0] == used[1]
     assert [sum(map(bool, amounts)) for amounts in used[0]] == [1, 2]
+
+
+@pytest.mark.parametrize(("unavailable", "ends"), [(1, False), (2, True)])
+def test_a_rollout_ends_or_is_stuck_where_a_pod_waits_as_before_it(unavailable: int, *, ends: bool) -> None:
+    """The node has room for one of the two pods. The other one waits, and its replacement too."""
+    pace = {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": unavailable}}
+    web = clusters.deployment("web", ["a1", ""], strategy=pace, cpu="3")
+    evaluation = audit(clusters.node("a1", zone="a", cpu=4), *web)
+    workload = ObjectRef("shop", "Deployment", "web")
+    template = evaluation.snapshot.workload_objects[workload].template
+    trial = engine_of(evaluation).rollout(
+        workload, replace(template, spec=replace(template.spec, node_selector={ZONE: "a"}))
+    )
+    left = Shortfall(workload, 1, "1 node: Insufficient cpu")
+    assert trial == (Trial(waiting=left) if ends else Trial(left))
+
+
+@pytest.mark.parametrize(("zones", "together"), [("ab", {ZONE}), ("aa", set()), ("a", set())])
+def test_a_rollout_names_the_zone_in_which_all_pods_may_be_afterwards(zones: str, together: set[str]) -> None:
+    """Zone b is closed. Two nodes of zone a take the pods then, one each, because they keep away from each other."""
+    nodes = [clusters.node("a1", zone="a", cpu=4), clusters.node("a2", zone="a", cpu=4)]
+    closed = clusters.node("b1", zone="b", cpu=4)
+    closed["spec"] = {"unschedulable": True}
+    apart = affinity("podAntiAffinity", term(key=HOSTNAME))
+    running = ["a1", *(["b1"] if zones == "ab" else ["a2"] if zones == "aa" else [])]
+    pace = {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
+    web = clusters.deployment("web", running, strategy=pace, affinity=apart)
+    trial = engine_of(audit(*nodes, closed, *web)).rollout(ObjectRef("shop", "Deployment", "web"))
+    assert trial == Trial(together=frozenset(together))
