@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
 from typing import Final
 
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
@@ -44,17 +43,9 @@ def _may_remove(row: EvaluatedConstraint, audit: Audit) -> bool:
     return any(audit.admission.edits(evaluation.pod_class) for evaluation, _ in row.evaluations)
 
 
-def claims_decide(audit: Audit, *, explaining: bool) -> bool:
-    """Tell whether the claims of pods in question decide where these may be, so that they have to be read.
-
-    Args:
-        audit: The cluster.
-        explaining: Whether each pod is in question.
-    """
-    if not audit.nodes.nodes:
-        return False
-    pods = audit.pods if explaining else chain(_in_question(audit), _constrained(audit))
-    return any(audit.volumes.claims(pod) for pod in pods)
+def claims_decide(audit: Audit) -> bool:
+    """Tell whether any pod uses claims, which decide where it and, after a fix, its replacement may be."""
+    return bool(audit.nodes.nodes) and any(audit.volumes.claims(pod) for pod in audit.pods)
 
 
 def volumes_unread(audit: Audit) -> bool:
@@ -77,13 +68,6 @@ def _in_question(audit: Audit) -> Iterator[PodRecord]:
     exposures = Exposures(audit)
     for workload in replicas(audit):
         yield from exposures.concentrated(workload)
-
-
-def _constrained(audit: Audit) -> Iterator[PodRecord]:
-    """Yield a pod of each hard constraint, as volumes decide whether a node takes one more of them."""
-    for row in audit.rows:
-        if row.spread is not None and row.spread.constraint.hard:
-            yield from row.pods[:1]
 
 
 def unknown_resources(audit: Audit, *, explaining: bool) -> list[str]:

@@ -116,12 +116,12 @@ class Removable(msgspec.Struct, frozen=True):
     Attributes:
         pods: The pods: all of those in question, one of them, or none.
         why: Why no further pod can be removed; "" where all can.
-        together: As in ``Trial``.
+        trial: What their removal leaves.
     """
 
     pods: tuple[PodRecord, ...]
     why: str = ""
-    together: frozenset[str] = frozenset()
+    trial: Trial = Trial()
 
 
 class Fix(msgspec.Struct, frozen=True):

@@ -169,11 +169,11 @@ class Engine:
         """Return which of some pods of one workload can be removed at once."""
         trial = self._removal(pods)
         if trial.shortfall is None:
-            return Removable(tuple(pods), together=trial.together)
+            return Removable(tuple(pods), trial=trial)
         for pod in pods[:_ALONE] if len(pods) > 1 else ():
             alone = self._removal((pod,))
             if alone.shortfall is None:
-                return Removable((pod,), trial.shortfall.why, alone.together)
+                return Removable((pod,), trial.shortfall.why, alone)
         return Removable((), trial.shortfall.why)
 
     def shortfall_after_removal(self, pods: Sequence[PodRecord]) -> Shortfall | None:

@@ -9,6 +9,7 @@ from typing import Final, Literal
 import msgspec
 
 from kubectl_spread.audit.evaluation.evaluate import Audit
+from kubectl_spread.audit.evaluation.volumes import UNREAD
 from kubectl_spread.audit.merge.verdicts import Verdict
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.audit.snapshot.revisions import revision_key
@@ -121,10 +122,10 @@ def changed(text: str, operations: Sequence[Operation], rule_input: RuleInput) -
 def _afterwards(operations: Sequence[Operation], trial: Trial, rule_input: RuleInput) -> str:
     """Return what a rollout may leave, as a sentence after another; "" for nothing that a rule would report."""
     template = rule_input.audit.template_of(rule_input.workload)
-    if template is None or template.replicas in (0, 1):
+    if template is None or template.replicas == 0:
         return ""
     effects = []
-    if template.rolls and _counts_revisions_together(operations, template):
+    if template.rolls and template.replicas != 1 and _counts_revisions_together(operations, template):
         effects.append("new pods may be uneven (SPR208)")
     if rule_input.workload.kind in _RESTARTABLE:
         effects += _effects(trial.together, rule_input)
@@ -133,6 +134,8 @@ def _afterwards(operations: Sequence[Operation], trial: Trial, rule_input: RuleI
 
 def _effects(together: Collection[str], rule_input: RuleInput) -> Iterator[str]:
     """Yield what new pods may leave that a rule would report."""
+    if any(rule_input.audit.volumes.of(pod).unknown == UNREAD for pod in rule_input.pods):
+        yield "a new pod may find no node, because its claims and volumes were not read"
     if _leaves_closed_domain(rule_input):
         yield "a closed domain may hold the minimum down (SPR307)"
     if HOSTNAME in together:
@@ -157,9 +160,15 @@ def _leaves_closed_domain(rule_input: RuleInput) -> bool:
         spread = row.spread
         if spread is None or not spread.constraint.hard:
             continue
-        usable, value_of = audit.nodes.usable(row.representative.pod_class.placement), spread.domains.value_of
-        free = {domain for node, domain in value_of.items() if usable[node].schedulable}
-        counts = spread.match_num
+        counts, value_of, pod_class = spread.match_num, spread.domains.value_of, row.representative.pod_class
+        usable = audit.nodes.usable(pod_class.placement)
+        # Pods of its own make room where they leave.
+        own = {value_of.get(pod.node) for pod in rule_input.pods}
+        free = {
+            domain
+            for node, domain in value_of.items()
+            if (usable[node].schedulable if domain in own else audit.obstacles.of(pod_class, node) is None)
+        }
         held_open = any(number == counts.least for domain, number in counts.items() if domain in free)
         if not free.issuperset(counts) and (spread.allows_all or held_open):
             return True
@@ -432,9 +441,12 @@ def _of_some(pods: Sequence[PodRecord], restart_all: Remedy, rule_input: RuleInp
         text = f"{chosen.verb} {chosen.pods[0]} (its owner replaces it) and look again: {one_by_one(can_go)}"
     if restart_all.commands:
         text += f", or {restart_all.text}"
+    if chosen.note:
+        text = f"{text}. {chosen.note}"
     # Without the template, new pods are taken to be like one of those that are replaced.
-    effects = [] if rule_input.audit.template_of(rule_input.workload) is None else _effects(can_go.together, rule_input)
-    return Remedy(f"{f'{text}. {chosen.note}' if chosen.note else text}{_sentence(effects)}", chosen.commands)
+    known = rule_input.audit.template_of(rule_input.workload) is not None
+    effects = _effects(can_go.trial.together, rule_input) if known else ()
+    return Remedy(f"{text}{_sentence(effects, can_go.trial.waiting)}", chosen.commands)
 
 
 def _restart(rule_input: RuleInput, pods: Sequence[str], number: int) -> Remedy:

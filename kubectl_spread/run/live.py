@@ -269,7 +269,7 @@ class LiveRun:
     def _with_volumes(self, audit: Audit) -> Audit:
         """Read claims, and then the volumes that they are bound to, if an answer depends on them."""
         options, snapshot = self._options, audit.snapshot
-        if not options.needs_nodes or not needs.claims_decide(audit, explaining=options.explaining):
+        if not options.needs_nodes or not needs.claims_decide(audit):
             return audit
         with self._requests.optional(self._notes, "volumes may keep pods where they are"):
             self._requests.add_volumes(snapshot)

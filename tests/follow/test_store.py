@@ -92,7 +92,7 @@ def fresh(objects: list[Json], run: CheckRun, cluster: model.Cluster) -> Printed
     read = snapshot(*others, scope=scope, schedulers=schedulers, detailed=False)
     read.budgets.read = True
     audit = evaluate(read, facts, nodes="none" if unknown_nodes(read) else "listed")
-    if needs.claims_decide(audit, explaining=False):
+    if needs.claims_decide(audit):
         read.volumes = snapshot(*(each for each in objects if each["kind"] in _STORAGE)).volumes
         read.volumes.complete = True
         audit = msgspec.structs.replace(audit, volumes=Volumes(read, audit.nodes))

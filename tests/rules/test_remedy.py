@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,9 @@ from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.report.model import CommandLine, Operation
 from kubectl_spread.rules.remedy import flagged, patched
 from tests import contract
+from tests.builders import constraint
+from tests.cli.test_check import run
+from tests.simulate import clusters
 
 WEB = ObjectRef("shop", "Deployment", "web")
 HERE = Path(__file__).parent
@@ -81,3 +85,25 @@ def test_nothing_is_typed_for_a_name_that_the_api_refuses(name: str, tmp_path: P
     renamed = tmp_path / "renamed.yaml"
     renamed.write_text(example.replace("name: web-0", f"name: '{name}'"), encoding="utf-8")
     assert commands(str(renamed.with_suffix("")), "SPR101") == [[]]
+
+
+@pytest.mark.parametrize(
+    ("read", "fix"),
+    [
+        (True, "Wait with the patch: 1 new pod would find no node (its volume is in zone b; 1 node: cordoned"),
+        (False, "Afterwards a new pod may find no node, because its claims and volumes were not read"),
+    ],
+)
+def test_a_patch_is_tried_with_the_volumes_of_soft_constraints_too(*, read: bool, fix: str) -> None:
+    """The node of the zone of one volume is cordoned."""
+    spread = constraint(hard=False, match=("pod-template-hash",))
+    objects = [clusters.node("a1"), clusters.node("b1", cordoned=True), *clusters.stateful_set("db", "ab", claims=True)]
+    for each in objects:
+        if each["kind"] == "StatefulSet":
+            each["spec"]["template"]["spec"]["topologySpreadConstraints"] = [spread]
+        elif each["kind"] == "Pod":
+            each["spec"] |= {"topologySpreadConstraints": [spread], "nodeName": f"{each['spec']['nodeName']}1"}
+    kept = [each for each in objects if read or not each["kind"].startswith("PersistentVolume")]
+    answer = run("check", "-A", "--select", "SPR107", "-o", "json", "-f", "-", stdin="\n".join(map(json.dumps, kept)))
+    (finding,) = contract.loaded(answer.stdout)["findings"]
+    assert fix in finding["fix"]
