@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 TABLE: Final = "table"
 WIDE: Final = "wide"
 TEXT: Final = "text"
+SCRIPT: Final = "script"
 FOR_PEOPLE: Final = frozenset({TABLE, WIDE, "name"})
 """Formats that print nothing for an empty report, as kubectl does."""
 WITH_HEADER: Final = frozenset({TABLE, WIDE, TEXT, "html", "markdown"})
@@ -50,8 +51,8 @@ _METRICS: Final = "openmetrics"
 _OTHERS: Final = {
     "check": (TABLE, WIDE, _METRICS),
     "domains": (TABLE, WIDE, *_PRINTERS),
-    "simulate": (TABLE, WIDE, *_PRINTERS),
-    "plan": (TABLE, WIDE, "script", *_PRINTERS),
+    "simulate": (TABLE, WIDE, SCRIPT, *_PRINTERS),
+    "plan": (TABLE, WIDE, SCRIPT, *_PRINTERS),
     "recommend": (TABLE, "yaml", *_PRINTERS),
     "explain": (TEXT, *_PRINTERS),
 }

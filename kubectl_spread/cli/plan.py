@@ -87,7 +87,7 @@ def _rendered(report: SpreadPlan, destination: Output, color: str, flags: tuple[
 
     ``flags`` are kubectl's for the cluster, and ``command`` carries the plan out.
     """
-    if destination.form == "script":
+    if destination.form == formats.SCRIPT:
         from kubectl_spread.render import script  # noqa: PLC0415
 
         return script.text(report, flags)

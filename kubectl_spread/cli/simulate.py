@@ -132,7 +132,8 @@ def simulate(
     """Show what would happen to pods if nodes went, or workloads were restarted, scaled or changed.
 
     Events happen in the order given. Controllers replace pods and kube-scheduler places them by their own rules, and
-    what is random in a cluster is simulated several times. Nothing is changed.
+    what is random in a cluster is simulated several times. Nothing is changed. The format script prints commands for a
+    shell, which apply the patches of all fixes, a few workloads at a time.
     """
     from kubectl_spread.run import simulate as simulating  # noqa: PLC0415 - completion of flags does not need it
 
@@ -189,6 +190,10 @@ def _events(context: click.Context, parameters: dict[str, Any]) -> list[tuple[st
 
 def _rendered(report: SpreadSimulation, destination: Output, color: str, read: CheckOptions) -> str:
     """Return a report in a format; ``read`` are the options that chose what was read."""
+    if destination.form == formats.SCRIPT:
+        from kubectl_spread.render import patching  # noqa: PLC0415
+
+        return patching.text(report, read.kubectl_flags)
     if not formats.has_document(destination.form):
         return formats.rendered("simulate", report, destination.form)
     from kubectl_spread.render import simulation  # noqa: PLC0415 - only documents need it

@@ -7,13 +7,11 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from kubectl_spread.phrases import plural
-from kubectl_spread.render import about, plan, words
-from kubectl_spread.report.model import Cluster
+from kubectl_spread.render import about, plan, shell
 from kubectl_spread.report.plan import PlannedEviction, PlannedWave, SpreadPlan
 
 _MOST_VALUES: Final = 20
 """With more domains than this, a node in one of them is enough, and only the domain that the pod left is a surprise."""
-_UNKNOWN_CLUSTER: Final = '"${CLUSTER_UID:-}"'
 _HEAD: Final = """\
 # It evicts only the pods that main names, and stops at the first surprise, with exit status 1.
 # It may be run again: pods that are gone already are passed over.
@@ -28,17 +26,7 @@ evicted=0       # pods that were evicted
 gone=' '        # UIDs of pods that were gone already
 seen=' '        # UIDs of pods that are not replacements
 
-say() { printf '%s\n' "$*"; }
-stop() { printf 'stopped: %s\nevicted: %s of %s pods\n' "$*" "$evicted" "$planned" >&2; exit 1; }
-
-# same_cluster UID: stop unless this is the UID of the namespace kube-system, which no two clusters share.
-same_cluster() {
-    uid=$(k get namespace kube-system -o go-template='{{.metadata.uid}}') ||
-        stop 'the namespace kube-system cannot be read, so this may be another cluster than that of the plan'
-    [ -n "$1" ] || stop "the files of the plan do not say which cluster they are from. kubectl uses the cluster whose" \
-        "namespace kube-system has the UID $uid. If the plan is for it, set CLUSTER_UID=$uid and run this again"
-    [ "$1" = "$uid" ] || stop "this is not the cluster of the plan: namespace kube-system has the UID $uid, and not $1"
-}
+progress() { printf 'evicted: %s of %s pods\n' "$evicted" "$planned"; }
 
 # pods NAMESPACE KIND OWNER: print UID, name, node and readiness of its pods that are not terminating or finished.
 pods() {
@@ -170,9 +158,6 @@ arrive() {
         esac
     done || exit 1
 }
-
-# main carries out the plan; it is called in the last line, so that a part of this script does nothing.
-main() {
 """
 _END: Final = """\
 [ "$evicted" -gt 0 ] || stop 'all pods of the plan were gone already. Plan again'
@@ -185,59 +170,34 @@ def text(report: SpreadPlan, flags: Sequence[str]) -> str:
 
 
 def _lines(report: SpreadPlan, flags: Sequence[str]) -> Iterator[str]:
-    context = report.cluster.context
-    pinned = [*flags, *(["--context", context] if isinstance(context, str) and "--context" not in flags else [])]
-    yield "#!/bin/sh"
-    yield from map(_comment, (*about.identified(report.cluster), plan.conclusion(report)))
+    yield from shell.title(*about.identified(report.cluster), plan.conclusion(report))
     for why, names in plan.remaining(report).items():
-        yield _comment(f"Not correctable: {', '.join(names)}, because {why}.")
+        yield shell.comment(f"Not correctable: {', '.join(names)}, because {why}.")
     if not report.waves:
         yield "echo 'nothing to evict'"
         return
     yield _HEAD
-    yield f'k() {{ {shlex.join(["kubectl", *pinned])} "$@"; }}'
+    yield shell.kubectl(report.cluster, flags)
     yield f"planned={report.summary.evictions}"
     yield _FUNCTIONS.rstrip("\n")
-    for line in _main(report):
-        yield f"    {line}" if line else ""
-    yield "} </dev/null  # kubectl does not read a script that comes from a pipe"
-    yield "\nmain"
+    yield from shell.program(_main(report))
 
 
 def _main(report: SpreadPlan) -> Iterator[str]:
-    yield from _same_cluster(report.cluster)
+    yield from shell.same_cluster(report.cluster, "plan")
     for index, wave in enumerate(report.waves, 1):
         yield from _wave(index, wave)
     yield from _END.split("\n")
 
 
-def _same_cluster(cluster: Cluster) -> Iterator[str]:
-    """Yield the comparison of the cluster with the one that was read, if anything is known to compare."""
-    if isinstance(cluster.uid, str):
-        yield shlex.join(["same_cluster", cluster.uid])
-    elif isinstance(cluster.read_at, str):
-        yield "# The namespace kube-system could not be read: only the UIDs of pods tell if this is the cluster."
-    else:
-        yield f"same_cluster {_UNKNOWN_CLUSTER}"
-    yield ""
-
-
-def _say(text: str) -> str:
-    return shlex.join(["say", text])
-
-
-def _comment(text: str) -> str:
-    return f"# {' '.join(words.safe(text).split())}"
-
-
 def _wave(number: int, wave: PlannedWave) -> Iterator[str]:
     """Yield the lines of a wave: all checks, all evictions, and then all waits."""
-    yield _say(f"wave {number}: {plural(len(wave.evictions), 'eviction')}")
+    yield shell.say(f"wave {number}: {plural(len(wave.evictions), 'eviction')}")
     for step in wave.evictions:
         pod = [step.namespace, step.pod, step.uid, step.node]
         yield shlex.join(["check", *pod, step.owner.kind, step.owner.name, str(step.replicas), *_labels(step)])
     for step in wave.evictions:
-        yield _comment(f"from {step.domain.value} to {plan.destination(step)}: {step.why}")
+        yield shell.comment(f"from {step.domain.value} to {plan.destination(step)}: {step.why}")
         yield shlex.join(["evict", step.namespace, step.pod, step.uid, step.owner.kind, step.owner.name])
     waits = [
         ["arrive", step.namespace, step.owner.kind, step.owner.name, str(step.replicas), *_labels(step)]

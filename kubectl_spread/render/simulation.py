@@ -60,7 +60,7 @@ def document(report: SpreadSimulation, inputs: Sequence[str] | None = None, *, w
         ],
         facts=[("AT ONCE", _at_once(report))],
         label="AFTER",
-        headline=_conclusion(report),
+        headline=conclusion(report),
         cards=cards,
         zones=_zones(report),
         tables=[_table(report, wide=wide)],
@@ -181,7 +181,7 @@ def _instruction(text: str, commands: Sequence[str], *, wide: bool) -> Instructi
     """Return a fix; of many commands only the number, if not ``wide``."""
     if wide or len(commands) <= _COMMANDS:
         return Instruction(f"{text}.", commands)
-    return Instruction(f"{text} ({len(commands)} commands: -o wide).")
+    return Instruction(f"{text} ({len(commands)} commands: -o wide; -o script runs patches a few at a time).")
 
 
 def _table(report: SpreadSimulation, *, wide: bool) -> Table:
@@ -231,8 +231,8 @@ def _at_once(report: SpreadSimulation) -> str:
     return f"{plural(len(interrupted), 'workload')} {verb} no ready pod for a time{of_these}."
 
 
-def _conclusion(report: SpreadSimulation) -> str:
-    """Return what is left at the end in one sentence."""
+def conclusion(report: SpreadSimulation) -> str:
+    """Return what is left at the end, in a sentence or two."""
     summary = report.summary
     refused = summary.refused
     left = f" The drain would leave {refused.words} {'pod' if refused.max == 1 else 'pods'}." if refused.max else ""

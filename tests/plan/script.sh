@@ -17,17 +17,7 @@ evicted=0       # pods that were evicted
 gone=' '        # UIDs of pods that were gone already
 seen=' '        # UIDs of pods that are not replacements
 
-say() { printf '%s\n' "$*"; }
-stop() { printf 'stopped: %s\nevicted: %s of %s pods\n' "$*" "$evicted" "$planned" >&2; exit 1; }
-
-# same_cluster UID: stop unless this is the UID of the namespace kube-system, which no two clusters share.
-same_cluster() {
-    uid=$(k get namespace kube-system -o go-template='{{.metadata.uid}}') ||
-        stop 'the namespace kube-system cannot be read, so this may be another cluster than that of the plan'
-    [ -n "$1" ] || stop "the files of the plan do not say which cluster they are from. kubectl uses the cluster whose" \
-        "namespace kube-system has the UID $uid. If the plan is for it, set CLUSTER_UID=$uid and run this again"
-    [ "$1" = "$uid" ] || stop "this is not the cluster of the plan: namespace kube-system has the UID $uid, and not $1"
-}
+progress() { printf 'evicted: %s of %s pods\n' "$evicted" "$planned"; }
 
 # pods NAMESPACE KIND OWNER: print UID, name, node and readiness of its pods that are not terminating or finished.
 pods() {
@@ -160,9 +150,21 @@ arrive() {
     done || exit 1
 }
 
-# main carries out the plan; it is called in the last line, so that a part of this script does nothing.
+say() { printf '%s\n' "$*"; }
+stop() { printf 'stopped: %s\n%s\n' "$*" "$(progress)" >&2; exit 1; }
+
+# same_cluster UID WHAT: stop unless this is the UID of the namespace kube-system, which no two clusters share.
+same_cluster() {
+    uid=$(k get namespace kube-system -o go-template='{{.metadata.uid}}') ||
+        stop "the namespace kube-system cannot be read, so this may be another cluster than that of the $2"
+    [ -n "$1" ] || stop "the files of the $2 do not say which cluster they are from. kubectl uses the cluster whose" \
+        "namespace kube-system has the UID $uid. If the $2 is for it, set CLUSTER_UID=$uid and run this again"
+    [ "$1" = "$uid" ] || stop "this is not the cluster of the $2: namespace kube-system has the UID $uid, and not $1"
+}
+
+# main does all of it; it is called in the last line, so that a part of this script does nothing.
 main() {
-    same_cluster "${CLUSTER_UID:-}"
+    same_cluster "${CLUSTER_UID:-}" plan
 
     say 'wave 1: 1 eviction'
     check shop web-5d9c-0 uid-web-5d9c-0 a1 ReplicaSet web-5d9c 4 topology.kubernetes.io/zone=b topology.kubernetes.io/zone=c

@@ -115,11 +115,11 @@ def _live(context: str, uid: str = "") -> str:
 def test_a_plan_of_a_live_cluster_pins_its_context_and_its_uid() -> None:
     text = _live(context="prod eu; touch broken", uid="41c7")
     assert """k() { kubectl --context 'prod eu; touch broken' "$@"; }""" in text
-    assert "    same_cluster 41c7\n" in text
+    assert "    same_cluster 41c7 plan\n" in text
 
 
 def test_where_the_uid_may_not_be_read_the_script_says_what_tells_the_cluster() -> None:
     text = _live(context="prod")
     assert "same_cluster" not in text.partition("\nmain() {")[2]
-    assert "# The namespace kube-system could not be read: only the UIDs of pods tell" in text
+    assert "# The namespace kube-system could not be read: it is not known whether this is the cluster" in text
     assert shellcheck(text) == ""

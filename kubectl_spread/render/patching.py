@@ -1,0 +1,105 @@
+"""The patches of a simulation as a POSIX shell script, which applies them a few at a time with the user's kubectl."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from msgspec import UnsetType
+
+from kubectl_spread.phrases import plural
+from kubectl_spread.render import about, shell, simulation
+from kubectl_spread.report.simulation import SpreadSimulation
+
+_AT_ONCE: Final = 5
+"""The workloads whose rollouts run at the same time."""
+_HEAD: Final = """\
+# It patches the workloads that main names, waits until their rollouts have ended, and stops at the first that does not,
+# with exit status 1. It may be run again: a workload that is patched already has no new rollout.
+set -eu
+"""
+_FUNCTIONS: Final = r"""
+ends_in=600  # seconds in which a rollout has to end
+rolled_out=0 # workloads whose rollouts have ended
+
+progress() { printf 'rolled out: %s of %s workloads\n' "$rolled_out" "$planned"; }
+
+# change NAMESPACE NAME TYPE PATCH: patch a workload.
+change() {
+    answer=$(k patch "$2" -n "$1" --type="$3" -p "$4" 2>&1) || stop "$2 in namespace $1 cannot be patched: $answer"
+    say "namespace $1: $answer"
+}
+
+# wait_rolled_out NAMESPACE NAME: wait until a rollout has ended.
+wait_rolled_out() {
+    answer=$(k rollout status "$2" -n "$1" --timeout="${ends_in}s" 2>&1) ||
+        stop "the rollout of $2 in namespace $1 has not ended: $answer"
+    rolled_out=$((rolled_out + 1))
+}
+"""
+_END: Final = 'say "done: $rolled_out of $planned workloads rolled out"'
+
+
+class _Patch(NamedTuple):
+    """A patch of a workload, by the words of its kubectl command."""
+
+    namespace: str
+    name: str
+    form: str
+    body: str
+
+
+def text(report: SpreadSimulation, flags: Sequence[str]) -> str:
+    """Return the script of a simulation; ``flags`` are kubectl's for the cluster, where it is not the current one."""
+    return "\n".join(_lines(report, flags)) + "\n"
+
+
+def _lines(report: SpreadSimulation, flags: Sequence[str]) -> Iterator[str]:
+    patches, others = _commands(report)
+    yield from shell.title(*about.identified(report.cluster), *report.events, simulation.conclusion(report))
+    for fix, commands in others.items():
+        yield shell.comment(f"Not in this script: {fix}: {'; '.join(commands)}")
+    if not patches:
+        yield "echo 'nothing to patch'"
+        return
+    yield _HEAD
+    yield shell.kubectl(report.cluster, flags)
+    yield f"planned={len(patches)}"
+    yield _FUNCTIONS.rstrip("\n")
+    yield from shell.program(_main(report, patches))
+
+
+def _main(report: SpreadSimulation, patches: Sequence[_Patch]) -> Iterator[str]:
+    yield from shell.same_cluster(report.cluster, "simulation")
+    for first in range(0, len(patches), _AT_ONCE):
+        wave = patches[first : first + _AT_ONCE]
+        yield shell.say(f"wave {first // _AT_ONCE + 1}: {plural(len(wave), 'workload')}")
+        yield from (shlex.join(["change", each.namespace, each.name, each.form, each.body]) for each in wave)
+        yield from (shlex.join(["wait_rolled_out", each.namespace, each.name]) for each in wave)
+        yield ""
+    yield _END
+
+
+def _commands(report: SpreadSimulation) -> tuple[list[_Patch], dict[str, list[str]]]:
+    """Return the patches of workloads, and the other commands of fixes, which a person has to decide on."""
+    patches: dict[_Patch, None] = {}
+    others: dict[str, list[str]] = {}
+    for finding in report.findings:
+        if isinstance(finding.fix, UnsetType) or isinstance(finding.commands, UnsetType):
+            continue
+        for command in finding.commands:
+            if (patch := _patch(command)) is None:
+                others.setdefault(finding.fix, []).append(command)
+            else:
+                patches[patch] = None
+    return list(patches), others
+
+
+def _patch(command: str) -> _Patch | None:
+    """Return the patch of a workload that has rollouts; None for another command."""
+    _, verb, rest = command.partition(" patch ")
+    match shlex.split(rest):
+        case [name, "-n", namespace, form, "-p", body] if verb and name.startswith(("deploy/", "sts/", "ds/")):
+            return _Patch(namespace, name, form.removeprefix("--type="), body)
+    return None
