@@ -27,7 +27,9 @@ _APISERVER = ("kube-apiserver",)
 def builders(*, everything: bool) -> list[Callable[[], Path]]:
     """Return what builds each program, the slow and much used ones first."""
     minors = tuple(oracles.VERSIONS) if everything else CI_MINORS
-    modules = (go_programs.HELM, go_programs.KUBE_RBAC_PROXY, rendering.JSONNET)
+    modules: list[tuple[str, ...]] = [go_programs.HELM, go_programs.KUBE_RBAC_PROXY, rendering.JSONNET]
+    if everything:
+        modules.append(go_programs.THANOS)
     return [
         binaries.etcd,
         binaries.kubernetes,

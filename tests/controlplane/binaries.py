@@ -125,12 +125,12 @@ def _version_flags(version: str) -> str:
     return " ".join(["-s -w", *(f"-X {package}.{name}={value}" for name, value in values.items())])
 
 
-def _build(module: str, packages: dict[str, str], directory: Path, *, ldflags: str) -> None:
+def _build(module: str, packages: dict[str, str], directory: Path, *, ldflags: str, tags: str = "") -> None:
     """Build each package of one module; a binary appears in ``directory`` only when complete."""
     with tempfile.TemporaryDirectory(dir=directory) as scratch:
         work = Path(scratch)
         (work / "go.mod").write_text(module, encoding="utf-8")
-        flags = ("-mod=mod", "-trimpath", f"-ldflags={ldflags}")
+        flags = ("-mod=mod", "-trimpath", f"-tags={tags}", f"-ldflags={ldflags}")
         for name, package in packages.items():
             print(f"building {name} ({directory.name})", file=sys.stderr, flush=True)
             _go("build", *flags, "-o", name, package, cwd=work)

@@ -1,4 +1,4 @@
-"""The consumers of metrics from Debian packages: promtool, Prometheus and node_exporter, on loopback."""
+"""The consumers of metrics, on loopback: promtool, Prometheus and node_exporter from Debian packages, and Thanos."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -17,6 +17,7 @@ import urllib3
 
 from tests.controlplane import components
 from tests.controlplane.processes import LOOPBACK, Process, free_port
+from tests.e2e import go_programs
 from tests.loopback import QuietRequests, QuietServer, serving
 
 PACKAGES: Final[Mapping[str, str]] = {
@@ -77,7 +78,7 @@ class Prometheus:
 
     def __init__(self, address: str, process: Process) -> None:
         """Query the Prometheus that listens at an address."""
-        self._address = address
+        self.address = address
         self._process = process
 
     def query(self, expression: str) -> list[dict[str, Any]]:
@@ -99,40 +100,75 @@ class Prometheus:
         return components.wait_for(condition, patience, running=[self._process])
 
     def _get(self, path: str, **fields: str) -> Any:
-        answer = urllib3.request("GET", f"http://{self._address}/api/v1/{path}", fields=fields)
+        answer = urllib3.request("GET", f"http://{self.address}/api/v1/{path}", fields=fields)
         return answer.json()["data"]
 
 
 @contextmanager
 def prometheus(
-    directory: Path, jobs: Mapping[str, Mapping[str, Any]], *, interval: str = "5s", rules: Path | None = None
+    directory: Path,
+    jobs: Mapping[str, Mapping[str, Any]],
+    *,
+    interval: str = "5s",
+    rules: Path | None = None,
+    cluster: str = "",
 ) -> Iterator[Prometheus]:
-    """Run Prometheus with scrape configs by name, and with a file of rules."""
+    """Run Prometheus with scrape configs by name, a file of rules, and the name of its cluster as an external label."""
     settings = {
-        "global": {"scrape_interval": interval, "scrape_timeout": interval, "evaluation_interval": interval},
+        "global": {
+            "scrape_interval": interval,
+            "scrape_timeout": interval,
+            "evaluation_interval": interval,
+            "external_labels": {"cluster": cluster} if cluster else {},
+        },
         "scrape_configs": [{"job_name": name, "honor_labels": True, **job} for name, job in jobs.items()],
         "rule_files": [] if rules is None else [str(rules)],
     }
     config = directory / "prometheus.yml"
     config.write_text(json.dumps(settings), encoding="utf-8")
-    flags = [f"--config.file={config}", f"--storage.tsdb.path={directory / 'data'}"]
-    with _running("prometheus", flags, directory, answers="/-/ready") as (address, process):
+    flags = [f"--config.file={config}", f"--storage.tsdb.path={_data(directory)}"]
+    with _running(program("prometheus"), flags, directory, answers="/-/ready") as (address, process):
         yield Prometheus(address, process)
+
+
+def _data(directory: Path) -> Path:
+    return directory / "data"
+
+
+@contextmanager
+def thanos(directory: Path, stores: Mapping[Path, Prometheus]) -> Iterator[Prometheus]:
+    """Run Thanos over several Prometheus, which are given by their directories, and yield what answers its queries."""
+    path = str(go_programs.binary(*go_programs.THANOS))
+    with ExitStack() as running:
+        endpoints = []
+        for of_store, store in stores.items():
+            endpoints.append(f"{LOOPBACK}:{free_port()}")
+            flags = [f"--prometheus.url=http://{store.address}", f"--tsdb.path={_data(of_store)}"]
+            flags.append(f"--grpc-address={endpoints[-1]}")
+            running.enter_context(_thanos(path, "sidecar", flags, of_store))
+        flags = [f"--grpc-address={LOOPBACK}:{free_port()}", *(f"--endpoint={endpoint}" for endpoint in endpoints)]
+        address, process = running.enter_context(_thanos(path, "query", flags, directory))
+        yield Prometheus(address, process)
+
+
+def _thanos(path: str, part: str, flags: list[str], directory: Path) -> AbstractContextManager[tuple[str, Process]]:
+    return _running(path, [part, *flags], directory, answers="/-/ready", listens="--http-address")
 
 
 def node_exporter(directory: Path, textfiles: Path) -> str:
     """Return the metrics of node_exporter with its textfile collector alone."""
     flags = ["--collector.disable-defaults", "--collector.textfile", f"--collector.textfile.directory={textfiles}"]
-    with _running("prometheus-node-exporter", flags, directory) as (address, _):
+    with _running(program("prometheus-node-exporter"), flags, directory) as (address, _):
         return urllib3.request("GET", f"http://{address}/metrics").data.decode()
 
 
 @contextmanager
-def _running(name: str, flags: list[str], directory: Path, answers: str = "/metrics") -> Iterator[tuple[str, Process]]:
+def _running(
+    path: str, flags: list[str], directory: Path, answers: str = "/metrics", listens: str = "--web.listen-address"
+) -> Iterator[tuple[str, Process]]:
     """Run a program that serves HTTP, and yield its address when it answers a request for a path."""
-    address = f"{LOOPBACK}:{free_port()}"
-    command = [program(name), *flags, f"--web.listen-address={address}"]
-    process = Process(name, command, directory / f"{name}.log")
+    address, name = f"{LOOPBACK}:{free_port()}", Path(path).name
+    process = Process(name, [path, *flags, f"{listens}={address}"], directory / f"{name}.log")
     try:
         components.wait_for(lambda: _answers(f"http://{address}{answers}"), _PATIENCE, name, [process])
         yield address, process

@@ -12,9 +12,11 @@ from tests.controlplane import binaries
 
 HELM: Final = ("helm.sh/helm/v3", "v3.22.0", "cmd/helm")
 KUBE_RBAC_PROXY: Final = ("github.com/brancz/kube-rbac-proxy", "v0.19.1", "cmd/kube-rbac-proxy")
+THANOS: Final = ("github.com/thanos-io/thanos", "v0.40.1", "cmd/thanos", "slicelabels")
+"""The newest version that Go 1.26.8 builds, with the tag of its releases, without which it sends wrong labels."""
 
 
-def binary(module: str, version: str, package: str) -> Path:
+def binary(module: str, version: str, package: str, tags: str = "") -> Path:
     """Return the program of a Go module, built with the versions that its own go.mod pins, where it is missing.
 
     Raises:
@@ -24,7 +26,8 @@ def binary(module: str, version: str, package: str) -> Path:
     directory = binaries.cache_directory() / f"{name}-{version}"
     with binaries._missing(directory, (name,)) as missing:
         if missing:
-            binaries._build(_go_mod(module, version), {name: f"{module}/{package}"}, directory, ldflags="-s -w")
+            packages = {name: f"{module}/{package}"}
+            binaries._build(_go_mod(module, version), packages, directory, ldflags="-s -w", tags=tags)
     return directory / name
 
 
