@@ -330,10 +330,10 @@ def _tried(
 def _together(cluster: SimulatedCluster, workload: ObjectRef) -> frozenset[str]:
     """Return the topology keys by which all running pods of a workload are in one domain; none for a single pod."""
     owners = dict.fromkeys((workload, *cluster.world.owners_below(workload)))
-    numbers = [cluster.table.numbers.get(pod.node) for owner in owners for pod in cluster.of(owner) if pod.node]
-    if len(numbers) <= 1:
+    places = [pod.node for owner in owners for pod in cluster.of(owner) if pod.node in cluster.table.numbers]
+    if len(places) <= 1:
         return frozenset()
-    known = [number for number in numbers if number is not None]
-    keys = ((HOSTNAME, cluster.table.names), (ZONE, cluster.table.values(ZONE)))
-    values_of = {key: {values[number] for number in known} for key, values in keys}
+    zones = cluster.table.values(ZONE)
+    of_zones = {zones[cluster.table.numbers[place]] for place in places}
+    values_of: dict[str, set[str | None]] = {HOSTNAME: {*places}, ZONE: of_zones}
     return frozenset(key for key, values in values_of.items() if len(values) == 1 and None not in values)

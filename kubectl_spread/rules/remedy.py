@@ -444,8 +444,8 @@ def _of_some(pods: Sequence[PodRecord], restart_all: Remedy, rule_input: RuleInp
     if chosen.note:
         text = f"{text}. {chosen.note}"
     # Without the template, new pods are taken to be like one of those that are replaced.
-    known = rule_input.audit.template_of(rule_input.workload) is not None
-    effects = _effects(can_go.trial.together, rule_input) if known else ()
+    template = rule_input.audit.template_of(rule_input.workload)
+    effects = () if template is None else _effects(can_go.trial.together, rule_input)
     return Remedy(f"{text}{_sentence(effects, can_go.trial.waiting)}", chosen.commands)
 
 
