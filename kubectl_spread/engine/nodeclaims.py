@@ -11,8 +11,8 @@ preferences}.go: Solve, add, nextDomainTopologySpread, Relax.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, TypeAlias
 
 from kubectl_spread.engine import nodepools
 from kubectl_spread.engine.cluster import SimulatedCluster
@@ -30,6 +30,8 @@ from kubectl_spread.kube.scheduler.interpodaffinity import Term
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constraint
 
 _SIZE: Final = ("cpu", "memory")
+_Question: TypeAlias = tuple[SchedulingKind, int, frozenset[str] | None]
+"""A kind of pods, one of its constraints, and the zones that volumes allow."""
 
 
 class OrderedNode:
@@ -68,16 +70,24 @@ class OrderedNode:
 
 
 class _Wish:
-    """What Karpenter requires for a pod, until it drops preferences."""
+    """What Karpenter requires for a pod, until it drops preferences.
 
-    def __init__(self, batch: Batch, kind: SchedulingKind) -> None:
+    Attributes:
+        kind: The kind of the pod.
+        reach: The zones that its volumes allow; None for all.
+        counted: The domains of its constraints, but those on the host.
+        on_host: Its constraints on the host.
+        apart: The terms by which it prefers a node without other pods.
+    """
+
+    def __init__(self, batch: Batch, kind: SchedulingKind, reach: frozenset[str] | None) -> None:
         answers = batch.cluster.table.answers(kind)
-        self.kind = kind
+        self.kind, self.reach = kind, reach
         # Karpenter does not know the default constraints of the scheduler.
         own = bool(kind.pod_class.spec.topology_spread_constraints)
         soft = [*zip(kind.soft, answers.soft, strict=True)] if own else []
         every = [*(zip(kind.hard, answers.hard, strict=True) if own else ()), *soft]
-        self.counted = [domains for each in every if (domains := batch.domains(kind, *each)) is not None]
+        self.counted = [domains for each in every if (domains := batch.domains(kind, reach, *each)) is not None]
         self.on_host = [each for each, _ in every if each.topology_key == HOSTNAME and each.selector is not None]
         self.apart = [term for term, weight in kind.preferred if weight < 0 and term.topology_key == HOSTNAME]
         self._soft = [each for each, _ in soft]
@@ -98,7 +108,8 @@ class _Wish:
         """Tell whether the pod may be on a node that is ordered."""
         labels = claim.node.metadata.labels
         return (
-            all(labels.get(each.constraint.topology_key) in each.allowed for each in self.counted)
+            (self.reach is None or labels.get(ZONE) in self.reach)
+            and all(labels.get(each.constraint.topology_key) in each.allowed for each in self.counted)
             and all(self._has_room(each, claim) for each in self.on_host)
             and not any(claim.holds(term) for term in self.apart)
         )
@@ -130,7 +141,7 @@ class Batch:
         self._silent = cluster.silent_zones
         self._claims: list[OrderedNode] = []
         self._new: list[OrderedNode] = []
-        self._domains: dict[tuple[SchedulingKind, int], tuple[Constraint, PoolDomains | None, Counter[str]]] = {}
+        self._domains: dict[_Question, tuple[Constraint, PoolDomains | None, Counter[str]]] = {}
         self._amounts: dict[str, Counter[str]] = {}
         for each in made:
             there = OrderedNode(cluster, each.pool, each.node, each.node.metadata.name)
@@ -140,12 +151,12 @@ class Batch:
             self._hold(there)
 
     def ordered(self, pods: Iterable[SimulatedPod]) -> list[OrderedNode]:
-        """Return the nodes that are ordered for pods; none for those with volumes, or with affinity across nodes."""
+        """Return the nodes that are ordered for pods; none for those with affinity across nodes."""
         vain = set[tuple[SchedulingKind, int]]()
         for pod in sorted(filter(_is_free, pods), key=_size, reverse=True):
             # For a pod that is equal to one without a node there is no more room.
             question = (pod.kind, pod.refused)
-            if question not in vain and not self._expect(pod.kind):
+            if question not in vain and not self._expect(pod):
                 vain.add(question)
         return self._new
 
@@ -153,19 +164,43 @@ class Batch:
         self._claims.append(claim)
         self._amounts.setdefault(claim.pool, Counter()).update(nodepools.amounts(claim.node))
 
-    def domains(self, kind: SchedulingKind, constraint: Constraint, counted: CountedNodes) -> PoolDomains | None:
+    def domains(
+        self, kind: SchedulingKind, reach: frozenset[str] | None, constraint: Constraint, counted: CountedNodes
+    ) -> PoolDomains | None:
         """Return the domains of a constraint, whose counts grow with the pods that are expected on new nodes."""
         # The entry keeps the constraint, so that no other object gets its identity.
-        key = (kind, id(constraint))
+        key = (kind, id(constraint), reach)
         if key not in self._domains:
             counts = Counter(self.cluster.state.spread(kind, constraint, counted).counts)
             domains = simulated_domains(self.cluster, kind, constraint, counted, counts)
+            if domains is not None and reach is not None and constraint.topology_key == ZONE:
+                domains = domains.within(reach)
             self._domains[key] = (constraint, domains, counts)
         return self._domains[key][1]
 
-    def _expect(self, kind: SchedulingKind) -> bool:
+    def _reach(self, pod: SimulatedPod) -> frozenset[str] | None:
+        """Return the zones where the volumes of a pod could be used on a new node; None for all.
+
+        Source: kubernetes-sigs/karpenter v1.15.0 pkg/controllers/provisioning/scheduling/volumetopology.go, Inject:
+        what volumes require is a requirement of the pod.
+        """
+        if not pod.refused:
+            return None
+        world, reach = self.cluster.world, set[str]()
+        autoscalers = world.snapshot.node_autoscalers
+        for pool in nodepools.accepting(autoscalers, pod.kind.pod_class):
+            own = _nodes_of(self.cluster, pool)
+            for zone in nodepools.zones(autoscalers, pool, own) if own else ():
+                like, _ = self._like(pool, own, zone, pod.kind, {})
+                _, volumes = world.table((world.copied(like, f"{pool.metadata.name}-new"),))
+                if not self.cluster.volumes_of(pod, volumes).refused:
+                    reach.add(zone)
+        return frozenset(reach)
+
+    def _expect(self, pod: SimulatedPod) -> bool:
         """Find a node that is ordered for a pod, or order one; tell whether there is one."""
-        wish = _Wish(self, kind)
+        kind = pod.kind
+        wish = _Wish(self, kind, self._reach(pod))
         while True:
             claim = self._claim_for(wish) or self._order(wish)
             if claim is not None:
@@ -181,7 +216,7 @@ class Batch:
 
     def _add(self, claim: OrderedNode, kind: SchedulingKind) -> None:
         claim.add(kind)
-        for (of, _), (constraint, _, counts) in self._domains.items():
+        for (of, _, _), (constraint, _, counts) in self._domains.items():
             value = claim.node.metadata.labels.get(constraint.topology_key)
             if value is not None and _counts(constraint, of, kind):
                 counts[value] += 1
@@ -206,8 +241,7 @@ class Batch:
         """
         world, name = self.cluster.world, pool.metadata.name
         autoscalers = world.snapshot.node_autoscalers
-        own = [node for node in world.nodes if node.metadata.labels.get(NODE_POOL_LABEL) == name]
-        if not own:
+        if not (own := _nodes_of(self.cluster, pool)):
             self.unsized.add(f"NodePool {name}")
             return
         chosen: dict[str, set[str]] = {}
@@ -219,16 +253,31 @@ class Batch:
             return
         fixed = {key: self.cluster.random.choice(sorted(values)) for key, values in chosen.items()}
         zones = [zone for zone in nodepools.zones(autoscalers, pool, own) if zone == fixed.get(ZONE, zone)]
+        zones = [zone for zone in zones if wish.reach is None or zone in wish.reach]
         self.cluster.random.shuffle(zones)
         self.missed |= self._silent.intersection(zones)
         for zone in (each for each in zones if each not in self._silent):
-            model = max(own, key=lambda node: (node.metadata.labels.get(ZONE) == zone, *newest(node)))
-            labels = nodepools.labels_for(autoscalers, pool, wish.kind.pod_class, model.metadata.labels, zone)
-            like = world.changed(model, {**labels, **fixed}, pool.spec.template.spec.taints)
+            like, model = self._like(pool, own, zone, wish.kind, fixed)
             made = self._amounts.get(name, Counter()) + nodepools.amounts(like)
             if nodepools.is_within_limits(pool, made):
                 number = len(self._claims) + 1
                 yield OrderedNode(self.cluster, name, world.copied(like, f"{name}-new-{number}"), model.metadata.name)
+
+    def _like(
+        self, pool: NodePool, own: Sequence[Node], zone: str, kind: SchedulingKind, fixed: Mapping[str, str]
+    ) -> tuple[Node, Node]:
+        """Return what a node of a pool in a zone is like, with ``fixed`` labels, and the node that it is made of."""
+        world = self.cluster.world
+        model = max(own, key=lambda node: (node.metadata.labels.get(ZONE) == zone, *newest(node)))
+        autoscalers = world.snapshot.node_autoscalers
+        labels = nodepools.labels_for(autoscalers, pool, kind.pod_class, model.metadata.labels, zone)
+        return world.changed(model, {**labels, **fixed}, pool.spec.template.spec.taints), model
+
+
+def _nodes_of(cluster: SimulatedCluster, pool: NodePool) -> list[Node]:
+    """Return the nodes that a pool had when the cluster was read."""
+    nodes = cluster.world.nodes
+    return [node for node in nodes if node.metadata.labels.get(NODE_POOL_LABEL) == pool.metadata.name]
 
 
 def _emptiest(counted: PoolDomains, required: AllowedValues) -> set[str]:
@@ -244,9 +293,9 @@ def newest(node: Node) -> tuple[bool, float, str]:
 
 
 def _is_free(pod: SimulatedPod) -> bool:
-    """Tell whether a pod may be placed, and neither volumes nor affinity to pods of other nodes decide where."""
+    """Tell whether a pod may be placed, and no affinity to pods of other nodes decides where."""
     far = any(term.topology_key != HOSTNAME for term in pod.kind.anti_affinity)
-    return pod.kind.parses and not (pod.refused or pod.kind.affinity or far)
+    return pod.kind.parses and not (pod.kind.affinity or far)
 
 
 def _size(pod: SimulatedPod) -> tuple[int, ...]:

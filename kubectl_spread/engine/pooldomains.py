@@ -104,6 +104,11 @@ class PoolDomains(msgspec.Struct, frozen=True, eq=False):
         minimum = self.constraint.minimum(least, len(own))
         return [value for value in own if self.pods(value) + self.own <= self.constraint.limit(minimum)]
 
+    def within(self, values: frozenset[str]) -> PoolDomains:
+        """Return the domains for a pod whose volumes allow some values only, as Karpenter takes them for its own."""
+        offered = AllowedValues(values, excluded=False)
+        return replace(self, choices=[choice.both(offered) for choice in self.choices])
+
     def usable(self, value: str) -> bool:
         """Tell whether the node selector and the node affinity of the pod allow a domain."""
         return any(choice.allows(value) for choice in self.choices)

@@ -8,7 +8,17 @@ from typing import Any
 import pytest
 
 from tests.builders import HOSTNAME, ZONE, Json, node_class_json, node_group, node_pool_json, requirement
-from tests.simulate.clusters import command, deployment, nodes, pod, simulated, template, workload, zone_constraint
+from tests.simulate.clusters import (
+    command,
+    deployment,
+    nodes,
+    pod,
+    simulated,
+    stateful_set,
+    template,
+    workload,
+    zone_constraint,
+)
 
 HARD: dict[str, Any] = {"topologySpreadConstraints": [zone_constraint("web")]}
 CLUSTER = [*nodes("a1", "b1", "c1"), *deployment("web", ["a1", "b1", "c1"], **HARD)]
@@ -259,3 +269,27 @@ def test_an_unfinished_rollout_ends_on_a_new_node() -> None:
     report = simulated([*full, pool("a", "b")], "--restart", "deploy/web")
     assert report["summary"]["pending"] == ONE_MORE
     assert numbers(report["withNewNodes"]) == ((1, 1), (0, 0))
+
+
+@pytest.mark.parametrize(("pools", "made"), [(("a", "b", "c"), {("NodePool default", "a"): (1, 1)}), (("b", "c"), {})])
+def test_a_pod_with_a_volume_gets_a_node_in_its_zone_alone(
+    pools: tuple[str, ...], made: dict[tuple[str, str], tuple[int, int]]
+) -> None:
+    """Node a1 is drained, and the volume of its pod is in zone a."""
+    objects = [*labelled("a1", "b1", "c1"), *stateful_set("db", ["a1", "b1", "c1"], claims=True)]
+    with_nodes = simulated([*objects, pool(*pools)], "--drain", "a1")["withNewNodes"]
+    assert places(with_nodes) == made
+    assert numbers(with_nodes) == (((1, 1), (0, 0)) if made else ((0, 0), (1, 1)))
+
+
+def test_karpenter_makes_a_node_for_a_volume_where_the_scheduler_does_not_take_its_pod() -> None:
+    """Zones b and c have no pod, so the scheduler refuses zone a; Karpenter counts the zone of the volume alone."""
+    objects = [*labelled("a1", "b1", "c1", cpu=4), *stateful_set("db", ["a1", "a1", "a1"], claims=True)]
+    spread = zone_constraint("db")
+    for each in objects:
+        if each["kind"] in {"StatefulSet", "Pod"}:
+            spec = each["spec"]["template"]["spec"] if each["kind"] == "StatefulSet" else each["spec"]
+            spec["topologySpreadConstraints"] = [spread]
+    with_nodes = simulated([*objects, pool("a", "b", "c")], "--drain", "a1")["withNewNodes"]
+    assert places(with_nodes) == {("NodePool default", "a"): (1, 1)}
+    assert numbers(with_nodes)[1] == (1, 1)
