@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Final
 
@@ -10,7 +10,7 @@ import msgspec
 
 from kubectl_spread.engine.kinds import SchedulingKind
 from kubectl_spread.kube.api.labels import HOSTNAME, ascending
-from kubectl_spread.kube.api.types import Node, NodeInclusionPolicy, NodeSelector
+from kubectl_spread.kube.api.types import Node, NodeInclusionPolicy, NodeSelector, Taint, Toleration
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler import resources, scores, taints
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constraint
@@ -81,6 +81,7 @@ class NodeTable:
         self.allocatable = [resources.allocatable_of(node) for node in self.sets.nodes]
         self.to_find = scores.nodes_to_find(len(self.names))
         self._behaviour = behaviour
+        self._untolerated: dict[UsableNodes, Mapping[Taint, int]] = {}
 
     @property
     def numbers(self) -> dict[str, int]:
@@ -107,15 +108,36 @@ class NodeTable:
         """Return the value of a label of each node."""
         return [node.metadata.labels.get(key) for node in self.sets.nodes]
 
-    @memoized
     def is_too_large(self, kind: SchedulingKind) -> bool:
         """Tell whether no node that pods of a kind may use has what one requests, even without other pods."""
         usable = self.answers(kind).usable
-        allocatable = [self.allocatable[number] for number in ascending(usable.fits & usable.tolerated)]
+        return self._is_too_large(usable.fits & usable.tolerated, kind.requests)
+
+    @memoized
+    def _is_too_large(self, nodes: int, requests: tuple[tuple[str, int], ...]) -> bool:
+        allocatable = [self.allocatable[number] for number in ascending(nodes)]
         return bool(allocatable) and all(
-            amounts is not None and any(amount > amounts.get(name, 0) for name, amount in kind.requests)
+            amounts is not None and any(amount > amounts.get(name, 0) for name, amount in requests)
             for amounts in allocatable
         )
+
+    def untolerated(self, kind: SchedulingKind) -> Mapping[Taint, int]:
+        """Map each taint that pods of a kind do not tolerate to the nodes that have it first, as a bitmap."""
+        usable = self.answers(kind).usable
+        # Pods with the same usable nodes are refused by the same taints.
+        if usable not in self._untolerated:
+            self._untolerated[usable] = self._first_taints(usable, kind.pod_class.placement.tolerations)
+        return self._untolerated[usable]
+
+    def _first_taints(self, usable: UsableNodes, tolerations: Sequence[Toleration]) -> Mapping[Taint, int]:
+        by_taint: dict[Taint, int] = {}
+        comparison = self._behaviour.toleration_comparison
+        for number in ascending(self.everything & ~usable.tolerated):
+            spec = self.sets.nodes[number].spec
+            taint = taints.find_untolerated(spec.taints, tolerations, comparison_operators=comparison)
+            if taint is not None:
+                by_taint[taint] = by_taint.get(taint, 0) | 1 << number
+        return by_taint
 
     @memoized
     def answers(self, kind: SchedulingKind) -> KindAnswers:

@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from kubectl_spread.audit.evaluation import obstacles, topologykeys
-from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind
+from kubectl_spread.audit.evaluation.obstacles import ObstacleKind
 from kubectl_spread.audit.evaluation.volumes import NONE_AVAILABLE
 from kubectl_spread.audit.snapshot.capacity import lacking
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
@@ -22,7 +22,6 @@ from kubectl_spread.engine.placing import Tally, minimum
 from kubectl_spread.engine.pods import SimulatedPod
 from kubectl_spread.kube.api.field import POD_SPEC, FieldPath
 from kubectl_spread.kube.api.labels import ZONE, ascending
-from kubectl_spread.kube.scheduler import taints
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constraint
 from kubectl_spread.phrases import domains, in_domain, listed, named, plural, some, topology_name
 
@@ -125,8 +124,9 @@ def refusals_by_filter(
     table, state, kind = cluster.table, cluster.state, pod.kind
     everything, answers = table.everything, table.answers(kind)
     yield RefusalCause(ObstacleKind.CORDONED, obstacles.CORDONED.text), everything & ~answers.usable.uncordoned
-    for taint, bits in _tainted(cluster, pod, everything & ~answers.usable.tolerated).items():
-        yield RefusalCause(taint.cause, taint.text), bits
+    for taint, bits in table.untolerated(kind).items():
+        obstacle = obstacles.tainted(taint)
+        yield RefusalCause(obstacle.cause, obstacle.text), bits
     yield RefusalCause(ObstacleKind.EXCLUDED, obstacles.EXCLUDED.text), everything & ~answers.usable.fits
     for text, bits in _full(cluster, pod, everything & ~state.room(kind).fits).items():
         yield RefusalCause(ObstacleKind.FULL, text), bits
@@ -149,20 +149,6 @@ def refusals_by_filter(
             if repelling.held is None:
                 text = f"its required anti-affinity on {key} excludes a pod of {names} that is there"
             yield RefusalCause(ObstacleKind.REPELLED, text, workloads=tuple(refs)), repelling.nodes
-
-
-def _tainted(cluster: SimulatedCluster, pod: SimulatedPod, refused: int) -> Mapping[Obstacle, int]:
-    """Map each taint that is not tolerated to the nodes that have it first."""
-    by_taint: dict[Obstacle, int] = {}
-    comparison = cluster.world.behaviour.toleration_comparison
-    tolerations = pod.kind.pod_class.placement.tolerations
-    for number in ascending(refused):
-        node = cluster.table.sets.nodes[number]
-        taint = taints.find_untolerated(node.spec.taints, tolerations, comparison_operators=comparison)
-        if taint is not None:
-            obstacle = obstacles.tainted(taint)
-            by_taint[obstacle] = by_taint.get(obstacle, 0) | 1 << number
-    return by_taint
 
 
 def _full(cluster: SimulatedCluster, pod: SimulatedPod, refused: int) -> Mapping[str, int]:
