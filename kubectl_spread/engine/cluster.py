@@ -29,7 +29,7 @@ from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.sparse import DetailedPodSpec
 from kubectl_spread.kube.api.types import Node
 from kubectl_spread.kube.api.workloads import Deployment
-from kubectl_spread.kube.custom import base_kind
+from kubectl_spread.kube.custom import NOT_REPLACED, base_kind
 from kubectl_spread.kube.disruption import PodDisruptionBudget
 from kubectl_spread.kube.scheduler import resources
 from kubectl_spread.phrases import named
@@ -94,6 +94,8 @@ class Journal:
 
 _LATER: Final = 60.0
 """The seconds after which the events happen, at most: ages of pods have then another rank."""
+_REPLACED_WHEN_GONE: Final = frozenset({"StatefulSet", *NOT_REPLACED})
+"""The controllers that create a pod only when the old one has ended."""
 _HURRIES: Final = 0.5
 """How often waiting pods are tried before others are replaced, where pods come one by one."""
 _COUNTED: Final = ("bindings", "desired", "lost", "failed", "rolled", "replicas", "_dirty", "_lost_of")
@@ -160,6 +162,7 @@ class SimulatedCluster:
         self._of_kind: dict[SchedulingKind, dict[SimulatedPod, None]] = {}
         self._on_node: dict[str, dict[SimulatedPod, None]] = {}
         self._disordered: set[object] = set()
+        self._leaving: list[tuple[SchedulingKind, int]] = []
         self.nodes = world.nodes
         self.table, self.volumes = world.table(world.nodes)
         for pod in world.mirrors():
@@ -229,6 +232,7 @@ class SimulatedCluster:
 
     def set_nodes(self, nodes: Iterable[Node]) -> None:
         """Replace the nodes; the pods on nodes that are gone have to be removed before."""
+        self._let_go()
         self.nodes, before = tuple(nodes), self.table
         self.table, self.volumes = self.world.table(self.nodes)
         if (before.names, before.allocatable) == (self.table.names, self.table.allocatable):
@@ -513,6 +517,8 @@ class SimulatedCluster:
         stays = pod.node in self.unreachable
         if pod.node in self.table.numbers:
             self.state.add(pod.kind, self.table.numbers[pod.node], -1)
+            if pod.owner is not None and not stays and base_kind(pod.owner.kind) not in _REPLACED_WHEN_GONE:
+                self._leave(pod)
         if pod.ready:
             self._count(pod.workload, -1)
         if stays:
@@ -522,6 +528,18 @@ class SimulatedCluster:
             if pod.owner is not None:
                 self._lost_of[pod.owner] += 1
                 self.touch(pod.owner)
+
+    def _leave(self, pod: SimulatedPod) -> None:
+        """Keep a deleted pod until the scheduler has tried its replacement: it takes room, and repels others."""
+        kind, number = self.world.kinds.of(pod.kind.pod_class, terminating=True), self.table.numbers[pod.node]
+        self.workloads_of.setdefault(kind, {})[pod.workload] = None
+        self.state.add(kind, number)
+        self._leaving.append((kind, number))
+
+    def _let_go(self) -> None:
+        for kind, number in self._leaving:
+            self.state.add(kind, number, -1)
+        self._leaving.clear()
 
     def _waits_for_end(self, pod: SimulatedPod) -> bool:
         """Tell whether the workload of a pod creates no other pod in its place before it is gone."""
@@ -546,6 +564,7 @@ class SimulatedCluster:
     def undo(self) -> None:
         """Undo the changes since ``begin``."""
         journal, self.journal = self.journal, None
+        self._let_go()
         if journal is None:
             return
         for step, pod, state in reversed(journal.steps):
@@ -646,6 +665,13 @@ class SimulatedCluster:
 
     def settle(self) -> bool:
         """Place pending pods, until no more of them finds a node; tell whether any did."""
+        placed = self._place_pending()
+        if self._leaving:
+            self._let_go()
+            placed |= self._place_pending()
+        return placed
+
+    def _place_pending(self) -> bool:
         for pod in self._new:
             if not (pod.node or pod.record.gates) and self.has(pod):
                 self._note_unknown(pod, self.volumes_of(pod).unknown)
