@@ -122,13 +122,13 @@ def test_a_rollout_of_a_daemon_set_is_simulated_only_where_a_node_may_refuse(
     assert bool(steps) is simulated
 
 
-@pytest.mark.parametrize(("rival", "waiting"), [("2", 1), ("3", 0), ("", 0)], ids=["fits later", "too large", "none"])
+@pytest.mark.parametrize(("rival", "waiting"), [("3", 1), ("4", 0), ("", 0)], ids=["fits later", "too large", "none"])
 def test_a_waiting_pod_may_take_the_room_that_an_old_pod_leaves(rival: str, waiting: int) -> None:
-    """The node has room for the new pod next to the old one, and for the other pod only without both."""
+    """The node has room for the new pod and for the other one only without the old pod, and not for both."""
     pace = {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
-    web = clusters.deployment("web", ["a1"], strategy=pace)
+    web = clusters.deployment("web", ["a1"], strategy=pace, cpu="2")
     other = [clusters.pod("other", "", clusters.template("other", cpu=rival))] if rival else []
-    engine = engine_of(audit(clusters.node("a1", zone="a", cpu=2), *web, *other))
+    engine = engine_of(audit(clusters.node("a1", zone="a", cpu=3), *web, *other))
     shortfall = engine.rollout(ObjectRef("shop", "Deployment", "web")).shortfall
     assert (shortfall.pods if shortfall else 0) == waiting
 

@@ -341,7 +341,7 @@ def test_a_plan_names_the_cluster_of_a_capture_that_has_kube_system() -> None:
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kube-system", "uid": "41c7"}}
     other = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "uid": "9a0b"}}
     assert planned([*cluster, namespace, other])["cluster"]["uid"] == "41c7"
-    assert "same_cluster 41c7\n" in command([*cluster, namespace, other], "-o", "script").stdout
+    assert "same_cluster 41c7 plan\n" in command([*cluster, namespace, other], "-o", "script").stdout
 
 
 def test_captures_of_two_clusters_are_an_error() -> None:

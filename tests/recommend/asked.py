@@ -38,7 +38,7 @@ def command(objects: Sequence[Json], *arguments: str) -> Result:
 
 def recommended(objects: Sequence[Json], *arguments: str) -> Any:
     """Return the report of ``recommend -o json``, which the schema allows."""
-    answer = command(objects, *(arguments or ("deploy/web",)), *RUNS, "-o", "json")
+    answer = command(objects, *RUNS, *(arguments or ("deploy/web",)), "-o", "json")
     assert answer.stdout, answer.stderr
     return contract.loaded(answer.stdout)
 

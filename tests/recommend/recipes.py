@@ -18,6 +18,7 @@ _SHORT: Final = {
     "matchLabelKeys: [pod-template-hash] in the constraint on hostname": "host hash",
     "no minDomains in the constraint on zone": "no minDomains",
     "a constraint on zone (ScheduleAnyway)": "zone soft, hash",
+    "a constraint on hostname (ScheduleAnyway)": "host soft",
 }
 
 
@@ -54,7 +55,8 @@ RECIPES: Final = (
 
 def report(recipe: Recipe) -> Any:
     """Return the recommendation for a Deployment with a recipe, on nine nodes with room."""
-    return recommended([*NINE, *json.loads(json.dumps(deployment("web", SPREAD, **recipe.fields)))])
+    cluster = [*NINE, *json.loads(json.dumps(deployment("web", SPREAD, **recipe.fields)))]
+    return recommended(cluster, "deploy/web", "--runs", "10")
 
 
 def table() -> str:
@@ -66,7 +68,8 @@ def table() -> str:
         texts = [_SHORT.get(text, text) for text in changes(answer)]
         numbers = [f"{after[event]['running']}{_waiting(after[event]['pending'])}" for event in _EVENTS]
         at_once = f"{after[_LAST]['least']} at once"
-        rows.append((recipe.name, recipe.guides, *numbers, at_once, ", ".join(texts) or "nothing"))
+        advice = ", ".join(texts) or ("no change is enough" if answer["notReachable"] else "nothing")
+        rows.append((recipe.name, recipe.guides, *numbers, at_once, advice))
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 

@@ -112,7 +112,7 @@ def test_a_captured_object_is_printed_without_what_the_server_wrote(tmp_path: Pa
     answer = run("recommend", "deploy/web", "-f", str(path), "--runs", "3", "-o", "yaml")
     document = yaml.safe_load(answer.stdout)
     assert document["metadata"] == {"name": "web", "namespace": "shop"}
-    (constraint,) = document["spec"]["template"]["spec"]["topologySpreadConstraints"]
+    constraint, _ = document["spec"]["template"]["spec"]["topologySpreadConstraints"]
     assert (constraint["nodeTaintsPolicy"], constraint["matchLabelKeys"]) == ("Honor", ["pod-template-hash"])
 
 

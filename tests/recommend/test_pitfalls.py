@@ -23,7 +23,10 @@ def test_an_older_cluster_has_neither_the_policy_nor_the_keys() -> None:
     """Below 1.26 and 1.27 a soft constraint is what is left."""
     cluster = [*NINE, *web(spread())]
     report = recommended(cluster, "deploy/web", "--feature-gates", _OLD, "--server-version", "1.32")
-    assert changes(report) == ["whenUnsatisfiable: ScheduleAnyway in the constraint on zone"]
+    assert changes(report) == [
+        "whenUnsatisfiable: ScheduleAnyway in the constraint on zone",
+        "a constraint on hostname (ScheduleAnyway)",
+    ]
 
 
 _OLD = "MatchLabelKeysInPodTopologySpread=false,NodeInclusionPolicyInPodTopologySpread=false"

@@ -14,13 +14,14 @@ from tests.simulate.clusters import deployment
 HONOR = "nodeTaintsPolicy: Honor in the constraint on zone"
 HASH = "matchLabelKeys: [pod-template-hash] in the constraint on zone"
 HOST_HASH = "matchLabelKeys: [pod-template-hash] in the constraint on hostname"
+HOST_SOFT = "a constraint on hostname (ScheduleAnyway)"
 NO_MIN_DOMAINS = "no minDomains in the constraint on zone"
 EXPECTED = {
     "host soft": ["a constraint on zone (ScheduleAnyway)"],
     "zone and host soft": [HASH],
-    "zone hard": [HONOR, HASH],
-    "zone hard, hash": [HONOR],
-    "zone hard, hash, minDomains 3": [HONOR, NO_MIN_DOMAINS],
+    "zone hard": [HONOR, HASH, HOST_SOFT],
+    "zone hard, hash": [HONOR, HOST_SOFT],
+    "zone hard, hash, minDomains 3": [HONOR, NO_MIN_DOMAINS, HOST_SOFT],
     "zone hard, host hard": [HONOR, HASH, HOST_HASH],
 }
 """The changes of the recipes that do not survive everything as they are."""
@@ -28,11 +29,16 @@ EXPECTED = {
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.name)
 def test_the_ten_recipes_of_guides(recipe: Recipe) -> None:
-    """Six replicas on nine nodes in three zones, with room everywhere."""
+    """Six replicas on nine nodes in three zones, with room everywhere.
+
+    Where pods must not share a node, those that a rollout deletes keep new ones away for a time. So a zone may have
+    three of six pods afterwards: on a real control plane it had in 9 of 14 restarts.
+    """
     report = recipes.report(recipe)
     assert changes(report) == EXPECTED.get(recipe.name, [])
-    assert failing(report, "patched") == []
-    assert report["notReachable"] == []
+    unreachable = ["restart, then lose a zone"] if recipe.name == "host anti-affinity" else []
+    assert failing(report, "patched") == unreachable
+    assert [each["event"] for each in report["notReachable"]] == unreachable
 
 
 def test_nothing_to_change_is_an_answer() -> None:
@@ -48,9 +54,10 @@ def test_a_change_is_a_patch_that_tests_what_it_changes() -> None:
     assert command(cluster, "deploy/web", "--runs", "1").exit_code == 1
     path = "/spec/template/spec/topologySpreadConstraints/0"
     operations: list[Any] = report["change"]["patch"]["operations"]
-    assert operations == [
+    assert operations[:3] == [
         {"op": "test", "path": f"{path}/topologyKey", "value": "topology.kubernetes.io/zone"},
         {"op": "add", "path": f"{path}/nodeTaintsPolicy", "value": "Honor"},
         {"op": "add", "path": f"{path}/matchLabelKeys", "value": ["pod-template-hash"]},
     ]
+    assert operations[-1]["value"]["topologyKey"] == "kubernetes.io/hostname"
     assert report["change"]["commands"][0].startswith("kubectl patch deploy/web -n shop --type=json -p ")
