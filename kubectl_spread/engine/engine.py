@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from random import Random
@@ -69,6 +69,7 @@ class Engine:
         self._new_nodes: dict[SchedulingKind, NewNodes] = {}
         self._changes = 0
         self._planners: dict[bool, Planner] = {}
+        self._opened: dict[frozenset[str], RunResult] = {}
         self._first_waves: dict[tuple[ObjectRef, bool], FirstWave] = {}
 
     @cached_property
@@ -146,6 +147,21 @@ class Engine:
         fix = trials.first_that_helps(wait.reason, frozenset(workloads))
         self._changes += trials.changes
         return fix
+
+    def waiting_when_open(self, nodes: Collection[str], workload: ObjectRef) -> Shortfall | None:
+        """Return the pods of a workload that wait after nodes are uncordoned; None for none, or where not tried."""
+        opened = frozenset(nodes)
+        if opened not in self._opened:
+            if self._changes >= _CHANGES:
+                return None
+            world = self._world
+            open_nodes = [world.uncordoned(each) if each.metadata.name in opened else each for each in world.nodes]
+            self._opened[opened] = Simulation(world.variant(nodes=open_nodes), ()).run(0)
+            self._changes += self._opened[opened].changes
+        result = self._opened[opened]
+        left = result.of(workload)
+        reasons = [result.reasons[key].text for key in left.reasons]
+        return Shortfall(workload, left.pending, "; ".join(dict.fromkeys(reasons))) if left.pending else None
 
     def first_wave(self, workload: ObjectRef, *, soft: bool) -> FirstWave | None:
         """Return the evictions with which the plan for a workload begins, after those that were returned for others.

@@ -146,11 +146,13 @@ def _effects(together: Collection[str], rule_input: RuleInput) -> Iterator[str]:
 
 def _sentence(effects: Iterable[str], waiting: Shortfall | None = None) -> str:
     """Return effects and the pods that wait as before, as a sentence after another; "" for nothing."""
-    parts = [*effects]
-    if waiting is not None:
-        still = "waits" if waiting.pods == 1 else "wait"
-        parts.append(f"{plural(waiting.pods, 'pod')} still {still} ({waiting.why})")
+    parts = [*effects, *([still_waiting(waiting)] if waiting else [])]
     return f". Afterwards {listed(parts)}" if parts else ""
+
+
+def still_waiting(waiting: Shortfall) -> str:
+    """Return that pods wait as before, and why."""
+    return f"{plural(waiting.pods, 'pod')} still {'waits' if waiting.pods == 1 else 'wait'} ({waiting.why})"
 
 
 def _leaves_closed_domain(rule_input: RuleInput) -> bool:

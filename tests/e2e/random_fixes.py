@@ -434,7 +434,8 @@ def _announced(finding: Json) -> set[str]:
         "(SPR502)": {"SPR502"},
         " still wait": {"SPR303", "SPR304", "SPR307", "SPR315"},
     }
-    return {code for words, codes in announced.items() if words in finding["fix"] for code in codes}
+    text = f"{finding['message']} {finding['fix']}"
+    return {code for words, codes in announced.items() if words in text for code in codes}
 
 
 _RESOURCES: Final = {"Deployment": "deployments", "ReplicaSet": "replicasets", "StatefulSet": "statefulsets"}

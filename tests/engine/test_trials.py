@@ -205,3 +205,13 @@ def test_a_rollout_names_the_zone_in_which_all_pods_may_be_afterwards(zones: str
     web = clusters.deployment("web", running, strategy=pace, affinity=apart)
     trial = engine_of(audit(*nodes, closed, *web)).rollout(ObjectRef("shop", "Deployment", "web"))
     assert trial == Trial(together=frozenset(together))
+
+
+@pytest.mark.parametrize(("room", "waiting"), [(1, 1), (2, 0)])
+def test_pods_may_wait_after_a_node_is_opened_too(room: int, waiting: int) -> None:
+    """Two pods wait for a node that is cordoned."""
+    nodes = [clusters.node("a1", cpu=room, cordoned=True), clusters.node("b1", cpu=1)]
+    engine = engine_of(audit(*nodes, *clusters.deployment("web", ["b1", "", ""])))
+    left = engine.waiting_when_open(["a1"], ObjectRef("shop", "Deployment", "web"))
+    assert (left.pods if left else 0) == waiting
+    assert left is None or left.why == "2 nodes: Insufficient cpu"

@@ -27,6 +27,7 @@ from kubectl_spread.rules.placement.closed import (
     fewer_domains,
     left_out,
     lowest,
+    once_open,
     opening,
     shortage,
 )
@@ -130,7 +131,9 @@ def _cause_now(group: EvaluatedGroup, rule_input: RuleInput) -> _Cause:
     if first is not None and ObstacleKind.VOLUME in shut.causes:
         return _kept_by_volume(first, rule_input)
     fix = opening(shut, evaluation, rule_input, blocked=True)
-    return _Cause(f" {shut.sentence}.", fix, ("SPR307",), closed_domains(shut, rule_input))
+    for_all = closed_domains(shut, rule_input)
+    after = "" if first is None else once_open(for_all, rule_input)
+    return _Cause(f" {shut.sentence}{after}.", fix, ("SPR307",), for_all)
 
 
 def _with_all_keys(evaluation: ClassEvaluation, audit: Audit) -> list[str]:

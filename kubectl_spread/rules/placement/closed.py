@@ -23,7 +23,7 @@ from kubectl_spread.report.model import CORDONED, ClosedDomains, Operation
 from kubectl_spread.rules import patches
 from kubectl_spread.rules.inputs import RuleInput
 from kubectl_spread.rules.model import Remedy
-from kubectl_spread.rules.remedy import changed, literal, uncordon
+from kubectl_spread.rules.remedy import changed, literal, still_waiting, uncordon
 
 _POLICIES: Final = {"nodeAffinityPolicy": "node_affinity_policy", "nodeTaintsPolicy": "node_taints_policy"}
 """Maps the fields of a constraint that leave out nodes to their names in our types."""
@@ -122,6 +122,15 @@ def opening(shut: Closed, evaluation: ClassEvaluation, rule_input: RuleInput, *,
     if by_hand and for_all is None and not others:
         text += f", or {by_hand}"
     return changed(text, _operations(terms, fields, rule_input), rule_input)
+
+
+def once_open(for_all: ClosedDomains | None, rule_input: RuleInput) -> str:
+    """Return which pods of the workload wait once cordoned domains are open, as a further sentence; "" for none."""
+    if for_all is None or for_all.state != CORDONED:
+        return ""
+    left = rule_input.engine.waiting_when_open(for_all.nodes, rule_input.workload)
+    are = "it is" if len(for_all.domains) == 1 else "they are"
+    return "" if left is None else f". Once {are} open, {still_waiting(left)}"
 
 
 def _by_hand(causes: Collection[ObstacleKind]) -> str:

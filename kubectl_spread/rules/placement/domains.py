@@ -29,6 +29,7 @@ from kubectl_spread.rules.placement.closed import (
     left_out_in_words,
     lowest,
     obstacles_outside,
+    once_open,
     opening,
     shortage,
 )
@@ -328,11 +329,12 @@ def _held_down(rule_input: RuleInput) -> Iterator[Evidence]:
             yield Evidence(names(row.pods), values, Severity.INFO, UNPIN if only_pinned(refusals) else _NOTHING_NOW)
         else:
             waiting = names(pod for pod in row.pods if not pod.node and _fits_nowhere(pod, rule_input))
+            for_all = closed_domains(shut, rule_input)
             if waiting:
-                values["effect"] = f"{values['effect']}, and no node takes {_pending(len(waiting))}"
+                after = once_open(for_all, rule_input)
+                values["effect"] = f"{values['effect']}, and no node takes {_pending(len(waiting))}{after}"
             fix = opening(shut, evaluation, rule_input, blocked=bool(waiting))
             severity = Severity.ERROR if waiting else Severity.WARNING
-            for_all = closed_domains(shut, rule_input)
             yield Evidence(waiting or names(row.pods), values, severity, fix, closed=for_all)
         return
 
