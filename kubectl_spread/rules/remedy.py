@@ -163,14 +163,8 @@ def _leaves_closed_domain(rule_input: RuleInput) -> bool:
         if spread is None or not spread.constraint.hard:
             continue
         counts, value_of, pod_class = spread.match_num, spread.domains.value_of, row.representative.pod_class
-        usable = audit.nodes.usable(pod_class.placement)
-        # Pods of its own make room where they leave.
-        own = {value_of.get(pod.node) for pod in rule_input.pods}
-        free = {
-            domain
-            for node, domain in value_of.items()
-            if (usable[node].schedulable if domain in own else audit.obstacles.of(pod_class, node) is None)
-        }
+        # A domain that is full now has no more pods after a rollout, either.
+        free = {domain for node, domain in value_of.items() if audit.obstacles.of(pod_class, node) is None}
         held_open = any(number == counts.least for domain, number in counts.items() if domain in free)
         if not free.issuperset(counts) and (spread.allows_all or held_open):
             return True
