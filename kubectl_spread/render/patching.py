@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from msgspec import UnsetType
 
@@ -38,16 +38,19 @@ wait_rolled_out() {
     rolled_out=$((rolled_out + 1))
 }
 """
+_ROLLED: Final = ("deploy/", "sts/", "ds/")
 _END: Final = 'say "done: $rolled_out of $planned workloads rolled out"'
 
 
-class _Patch(NamedTuple):
-    """A patch of a workload, by the words of its kubectl command."""
+class _Workload(NamedTuple):
+    """A workload that has rollouts, as kubectl names it."""
 
     namespace: str
     name: str
-    form: str
-    body: str
+
+
+_Patches: TypeAlias = dict[_Workload, dict[tuple[str, str], None]]
+"""Maps each workload to its patches: their type, and their body."""
 
 
 def text(report: SpreadSimulation, flags: Sequence[str]) -> str:
@@ -70,36 +73,30 @@ def _lines(report: SpreadSimulation, flags: Sequence[str]) -> Iterator[str]:
     yield from shell.program(_main(report, patches))
 
 
-def _main(report: SpreadSimulation, patches: Sequence[_Patch]) -> Iterator[str]:
+def _main(report: SpreadSimulation, patches: _Patches) -> Iterator[str]:
     yield from shell.same_cluster(report.cluster, "simulation")
-    for first in range(0, len(patches), _AT_ONCE):
-        wave = patches[first : first + _AT_ONCE]
+    workloads = list(patches)
+    for first in range(0, len(workloads), _AT_ONCE):
+        wave = workloads[first : first + _AT_ONCE]
         yield shell.say(f"wave {first // _AT_ONCE + 1}: {plural(len(wave), 'workload')}")
-        yield from (shlex.join(["change", each.namespace, each.name, each.form, each.body]) for each in wave)
-        yield from (shlex.join(["wait_rolled_out", each.namespace, each.name]) for each in wave)
+        yield from (shlex.join(["change", *each, form, body]) for each in wave for form, body in patches[each])
+        yield from (shlex.join(["wait_rolled_out", *each]) for each in wave)
         yield ""
     yield _END
 
 
-def _commands(report: SpreadSimulation) -> tuple[list[_Patch], dict[str, list[str]]]:
+def _commands(report: SpreadSimulation) -> tuple[_Patches, dict[str, list[str]]]:
     """Return the patches of workloads, and the other commands of fixes, which a person has to decide on."""
-    patches: dict[_Patch, None] = {}
+    patches: _Patches = {}
     others: dict[str, list[str]] = {}
     for finding in report.findings:
         if isinstance(finding.fix, UnsetType) or isinstance(finding.commands, UnsetType):
             continue
         for command in finding.commands:
-            if (patch := _patch(command)) is None:
-                others.setdefault(finding.fix, []).append(command)
-            else:
-                patches[patch] = None
-    return list(patches), others
-
-
-def _patch(command: str) -> _Patch | None:
-    """Return the patch of a workload that has rollouts; None for another command."""
-    _, verb, rest = command.partition(" patch ")
-    match shlex.split(rest):
-        case [name, "-n", namespace, form, "-p", body] if verb and name.startswith(("deploy/", "sts/", "ds/")):
-            return _Patch(namespace, name, form.removeprefix("--type="), body)
-    return None
+            match shlex.split(command):
+                case [*_, "patch", name, "-n", namespace, form, "-p", body] if name.startswith(_ROLLED):
+                    workload = _Workload(namespace, name)
+                    patches.setdefault(workload, {})[form.removeprefix("--type="), body] = None
+                case _:
+                    others.setdefault(finding.fix, []).append(command)
+    return patches, others

@@ -5,12 +5,16 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from kubectl_spread.render import patching
+from kubectl_spread.report.model import Severity
+from kubectl_spread.report.simulation import SimulationFinding, SpreadSimulation
 from tests.builders import Json
 from tests.conftest import Golden
 from tests.plan.test_script import HOSTILE, shellcheck
-from tests.simulate.clusters import command, deployment, node, nodes, zone_constraint
+from tests.simulate.clusters import budget, command, deployment, node, nodes, zone_constraint
 
 _FUNCTIONS = 'same_cluster() { :; }; change() { printf "%s\\0" "$@"; }; wait_rolled_out() { :; }'
 """They take the place of those of the script, so that only its arguments are read."""
@@ -34,9 +38,23 @@ def test_the_script_patches_five_workloads_at_a_time(golden: Golden) -> None:
 
 
 def test_commands_that_a_person_decides_on_are_comments() -> None:
-    """The deletion of nodes is not in the script."""
-    text = command(_cluster(1), *LOSE).stdout
-    assert "kubectl delete node" not in text.partition("\nmain() {")[2]
+    """A budget that refuses an eviction guards a workload."""
+    guarded = [*_cluster(1), budget("web0", minAvailable=6)]
+    text = command(guarded, "--drain", "c1", "--runs", "1", "-o", "script").stdout
+    assert "# Not in this script: set maxUnavailable: 1 in budget web0: kubectl patch pdb web0 -n shop " in text
+    assert "pdb" not in text.partition("\nmain() {")[2]
+
+
+def test_a_workload_with_two_patches_is_waited_for_once() -> None:
+    """The context has the word that kubectl's command has, too."""
+    text = command(_cluster(1), "--lose", "zone=c", "--runs", "1", "-o", "json").stdout
+    report = msgspec.json.decode(text, type=SpreadSimulation)
+    commands = [f"kubectl --context 'a patch b' patch deploy/web -n shop --type=json -p '[{n}]'" for n in (1, 2)]
+    finding = SimulationFinding(severity=Severity.ERROR, message="", workloads=[], fix="set", commands=commands)
+    text = patching.text(msgspec.structs.replace(report, findings=[finding]), ())
+    assert "\nplanned=1\n" in text
+    lines = [line.split() for line in text.splitlines() if "deploy/web" in line]
+    assert [words[0] for words in lines] == ["change", "change", "wait_rolled_out"]
 
 
 def test_a_script_without_patches_does_nothing() -> None:
