@@ -101,7 +101,7 @@ class Trial(msgspec.Struct, frozen=True):
 
     Attributes:
         shortfall: What it makes worse; None for nothing.
-        waiting: The pods of the workload that wait afterwards, as no fewer did before; None for none.
+        waiting: The pods of the workload that may wait afterwards, of which none is new; None for none.
         together: The topology keys by which all of its running pods may be in one domain then, which they are not now.
     """
 

@@ -132,9 +132,8 @@ class Trials:
         for domain, events in hazard.events.items():
             all_events = [*setting.before, Watch(), *events]
             simulation = Simulation(setting.world, all_events, self._seed, maker=setting.maker)
-            yield self._of(
-                domain, [simulation.run(number, about=(self._workload,)) for number in numbers], setting.world
-            )
+            runs = [simulation.run(number, about=(self._workload,)) for number in numbers]
+            yield self._of(domain, runs, setting.world)
 
     def _of(self, domain: str, runs: Sequence[RunResult], world: World) -> WorstCase:
         results = [run.of(self._workload) for run in runs]

@@ -151,8 +151,8 @@ def _sentence(effects: Iterable[str], waiting: Shortfall | None = None) -> str:
 
 
 def still_waiting(waiting: Shortfall) -> str:
-    """Return that pods wait as before, and why."""
-    return f"{plural(waiting.pods, 'pod')} still {'waits' if waiting.pods == 1 else 'wait'} ({waiting.why})"
+    """Return that pods wait as before in a run of a trial, and why."""
+    return f"{plural(waiting.pods, 'pod')} may still wait ({waiting.why})"
 
 
 def _leaves_closed_domain(rule_input: RuleInput) -> bool:

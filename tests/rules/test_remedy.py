@@ -13,7 +13,7 @@ from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.report.model import CommandLine, Operation
 from kubectl_spread.rules.remedy import flagged, patched
 from tests import contract
-from tests.builders import constraint
+from tests.builders import Json, constraint, requirement, selector
 from tests.cli.test_check import run
 from tests.simulate import clusters
 
@@ -104,6 +104,40 @@ def test_a_patch_is_tried_with_the_volumes_of_soft_constraints_too(*, read: bool
         elif each["kind"] == "Pod":
             each["spec"] |= {"topologySpreadConstraints": [spread], "nodeName": f"{each['spec']['nodeName']}1"}
     kept = [each for each in objects if read or not each["kind"].startswith("PersistentVolume")]
-    answer = run("check", "-A", "--select", "SPR107", "-o", "json", "-f", "-", stdin="\n".join(map(json.dumps, kept)))
+    assert fix in advised(*kept, code="SPR107")
+
+
+def advised(*objects: Json, code: str) -> str:
+    """Return the fix of the only finding of a rule."""
+    answer = run("check", "-A", "--select", code, "-o", "json", "-f", "-", stdin="\n".join(map(json.dumps, objects)))
     (finding,) = contract.loaded(answer.stdout)["findings"]
-    assert fix in finding["fix"]
+    return str(finding["fix"])
+
+
+@pytest.mark.parametrize(
+    ("cpu", "full"),
+    [(4, False), (1, True)],
+)
+def test_a_patch_says_that_a_full_zone_may_hold_the_minimum_afterwards(cpu: int, *, full: bool) -> None:
+    """Each zone has a pod of the workload, so none holds the minimum alone."""
+    spread = constraint(match=("pod-template-hsah",))
+    nodes = [clusters.node("a1"), clusters.node("b1"), clusters.node("c1", cpu=cpu)]
+    web = clusters.deployment("web", ["a1", "b1", "c1"], topologySpreadConstraints=[spread])
+    assert ("(SPR307)" in advised(*nodes, *web, code="SPR107")) is full
+
+
+@pytest.mark.parametrize("cordoned", [False, True])
+def test_a_deletion_says_that_all_pods_may_be_on_one_node_afterwards(*, cordoned: bool) -> None:
+    """The label of a pod has changed; its replacement has one node left if its own is cordoned."""
+    merged = selector({"app": "web"}, requirement("rev", "In", "r1"))
+    spread = constraint(hard=False, match=("rev",), selects=merged)
+    nodes = [clusters.node("a1"), clusters.node("b1", cordoned=cordoned)]
+    web = clusters.deployment("web", ["a1", "b1"], topologySpreadConstraints=[constraint(hard=False, match=("rev",))])
+    for each in web:
+        labels = each["metadata"].setdefault("labels", {}) if each["kind"] == "Pod" else {}
+        if each["kind"] == "Pod":
+            labels["rev"] = "r2" if each["spec"]["nodeName"] == "b1" else "r1"
+            each["spec"]["topologySpreadConstraints"] = [spread]
+        else:
+            each["spec"]["template"]["metadata"]["labels"]["rev"] = "r1"
+    assert ("all pods may be on one node (SPR501)" in advised(*nodes, *web, code="SPR101")) is cordoned
