@@ -66,11 +66,8 @@ def _lines(report: SpreadSimulation, flags: Sequence[str]) -> Iterator[str]:
     if not patches:
         yield "echo 'nothing to patch'"
         return
-    yield _HEAD
-    yield shell.kubectl(report.cluster, flags)
-    yield f"planned={len(patches)}"
-    yield _FUNCTIONS.rstrip("\n")
-    yield from shell.program(_main(report, patches))
+    main = _main(report, patches)
+    yield from shell.program(report.cluster, flags, head=_HEAD, planned=len(patches), functions=_FUNCTIONS, lines=main)
 
 
 def _main(report: SpreadSimulation, patches: _Patches) -> Iterator[str]:

@@ -176,11 +176,8 @@ def _lines(report: SpreadPlan, flags: Sequence[str]) -> Iterator[str]:
     if not report.waves:
         yield "echo 'nothing to evict'"
         return
-    yield _HEAD
-    yield shell.kubectl(report.cluster, flags)
-    yield f"planned={report.summary.evictions}"
-    yield _FUNCTIONS.rstrip("\n")
-    yield from shell.program(_main(report))
+    planned, main = report.summary.evictions, _main(report)
+    yield from shell.program(report.cluster, flags, head=_HEAD, planned=planned, functions=_FUNCTIONS, lines=main)
 
 
 def _main(report: SpreadPlan) -> Iterator[str]:

@@ -33,15 +33,30 @@ def title(*sentences: str) -> Iterator[str]:
     yield from map(comment, sentences)
 
 
-def kubectl(cluster: Cluster, flags: Sequence[str]) -> str:
-    """Return the function that runs kubectl; ``flags`` are those for the cluster, where it is not the current one."""
+def _kubectl(cluster: Cluster, flags: Sequence[str]) -> str:
+    """Return the function that runs kubectl."""
     context = cluster.context
     pinned = [*flags, *(["--context", context] if isinstance(context, str) and "--context" not in flags else [])]
     return f'k() {{ {shlex.join(["kubectl", *pinned])} "$@"; }}'
 
 
-def program(lines: Iterable[str]) -> Iterator[str]:
-    """Yield functions that every script has, and its lines in one that is called last; the script has ``progress``."""
+def program(
+    cluster: Cluster, flags: Sequence[str], *, head: str, planned: int, functions: str, lines: Iterable[str]
+) -> Iterator[str]:
+    """Yield what follows the title: functions, and the lines of the script in one that is called last.
+
+    Args:
+        cluster: The cluster.
+        flags: kubectl's flags for it, where it is not the current one.
+        head: What the script does, as comments.
+        planned: The number of things that it is to do.
+        functions: Its own functions, among them ``progress``.
+        lines: Its lines.
+    """
+    yield head
+    yield _kubectl(cluster, flags)
+    yield f"planned={planned}"
+    yield functions.rstrip("\n")
     yield _FUNCTIONS
     yield from (f"    {line}" if line else "" for line in lines)
     yield "} </dev/null  # kubectl does not read a script that comes from a pipe"
