@@ -269,7 +269,7 @@ class Engine:
             tries: The number of runs, of which a change of many pods has fewer.
         """
         cluster, steps = self._settled, 0
-        before, trial = _together(cluster, workload), Trial()
+        before, trial = Trial(together=_together(cluster, workload), last=_is_last(cluster, workload)), Trial()
         for number in range(tries):
             if number >= _TRIES and steps >= _STEPS:
                 break
@@ -289,7 +289,7 @@ class Engine:
                 self._world.forget()
             if trial.shortfall is not None:
                 break
-        return replace(trial, together=trial.together - before)
+        return replace(trial, together=trial.together - before.together, last=trial.last and not before.last)
 
     @cached_property
     def _settled(self) -> SimulatedCluster:
@@ -340,13 +340,28 @@ def _tried(
             return Trial(replace(left, pods=pending[each]))
         if own:
             earlier = replace(earlier, waiting=left)
-    return replace(earlier, together=earlier.together | _together(cluster, workload))
+    return replace(
+        earlier,
+        together=earlier.together | _together(cluster, workload),
+        last=earlier.last or _is_last(cluster, workload),
+    )
+
+
+def _running(cluster: SimulatedCluster, workload: ObjectRef) -> list[SimulatedPod]:
+    """Return the pods of a workload that have nodes, those of the newest revision last."""
+    owners = dict.fromkeys((workload, *cluster.world.owners_below(workload)))
+    return [pod for owner in owners for pod in cluster.of(owner) if pod.node in cluster.table.numbers]
+
+
+def _is_last(cluster: SimulatedCluster, workload: ObjectRef) -> bool:
+    """Tell whether no node admits one more pod like the last of a workload's running pods, with hard constraints."""
+    kinds = [pod.kind for pod in _running(cluster, workload)[-1:]]
+    return any(kind.hard and not cluster.state.admits(kind) for kind in kinds)
 
 
 def _together(cluster: SimulatedCluster, workload: ObjectRef) -> frozenset[str]:
     """Return the topology keys by which all running pods of a workload are in one domain; none for a single pod."""
-    owners = dict.fromkeys((workload, *cluster.world.owners_below(workload)))
-    places = [pod.node for owner in owners for pod in cluster.of(owner) if pod.node in cluster.table.numbers]
+    places = [pod.node for pod in _running(cluster, workload)]
     if len(places) <= 1:
         return frozenset()
     zones = cluster.table.values(ZONE)

@@ -358,6 +358,10 @@ class Placements:
         left = self._left_by_others(kind, self.nodes.answers(kind).allowed & ~pod.refused) if kind.parses else 0
         return any(_fits(kind, self.nodes.allocatable[number], self.used[number]) for number in ascending(left))
 
+    def admits(self, kind: SchedulingKind) -> bool:
+        """Tell whether any node would take one more pod of a kind if it had room for it."""
+        return kind.parses and bool(self._left_by_others(kind, self.nodes.answers(kind).allowed))
+
     def depends_on_others(self, kind: SchedulingKind) -> bool:
         """Tell whether other pods decide where pods of a kind may go, or a selector cannot be parsed."""
         if kind.hard or kind.affinity or kind.anti_affinity or not kind.ranks or not kind.parses:

@@ -128,19 +128,21 @@ def _afterwards(operations: Sequence[Operation], trial: Trial, rule_input: RuleI
     if template.rolls and template.replicas != 1 and _counts_revisions_together(operations, template):
         effects.append("new pods may be uneven (SPR208)")
     if rule_input.workload.kind in _RESTARTABLE:
-        effects += _effects(trial.together, rule_input)
+        effects += _effects(trial, rule_input)
     return _sentence(effects, trial.waiting)
 
 
-def _effects(together: Collection[str], rule_input: RuleInput) -> Iterator[str]:
+def _effects(trial: Trial, rule_input: RuleInput) -> Iterator[str]:
     """Yield what new pods may leave that a rule would report."""
     if any(rule_input.audit.volumes.of(pod).unknown == UNREAD for pod in rule_input.pods):
         yield "a new pod may find no node, because its claims and volumes were not read"
     if _leaves_closed_domain(rule_input):
         yield "a closed domain may hold the minimum down (SPR307)"
-    if HOSTNAME in together:
+    if trial.last:
+        yield "no node may take one more pod (SPR303)"
+    if HOSTNAME in trial.together:
         yield "all pods may be on one node (SPR501)"
-    elif ZONE in together:
+    elif ZONE in trial.together:
         yield "all pods may be in one zone (SPR502)"
 
 
@@ -441,7 +443,7 @@ def _of_some(pods: Sequence[PodRecord], restart_all: Remedy, rule_input: RuleInp
         text = f"{text}. {chosen.note}"
     # Without the template, new pods are taken to be like one of those that are replaced.
     template = rule_input.audit.template_of(rule_input.workload)
-    effects = () if template is None else _effects(can_go.trial.together, rule_input)
+    effects = () if template is None else _effects(can_go.trial, rule_input)
     return Remedy(f"{text}{_sentence(effects, can_go.trial.waiting)}", chosen.commands)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -128,16 +129,28 @@ def test_a_patch_says_that_a_full_zone_may_hold_the_minimum_afterwards(cpu: int,
 
 @pytest.mark.parametrize("cordoned", [False, True])
 def test_a_deletion_says_that_all_pods_may_be_on_one_node_afterwards(*, cordoned: bool) -> None:
-    """The label of a pod has changed; its replacement has one node left if its own is cordoned."""
-    merged = selector({"app": "web"}, requirement("rev", "In", "r1"))
-    spread = constraint(hard=False, match=("rev",), selects=merged)
+    """The replacement has one node left if its own is cordoned."""
     nodes = [clusters.node("a1"), clusters.node("b1", cordoned=cordoned)]
-    web = clusters.deployment("web", ["a1", "b1"], topologySpreadConstraints=[constraint(hard=False, match=("rev",))])
+    fix = advised(*nodes, *relabelled(hard=False), code="SPR101")
+    assert ("all pods may be on one node (SPR501)" in fix) is cordoned
+
+
+@pytest.mark.parametrize("domains", [2, 3])
+def test_a_deletion_says_that_no_node_may_take_one_more_pod_afterwards(domains: int) -> None:
+    """The pod with the other label does not count; with minDomains above the two zones, each may have one pod."""
+    fix = advised(clusters.node("a1"), clusters.node("b1"), *relabelled(minDomains=domains), code="SPR101")
+    assert ("Afterwards no node may take one more pod (SPR303)" in fix) is (domains == 3)
+
+
+def relabelled(**fields: Any) -> list[Json]:
+    """Return a Deployment with pods on a1 and b1, of which the latter has another label than its constraint selects."""
+    merged = selector({"app": "web"}, requirement("rev", "In", "r1"))
+    template, stored = (constraint(match=("rev",), selects=each, **fields) for each in (None, merged))
+    web = clusters.deployment("web", ["a1", "b1"], topologySpreadConstraints=[template])
     for each in web:
-        labels = each["metadata"].setdefault("labels", {}) if each["kind"] == "Pod" else {}
         if each["kind"] == "Pod":
-            labels["rev"] = "r2" if each["spec"]["nodeName"] == "b1" else "r1"
-            each["spec"]["topologySpreadConstraints"] = [spread]
+            each["metadata"]["labels"]["rev"] = "r2" if each["spec"]["nodeName"] == "b1" else "r1"
+            each["spec"]["topologySpreadConstraints"] = [stored]
         else:
             each["spec"]["template"]["metadata"]["labels"]["rev"] = "r1"
-    assert ("all pods may be on one node (SPR501)" in advised(*nodes, *web, code="SPR101")) is cordoned
+    return web
