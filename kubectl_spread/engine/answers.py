@@ -103,6 +103,7 @@ class Trial(msgspec.Struct, frozen=True):
         shortfall: What it makes worse; None for nothing.
         waiting: The pods of the workload that may wait afterwards, of which none is new; None for none.
         together: The topology keys by which all of its running pods may be in one domain then, which they are not now.
+        uneven: The topology keys of soft constraints whose skew may exceed maxSkew then, which it does not now.
         last: Whether no node may admit one more of its pods with hard constraints then, whatever room it has, although
             one does now.
     """
@@ -110,6 +111,7 @@ class Trial(msgspec.Struct, frozen=True):
     shortfall: Shortfall | None = None
     waiting: Shortfall | None = None
     together: frozenset[str] = frozenset()
+    uneven: frozenset[str] = frozenset()
     last: bool = False
 
 

@@ -31,7 +31,7 @@ from kubectl_spread.engine.newnodes import messages, needs_new_node, new_nodes
 from kubectl_spread.engine.planner import RUNS, FirstWave, Planner
 from kubectl_spread.engine.pods import SimulatedPod
 from kubectl_spread.engine.reasons import everywhere, reason
-from kubectl_spread.engine.runs import RunResult, Simulation
+from kubectl_spread.engine.runs import RunResult, Simulation, skews
 from kubectl_spread.engine.successors import NextPod, next_destinations, next_pods
 from kubectl_spread.engine.world import World
 from kubectl_spread.kube.api.labels import HOSTNAME, ZONE
@@ -47,6 +47,8 @@ _MANY_TRIES: Final = 20
 """Those of a rollout of few pods, which may be stuck in one of ten runs where nodes are almost full."""
 _STEPS: Final = 1_000
 """The number of steps of pods after which a rollout is tried no more often than other changes."""
+_SURE_STEPS: Final = 4_000
+"""The number of steps of pods in all trials after which a rollout that surely ends is tried no more."""
 _ALONE: Final = 10
 """The most pods whose removal is tried alone."""
 _RUNS: Final = 2
@@ -67,7 +69,7 @@ class Engine:
         self._world = World(snapshot, behaviour, now)
         self._reasons: dict[object, Reason] = {}
         self._new_nodes: dict[SchedulingKind, NewNodes] = {}
-        self._changes = 0
+        self._changes, self._steps = 0, 0
         self._planners: dict[bool, Planner] = {}
         self._opened: dict[frozenset[str], RunResult] = {}
         self._first_waves: dict[tuple[ObjectRef, bool], FirstWave] = {}
@@ -243,7 +245,8 @@ class Engine:
                 event = Restart(workload)
             rollouts = [*event.begin(cluster).rollouts.values()]
             surely = [isinstance(each, Rollout | DaemonRollout) and each.surely_ends(cluster) for each in rollouts]
-            if surely and all(surely):
+            stays = isinstance(stored, DaemonSet)
+            if surely and all(surely) and (stays or self._steps >= _SURE_STEPS):
                 return None
             if isinstance(stored, StatefulSet):
                 for pod in [pod for pod in cluster.of(workload) if not pod.node]:
@@ -263,13 +266,13 @@ class Engine:
         """Make a change in a few runs, and undo it; the first run in which something is worse decides.
 
         Args:
-            act: Makes the change, and returns what acts until it ends; None where surely nothing is worse then.
+            act: Makes the change, and returns what acts until it ends; None where that need not be tried.
             workload: The workload that the change is about.
             ends: Whether no pod of the workload may wait afterwards, even if one did before.
             tries: The number of runs, of which a change of many pods has fewer.
         """
         cluster, steps = self._settled, 0
-        before, trial = Trial(together=_together(cluster, workload), last=_is_last(cluster, workload)), Trial()
+        before, trial = _left(cluster, workload, Trial()), Trial()
         for number in range(tries):
             if number >= _TRIES and steps >= _STEPS:
                 break
@@ -284,12 +287,18 @@ class Engine:
                 stuck = any(left_of(actor, cluster) for actor in actors)
                 trial = _tried(cluster, journal, workload, trial, ends=ends, stuck=stuck)
                 steps += len(journal.steps)
+                self._steps += len(journal.steps)
             finally:
                 cluster.undo()
                 self._world.forget()
             if trial.shortfall is not None:
                 break
-        return replace(trial, together=trial.together - before.together, last=trial.last and not before.last)
+        return replace(
+            trial,
+            together=trial.together - before.together,
+            uneven=trial.uneven - before.uneven,
+            last=trial.last and not before.last,
+        )
 
     @cached_property
     def _settled(self) -> SimulatedCluster:
@@ -340,28 +349,27 @@ def _tried(
             return Trial(replace(left, pods=pending[each]))
         if own:
             earlier = replace(earlier, waiting=left)
+    return _left(cluster, workload, earlier)
+
+
+def _left(cluster: SimulatedCluster, workload: ObjectRef, earlier: Trial) -> Trial:
+    """Return what a cluster has of what a change may leave, and what ``earlier`` runs left."""
+    owners = dict.fromkeys((workload, *cluster.world.owners_below(workload)))
+    running = [pod for owner in owners for pod in cluster.of(owner) if pod.node in cluster.table.numbers]
+    if not running:
+        return earlier
+    newest = running[-1].kind
+    uneven = {each.topology_key for each, skew in skews(cluster, newest) if skew > each.max_skew and not each.hard}
     return replace(
         earlier,
-        together=earlier.together | _together(cluster, workload),
-        last=earlier.last or _is_last(cluster, workload),
+        together=earlier.together | _together(cluster, [pod.node for pod in running]),
+        uneven=earlier.uneven | uneven,
+        last=earlier.last or bool(newest.hard and not cluster.state.admits(newest)),
     )
 
 
-def _running(cluster: SimulatedCluster, workload: ObjectRef) -> list[SimulatedPod]:
-    """Return the pods of a workload that have nodes, those of the newest revision last."""
-    owners = dict.fromkeys((workload, *cluster.world.owners_below(workload)))
-    return [pod for owner in owners for pod in cluster.of(owner) if pod.node in cluster.table.numbers]
-
-
-def _is_last(cluster: SimulatedCluster, workload: ObjectRef) -> bool:
-    """Tell whether no node admits one more pod like the last of a workload's running pods, with hard constraints."""
-    kinds = [pod.kind for pod in _running(cluster, workload)[-1:]]
-    return any(kind.hard and not cluster.state.admits(kind) for kind in kinds)
-
-
-def _together(cluster: SimulatedCluster, workload: ObjectRef) -> frozenset[str]:
-    """Return the topology keys by which all running pods of a workload are in one domain; none for a single pod."""
-    places = [pod.node for pod in _running(cluster, workload)]
+def _together(cluster: SimulatedCluster, places: Sequence[str]) -> frozenset[str]:
+    """Return the topology keys by which the nodes of several pods are in one domain; none for a single pod."""
     if len(places) <= 1:
         return frozenset()
     zones = cluster.table.values(ZONE)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from random import Random
 from typing import Final, TypeAlias
 
@@ -30,6 +30,7 @@ from kubectl_spread.engine.reasons import reason
 from kubectl_spread.engine.world import World
 from kubectl_spread.kube.api.labels import HOSTNAME, ZONE, ascending
 from kubectl_spread.kube.api.objects import ObjectRef
+from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constraint
 
 AboutNewNodes: TypeAlias = Callable[[SimulatedCluster, SimulatedPod, Reason], str]
 """Returns whether a node could be made for a pending pod, as a sentence; "" where no node autoscaler has to."""
@@ -265,7 +266,7 @@ def _results(cluster: SimulatedCluster, about: Collection[ObjectRef] | None = No
                 result.domains[key, labels[key]] += 1
     for workload, kind in kinds.items():
         if about is None or workload in about:
-            results[workload].skews = _skews(cluster, kind)
+            results[workload].skews = _worst_skews(cluster, kind)
     _add_lost(cluster, results)
     return results
 
@@ -286,9 +287,16 @@ def topology_keys(kind: SchedulingKind) -> list[str]:
     return [key for key in dict.fromkeys((ZONE, *keys)) if key != HOSTNAME]
 
 
-def _skews(cluster: SimulatedCluster, kind: SchedulingKind) -> dict[str, int]:
-    """Return the skew of each of a kind's own constraints."""
-    skews: dict[str, int] = {}
+def _worst_skews(cluster: SimulatedCluster, kind: SchedulingKind) -> dict[str, int]:
+    """Return the largest skew of a kind's own constraints, by topology key."""
+    worst: dict[str, int] = {}
+    for constraint, skew in skews(cluster, kind):
+        worst[constraint.topology_key] = max(skew, worst.get(constraint.topology_key, 0))
+    return worst
+
+
+def skews(cluster: SimulatedCluster, kind: SchedulingKind) -> Iterator[tuple[Constraint, int]]:
+    """Yield each of a kind's own constraints that has domains, with its skew."""
     answers = cluster.table.answers(kind)
     own = {term.topology_key for term in kind.pod_class.terms if term.constraint is not None and not term.default}
     for constraint, counted in (
@@ -298,9 +306,7 @@ def _skews(cluster: SimulatedCluster, kind: SchedulingKind) -> dict[str, int]:
         if constraint.topology_key in own and counted.domains and (constraint.hard or answers.ranked):
             tally = cluster.state.spread(kind, constraint, counted)
             most = max(tally.counts.values(), default=0)
-            skew = most - minimum(constraint, counted.domains, tally)
-            skews[constraint.topology_key] = max(skew, skews.get(constraint.topology_key, 0))
-    return skews
+            yield constraint, most - minimum(constraint, counted.domains, tally)
 
 
 def _explain(

@@ -138,6 +138,8 @@ def _effects(trial: Trial, rule_input: RuleInput) -> Iterator[str]:
         yield "a new pod may find no node, because its claims and volumes were not read"
     if _leaves_closed_domain(rule_input):
         yield "a closed domain may hold the minimum down (SPR307)"
+    if trial.uneven:
+        yield "pods may be uneven by a soft constraint (SPR302)"
     if trial.last:
         yield "no node may take one more pod (SPR303)"
     if HOSTNAME in trial.together:

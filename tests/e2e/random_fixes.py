@@ -429,6 +429,7 @@ def _announced(finding: Json) -> set[str]:
     """
     announced = {
         "(SPR208)": {"SPR301", "SPR302"},
+        "(SPR302)": {"SPR302"},
         "(SPR303)": {"SPR303"},
         "(SPR307)": {"SPR303", "SPR307"},
         "(SPR501)": {"SPR501", "SPR502"},
