@@ -64,7 +64,7 @@ _EVENTS: Final = "zone,node,drain,restart"
     default=10.0,
     show_default=True,
     metavar="NUMBER",
-    help="Try no further change after about this long. The first runs of all events are not limited.",
+    help="Try no further change after about this long, or twice as long as the first runs of all events took.",
     group=EVALUATE,
 )
 @options.outputs("recommend")

@@ -76,7 +76,9 @@ def _conclusion(report: SpreadRecommendation) -> str:
     if isinstance(change, UnsetType):
         if all(event.now.survived for event in report.events):
             return "Nothing to change: it survives all of these events."
-        return "No change of the workload helps."
+        if report.summary.complete:
+            return "No change of the workload helps."
+        return f"No change that helps was found in time ({plural(len(report.tried), 'change')} tried)."
     lead = "The smallest change that reaches this" if not report.not_reachable else "The change that misses least"
     return f"{lead}: {'; '.join(change.changes)}."
 
@@ -92,8 +94,9 @@ def _remarks(report: SpreadRecommendation) -> Iterator[str]:
     """Yield the limits of the change, and what is not reachable or not known."""
     if not isinstance(report.change, UnsetType):
         yield from report.change.limits
+    unmet = "Not reachable with this cluster" if report.summary.complete else "Not reached so far"
     for event in report.not_reachable:
-        yield f"Not reachable with this cluster: {event.event}: {event.why}."
+        yield f"{unmet}: {event.event}: {event.why}."
     yield from report.remarks
     if not report.summary.complete:
         yield "There was no time for all changes: give more with --seconds."

@@ -50,6 +50,8 @@ _MOST_RUNS: Final = 10
 """The most runs of each event where their number is not given."""
 _TIMES: Final = 4
 """How often all events are tried about: without the change, with it, and some of them with changes that do not help."""
+_FIRST: Final = 2
+"""The least time of a search, as a multiple of that of the first runs of all events."""
 _ENDS: Final = "its pods end by themselves. Name a Deployment or StatefulSet"
 _NO_ROLLOUT: Final = "it does not roll out changes of its template. Name a Deployment or StatefulSet"
 _INSTEAD: Final = {
@@ -245,21 +247,22 @@ class _Clock:
 
     def __init__(self, options: RecommendOptions, console: Console) -> None:
         self._options, self._console = options, console
-        self._begin = time.process_time()
+        self._begin, self._end = time.process_time(), 0.0
 
     @cached_property
     def runs(self) -> int:
         """The number of runs of each event; it is asked for after the first one of each."""
-        options = self._options
+        options, passed = self._options, time.process_time() - self._begin
+        # Where the first runs need long, changes may need as long again, so that some are tried in a large cluster.
+        self._end = self._begin + max(options.seconds, _FIRST * passed)
         if options.runs:
             return options.runs
-        passed = time.process_time() - self._begin
         return max(1, min(_MOST_RUNS, int(options.seconds / (_TIMES * passed))))
 
     def proceed(self) -> bool:
         """Tell whether there is time for another proposal."""
         self._console.progress("trying changes")
-        return time.process_time() - self._begin < self._options.seconds
+        return time.process_time() < self._end
 
 
 def _at_least(run: SimulateRun, chosen: Subject) -> tuple[ReplicatedWorkload, list[SimulatedEvent]]:
