@@ -14,12 +14,14 @@ from typing import Final
 
 import msgspec
 
+from kubectl_spread.audit.evaluation.counted import Counted
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
 from kubectl_spread.audit.evaluation.obstacles import Obstacle, only_pinned
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.engine.node_answers import PlacementCheck, why_not
 from kubectl_spread.kube.custom import base_kind
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
+from kubectl_spread.memoization import memoized
 
 _STRIDE: Final = 64
 """Of so many domains one is asked before the others."""
@@ -65,7 +67,7 @@ def skew_of(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> Skew | No
         return None
     check = PlacementCheck(row, spread, audit, moving=True)
     # Workloads by the thousand may share a constraint, and nodes answer all of them alike.
-    ending = audit.counted.of(row.namespace, spread).remember(check.question, lambda: _ending(check, spread))
+    ending = _ending(audit.counted.of(row.namespace, spread), check)
     return Skew(
         row=row,
         spread=spread,
@@ -97,11 +99,13 @@ class Ending(msgspec.Struct, frozen=True):
     pinned: bool
 
 
-def _ending(check: PlacementCheck, spread: Spread) -> Ending:
+@memoized
+def _ending(counted: Counted, check: PlacementCheck) -> Ending:
     """Return how a skew may end, if pods go only to domains with a node that would take one.
 
     The fewest pods have to move if each is placed in the emptiest domain.
     """
+    spread = counted.spread
     match_num, occupied = spread.match_num, spread.match_num.occupied
     refusing, some_open = list[Obstacle](), False
     highest, members = match_num.total // len(match_num), spread.domains.members
@@ -161,8 +165,7 @@ def why_wait(row: EvaluatedConstraint) -> str:
         return _AWAITED
     if row.workload.kind == "StatefulSet" and any(pod.terminating for pod in row.pods):
         return _RETURNING
-    owners = (pod.pod_class.owner for pod in row.pods)
-    return _OF_A_JOB if any(owner is not None and base_kind(owner.kind) == "Job" for owner in owners) else ""
+    return _OF_A_JOB if any(base_kind(pod.pod_class.kind) == "Job" for pod in row.pods) else ""
 
 
 def _passing(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> Passing | None:

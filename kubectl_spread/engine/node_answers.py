@@ -154,7 +154,7 @@ def domain_of(pod: PodRecord, spread: Spread) -> str | None:
 
 
 class PlacementCheck:
-    """The check whether nodes would take a pod of a row."""
+    """The check whether nodes would take a pod of a row; equal for pods to which all nodes give equal answers."""
 
     def __init__(self, row: EvaluatedConstraint, spread: Spread, audit: Audit, *, moving: bool) -> None:
         """Check a pod that has left the fullest domain if it is ``moving``, else the next pod.
@@ -171,8 +171,13 @@ class PlacementCheck:
                 replace(each, hard=[other for other in each.hard if other.constraint != without])
                 for each in (answers_of(evaluation, row.pods[0], audit) for evaluation in evaluations)
             ]
-        self.question = tuple(answers.question for answers in self._answers)
-        """A value that is equal for pods of any workload to which all nodes give equal answers."""
+        self._question = tuple(answers.question for answers in self._answers)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PlacementCheck) and self._question == other._question
+
+    def __hash__(self) -> int:
+        return hash(self._question)
 
     def obstacles(self, nodes: Iterable[str]) -> list[Obstacle] | None:
         """Return the obstacles that keep the pods from ``nodes``, by node; None: some node would take a pod."""

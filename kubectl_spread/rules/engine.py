@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from string import Formatter
 from typing import Final, NamedTuple
@@ -28,7 +28,15 @@ from kubectl_spread.phrases import named, sentence
 from kubectl_spread.report import model, projections
 from kubectl_spread.report.model import FAILED, Severity
 from kubectl_spread.report.recommendation import WORKLOADS
-from kubectl_spread.rules.inputs import RuleInput, rule_inputs
+from kubectl_spread.rules.inputs import (
+    PodsInput,
+    RuleInput,
+    TemplateInput,
+    TermInput,
+    WaitingInput,
+    WorkloadInput,
+    rule_inputs,
+)
 from kubectl_spread.rules.model import Evidence, Remedy, Rule, SelectedRules, Selection
 from kubectl_spread.rules.placement.skews import HARD_SKEW
 from kubectl_spread.rules.remedy import delete_pending, flagged, in_file, patched, replacement, uncordon
@@ -204,8 +212,11 @@ def _findings(
     engine = engine or Engine(audit.snapshot, audit.context.behaviour)
     for rule_input in rule_inputs(audit, engine, earlier.failing):
         results: list[_Result] = []
-        for rule in selected.reading(rule_input.parts):
-            results_of = partial(_results, rule, rule_input, flags, reported)
+        for rule in selected.rules:
+            check = rule.check(rule_input)
+            if check is None:
+                continue
+            results_of = partial(_results, rule, check, rule_input, flags, reported)
             if faults is None:
                 results += results_of()
             else:
@@ -226,10 +237,14 @@ class _Result(NamedTuple):
 
 
 def _results(
-    rule: Rule, rule_input: RuleInput, flags: Sequence[str], reported: dict[tuple[object, ...], ObjectRef | None]
+    rule: Rule,
+    check: Callable[[], Iterator[Evidence]],
+    rule_input: RuleInput,
+    flags: Sequence[str],
+    reported: dict[tuple[object, ...], ObjectRef | None],
 ) -> list[_Result]:
-    """Run a rule on an input."""
-    evidences = list(rule.check(rule_input))
+    """Run the check of a rule on an input."""
+    evidences = list(check())
     if not evidences or _is_reported(rule, rule_input, reported):
         return []
     remedies = [_remedy(rule, rule_input, evidence) for evidence in evidences]
@@ -286,7 +301,7 @@ def _uncovered(
     for (rule, evidence, remedy, finding), silent in zip(results, silenced, strict=True):
         exposure = (rule_input.workload, evidence.exposes)
         is_told = exposure in exposed and exposed[exposure] >= finding.severity
-        if rule.code in covered or (rule_input.replicas is not None and is_told):
+        if rule.code in covered or (isinstance(rule_input, WorkloadInput) and is_told):
             continue
         for key in () if silent else _exposed_keys(rule, rule_input, evidence):
             exposure = (rule_input.workload, key)
@@ -313,7 +328,7 @@ def _exposed_keys(rule: Rule, rule_input: RuleInput, evidence: Evidence) -> Iter
     if evidence.exposes:
         yield evidence.exposes
     yield from evidence.explains
-    for term in rule_input.terms if rule.explains_exposure else ():
+    for term in rule_input.terms if rule.explains_exposure and isinstance(rule_input, TermInput) else ():
         yield term.topology_key
         if (term.spread or term.anti) and term.topology_key == ZONE:
             # Pods that are spread over zones are not on one node.
@@ -325,8 +340,10 @@ def _is_reported(rule: Rule, rule_input: RuleInput, reported: dict[tuple[object,
 
     Templates in one object are for different pods. ``reported`` has the holder of the first template, or None for pods.
     """
+    if not isinstance(rule_input, TermInput):
+        return False
     key = (rule.code, rule_input.workload, rule_input.pod_path)
-    holder = None if rule_input.template is None else rule_input.template.holder
+    holder = rule_input.template.holder if isinstance(rule_input, TemplateInput) else None
     if holder is not None and reported.get(key, holder) != holder:
         return True
     reported.setdefault(key, holder)
@@ -336,14 +353,17 @@ def _is_reported(rule: Rule, rule_input: RuleInput, reported: dict[tuple[object,
 def _annotated(rule_input: RuleInput) -> tuple[str, ...]:
     """Return the codes to ignore by annotations on the workload, or on all of its pods."""
     snapshot = rule_input.audit.snapshot
-    if rule_input.replicas is not None:
-        return _annotated_on_all(rule_input.replicas, snapshot)
-    if rule_input.template is not None:
-        owners = snapshot.template_owners(rule_input.template)
-        return (*codes(rule_input.template.ignored), *_codes_of(owners, snapshot))
-    pod_classes = [evaluation.pod_class for row in rule_input.rows for evaluation, _ in row.evaluations]
-    pod_classes += (pod.pod_class for pod in rule_input.waiting)
-    pod_classes = pod_classes or _classes_by_name(rule_input)
+    match rule_input:
+        case WorkloadInput():
+            return _annotated_on_all(rule_input.replicas, snapshot)
+        case TemplateInput():
+            owners = snapshot.template_owners(rule_input.template)
+            return (*codes(rule_input.template.ignored), *_codes_of(owners, snapshot))
+        case WaitingInput():
+            pod_classes = [pod.pod_class for pod in rule_input.waiting]
+        case PodsInput():
+            pod_classes = [evaluation.pod_class for row in rule_input.rows for evaluation, _ in row.evaluations]
+            pod_classes = pod_classes or _classes_by_name(rule_input)
     on_all_pods = frozenset.intersection(*(frozenset(codes(pod_class.ignored)) for pod_class in pod_classes))
     chain = snapshot.ownership.chain(pod_classes[0].namespace, pod_classes[0].owner)
     return (*sorted(on_all_pods), *_codes_of(chain, snapshot))
@@ -368,7 +388,7 @@ def _codes_of(owners: Iterable[OwnerRecord], snapshot: Snapshot) -> Iterator[str
         yield from codes(annotation)
 
 
-def _classes_by_name(rule_input: RuleInput) -> list[PodClass]:
+def _classes_by_name(rule_input: PodsInput) -> list[PodClass]:
     pod_names = {name for _, pods in (*rule_input.refusals, *rule_input.unknown_fields) for name in pods}
     return [
         pod.pod_class
@@ -431,7 +451,8 @@ def _remedy(rule: Rule, rule_input: RuleInput, evidence: Evidence) -> Remedy:
     remedy = fix if isinstance(fix, Remedy) else Remedy(fix)
     number, commands = len(evidence.pods), remedy.commands
     values = {**evidence.values, "these": "this pod" if number == 1 else f"these {number} pods"}
-    if any(name == "restart" for _, name, _, _ in Formatter().parse(remedy.text)):
+    restarts = any(name == "restart" for _, name, _, _ in Formatter().parse(remedy.text))
+    if restarts and isinstance(rule_input, PodsInput):
         replaced = replacement(evidence.pods, rule_input)
         values["restart"], commands = replaced.text, (*commands, *replaced.commands)
     return msgspec.structs.replace(remedy, text=remedy.text.format_map(values), commands=commands)
@@ -456,6 +477,8 @@ def _commands(
 
 def _rows_of(rule_input: RuleInput, evidence: Evidence) -> list[int]:
     """Return the indices of the rows in the report that have any of the pods, in order."""
+    if not isinstance(rule_input, PodsInput):
+        return []
     if len(rule_input.indices) == 1:
         return list(rule_input.indices)
     pod_names = frozenset(evidence.pods)
@@ -473,7 +496,7 @@ def _source(rule_input: RuleInput) -> model.Source | UnsetType:
 
 def _default_hint(rule_input: RuleInput) -> str:
     """Return a further fix for a default constraint of the scheduler, which is in no pod template."""
-    if not any(row.term.default for row in rule_input.rows):
+    if not (isinstance(rule_input, PodsInput) and rule_input.has_defaults):
         return ""
     return ". This is a default of the scheduler, which topologySpreadConstraints in the pod template replace"
 

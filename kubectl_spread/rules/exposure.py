@@ -6,19 +6,21 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
+from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.snapshot.default_constraints import may_have_defaults
 from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.audit.snapshot.templates import Template
-from kubectl_spread.diagnosis.exposure import Exposure, Replicas
+from kubectl_spread.diagnosis.exposure import Exposure, Exposures
 from kubectl_spread.diagnosis.siblings import Siblings
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.labels import HOSTNAME, ZONE
 from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.kube.scheduler import configuration
+from kubectl_spread.memoization import memoized
 from kubectl_spread.phrases import domains, listed, named, noun, value
 from kubectl_spread.report.model import Operation, Severity
 from kubectl_spread.rules import patches
-from kubectl_spread.rules.inputs import InputPart, RuleInput, variants_of
+from kubectl_spread.rules.inputs import WorkloadInput, variants_of
 from kubectl_spread.rules.model import KUBERNETES, Evidence, Remedy, Rule, Values, names
 from kubectl_spread.rules.remedy import changed, corrected, in_file
 from kubectl_spread.rules.topology import keeps_own_apart
@@ -34,9 +36,9 @@ _BETWEEN_REVISIONS: Final = " {} only keeps pods of a new revision from nodes th
 _NONE: Final = " The scheduler has no default constraints either."
 
 
-def _no_spread(rule_input: RuleInput) -> Iterator[Evidence]:
+def _no_spread(rule_input: WorkloadInput) -> Iterator[Evidence]:
     replicas = rule_input.replicas
-    if replicas is not None and is_unspread(replicas, rule_input):
+    if is_unspread(rule_input):
         is_known = rule_input.audit.snapshot.schedulers is not configuration.WITHOUT_DEFAULTS
         fields = dict.fromkeys(str(template.revision_anti_affinity) for template in replicas.templates)
         values: Values = {
@@ -46,8 +48,9 @@ def _no_spread(rule_input: RuleInput) -> Iterator[Evidence]:
         yield Evidence(names(replicas.pods), values, fix=soft_constraints(rule_input))
 
 
-def is_unspread(replicas: Replicas, rule_input: RuleInput) -> bool:
+def is_unspread(rule_input: WorkloadInput) -> bool:
     """Tell whether nothing known spreads several replicas; templates decide, or pods where no template was read."""
+    replicas = rule_input.replicas
     if _has_misplaced_field(rule_input):
         return False
     if replicas.templates:
@@ -59,32 +62,32 @@ def is_unspread(replicas: Replicas, rule_input: RuleInput) -> bool:
     )
 
 
-def _has_misplaced_field(rule_input: RuleInput) -> bool:
+def _has_misplaced_field(rule_input: WorkloadInput) -> bool:
     """Tell whether the manifest has constraints or affinity in a wrong place, which SPR215 reports."""
     fields = () if rule_input.manifest is None else rule_input.manifest.unknown_fields
     return any(field.path[-1] in _FIELDS for field in fields)
 
 
-def _is_spread(template: Template, rule_input: RuleInput) -> bool:
+def _is_spread(template: Template, rule_input: WorkloadInput) -> bool:
     profile = rule_input.audit.snapshot.schedulers.get(template.spec.scheduler_name)
     return (
         bool(template.unevaluated) or _spreads(template, rule_input) or (profile is not None and bool(profile.defaults))
     )
 
 
-def _spreads(holder: Template | PodClass, rule_input: RuleInput) -> bool:
+def _spreads(holder: Template | PodClass, rule_input: WorkloadInput) -> bool:
     """Tell whether pods have spread constraints, or an anti-affinity term that keeps them apart from each other."""
     return bool(holder.spec.topology_spread_constraints) or any(
         keeps_own_apart(variant, rule_input) for variant in variants_of(holder, rule_input.behaviour)
     )
 
 
-def soft_constraints(rule_input: RuleInput) -> Remedy:
+def soft_constraints(rule_input: WorkloadInput) -> Remedy:
     """Return the patch that adds soft constraints, with the selector of the workload itself."""
     path = rule_input.pod_spec / "topologySpreadConstraints"
-    templates = () if rule_input.replicas is None else rule_input.replicas.templates
+    templates = rule_input.replicas.templates
     selectors = [template.selector for template in templates if template.holder == rule_input.workload]
-    keys = rule_input.answers.remember(_keys, lambda: _keys(rule_input))
+    keys = _keys(rule_input.audit)
     text = _ADD_SOFT if ZONE in keys else _ADD_NODE
     if (
         len(selectors) != 1
@@ -98,12 +101,13 @@ def soft_constraints(rule_input: RuleInput) -> Remedy:
     return changed(text, (*absent, Operation(op="add", path=path.pointer, value=constraints)), rule_input)
 
 
-def _keys(rule_input: RuleInput) -> tuple[str, ...]:
+@memoized
+def _keys(audit: Audit) -> tuple[str, ...]:
     """Return the topology keys to spread by: the scheduler does not rank nodes that lack any key of soft constraints.
 
     Source: kubernetes v1.37.1 pkg/scheduler/framework/plugins/podtopologyspread/scoring.go, initPreScoreState.
     """
-    zoned = all(ZONE in node.metadata.labels for node in rule_input.audit.snapshot.nodes)
+    zoned = all(ZONE in node.metadata.labels for node in audit.snapshot.nodes)
     return (ZONE, HOSTNAME) if zoned else (HOSTNAME,)
 
 
@@ -132,8 +136,7 @@ NO_SPREAD: Final = Rule(
     ),
     reads_nodes=False,
     recommends=True,
-    parts=InputPart.WORKLOAD,
-    check=_no_spread,
+    of_workload=_no_spread,
 )
 
 
@@ -166,20 +169,22 @@ _CORRECT: Final = (
 )
 
 
-def _exposure(rule_input: RuleInput, code: str) -> Exposure | None:
+_exposures: Final = memoized(Exposures)
+_siblings_in: Final = memoized(Siblings)
+
+
+def _exposure(rule_input: WorkloadInput, code: str) -> Exposure | None:
     """Return the exposure that a rule reports: of SPR505, to a domain of the first further key of ``--by``."""
-    replicas, exposures = rule_input.replicas, rule_input.exposures
-    if replicas is None:
-        return None
+    replicas, exposures = rule_input.replicas, _exposures(rule_input.audit)
     keys = (_KEYS_OF[code],) if code in _KEYS_OF else (key for key in exposures.keys if key not in _KEYS_OF.values())
     return next((exposure for key in keys if (exposure := exposures.of(replicas, key)) is not None), None)
 
 
-def _in_one_domain(rule_input: RuleInput, code: str) -> Iterator[Evidence]:
+def _in_one_domain(rule_input: WorkloadInput, code: str) -> Iterator[Evidence]:
     """Yield the exposure that a rule reports, which covers those to larger domains."""
     exposure = _exposure(rule_input, code)
     if exposure is not None:
-        position = rule_input.exposures.keys.index
+        position = _exposures(rule_input.audit).keys.index
         others = {other: _exposure(rule_input, other) for other in (*_KEYS_OF, _OF_OTHER_KEYS) if other != code}
         larger = (
             other
@@ -191,7 +196,7 @@ def _in_one_domain(rule_input: RuleInput, code: str) -> Iterator[Evidence]:
 
 
 def _evidence(
-    exposure: Exposure, rule_input: RuleInput, covers: tuple[str, ...], zone: Exposure | None = None
+    exposure: Exposure, rule_input: WorkloadInput, covers: tuple[str, ...], zone: Exposure | None = None
 ) -> Evidence:
     """Return the evidence for an exposure; ``zone`` is that of the same pods, on one node, to their zone."""
     key = exposure.topology_key
@@ -218,11 +223,11 @@ def _evidence(
     return Evidence(names(exposure.pods), values, severity, fix, covers, exposes=key)
 
 
-def _siblings(exposure: Exposure, rule_input: RuleInput) -> str:
+def _siblings(exposure: Exposure, rule_input: WorkloadInput) -> str:
     """Return the workloads that run in other zones for one that its template keeps in one, as a sentence."""
     if not exposure.pinned_by or exposure.topology_key not in (HOSTNAME, ZONE):
         return ""
-    siblings = rule_input.answers.remember(Siblings, lambda: Siblings(rule_input.audit)).of(rule_input.workload)
+    siblings = _siblings_in(rule_input.audit).of(rule_input.workload)
     if not siblings:
         return ""
     workloads = listed([named(sibling.workload.kind, sibling.workload.name) for sibling in siblings])
@@ -230,7 +235,7 @@ def _siblings(exposure: Exposure, rule_input: RuleInput) -> str:
     return f" {workloads} {'runs' if len(siblings) == 1 else 'run'} in {domains(ZONE, zones)}."
 
 
-def _of_both(fix: Remedy | str, zone: Exposure | None, rule_input: RuleInput) -> Remedy | str:
+def _of_both(fix: Remedy | str, zone: Exposure | None, rule_input: WorkloadInput) -> Remedy | str:
     """Return what to do about a node, and about its zone where that is another thing and a node of another zone helps.
 
     The patch is for both, and a rollout that corrects the template comes first.
@@ -245,7 +250,7 @@ def _of_both(fix: Remedy | str, zone: Exposure | None, rule_input: RuleInput) ->
     return f"{fix}. For the zone, {of_zone.format(topology_key=ZONE, noun=noun(ZONE), pinned_by=zone.pinned_by)}"
 
 
-def _is_uneven(exposure: Exposure, rule_input: RuleInput) -> bool:
+def _is_uneven(exposure: Exposure, rule_input: WorkloadInput) -> bool:
     """Tell whether a constraint on the topology key is above maxSkew, which other rules report with what to do."""
     evaluator = rule_input.audit.evaluator
     spreads = (spread for pod in exposure.pods for spread in evaluator.of(pod.pod_class).spreads if spread is not None)
@@ -259,7 +264,7 @@ def _all_pods(exposure: Exposure) -> str:
     return "Both running pods" if exposure.running == _BOTH else f"All {exposure.running} running pods"
 
 
-def _elsewhere(exposure: Exposure, rule_input: RuleInput) -> str:
+def _elsewhere(exposure: Exposure, rule_input: WorkloadInput) -> str:
     """Return the node of another domain that could take one of the pods, or why none does, as a sentence."""
     key = exposure.topology_key
     if exposure.node:
@@ -276,19 +281,16 @@ def _elsewhere(exposure: Exposure, rule_input: RuleInput) -> str:
     return f" {where} is known to take one ({exposure.kept_away})."
 
 
-def _soft_or_text(exposure: Exposure, rule_input: RuleInput) -> Remedy | str:
+def _soft_or_text(exposure: Exposure, rule_input: WorkloadInput) -> Remedy | str:
     """Return the patch that adds soft constraints to a workload without any, or else what to do in words."""
-    replicas = rule_input.replicas
-    if replicas is None:
-        return _fix(exposure)
-    text = _fix(exposure)
+    replicas, text = rule_input.replicas, _fix(exposure)
     templates = (template for template in replicas.templates if template.holder == replicas.workload)
     added = (term for template in templates for term in template.terms if term.spread)
     if text is _ADD and any(term.topology_key == exposure.topology_key for term in added):
         return corrected(rule_input)
     if text is not _ADD or exposure.topology_key not in (HOSTNAME, ZONE):
         return text
-    remedy = soft_constraints(rule_input) if is_unspread(replicas, rule_input) else Remedy(text)
+    remedy = soft_constraints(rule_input) if is_unspread(rule_input) else Remedy(text)
     return remedy if remedy.patch else text
 
 
@@ -301,8 +303,8 @@ def _fix(exposure: Exposure) -> str:
     return _CORRECT if any(term.topology_key == exposure.topology_key for term in terms) else _ADD
 
 
-def _majority(rule_input: RuleInput) -> Iterator[Evidence]:
-    exposure = None if rule_input.replicas is None else rule_input.exposures.majority(rule_input.replicas)
+def _majority(rule_input: WorkloadInput) -> Iterator[Evidence]:
+    exposure = _exposures(rule_input.audit).majority(rule_input.replicas)
     if exposure is not None:
         values: Values = {
             "topology_key": ZONE,
@@ -349,8 +351,7 @@ def _all_in_one(place: str, code: str, message: str, why: str, *, patched: bool 
         remedies=("command", "patch") if patched else (),
         no_remedy=_OTHERS if patched else _NO_REMEDY,
         recommends=patched,
-        parts=InputPart.WORKLOAD,
-        check=partial(_in_one_domain, code=code),
+        of_workload=partial(_in_one_domain, code=code),
     )
 
 
@@ -395,6 +396,5 @@ MAJORITY_IN_ONE_ZONE: Final = Rule(
     source="https://kubernetes.io/docs/concepts/workloads/controllers/statefulset/",
     no_remedy=_NO_REMEDY,
     recommends=True,
-    parts=InputPart.WORKLOAD,
-    check=_majority,
+    of_workload=_majority,
 )

@@ -5,16 +5,14 @@ Classes of pods of one workload, and its template, may have a term with other la
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator
-from enum import Flag, auto
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from functools import cached_property
-from itertools import groupby
+from itertools import chain, groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
 
-from kubectl_spread.audit.evaluation.counted import SharedAnswers
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint, EvaluatedGroup, EvaluatedPod
 from kubectl_spread.audit.evaluation.evaluators import ClassEvaluation
 from kubectl_spread.audit.merge.admission import Refusals
@@ -23,18 +21,19 @@ from kubectl_spread.audit.snapshot.records import Manifest, PodClass, PodRecord
 from kubectl_spread.audit.snapshot.templates import PRESUMED, Refusal, Template
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.diagnosis import exposure
-from kubectl_spread.diagnosis.exposure import Exposures, Replicas
+from kubectl_spread.diagnosis.exposure import Replicas
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.field import POD_SPEC, FieldPath
 from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.kube.api.types import LabelSelector, LabelSelectorRequirement
+from kubectl_spread.kube.api.types import LabelSelector, LabelSelectorRequirement, OwnerReference
 from kubectl_spread.kube.api.unknownfields import UnknownField
 from kubectl_spread.kube.api.workloads import template_path
 from kubectl_spread.kube.custom import base_kind
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import effective_selector
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
+from kubectl_spread.memoization import memoized
 
 if TYPE_CHECKING:
     # Rules ask the engine that they are given.
@@ -48,38 +47,35 @@ class TermVariant(msgspec.Struct, frozen=True):
         term: The term.
         authored: Its selector without the merged part.
         effective: The selector that the scheduler works with.
-        labels: The labels of the pods.
-        kind: The kind of the pods' controller; "" for a pod without one.
-        scheduler_name: The name of the pods' scheduler.
+        holder: The template, or the class of the pods.
         first: Whether it is the first term of the pods, default constraints aside.
         number: The number of pods; 0 for a template.
         row: The row of the pods; None for a template.
-        pod_class: Their class; None for a template.
-        template: The template; None for pods.
     """
 
     term: TopologyTerm
     authored: LabelSelector | None
     effective: LabelSelector | None
-    labels: Labels
-    kind: str
-    scheduler_name: str
-    first: bool
+    holder: Template | PodClass
+    first: bool = False
     number: int = 0
     row: EvaluatedConstraint | None = None
-    pod_class: PodClass | None = None
-    template: Template | None = None
 
     @property
     def stored(self) -> bool:
         """Whether the pods are from an API server, and not from manifests."""
-        return self.pod_class is not None and self.pod_class.stored
+        return isinstance(self.holder, PodClass) and self.holder.stored
+
+    @property
+    def labels(self) -> Labels:
+        """The labels of the pods."""
+        return self.holder.labels
 
     @property
     def pods(self) -> tuple[PodRecord, ...]:
         """The pods, by name; none for a template."""
         pods = () if self.row is None else self.row.pods
-        return tuple(pod for pod in pods if pod.pod_class is self.pod_class)
+        return tuple(pod for pod in pods if pod.pod_class is self.holder)
 
     @property
     def unmet(self) -> tuple[LabelSelectorRequirement, ...]:
@@ -94,44 +90,41 @@ class TermVariant(msgspec.Struct, frozen=True):
             requirement
             for requirement in labelselectors.requirements(self.authored)
             if not labelselectors.satisfies(requirement, self.labels)
-            if self.row is not None or not self._may_be_set(requirement.key)
+            if not (self.labels.get(requirement.key) == PRESUMED or self.may_get(requirement.key))
         )
 
-    def _may_be_set(self, key: str) -> bool:
-        """Tell whether a controller sets a label of the template's pods, or may set it."""
-        return self.labels.get(key) == PRESUMED or (self.template is not None and self.template.may_get(key))
+    def may_get(self, key: str) -> bool:
+        """Tell whether a controller may add a label to the pods of the template; never to pods."""
+        return isinstance(self.holder, Template) and self.holder.may_get(key)
+
+    @property
+    def extended(self) -> bool:
+        """Whether a controller reads further fields of a constraint, which may add to its selector.
+
+        Source: prometheus-operator pkg/apis/monitoring/v1/types.go, AdditionalLabelSelectors.
+        """
+        return isinstance(self.holder, Template) and self.term.path in self.holder.extended
 
 
 def variant_of_pods(row: EvaluatedConstraint, evaluation: ClassEvaluation, number: int) -> TermVariant:
     """Return the variant of the ``number`` pods in a row that are of one class."""
     pod_class = evaluation.pod_class
     return TermVariant(
-        term=pod_class.terms[row.index],
-        authored=pod_class.splits[row.index].authored,
-        effective=evaluation.effective[row.index],
-        labels=pod_class.labels,
-        kind="" if pod_class.owner is None else pod_class.owner.kind,
-        scheduler_name=pod_class.scheduler_name,
+        pod_class.terms[row.index],
+        pod_class.splits[row.index].authored,
+        evaluation.effective[row.index],
+        pod_class,
         first=all(earlier.default for earlier in pod_class.terms[: row.index]),
         number=number,
         row=row,
-        pod_class=pod_class,
     )
 
 
 def variant_of_template(term: TopologyTerm, template: Template, behaviour: Behaviour) -> TermVariant:
     """Return the variant of a template, with the selector that the scheduler will work with for its pods."""
     keys = term.match_label_keys if behaviour.scheduler_adds_match_label_keys else ()
-    return TermVariant(
-        term=term,
-        authored=term.selector,
-        effective=effective_selector(term.selector, keys, template.labels),
-        labels=template.labels,
-        kind=template.kind,
-        scheduler_name=template.spec.scheduler_name,
-        first=term is template.terms[0],
-        template=template,
-    )
+    effective = effective_selector(term.selector, keys, template.labels)
+    return TermVariant(term, term.selector, effective, template, first=term is template.terms[0])
 
 
 def variants_of(holder: Template | PodClass, behaviour: Behaviour) -> Iterator[TermVariant]:
@@ -140,78 +133,29 @@ def variants_of(holder: Template | PodClass, behaviour: Behaviour) -> Iterator[T
         yield from (variant_of_template(term, holder, behaviour) for term in holder.terms)
         return
     for term, split in zip(holder.terms, holder.splits, strict=True):
-        yield TermVariant(
-            term=term,
-            authored=split.authored,
-            effective=term.selector,
-            labels=holder.labels,
-            kind="" if holder.owner is None else holder.owner.kind,
-            scheduler_name=holder.scheduler_name,
-            first=False,
-            pod_class=holder,
-        )
+        yield TermVariant(term, split.authored, term.selector, holder)
 
 
 _ENDING: Final = frozenset({"Pod", "Job", "CronJob"})
 """Kinds whose pods have no successors."""
 
 
-class InputPart(Flag):
-    """A part of the input that a rule may need.
-
-    Attributes:
-        TEMPLATE: A template.
-        PODS: Pods.
-        MEMBERS: Pods whose stored selector differs from the merged one.
-        COUNTS: A count of domains.
-        WORKLOAD: All pods and templates of a workload with replicas, whatever constraints these have.
-        WAITING: Pods without a node that no other finding calls an error.
-    """
-
-    TEMPLATE = auto()
-    PODS = auto()
-    MEMBERS = auto()
-    COUNTS = auto()
-    WORKLOAD = auto()
-    WAITING = auto()
-
-
-class RuleInput(msgspec.Struct, frozen=True, eq=False, dict=True):
-    """One workload and one field path: the workload's pods, in all rows with that path, or its template, or everything.
+class _Input(msgspec.Struct, frozen=True, eq=False, dict=True, kw_only=True):
+    """One workload at one field path.
 
     Attributes:
         workload: The workload.
-        path: The field path of a term, or of an unknown field.
+        path: The field path of a term, of an unknown field, or of the pod spec.
         audit: The audit.
-        answers: Answers about the audit that its inputs share.
         engine: The model of the cluster.
-        rows: The rows, which differ in the stored selectors; last come rows without keys, which the report leaves out.
-        indices: The indices of the rows in the report.
-        groups: The groups of the workload's pods.
-        template: The template; None for pods.
-        refusals: The refusals of the API, each with the names of the pods.
-        beside_pods: Whether the workload of the template has stored pods.
-        unknown_fields: The fields that the API does not have, each with the names of the pods.
         manifest: The manifest of the template, or of a pod without owner.
-        replicas: All pods and templates of the workload, where the rules are about all of them together.
-        waiting: Its pods without a node that no other finding calls an error, by name.
     """
 
     workload: ObjectRef
     path: FieldPath
     audit: Audit
-    answers: SharedAnswers
     engine: Engine
-    rows: tuple[EvaluatedConstraint, ...] = ()
-    indices: tuple[int, ...] = ()
-    groups: tuple[EvaluatedGroup, ...] = ()
-    template: Template | None = None
-    refusals: tuple[tuple[Refusal, tuple[str, ...]], ...] = ()
-    beside_pods: bool = False
-    unknown_fields: tuple[tuple[UnknownField, tuple[str, ...]], ...] = ()
     manifest: Manifest | None = None
-    replicas: Replicas | None = None
-    waiting: tuple[PodRecord, ...] = ()
 
     @property
     def namespace(self) -> str:
@@ -219,31 +163,9 @@ class RuleInput(msgspec.Struct, frozen=True, eq=False, dict=True):
         return self.workload.namespace
 
     @property
-    def parts(self) -> InputPart:
-        """The parts that this input has."""
-        if self.replicas is not None:
-            return InputPart.WORKLOAD
-        if self.waiting:
-            return InputPart.WAITING
-        if self.template is not None:
-            return InputPart.TEMPLATE
-        parts = InputPart.PODS
-        if any(row.members for row in self.rows):
-            parts |= InputPart.MEMBERS
-        if any(row.term.spread and row.spread is not None for row in self.rows):
-            parts |= InputPart.COUNTS
-        return parts
-
-    @property
-    def pods(self) -> Iterator[PodRecord]:
-        """The pods of the workload that were read, some of them twice."""
-        for row in self.rows:
-            yield from row.pods
-        for group in self.groups:
-            yield from group.pods
-        if self.replicas is not None:
-            yield from self.replicas.pods
-        yield from self.waiting
+    def pods(self) -> Iterable[PodRecord]:
+        """The pods of the workload that were read, some of them twice; none for a template."""
+        return ()
 
     @cached_property
     def pending(self) -> frozenset[str]:
@@ -251,19 +173,14 @@ class RuleInput(msgspec.Struct, frozen=True, eq=False, dict=True):
         return frozenset(pod.name for pod in self.pods if not pod.node)
 
     @property
-    def exposures(self) -> Exposures:
-        """The exposure of all workloads of the audit to the loss of one domain."""
-        return self.answers.remember(Exposures, lambda: Exposures(self.audit))
+    def stored_template(self) -> Template | None:
+        """The pod template of the workload as it is now, where it was read; None for an input that is a template."""
+        return _templates_by_holder(self.audit).get(self.workload)
 
     @property
-    def stored_template(self) -> Template | None:
-        """The pod template of the workload as it is now, where these are its pods and it was read; else None."""
-        if self.template is not None:
-            return None
-        templates = self.answers.remember(
-            Template, lambda: {template.holder: template for template in self.audit.snapshot.templates}
-        )
-        return templates.get(self.workload)
+    def template_owner(self) -> OwnerReference | None:
+        """The owner of the object that has the template; None for pods."""
+        return None
 
     def about_new_nodes(self, pod: PodRecord) -> str:
         """Return whether a node can be made for a pending pod, after a space; "" where no node autoscaler was read."""
@@ -276,16 +193,26 @@ class RuleInput(msgspec.Struct, frozen=True, eq=False, dict=True):
         return self.audit.context.behaviour
 
     @property
-    def pod_path(self) -> FieldPath:
-        """The path in a pod, for a template too."""
-        return self.path if self.template is None else self.path.moved(self.template.path, POD_SPEC)
-
-    @property
     def pod_spec(self) -> FieldPath:
         """The path of the pod spec in the finding's object."""
-        if self.template is not None and self.template.custom:
-            return self.template.path
         return POD_SPEC if self.workload.kind == "Pod" else template_path(self.workload.kind)
+
+
+class _OfTerm(_Input, frozen=True, eq=False, dict=True, kw_only=True):
+    """The pods of a workload, or a template, at the path of one of their terms.
+
+    Attributes:
+        refusals: The refusals of the API, each with the names of the pods.
+        unknown_fields: The fields that the API does not have, each with the names of the pods.
+    """
+
+    refusals: tuple[tuple[Refusal, tuple[str, ...]], ...] = ()
+    unknown_fields: tuple[tuple[UnknownField, tuple[str, ...]], ...] = ()
+
+    @property
+    def pod_path(self) -> FieldPath:
+        """The path in a pod, for a template too."""
+        return self.path
 
     @property
     def term_path(self) -> FieldPath:
@@ -293,27 +220,107 @@ class RuleInput(msgspec.Struct, frozen=True, eq=False, dict=True):
         return self.pod_path.moved(POD_SPEC, self.pod_spec)
 
     @property
+    def pod_template(self) -> Template | None:
+        """The template, or the only one that was read of the workload of the pods."""
+        return self.audit.template_of(self.workload)
+
+
+class TemplateInput(_OfTerm, frozen=True, eq=False, dict=True, kw_only=True):
+    """A template at the path of one of its terms.
+
+    Attributes:
+        template: The template.
+        beside_pods: Whether its workload has stored pods.
+    """
+
+    template: Template
+    beside_pods: bool
+
+    @property
+    def stored_template(self) -> None:
+        """None."""
+        return
+
+    @property
+    def template_owner(self) -> OwnerReference | None:
+        """The owner of the object that has the template."""
+        return self.template.owner
+
+    @property
+    def pod_path(self) -> FieldPath:
+        """The path in a pod of the template."""
+        return self.path.moved(self.template.path, POD_SPEC)
+
+    @property
+    def pod_spec(self) -> FieldPath:
+        """The path of the pod spec in the finding's object."""
+        return self.template.path if self.template.custom else super().pod_spec
+
+    @property
+    def pod_template(self) -> Template:
+        """The template."""
+        return self.template
+
+    @property
     def terms(self) -> tuple[TopologyTerm, ...]:
-        """The terms at the path: one for each class of pods, or the template's."""
-        if self.template is not None:
-            return self.template.terms_by_path.get(self.path, ())
+        """The terms of the template at the path."""
+        return self.template.terms_by_path.get(self.path, ())
+
+    @cached_property
+    def variants(self) -> tuple[TermVariant, ...]:
+        """The variants of the term, except terms that the API would refuse."""
+        terms = () if self.refusals else self.terms
+        return tuple(variant_of_template(term, self.template, self.behaviour) for term in terms)
+
+
+class PodsInput(_OfTerm, frozen=True, eq=False, dict=True, kw_only=True):
+    """The pods of a workload in all rows with the path.
+
+    Attributes:
+        rows: The rows, which differ in the stored selectors; last come rows without keys, which the report leaves out.
+        indices: The indices of the rows in the report.
+        groups: The groups of the workload's pods.
+    """
+
+    rows: tuple[EvaluatedConstraint, ...]
+    indices: tuple[int, ...]
+    groups: tuple[EvaluatedGroup, ...]
+
+    @cached_property
+    def has_members(self) -> bool:
+        """Whether the stored selector of any pod differs from the merged one."""
+        return any(row.members for row in self.rows)
+
+    @cached_property
+    def has_counts(self) -> bool:
+        """Whether domains were counted for any row."""
+        return any(row.term.spread and row.spread is not None for row in self.rows)
+
+    @property
+    def has_defaults(self) -> bool:
+        """Whether any row is of a default constraint of the scheduler."""
+        return any(row.term.default for row in self.rows)
+
+    @property
+    def pods(self) -> Iterable[PodRecord]:
+        """The pods of the workload that were read, some of them twice."""
+        return chain(*(row.pods for row in self.rows), *(group.pods for group in self.groups))
+
+    @property
+    def terms(self) -> tuple[TopologyTerm, ...]:
+        """The terms at the path, one for each class of pods."""
         return tuple(evaluation.pod_class.terms[row.index] for row in self.rows for evaluation, _ in row.evaluations)
 
     @cached_property
     def variants(self) -> tuple[TermVariant, ...]:
         """The variants of the term, except default constraints and terms that the API would refuse."""
-        return tuple(self._variants())
-
-    def _variants(self) -> Iterator[TermVariant]:
-        if self.template is not None:
-            for term in () if self.refusals else self.terms:
-                yield variant_of_template(term, self.template, self.behaviour)
-            return
-        for row in self.rows:
-            for evaluation, number in row.evaluations:
-                default = evaluation.pod_class.terms[row.index].default
-                if not (default or self.audit.admission.manifests(evaluation.pod_class)):
-                    yield variant_of_pods(row, evaluation, number)
+        return tuple(
+            variant_of_pods(row, evaluation, number)
+            for row in self.rows
+            for evaluation, number in row.evaluations
+            if not evaluation.pod_class.terms[row.index].default
+            if not self.audit.admission.manifests(evaluation.pod_class)
+        )
 
     def refused_pods(
         self, refusals_of: Callable[[PodClass], Refusals], *, stored: bool = True
@@ -378,6 +385,47 @@ class RuleInput(msgspec.Struct, frozen=True, eq=False, dict=True):
         return sorted(members, key=lambda member: member.pod.name)
 
 
+class WorkloadInput(_Input, frozen=True, eq=False, dict=True, kw_only=True):
+    """A workload with several replicas, whatever constraints it has.
+
+    Attributes:
+        replicas: All its pods and templates.
+    """
+
+    replicas: Replicas
+
+    @property
+    def pods(self) -> Iterable[PodRecord]:
+        """The pods of the workload."""
+        return self.replicas.pods
+
+
+class WaitingInput(_Input, frozen=True, eq=False, dict=True, kw_only=True):
+    """The pods of a workload without a node that no other finding calls an error.
+
+    Attributes:
+        waiting: The pods, by name.
+    """
+
+    waiting: tuple[PodRecord, ...]
+
+    @property
+    def pods(self) -> Iterable[PodRecord]:
+        """The pods."""
+        return self.waiting
+
+
+TermInput: TypeAlias = PodsInput | TemplateInput
+"""What a rule about a term of pods checks."""
+RuleInput: TypeAlias = TermInput | WorkloadInput | WaitingInput
+"""What rules check."""
+
+
+@memoized
+def _templates_by_holder(audit: Audit) -> Mapping[ObjectRef, Template]:
+    return {template.holder: template for template in audit.snapshot.templates}
+
+
 _WorkloadPath: TypeAlias = tuple[ObjectRef, FieldPath]
 """A workload and a field path."""
 
@@ -392,7 +440,6 @@ def rule_inputs(audit: Audit, engine: Engine, reported: Container[ObjectRef]) ->
         engine: The model of its cluster.
         reported: The pods of errors, to which those of earlier inputs are added while the inputs are read.
     """
-    answers = SharedAnswers()
     rows: dict[_WorkloadPath, dict[int, EvaluatedConstraint]] = {}
     groups: dict[ObjectRef, list[EvaluatedGroup]] = {}
     for index, row in enumerate(audit.rows):
@@ -405,12 +452,11 @@ def rule_inputs(audit: Audit, engine: Engine, reported: Container[ObjectRef]) ->
     manifests = audit.snapshot.manifests
     for workload_path in dict.fromkeys((*rows, *without_keys, *refusals, *unknown_fields)):
         workload, path = workload_path
-        yield RuleInput(
-            workload,
-            path,
-            audit,
-            answers,
-            engine,
+        yield PodsInput(
+            workload=workload,
+            path=path,
+            audit=audit,
+            engine=engine,
             rows=(*rows.get(workload_path, {}).values(), *without_keys.get(workload_path, ())),
             indices=tuple(rows.get(workload_path, ())),
             groups=tuple(groups.get(workload, ())) if workload_path in rows else (),
@@ -420,11 +466,12 @@ def rule_inputs(audit: Audit, engine: Engine, reported: Container[ObjectRef]) ->
         )
     stored = _owners_of_stored_pods(audit)
     for template in audit.templates:
-        yield from _of_template(template, audit, answers, engine, beside_pods=template.workload in stored)
+        yield from _of_template(template, audit, engine, beside_pods=template.workload in stored)
     for replicas in exposure.replicas(audit):
-        yield _of_replicas(replicas, audit, answers, engine)
+        yield _of_replicas(replicas, audit, engine)
     for workload, pods in _waiting(audit, reported).items():
-        yield RuleInput(workload, POD_SPEC, audit, answers, engine, waiting=tuple(sorted(pods, key=attrgetter("name"))))
+        waiting = tuple(sorted(pods, key=attrgetter("name")))
+        yield WaitingInput(workload=workload, path=POD_SPEC, audit=audit, engine=engine, waiting=waiting)
 
 
 def is_modelled(pod: PodRecord, audit: Audit) -> bool:
@@ -500,9 +547,7 @@ def _owners_of_stored_pods(audit: Audit) -> frozenset[ObjectRef]:
     return frozenset(audit.snapshot.workload(pod) for pod in pods.values())
 
 
-def _of_template(
-    template: Template, audit: Audit, answers: SharedAnswers, engine: Engine, *, beside_pods: bool
-) -> Iterator[RuleInput]:
+def _of_template(template: Template, audit: Audit, engine: Engine, *, beside_pods: bool) -> Iterator[TemplateInput]:
     refusals = audit.admission.template(template)
     manifest = audit.snapshot.manifests.get(template.holder)
     unknown_fields = _unknown_fields_of(template, manifest)
@@ -512,12 +557,11 @@ def _of_template(
         *(field.path for field in unknown_fields),
     )
     for path in dict.fromkeys(paths):
-        yield RuleInput(
-            template.workload,
-            path,
-            audit,
-            answers,
-            engine,
+        yield TemplateInput(
+            workload=template.workload,
+            path=path,
+            audit=audit,
+            engine=engine,
             template=template,
             refusals=tuple((refusal, ()) for refusal in refusals if refusal.path == path),
             beside_pods=beside_pods,
@@ -526,15 +570,14 @@ def _of_template(
         )
 
 
-def _of_replicas(replicas: Replicas, audit: Audit, answers: SharedAnswers, engine: Engine) -> RuleInput:
+def _of_replicas(replicas: Replicas, audit: Audit, engine: Engine) -> WorkloadInput:
     template = next(iter(replicas.templates), None)
     path = POD_SPEC if replicas.pods or template is None else template.path
-    return RuleInput(
-        replicas.workload,
-        path / "topologySpreadConstraints",
-        audit,
-        answers,
-        engine,
+    return WorkloadInput(
+        workload=replicas.workload,
+        path=path / "topologySpreadConstraints",
+        audit=audit,
+        engine=engine,
         manifest=None if template is None else audit.snapshot.manifests.get(template.holder),
         replicas=replicas,
     )

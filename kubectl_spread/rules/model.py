@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Final, Literal, TypeAlias
+from functools import partial
+from typing import Final, Literal, TypeAlias, TypeVar
 
 import msgspec
 
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.phrases import did_you_mean
 from kubectl_spread.report.model import API_VERSION, ClosedDomains, CommandLine, Operation, Part, Severity
-from kubectl_spread.rules.inputs import InputPart, RuleInput, TermVariant
+from kubectl_spread.rules.inputs import PodsInput, RuleInput, TemplateInput, TermVariant, WaitingInput, WorkloadInput
 
 KUBERNETES: Final = "https://github.com/kubernetes/kubernetes/blob/v1.37.1"
 FILTERING: Final = f"{KUBERNETES}/pkg/scheduler/framework/plugins/podtopologyspread/filtering.go"
@@ -56,7 +57,9 @@ class Evidence(msgspec.Struct, frozen=True):
     explains: tuple[str, ...] = ()
 
 
-Check: TypeAlias = Callable[[RuleInput], Iterator[Evidence]]
+AnyInput = TypeVar("AnyInput", PodsInput, TemplateInput, WorkloadInput, WaitingInput)
+Check: TypeAlias = Callable[[AnyInput], Iterator[Evidence]]
+"""What a rule finds in an input of one type."""
 
 
 class Rule(msgspec.Struct, frozen=True):
@@ -68,13 +71,18 @@ class Rule(msgspec.Struct, frozen=True):
         cases: The severities of a rule that has several, each with the case that has it; the worst first.
         remedies: The kinds of remedies that findings of this rule may have.
         no_remedy: Why some findings, or all, have no command and no patch; "" where each has one.
-        reads_nodes: Whether the check reads nodes; None if it does so for counts of domains and for whole workloads.
+        reads_nodes: Whether the rule reads nodes; None if it does so for counts of domains, workloads and waiting pods.
         compares: Whether the rule is about what another Kubernetes does differently (``--to``).
         removes_pods: Whether a fix may delete or evict pods, which depends on disruption budgets.
         reads_node_pools: Whether the check reads the NodePools of Karpenter.
         explains_exposure: Whether a finding says why the pods are in one domain of the topology key.
         recommends: Whether ``recommend`` tries changes that may end a finding.
-        parts: The engine runs the check on inputs with at least one of these parts.
+        of_pods: The check of the pods of a workload.
+        of_members: The check of pods some of whose stored selectors differ from the merged ones.
+        of_counts: The check of pods for which domains were counted.
+        of_template: The check of a template.
+        of_workload: The check of a workload with replicas.
+        of_waiting: The check of pods without a node that no other finding calls an error.
     """
 
     code: str
@@ -85,7 +93,6 @@ class Rule(msgspec.Struct, frozen=True):
     why: str
     fix: str
     source: str
-    check: Check
     cases: tuple[tuple[Severity, str], ...] = ()
     remedies: tuple[Literal["command", "patch"], ...] = ()
     no_remedy: str = ""
@@ -95,23 +102,40 @@ class Rule(msgspec.Struct, frozen=True):
     reads_node_pools: bool = False
     explains_exposure: bool = False
     recommends: bool = False
-    parts: InputPart = InputPart.TEMPLATE | InputPart.PODS
+    of_pods: Check[PodsInput] | None = None
+    of_members: Check[PodsInput] | None = None
+    of_counts: Check[PodsInput] | None = None
+    of_template: Check[TemplateInput] | None = None
+    of_workload: Check[WorkloadInput] | None = None
+    of_waiting: Check[WaitingInput] | None = None
+
+    def check(self, rule_input: RuleInput) -> Callable[[], Iterator[Evidence]] | None:
+        """Return the check of an input, which yields the evidence; None where the rule has none for it."""
+        match rule_input:
+            case TemplateInput():
+                return _bound(self.of_template, rule_input)
+            case WorkloadInput():
+                return _bound(self.of_workload, rule_input)
+            case WaitingInput():
+                return _bound(self.of_waiting, rule_input)
+            case PodsInput():
+                of_members = self.of_members if rule_input.has_members else None
+                of_counts = self.of_counts if rule_input.has_counts else None
+                return _bound(self.of_pods or of_members or of_counts, rule_input)
 
     @property
     def needs_nodes(self) -> bool:
-        """Whether the check reads the nodes of the pods, or the nodes that they may use."""
-        of_nodes = bool(self.parts & (InputPart.COUNTS | InputPart.WORKLOAD | InputPart.WAITING))
+        """Whether the rule reads the nodes of the pods, or the nodes that they may use."""
+        of_nodes = any((self.of_counts, self.of_workload, self.of_waiting))
         return of_nodes if self.reads_nodes is None else self.reads_nodes
 
     @property
     def needs_workloads(self) -> bool:
-        """Whether the check has an answer about pod templates or whole workloads, and not only about pods.
+        """Whether the rule has an answer about pod templates or whole workloads, and not only about pods.
 
         Rules on stored selectors and on placement read templates as well, but what they are about is pods.
         """
-        of_workloads = InputPart.TEMPLATE | InputPart.WORKLOAD
-        of_pods = InputPart.MEMBERS | InputPart.COUNTS | InputPart.WAITING
-        return bool(self.parts & of_workloads) and not self.parts & of_pods
+        return any((self.of_template, self.of_workload)) and not any((self.of_members, self.of_counts, self.of_waiting))
 
     @property
     def severities(self) -> tuple[Severity, ...]:
@@ -126,6 +150,10 @@ class Rule(msgspec.Struct, frozen=True):
     def general_fix(self) -> str:
         """The fix for any workload."""
         return self.fix.replace("{restart}", "restart the workload")
+
+
+def _bound(check: Check[AnyInput] | None, rule_input: AnyInput) -> Callable[[], Iterator[Evidence]] | None:
+    return None if check is None else partial(check, rule_input)
 
 
 def names(pods: Iterable[PodRecord]) -> tuple[str, ...]:
@@ -205,10 +233,6 @@ class SelectedRules:
         rules = tuple(rules)
         self.rules = selection.selected(rules)
         self.compare = all(rule in self.rules for rule in rules if rule.compares)
-
-    def reading(self, parts: InputPart) -> tuple[Rule, ...]:
-        """Return the rules that read any of the parts of an input."""
-        return tuple(rule for rule in self.rules if rule.parts & parts)
 
 
 def unknown(word: str, rules: Iterable[Rule]) -> str:

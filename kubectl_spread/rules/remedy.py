@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 
@@ -23,11 +23,16 @@ from kubectl_spread.kube.api.workloads import DaemonSet, Deployment, StatefulSet
 from kubectl_spread.kube.apiserver import CURRENT_KEYS
 from kubectl_spread.kube.custom import base_kind
 from kubectl_spread.kube.disruption import PodDisruptionBudget
+from kubectl_spread.memoization import memoized
 from kubectl_spread.phrases import capitalized, listed, named, plural
 from kubectl_spread.report.model import CommandLine, Operation
 from kubectl_spread.rules import patches
-from kubectl_spread.rules.inputs import RuleInput
+from kubectl_spread.rules.inputs import PodsInput, RuleInput, TemplateInput
 from kubectl_spread.rules.model import Remedy
+
+if TYPE_CHECKING:
+    # Rules ask the engine that they are given.
+    from kubectl_spread.engine.engine import Engine
 
 _FILTERS: Final = ("merge", "unmerge")
 """Commands of the plugin that read a file and no cluster."""
@@ -89,7 +94,7 @@ def changed(text: str, operations: Sequence[Operation], rule_input: RuleInput) -
 
     An object that the API would not change, or that its owner would change back, has no patch.
     """
-    workload, owner = rule_input.workload, None if rule_input.template is None else rule_input.template.owner
+    workload, owner = rule_input.workload, rule_input.template_owner
     if in_file(rule_input):
         return Remedy(text, patch=tuple(operations) if _has_known_path(rule_input) else ())
     if (fixed := _FIXED.get(workload.kind)) is not None:
@@ -202,12 +207,12 @@ class _Rollout(msgspec.Struct, frozen=True):
 
 def _rollout(rule_input: RuleInput, operations: Sequence[Operation]) -> _Rollout:
     """Try the rollout that a JSON patch of the workload starts; without operations its pods are restarted."""
-    question = ("rollout", rule_input.workload, msgspec.json.encode(operations))
-    return rule_input.answers.remember(question, lambda: _tried_rollout(rule_input, operations))
+    return _tried_rollout(rule_input.audit, rule_input.engine, rule_input.workload, msgspec.json.encode(operations))
 
 
-def _tried_rollout(rule_input: RuleInput, operations: Sequence[Operation]) -> _Rollout:
-    workload, audit, engine = rule_input.workload, rule_input.audit, rule_input.engine
+@memoized
+def _tried_rollout(audit: Audit, engine: Engine, workload: ObjectRef, patch: bytes) -> _Rollout:
+    operations = msgspec.json.decode(patch, type=tuple[Operation, ...])
     stored, template = audit.snapshot.workload_objects.get(workload), audit.template_of(workload)
     bound = [pod for pod in audit.counted.siblings(workload) if pod.node]
     if not isinstance(stored, Deployment | StatefulSet | DaemonSet) or template is None or not bound:
@@ -229,7 +234,7 @@ def _tried_rollout(rule_input: RuleInput, operations: Sequence[Operation]) -> _R
 
 
 def removable(pods: Sequence[PodRecord], rule_input: RuleInput) -> Removable:
-    """Return which of some pods of one workload can be removed at once; all where nodes were not read."""
+    """Return the given pods of one workload that can be removed together; all of them if nodes were not read."""
     pod_class, audit = pods[0].pod_class, rule_input.audit
     if not audit.evaluator.lists_nodes or pod_class.profile is None or pod_class.pinned:
         return Removable(tuple(pods))
@@ -256,7 +261,7 @@ def _has_known_path(rule_input: RuleInput) -> bool:
 
     Pods do not say which template of an object they were made from.
     """
-    return rule_input.template is not None or rule_input.workload.kind in (*_COSTS, *_FIXED, "PodTemplate")
+    return isinstance(rule_input, TemplateInput) or rule_input.workload.kind in (*_COSTS, *_FIXED, "PodTemplate")
 
 
 def _wait_anyway(names: Collection[str], rule_input: RuleInput) -> bool:
@@ -395,7 +400,7 @@ def patched(workload: ObjectRef, operations: Sequence[Operation]) -> CommandLine
     return CommandLine(("kubectl", "patch", name, "-n", workload.namespace, "--type=json", "-p", text))
 
 
-def replacement(pods: Sequence[str], rule_input: RuleInput) -> Remedy:
+def replacement(pods: Sequence[str], rule_input: PodsInput) -> Remedy:
     """Return how to replace some pods of the workload, and how many other pods that restarts.
 
     The text is not a template.
@@ -406,7 +411,7 @@ def replacement(pods: Sequence[str], rule_input: RuleInput) -> Remedy:
         return Remedy("correct the manifest before the pod is created")
     if pods and not staying:
         return Remedy("wait until they are gone: they are terminating")
-    if any(pod.pod_class.owner is not None and base_kind(pod.pod_class.owner.kind) == "Job" for pod in rule_input.pods):
+    if any(base_kind(pod.pod_class.kind) == "Job" for pod in rule_input.pods):
         return Remedy("wait until the pods end: a Job counts a deleted pod as failed")
     workload = rule_input.workload
     others = sum(not pod.terminating for pod in pods_by_name.values()) - len(staying)
@@ -419,7 +424,7 @@ def replacement(pods: Sequence[str], rule_input: RuleInput) -> Remedy:
     return remedy
 
 
-def _of_some(pods: Sequence[PodRecord], restart_all: Remedy, rule_input: RuleInput) -> Remedy:
+def _of_some(pods: Sequence[PodRecord], restart_all: Remedy, rule_input: PodsInput) -> Remedy:
     """Return how to replace a few pods of a workload with others, as far as nodes and disruption budgets allow it.
 
     ``restart_all`` is the way to replace all of its pods; it has no commands where there is none.
@@ -449,7 +454,7 @@ def _of_some(pods: Sequence[PodRecord], restart_all: Remedy, rule_input: RuleInp
     return Remedy(f"{text}{_sentence(effects, can_go.trial.waiting)}", chosen.commands)
 
 
-def _restart(rule_input: RuleInput, pods: Sequence[str], number: int) -> Remedy:
+def _restart(rule_input: PodsInput, pods: Sequence[str], number: int) -> Remedy:
     """Return the safe way to replace pods: by their workload, by eviction, or by hand for a bare pod."""
     workload = rule_input.workload
     if workload.kind in _RESTARTABLE:

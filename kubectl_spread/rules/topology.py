@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.evaluation.topologykeys import is_separating, nearest_key, standard_key
-from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.engine.node_answers import answers_of
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.labels import Labelled, Operator
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.apiserver import CURRENT_KEYS
-from kubectl_spread.kube.scheduler.podtopologyspread.domains import Placement
+from kubectl_spread.memoization import memoized
 from kubectl_spread.phrases import noun, plural
 from kubectl_spread.report.model import Operation
 from kubectl_spread.rules import patches
-from kubectl_spread.rules.inputs import RuleInput, TermVariant, variants_of
+from kubectl_spread.rules.inputs import RuleInput, TermInput, TermVariant, variants_of
 from kubectl_spread.rules.model import Remedy
 from kubectl_spread.rules.remedy import changed, in_file, labelled, literal
 
@@ -49,11 +49,10 @@ def keeps_own_apart(variant: TermVariant, rule_input: RuleInput) -> bool:
 
 def kept_apart_otherwise(variant: TermVariant, rule_input: RuleInput) -> bool:
     """Tell whether another term, or a spread constraint, keeps the pods apart that have a term."""
-    holder = variant.template or variant.pod_class
     return any(
         keeps_own_apart(other, rule_input)
         or (other.term.spread and not other.unmet and _separates(other.term.topology_key, rule_input))
-        for other in (() if holder is None else variants_of(holder, rule_input.behaviour))
+        for other in variants_of(variant.holder, rule_input.behaviour)
         if other.term.path != variant.term.path
     )
 
@@ -88,10 +87,10 @@ def covers_namespace(term: TopologyTerm, namespace: str, rule_input: RuleInput) 
 
 def selects_others(variant: TermVariant, rule_input: RuleInput) -> bool:
     """Tell whether a term selects pods of other workloads, or of their templates, that were read."""
-    selector, snapshot = variant.effective, rule_input.audit.snapshot
+    selector = variant.effective
     if selector is None:
         return False
-    by_namespace = rule_input.answers.remember(_workloads, lambda: _workloads(snapshot))
+    by_namespace = _workloads(rule_input.audit)
     return any(
         workload != rule_input.workload
         for namespace, workloads in by_namespace.items()
@@ -100,8 +99,10 @@ def selects_others(variant: TermVariant, rule_input: RuleInput) -> bool:
     )
 
 
-def _workloads(snapshot: Snapshot) -> Mapping[str, Labelled[ObjectRef | None]]:
+@memoized
+def _workloads(audit: Audit) -> Mapping[str, Labelled[ObjectRef | None]]:
     """Return the workloads of pods and templates by namespace and labels; None for the pods out of scope."""
+    snapshot = audit.snapshot
     by_namespace: dict[str, Labelled[ObjectRef | None]] = {}
     workloads: dict[tuple[str, frozenset[tuple[str, str]], ObjectRef | None], Mapping[str, str]] = {}
     for pod in snapshot.pods:
@@ -122,7 +123,7 @@ def _workloads(snapshot: Snapshot) -> Mapping[str, Labelled[ObjectRef | None]]:
 
 
 def use_key(
-    key: str, variants: Sequence[TermVariant], rule_input: RuleInput, text: str = "use {key}", *, patch: bool = True
+    key: str, variants: Sequence[TermVariant], rule_input: TermInput, text: str = "use {key}", *, patch: bool = True
 ) -> Remedy:
     """Return how to give a term another topology key, as a patch; a constraint with that key may be there already.
 
@@ -134,9 +135,7 @@ def use_key(
         patch: Whether a patch is safe.
     """
     term, text = variants[0].term, literal(text.replace("{key}", key))
-    template, pod_class = rule_input.template, variants[0].pod_class
-    terms = template.terms if template is not None else () if pod_class is None else pod_class.terms
-    duplicate = term.spread and any(other.spread and other.topology_key == key for other in terms)
+    duplicate = term.spread and any(other.spread and other.topology_key == key for other in variants[0].holder.terms)
     alike = all(variant.term.topology_key == term.topology_key for variant in variants)
     if duplicate:
         return Remedy(literal(f"remove the constraint: another one has the topologyKey {key}"))
@@ -148,7 +147,7 @@ def use_key(
     return changed(text, operations, rule_input) if acts else acting(text, operations, variants[0], key, rule_input)
 
 
-def acting(text: str, operations: Sequence[Operation], variant: TermVariant, key: str, rule_input: RuleInput) -> Remedy:
+def acting(text: str, operations: Sequence[Operation], variant: TermVariant, key: str, rule_input: TermInput) -> Remedy:
     """Return a change after which a term acts, with the topology key ``key``.
 
     Required anti-affinity keeps pods pending where there are few nodes, so that its patch needs enough of them.
@@ -158,13 +157,13 @@ def acting(text: str, operations: Sequence[Operation], variant: TermVariant, key
     return Remedy(f"{text}. {shortage}") if shortage else remedy
 
 
-def _shortage(variant: TermVariant, key: str, rule_input: RuleInput) -> str:
+def _shortage(variant: TermVariant, key: str, rule_input: TermInput) -> str:
     """Return why a required anti-affinity term over ``key`` may keep pods pending, as a sentence; "" if it does not."""
     audit = rule_input.audit
-    template = rule_input.template or audit.template_of(rule_input.workload)
+    template = rule_input.pod_template
     if not audit.evaluator.lists_nodes:
         return "" if in_file(rule_input) else "It is required, and nodes were not read: make sure that there are enough"
-    usable = audit.nodes.usable(placement_of(variant))
+    usable = audit.nodes.usable(variant.holder.placement)
     first = next(iter(variant.pods), None)
     answers = None if first is None else answers_of(audit.evaluator.of(first.pod_class), first, audit)
     domains = {
@@ -187,14 +186,6 @@ def _shortage(variant: TermVariant, key: str, rule_input: RuleInput) -> str:
     )
 
 
-def placement_of(variant: TermVariant) -> Placement:
-    """Return the parts of the spec that decide which nodes the pods of a variant may use."""
-    if variant.template is None:
-        return Placement({}, None, ()) if variant.pod_class is None else variant.pod_class.placement
-    spec = variant.template.spec
-    return Placement(spec.node_selector, spec.affinity, spec.tolerations)
-
-
 def unknown_key(key: str, rule_input: RuleInput) -> str:
     """Return that no node has a topology key and which was probably meant, as a clause; "" where nodes have it."""
     audit = rule_input.audit
@@ -206,11 +197,15 @@ def unknown_key(key: str, rule_input: RuleInput) -> str:
 
 def probable_key(key: str, rule_input: RuleInput) -> str:
     """Return the label of the nodes that is probably meant by a topology key that none has; "" for none."""
-    nodes = rule_input.audit.nodes
-    return rule_input.answers.remember((nearest_key, key), lambda: nearest_key(key, nodes))
+    return _nearest_key(rule_input.audit, key)
 
 
-def right_key(variants: Sequence[TermVariant], rule_input: RuleInput) -> Remedy:
+@memoized
+def _nearest_key(audit: Audit, key: str) -> str:
+    return nearest_key(key, audit.nodes)
+
+
+def right_key(variants: Sequence[TermVariant], rule_input: TermInput) -> Remedy:
     """Return how to correct a topology key that no node has: the right key first, then labels for the nodes."""
     key = variants[0].term.topology_key
     probable = probable_key(key, rule_input)

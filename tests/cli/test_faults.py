@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from kubectl_spread.cli import cli, formats
 from kubectl_spread.explain import explanation
 from kubectl_spread.rules import RULES
-from kubectl_spread.rules.inputs import RuleInput
+from kubectl_spread.rules.inputs import PodsInput
 from kubectl_spread.rules.model import Evidence
 from kubectl_spread.run import run
 from tests import contract
@@ -37,12 +37,13 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let one rule fail on one workload."""
     rule = next(rule for rule in RULES if rule.code == FAILS)
 
-    def check(rule_input: RuleInput) -> Iterator[Evidence]:
+    def check(rule_input: PodsInput) -> Iterator[Evidence]:
         if rule_input.workload.name == "web":
             raise ZeroDivisionError("secret")
-        yield from rule.check(rule_input)
+        assert rule.of_pods is not None
+        yield from rule.of_pods(rule_input)
 
-    failing = msgspec.structs.replace(rule, check=check)
+    failing = msgspec.structs.replace(rule, of_pods=check)
     monkeypatch.setattr(run, "RULES", tuple(failing if each is rule else each for each in RULES))
 
 
@@ -123,9 +124,9 @@ def test_explain_names_a_section_that_is_missing(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_lack_of_memory_ends_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    def check(_: RuleInput) -> NoReturn:
+    def check(_: PodsInput) -> NoReturn:
         raise MemoryError
 
-    rules = (msgspec.structs.replace(rule, check=check) for rule in RULES if rule.code == FAILS)
+    rules = (msgspec.structs.replace(rule, of_pods=check) for rule in RULES if rule.code == FAILS)
     monkeypatch.setattr(run, "RULES", tuple(rules))
     assert "there is not enough memory" in invoke("check").stderr

@@ -21,7 +21,7 @@ from kubectl_spread.engine.engine import Engine
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.report.model import Severity
 from kubectl_spread.rules import RULES, engine
-from kubectl_spread.rules.inputs import InputPart, RuleInput, rule_inputs
+from kubectl_spread.rules.inputs import PodsInput, RuleInput, TemplateInput, rule_inputs
 from kubectl_spread.rules.model import Rule
 from tests import contract
 from tests.conftest import Golden
@@ -164,19 +164,21 @@ def test_a_fact_is_one_finding_and_another_rule_has_it_if_its_rule_is_silenced(
 
 
 def test_no_rule_is_skipped_on_an_input_on_which_it_would_fire(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The engine skips a rule on inputs without the parts that the rule needs."""
-    parts_by_code: dict[str, set[InputPart]] = {rule.code: set() for rule in RULES}
+    """The engine skips checks of members and of counts on pods without any."""
+    of_template, skipped = set[str](), set[str]()
 
     def with_every_rule(audit: Audit, model: Engine, reported: Container[ObjectRef]) -> Iterator[RuleInput]:
         for rule_input in rule_inputs(audit, model, reported):
             for rule in RULES:
-                if any(rule.check(rule_input)):
-                    parts_by_code[rule.code].add(rule_input.parts)
+                of_pods = rule.of_members or rule.of_counts
+                if isinstance(rule_input, PodsInput) and of_pods is not None and rule.check(rule_input) is None:
+                    skipped.update(rule.code for _ in of_pods(rule_input))
+                if isinstance(rule_input, TemplateInput) and rule.of_template and any(rule.of_template(rule_input)):
+                    of_template.add(rule.code)
             yield rule_input
 
     monkeypatch.setattr(engine, "rule_inputs", with_every_rule)
     for path in (*BAD, *GOOD):
         findings(path)
-    for rule in RULES:
-        assert all(rule.parts & parts for parts in parts_by_code[rule.code]), rule.code
-        assert (InputPart.TEMPLATE in rule.parts) is (InputPart.TEMPLATE in parts_by_code[rule.code]), rule.code
+    assert not skipped
+    assert of_template == {rule.code for rule in RULES if rule.of_template is not None}

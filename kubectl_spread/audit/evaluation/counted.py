@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 from operator import attrgetter
-from typing import Any, Final, TypeAlias, TypeVar, cast
+from typing import Final, TypeAlias
 
 from kubectl_spread.audit.snapshot.records import PodClass, PodRecord, digest
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
@@ -20,24 +20,10 @@ from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.memoization import memoized
 
 _BARE: Final = "Pod"
-_T = TypeVar("_T")
 _SpreadsOf: TypeAlias = Callable[[PodClass], Sequence[Spread | None]]
 
 
-class SharedAnswers:
-    """Answers that are computed once, however many need them."""
-
-    def __init__(self) -> None:
-        self._answers: dict[object, Any] = {}
-
-    def remember(self, question: object, answer: Callable[[], _T]) -> _T:
-        """Return the answer to a question, computed only once."""
-        if question not in self._answers:
-            self._answers[question] = answer()
-        return cast("_T", self._answers[question])
-
-
-class Counted(SharedAnswers):
+class Counted:
     """The count of one constraint, and the pods that were read and counted.
 
     Attributes:
@@ -47,7 +33,6 @@ class Counted(SharedAnswers):
 
     def __init__(self, spread: Spread, pods: SelectedPods, numbers: Sequence[int]) -> None:
         """Take the count, its pods, and the numbers of the classes whose pods have the constraint."""
-        super().__init__()
         self.spread = spread
         self.pods = pods
         self._numbers = numbers

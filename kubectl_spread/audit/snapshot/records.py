@@ -86,6 +86,11 @@ class PodClass(msgspec.Struct, frozen=True, eq=False, weakref=True):
     preempts: bool = True
 
     @property
+    def kind(self) -> str:
+        """The kind of the pods' controller; "" for a pod without one."""
+        return "" if self.owner is None else self.owner.kind
+
+    @property
     def known_scheduler(self) -> bool:
         """Whether the spread configuration of the pods' scheduler is known, and spreads them."""
         return self.profile is not None and self.profile.spreads

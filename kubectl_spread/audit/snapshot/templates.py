@@ -18,6 +18,7 @@ from kubectl_spread.kube.api.types import LabelSelector, OwnerReference, PodSpec
 from kubectl_spread.kube.api.workloads import ONE_BY_ONE, Job, Pace, WorkloadObject, template_path
 from kubectl_spread.kube.custom import AddedLabels, HeldTemplate, is_custom
 from kubectl_spread.kube.features import Behaviour
+from kubectl_spread.kube.scheduler.podtopologyspread.domains import Placement
 
 PRESUMED: Final = "presumed"
 """The value of a label that a controller will set, which is unknown before."""
@@ -123,6 +124,16 @@ class Template(msgspec.Struct, frozen=True, dict=True, eq=False):
     def kind(self) -> str:
         """The kind of the object that holds the template."""
         return self.holder.kind
+
+    @property
+    def scheduler_name(self) -> str:
+        """The name of the pods' scheduler; "" for the default."""
+        return self.spec.scheduler_name
+
+    @property
+    def placement(self) -> Placement:
+        """The parts of the spec that decide which nodes the pods may use."""
+        return Placement(self.spec.node_selector, self.spec.affinity, self.spec.tolerations)
 
 
 def labels_of_controller(kind: str) -> tuple[str, ...]:

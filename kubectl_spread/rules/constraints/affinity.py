@@ -13,14 +13,13 @@ from kubectl_spread.phrases import listed, value
 from kubectl_spread.report.model import Severity
 from kubectl_spread.rules import patches
 from kubectl_spread.rules.constraints.no_effect import Mismatch, mismatches
-from kubectl_spread.rules.inputs import RuleInput, TermVariant
+from kubectl_spread.rules.inputs import TemplateInput, TermInput, TermVariant
 from kubectl_spread.rules.model import KUBERNETES, Evidence, Remedy, Rule, Values, names, together
 from kubectl_spread.rules.topology import (
     acting,
     covers_namespace,
     kept_apart_otherwise,
     leaves_out_own,
-    placement_of,
     selects_others,
     selects_own,
     use_key,
@@ -33,10 +32,10 @@ _WITHOUT_REPLICAS: Final = frozenset({"", "CronJob", "DaemonSet", "Job"})
 _FEW_VALUES: Final = frozenset(f"{prefix}kubernetes.io/{name}" for prefix in ("", "beta.") for name in ("arch", "os"))
 
 
-def _has_replicas(rule_input: RuleInput) -> bool:
+def _has_replicas(rule_input: TermInput) -> bool:
     """Tell whether a workload has several pods that stand in for each other; True where their number is unknown."""
-    template = rule_input.template or rule_input.audit.template_of(rule_input.workload)
-    kinds = {base_kind(variant.kind) for variant in rule_input.variants}
+    template = rule_input.pod_template
+    kinds = {base_kind(variant.holder.kind) for variant in rule_input.variants}
     if not _WITHOUT_REPLICAS.isdisjoint(kinds):
         return False
     if template is not None:
@@ -54,7 +53,7 @@ _OWN_NAMESPACE: Final = "remove namespaces, so that the term is about the namesp
 _WIDER: Final = "let namespaces or namespaceSelector of the term include the namespace of the pods"
 
 
-def _anti_self_mismatch(rule_input: RuleInput) -> Iterator[Evidence]:
+def _anti_self_mismatch(rule_input: TermInput) -> Iterator[Evidence]:
     """Yield the pods that their own anti-affinity term does not select."""
     variants = [
         variant
@@ -76,7 +75,7 @@ def _anti_self_mismatch(rule_input: RuleInput) -> Iterator[Evidence]:
         yield from together(mismatch.variants, values, severity, mismatch.fix if is_fault else _NO_FAULT)
 
 
-def _anti_mismatches(variants: Sequence[TermVariant], rule_input: RuleInput) -> Iterator[Mismatch]:
+def _anti_mismatches(variants: Sequence[TermVariant], rule_input: TermInput) -> Iterator[Mismatch]:
     """Yield the variants whose labels do not match, then those that are only about other namespaces."""
     if not variants:
         return
@@ -119,11 +118,12 @@ ANTI_SELF_MISMATCH: Final = Rule(
         "pods. A term that selects other pods may be right."
     ),
     explains_exposure=True,
-    check=_anti_self_mismatch,
+    of_pods=_anti_self_mismatch,
+    of_template=_anti_self_mismatch,
 )
 
 
-def _one_value(rule_input: RuleInput) -> Iterator[Evidence]:
+def _one_value(rule_input: TermInput) -> Iterator[Evidence]:
     """Yield affinity terms whose topology key has one value on all nodes that the pods may use."""
     variants: dict[str, list[TermVariant]] = {}
     for variant in rule_input.variants:
@@ -145,13 +145,13 @@ def _one_value(rule_input: RuleInput) -> Iterator[Evidence]:
         return
 
 
-def _only_value(variant: TermVariant, rule_input: RuleInput) -> str:
+def _only_value(variant: TermVariant, rule_input: TermInput) -> str:
     """Return that all nodes have the same value of the topology key, in words; "" if they do not."""
     audit, key = rule_input.audit, variant.term.topology_key
     nodes = audit.nodes
     if not audit.evaluator.lists_nodes:
         return f"Most nodes have the same value of {key}" if variant.term.anti and key in _FEW_VALUES else ""
-    fitting = nodes.usable(placement_of(variant)).fits
+    fitting = nodes.usable(variant.holder.placement).fits
     number = fitting.bit_count()
     if number < _SEVERAL:
         return ""
@@ -165,7 +165,7 @@ def _only_value(variant: TermVariant, rule_input: RuleInput) -> str:
     return f"{which} have the value {value(domain)} of {key}"
 
 
-def _effect(variants: Sequence[TermVariant], rule_input: RuleInput) -> tuple[Severity, str]:
+def _effect(variants: Sequence[TermVariant], rule_input: TermInput) -> tuple[Severity, str]:
     """Return the severity and the effect of a term whose topology key has one value."""
     first = variants[0]
     term, has_replicas = first.term, _has_replicas(rule_input)
@@ -178,14 +178,14 @@ def _effect(variants: Sequence[TermVariant], rule_input: RuleInput) -> tuple[Sev
     if not selects_own(first, rule_input):
         return Severity.WARNING, "these pods and the pods that the term selects never run at the same time"
     pending = any(not pod.node and not pod.terminating for variant in variants for pod in variant.pods)
-    unplaced = rule_input.template is not None and not rule_input.beside_pods and rule_input.audit.evaluator.lists_nodes
+    unplaced = isinstance(rule_input, TemplateInput) and not rule_input.beside_pods
     single = "at most one of the pods can run"
-    if has_replicas and (pending or unplaced):
+    if has_replicas and (pending or (unplaced and rule_input.audit.evaluator.lists_nodes)):
         return Severity.ERROR, single
     return Severity.WARNING if has_replicas else Severity.INFO, single
 
 
-def _other_key(variants: Sequence[TermVariant], severity: Severity, rule_input: RuleInput) -> Remedy | str:
+def _other_key(variants: Sequence[TermVariant], severity: Severity, rule_input: TermInput) -> Remedy | str:
     """Return the fix: the key that keeps pods on different nodes, where nothing else does so."""
     term = variants[0].term
     if not term.anti:
@@ -227,5 +227,6 @@ ONE_VALUE: Final = Rule(
     ),
     reads_nodes=True,
     explains_exposure=True,
-    check=_one_value,
+    of_pods=_one_value,
+    of_template=_one_value,
 )

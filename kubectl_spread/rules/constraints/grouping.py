@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -21,7 +22,7 @@ from kubectl_spread.kube.scheduler.podtopologyspread.constraints import counts_n
 from kubectl_spread.phrases import listed
 from kubectl_spread.report.model import Operation, Severity
 from kubectl_spread.rules import patches
-from kubectl_spread.rules.inputs import RuleInput, TermVariant
+from kubectl_spread.rules.inputs import PodsInput, TemplateInput, TermInput, TermVariant
 from kubectl_spread.rules.model import KUBERNETES, Evidence, Remedy, Rule, together
 from kubectl_spread.rules.remedy import changed, in_file
 
@@ -45,21 +46,30 @@ _ADD_HASH: Final = "add pod-template-hash to matchLabelKeys if each revision is 
 _REMOVE_KEY: Final = "remove {key} from matchLabelKeys, or use a key whose value several pods share"
 
 
-def _counts_old_revisions(rule_input: RuleInput) -> Iterator[Evidence]:
-    """Yield pods of several revisions that count together now, or a template whose rollout would count them so."""
-    variants = [variant for variant in rule_input.variants if variant.term.spread]
-    mixing = _mixing_now if rule_input.template is None else _mixing_in_a_rollout
-    if pairs := list(mixing(variants, rule_input)):
+def _counts_old_revisions(rule_input: PodsInput) -> Iterator[Evidence]:
+    """Yield pods of several revisions that count together now."""
+    if pairs := list(_mixing_now([variant for variant in rule_input.variants if variant.term.spread], rule_input)):
         first, revisions = pairs[0]
-        fix = _each_revision_by_itself(first.term, rule_input)
+        fix = _each_revision_by_itself(first.term, _HASH, rule_input)
         yield from together([variant for variant, _ in pairs], {"revisions": revisions}, fix=fix)
 
 
-def _each_revision_by_itself(term: TopologyTerm, rule_input: RuleInput) -> Remedy | str:
+def _will_count_old_revisions(rule_input: TemplateInput) -> Iterator[Evidence]:
+    """Yield a template whose rollout would count them so; stored pods of its workload have findings of their own."""
+    template = rule_input.template
+    if rule_input.beside_pods or not template.rolls or template.replicas in (0, 1):
+        return
+    key = revision_key(template.labels)
+    spreads = [variant for variant in rule_input.variants if variant.term.spread]
+    if mixing := [variant for variant in spreads if _mixes(variant, key, rule_input.behaviour)]:
+        fix = _each_revision_by_itself(mixing[0].term, key, rule_input)
+        yield from together(mixing, {"revisions": "all revisions"}, fix=fix)
+
+
+def _each_revision_by_itself(term: TopologyTerm, key: str, rule_input: TermInput) -> Remedy | str:
     """Return the patch that adds the label of revisions to matchLabelKeys, unless a feature gate disables these."""
     if not rule_input.behaviour.scheduler_adds_match_label_keys:
         return _BY_HAND
-    key = _HASH if rule_input.template is None else revision_key(rule_input.template.labels)
     text = _ADD_HASH.replace(_HASH, key)
     path, keys = rule_input.term_path / "matchLabelKeys", list(term.match_label_keys)
     same = patches.same_topology(term, rule_input.term_path)
@@ -68,14 +78,6 @@ def _each_revision_by_itself(term: TopologyTerm, rule_input: RuleInput) -> Remed
     # kube-apiserver reads a test for null as a test for an absent field; the standard has no such test.
     absent = () if in_file(rule_input) else (patches.test(path, None),)
     return changed(text, (same, *absent, Operation(op="add", path=path.pointer, value=[key])), rule_input)
-
-
-def _mixing_in_a_rollout(variants: list[TermVariant], rule_input: RuleInput) -> Iterator[tuple[TermVariant, str]]:
-    """Yield the variants of a template with rollouts; stored pods of its workload have findings of their own."""
-    template = rule_input.template
-    if template is not None and template.rolls and template.replicas not in (0, 1) and not rule_input.beside_pods:
-        key = revision_key(template.labels)
-        yield from ((variant, "all revisions") for variant in variants if _mixes(variant, key, rule_input.behaviour))
 
 
 def _mixes(variant: TermVariant, key: str, behaviour: Behaviour) -> bool:
@@ -99,7 +101,7 @@ class _Revision(msgspec.Struct, frozen=True):
     number: int
 
 
-def _mixing_now(variants: list[TermVariant], rule_input: RuleInput) -> Iterator[tuple[TermVariant, str]]:
+def _mixing_now(variants: list[TermVariant], rule_input: PodsInput) -> Iterator[tuple[TermVariant, str]]:
     """Yield variants of a Deployment's newest revision that count pods of others too, with all counted revisions."""
     if len({variant.labels[_HASH] for variant in variants if _HASH in variant.labels}) <= 1:
         return
@@ -118,7 +120,7 @@ def _mixing_now(variants: list[TermVariant], rule_input: RuleInput) -> Iterator[
                 yield revision.variant, f"the revisions {listed(sorted(hashes))}"
 
 
-def _revision(variant: TermVariant, rule_input: RuleInput) -> Iterator[_Revision]:
+def _revision(variant: TermVariant, rule_input: TermInput) -> Iterator[_Revision]:
     """Yield the revision of pods of a Deployment, unless all of them are terminating."""
     staying = next((pod for pod in variant.pods if not pod.terminating), None)
     if staying is None or _HASH not in variant.labels:
@@ -128,27 +130,38 @@ def _revision(variant: TermVariant, rule_input: RuleInput) -> Iterator[_Revision
         yield _Revision(variant, above[0].ref, chain[0].revision)
 
 
-def _own_group(rule_input: RuleInput) -> Iterator[Evidence]:
+def _own_group(rule_input: PodsInput) -> Iterator[Evidence]:
     """Yield the first key by which no pod counts another one."""
-    variants = [variant for variant in rule_input.variants if variant.term.spread and not variant.unmet]
     relabelled = {key.key for member in rule_input.members(Verdict.STALE_LABEL) for key in member.keys}
+
+    def is_alone(labelled: list[TermVariant], key: str) -> bool:
+        return key not in relabelled and _each_pod_is_alone(labelled, key, rule_input)
+
+    yield from _by_own_value(rule_input, is_alone)
+
+
+def _own_group_of_template(rule_input: TemplateInput) -> Iterator[Evidence]:
+    """Yield the first key by which no pod of a template will count another one."""
+    yield from _by_own_value(rule_input, partial(_each_future_pod_is_alone, rule_input=rule_input))
+
+
+def _by_own_value(rule_input: TermInput, is_alone: Callable[[list[TermVariant], str], bool]) -> Iterator[Evidence]:
+    """Yield the first key of which each pod has its own value, so that ``is_alone`` holds for the pods with it."""
+    variants = [variant for variant in rule_input.variants if variant.term.spread and not variant.unmet]
     variants_by_key: dict[str, list[TermVariant]] = {}
     for variant in variants:
         for key in dict.fromkeys(variant.term.match_label_keys):
             variants_by_key.setdefault(key, []).append(variant)
     for key, variants_of_key in variants_by_key.items():
-        if key in relabelled:
-            continue
         labelled = [variant for variant in variants_of_key if key in variant.labels]
-        counts_only_itself = _each_pod_is_alone if rule_input.template is None else _each_future_pod_is_alone
-        if labelled and counts_only_itself(labelled, key, rule_input):
+        if labelled and is_alone(labelled, key):
             operations = patches.without_keys({key}, labelled[0].term, rule_input.term_path)
             fix = changed(_REMOVE_KEY, operations, rule_input)
             yield from together(labelled, {"key": key}, fix=fix)
             return
 
 
-def _each_future_pod_is_alone(variants: list[TermVariant], key: str, rule_input: RuleInput) -> bool:
+def _each_future_pod_is_alone(variants: list[TermVariant], key: str, rule_input: TemplateInput) -> bool:
     """Tell whether no pods of a template share a value of the key, nor pods of other templates."""
     if key not in ONE_POD_EACH:
         return False
@@ -160,7 +173,7 @@ def _each_future_pod_is_alone(variants: list[TermVariant], key: str, rule_input:
     )
 
 
-def _may_count(variant: TermVariant, key: str, template: Template, rule_input: RuleInput) -> bool:
+def _may_count(variant: TermVariant, key: str, template: Template, rule_input: TermInput) -> bool:
     """Tell whether a constraint may count pods of another template."""
     if template.namespace != rule_input.namespace or key not in template.labels or variant.authored is None:
         return False
@@ -171,7 +184,7 @@ def _may_count(variant: TermVariant, key: str, template: Template, rule_input: R
     )
 
 
-def _each_pod_is_alone(variants: list[TermVariant], key: str, rule_input: RuleInput) -> bool:
+def _each_pod_is_alone(variants: list[TermVariant], key: str, rule_input: TermInput) -> bool:
     """Tell whether each pod has its own value of a key and its constraint counts no other pod."""
     values = Counter[str]()
     for variant in variants:
@@ -198,7 +211,7 @@ def _run_of(labels: Labels) -> str:
     return next((labels[key] for key in _RUNS if key in labels), "")
 
 
-def _pods_with(key: str, rule_input: RuleInput) -> Iterator[tuple[Labels, int]]:
+def _pods_with(key: str, rule_input: TermInput) -> Iterator[tuple[Labels, int]]:
     """Yield the labels and numbers of all pods of the namespace with a key: the bound pods, then the pending ones."""
     for labels, per_node in rule_input.audit.snapshot.population(rule_input.namespace):
         if key in labels:
@@ -230,7 +243,8 @@ COUNTS_OLD_REVISIONS: Final = Rule(
     source="https://kep.k8s.io/3243",
     remedies=("command", "patch"),
     no_remedy="Where feature gates disable matchLabelKeys, no field counts the revisions separately.",
-    check=_counts_old_revisions,
+    of_pods=_counts_old_revisions,
+    of_template=_will_count_old_revisions,
 )
 OWN_GROUP: Final = Rule(
     code="SPR209",
@@ -249,5 +263,6 @@ OWN_GROUP: Final = Rule(
         "The API does not change the pod template of a stored Job, and an operator would undo a patch of a workload "
         "that it owns."
     ),
-    check=_own_group,
+    of_pods=_own_group,
+    of_template=_own_group_of_template,
 )

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from kubectl_spread.audit.evaluation.evaluators import FIXED_TEMPLATES
-from kubectl_spread.audit.snapshot.records import OwnerRecord
+from kubectl_spread.audit.snapshot.records import OwnerRecord, PodClass
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.field import POD_SPEC
@@ -20,7 +20,7 @@ from kubectl_spread.kube.features import COUNTS_EMPTY_SELECTORS
 from kubectl_spread.phrases import listed, named, value, versions
 from kubectl_spread.report.model import Operation, Severity
 from kubectl_spread.rules import patches
-from kubectl_spread.rules.inputs import InputPart, RuleInput, TermVariant
+from kubectl_spread.rules.inputs import PodsInput, TemplateInput, TermInput, TermVariant
 from kubectl_spread.rules.model import KUBERNETES, Evidence, Remedy, Rule, Values, together
 from kubectl_spread.rules.remedy import changed, corrected
 
@@ -29,7 +29,7 @@ _LIST_ONCE: Final = "list each key once"
 _MATCHED: Final = "matchLabelKeys"
 
 
-def _repeated_key(rule_input: RuleInput) -> Iterator[Evidence]:
+def _repeated_key(rule_input: TermInput) -> Iterator[Evidence]:
     """Yield duplicate keys of terms that the API does not refuse."""
     for field, entries in patches.KEY_LISTS.items():
         variants = [variant for variant in rule_input.variants if _duplicates(entries(variant.term))]
@@ -41,7 +41,7 @@ def _repeated_key(rule_input: RuleInput) -> Iterator[Evidence]:
             yield from together(variants, values, severity, _once(field, [each.term for each in variants], rule_input))
 
 
-def _once(field: str, terms: Sequence[TopologyTerm], rule_input: RuleInput) -> Remedy:
+def _once(field: str, terms: Sequence[TopologyTerm], rule_input: TermInput) -> Remedy:
     """Return how to list each key of a field once, where ``terms`` list a key twice."""
     entries = patches.KEY_LISTS[field]
     path, keys = rule_input.term_path / field, entries(terms[0])
@@ -65,27 +65,30 @@ def effect_of_repeated(field: str, *, spread: bool) -> str:
     return f"and {refuses} every pod that is created with the label"
 
 
-def _null_selector(rule_input: RuleInput) -> Iterator[Evidence]:
-    variants = [
-        variant
-        for variant in rule_input.variants
-        if variant.term.selector is None and (variant.term.keyed or not _is_extended(variant))
-    ]
-    template = rule_input.template
-    if variants and template is not None and template.sets_selectors and variants[0].term.spread:
-        effect = (
-            "kube-apiserver refuses pods with its matchLabelKeys" if variants[0].term.keyed else "nothing is spread"
-        )
-        is_note = not template.complete or _is_extended(variants[0])
-        severity = Severity.INFO if is_note else Severity.WARNING
-        yield from together(variants, {"effect": f"{effect}, unless a controller sets it"}, severity)
-        return
+def _null_selector(rule_input: TermInput) -> Iterator[Evidence]:
+    variants = _without_selector(rule_input)
     blocking = [variant for variant in variants if _refuses_every_node(variant)]
     if variants:
         spread = (blocking or variants)[0].term.spread
         effect = effect_of_null(spread=spread, blocks=bool(blocking))
         severity = Severity.ERROR if blocking else Severity.WARNING
         yield from together(blocking or variants, {"effect": effect}, severity)
+
+
+def _without_selector(rule_input: TermInput) -> list[TermVariant]:
+    variants = (variant for variant in rule_input.variants if variant.term.selector is None)
+    return [variant for variant in variants if variant.term.keyed or not variant.extended]
+
+
+def _null_in_template(rule_input: TemplateInput) -> Iterator[Evidence]:
+    """Yield a term of a template without labelSelector, which the controller of a custom kind may set."""
+    variants, template = _without_selector(rule_input), rule_input.template
+    if not (variants and template.sets_selectors and variants[0].term.spread):
+        yield from _null_selector(rule_input)
+        return
+    effect = "kube-apiserver refuses pods with its matchLabelKeys" if variants[0].term.keyed else "nothing is spread"
+    severity = Severity.WARNING if template.complete and not variants[0].extended else Severity.INFO
+    yield from together(variants, {"effect": f"{effect}, unless a controller sets it"}, severity)
 
 
 def effect_of_null(*, spread: bool, blocks: bool) -> str:
@@ -105,31 +108,18 @@ def _refuses_every_node(variant: TermVariant) -> bool:
     return affinity and not any(pod.node for pod in variant.pods)
 
 
-def _empty_selector(rule_input: RuleInput) -> Iterator[Evidence]:
+def _empty_selector(rule_input: TermInput) -> Iterator[Evidence]:
     variants = [
         variant
         for variant in rule_input.variants
         if variant.term.spread and variant.effective is not None and labelselectors.is_empty(variant.effective)
-        if not (_is_extended(variant) or _may_get_keys(variant))
+        if not (variant.extended or any(map(variant.may_get, variant.term.match_label_keys)))
     ]
     if variants and rule_input.behaviour.empty_selector_counts_nothing:
         yield from together(variants, _count_of_empty(rule_input, hard=variants[0].term.required))
 
 
-def _is_extended(variant: TermVariant) -> bool:
-    """Tell whether a controller reads further fields of a constraint, which may add to its selector.
-
-    Source: prometheus-operator pkg/apis/monitoring/v1/types.go, AdditionalLabelSelectors.
-    """
-    return variant.template is not None and variant.term.path in variant.template.extended
-
-
-def _may_get_keys(variant: TermVariant) -> bool:
-    """Tell whether a controller may add a label that matchLabelKeys lists."""
-    return variant.template is not None and any(map(variant.template.may_get, variant.term.match_label_keys))
-
-
-def _count_of_empty(rule_input: RuleInput, *, hard: bool) -> Values:
+def _count_of_empty(rule_input: TermInput, *, hard: bool) -> Values:
     """Return how a scheduler that counts pods for an empty selector would count them, and its minors on the way."""
     upgrade = rule_input.audit.context.extra_checks.upgrade
     counting = [behaviour for behaviour in upgrade if not behaviour.empty_selector_counts_nothing]
@@ -140,7 +130,7 @@ def _count_of_empty(rule_input: RuleInput, *, hard: bool) -> Values:
     return {"then": f"The scheduler of {minors} counts all pods of the namespace and {effect}", "compared": minors}
 
 
-def _unparseable(rule_input: RuleInput) -> Iterator[Evidence]:
+def _unparseable(rule_input: PodsInput) -> Iterator[Evidence]:
     """Yield stored pods, or only the pending ones if there are any; a manifest with such a selector is refused."""
     variants = [variant for variant in rule_input.variants if variant.stored and variant.term.parse_error]
     unplaced = [variant for variant in variants if _keeps_unplaced(variant)]
@@ -155,7 +145,7 @@ def _unparseable(rule_input: RuleInput) -> Iterator[Evidence]:
 
 def _keeps_unplaced(variant: TermVariant) -> bool:
     """Tell whether the pods are pending and their scheduler fails on the selector."""
-    profile = None if variant.pod_class is None else variant.pod_class.profile
+    profile = variant.holder.profile if isinstance(variant.holder, PodClass) else None
     reads = profile is not None and (not variant.term.spread or profile.respects(hard=variant.term.required))
     return reads and _pending(variant)
 
@@ -209,7 +199,8 @@ REPEATED_KEY: Final = Rule(
     ),
     remedies=("command", "patch"),
     no_remedy="The API does not change the spec of a pod or the pod template of a Job.",
-    check=_repeated_key,
+    of_pods=_repeated_key,
+    of_template=_repeated_key,
 )
 NULL_SELECTOR: Final = Rule(
     code="SPR204",
@@ -231,7 +222,8 @@ NULL_SELECTOR: Final = Rule(
     ),
     no_remedy="Only the author knows which pods are meant.",
     explains_exposure=True,
-    check=_null_selector,
+    of_pods=_null_selector,
+    of_template=_null_in_template,
 )
 EMPTY_SELECTOR: Final = Rule(
     code="SPR205",
@@ -250,7 +242,8 @@ EMPTY_SELECTOR: Final = Rule(
     no_remedy="Only the author knows which pods are meant.",
     explains_exposure=True,
     compares=True,
-    check=_empty_selector,
+    of_pods=_empty_selector,
+    of_template=_empty_selector,
 )
 UNPARSEABLE_SELECTOR: Final = Rule(
     code="SPR214",
@@ -272,8 +265,7 @@ UNPARSEABLE_SELECTOR: Final = Rule(
         (Severity.INFO, "The pods run, or their scheduler is unknown."),
     ),
     no_remedy="Only the author knows the selector that is meant.",
-    parts=InputPart.PODS,
-    check=_unparseable,
+    of_pods=_unparseable,
 )
 
 
@@ -282,7 +274,7 @@ _OF_A_POD: Final = "make labelSelector and the labels of the pod agree"
 _RESTART_OR_FIND: Final = "if the template is newer than the pods, {restart}. If not, find what changed the label"
 
 
-def _self_mismatch(rule_input: RuleInput) -> Iterator[Evidence]:
+def _self_mismatch(rule_input: TermInput) -> Iterator[Evidence]:
     """Yield the pods that their own selector does not select."""
     variants = [variant for variant in rule_input.variants if variant.term.spread and variant.unmet]
     for mismatch in mismatches(variants, rule_input, partial(changed, rule_input=rule_input)):
@@ -298,7 +290,7 @@ class Mismatch(NamedTuple):
 
 
 def mismatches(
-    variants: Sequence[TermVariant], rule_input: RuleInput, change: Callable[[str, Sequence[Operation]], Remedy]
+    variants: Sequence[TermVariant], rule_input: TermInput, change: Callable[[str, Sequence[Operation]], Remedy]
 ) -> Iterator[Mismatch]:
     """Yield the mismatch of variants, separately those whose selector would select their template's labels.
 
@@ -324,7 +316,7 @@ def mismatches(
         yield Mismatch([variant for variant, _ in relabelled], _mismatch(first, owner), find)
 
 
-def _own_selector(rule_input: RuleInput, change: Callable[[str, Sequence[Operation]], Remedy]) -> Remedy | None:
+def _own_selector(rule_input: TermInput, change: Callable[[str, Sequence[Operation]], Remedy]) -> Remedy | None:
     """Return the patch that makes the workload's selector that of the constraint or term.
 
     None where the template was not read, or does not have this constraint any more.
@@ -337,7 +329,7 @@ def _own_selector(rule_input: RuleInput, change: Callable[[str, Sequence[Operati
     if len(terms) != 1:
         return None
     if labelselectors.matches(terms[0].selector, template.labels):
-        return None if rule_input.template is not None else corrected(rule_input)
+        return None if isinstance(rule_input, TemplateInput) else corrected(rule_input)
     own = template.selector
     if own is None or labelselectors.is_empty(own) or not labelselectors.matches(own, template.labels):
         return None
@@ -349,7 +341,7 @@ def _own_selector(rule_input: RuleInput, change: Callable[[str, Sequence[Operati
     return change("set labelSelector to the selector of the workload, which selects its pods", operations)
 
 
-def _owner(variant: TermVariant, rule_input: RuleInput) -> OwnerRecord | None:
+def _owner(variant: TermVariant, rule_input: TermInput) -> OwnerRecord | None:
     """Return the owner of stored pods, if it was read and its template has labels."""
     chain = rule_input.audit.snapshot.owner_chain(variant.pods[0]) if variant.stored else ()
     return chain[0] if chain and chain[0].template_labels else None
@@ -399,5 +391,6 @@ SELF_MISMATCH: Final = Rule(
     no_remedy="A patch needs a workload whose selector and pod template were read, and that selects its own pods.",
     removes_pods=True,
     explains_exposure=True,
-    check=_self_mismatch,
+    of_pods=_self_mismatch,
+    of_template=_self_mismatch,
 )

@@ -14,8 +14,8 @@ from kubectl_spread.kube.api.labels import Labels, Operator
 from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.report.model import CommandLine, Severity
 from kubectl_spread.rules import patches
-from kubectl_spread.rules.inputs import InputPart, RuleInput
-from kubectl_spread.rules.model import VALIDATION, Evidence, Remedy, Rule, names
+from kubectl_spread.rules.inputs import PodsInput, TemplateInput, TermInput
+from kubectl_spread.rules.model import VALIDATION, Evidence, Remedy, Rule, Values, names
 from kubectl_spread.rules.remedy import changed, saved_unmerged
 
 _CORRECT: Final = "correct the field that the error names"
@@ -37,18 +37,25 @@ _PATH: Final = "A path that ends in [i][j] is about entry j of matchLabelKeys in
 _COPIES: Final = " Their owner makes new pods from its template, so only copies are refused, such as a restored backup."
 
 
-def _refused(rule_input: RuleInput) -> Iterator[Evidence]:
+def _refused_pods(rule_input: PodsInput) -> Iterator[Evidence]:
     for refusal, pods in rule_input.refusals:
-        if refusal.refused in (Refused.TEMPLATE, Refused.POD):
-            values = {"refused": str(refusal.refused), "errors": "; ".join(refusal.messages)}
-            yield Evidence(pods, values, fix=_fix_of_refused(refusal, rule_input))
+        fix = _unmerge(rule_input) if _name_a_key_twice(refusal.messages) else _CORRECT
+        yield Evidence(pods, _values(refusal), fix=fix)
 
 
-def _fix_of_refused(refusal: Refusal, rule_input: RuleInput) -> Remedy | str:
-    if not _name_a_key_twice(refusal.messages):
-        return _CORRECT
-    if refusal.refused is Refused.TEMPLATE:
-        return _named_once(rule_input)
+def _refused_template(rule_input: TemplateInput) -> Iterator[Evidence]:
+    for refusal, _ in rule_input.refusals:
+        if refusal.refused is Refused.TEMPLATE:
+            fix = _named_once(rule_input) if _name_a_key_twice(refusal.messages) else _CORRECT
+            yield Evidence((), _values(refusal), fix=fix)
+
+
+def _values(refusal: Refusal) -> Values:
+    return {"refused": str(refusal.refused), "errors": "; ".join(refusal.messages)}
+
+
+def _unmerge(rule_input: PodsInput) -> Remedy | str:
+    """Return the command that removes the merged part of a manifest, if that is what names keys twice."""
     file = "" if rule_input.manifest is None else rule_input.manifest.position.source
     if file in ("", "-") or not all(
         _is_merged(evaluation.pod_class, rule_input.path)
@@ -69,19 +76,18 @@ def _is_merged(pod_class: PodClass, path: FieldPath) -> bool:
     return False
 
 
-def _named_once(rule_input: RuleInput) -> Remedy:
+def _named_once(rule_input: TemplateInput) -> Remedy:
     """Return how a template names each key once, as a patch where that does not change what the selector requires."""
-    template = rule_input.template
-    terms = () if template is None else template.terms_by_path.get(rule_input.path, ())
+    terms = rule_input.terms
     selector = terms[0].selector if len(terms) == 1 else None
-    if template is None or selector is None:
+    if selector is None:
         return changed(_ONCE, (), rule_input)
     (term,) = terms
     selected = {key for key in term.match_label_keys if term.mentions[key]}
     if not selected:
         path, keys = rule_input.term_path / "matchLabelKeys", list(term.match_label_keys)
         return changed(_ONCE, patches.replaced(path, keys, list(dict.fromkeys(keys))), rule_input)
-    if all(_requires_own_value(selector, key, template.labels) for key in selected):
+    if all(_requires_own_value(selector, key, rule_input.template.labels) for key in selected):
         return changed(_ONCE_IN_KEYS, patches.without_keys(selected, term, rule_input.term_path), rule_input)
     return changed(_ONCE, (), rule_input)
 
@@ -94,18 +100,17 @@ def _requires_own_value(selector: LabelSelector, key: str, labels: Labels) -> bo
     )
 
 
-def _pods_refused(rule_input: RuleInput) -> Iterator[Evidence]:
-    for refusal, pods in rule_input.refusals:
+def _pods_refused(rule_input: TemplateInput) -> Iterator[Evidence]:
+    for refusal, _ in rule_input.refusals:
         if refusal.refused is Refused.PODS:
             events = rule_input.audit.snapshot.ownership.events(rule_input.workload, "FailedCreate")
-            custom = rule_input.template is not None and rule_input.template.custom
             values = {
-                "refuses": "refuses" if custom else "accepts the template and refuses",
+                "refuses": "refuses" if rule_input.template.custom else "accepts the template and refuses",
                 "errors": "; ".join(refusal.messages),
                 "seen": _seen(refusal, events),
             }
             fix = _named_once(rule_input) if _name_a_key_twice(refusal.messages) else changed(_CORRECT, (), rule_input)
-            yield Evidence(pods, values, fix=fix)
+            yield Evidence((), values, fix=fix)
 
 
 def _seen(refusal: Refusal, events: list[EventRecord]) -> str:
@@ -120,7 +125,7 @@ def _seen(refusal: Refusal, events: list[EventRecord]) -> str:
     return " FailedCreate events report another error as well."
 
 
-def _refused_again(rule_input: RuleInput) -> Iterator[Evidence]:
+def _refused_again(rule_input: PodsInput) -> Iterator[Evidence]:
     """Yield stored pods that the API would not create; an error for bare pods only, as owners use the template."""
     if not rule_input.audit.context.extra_checks.recreate:
         return
@@ -132,7 +137,7 @@ def _refused_again(rule_input: RuleInput) -> Iterator[Evidence]:
         yield Evidence(names(pods), values, severity, _fix_of_recreation(pods, errors, rule_input))
 
 
-def _fix_of_recreation(pods: list[PodRecord], errors: list[str], rule_input: RuleInput) -> Remedy | str | None:
+def _fix_of_recreation(pods: list[PodRecord], errors: list[str], rule_input: PodsInput) -> Remedy | str | None:
     if not _name_a_key_twice(errors):
         return _CORRECT_SAVED
     bare = pods[0].pod_class.owner is None
@@ -146,9 +151,15 @@ def _name_a_key_twice(messages: Iterable[str]) -> bool:
     return any("exists in both matchLabelKeys and labelSelector" in message for message in messages)
 
 
-def _unknown_field(rule_input: RuleInput) -> Iterator[Evidence]:
-    template = rule_input.template
-    kind = "Pod" if template is None else "pod template" if template.custom else template.kind
+def _unknown_field_of_pod(rule_input: PodsInput) -> Iterator[Evidence]:
+    yield from _unknown_field(rule_input, "Pod")
+
+
+def _unknown_field_of_template(rule_input: TemplateInput) -> Iterator[Evidence]:
+    yield from _unknown_field(rule_input, "pod template" if rule_input.template.custom else rule_input.template.kind)
+
+
+def _unknown_field(rule_input: TermInput, kind: str) -> Iterator[Evidence]:
     for field, pods in rule_input.unknown_fields:
         name = str(field.intended[-1]) if field.intended else ""
         values = {"field": str(field.path), "kind": kind, "meant": str(field.intended), "name": name}
@@ -178,7 +189,8 @@ REFUSED: Final = Rule(
     source=VALIDATION,
     remedies=("command", "patch"),
     no_remedy="Only the author knows the right value of a field, or which of two contradictory requirements is meant.",
-    check=_refused,
+    of_pods=_refused_pods,
+    of_template=_refused_template,
 )
 PODS_REFUSED: Final = Rule(
     code="SPR202",
@@ -198,7 +210,7 @@ PODS_REFUSED: Final = Rule(
         "Only the author knows which requirement is meant where the selector does not require the value of the pods. "
         "The API does not change the pod template of a Job."
     ),
-    check=_pods_refused,
+    of_template=_pods_refused,
 )
 REFUSED_AGAIN: Final = Rule(
     code="SPR207",
@@ -222,8 +234,7 @@ REFUSED_AGAIN: Final = Rule(
         "A workload needs no copies of its pods. A field that the author wrote is to be corrected by hand in the saved "
         "manifest."
     ),
-    parts=InputPart.PODS,
-    check=_refused_again,
+    of_pods=_refused_again,
 )
 UNKNOWN_FIELD: Final = Rule(
     code="SPR215",
@@ -243,5 +254,6 @@ UNKNOWN_FIELD: Final = Rule(
     fix="remove it: nothing reads it",
     source="https://kubernetes.io/docs/reference/using-api/api-concepts/#field-validation",
     no_remedy="The object is not stored: correct the file at the line that the finding names.",
-    check=_unknown_field,
+    of_pods=_unknown_field_of_pod,
+    of_template=_unknown_field_of_template,
 )

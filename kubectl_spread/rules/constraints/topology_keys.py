@@ -10,7 +10,7 @@ from kubectl_spread.audit.snapshot.records import DEFAULT_SCHEDULER
 from kubectl_spread.kube.api.labels import HOSTNAME, REGION, ZONE
 from kubectl_spread.phrases import capitalized, listed, sentence
 from kubectl_spread.report.model import Severity
-from kubectl_spread.rules.inputs import RuleInput, TermVariant, variants_of
+from kubectl_spread.rules.inputs import PodsInput, TemplateInput, TermInput, TermVariant
 from kubectl_spread.rules.model import KUBERNETES, Evidence, Rule, Values, names
 from kubectl_spread.rules.topology import kept_apart_otherwise, probable_key, right_key, unknown_key, use_key
 
@@ -18,7 +18,7 @@ _OF_PLACES: Final = (REGION, ZONE)
 """Standard labels that a cluster may lack, because it is in one place."""
 
 
-def _wrong_key(rule_input: RuleInput) -> Iterator[Evidence]:
+def _wrong_key(rule_input: TermInput) -> Iterator[Evidence]:
     """Yield a term over a key that no node has, or over a well-known mistake where nodes were not read."""
     audit = rule_input.audit
     lists_nodes = audit.evaluator.lists_nodes and bool(audit.nodes.nodes)
@@ -53,24 +53,24 @@ def _mistake(key: str) -> str:
     return f"Kubernetes gives nodes no label {key}; did you mean {probable}?" if probable else ""
 
 
-def _explained(variant: TermVariant, rule_input: RuleInput) -> tuple[str, ...]:
+def _explained(variant: TermVariant, rule_input: TermInput) -> tuple[str, ...]:
     """Return the topology keys by which the pods are not kept apart because of a key that no node has."""
     probable = probable_key(variant.term.topology_key, rule_input)
-    others = _other_soft_keys(variant, rule_input)
+    others = _other_soft_keys(variant)
     return (*([probable] if probable else []), *([HOSTNAME] if probable == ZONE else []), *others)
 
 
-def _effect(variants: Sequence[TermVariant], rule_input: RuleInput) -> str:
+def _effect(variants: Sequence[TermVariant], rule_input: TermInput) -> str:
     """Return the effect of a term on nodes that all lack its topology key."""
     term = variants[0].term
     if term.anti:
         return "the term keeps no pods apart"
     if term.required:
-        runs = rule_input.template is None and all(pod.node for variant in variants for pod in variant.pods)
+        runs = isinstance(rule_input, PodsInput) and all(pod.node for variant in variants for pod in variant.pods)
         return "no node would take one more such pod" if runs else "no node can take the pods"
     if not term.spread:
         return "the term has no effect"
-    others = _other_soft_keys(variants[0], rule_input)
+    others = _other_soft_keys(variants[0])
     if not others:
         return "the constraint has no effect"
     constraints = f"constraint on {others[0]} has" if len(others) == 1 else f"constraints on {listed(others)} have"
@@ -80,30 +80,29 @@ def _effect(variants: Sequence[TermVariant], rule_input: RuleInput) -> str:
     )
 
 
-def _other_soft_keys(variant: TermVariant, rule_input: RuleInput) -> list[str]:
+def _other_soft_keys(variant: TermVariant) -> list[str]:
     """Return the topology keys of the other ScheduleAnyway constraints of the pods, if the term is one."""
-    holder = variant.template or variant.pod_class
-    if holder is None or not variant.term.spread or variant.term.required:
+    if not variant.term.spread or variant.term.required:
         return []
-    terms = [each.term for each in variants_of(holder, rule_input.behaviour)]
+    terms = variant.holder.terms
     keys = dict.fromkeys(term.topology_key for term in terms if term.spread and not term.required)
     return [key for key in keys if key != variant.term.topology_key]
 
 
-def _severity(variants: Sequence[TermVariant], rule_input: RuleInput) -> Severity:
+def _severity(variants: Sequence[TermVariant], rule_input: TermInput) -> Severity:
     """Return the severity of a topology key that no node has."""
-    first, template = variants[0], rule_input.template
-    term = first.term
+    first, term = variants[0], variants[0].term
     if term.required and not term.anti:
-        is_known = rule_input.audit.snapshot.schedulers.get(first.scheduler_name or DEFAULT_SCHEDULER) is not None
-        if template is None:
-            waits = any(not pod.node for variant in variants for pod in variant.pods)
+        scheduler = first.holder.scheduler_name or DEFAULT_SCHEDULER
+        is_known = rule_input.audit.snapshot.schedulers.get(scheduler) is not None
+        if isinstance(rule_input, TemplateInput):
+            waits = rule_input.template.replicas != 0 and not rule_input.beside_pods
         else:
-            waits = template.replicas != 0 and not rule_input.beside_pods
+            waits = any(not pod.node for variant in variants for pod in variant.pods)
         return Severity.ERROR if waits and is_known else Severity.WARNING
     if term.topology_key not in _OF_PLACES:
         return Severity.WARNING
-    needless = not _other_soft_keys(first, rule_input) if term.spread else kept_apart_otherwise(first, rule_input)
+    needless = not _other_soft_keys(first) if term.spread else kept_apart_otherwise(first, rule_input)
     is_single = len(rule_input.audit.nodes.nodes) == 1
     return Severity.INFO if needless or is_single else Severity.WARNING
 
@@ -135,5 +134,6 @@ WRONG_TOPOLOGY_KEY: Final = Rule(
     no_remedy="No label of the nodes is similar, or a required anti-affinity term needs more nodes.",
     reads_nodes=True,
     explains_exposure=True,
-    check=_wrong_key,
+    of_pods=_wrong_key,
+    of_template=_wrong_key,
 )

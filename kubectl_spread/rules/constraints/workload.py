@@ -26,7 +26,7 @@ from kubectl_spread.kube.scheduler.podtopologyspread.domains import Placement
 from kubectl_spread.phrases import domains, some
 from kubectl_spread.report.model import Operation, Severity
 from kubectl_spread.rules import patches
-from kubectl_spread.rules.inputs import InputPart, RuleInput, TermVariant
+from kubectl_spread.rules.inputs import PodsInput, TemplateInput, TermInput, TermVariant, WorkloadInput
 from kubectl_spread.rules.model import KUBERNETES, Evidence, Remedy, Rule, Values, names, together
 from kubectl_spread.rules.remedy import changed, in_file
 from kubectl_spread.rules.topology import use_key
@@ -55,9 +55,11 @@ _ADD_ZONE_LATER: Final = (
 _LABEL_ZONES: Final = f"label all nodes with {ZONE}, and then {_ADD_ZONE}"
 
 
-def _daemon_set_spread(rule_input: RuleInput) -> Iterator[Evidence]:
+def _daemon_set_spread(rule_input: TermInput) -> Iterator[Evidence]:
     variants = [
-        variant for variant in rule_input.variants if base_kind(variant.kind) == "DaemonSet" and variant.term.spread
+        variant
+        for variant in rule_input.variants
+        if base_kind(variant.holder.kind) == "DaemonSet" and variant.term.spread
     ]
     refusing = [variant for variant in variants if _may_refuse_only_node(variant, rule_input.behaviour)]
     effect = KEEPS_OFF if refusing else NOTHING_TO_SPREAD
@@ -69,16 +71,13 @@ def _daemon_set_spread(rule_input: RuleInput) -> Iterator[Evidence]:
     )
 
 
-def _without_constraints(rule_input: RuleInput) -> tuple[Operation, ...]:
+def _without_constraints(rule_input: TermInput) -> tuple[Operation, ...]:
     """Return operations that remove all spread constraints; none if the pods do not have the same ones.
 
     The indices of constraints would change if each were removed by itself.
     """
-    if rule_input.template is not None:
-        classes = [rule_input.template.terms]
-    else:
-        classes = [variant.pod_class.terms for variant in rule_input.variants if variant.pod_class is not None]
-    first, *others = [[term.topology_key for term in terms if term.spread] for terms in classes]
+    holders = [variant.holder for variant in rule_input.variants]
+    first, *others = [[term.topology_key for term in holder.terms if term.spread] for holder in holders]
     if any(keys != first for keys in others):
         return ()
     path = rule_input.pod_spec / "topologySpreadConstraints"
@@ -94,50 +93,52 @@ def _may_refuse_only_node(variant: TermVariant, behaviour: Behaviour) -> bool:
     return constraint.hard and (counts_all_nodes or constraint.min_domains > 1)
 
 
-def _node_name(rule_input: RuleInput) -> Iterator[Evidence]:
+def _node_name(rule_input: PodsInput) -> Iterator[Evidence]:
     """Yield pods with a node in their manifest, once for each workload.
 
     The node of a stored pod is left out: the scheduler may have set it.
     """
-    if rule_input.template is not None and rule_input.template.spec.node_name:
-        node = rule_input.template.spec.node_name
-        values: Values = {"node": node, **OF_TEMPLATE}
-        first = [variant for variant in rule_input.variants if variant.first]
-        yield from together(first, values, Severity.WARNING, _without_node_name([node], rule_input))
     manifests = [
         variant
         for variant in rule_input.variants
         if variant.first and not variant.stored and any(pod.node for pod in variant.pods)
     ]
     nodes = sorted({pod.node for variant in manifests for pod in variant.pods})
-    values = {"node": some(nodes), **OF_POD}
+    values: Values = {"node": some(nodes), **OF_POD}
     yield from together(manifests, values, fix=_without_node_name(nodes, rule_input))
 
 
-def _without_node_name(nodes: list[str], rule_input: RuleInput) -> Remedy:
+def _node_name_of_template(rule_input: TemplateInput) -> Iterator[Evidence]:
+    if node := rule_input.template.spec.node_name:
+        values: Values = {"node": node, **OF_TEMPLATE}
+        first = [variant for variant in rule_input.variants if variant.first]
+        yield from together(first, values, Severity.WARNING, _without_node_name([node], rule_input))
+
+
+def _without_node_name(nodes: list[str], rule_input: TermInput) -> Remedy:
     path = rule_input.pod_spec / "nodeName"
     return changed(_REMOVE_NODE_NAME, patches.removed(path, nodes[0]) if len(nodes) == 1 else (), rule_input)
 
 
-def _unknown_scheduler(rule_input: RuleInput) -> Iterator[Evidence]:
+def _unknown_scheduler(rule_input: TermInput) -> Iterator[Evidence]:
     """Yield pods of schedulers that are unknown or do not spread, once for each workload.
 
     That the default scheduler is one of them is probably a mistake in --scheduler-config.
     """
     variants = [variant for variant in rule_input.variants if variant.first and variant.term.spread]
     for variant in variants:
-        scheduler = variant.scheduler_name or DEFAULT_SCHEDULER
+        scheduler = variant.holder.scheduler_name or DEFAULT_SCHEDULER
         profile = rule_input.audit.snapshot.schedulers.get(scheduler)
         if profile is None or not profile.spreads:
             values: Values = {"scheduler": scheduler, "spreading": _DISABLED if profile else UNKNOWN_SPREADING}
             mistake = profile is not None or scheduler == DEFAULT_SCHEDULER
             fix = _ENABLE if profile else _NAME_DEFAULT
-            alike = [each for each in variants if each.scheduler_name == variant.scheduler_name]
+            alike = [each for each in variants if each.holder.scheduler_name == variant.holder.scheduler_name]
             yield from together(alike, values, Severity.WARNING if mistake else None, fix if mistake else None)
             return
 
 
-def _deprecated_topology_key(rule_input: RuleInput) -> Iterator[Evidence]:
+def _deprecated_topology_key(rule_input: TermInput) -> Iterator[Evidence]:
     variants = [variant for variant in rule_input.variants if variant.term.topology_key in CURRENT_KEYS]
     if variants:
         term = variants[0].term
@@ -156,29 +157,27 @@ def effect_without_label(*, anti: bool, required: bool) -> str:
     return "nodes without it are not ranked by the term"
 
 
-def _current_key(variants: Sequence[TermVariant], rule_input: RuleInput) -> Remedy:
+def _current_key(variants: Sequence[TermVariant], rule_input: TermInput) -> Remedy:
     """Return the patch with the current key, unless nodes lack it."""
     key = variants[0].term.topology_key
     _, current = CURRENT_KEYS[key]
     return use_key(current, variants, rule_input, patch=not _lacks(current, key, rule_input))
 
 
-def _lacks(current: str, deprecated: str, rule_input: RuleInput) -> bool:
+def _lacks(current: str, deprecated: str, rule_input: TermInput) -> bool:
     """Tell whether a node has a deprecated label and not the one that replaces it."""
     labels_of_nodes = [node.metadata.labels for node in rule_input.audit.snapshot.nodes]
     return any(deprecated in labels and current not in labels for labels in labels_of_nodes)
 
 
-def _zone_default_off(rule_input: RuleInput) -> Iterator[Evidence]:
+def _zone_default_off(rule_input: WorkloadInput) -> Iterator[Evidence]:
     """Yield workloads whose only spread is by hostname, if the scheduler would prefer other zones without it."""
     replicas = rule_input.replicas
-    if replicas is None:
-        return
     several = [template for template in replicas.templates if (template.replicas or 0) >= _SEVERAL]
     specs = [template.spec for template in several if template.kind in _WITH_DEFAULTS]
     if not replicas.templates and len(replicas.pods) >= _SEVERAL:
         classes = dict.fromkeys(pod.pod_class for pod in replicas.pods)
-        specs = [each.spec for each in classes if each.owner is not None and each.owner.kind in _WITH_DEFAULTS]
+        specs = [each.spec for each in classes if each.kind in _WITH_DEFAULTS]
     if not specs or not all(_spreads_by_hostname_alone(spec, rule_input) for spec in specs):
         return
     if not rule_input.audit.snapshot.nodes:
@@ -193,7 +192,7 @@ def _zone_default_off(rule_input: RuleInput) -> Iterator[Evidence]:
         yield Evidence(names(replicas.pods), values, fix=_with_zone(rule_input) if zoned else _LABEL_ZONES)
 
 
-def _spreads_by_hostname_alone(spec: PodSpec, rule_input: RuleInput) -> bool:
+def _spreads_by_hostname_alone(spec: PodSpec, rule_input: WorkloadInput) -> bool:
     """Tell whether pods have constraints on nodes alone, and nothing else places them by zones, nodes or other pods."""
     keys = {constraint.topology_key for constraint in spec.topology_spread_constraints}
     terms = [("podAntiAffinity" in path, term.topology_key) for path, term, _ in affinity_terms(spec)]
@@ -209,7 +208,7 @@ def _names_a_zone(spec: PodSpec) -> bool:
     return ZONE in spec.node_selector or ZONE in keys
 
 
-def _has_zone_default(spec: PodSpec, rule_input: RuleInput) -> bool:
+def _has_zone_default(spec: PodSpec, rule_input: WorkloadInput) -> bool:
     """Tell whether the pods' scheduler may prefer other zones for pods without constraints."""
     schedulers = rule_input.audit.snapshot.schedulers
     profile = schedulers.get(spec.scheduler_name or DEFAULT_SCHEDULER)
@@ -218,7 +217,7 @@ def _has_zone_default(spec: PodSpec, rule_input: RuleInput) -> bool:
     return profile is not None and any(constraint.topology_key == ZONE for constraint in profile.defaults)
 
 
-def _zones(spec: PodSpec, rule_input: RuleInput) -> set[str | None]:
+def _zones(spec: PodSpec, rule_input: WorkloadInput) -> set[str | None]:
     """Return the zones of the nodes that the pods may use, with None for nodes that have no zone."""
     placement, nodes = Placement(spec.node_selector, spec.affinity, spec.tolerations), rule_input.audit.nodes
     usable = nodes.usable(placement)
@@ -231,12 +230,13 @@ def _counts_old_pods(constraint: TopologySpreadConstraint) -> bool:
     return hard and set(LABELS).isdisjoint(constraint.match_label_keys)
 
 
-def _with_zone(rule_input: RuleInput) -> Remedy:
+def _with_zone(rule_input: WorkloadInput) -> Remedy:
     """Return the patch that adds a soft constraint on zones with the selector of the first constraint."""
     path = rule_input.pod_spec / "topologySpreadConstraints"
-    templates = () if rule_input.replicas is None else rule_input.replicas.templates
     constraints = [
-        template.spec.topology_spread_constraints for template in templates if template.holder == rule_input.workload
+        template.spec.topology_spread_constraints
+        for template in rule_input.replicas.templates
+        if template.holder == rule_input.workload
     ]
     if len(constraints) != 1 or constraints[0][0].label_selector is None:
         return changed(_ADD_ZONE, (), rule_input)
@@ -267,7 +267,8 @@ DAEMON_SET_SPREAD: Final = Rule(
         (Severity.INFO, "A constraint without any effect."),
     ),
     remedies=("command", "patch"),
-    check=_daemon_set_spread,
+    of_pods=_daemon_set_spread,
+    of_template=_daemon_set_spread,
 )
 NODE_NAME: Final = Rule(
     code="SPR211",
@@ -286,7 +287,8 @@ NODE_NAME: Final = Rule(
         (Severity.INFO, "The manifest of one pod."),
     ),
     remedies=("command", "patch"),
-    check=_node_name,
+    of_pods=_node_name,
+    of_template=_node_name_of_template,
 )
 UNKNOWN_SCHEDULER: Final = Rule(
     code="SPR212",
@@ -311,7 +313,8 @@ UNKNOWN_SCHEDULER: Final = Rule(
         (Severity.INFO, "Another scheduler without a profile."),
     ),
     no_remedy="Nothing is wrong with the pods: the constraints may work as intended.",
-    check=_unknown_scheduler,
+    of_pods=_unknown_scheduler,
+    of_template=_unknown_scheduler,
 )
 DEPRECATED_TOPOLOGY_KEY: Final = Rule(
     code="SPR213",
@@ -331,7 +334,8 @@ DEPRECATED_TOPOLOGY_KEY: Final = Rule(
         "Nodes have the deprecated label alone, another constraint has the current key already, or the object is a "
         "stored pod or Job, which the API does not change."
     ),
-    check=_deprecated_topology_key,
+    of_pods=_deprecated_topology_key,
+    of_template=_deprecated_topology_key,
 )
 ZONE_DEFAULT_OFF: Final = Rule(
     code="SPR219",
@@ -358,6 +362,5 @@ ZONE_DEFAULT_OFF: Final = Rule(
         "on hostname counts old pods, so that a rollout may leave the nodes uneven."
     ),
     reads_nodes=False,
-    parts=InputPart.WORKLOAD,
-    check=_zone_default_off,
+    of_workload=_zone_default_off,
 )

@@ -16,9 +16,10 @@ from kubectl_spread.engine.node_answers import NodeAnswers, answers_of, as_obsta
 from kubectl_spread.kube.api.field import POD_SPEC, FieldPath
 from kubectl_spread.kube.api.types import Node
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread, feasible_nodes
+from kubectl_spread.memoization import memoized
 from kubectl_spread.phrases import domains, listed, plural, sentence
 from kubectl_spread.report.model import ClosedDomains, Severity
-from kubectl_spread.rules.inputs import InputPart, RuleInput
+from kubectl_spread.rules.inputs import PodsInput
 from kubectl_spread.rules.model import FILTERING, Evidence, Remedy, Rule, Values, names
 from kubectl_spread.rules.placement.closed import (
     Closed,
@@ -37,7 +38,7 @@ from kubectl_spread.rules.topology import right_key, unknown_key
 _LACKS: Final = ("lacks a topology key", "lack a topology key")
 
 
-def _blocked(rule_input: RuleInput) -> Iterator[Evidence]:
+def _blocked(rule_input: PodsInput) -> Iterator[Evidence]:
     """Yield the pods that no node accepts, at the path of the first constraint that refuses a node.
 
     Pods that wait for the same reason are one finding, whatever their revision is.
@@ -90,13 +91,13 @@ class _Cause(msgspec.Struct, frozen=True):
     closed: ClosedDomains | None = None
 
 
-def _cause(group: EvaluatedGroup, rule_input: RuleInput) -> _Cause:
+def _cause(group: EvaluatedGroup, rule_input: PodsInput) -> _Cause:
     """Return why the constraint at the path refuses nodes."""
     cause = _cause_now(group, rule_input)
     return msgspec.structs.replace(cause, fix=corrected(rule_input)) if _is_replaced(group, rule_input) else cause
 
 
-def _is_replaced(group: EvaluatedGroup, rule_input: RuleInput) -> bool:
+def _is_replaced(group: EvaluatedGroup, rule_input: PodsInput) -> bool:
     """Tell whether pods are of an older revision, and the template has another constraint at the path than they."""
     template = rule_input.stored_template
     if template is None or not rule_input.audit.revisions.superseded(rule_input.workload, group.pods):
@@ -109,7 +110,7 @@ def _is_replaced(group: EvaluatedGroup, rule_input: RuleInput) -> bool:
     return all(now.constraint != own for now in template.terms_by_path.get(path, ()))
 
 
-def _cause_now(group: EvaluatedGroup, rule_input: RuleInput) -> _Cause:
+def _cause_now(group: EvaluatedGroup, rule_input: PodsInput) -> _Cause:
     """Return why the constraint at the path refuses nodes, and what the pod template needs as the pods have it."""
     evaluation, audit = group.evaluation, rule_input.audit
     spread = next(
@@ -123,7 +124,7 @@ def _cause_now(group: EvaluatedGroup, rule_input: RuleInput) -> _Cause:
     answers = answers_of(evaluation, first or group.pods[0], audit)
     if spread.short_of_domains:
         fix = fewer_domains(spread, answers, rule_input)
-        return _Cause(f" {shortage(spread, answers)}", fix, ("SPR304",), left_out(spread, answers, rule_input))
+        return _Cause(f" {shortage(spread, answers)}", fix, ("SPR304",), left_out(spread, answers))
     free = [node for node in lowest(spread) if answers.obstacle(node) is None]
     shut = closed(spread, answers, answers.obstacles(lowest(spread)))
     if free:
@@ -131,7 +132,7 @@ def _cause_now(group: EvaluatedGroup, rule_input: RuleInput) -> _Cause:
     if first is not None and ObstacleKind.VOLUME in shut.causes:
         return _kept_by_volume(first, rule_input)
     fix = opening(shut, evaluation, rule_input, blocked=True)
-    for_all = closed_domains(shut, rule_input)
+    for_all = closed_domains(shut)
     after = "" if first is None else once_open(for_all, rule_input)
     return _Cause(f" {shut.sentence}{after}.", fix, ("SPR307",), for_all)
 
@@ -143,7 +144,7 @@ def _with_all_keys(evaluation: ClassEvaluation, audit: Audit) -> list[str]:
     return [name for name, node in usable.items() if node.schedulable and keys <= labels_of(name).keys()]
 
 
-def _keyless(spread: Spread, evaluation: ClassEvaluation, rule_input: RuleInput) -> _Cause:
+def _keyless(spread: Spread, evaluation: ClassEvaluation, rule_input: PodsInput) -> _Cause:
     """Return the cause if every node that the pods could use lacks the topology key of a hard constraint."""
     nodes, key = rule_input.audit.nodes, spread.constraint.topology_key
     usable = nodes.usable(evaluation.pod_class.placement)
@@ -163,7 +164,7 @@ def _keyless(spread: Spread, evaluation: ClassEvaluation, rule_input: RuleInput)
     return _Cause(text, labelled(near or lacking, key, rule_input))
 
 
-def _kept_by_volume(pod: PodRecord, rule_input: RuleInput) -> _Cause:
+def _kept_by_volume(pod: PodRecord, rule_input: PodsInput) -> _Cause:
     """Return that the volume of a pod allows no node of the domain that the constraint asks for."""
     wait = rule_input.engine.wait_of(pod)
     fix = rule_input.engine.fix_of(wait, [rule_input.workload])
@@ -192,7 +193,7 @@ def _refused_by_others(
     )
 
 
-def _conflicting(rule_input: RuleInput) -> Iterator[Evidence]:
+def _conflicting(rule_input: PodsInput) -> Iterator[Evidence]:
     """Yield the pods whose constraints each allow nodes, but not the same ones."""
     groups_by_keys: dict[tuple[str, str], list[EvaluatedGroup]] = {}
     for group in _blocked_groups(rule_input, conflict=True):
@@ -216,19 +217,15 @@ def _more_nodes(group: EvaluatedGroup) -> str:
     return f"add nodes to {domains(coarsest.constraint.topology_key, allowed)}"
 
 
-def _blocked_groups(rule_input: RuleInput, *, conflict: bool) -> list[EvaluatedGroup]:
+def _blocked_groups(rule_input: PodsInput, *, conflict: bool) -> list[EvaluatedGroup]:
     """Return the groups with pending pods that the constraint at the path blocks; without any at most one other."""
     blockage = _Blockage(rule_input.path, conflict)
     groups = [
         group
         for group in rule_input.groups
-        if (_pending(group) or rule_input.followed(group.pods)) and _blockage_of(group, rule_input) == blockage
+        if (_pending(group) or rule_input.followed(group.pods)) and _blockage(rule_input.audit, group) == blockage
     ]
     return [group for group in groups if _pending(group)] or groups[:1]
-
-
-def _blockage_of(group: EvaluatedGroup, rule_input: RuleInput) -> _Blockage | None:
-    return rule_input.answers.remember((_blockage, group), lambda: _blockage(group, rule_input.audit))
 
 
 def _pending(*groups: EvaluatedGroup) -> list[PodRecord]:
@@ -263,7 +260,8 @@ class _Blockage(msgspec.Struct, frozen=True):
     conflict: bool
 
 
-def _blockage(group: EvaluatedGroup, audit: Audit) -> _Blockage | None:
+@memoized
+def _blockage(audit: Audit, group: EvaluatedGroup) -> _Blockage | None:
     """Return how the hard constraints keep a group from every node that it could use; None if they do not.
 
     A pending pod cannot use a full node; a later pod may, because the node may have room again by then.
@@ -340,8 +338,7 @@ BLOCKED: Final = Rule(
         "A label for nodes, room on nodes and the end of a taint are for the operator of the nodes to decide. A patch "
         "is given where nodeTaintsPolicy or nodeAffinityPolicy lets the pods go to a node."
     ),
-    parts=InputPart.COUNTS,
-    check=_blocked,
+    of_counts=_blocked,
 )
 
 CONFLICTING: Final = Rule(
@@ -358,6 +355,5 @@ CONFLICTING: Final = Rule(
     source=FILTERING,
     cases=_CASES,
     no_remedy="Which of the constraints is to give way is for the owner of the workload to decide.",
-    parts=InputPart.COUNTS,
-    check=_conflicting,
+    of_counts=_conflicting,
 )

@@ -12,16 +12,18 @@ from kubectl_spread.audit.evaluation import obstacles
 from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.evaluation.evaluators import ClassEvaluation
 from kubectl_spread.audit.evaluation.obstacles import FILTERS, Obstacle, ObstacleKind, only_pinned
+from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.engine.node_answers import NodeAnswers, as_obstacle
 from kubectl_spread.kube.api.field import POD_SPEC
 from kubectl_spread.kube.api.labels import ZONE
 from kubectl_spread.kube.api.types import NodeInclusionPolicy
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
+from kubectl_spread.memoization import memoized
 from kubectl_spread.phrases import capitalized, domains, listed, plural, sentence, value
 from kubectl_spread.report.model import CORDONED, ClosedDomains, Operation
 from kubectl_spread.rules import patches
-from kubectl_spread.rules.inputs import RuleInput
+from kubectl_spread.rules.inputs import PodsInput
 from kubectl_spread.rules.model import Remedy
 from kubectl_spread.rules.remedy import changed, literal, still_waiting, uncordon
 
@@ -86,7 +88,7 @@ def closed(spread: Spread, answers: NodeAnswers, refusals: Iterable[Obstacle]) -
     return Closed(spread, answers, values, tuple(refusals))
 
 
-def opening(shut: Closed, evaluation: ClassEvaluation, rule_input: RuleInput, *, blocked: bool) -> Remedy:
+def opening(shut: Closed, evaluation: ClassEvaluation, rule_input: PodsInput, *, blocked: bool) -> Remedy:
     """Return how to open domains, or to leave them out by a policy if that lets pods go elsewhere.
 
     Args:
@@ -95,7 +97,7 @@ def opening(shut: Closed, evaluation: ClassEvaluation, rule_input: RuleInput, *,
         rule_input: The workload and the path of the constraint.
         blocked: Whether no node takes the pods now, so that a policy has to change that.
     """
-    names, causes, for_all = literal(shut.names), shut.causes, closed_domains(shut, rule_input)
+    names, causes, for_all = literal(shut.names), shut.causes, closed_domains(shut)
     if ObstacleKind.FULL in causes:
         return Remedy(f"make room in {names}, or lower the resource requests in the pod template")
     needed = (ObstacleKind.EXCLUDED in causes, not causes.isdisjoint(_TAINTS))
@@ -124,7 +126,7 @@ def opening(shut: Closed, evaluation: ClassEvaluation, rule_input: RuleInput, *,
     return changed(text, _operations(terms, fields, rule_input), rule_input)
 
 
-def once_open(for_all: ClosedDomains | None, rule_input: RuleInput) -> str:
+def once_open(for_all: ClosedDomains | None, rule_input: PodsInput) -> str:
     """Return which pods of the workload wait once cordoned domains are open, as a further sentence; "" for none."""
     if for_all is None or for_all.state != CORDONED:
         return ""
@@ -138,7 +140,7 @@ def _by_hand(causes: Collection[ObstacleKind]) -> str:
     return " and ".join(FILTERS[cause].remedy.format(nodes="its nodes") for cause in _TAINTS if cause in causes)
 
 
-def closed_domains(shut: Closed, rule_input: RuleInput) -> ClosedDomains | None:
+def closed_domains(shut: Closed) -> ClosedDomains | None:
     """Return domains that are closed by cordons and taints alone, which may be the same for many workloads.
 
     Nodes that are whole zones stand for these, whatever the topology key is. None where anything else closes a domain.
@@ -146,16 +148,16 @@ def closed_domains(shut: Closed, rule_input: RuleInput) -> ClosedDomains | None:
     if not shut.causes <= {*_TAINTS} or shut.refusals_when_open:
         return None
     key, nodes = shut.spread.constraint.topology_key, sorted(lowest(shut.spread))
-    return _by_zones(nodes, shut.answers, rule_input) or _in_words(key, shut.values, nodes, shut.refusals)
+    return _by_zones(nodes, shut.answers) or _in_words(key, shut.values, nodes, shut.refusals)
 
 
-def left_out(spread: Spread, answers: NodeAnswers, rule_input: RuleInput) -> ClosedDomains | None:
+def left_out(spread: Spread, answers: NodeAnswers) -> ClosedDomains | None:
     """Return closed domains that a policy leaves out, if only without these there are fewer domains than minDomains.
 
     None where a taint that is usually meant to stay closes any of them: the policy is then meant to leave it out.
     """
-    constraint, audit = spread.constraint, rule_input.audit
-    nodes, refusals = _outside(spread, audit), obstacles_outside(spread, answers)
+    constraint = spread.constraint
+    nodes, refusals = _outside(spread, answers.audit), obstacles_outside(spread, answers)
     shut = [
         domain
         for domain, obstacles_of_nodes in refusals.items()
@@ -166,17 +168,17 @@ def left_out(spread: Spread, answers: NodeAnswers, rule_input: RuleInput) -> Clo
         return None
     names = sorted(name for domain in shut for name in nodes[domain])
     causes = [obstacle for domain in shut for obstacle in refusals[domain]]
-    return _by_zones(names, answers, rule_input) or _in_words(constraint.topology_key, sorted(shut), names, causes)
+    return _by_zones(names, answers) or _in_words(constraint.topology_key, sorted(shut), names, causes)
 
 
-def fewer_domains(spread: Spread, answers: NodeAnswers, rule_input: RuleInput) -> Remedy:
+def fewer_domains(spread: Spread, answers: NodeAnswers, rule_input: PodsInput) -> Remedy:
     """Return the two ways to have enough domains: more nodes, or the patch that lowers minDomains to what there is."""
     number, minimum = len(spread.match_num), spread.constraint.min_domains
     pinned = sum(map(only_pinned, obstacles_outside(spread, answers).values()))
     more = plural(minimum - number, "more domain")
     ways = f"let nodeSelector or node affinity match {more}" if pinned >= minimum - number else f"add nodes in {more}"
     text = f"{ways}, or lower minDomains in the pod template"
-    if not number or any(row.term.default for row in rule_input.rows):
+    if not number or rule_input.has_defaults:
         return Remedy(text)
     field = rule_input.term_path / "minDomains"
     test = patches.test(rule_input.term_path / "topologyKey", spread.constraint.topology_key)
@@ -221,19 +223,20 @@ def _outside(spread: Spread, audit: Audit) -> dict[str, list[str]]:
     return nodes
 
 
-def _by_zones(nodes: Sequence[str], answers: NodeAnswers, rule_input: RuleInput) -> ClosedDomains | None:
-    audit = rule_input.audit
-    zones = {audit.nodes.by_name[node].metadata.labels.get(ZONE) for node in nodes}
+def _by_zones(nodes: Sequence[str], answers: NodeAnswers) -> ClosedDomains | None:
+    """Return the zones of closed nodes; None where a node is in no zone, or another node of the zones is not closed."""
+    zones = {answers.audit.nodes.by_name[node].metadata.labels.get(ZONE) for node in nodes}
     values = tuple(sorted(zone for zone in zones if zone is not None))
-    if None in zones:
-        return None
+    return None if None in zones else _closed_zones(answers.audit, values, answers.pod_class)
 
-    def whole() -> ClosedDomains | None:
-        of_zones = sorted(node.metadata.name for node in audit.nodes.nodes if node.metadata.labels.get(ZONE) in zones)
-        closing = [each for each in answers.obstacles(of_zones) if each.cause in _TAINTS]
-        return _in_words(ZONE, values, of_zones, closing) if len(closing) == len(of_zones) else None
 
-    return rule_input.answers.remember((_by_zones, values, answers.pod_class), whole)
+@memoized
+def _closed_zones(audit: Audit, zones: tuple[str, ...], pod_class: PodClass) -> ClosedDomains | None:
+    """Return zones whose nodes are all closed to pods by cordons and taints; None where one is not."""
+    nodes = sorted(node.metadata.name for node in audit.nodes.nodes if node.metadata.labels.get(ZONE) in zones)
+    obstacles_on_nodes = (audit.obstacles.of(pod_class, node) for node in nodes)
+    closing = [each for each in obstacles_on_nodes if each is not None and each.cause in _TAINTS]
+    return _in_words(ZONE, zones, nodes, closing) if len(closing) == len(nodes) else None
 
 
 def _in_words(key: str, values: Sequence[str], nodes: Sequence[str], refusals: Collection[Obstacle]) -> ClosedDomains:
@@ -255,7 +258,7 @@ def _in_words(key: str, values: Sequence[str], nodes: Sequence[str], refusals: C
 
 
 def _terms_to_change(
-    shut: Closed, fields: Sequence[str], evaluation: ClassEvaluation, rule_input: RuleInput, *, blocked: bool
+    shut: Closed, fields: Sequence[str], evaluation: ClassEvaluation, rule_input: PodsInput, *, blocked: bool
 ) -> Sequence[TopologyTerm]:
     """Return the constraints that need the policies: only this one, or else all of the pods; () if neither helps."""
     terms = [term for term in evaluation.pod_class.terms if term.spread and not term.default]
@@ -300,7 +303,7 @@ def _helps(
     return not blocked or any(msgspec.structs.replace(shut.answers, hard=hard).free())
 
 
-def _operations(terms: Iterable[TopologyTerm], fields: Iterable[str], rule_input: RuleInput) -> tuple[Operation, ...]:
+def _operations(terms: Iterable[TopologyTerm], fields: Iterable[str], rule_input: PodsInput) -> tuple[Operation, ...]:
     operations: list[Operation] = []
     for term in terms:
         path = term.path.moved(POD_SPEC, rule_input.pod_spec)

@@ -18,7 +18,7 @@ from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import capitalized, domains, plural, value
 from kubectl_spread.phrases import domains as domains_in_words
 from kubectl_spread.report.model import Severity
-from kubectl_spread.rules.inputs import InputPart, RuleInput
+from kubectl_spread.rules.inputs import PodsInput
 from kubectl_spread.rules.model import FILTERING, Evidence, Rule, Values, names
 from kubectl_spread.rules.placement.closed import (
     UNPIN,
@@ -40,7 +40,7 @@ _NAMED_ONES: Final = " The nodeSelector or node affinity of these pods allows on
 _NONE_OF_ITS_OWN: Final = "nothing to do for these pods, which a node in a missing domain could not take"
 
 
-def _too_few_domains(rule_input: RuleInput) -> Iterator[Evidence]:
+def _too_few_domains(rule_input: PodsInput) -> Iterator[Evidence]:
     for row, spread in rule_input.awaiting:
         if spread.short_of_domains and spread.constraint.min_domains > 1:
             answers = answers_of(row.evaluations[0][0], row.pods[0], rule_input.audit)
@@ -55,12 +55,12 @@ def _too_few_domains(rule_input: RuleInput) -> Iterator[Evidence]:
             if spread.allows_all:
                 yield Evidence(names(row.pods), values, Severity.INFO)
             else:
-                fix, shut = fewer_domains(spread, answers, rule_input), left_out(spread, answers, rule_input)
+                fix, shut = fewer_domains(spread, answers, rule_input), left_out(spread, answers)
                 yield Evidence(names(row.pods), values, fix=fix, closed=shut)
             return
 
 
-def _empty_value(rule_input: RuleInput) -> Iterator[Evidence]:
+def _empty_value(rule_input: PodsInput) -> Iterator[Evidence]:
     for row, spread in rule_input.counted:
         if nodes := _with_empty_value(spread, rule_input.audit):
             values: Values = {
@@ -85,7 +85,7 @@ def _with_empty_value(spread: Spread, audit: Audit) -> int:
     return sum(node.metadata.name in inside and node.metadata.labels.get(key) == "" for node in audit.nodes.nodes)
 
 
-def _missing_domains(rule_input: RuleInput) -> Iterator[Evidence]:
+def _missing_domains(rule_input: PodsInput) -> Iterator[Evidence]:
     expected = rule_input.audit.context.extra_checks.expected_domains
     for row, spread in rule_input.counted:
         key = spread.constraint.topology_key
@@ -123,7 +123,7 @@ def _named(key: str, placement: Placement) -> frozenset[str]:
     return frozenset(named)
 
 
-def _single_domain(rule_input: RuleInput) -> Iterator[Evidence]:
+def _single_domain(rule_input: PodsInput) -> Iterator[Evidence]:
     for row, spread in rule_input.counted:
         constraint = spread.constraint
         if constraint.hard and constraint.min_domains == 1 and len(spread.match_num) == 1 and len(row.pods) > 1:
@@ -169,8 +169,7 @@ TOO_FEW_DOMAINS: Final = Rule(
     no_remedy=(
         "Every domain still allows the next pod, the pod template cannot change, or an object of another kind owns it."
     ),
-    parts=InputPart.COUNTS,
-    check=_too_few_domains,
+    of_counts=_too_few_domains,
 )
 
 EMPTY_VALUE: Final = Rule(
@@ -195,8 +194,7 @@ EMPTY_VALUE: Final = Rule(
     no_remedy=(
         "The right value is known only to the operator of the nodes, and nodes without the label refuse the pods."
     ),
-    parts=InputPart.COUNTS,
-    check=_empty_value,
+    of_counts=_empty_value,
 )
 
 MISSING_DOMAINS: Final = Rule(
@@ -221,8 +219,7 @@ MISSING_DOMAINS: Final = Rule(
     no_remedy=(
         "Only nodes in the missing domains help, and a higher minDomains keeps pods pending until they are there."
     ),
-    parts=InputPart.COUNTS,
-    check=_missing_domains,
+    of_counts=_missing_domains,
 )
 
 SINGLE_DOMAIN: Final = Rule(
@@ -239,8 +236,7 @@ SINGLE_DOMAIN: Final = Rule(
     fix="add nodes in other domains, or set minDomains if the pods must not start without them",
     source="https://kubernetes.io/docs/concepts/scheduling-eviction/topology-spread-constraints/",
     no_remedy="Only nodes in other domains help, and minDomains keeps pods pending until they are there.",
-    parts=InputPart.COUNTS,
-    check=_single_domain,
+    of_counts=_single_domain,
 )
 
 
@@ -251,7 +247,7 @@ _NOT_RANKED: Final = (
 _NOTHING_NOW: Final = "nothing to do now, because every other domain still allows the next pod"
 
 
-def _keyless_nodes(rule_input: RuleInput) -> Iterator[Evidence]:
+def _keyless_nodes(rule_input: PodsInput) -> Iterator[Evidence]:
     for row, spread in rule_input.awaiting:
         constraint, nodes = spread.constraint, rule_input.audit.nodes
         lacking = nodes.lacking(constraint.topology_key)
@@ -303,7 +299,7 @@ def _effect(*, hard: bool, single: bool) -> str:
     return f"{score} the lowest for all ScheduleAnyway constraints of these pods, and pods on {where} are not counted"
 
 
-def _held_down(rule_input: RuleInput) -> Iterator[Evidence]:
+def _held_down(rule_input: PodsInput) -> Iterator[Evidence]:
     """Yield domains that no pod can use and that keep the minimum below the other domains."""
     for row, spread in rule_input.awaiting:
         if not spread.constraint.hard and not spread.exceeds_max_skew:
@@ -329,7 +325,7 @@ def _held_down(rule_input: RuleInput) -> Iterator[Evidence]:
             yield Evidence(names(row.pods), values, Severity.INFO, UNPIN if only_pinned(refusals) else _NOTHING_NOW)
         else:
             waiting = names(pod for pod in row.pods if not pod.node and _fits_nowhere(pod, rule_input))
-            for_all = closed_domains(shut, rule_input)
+            for_all = closed_domains(shut)
             if waiting:
                 after = once_open(for_all, rule_input)
                 values["effect"] = f"{values['effect']}, and no node takes {_pending(len(waiting))}{after}"
@@ -339,7 +335,7 @@ def _held_down(rule_input: RuleInput) -> Iterator[Evidence]:
         return
 
 
-def _fits_nowhere(pod: PodRecord, rule_input: RuleInput) -> bool:
+def _fits_nowhere(pod: PodRecord, rule_input: PodsInput) -> bool:
     """Tell whether every node refuses a pod."""
     return not rule_input.engine.wait_of(pod).reason.free
 
@@ -382,8 +378,7 @@ KEYLESS_NODES: Final = Rule(
         "The value of the label is known only to the operator of the node, unless it is the name of the node or the "
         "value of the label that the key replaced."
     ),
-    parts=InputPart.COUNTS,
-    check=_keyless_nodes,
+    of_counts=_keyless_nodes,
 )
 
 HELD_DOWN: Final = Rule(
@@ -413,6 +408,5 @@ HELD_DOWN: Final = Rule(
         "Room on nodes and the end of a taint are for the operator of the nodes to decide. A patch is given where "
         "nodeTaintsPolicy or nodeAffinityPolicy leaves out the domain and no pod."
     ),
-    parts=InputPart.COUNTS,
-    check=_held_down,
+    of_counts=_held_down,
 )

@@ -15,7 +15,7 @@ from kubectl_spread.kube.api.types import NodeInclusionPolicy
 from kubectl_spread.kube.nodeautoscaling import NodePool
 from kubectl_spread.phrases import domains, sentence
 from kubectl_spread.report.model import Severity
-from kubectl_spread.rules.inputs import InputPart, RuleInput
+from kubectl_spread.rules.inputs import PodsInput
 from kubectl_spread.rules.model import Evidence, Rule, Values, names
 
 _TOPOLOGY_GO: Final = (
@@ -27,7 +27,7 @@ _HONOR: Final = (
 )
 
 
-def _counted(rule_input: RuleInput) -> Iterator[tuple[EvaluatedConstraint, PoolDomains]]:
+def _counted(rule_input: PodsInput) -> Iterator[tuple[EvaluatedConstraint, PoolDomains]]:
     """Yield the rows of hard constraints whose pods all have a node, with the domains for Karpenter.
 
     Findings about pods that wait say where nodes can be made for them.
@@ -63,7 +63,7 @@ def _honor_helps(row: EvaluatedConstraint, counted: PoolDomains) -> bool:
     return honoring is not None and not honoring.unseen
 
 
-def _unseen(rule_input: RuleInput) -> Iterator[Evidence]:
+def _unseen(rule_input: PodsInput) -> Iterator[Evidence]:
     for row, counted in _counted(rule_input):
         key, empty, allowed = counted.constraint.topology_key, counted.unseen, counted.allowed
         refused = [value for value in counted.seen.allowed if value not in allowed]
@@ -116,7 +116,7 @@ def _reached(counted: PoolDomains, pools: Sequence[NodePool], values: Sequence[s
     return [value for value in values if any(each is None or value in each for each in places)]
 
 
-def _after_outage(rule_input: RuleInput) -> Iterator[Evidence]:
+def _after_outage(rule_input: PodsInput) -> Iterator[Evidence]:
     for row, counted in _counted(rule_input):
         key = counted.constraint.topology_key
         after = {value: counted.after_loss(value) for value in sorted(counted.nodes) if counted.pods(value)}
@@ -155,8 +155,7 @@ UNSEEN_DOMAIN: Final = Rule(
     source=_TOPOLOGY_GO,
     no_remedy="NodePools and the classes of their nodes are not changed by a command that fits all of them.",
     reads_node_pools=True,
-    parts=InputPart.COUNTS,
-    check=_unseen,
+    of_counts=_unseen,
 )
 
 STRANDED_BY_OUTAGE: Final = Rule(
@@ -182,6 +181,5 @@ STRANDED_BY_OUTAGE: Final = Rule(
     source=_TOPOLOGY_GO,
     no_remedy="Nothing is wrong before an outage, and a ScheduleAnyway constraint spreads pods less strictly.",
     reads_node_pools=True,
-    parts=InputPart.COUNTS,
-    check=_after_outage,
+    of_counts=_after_outage,
 )

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
+import msgspec
+
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
 from kubectl_spread.audit.merge.verdicts import BINDING_KEYS
-from kubectl_spread.audit.snapshot.records import digest
+from kubectl_spread.audit.snapshot.records import ENCODER
 from kubectl_spread.audit.snapshot.revisions import revision_key, revision_of
 from kubectl_spread.audit.snapshot.templates import PRESUMED, Template
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.diagnosis.skew import in_the_fullest
 from kubectl_spread.kube.api.labels import HOSTNAME, Labelled, Labels
 from kubectl_spread.kube.api.objects import ObjectRef
+from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import counts_nothing
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
+from kubectl_spread.memoization import memoized
 from kubectl_spread.phrases import capitalized, domains, listed, named, plural, value
 from kubectl_spread.report.model import Operation, Severity
 from kubectl_spread.rules import patches
-from kubectl_spread.rules.inputs import InputPart, RuleInput, TermVariant
+from kubectl_spread.rules.inputs import PodsInput, TemplateInput, TermVariant
 from kubectl_spread.rules.model import FILTERING, Evidence, Remedy, Rule, Values, names, together
 from kubectl_spread.rules.remedy import changed
 
@@ -39,7 +43,7 @@ _COVERED: Final = ("SPR208",)
 """The rule that warns of the skew which older revisions may make."""
 
 
-def _older_revision(rule_input: RuleInput) -> Iterator[Evidence]:
+def _older_revision(rule_input: PodsInput) -> Iterator[Evidence]:
     """Yield rows in which pods of older revisions decide whether the skew is within maxSkew."""
     revisions = rule_input.audit.revisions.of(rule_input.workload)
     if len(revisions) <= 1:
@@ -72,7 +76,7 @@ def _after_the_rollout(without: Spread) -> str:
     return f"It will be within maxSkew {without.constraint.max_skew} when they are gone"
 
 
-def _with_revision_key(term: TopologyTerm, rule_input: RuleInput, key: str) -> Remedy | None:
+def _with_revision_key(term: TopologyTerm, rule_input: PodsInput, key: str) -> Remedy | None:
     """Return the patch that adds the key of the revision; None where the server ignores keys or a key is not known."""
     if not key or term.default or not rule_input.behaviour.scheduler_adds_match_label_keys:
         return None
@@ -90,7 +94,7 @@ def _with_revision_key(term: TopologyTerm, rule_input: RuleInput, key: str) -> R
     )
 
 
-def _terminating(rule_input: RuleInput) -> Iterator[Evidence]:
+def _terminating(rule_input: PodsInput) -> Iterator[Evidence]:
     """Yield rows in which a domain has too few pods because some are terminating, which do not count."""
     for row, spread in rule_input.counted:
         terminating = rule_input.audit.evaluator.census.terminating(rule_input.namespace, spread)
@@ -111,7 +115,7 @@ def _terminating(rule_input: RuleInput) -> Iterator[Evidence]:
             return
 
 
-def _uncounted(rule_input: RuleInput) -> Iterator[Evidence]:
+def _uncounted(rule_input: PodsInput) -> Iterator[Evidence]:
     for row, spread in rule_input.counted:
         inside = spread.domains.value_of
         if not spread.match_num or {pod.node for pod in row.pods} <= inside.keys():
@@ -130,7 +134,7 @@ def _uncounted(rule_input: RuleInput) -> Iterator[Evidence]:
             return
 
 
-def _on_unlisted_nodes(rule_input: RuleInput, spread: Spread) -> Counter[str | None]:
+def _on_unlisted_nodes(rule_input: PodsInput, spread: Spread) -> Counter[str | None]:
     """Count the pods on nodes outside the node list by domain; None stands for an unknown domain."""
     constraint, names_of_nodes = spread.constraint, {node.metadata.name for node in rule_input.audit.nodes.nodes}
     pods: Counter[str | None] = Counter()
@@ -208,8 +212,7 @@ OLDER_REVISION: Final = Rule(
         "A patch is given for a workload whose pod template is its own. The template of other pods is changed in the "
         "object that owns them."
     ),
-    parts=InputPart.COUNTS,
-    check=_older_revision,
+    of_counts=_older_revision,
 )
 TERMINATING: Final = Rule(
     code="SPR310",
@@ -225,8 +228,7 @@ TERMINATING: Final = Rule(
     fix="wait until the deletion ends; on a dead node it ends when the node returns or is deleted",
     source="https://github.com/kubernetes/kubernetes/issues/116629",
     no_remedy="The pods are already being deleted, and their owner replaces them.",
-    parts=InputPart.COUNTS,
-    check=_terminating,
+    of_counts=_terminating,
 )
 UNCOUNTED: Final = Rule(
     code="SPR312",
@@ -251,8 +253,7 @@ UNCOUNTED: Final = Rule(
         (Severity.INFO, "The nodes are known, or their pods would not change the skew."),
     ),
     no_remedy="Whether these nodes are to count is for the owner of the workload to decide.",
-    parts=InputPart.COUNTS,
-    check=_uncounted,
+    of_counts=_uncounted,
 )
 
 
@@ -267,11 +268,8 @@ _NARROW: Final = "narrow the labelSelector in the pod template to labels that on
 _SAME_CONSTRAINT: Final = f"give {{workloads}} the same constraint, or {_NARROW}"
 
 
-def _other_workloads(rule_input: RuleInput) -> Iterator[Evidence]:
-    """Yield the other workloads that a constraint counts: by their pods, or by their templates in manifests."""
-    if rule_input.template is not None:
-        yield from _of_template(rule_input, rule_input.template)
-        return
+def _other_workloads(rule_input: PodsInput) -> Iterator[Evidence]:
+    """Yield the other workloads whose pods a constraint counts."""
     for row, spread in rule_input.counted:
         if not spread.self_match_num or _all_are_own(row, spread):
             continue
@@ -308,7 +306,7 @@ def _only_others_fill_a_domain(row: EvaluatedConstraint, spread: Spread, audit: 
     )
 
 
-def _values(spread: Spread, rule_input: RuleInput, workloads: str, *, only_others: bool) -> Values:
+def _values(spread: Spread, rule_input: PodsInput, workloads: str, *, only_others: bool) -> Values:
     foreign = rule_input.audit.counted.of(rule_input.namespace, spread).pods.of_others(rule_input.workload)
     alone = spread.without(foreign).skew
     them = "it" if foreign.total() == 1 else "them"
@@ -332,16 +330,17 @@ def _list(first: Sequence[ObjectRef], number: int) -> str:
     return listed([*workloads, f"{number - len(first)} more"] if number > len(first) else workloads, len(workloads) + 1)
 
 
-def _of_template(rule_input: RuleInput, template: Template) -> Iterator[Evidence]:
+def _other_templates(rule_input: TemplateInput) -> Iterator[Evidence]:
     """Yield other templates whose pods a constraint will count; stored pods have findings of their own.
 
     A virtual machine has one pod, which is spread only among the pods of others.
     """
+    template = rule_input.template
     if rule_input.beside_pods or (template.custom and template.replicas == 1):
         return
     own_workload = template.workload.first_copy
     for variant in rule_input.variants:
-        workloads = _workloads_of_templates(variant, template, rule_input)
+        workloads = _workloads_of_templates(variant, rule_input)
         first = list(islice((other for other in workloads if other != own_workload), _NAMED))
         if first and not _selects_a_group(variant.term):
             number = len(workloads) - (own_workload in workloads)
@@ -350,39 +349,37 @@ def _of_template(rule_input: RuleInput, template: Template) -> Iterator[Evidence
             return
 
 
-def _workloads_of_templates(
-    variant: TermVariant, template: Template, rule_input: RuleInput
-) -> Mapping[ObjectRef, None]:
+def _workloads_of_templates(variant: TermVariant, rule_input: TemplateInput) -> Mapping[ObjectRef, None]:
     """Return the workloads whose templates have pods that a constraint counts, in order.
 
     A controller sets another value of its labels, such as pod-template-hash, for each workload. Manifests with the same
     name, such as those of overlays, are one workload.
     """
-    selector = variant.effective
+    selector, template = variant.effective, rule_input.template
     if selector is None or not variant.term.spread or variant.unmet or counts_nothing(selector, rule_input.behaviour):
         return {}
     if any(variant.labels.get(key) == PRESUMED or template.may_get(key) for key in variant.term.match_label_keys):
         return {}
     if not template.complete:
         return {}
-    answers = rule_input.answers
-    templates = answers.remember(_templates_by_namespace, lambda: _templates_by_namespace(rule_input.audit.templates))
-    of_namespace = templates[template.namespace]
-    question = (_workloads, template.namespace, digest(selector))
-    return answers.remember(question, lambda: _workloads(each for _, each in of_namespace.selected(selector)))
+    return _selected_workloads(rule_input.audit, template.namespace, ENCODER.encode(selector))
 
 
-def _workloads(templates: Iterable[Template]) -> Mapping[ObjectRef, None]:
-    return dict.fromkeys(sorted({template.workload.first_copy for template in templates if template.replicas != 0}))
+@memoized
+def _selected_workloads(audit: Audit, namespace: str, encoded: bytes) -> Mapping[ObjectRef, None]:
+    selector = msgspec.json.decode(encoded, type=LabelSelector)
+    selected = [template for _, template in _templates_by_namespace(audit)[namespace].selected(selector)]
+    return dict.fromkeys(sorted({template.workload.first_copy for template in selected if template.replicas != 0}))
 
 
-def _templates_by_namespace(templates: Iterable[Template]) -> Mapping[str, Labelled[Template]]:
+@memoized
+def _templates_by_namespace(audit: Audit) -> Mapping[str, Labelled[Template]]:
     """Return the templates of each namespace by their labels, without labels whose value a controller sets.
 
     Constraints without a template have none.
     """
     by_namespace: dict[str, Labelled[Template]] = {}
-    for template in templates:
+    for template in audit.templates:
         if template.complete:
             labels = {key: text for key, text in template.labels.items() if text != PRESUMED}
             by_namespace.setdefault(template.namespace, Labelled()).add(labels, template)
@@ -421,6 +418,6 @@ OTHER_WORKLOADS: Final = Rule(
     no_remedy=(
         "Which label tells the workloads apart, and whether they are to be counted together, is for their owner to say."
     ),
-    parts=InputPart.COUNTS | InputPart.TEMPLATE,
-    check=_other_workloads,
+    of_counts=_other_workloads,
+    of_template=_other_templates,
 )

@@ -9,20 +9,20 @@ from kubectl_spread.diagnosis.skew import Passing, Skew, skew_of, why_wait
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import capitalized, domains, named, plural, some, value
 from kubectl_spread.report.model import CommandLine, Severity
-from kubectl_spread.rules.inputs import InputPart, RuleInput
+from kubectl_spread.rules.inputs import PodsInput
 from kubectl_spread.rules.model import FILTERING, Evidence, Remedy, Rule, Values, names
 from kubectl_spread.rules.placement.closed import UNPIN
 from kubectl_spread.rules.remedy import Removal, literal, removal
 
 
-def _hard_skew(rule_input: RuleInput) -> Iterator[Evidence]:
+def _hard_skew(rule_input: PodsInput) -> Iterator[Evidence]:
     for skew in _uneven(rule_input, hard=True):
         severity = Severity.WARNING if _can_end(skew) else Severity.INFO
         exposes = skew.spread.constraint.topology_key
         yield Evidence(names(skew.pods), _values(skew), severity, _hard_fix(skew, rule_input), exposes=exposes)
 
 
-def _soft_skew(rule_input: RuleInput) -> Iterator[Evidence]:
+def _soft_skew(rule_input: PodsInput) -> Iterator[Evidence]:
     for skew in _uneven(rule_input, hard=False):
         severity = Severity.WARNING if _loses_all(skew) and _can_end(skew) else Severity.INFO
         exposes = skew.spread.constraint.topology_key if _loses_all(skew) else ""
@@ -40,7 +40,7 @@ def _can_end(skew: Skew) -> bool:
     return skew.kept_away is None and not skew.passing
 
 
-def _uneven(rule_input: RuleInput, *, hard: bool) -> Iterator[Skew]:
+def _uneven(rule_input: PodsInput, *, hard: bool) -> Iterator[Skew]:
     """Yield the largest skew above maxSkew to which pods of the workload contribute."""
     skews = [
         skew
@@ -93,14 +93,14 @@ def _lowest(spread: Spread) -> str:
     return f"{domains(spread.constraint.topology_key, lowest)} {verb} {least or 'none'}{each}"
 
 
-def _hard_fix(skew: Skew, rule_input: RuleInput) -> Remedy | str | None:
+def _hard_fix(skew: Skew, rule_input: PodsInput) -> Remedy | str | None:
     """Return the first eviction of the plan for the workload, or why there is none."""
     if fix := _other_fix(skew, rule_input):
         return fix
     return None if skew.row.lower_bound else _first_eviction(skew, rule_input)
 
 
-def _soft_fix(skew: Skew, severity: Severity, rule_input: RuleInput) -> Remedy | str:
+def _soft_fix(skew: Skew, severity: Severity, rule_input: PodsInput) -> Remedy | str:
     """Return the first eviction of the plan where all pods are in one domain, or how to have a plan."""
     if fix := _other_fix(skew, rule_input):
         return fix
@@ -116,7 +116,7 @@ def _soft_fix(skew: Skew, severity: Severity, rule_input: RuleInput) -> Remedy |
     return Remedy(f"let kubectl spread plan --soft name the pods to evict when convenient{or_hard}", (command,))
 
 
-def _first_eviction(skew: Skew, rule_input: RuleInput) -> Remedy | None:
+def _first_eviction(skew: Skew, rule_input: PodsInput) -> Remedy | None:
     """Return the eviction with which the plan for the workload begins; None where it has no part in a plan."""
     first = rule_input.engine.first_wave(rule_input.workload, soft=not skew.spread.constraint.hard)
     if first is None:
@@ -144,12 +144,12 @@ def _have(number: int) -> str:
     return "has" if number == 1 else "have"
 
 
-def _plan_command(rule_input: RuleInput, *flags: str) -> CommandLine:
+def _plan_command(rule_input: PodsInput, *flags: str) -> CommandLine:
     name = named(rule_input.workload.kind, rule_input.workload.name)
     return CommandLine(("kubectl", "spread", "plan", name, "-n", rule_input.namespace, *flags))
 
 
-def _other_fix(skew: Skew, rule_input: RuleInput) -> str:
+def _other_fix(skew: Skew, rule_input: PodsInput) -> str:
     """Return the fix for a skew that deleting pods would not end; "" if it would."""
     if skew.passing is Passing.SUPERSEDED or (skew.passing is not None and skew.kept_away is None):
         return str(skew.passing)
@@ -195,8 +195,7 @@ HARD_SKEW: Final = Rule(
         "pending or a StatefulSet replaces one, and for pods of a Job."
     ),
     removes_pods=True,
-    parts=InputPart.COUNTS,
-    check=_hard_skew,
+    of_counts=_hard_skew,
 )
 
 SOFT_SKEW: Final = Rule(
@@ -226,6 +225,5 @@ SOFT_SKEW: Final = Rule(
         "are pending or a StatefulSet replaces one, and for pods of a Job."
     ),
     removes_pods=True,
-    parts=InputPart.COUNTS,
-    check=_soft_skew,
+    of_counts=_soft_skew,
 )

@@ -12,7 +12,7 @@ from kubectl_spread.engine.answers import Fix, Wait
 from kubectl_spread.kube.api.workloads import Deployment, StatefulSet
 from kubectl_spread.phrases import listed, plural, sentence, some
 from kubectl_spread.report.model import CommandLine, Severity
-from kubectl_spread.rules.inputs import InputPart, RuleInput, is_modelled
+from kubectl_spread.rules.inputs import WaitingInput, is_modelled
 from kubectl_spread.rules.model import KUBERNETES, Evidence, Remedy, Rule, names
 from kubectl_spread.rules.remedy import in_file, literal
 
@@ -20,7 +20,7 @@ _MESSAGE: Final = 200
 """The number of characters of the scheduler's message that are quoted."""
 
 
-def _waiting(rule_input: RuleInput) -> Iterator[Evidence]:
+def _waiting(rule_input: WaitingInput) -> Iterator[Evidence]:
     """Yield the pods of one workload that wait for the same reason."""
     audit, engine = rule_input.audit, rule_input.engine
     explained, quoted, overdue = list[PodRecord](), list[PodRecord](), list[PodRecord]()
@@ -37,7 +37,7 @@ def _waiting(rule_input: RuleInput) -> Iterator[Evidence]:
         yield _without_message(overdue, rule_input)
 
 
-def _by_reason(waiting: list[PodRecord], rule_input: RuleInput) -> Iterator[Evidence]:
+def _by_reason(waiting: list[PodRecord], rule_input: WaitingInput) -> Iterator[Evidence]:
     """Yield the pods by the refusals of all nodes."""
     groups: dict[object, tuple[Wait, list[PodRecord]]] = {}
     for pod in waiting:
@@ -51,7 +51,7 @@ def _by_reason(waiting: list[PodRecord], rule_input: RuleInput) -> Iterator[Evid
         yield Evidence(names(pods), values, fix=_fix(pods, wait, rule_input))
 
 
-def _without_message(pods: list[PodRecord], rule_input: RuleInput) -> Evidence:
+def _without_message(pods: list[PodRecord], rule_input: WaitingInput) -> Evidence:
     """Return the pods about which their scheduler says nothing, although it should have placed or refused them."""
     which = "the pending pod" if len(pods) == 1 else f"{len(pods)} pending pods"
     schedulers = listed(sorted({pod.pod_class.scheduler_name for pod in pods}))
@@ -65,7 +65,7 @@ def _without_message(pods: list[PodRecord], rule_input: RuleInput) -> Evidence:
     return Evidence(names(pods), values, fix=fix)
 
 
-def _by_message(waiting: list[PodRecord], rule_input: RuleInput) -> Iterator[Evidence]:
+def _by_message(waiting: list[PodRecord], rule_input: WaitingInput) -> Iterator[Evidence]:
     """Yield the pods by the scheduler's message, where nodes were not read or the scheduler is not known."""
     groups: dict[str, list[PodRecord]] = {}
     for pod in waiting:
@@ -89,7 +89,7 @@ def _who(pods: list[PodRecord], wait: Wait) -> str:
     return f"No node takes {which}"
 
 
-def _why(pods: list[PodRecord], wait: Wait, rule_input: RuleInput) -> str:
+def _why(pods: list[PodRecord], wait: Wait, rule_input: WaitingInput) -> str:
     scheduler_message = _said(pods)
     if pods[0].gates:
         return wait.reason.text
@@ -107,7 +107,7 @@ def _why(pods: list[PodRecord], wait: Wait, rule_input: RuleInput) -> str:
     return text
 
 
-def _are_kept_by_a_rollout(wait: Wait, rule_input: RuleInput) -> bool:
+def _are_kept_by_a_rollout(wait: Wait, rule_input: WaitingInput) -> bool:
     """Tell whether older pods of the same Deployment repel the new ones, and may not go before these run."""
     workload, audit = rule_input.workload, rule_input.audit
     stored = audit.snapshot.workload_objects.get(workload)
@@ -132,7 +132,7 @@ def _agrees(scheduler_message: str, wait: Wait) -> bool:
     return any(sign in words for cause in wait.reason.causes for sign in FILTERS[cause.kind].signs)
 
 
-def _then(pods: list[PodRecord], rule_input: RuleInput) -> str:
+def _then(pods: list[PodRecord], rule_input: WaitingInput) -> str:
     """Return which pods are not created while these wait, as a sentence; "" for none."""
     stored = rule_input.audit.snapshot.workload_objects.get(rule_input.workload)
     if not isinstance(stored, StatefulSet) or not stored.ordered:
@@ -144,7 +144,7 @@ def _then(pods: list[PodRecord], rule_input: RuleInput) -> str:
     return f" By the OrderedReady policy {which} not created until {'it runs' if len(pods) == 1 else 'they run'}."
 
 
-def _fix(pods: list[PodRecord], wait: Wait, rule_input: RuleInput) -> Remedy:
+def _fix(pods: list[PodRecord], wait: Wait, rule_input: WaitingInput) -> Remedy:
     if pods[0].gates:
         gates = listed(list(pods[0].gates))
         return Remedy(literal(f"the controller that set the gates ({gates}) removes them: look there"))
@@ -190,6 +190,5 @@ WAITING: Final = Rule(
         "A command is given where a change was tried in a simulation, all pods of the workload ran, and one command "
         "of kubectl makes it."
     ),
-    parts=InputPart.WAITING,
-    check=_waiting,
+    of_waiting=_waiting,
 )

@@ -10,14 +10,14 @@ from typing import Final, NamedTuple
 from kubectl_spread.audit.evaluation.evaluate import EvaluatedPod
 from kubectl_spread.audit.merge.verdicts import BINDING_KEYS, REVISION_KEYS, KeyVerdict, Verdict
 from kubectl_spread.audit.snapshot.revisions import LABELS, revision_key, revision_key_of
-from kubectl_spread.audit.snapshot.templates import Template, labels_of_controller
+from kubectl_spread.audit.snapshot.templates import labels_of_controller
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.labels import Labels, Operator
 from kubectl_spread.phrases import capitalized, listed
 from kubectl_spread.report.model import Operation, Severity
 from kubectl_spread.rules import patches
-from kubectl_spread.rules.inputs import InputPart, RuleInput, TermVariant
+from kubectl_spread.rules.inputs import PodsInput, TemplateInput, TermInput, TermVariant
 from kubectl_spread.rules.model import Evidence, Remedy, Rule
 from kubectl_spread.rules.remedy import changed, literal
 
@@ -35,10 +35,8 @@ class _Advice(NamedTuple):
     replacement: str | None
 
 
-def _absent_key(rule_input: RuleInput) -> Iterator[Evidence]:
-    """Yield the template, or the pods, that lack a key, whatever the verdicts on their other keys."""
-    if rule_input.template is not None:
-        yield from _absent_from_template(rule_input, rule_input.template)
+def _absent_key(rule_input: PodsInput) -> Iterator[Evidence]:
+    """Yield the pods that lack a key, whatever the verdicts on their other keys."""
     members_by_key: dict[str, list[EvaluatedPod]] = {}
     operators: set[Operator] = set()
     for member in rule_input.taken:
@@ -49,18 +47,18 @@ def _absent_key(rule_input: RuleInput) -> Iterator[Evidence]:
     if members_by_key:
         members = [member for lacking in members_by_key.values() for member in lacking]
         pod_class = members[0].pod.pod_class
-        kind = "" if pod_class.owner is None else pod_class.owner.kind
+        kind = pod_class.kind
         values = _values(members_by_key, _fields(Operator.IN in operators, Operator.NOT_IN in operators), kind)
         pod_names = {member.pod.name for member in members}
         advices = {key: _advice(key, kind, pod_class.labels) for key in sorted(members_by_key)}
-        # A pod is a member for each of its keys.
-        terms = {id(member.term): member.term for member in members}.values()
-        fix = _fix(advices, list(terms), rule_input)
+        terms = {member.pod.pod_class: member.term for member in members}
+        fix = _fix(advices, list(terms.values()), rule_input)
         yield Evidence(tuple(sorted(pod_names)), values, fix=fix)
 
 
-def _absent_from_template(rule_input: RuleInput, template: Template) -> Iterator[Evidence]:
-    for term in template.terms_by_path.get(rule_input.path, ()):
+def _absent_from_template(rule_input: TemplateInput) -> Iterator[Evidence]:
+    template = rule_input.template
+    for term in rule_input.terms:
         if term.selector is None:
             continue
         authored = labelselectors.keys(term.selector)
@@ -95,7 +93,7 @@ def _values(keys: Iterable[str], fields: Sequence[str], kind: str) -> dict[str, 
     }
 
 
-def _fix(advices: Mapping[str, _Advice], terms: Sequence[TopologyTerm], rule_input: RuleInput) -> Remedy:
+def _fix(advices: Mapping[str, _Advice], terms: Sequence[TopologyTerm], rule_input: TermInput) -> Remedy:
     """Return the replacement of each key, as a patch if all are known and all terms list the same keys."""
     text = ". ".join(dict.fromkeys(capitalized(advice.text) for advice in advices.values()))
     replacements = {key: advice.replacement for key, advice in advices.items() if advice.replacement is not None}
@@ -105,7 +103,7 @@ def _fix(advices: Mapping[str, _Advice], terms: Sequence[TopologyTerm], rule_inp
     return changed(literal(text), operations[0] if alike else (), rule_input)
 
 
-def _operations(term: TopologyTerm, replacements: Mapping[str, str], rule_input: RuleInput) -> tuple[Operation, ...]:
+def _operations(term: TopologyTerm, replacements: Mapping[str, str], rule_input: TermInput) -> tuple[Operation, ...]:
     """Return the operations that replace keys, or remove those whose replacement is ""."""
     taken = {*term.match_label_keys, *term.mismatch_label_keys, *term.mentions}
     useful = {key: new for key, new in replacements.items() if new and new not in taken}
@@ -141,13 +139,17 @@ def _intended(key: str, labels: Labels) -> str:
     return key if key in candidates else next(iter(get_close_matches(key, candidates, n=1, cutoff=_CLOSE)), key)
 
 
-def _authored_key(rule_input: RuleInput) -> Iterator[Evidence]:
+def _authored_key(rule_input: PodsInput) -> Iterator[Evidence]:
     """Yield matchLabelKeys that the author's selector names as well."""
 
     def is_authored(key: KeyVerdict) -> bool:
         return key.verdict is Verdict.AUTHORED and key.operator is Operator.IN
 
-    yield from _to_remove(rule_input, _authored, is_authored, _NAME_ONCE)
+    yield from _keys_of_pods(rule_input, is_authored, _NAME_ONCE)
+
+
+def _authored_in_template(rule_input: TemplateInput) -> Iterator[Evidence]:
+    yield from _keys_of_template(rule_input, _authored, _NAME_ONCE)
 
 
 def _authored(variant: TermVariant) -> list[str]:
@@ -156,13 +158,17 @@ def _authored(variant: TermVariant) -> list[str]:
     return [key for key in variant.term.match_label_keys if key in keys and _lacks(key, variant)]
 
 
-def _binding_key(rule_input: RuleInput) -> Iterator[Evidence]:
+def _binding_key(rule_input: PodsInput) -> Iterator[Evidence]:
     """Yield keys that pods get when they are bound, unless the pods had a value before."""
 
     def is_of_binding(key: KeyVerdict) -> bool:
         return key.verdict in (Verdict.BIND_LABEL, Verdict.ABSENT_KEY) and key.key in BINDING_KEYS
 
-    yield from _to_remove(rule_input, _of_binding, is_of_binding, _REMOVE)
+    yield from _keys_of_pods(rule_input, is_of_binding, _REMOVE)
+
+
+def _binding_key_of_template(rule_input: TemplateInput) -> Iterator[Evidence]:
+    yield from _keys_of_template(rule_input, _of_binding, _REMOVE)
 
 
 def _of_binding(variant: TermVariant) -> list[str]:
@@ -173,31 +179,32 @@ def _of_binding(variant: TermVariant) -> list[str]:
 
 def _lacks(key: str, variant: TermVariant) -> bool:
     """Tell whether pods of a variant do not have a label, and no controller may add it."""
-    return key not in variant.labels and not (variant.template is not None and variant.template.may_get(key))
+    return key not in variant.labels and not variant.may_get(key)
 
 
 def _keys_of_selector(variant: TermVariant) -> frozenset[str]:
     return frozenset() if variant.term.selector is None else labelselectors.keys(variant.term.selector)
 
 
-def _to_remove(
-    rule_input: RuleInput,
-    keys_of: Callable[[TermVariant], list[str]],
-    is_useless: Callable[[KeyVerdict], bool],
-    fix: str,
-) -> Iterator[Evidence]:
-    """Yield one piece of evidence about keys, with the patch that removes them from the key lists; none for no key.
-
-    Args:
-        rule_input: The template or the pods.
-        keys_of: Returns the keys of a template's term.
-        is_useless: Tells whether a key of a pod's term is to be removed.
-        fix: The fix.
-    """
+def _keys_of_pods(rule_input: PodsInput, is_useless: Callable[[KeyVerdict], bool], fix: str) -> Iterator[Evidence]:
+    """Yield the keys of pods to remove from the key lists, as ``is_useless`` tells."""
     members = [(member, key.key) for member in rule_input.taken for key in member.keys if is_useless(key)]
     pairs = sorted(((member.term, key) for member, key in members), key=itemgetter(1))
-    if rule_input.template is not None:
-        pairs = [(variant.term, key) for variant in rule_input.variants for key in keys_of(variant)]
+    yield from _to_remove(pairs, sorted({member.pod.name for member, _ in members}), fix, rule_input)
+
+
+def _keys_of_template(
+    rule_input: TemplateInput, keys_of: Callable[[TermVariant], list[str]], fix: str
+) -> Iterator[Evidence]:
+    """Yield the keys of a template to remove from the key lists, which ``keys_of`` returns."""
+    pairs = [(variant.term, key) for variant in rule_input.variants for key in keys_of(variant)]
+    yield from _to_remove(pairs, (), fix, rule_input)
+
+
+def _to_remove(
+    pairs: Sequence[tuple[TopologyTerm, str]], pods: Sequence[str], fix: str, rule_input: TermInput
+) -> Iterator[Evidence]:
+    """Yield one piece of evidence about keys of terms, with the patch that removes them; none for no key."""
     if not pairs:
         return
     keys = list(dict.fromkeys(key for _, key in pairs))
@@ -205,8 +212,7 @@ def _to_remove(
     alike = all(of_term == operations[0] for of_term in operations)
     effect = "the key is ignored" if len(keys) == 1 else "the keys are ignored"
     values = {"keys": listed(keys, len(keys)), "effect": effect}
-    pod_names = sorted({member.pod.name for member, _ in members})
-    yield Evidence(tuple(pod_names), values, fix=changed(fix, operations[0] if alike else (), rule_input))
+    yield Evidence(tuple(pods), values, fix=changed(fix, operations[0] if alike else (), rule_input))
 
 
 ABSENT_KEY: Final = Rule(
@@ -228,8 +234,8 @@ ABSENT_KEY: Final = Rule(
         "A misspelt key that resembles no label of the pods cannot be corrected without its author. The API does not "
         "change the pod template of a Job or the spec of a pod."
     ),
-    parts=InputPart.MEMBERS | InputPart.TEMPLATE,
-    check=_absent_key,
+    of_members=_absent_key,
+    of_template=_absent_from_template,
 )
 AUTHORED_KEY: Final = Rule(
     code="SPR109",
@@ -246,8 +252,8 @@ AUTHORED_KEY: Final = Rule(
     source="https://github.com/kubernetes/kubernetes/issues/130063",
     remedies=("command", "patch"),
     no_remedy="The API does not change the spec of a pod or the pod template of a Job.",
-    parts=InputPart.MEMBERS | InputPart.TEMPLATE,
-    check=_authored_key,
+    of_members=_authored_key,
+    of_template=_authored_in_template,
 )
 BINDING_KEY: Final = Rule(
     code="SPR110",
@@ -264,6 +270,6 @@ BINDING_KEY: Final = Rule(
     source="https://kep.k8s.io/4742",
     remedies=("command", "patch"),
     no_remedy="The API does not change the spec of a pod or the pod template of a Job.",
-    parts=InputPart.MEMBERS | InputPart.TEMPLATE,
-    check=_binding_key,
+    of_members=_binding_key,
+    of_template=_binding_key_of_template,
 )

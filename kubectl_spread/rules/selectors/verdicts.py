@@ -18,7 +18,7 @@ from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.phrases import in_domain
 from kubectl_spread.report.model import Operation, Severity
 from kubectl_spread.rules import patches
-from kubectl_spread.rules.inputs import InputPart, RuleInput
+from kubectl_spread.rules.inputs import PodsInput
 from kubectl_spread.rules.model import KUBERNETES, Evidence, Remedy, Rule, Values, names
 from kubectl_spread.rules.remedy import changed
 
@@ -52,14 +52,14 @@ def values_of(members: list[EvaluatedPod], verdict: Verdict) -> Values:
     }
 
 
-def _with_verdict(rule_input: RuleInput, verdict: Verdict) -> Iterator[Evidence]:
+def _with_verdict(rule_input: PodsInput, verdict: Verdict) -> Iterator[Evidence]:
     """Yield the pods with a verdict, with the evidence of the first pod."""
     if members := rule_input.members(verdict):
         values = {**values_of(members, verdict), "evidence": "; ".join(key_of(members[0], verdict).evidence)}
         yield Evidence(names(member.pod for member in members), values)
 
 
-def _late_label(rule_input: RuleInput) -> Iterator[Evidence]:
+def _late_label(rule_input: PodsInput) -> Iterator[Evidence]:
     members = rule_input.members(Verdict.LATE_LABEL)
     for evidence in _with_verdict(rule_input, Verdict.LATE_LABEL):
         term = members[0].term
@@ -74,7 +74,7 @@ def _effect_of_late(term: TopologyTerm, key: str) -> str:
     return f"The {'required' if term.required else 'preferred'} term acts on pods with any value of {key}"
 
 
-def _label_in_template(members: Sequence[EvaluatedPod], rule_input: RuleInput) -> Remedy:
+def _label_in_template(members: Sequence[EvaluatedPod], rule_input: PodsInput) -> Remedy:
     """Return how to create pods with the label; with a patch if all pods of the workload have the same value of it."""
     late = {(key.key, key.label) for member in members for key in member.keys if key.verdict is Verdict.LATE_LABEL}
     everywhere = len(members) == sum(len(row.pods) for row in rule_input.rows)
@@ -88,7 +88,7 @@ def _label_in_template(members: Sequence[EvaluatedPod], rule_input: RuleInput) -
     return changed("add the label to the pod template, so that new pods are created with it", operations, rule_input)
 
 
-def _owned_or_bare(rule_input: RuleInput, verdict: Verdict, bare: str) -> Iterator[Evidence]:
+def _owned_or_bare(rule_input: PodsInput, verdict: Verdict, bare: str) -> Iterator[Evidence]:
     """Yield the pods with a verdict; ``bare`` is the fix for a pod without owner."""
     for evidence in _with_verdict(rule_input, verdict):
         yield Evidence(evidence.pods, evidence.values, fix=bare if rule_input.workload.kind == "Pod" else None)
@@ -111,8 +111,7 @@ PRE_UPGRADE: Final = Rule(
     fix="nothing to do: the next rollout creates merged pods",
     source="https://kep.k8s.io/3243",
     no_remedy="Nothing is wrong with the pods, and the next rollout replaces them.",
-    parts=InputPart.MEMBERS,
-    check=partial(_owned_or_bare, verdict=Verdict.PRE_UPGRADE, bare=_BARE_UNMERGED),
+    of_members=partial(_owned_or_bare, verdict=Verdict.PRE_UPGRADE, bare=_BARE_UNMERGED),
 )
 MERGE_OFF: Final = Rule(
     code="SPR104",
@@ -132,8 +131,7 @@ MERGE_OFF: Final = Rule(
     ),
     source=f"{KUBERNETES}/pkg/registry/core/pod/strategy.go",
     no_remedy="A feature gate is a flag of kube-apiserver, which kubectl does not set.",
-    parts=InputPart.MEMBERS,
-    check=partial(_with_verdict, verdict=Verdict.MERGE_OFF),
+    of_members=partial(_with_verdict, verdict=Verdict.MERGE_OFF),
 )
 LATE_LABEL: Final = Rule(
     code="SPR105",
@@ -154,8 +152,7 @@ LATE_LABEL: Final = Rule(
     ),
     remedies=("command", "patch"),
     no_remedy="The pods have several values of the label, only some have it, or a stored pod template cannot change.",
-    parts=InputPart.MEMBERS,
-    check=_late_label,
+    of_members=_late_label,
 )
 DUPLICATE: Final = Rule(
     code="SPR106",
@@ -175,8 +172,7 @@ DUPLICATE: Final = Rule(
     remedies=("command",),
     no_remedy="The manifest of a pod without owner is to be corrected by hand before the pod is created again.",
     removes_pods=True,
-    parts=InputPart.MEMBERS,
-    check=partial(_owned_or_bare, verdict=Verdict.DUPLICATE, bare=_BARE_DUPLICATE),
+    of_members=partial(_owned_or_bare, verdict=Verdict.DUPLICATE, bare=_BARE_DUPLICATE),
 )
 UNMERGED: Final = Rule(
     code="SPR108",
@@ -194,8 +190,7 @@ UNMERGED: Final = Rule(
     fix="nothing to do: the next rollout creates merged pods",
     source="https://kep.k8s.io/3243",
     no_remedy="The scheduler adds the keys itself, and the next rollout replaces the pods.",
-    parts=InputPart.MEMBERS,
-    check=partial(_owned_or_bare, verdict=Verdict.UNMERGED, bare=_BARE_UNMERGED),
+    of_members=partial(_owned_or_bare, verdict=Verdict.UNMERGED, bare=_BARE_UNMERGED),
 )
 
 
@@ -207,7 +202,7 @@ _UNHURRIED: Final = "nothing to do: new pods get the label from the pod template
 _UNHURRIED_BARE: Final = "nothing to do while the pod runs"
 
 
-def _relabelled(rule_input: RuleInput, verdict: Verdict) -> Iterator[Evidence]:
+def _relabelled(rule_input: PodsInput, verdict: Verdict) -> Iterator[Evidence]:
     if members := rule_input.members(verdict):
         key = key_of(members[0], verdict)
         siblings = _not_counting(members, verdict, rule_input)
@@ -304,7 +299,7 @@ def _old(members: Sequence[EvaluatedPod], verdict: Verdict) -> str:
     return phrases.some(sorted(f"{key}={phrases.value(stored)}" for key, stored in old_values))
 
 
-def _not_counting(members: Sequence[EvaluatedPod], verdict: Verdict, rule_input: RuleInput) -> int:
+def _not_counting(members: Sequence[EvaluatedPod], verdict: Verdict, rule_input: PodsInput) -> int:
     """Return the number of other pods that selected some of ``members`` by their old labels, and no longer do."""
     member_of_each_class = {member.pod.pod_class: member for member in members}.values()
     number = 0
@@ -320,7 +315,7 @@ def _stopped_selecting(selector: LabelSelector | None, member: EvaluatedPod, ver
     return labelselectors.matches(selector, {**labels, **old}) and not labelselectors.matches(selector, labels)
 
 
-def _selectors(rule_input: RuleInput, *, except_for: Container[str]) -> list[tuple[LabelSelector | None, int]]:
+def _selectors(rule_input: PodsInput, *, except_for: Container[str]) -> list[tuple[LabelSelector | None, int]]:
     """Return the selectors of other pods of the workload at the same path, with their numbers of pods."""
     audit = rule_input.audit
     selectors: dict[bytes, tuple[LabelSelector | None, int]] = {}
@@ -361,8 +356,7 @@ STALE_LABEL: Final = Rule(
     remedies=("command",),
     no_remedy="The pods run, and no other pod is affected. New pods are merged with the labels that they have.",
     removes_pods=True,
-    parts=InputPart.MEMBERS,
-    check=partial(_relabelled, verdict=Verdict.STALE_LABEL),
+    of_members=partial(_relabelled, verdict=Verdict.STALE_LABEL),
 )
 REMOVED_LABEL: Final = Rule(
     code="SPR102",
@@ -386,6 +380,5 @@ REMOVED_LABEL: Final = Rule(
     remedies=("command",),
     no_remedy="The pods run, and no other pod is affected. New pods are merged with the labels that they have.",
     removes_pods=True,
-    parts=InputPart.MEMBERS,
-    check=partial(_relabelled, verdict=Verdict.REMOVED_LABEL),
+    of_members=partial(_relabelled, verdict=Verdict.REMOVED_LABEL),
 )

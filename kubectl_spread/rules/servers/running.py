@@ -18,7 +18,7 @@ from kubectl_spread.phrases import plural, versions
 from kubectl_spread.report.model import Severity
 from kubectl_spread.report.projections import timestamp
 from kubectl_spread.rules import patches
-from kubectl_spread.rules.inputs import InputPart, RuleInput
+from kubectl_spread.rules.inputs import PodsInput, TemplateInput, TermInput
 from kubectl_spread.rules.model import KUBERNETES, Evidence, Remedy, Rule, Values, names
 from kubectl_spread.rules.remedy import changed
 
@@ -32,7 +32,7 @@ _STUCK: Final = "upgrade kube-apiserver to 1.34 or newer with default feature ga
 _BROKEN: Final = "find out what created the pods, correct the field there, then replace the pods"
 
 
-def _uneditable(rule_input: RuleInput) -> Iterator[Evidence]:
+def _uneditable(rule_input: PodsInput) -> Iterator[Evidence]:
     """Yield the pods that nobody can edit; that is an error if nobody can remove their finalizers."""
     pods, errors = rule_input.refused_pods(rule_input.audit.admission.edits)
     if not pods:
@@ -52,7 +52,7 @@ def _uneditable(rule_input: RuleInput) -> Iterator[Evidence]:
 
 def _of_job(pod: PodRecord) -> bool:
     """Tell whether a Job owns the pod, whose controller removes a finalizer after it has counted the pod."""
-    return pod.pod_class.owner is not None and base_kind(pod.pod_class.owner.kind) == "Job"
+    return base_kind(pod.pod_class.kind) == "Job"
 
 
 class _Siblings(msgspec.Struct):
@@ -62,7 +62,7 @@ class _Siblings(msgspec.Struct):
     unmerged: list[PodRecord] = msgspec.field(default_factory=list)
 
 
-def _mixed_servers(rule_input: RuleInput) -> Iterator[Evidence]:
+def _mixed_servers(rule_input: PodsInput) -> Iterator[Evidence]:
     """Yield unmerged pods whose merged siblings are not all younger, as they would be after an upgrade."""
     mixed = {key: siblings for key, siblings in _mixed_siblings(rule_input) if _interleave(siblings, rule_input)}
     if mixed:
@@ -81,7 +81,7 @@ def _mixed_servers(rule_input: RuleInput) -> Iterator[Evidence]:
         yield Evidence(tuple(sorted(pod_names)), values)
 
 
-def _mixed_siblings(rule_input: RuleInput) -> Iterator[tuple[str, _Siblings]]:
+def _mixed_siblings(rule_input: PodsInput) -> Iterator[tuple[str, _Siblings]]:
     """Yield each key with siblings of the same value, if some of them are merged and others are not."""
     rows = [row for row in rule_input.rows if row.term.spread]
     if not any(key.verdict in _NOT_MERGED for row in rows for member in row.members for key in member.keys):
@@ -117,7 +117,7 @@ def _unmerged_from_the_start(pod: PodRecord, key: KeyVerdict) -> bool:
     return key.verdict in _NOT_MERGED and not (key.verdict in _UNPROVEN and written_later)
 
 
-def _interleave(siblings: _Siblings, rule_input: RuleInput) -> bool:
+def _interleave(siblings: _Siblings, rule_input: PodsInput) -> bool:
     """Tell whether neither an upgrade nor, on an older server, a downgrade explains the creation times."""
     merged, unmerged = [_created(pod) for pod in siblings.merged], [_created(pod) for pod in siblings.unmerged]
     upgraded = max(unmerged) + _SAME_MOMENT < min(merged)
@@ -134,7 +134,7 @@ def _age(pod: PodRecord) -> tuple[datetime, str]:
     return _created(pod), pod.name
 
 
-def _namespace_selector_twice(rule_input: RuleInput) -> Iterator[Evidence]:
+def _namespace_selector_twice(rule_input: TermInput) -> Iterator[Evidence]:
     """Yield new pods with a term that would act on every namespace."""
     behaviours = (rule_input.behaviour, *rule_input.audit.context.extra_checks.upgrade)
     minors = {behaviour.minor for behaviour in behaviours if behaviour.matches_namespace_selectors_twice}
@@ -146,15 +146,15 @@ def _namespace_selector_twice(rule_input: RuleInput) -> Iterator[Evidence]:
         if not labelselectors.is_empty(selector) and labelselectors.matches(selector, {})
     ]
     if minors and unlabelled:
-        pods = _incoming(rule_input)
-        if pods or rule_input.template is not None:
+        pods = _incoming(rule_input) if isinstance(rule_input, PodsInput) else ()
+        if pods or isinstance(rule_input, TemplateInput):
             values: Values = {"minor": versions(minors), "selector": labelselectors.describe(unlabelled[0])}
             if not rule_input.behaviour.matches_namespace_selectors_twice:
                 values["compared"] = values["minor"]
             yield Evidence(pods, values, fix=_with_requirement(unlabelled[0], rule_input))
 
 
-def _with_requirement(selector: LabelSelector, rule_input: RuleInput) -> Remedy:
+def _with_requirement(selector: LabelSelector, rule_input: TermInput) -> Remedy:
     """Return the patch that adds a requirement which every namespace meets, but not the absence of all labels."""
     path = rule_input.term_path / "namespaceSelector" / "matchExpressions"
     expressions = msgspec.to_builtins(selector.match_expressions)
@@ -164,7 +164,7 @@ def _with_requirement(selector: LabelSelector, rule_input: RuleInput) -> Remedy:
     return changed(text, operations, rule_input)
 
 
-def _incoming(rule_input: RuleInput) -> tuple[str, ...]:
+def _incoming(rule_input: PodsInput) -> tuple[str, ...]:
     """Return the pending pods; without any, the pods of an owner whose template was not read."""
     refusals = rule_input.audit.admission.manifests
     pods = [pod for row in rule_input.rows for pod in row.pods if not refusals(pod.pod_class)]
@@ -199,8 +199,7 @@ UNEDITABLE: Final = Rule(
     remedies=("command",),
     no_remedy="Only another API server lets finalizers go. New pods need a correct field or a new API server first.",
     removes_pods=True,
-    parts=InputPart.PODS,
-    check=_uneditable,
+    of_pods=_uneditable,
 )
 MIXED_SERVERS: Final = Rule(
     code="SPR402",
@@ -220,8 +219,7 @@ MIXED_SERVERS: Final = Rule(
     fix="bring every kube-apiserver to one version with the same feature gates, then replace the unmerged pods",
     source="https://github.com/kubernetes/kubernetes/pull/129874",
     no_remedy="Replacing pods helps only when all API servers agree, which the API cannot show.",
-    parts=InputPart.MEMBERS,
-    check=_mixed_servers,
+    of_members=_mixed_servers,
 )
 NAMESPACE_SELECTOR_TWICE: Final = Rule(
     code="SPR407",
@@ -243,5 +241,6 @@ NAMESPACE_SELECTOR_TWICE: Final = Rule(
     remedies=("command", "patch"),
     no_remedy="The template of the pods is changed in the object that owns them, and the spec of a pod cannot change.",
     compares=True,
-    check=_namespace_selector_twice,
+    of_pods=_namespace_selector_twice,
+    of_template=_namespace_selector_twice,
 )

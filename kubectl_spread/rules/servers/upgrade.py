@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -24,8 +24,8 @@ from kubectl_spread.kube.scheduler.podtopologyspread.domains import Usability
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import versions
 from kubectl_spread.report.model import Severity
-from kubectl_spread.rules.inputs import InputPart, RuleInput
-from kubectl_spread.rules.model import VALIDATION, Evidence, Rule, Values, names
+from kubectl_spread.rules.inputs import PodsInput, TemplateInput, TermInput
+from kubectl_spread.rules.model import VALIDATION, AnyInput, Evidence, Rule, Values, names
 
 _LAST_WITHOUT_CARE: Final = 32
 _FIRST_MERGING: Final = 34
@@ -39,9 +39,7 @@ _OF_MINORS: Final = frozenset({"compared", "errors"})
 """The values that may differ between minors that do the same."""
 
 
-def on_the_way(
-    rule_input: RuleInput, check: Callable[[RuleInput, Comparison], Iterator[Evidence]]
-) -> Iterator[Evidence]:
+def on_the_way(rule_input: AnyInput, check: Callable[[AnyInput, Comparison], Iterator[Evidence]]) -> Iterator[Evidence]:
     """Yield what a check of one comparison yields for the minors on the way to the other Kubernetes.
 
     Minors that do the same share one piece of evidence, whose value ``compared`` names them. Its other values are of
@@ -59,13 +57,13 @@ def on_the_way(
         yield msgspec.structs.replace(evidence, values={**evidence.values, "compared": versions(minors[alike])})
 
 
-def evaluated(rule_input: RuleInput) -> Values:
+def evaluated(rule_input: TermInput) -> Values:
     """Return the values of a message about the minor whose rules decide."""
     judged = f"1.{rule_input.behaviour.minor}"
     return {"judged": judged, "but": f"and Kubernetes {judged} does not"}
 
 
-def _scheduler_skip(rule_input: RuleInput) -> Iterator[Evidence]:
+def _scheduler_skip(rule_input: PodsInput) -> Iterator[Evidence]:
     """Yield pending pods with keys that only the scheduler adds, for an upgrade that skips 1.33."""
     upgrade = rule_input.audit.context.extra_checks.upgrade
     last = upgrade[-1].minor if upgrade else 0
@@ -101,12 +99,18 @@ class _OnlyFirst(NamedTuple):
         return () if self.accepting.edits(pod_class) else self.refusing.edits(pod_class)
 
 
-def _stops_working(rule_input: RuleInput, comparison: Comparison) -> Iterator[Evidence]:
-    """Yield templates and pods that the API accepts now and would refuse then; edits have a lower severity."""
-    only_then = _OnlyFirst(comparison.admission, rule_input.audit.admission)
+def _template_stops_working(rule_input: TemplateInput, comparison: Comparison) -> Iterator[Evidence]:
+    """Yield a template that the API accepts now and would refuse then."""
     yield from _accepted_without_pods(rule_input, comparison)
-    yield from _newly_refused(rule_input, comparison, only_then, Severity.ERROR, Severity.WARNING)
-    if rule_input.template is None and not comparison.templates(rule_input.workload):
+    only_then = _OnlyFirst(comparison.admission, rule_input.audit.admission)
+    yield from _template_newly_refused(rule_input, only_then, Severity.ERROR)
+
+
+def _pods_stop_working(rule_input: PodsInput, comparison: Comparison) -> Iterator[Evidence]:
+    """Yield pods that the API accepts now and would refuse then; edits have a lower severity."""
+    only_then = _OnlyFirst(comparison.admission, rule_input.audit.admission)
+    yield from _pods_newly_refused(rule_input, comparison, only_then, Severity.ERROR, Severity.WARNING)
+    if not comparison.templates(rule_input.workload):
         # No template tells whether such pods can be created again.
         pods, messages = rule_input.refused_pods(only_then.creations)
         if pods:
@@ -115,42 +119,46 @@ def _stops_working(rule_input: RuleInput, comparison: Comparison) -> Iterator[Ev
             yield Evidence(names(pods), values, Severity.WARNING)
 
 
-def _starts_working(rule_input: RuleInput, comparison: Comparison) -> Iterator[Evidence]:
-    """Yield templates and pods that the API refuses now and would accept then."""
+def _template_starts_working(rule_input: TemplateInput, comparison: Comparison) -> Iterator[Evidence]:
+    """Yield a template that the API refuses now and would accept then."""
     only_now = _OnlyFirst(rule_input.audit.admission, comparison.admission)
-    yield from _newly_refused(rule_input, comparison, only_now, Severity.INFO, Severity.INFO)
+    yield from _template_newly_refused(rule_input, only_now, Severity.INFO)
 
 
-def _accepted_without_pods(rule_input: RuleInput, comparison: Comparison) -> Iterator[Evidence]:
+def _pods_start_working(rule_input: PodsInput, comparison: Comparison) -> Iterator[Evidence]:
+    """Yield pods that the API refuses now and would accept then."""
+    only_now = _OnlyFirst(rule_input.audit.admission, comparison.admission)
+    yield from _pods_newly_refused(rule_input, comparison, only_now, Severity.INFO, Severity.INFO)
+
+
+def _accepted_without_pods(rule_input: TemplateInput, comparison: Comparison) -> Iterator[Evidence]:
     """Yield a template that is refused now, and would then be accepted while all its pods are refused."""
-    template = rule_input.template
-    if template is None:
-        return
-    now = rule_input.audit.admission.template(template)
+    now = rule_input.audit.admission.template(rule_input.template)
     if not any(refusal.refused is Refused.TEMPLATE for refusal in now):
         return
-    for refusal in comparison.admission.template(template):
+    for refusal in comparison.admission.template(rule_input.template):
         if refusal.refused is Refused.PODS and refusal.path == rule_input.path:
             values = _values(rule_input, Refused.PODS, refusal.messages)
             but = f"although it accepts the template, which Kubernetes {values['judged']} refuses"
             yield Evidence((), {**values, "but": but}, Severity.WARNING)
 
 
-def _values(rule_input: RuleInput, refused: Refused, messages: Iterable[str]) -> Values:
+def _values(rule_input: TermInput, refused: Refused, messages: Iterable[str]) -> Values:
     return {**evaluated(rule_input), "refused": str(refused), "errors": "; ".join(messages)}
 
 
-def _newly_refused(
-    rule_input: RuleInput, comparison: Comparison, only_first: _OnlyFirst, creation: Severity, edit: Severity
+def _template_newly_refused(
+    rule_input: TemplateInput, only_first: _OnlyFirst, creation: Severity
 ) -> Iterator[Evidence]:
-    """Yield templates and pods that only the first API server refuses.
+    """Yield a template that only the first API server refuses."""
+    for refusal in _refusals_at_path(rule_input, rule_input.template, only_first):
+        yield Evidence((), _values(rule_input, refusal.refused, refusal.messages), creation)
 
-    Edits of pods are left out if their template is reported.
-    """
-    if rule_input.template is not None:
-        for refusal in _refusals_at_path(rule_input, rule_input.template, only_first):
-            yield Evidence((), _values(rule_input, refusal.refused, refusal.messages), creation)
-        return
+
+def _pods_newly_refused(
+    rule_input: PodsInput, comparison: Comparison, only_first: _OnlyFirst, creation: Severity, edit: Severity
+) -> Iterator[Evidence]:
+    """Yield pods that only the first API server refuses; edits are left out if their template is reported."""
     pods, messages = rule_input.refused_pods(only_first.creations, stored=False)
     if pods:
         yield Evidence(names(pods), _values(rule_input, Refused.POD, messages), creation)
@@ -163,7 +171,7 @@ def _newly_refused(
         yield Evidence(names(pods), _values(rule_input, Refused.EDIT, messages), edit, fix)
 
 
-def _refusals_at_path(rule_input: RuleInput, template: Template, only_first: _OnlyFirst) -> Refusals:
+def _refusals_at_path(rule_input: TermInput, template: Template, only_first: _OnlyFirst) -> Refusals:
     """Return the refusals of a template, by the first API server only, for the term at the path."""
     path = rule_input.pod_path
     return tuple(
@@ -192,8 +200,7 @@ SCHEDULER_SKIP: Final = Rule(
     ),
     source="https://github.com/kubernetes/kubernetes/pull/129874",
     no_remedy="No supported version harms these pods.",
-    parts=InputPart.MEMBERS,
-    check=_scheduler_skip,
+    of_members=_scheduler_skip,
 )
 STOPS_WORKING: Final = Rule(
     code="SPR404",
@@ -223,7 +230,8 @@ STOPS_WORKING: Final = Rule(
         "The right value of the field is for the owner of the workload to say, and pods are replaced after the change."
     ),
     compares=True,
-    check=partial(on_the_way, check=_stops_working),
+    of_pods=partial(on_the_way, check=_pods_stop_working),
+    of_template=partial(on_the_way, check=_template_stops_working),
 )
 STARTS_WORKING: Final = Rule(
     code="SPR405",
@@ -239,7 +247,8 @@ STARTS_WORKING: Final = Rule(
     source=VALIDATION,
     no_remedy="The other Kubernetes accepts the objects as they are.",
     compares=True,
-    check=partial(on_the_way, check=_starts_working),
+    of_pods=partial(on_the_way, check=_pods_start_working),
+    of_template=partial(on_the_way, check=_template_starts_working),
 )
 
 
@@ -248,7 +257,7 @@ _GATED_FIELDS: Final = ("matchLabelKeys", "minDomains", "nodeAffinityPolicy", "n
 """The fields of a spread constraint that an API server may drop."""
 
 
-def _counted_differently(rule_input: RuleInput, comparison: Comparison) -> Iterator[Evidence]:
+def _counted_differently(rule_input: PodsInput, comparison: Comparison) -> Iterator[Evidence]:
     """Yield the rows that another scheduler counts differently; without any, the fields that differ in new pods."""
     values = evaluated(rule_input)
     differences = [difference for row in rule_input.rows for difference in _differences(rule_input, row, comparison)]
@@ -262,11 +271,20 @@ def _counted_differently(rule_input: RuleInput, comparison: Comparison) -> Itera
         severity = Severity.ERROR if worst.blocks else _severity(hard=worst.now.constraint.hard)
         yield Evidence(tuple(sorted(pod_names)), values, severity, _fix(worst))
         return
-    for term, now, then in _stored_differently(rule_input, comparison):
-        values |= {"topology_key": term.topology_key, "now": now, "then": then, "loss": ""}
-        pod_names = {pod.name for row in rule_input.rows for pod in row.pods if not pod.pod_class.stored}
-        yield Evidence(tuple(sorted(pod_names)), values, _severity(hard=term.required))
-        return
+    classes = [evaluation.pod_class for row in rule_input.rows for evaluation, _ in row.evaluations]
+    written = [
+        (each.written, each.terms)
+        for each in classes
+        if not (each.stored or rule_input.audit.admission.manifests(each))
+    ]
+    pods = {pod.name for row in rule_input.rows for pod in row.pods if not pod.pod_class.stored}
+    yield from _stored_differently(written, sorted(pods), rule_input, comparison)
+
+
+def _template_stored_differently(rule_input: TemplateInput, comparison: Comparison) -> Iterator[Evidence]:
+    """Yield a constraint of a template whose fields would differ in new pods."""
+    written = [(rule_input.template.spec, rule_input.template.terms)]
+    yield from _stored_differently(written, (), rule_input, comparison)
 
 
 class _Difference(NamedTuple):
@@ -283,7 +301,7 @@ class _Difference(NamedTuple):
     blocks: bool
 
 
-def _differences(rule_input: RuleInput, row: EvaluatedConstraint, comparison: Comparison) -> Iterator[_Difference]:
+def _differences(rule_input: PodsInput, row: EvaluatedConstraint, comparison: Comparison) -> Iterator[_Difference]:
     """Yield both counts of each class of the row's pods that the two schedulers count differently."""
     for evaluation, _ in row.evaluations:
         now = evaluation.spreads[row.index]
@@ -338,9 +356,21 @@ def _count_text(spread: Spread) -> str:
     return f"counts {domains} (minimum {spread.min_match_num}, skew {spread.skew})"
 
 
-def _stored_differently(rule_input: RuleInput, comparison: Comparison) -> Iterator[tuple[TopologyTerm, str, str]]:
-    """Yield spread constraints of a template or manifest whose fields would differ in new pods, with both in words."""
-    for spec, terms in _written(rule_input):
+def _stored_differently(
+    written: Iterable[tuple[PodSpec, tuple[TopologyTerm, ...]]],
+    pods: Sequence[str],
+    rule_input: TermInput,
+    comparison: Comparison,
+) -> Iterator[Evidence]:
+    """Yield the first constraint at the path whose fields would differ in new pods.
+
+    Args:
+        written: The specs of a template, or of manifests of pods that the API accepts, each with its terms.
+        pods: The names of these pods.
+        rule_input: The template or the pods.
+        comparison: The comparison with another Kubernetes.
+    """
+    for spec, terms in written:
         term = next((term for term in terms if term.path == rule_input.path), None)
         index = rule_input.path[-1]
         if term is not None and term.spread and not term.default and isinstance(index, int):
@@ -349,16 +379,10 @@ def _stored_differently(rule_input: RuleInput, comparison: Comparison) -> Iterat
                 for behaviour in (rule_input.behaviour, comparison.behaviour)
             )
             if now != then:
-                yield term, _fields(now, then), _fields(then, now)
-
-
-def _written(rule_input: RuleInput) -> Iterator[tuple[PodSpec, tuple[TopologyTerm, ...]]]:
-    """Yield the template, or the manifests of pods that the API accepts, each with its terms."""
-    if rule_input.template is not None:
-        yield rule_input.template.spec, rule_input.template.terms
-    for pod_class in (evaluation.pod_class for row in rule_input.rows for evaluation, _ in row.evaluations):
-        if not (pod_class.stored or rule_input.audit.admission.manifests(pod_class)):
-            yield pod_class.written, pod_class.terms
+                values = {**evaluated(rule_input), "topology_key": term.topology_key, "loss": ""}
+                values |= {"now": _fields(now, then), "then": _fields(then, now)}
+                yield Evidence(tuple(pods), values, _severity(hard=term.required))
+                return
 
 
 def _fields(constraint: TopologySpreadConstraint, compared: TopologySpreadConstraint) -> str:
@@ -400,5 +424,6 @@ COUNTED_DIFFERENTLY: Final = Rule(
     no_remedy="Which of the two counts is meant is for the owner of the workload to say.",
     compares=True,
     reads_nodes=True,
-    check=partial(on_the_way, check=_counted_differently),
+    of_pods=partial(on_the_way, check=_counted_differently),
+    of_template=partial(on_the_way, check=_template_stored_differently),
 )
