@@ -84,13 +84,12 @@ def check(
     from kubectl_spread.run.collect import collect  # noqa: PLC0415 - completion of flags does not need the rules
     from kubectl_spread.run.hints import gone  # noqa: PLC0415 - likewise
 
-    outputs = output_files.outputs(forms, formats.TABLE)
     if manifests:
         filename, arguments = _files(filename, arguments), ()
     parameters |= {"arguments": arguments, "filename": filename}
     # What decides the exit status is shown.
     notes = Severity.INFO.value in (parameters["severity"], fail_on)
-    output_files.refuse_inputs((destination.file for destination in outputs), {**parameters, "baseline": baseline})
+    outputs = output_files.outputs(forms, formats.TABLE, {**parameters, "baseline": baseline})
     loaded_baseline = _baseline(baseline, filename) if baseline else None
     layout_of = partial(_layout, show=show, notes=notes, headers=not no_headers)
     if contexts:
@@ -105,21 +104,15 @@ def check(
     report = run.located(run.report(loaded_baseline))
     fast_exit.keep(run, report)
     unexpected.trace(context, run.faults)
-    output.messages(run, header=not no_headers and any(each.form in formats.WITH_HEADER for each in outputs))
+    output.messages(run, header=not no_headers and any(formats.FORMATS[each.form].document for each in outputs))
     if text := gone(report.summary):
         output.note(text)
     for destination in outputs:
-        if run.silent and destination.form in formats.FOR_PEOPLE:
-            if not run.problems:
-                output.note(run.nothing_found())
-            text = ""
-        else:
-            layout = layout_of(run, destination.form)
-            text = (
-                _table(report, layout, destination, color) + _survival(run)
-                if layout
-                else formats.render(report, destination.form, run.running_pods)
-            )
+        text = ""
+        if not run.silent or not formats.FORMATS[destination.form].silent:
+            text = _rendered(run, report, layout_of(run, destination.form), destination, color)
+        elif not run.problems:
+            output.note(run.nothing_found())
         formats.write(text, destination.file)
     options.end(context, run.problems, fail_on, (finding.severity for finding in report.findings))
 
@@ -142,6 +135,17 @@ def _of_one(run: CheckRun, layout_of: Callable[..., Layout | None], color: str) 
         return f"{run.nothing_found()}\n" if run.silent or not layout else _table(report, layout, destination, color)
 
     return fleet.ClusterAnswer(report, run.useful_notes, run.problems, text)
+
+
+def _rendered(run: CheckRun, report: Report, layout: Layout | None, destination: Output, color: str) -> str:
+    """Return the report in a format, whose module is imported only now; ``layout`` is that of a table."""
+    if layout:
+        return _table(report, layout, destination, color) + _survival(run)
+    if destination.form == formats.METRICS:
+        from kubectl_spread.render import openmetrics  # noqa: PLC0415
+
+        return openmetrics.text(report, run.running_pods())
+    return formats.rendered(report, destination.form)
 
 
 def _survival(run: CheckRun) -> str:
@@ -170,7 +174,7 @@ def _layout(
     run: CheckRun, form: str, *, show: Literal["problems", "all"] | None, notes: bool, headers: bool
 ) -> Layout | None:
     """Return the layout of a table; None for other formats."""
-    if form not in (formats.TABLE, formats.WIDE):
+    if form not in formats.TABLES:
         return None
     from kubectl_spread.render import table  # noqa: PLC0415 - only tables need it
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,8 +12,6 @@ from kubectl_spread.run.output_files import Output
 
 if TYPE_CHECKING:
     from kubectl_spread.report.domains import SpreadDomains
-
-_TABLES: Final = (formats.TABLE, formats.WIDE)
 
 
 @options.command(
@@ -55,13 +53,12 @@ def domains(
 
     if value is None and "=" in key:
         key, _, value = key.partition("=")
-    outputs = output_files.outputs(forms, formats.TABLE)
-    output_files.refuse_inputs((destination.file for destination in outputs), parameters)
+    outputs = output_files.outputs(forms, formats.TABLE, parameters)
     run = collect_domains({**parameters, "key": key, "value": value}, output, with_budgets=value is not None)
     report = counted(run, key, value)
     fast_exit.keep(run, report)
     output.result(run.notes, run.problems)
-    if no_headers and any(destination.form in _TABLES for destination in outputs):
+    if no_headers and any(destination.form in formats.TABLES for destination in outputs):
         _note_remarks(report)
     for destination in outputs:
         text = _rendered(report, destination, color, headers=not no_headers)
@@ -78,9 +75,7 @@ def _note_remarks(report: SpreadDomains) -> None:
 
 
 def _rendered(report: SpreadDomains, destination: Output, color: str, *, headers: bool) -> str:
-    if not formats.has_document(destination.form):
-        return formats.rendered("domains", report, destination.form)
-    from kubectl_spread.render.domains import document  # noqa: PLC0415 - only documents need it
+    from kubectl_spread.render.domains import document  # noqa: PLC0415 - completion of flags does not need it
 
-    answer = document(report, wide=destination.form != formats.TABLE)
-    return formats.printed(answer, destination, color, headers=headers)
+    wide = destination.form != formats.TABLE
+    return formats.printed(report, destination, color, lambda: document(report, wide=wide), headers=headers)

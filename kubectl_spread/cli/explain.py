@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from kubectl_spread.run.run import CheckRun
 
 _MOST_REPLICAS: Final = 1000
-_STRUCTURED: Final = ("json", "yaml")
 _MISSPELT: Final = 0.85
 """The similarity to the name of a rule from which a word is not the name of an object."""
 _CODE: Final = re.compile(r"(?i:SPR)\d+|SPR[0-9A-Z]+")
@@ -80,8 +79,7 @@ def explain(
     from kubectl_spread.kube.api.objects import ObjectRef  # noqa: PLC0415 - completion of flags does not need it
     from kubectl_spread.run.collect import collect  # noqa: PLC0415 - completion of flags does not need it
 
-    outputs = output_files.outputs(forms, formats.TEXT)
-    output_files.refuse_inputs((destination.file for destination in outputs), parameters)
+    outputs = output_files.outputs(forms, formats.TEXT, parameters)
     if rule := _rule(arguments):
         if replicas:
             raise UsageError(f"--replicas is about the pods of a workload, and {arguments[0]} is a rule")
@@ -94,9 +92,10 @@ def explain(
         raise UsageError("explain takes exactly one pod, workload or rule code")
     report = run.report()
     fast_exit.keep(run, report)
-    if any(destination.form in _STRUCTURED for destination in outputs):
+    documents = [bool(formats.FORMATS[destination.form].document) for destination in outputs]
+    if not all(documents):
         report = run.located(report)
-    output.messages(run, header=any(destination.form in formats.WITH_HEADER for destination in outputs))
+    output.messages(run, header=any(documents))
     namespaces = sorted(run.namespaces)
     if not namespaces:
         if run.problems:
@@ -149,24 +148,21 @@ def _rule(arguments: tuple[str, ...]) -> Rule | None:
 
 
 def _rendered(explanation: Explanation, destination: Output, color: str) -> str:
-    if destination.form in _STRUCTURED:
-        return formats.rendered("explain", explanation, destination.form)
+    from kubectl_spread.render import explanation as answers  # noqa: PLC0415 - completion of flags does not need it
+
     if destination.form == formats.TEXT:
         from kubectl_spread.render import sections  # noqa: PLC0415 - only text needs it
 
         return sections.explain(explanation, output.terminal(color, to_file=destination.file is not None))
-    from kubectl_spread.render.explanation import document  # noqa: PLC0415 - as above
-
-    return formats.printed(document(explanation), destination, color)
+    return formats.printed(explanation, destination, color, lambda: answers.document(explanation))
 
 
 def _rule_rendered(rule: Rule, destination: Output, color: str) -> str:
     from kubectl_spread.cli.rules import examples  # noqa: PLC0415 - only pages of rules need them
-    from kubectl_spread.render import catalogue, explanation, structured  # noqa: PLC0415 - only text needs it
+    from kubectl_spread.render import catalogue, explanation  # noqa: PLC0415 - only text needs it
     from kubectl_spread.rules.model import listing  # noqa: PLC0415 - completion of flags does not need the rules
 
-    if destination.form in _STRUCTURED:
-        return structured.document(listing([rule]), destination.form)
+    example = examples()[rule.code]
     if destination.form == formats.TEXT:
-        return catalogue.rule(rule, examples()[rule.code])
-    return formats.printed(explanation.of_rule(rule, examples()[rule.code]), destination, color)
+        return catalogue.rule(rule, example)
+    return formats.printed(listing([rule]), destination, color, lambda: explanation.of_rule(rule, example))

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 _AT_ONCE: Final = 8
 """The most clusters that are being read, or wait in memory until those before them are reported."""
-_TABLES: Final = (formats.TABLE, formats.WIDE)
-_FORMS: Final = ("json", "yaml", *_TABLES)
 option: Final = options.text(
     "--contexts",
     metavar="NAME,…",
@@ -80,9 +78,10 @@ def contexts(chosen: str, parameters: Mapping[str, object], outputs: Sequence[Ou
     """
     from kubectl_spread.run import fleet  # noqa: PLC0415 - completion of flags does not need it
 
+    allowed = [name for name, each in formats.FORMATS.items() if each.of_several]
     for destination in outputs:
-        if destination.form not in _FORMS:
-            raise UsageError(f"--contexts prints one of {', '.join(_FORMS)}, not {destination.form}")
+        if destination.form not in allowed:
+            raise UsageError(f"--contexts prints one of {', '.join(allowed)}, not {destination.form}")
     return fleet.contexts(chosen, parameters)
 
 
@@ -90,7 +89,7 @@ def run(names: Sequence[str], parameters: Mapping[str, Any], ask: Ask, outputs: 
     """Ask the cluster of each context, and print one report; a cluster that fails is a row of it."""
     from kubectl_spread.report import fleet  # noqa: PLC0415 - completion of flags does not need it
 
-    texts: dict[Output, list[str]] = {destination: [] for destination in outputs if destination.form in _TABLES}
+    texts: dict[Output, list[str]] = {destination: [] for destination in outputs if destination.form in formats.TABLES}
     readings = _readings([partial(ask, {**parameters, "context": name}, ClusterConsole(name)) for name in names])
     clusters = [_asked(name, reading, texts) for name, reading in zip(names, readings, strict=True)]
     for same in fleet.same_clusters(clusters):
@@ -148,8 +147,8 @@ def _asked(name: str, reading: Future[Answer], texts: Mapping[Output, list[str]]
 
 
 def _rendered(report: SpreadFleet, texts: Mapping[Output, list[str]], destination: Output, color: str) -> str:
-    if destination.form not in _TABLES:
-        return formats.rendered("check", report, destination.form)
+    if destination.form not in formats.TABLES:
+        return formats.rendered(report, destination.form)
     from kubectl_spread.render import fleet  # noqa: PLC0415 - only tables need it
 
     terminal = output.terminal(color, to_file=destination.file is not None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
@@ -11,100 +11,110 @@ import msgspec
 
 from kubectl_spread.cli import output
 from kubectl_spread.phrases import did_you_mean
-from kubectl_spread.report.model import Report
 from kubectl_spread.run import output_files
 from kubectl_spread.run.output_files import Output
 
 if TYPE_CHECKING:
-    from kubectl_spread.diagnosis.exposure import RunningPods
     from kubectl_spread.render.document import Document
 
 TABLE: Final = "table"
 WIDE: Final = "wide"
 TEXT: Final = "text"
 SCRIPT: Final = "script"
-FOR_PEOPLE: Final = frozenset({TABLE, WIDE, "name"})
-"""Formats that print nothing for an empty report, as kubectl does."""
-WITH_HEADER: Final = frozenset({TABLE, WIDE, TEXT, "html", "markdown"})
-"""Formats that begin with a header about the cluster and its version."""
-_EVERY: Final = {"json": "structured:json", "yaml": "structured:yaml"}
-_RENDERERS: Final[Mapping[str, Mapping[str, str]]] = {
-    "check": {
-        **_EVERY,
-        "github": "ci.github:github",
-        "html": "html:page",
-        "junit": "ci.junit:junit",
-        "markdown": "markdown:markdown",
-        "name": "structured:names",
-        "sarif": "ci.sarif:sarif",
-    },
-    "domains": _EVERY,
-    "simulate": _EVERY,
-    "plan": _EVERY,
-    "recommend": {"json": "structured:json"},
-    "explain": _EVERY,
-}
-"""Maps a command to its formats, each with its module in ``kubectl_spread.render`` and the function in it."""
-_PRINTERS: Final[Mapping[str, str]] = {"html": "html.document:page", "markdown": "markdown:document"}
-"""Maps the formats of documents to their printers in ``kubectl_spread.render``."""
-_METRICS: Final = "openmetrics"
-_OTHERS: Final = {
-    "check": (TABLE, WIDE, _METRICS),
-    "domains": (TABLE, WIDE, *_PRINTERS),
-    "simulate": (TABLE, WIDE, SCRIPT, *_PRINTERS),
-    "plan": (TABLE, WIDE, SCRIPT, *_PRINTERS),
-    "recommend": (TABLE, "yaml", *_PRINTERS),
-    "explain": (TEXT, *_PRINTERS),
-}
-"""Maps a command to the formats that need more than its report."""
-NAMES_BY_COMMAND: Final = {command: tuple(sorted((*_OTHERS[command], *forms))) for command, forms in _RENDERERS.items()}
-NAMES: Final = NAMES_BY_COMMAND["check"]
+METRICS: Final = "openmetrics"
+TABLES: Final = (TABLE, WIDE)
+_SCREEN: Final = "screen:text"
+_PLANS: Final = ("simulate", "plan")
+_ALL: Final = ("check", "domains", *_PLANS, "recommend", "explain")
 
 
-def parsed(value: str, names: Sequence[str]) -> Output:
+class Format(msgspec.Struct, frozen=True):
+    """A format of reports. Functions are named with their module in ``kubectl_spread.render``.
+
+    Attributes:
+        commands: The commands that print it.
+        report: The function that prints a report; "" where it needs more than the report.
+        document: The function that prints a document, which begins with a header about the cluster; "" for none.
+        silent: Whether it is empty for an empty report, as kubectl's tables are.
+        of_several: Whether ``--contexts`` prints it.
+        watched: Whether ``--watch`` prints it.
+    """
+
+    commands: Sequence[str]
+    report: str = ""
+    document: str = ""
+    silent: bool = False
+    of_several: bool = False
+    watched: bool = False
+
+
+FORMATS: Final[Mapping[str, Format]] = {
+    "json": Format(_ALL, "structured:json", of_several=True, watched=True),
+    "yaml": Format(_ALL, "structured:yaml", of_several=True),
+    "name": Format(["check"], "structured:names", silent=True, watched=True),
+    TABLE: Format(_ALL[:-1], document=_SCREEN, silent=True, of_several=True, watched=True),
+    WIDE: Format(_ALL[:-2], document=_SCREEN, silent=True, of_several=True, watched=True),
+    TEXT: Format(["explain"], document=_SCREEN),
+    "html": Format(_ALL, "html:page", "html.document:page"),
+    "markdown": Format(_ALL, "markdown:markdown", "markdown:document"),
+    "github": Format(["check"], "ci.github:github"),
+    "junit": Format(["check"], "ci.junit:junit"),
+    "sarif": Format(["check"], "ci.sarif:sarif"),
+    METRICS: Format(["check"], "openmetrics:text"),
+    SCRIPT: Format(_PLANS),
+}
+"""The formats by name."""
+
+
+def names(command: str) -> tuple[str, ...]:
+    """Return the names of the formats of a command, in alphabetical order."""
+    return tuple(sorted(name for name, each in FORMATS.items() if command in each.commands))
+
+
+NAMES: Final = names("check")
+
+
+def parsed(value: str, allowed: Sequence[str]) -> Output:
     """Return the output that a value of ``-o`` names; an unknown format is an error in kubectl's words."""
     form, separator, file = value.partition("=")
-    if form not in names:
+    if form not in allowed:
         unmatched = f'unable to match a printer suitable for the output format "{form}"'
-        raise click.BadParameter(f"{unmatched}, allowed formats are: {', '.join(names)}{did_you_mean(form, names)}")
+        raise click.BadParameter(f"{unmatched}, allowed formats are: {', '.join(allowed)}{did_you_mean(form, allowed)}")
     if separator and not file:
         raise click.BadParameter(f'"{value}" names no file')
     return Output(form, file or None)
 
 
-def render(report: Report, form: str, running: Callable[[], Iterable[RunningPods]] = tuple) -> str:
-    """Return a report of ``check`` in a format other than a table; the module of the format is imported only now.
+def rendered(report: msgspec.Struct, form: str) -> str:
+    """Return a report in a format that needs nothing else, whose module is imported only now."""
+    return _function(FORMATS[form].report)(report)
+
+
+def printed(
+    report: msgspec.Struct,
+    destination: Output,
+    color: str,
+    document: Callable[[], Document],
+    *,
+    headers: bool = True,
+) -> str:
+    """Return a report in a format, whose module is imported only now.
 
     Args:
         report: The report.
-        form: The format.
-        running: Returns the running pods of each workload, which are only in metrics.
+        destination: The format.
+        color: The value of ``--color``.
+        document: Returns the report as a document, for formats of documents.
+        headers: Whether tables have headers.
     """
-    if form == _METRICS:
-        from kubectl_spread.render import openmetrics  # noqa: PLC0415 - as other formats
-
-        return openmetrics.text(report, running())
-    return rendered("check", report, form)
-
-
-def rendered(command: str, report: msgspec.Struct, form: str) -> str:
-    """Return the report of a command in a format that needs nothing else, whose module is imported only now."""
-    return _function(_RENDERERS[command][form])(report)
-
-
-def has_document(form: str) -> bool:
-    """Tell whether a format prints a document."""
-    return form in (TABLE, WIDE, TEXT, *_PRINTERS)
-
-
-def printed(document: Document, destination: Output, color: str, *, headers: bool = True) -> str:
-    """Return a document in a format, whose module is imported only now; ``headers`` are those of tables."""
-    if destination.form in _PRINTERS:
-        return _function(_PRINTERS[destination.form])(document)
-    from kubectl_spread.render import screen  # noqa: PLC0415 - only tables need it
-
+    printer = FORMATS[destination.form].document
+    if not printer:
+        return rendered(report, destination.form)
+    if printer != _SCREEN:
+        return _function(printer)(document())
     terminal = output.terminal(color, to_file=destination.file is not None)
-    return screen.text(document, terminal, headers=headers, everything=destination.form == WIDE)
+    everything = destination.form == WIDE
+    return _function(printer)(document(), terminal, headers=headers, everything=everything)
 
 
 def _function(name: str) -> Callable[..., str]:

@@ -269,7 +269,7 @@ color: Final = option(
 
 def outputs(command: str, default: str = formats.TABLE) -> Decorator:
     """Return the option ``-o`` of a command whose formats may be written to files."""
-    names = formats.NAMES_BY_COMMAND[command]
+    names = formats.names(command)
     return option(
         "-o",
         "--output",

@@ -68,8 +68,7 @@ def plan(
     from kubectl_spread.run import plan as planning  # noqa: PLC0415 - completion of flags does not need it
     from kubectl_spread.run.simulate import collect  # noqa: PLC0415 - likewise
 
-    outputs = output_files.outputs(forms, formats.TABLE)
-    output_files.refuse_inputs((destination.file for destination in outputs), parameters)
+    outputs = output_files.outputs(forms, formats.TABLE, parameters)
     run = collect(parameters, output)
     chosen = planning.PlanOptions(runs=runs, seed=seed, soft=soft, most=max_per_workload)
     report = planning.report(run, chosen)
@@ -91,8 +90,6 @@ def _rendered(report: SpreadPlan, destination: Output, color: str, flags: tuple[
         from kubectl_spread.render import script  # noqa: PLC0415
 
         return script.text(report, flags)
-    if not formats.has_document(destination.form):
-        return formats.rendered("plan", report, destination.form)
-    from kubectl_spread.render import plan as plans  # noqa: PLC0415 - only documents need it
+    from kubectl_spread.render import plan as plans  # noqa: PLC0415 - completion of flags does not need it
 
-    return formats.printed(plans.document(report, command), destination, color)
+    return formats.printed(report, destination, color, lambda: plans.document(report, command))

@@ -92,8 +92,7 @@ def recommend(
     from kubectl_spread.run import recommend as recommending  # noqa: PLC0415 - completion of flags does not need it
     from kubectl_spread.run.simulate import collect  # noqa: PLC0415 - likewise
 
-    outputs = output_files.outputs(forms, formats.TABLE)
-    output_files.refuse_inputs((destination.file for destination in outputs), parameters)
+    outputs = output_files.outputs(forms, formats.TABLE, parameters)
     demand = _demand(keep, survive)
     written: list[Loaded] = []
     run = collect(parameters, output, written)
@@ -134,8 +133,6 @@ def _demand(keep: str, survive: str) -> Demand:
 
 
 def _rendered(report: SpreadRecommendation, destination: Output, color: str) -> str:
-    if not formats.has_document(destination.form):
-        return formats.rendered("recommend", report, destination.form)
-    from kubectl_spread.render import recommendation  # noqa: PLC0415 - only documents need it
+    from kubectl_spread.render import recommendation  # noqa: PLC0415 - completion of flags does not need it
 
-    return formats.printed(recommendation.document(report), destination, color)
+    return formats.printed(report, destination, color, lambda: recommendation.document(report))

@@ -141,8 +141,7 @@ def simulate(
     if not events:
         names = ", ".join(f"--{name}" for name in _NAMES)
         raise UsageError(f"nothing happens: give at least one event ({names})")
-    outputs = output_files.outputs(forms, formats.TABLE)
-    output_files.refuse_inputs((destination.file for destination in outputs), parameters)
+    outputs = output_files.outputs(forms, formats.TABLE, parameters)
     limits = simulating.Limits(runs=runs or 0, seconds=seconds, seed=seed, autoscale=autoscale)
     if contexts:
         chosen = fleet.contexts(contexts, parameters, outputs)
@@ -194,11 +193,9 @@ def _rendered(report: SpreadSimulation, destination: Output, color: str, read: C
         from kubectl_spread.render import patching  # noqa: PLC0415
 
         return patching.text(report, read.kubectl_flags)
-    if not formats.has_document(destination.form):
-        return formats.rendered("simulate", report, destination.form)
-    from kubectl_spread.render import simulation  # noqa: PLC0415 - only documents need it
+    from kubectl_spread.render import simulation  # noqa: PLC0415 - completion of flags does not need it
 
     files = [word for name in read.filename for word in ("-f", name)] + ["-R"] * read.recursive
     inputs = None if _STDIN in read.filename else [*read.kubectl_flags, *files]
-    document = simulation.document(report, inputs, wide=destination.form == formats.WIDE)
-    return formats.printed(document, destination, color)
+    wide = destination.form == formats.WIDE
+    return formats.printed(report, destination, color, lambda: simulation.document(report, inputs, wide=wide))

@@ -33,7 +33,6 @@ from kubectl_spread.run.requests import flags
 from kubectl_spread.run.run import CheckRun
 from kubectl_spread.sources.apiserver.watch import WatchedCluster
 
-_FORMS: Final = ("json", "name", formats.TABLE, formats.WIDE)
 _INTERVAL: Final = 1.0
 """The least number of seconds between two evaluations."""
 _TICK: Final = 0.25
@@ -65,8 +64,9 @@ class View(msgspec.Struct, frozen=True):
         form = self.outputs[0].form
         if len(self.outputs) > 1 or self.outputs[0].file is not None:
             raise UsageError("--watch prints one format to standard output, and writes no files")
-        if form not in _FORMS:
-            raise UsageError(f"--watch: -o {form} cannot be watched: choose {', '.join(sorted(_FORMS))}")
+        watched = sorted(name for name, each in formats.FORMATS.items() if each.watched)
+        if form not in watched:
+            raise UsageError(f"--watch: -o {form} cannot be watched: choose {', '.join(watched)}")
         return form
 
 
@@ -126,7 +126,7 @@ class _Watch:
     def _show(self, run: CheckRun) -> None:
         report = run.report(self._view.baseline)
         form, layout = self._view.form, self._view.layout(run, self._view.form)
-        silent = run.empty and form in formats.FOR_PEOPLE
+        silent = run.empty and formats.FORMATS[form].silent
         messages = _messages(run, report, silent=silent)
         text = ("" if silent else _text(lasting(report), form, layout, Terminal()), messages)
         if text != self._last_text:

@@ -373,7 +373,7 @@ def _timestamp(time: str | UnsetType) -> int | UnsetType:
 END: Final = b"# EOF\n"
 
 
-def text(report: Report, running: Iterable[RunningPods]) -> str:
+def text(report: Report, running: Iterable[RunningPods] = ()) -> str:
     """Return a report as gauges without timestamps, which all readers of both text formats accept."""
     totals = lines(of_totals(report.cluster, report.summary))
     return (totals + lines(of_report(report, running)) + END).decode()

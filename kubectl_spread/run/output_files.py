@@ -40,15 +40,17 @@ class Output(msgspec.Struct, frozen=True):
     file: str | None = None
 
 
-def outputs(chosen: Sequence[Output], default_form: str) -> list[Output]:
+def outputs(chosen: Sequence[Output], default_form: str, parameters: Mapping[str, object]) -> list[Output]:
     """Return the outputs in the order of writing: standard output last.
 
     Args:
         chosen: The values of ``-o``.
         default_form: The format where there are none.
+        parameters: The values of the command's options, by parameter name.
 
     Raises:
-        UsageError: Two outputs have one path, or a file is named ``-``.
+        UsageError: Two outputs have one path, a file is named ``-``, or an output would replace a file that an option
+            names.
     """
     chosen = chosen or [Output(default_form)]
     files = [output.file for output in chosen]
@@ -61,6 +63,7 @@ def outputs(chosen: Sequence[Output], default_form: str) -> list[Output]:
     for file, path in zip(files, paths, strict=True):
         if paths.count(path) > 1:
             raise UsageError(f"several -o go to {file or 'standard output'}: write -o FORMAT=FILE")
+    _refuse_inputs(files, parameters)
     return sorted(chosen, key=lambda output: output.file is None)
 
 
@@ -111,16 +114,8 @@ def _mode(path: Path) -> int:
     return 0o666 & ~mask
 
 
-def refuse_inputs(files: Iterable[str | None], parameters: Mapping[str, object]) -> None:
-    """Raise where an output would replace a file that an option names.
-
-    Args:
-        files: The files of the outputs; None for standard output.
-        parameters: The values of the command's options, by parameter name.
-
-    Raises:
-        UsageError: An output would replace an input.
-    """
+def _refuse_inputs(files: Iterable[str | None], parameters: Mapping[str, object]) -> None:
+    """Raise where an output would replace a file that an option names."""
     written = {_absolute(file): file for file in files if file is not None}
     for name, option in _READ.items():
         value = parameters.get(name) or ()

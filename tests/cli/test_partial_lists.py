@@ -59,7 +59,7 @@ def test_a_kind_that_may_not_be_listed_is_an_error_where_a_rule_asks_about_its_o
 
 
 @pytest.mark.usefixtures("no_objects")
-@pytest.mark.parametrize("form", sorted(formats.FOR_PEOPLE))
+@pytest.mark.parametrize("form", sorted(name for name, each in formats.FORMATS.items() if each.silent))
 def test_an_empty_scope_that_was_not_read_in_full_is_not_called_empty(form: str, tmp_path: Path) -> None:
     outcome = check(WithoutDeployments, tmp_path, "-o", form, "--select", "SPR1")
     assert "No resources found" not in outcome.stderr

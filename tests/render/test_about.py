@@ -250,7 +250,7 @@ def test_an_unknown_identity_is_left_out() -> None:
 def test_names_of_a_kubeconfig_are_data_in_every_format(form: str, text: str) -> None:
     """A kubeconfig may come from an attacker."""
     report = identified.several(context=f"c{text}", name=f"n{text}")
-    printed = formats.render(report, form)
+    printed = formats.rendered(report, form)
     assert all(char.isprintable() or char in "\n\t" for char in printed)
     _CHECKS[form](report, printed, f"c{text}")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from kubectl_spread.cli.formats import render
+from kubectl_spread.cli.formats import rendered
 from kubectl_spread.report.model import Report
 from tests.audits import audit, reported
 from tests.builders import constraint, pod_json
@@ -21,6 +21,6 @@ def report() -> Report:
 
 @pytest.mark.parametrize("form", ["json", "yaml", "html", "markdown", "sarif", "github"])
 def test_warnings_are_in_every_format(form: str, report: Report) -> None:
-    assert WARNING in render(report, form)
+    assert WARNING in rendered(report, form)
     without = replace(report, cluster=replace(report.cluster, warnings=[]))
-    assert WARNING not in render(without, form)
+    assert WARNING not in rendered(without, form)
