@@ -152,9 +152,9 @@ def _survival(run: CheckRun) -> str:
     """Return the lines about the loss of a zone, if the arguments name workloads."""
     if not any(target.name for target in run.scope.targets):
         return ""
-    from kubectl_spread.run import survival  # noqa: PLC0415 - only a check of names simulates
+    from kubectl_spread.run.recommend import survival  # noqa: PLC0415 - only a check of names simulates
 
-    return "".join(f"{output.safe(sentence)}\n" for sentence in survival.sentences(run))
+    return "".join(f"{output.safe(sentence)}\n" for sentence in survival(run))
 
 
 def _baseline(path: str, filename: tuple[str, ...]) -> Baseline:
@@ -180,7 +180,7 @@ def _layout(
 
     return table.Layout(
         wide=form == formats.WIDE,
-        namespaces=run.scope.namespace is None and run.several_namespaces,
+        namespaces=run.several_namespaces,
         headers=headers,
         show=show,
         notes=notes,

@@ -11,10 +11,10 @@ from msgspec import UNSET, UnsetType
 
 from kubectl_spread import phrases
 from kubectl_spread.audit.evaluation.evaluate import Audit
+from kubectl_spread.audit.snapshot.records import ENCODER
 from kubectl_spread.audit.snapshot.templates import PRESUMED, Refusal, Refused, Template
 from kubectl_spread.audit.snapshot.terms import TopologyTerm, topology_terms
 from kubectl_spread.explain.causes import SkewCause, causes
-from kubectl_spread.explain.newnodes import new_nodes
 from kubectl_spread.explain.next_pods import next_pods, placing
 from kubectl_spread.explain.rollup import Rollup, roll_up
 from kubectl_spread.explain.uneven_rows import pods_by_workload
@@ -100,7 +100,7 @@ def explain(
         rollup=roll_up(audit, workloads),
         causes=section("causes", lambda: causes(audit, workloads)),
         waiting=section("waiting", lambda: waiting(audit, engine)),
-        new_nodes=section("newNodes", lambda: new_nodes(audit, engine)) or UNSET,
+        new_nodes=section("newNodes", lambda: _new_nodes(audit, engine)) or UNSET,
         placing=section("placing", lambda: placing(audit, engine)),
         next_pods=section("nextPods", lambda: list(next_pods(audit, engine, replicas))),
         findings=report.findings,
@@ -199,3 +199,17 @@ def _presumed(merged: LabelSelector | None) -> list[str]:
     """Return the keys of a merged selector whose values the controller will set."""
     expressions = () if merged is None else merged.match_expressions
     return list(dict.fromkeys(expression.key for expression in expressions if expression.values == (_UNKNOWN_VALUE,)))
+
+
+def _new_nodes(audit: Audit, engine: Engine) -> list[NewNodes]:
+    """Return an answer for each set of requested pending pods that share it, in the order of their names."""
+    if not audit.evaluator.lists_nodes:
+        return []
+    pods_by_answer: dict[bytes, tuple[NewNodes, list[str]]] = {}
+    for pod in sorted(audit.pods, key=lambda pod: pod.name):
+        answer = engine.new_nodes(pod)
+        if answer is not None:
+            # The events of one pod are quoted for all that share its answer.
+            key = ENCODER.encode(msgspec.structs.replace(answer, messages=[]))
+            pods_by_answer.setdefault(key, (answer, []))[1].append(pod.name)
+    return [msgspec.structs.replace(answer, pods=names) for answer, names in pods_by_answer.values()]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -39,6 +40,7 @@ from kubectl_spread.run.options import CheckOptions, refuse_undecodable, target_
 from kubectl_spread.run.run import CheckRun, Console, Run
 
 if TYPE_CHECKING:
+    from kubectl_spread.sources.apiserver.cluster import LiveCluster
     from kubectl_spread.sources.files.manifests import Loaded, ManifestReading
 
 _NO_BUDGETS: Final = "no PodDisruptionBudgets in what was read: their minimum is unknown (capture them as well)"
@@ -55,8 +57,8 @@ def collect(parameters: Mapping[str, object], console: Console) -> CheckRun:
     Raises:
         SpreadError: Nothing can be evaluated.
     """
-    options = check_options(parameters)
-    run = from_files(options) if options.reads_files else _from_cluster(options, parameters, console)
+    run = read(parameters, console, from_files, _from_cluster)
+    options = run.options
     run.notes += hints(options, run.audit)
     run.problems += unknown_keys(options, run.audit.snapshot.nodes, listed=run.nodes == "listed")
     if options.needs_nodes:
@@ -80,14 +82,76 @@ def check_options(parameters: Mapping[str, object]) -> CheckOptions:
     return options
 
 
-def _from_cluster(options: CheckOptions, parameters: Mapping[str, object], console: Console) -> CheckRun:
+AnyRun = TypeVar("AnyRun", bound=Run)
+
+
+def read(
+    parameters: Mapping[str, object],
+    console: Console,
+    from_files: Callable[[CheckOptions], AnyRun | None],
+    from_cluster: Callable[[CheckOptions, LiveCluster], AnyRun],
+) -> AnyRun:
+    """Read files or a cluster, as a command's options say.
+
+    Args:
+        parameters: The values of the options, by parameter name.
+        console: Prints progress and notes while a cluster is read.
+        from_files: Reads the files; None where these are for the cluster, which is read then.
+        from_cluster: Reads the cluster.
+
+    Raises:
+        SpreadError: Nothing can be read.
+    """
+    options = check_options(parameters)
+    if options.reads_files and (run := from_files(options)) is not None:
+        return run
     # Input from files needs neither urllib3 nor protobuf.
-    from kubectl_spread.run.live import LiveRun  # noqa: PLC0415
     from kubectl_spread.run.requests import flags  # noqa: PLC0415
     from kubectl_spread.sources.apiserver.cluster import LiveCluster  # noqa: PLC0415
 
     with closing(LiveCluster.connect(flags(parameters), console.note, console.progress)) as cluster:
-        return LiveRun(options, cluster).collect()
+        return from_cluster(options, cluster)
+
+
+def read_files(
+    options: CheckOptions, snapshot: Snapshot, *, services: bool, written: list[Loaded] | None = None
+) -> ManifestReading:
+    """Read the objects of ``--filename`` or ``--kustomize`` into a snapshot.
+
+    Args:
+        options: The options of the command.
+        snapshot: The snapshot.
+        services: Whether Services are read.
+        written: Takes the manifests of workloads that are not stored, and of what limits these, instead of the
+            snapshot; None for no such list.
+
+    Raises:
+        SourceError: A path cannot be read at all.
+    """
+    from kubectl_spread.sources.files import inputs, manifests  # noqa: PLC0415 - a live check does not need files
+
+    files = inputs.choose(options.filename, recursive=options.recursive, kustomize=options.kustomize)
+    reading = manifests.ManifestReading(files, services=services)
+    if written is not None:
+        reading.objects = _aside(reading.objects, written)
+    _add_objects(reading, snapshot)
+    return reading
+
+
+def _aside(objects: Iterator[Loaded], written: list[Loaded]) -> Iterator[Loaded]:
+    """Yield objects without the manifests of workloads, which are put aside; so are those of what limits them."""
+    for loaded in objects:
+        is_workload = loaded.is_manifest and isinstance(loaded.object, WorkloadObject)
+        if is_workload or isinstance(loaded.object, PodDisruptionBudget | HorizontalPodAutoscaler):
+            written.append(loaded)
+        if not is_workload:
+            yield loaded
+
+
+def _from_cluster(options: CheckOptions, cluster: LiveCluster) -> CheckRun:
+    from kubectl_spread.run.live import LiveRun  # noqa: PLC0415 - input from files needs no protobuf
+
+    return LiveRun(options, cluster).collect()
 
 
 def from_files(options: CheckOptions) -> CheckRun:
@@ -97,20 +161,16 @@ def from_files(options: CheckOptions) -> CheckRun:
         UsageError: Options contradict each other.
         SourceError: A path cannot be read at all.
     """
-    from kubectl_spread.sources.files import inputs, manifests  # noqa: PLC0415 - a live check does not need files
-
     target_version = target_for(options, None)
     profiles = schedulers.profiles(options)
     snapshot = Snapshot(options.scope(None), for_explain=options.explaining, schedulers=profiles)
-    files = inputs.choose(options.filename, recursive=options.recursive, kustomize=options.kustomize)
-    reading = manifests.ManifestReading(files, services=snapshot.default_selectors.enabled)
-    add_objects(reading, snapshot)
+    reading = read_files(options, snapshot, services=snapshot.default_selectors.enabled)
     notes = [*target_version.warnings, *names.resolve(snapshot)]
     unknown_defaults = schedulers.apply(snapshot, schedulers.OWNER_KINDS)
     missing_nodes = unknown_nodes(snapshot) if snapshot.nodes else ""
     nodes: model.NodesKnown = "listed" if snapshot.nodes and not missing_nodes else "none"
     audit = evaluate(snapshot, target_version.facts(options), nodes=nodes)
-    notes += (*files.notes, *_patches_left_out(reading))
+    notes += (*reading.notes, *_patches_left_out(reading))
     notes += capture_hints(audit)
     problems = [*(str(error) for error in reading.errors), *unknown_defaults, *filter(None, [missing_nodes])]
     templates = unevaluated(audit)
@@ -141,16 +201,13 @@ def collect_domains(parameters: Mapping[str, object], console: Console, *, with_
     Raises:
         SpreadError: The domains cannot be counted.
     """
-    options = check_options(parameters)
-    if options.filename:
-        return _domains_of_files(options, with_budgets=with_budgets)
-    # Input from files needs neither urllib3 nor protobuf.
-    from kubectl_spread.run.live import read_domains  # noqa: PLC0415
-    from kubectl_spread.run.requests import flags  # noqa: PLC0415
-    from kubectl_spread.sources.apiserver.cluster import LiveCluster  # noqa: PLC0415
 
-    with closing(LiveCluster.connect(flags(parameters), console.note, console.progress)) as cluster:
+    def from_cluster(options: CheckOptions, cluster: LiveCluster) -> Run:
+        from kubectl_spread.run.live import read_domains  # noqa: PLC0415 - input from files needs no protobuf
+
         return read_domains(options, cluster, with_budgets=with_budgets)
+
+    return read(parameters, console, partial(_domains_of_files, with_budgets=with_budgets), from_cluster)
 
 
 def _domains_of_files(options: CheckOptions, *, with_budgets: bool) -> Run:
@@ -160,12 +217,8 @@ def _domains_of_files(options: CheckOptions, *, with_budgets: bool) -> Run:
         SourceError: A path cannot be read at all.
         CombinedError: The files have no nodes.
     """
-    from kubectl_spread.sources.files import inputs, manifests  # noqa: PLC0415 - a live run does not need files
-
     snapshot = Snapshot(replace(options.scope(None), labels=()))
-    files = inputs.choose(options.filename, recursive=options.recursive)
-    reading = manifests.ManifestReading(files)
-    add_objects(reading, snapshot)
+    reading = read_files(options, snapshot, services=False)
     if not snapshot.nodes:
         missing = SourceError("there are no nodes in the files, and only nodes tell the domains: capture nodes as well")
         raise CombinedError([*reading.errors, missing])
@@ -174,11 +227,11 @@ def _domains_of_files(options: CheckOptions, *, with_budgets: bool) -> Run:
         snapshot=snapshot,
         skipped=snapshot.skipped + reading.skipped,
         problems=[*map(str, reading.errors), *filter(None, [unknown_nodes(snapshot)])],
-        notes=[*([_NO_BUDGETS] if with_budgets and not snapshot.budgets.read else []), *files.notes],
+        notes=[*([_NO_BUDGETS] if with_budgets and not snapshot.budgets.read else []), *reading.notes],
     )
 
 
-def add_objects(reading: ManifestReading, snapshot: Snapshot) -> None:
+def _add_objects(reading: ManifestReading, snapshot: Snapshot) -> None:
     """Add the objects of a reading to a snapshot; of objects that are equal or in conflict, only the first is added."""
     for loaded, copy in _distinct(reading):
         manifest = (

@@ -39,8 +39,6 @@ from kubectl_spread.sources.apiserver.resources import (
 )
 from kubectl_spread.sources.decode.page import Page
 
-_BETWEEN: Final = {"Deployment": "ReplicaSet", "CronJob": "Job"}
-"""Maps a kind to that of the workloads between it and its pods."""
 _INCOMPLETE: Final = "not everything that decides where pods may go is known"
 _MOST_NAMESPACES: Final = 10_000
 """The largest number of names to request when one of them may be misspelt."""
@@ -52,7 +50,7 @@ def _may_own(kind: str, target: Target, snapshot: Snapshot) -> bool:
     """Tell whether workloads of a kind may be between the target and its pods; below an unknown kind any may be."""
     if not target.kind:
         return all(pod.name != target.name for pod in snapshot.pods)
-    return target.kind not in names.KINDS or _BETWEEN.get(target.kind) == kind
+    return target.kind not in names.KINDS or names.BETWEEN.get(target.kind) == kind
 
 
 def _shown_without(resource: Resource[WorkloadObject]) -> str:

@@ -27,6 +27,8 @@ KINDS: Final = {
 }
 """Maps a kind to the words that name it: singular, plural (the resource), short."""
 
+BETWEEN: Final = {"Deployment": "ReplicaSet", "CronJob": "Job"}
+"""Maps a kind to that of the workloads between it and its pods."""
 _MANIFESTS: Final = (".yaml", ".yml", ".json")
 """The ends of the names of manifests."""
 _KIND_OF: Final = {word: kind for kind, words in KINDS.items() for word in words}

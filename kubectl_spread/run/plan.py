@@ -18,7 +18,7 @@ from kubectl_spread.errors import NotFoundError
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.custom import base_kind
-from kubectl_spread.plan.stale import STALE, stale_pods
+from kubectl_spread.plan import STALE, stale_pods
 from kubectl_spread.report import projections
 from kubectl_spread.report.model import CommandLine, Workload
 from kubectl_spread.report.plan import (
@@ -121,8 +121,8 @@ def planner(run: SimulateRun, options: PlanOptions, world: World) -> Planner:
     scope = _scope(run)
     if not any(scope(run.snapshot.workload(pod)) for pod in run.snapshot.pods):
         if run.options.selector:
-            raise NotFoundError(no_resources(run.namespace))
-        run.notes.append(no_resources(run.namespace))
+            raise NotFoundError(no_resources(run.reported.namespace))
+        run.notes.append(no_resources(run.reported.namespace))
     stale = _stale(run.snapshot, run.target_version.facts(run.options))
     return Planner(world, stale, scope, runs=options.runs, seed=options.seed, soft=options.soft, most=options.most)
 
@@ -147,10 +147,9 @@ def command(options: CheckOptions, plan: PlanOptions) -> str:
 
 def _scope(run: SimulateRun) -> Callable[[ObjectRef], bool]:
     """Return whether a workload is in the plan: by namespace, by name, or by the labels of any of its pods."""
-    options = run.options
-    scope = options.scope(run.namespace)
+    scope = run.reported
     if scope.targets:
-        return frozenset(run.roots(options.arguments)).__contains__
+        return frozenset(run.roots(run.options.arguments)).__contains__
     if not scope.labels:
         return run.in_scope
     selected = {

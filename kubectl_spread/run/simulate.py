@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -40,14 +40,12 @@ from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.quantity import whole_number
 from kubectl_spread.kube.api.workloads import KINDS, StatefulSet, WorkloadObject
 from kubectl_spread.kube.apps import REPLICAS, workload_errors
-from kubectl_spread.kube.autoscaling import HorizontalPodAutoscaler
-from kubectl_spread.kube.disruption import PodDisruptionBudget
 from kubectl_spread.kube.scheduler import configuration
 from kubectl_spread.phrases import listed, named, plural
 from kubectl_spread.report.model import Cluster
 from kubectl_spread.report.simulation import SpreadSimulation
 from kubectl_spread.run import names, schedulers
-from kubectl_spread.run.collect import add_objects, check_options
+from kubectl_spread.run.collect import read, read_files
 from kubectl_spread.run.options import CheckOptions, TargetVersion, split, target_for
 from kubectl_spread.run.run import ClusterIdentity, Console, Run, cluster_header, no_resources
 from kubectl_spread.simulate import outcome
@@ -114,15 +112,13 @@ class SimulateRun(Run, kw_only=True):
 
     Attributes:
         target_version: The Kubernetes whose rules decide.
-        namespace: The namespace that is reported; None for all.
-        excluded: The namespaces that are not reported.
+        reported: The workloads that are reported.
         not_applied: The number of objects of each kind in manifests that are not simulated.
         unread: The lists that the user may not read, and that only some runs need.
     """
 
     target_version: TargetVersion
-    namespace: str | None
-    excluded: frozenset[str]
+    reported: Scope
     not_applied: Counter[str] = msgspec.field(default_factory=Counter)
     unread: Unread = _NOTHING_UNREAD
 
@@ -160,7 +156,7 @@ class SimulateRun(Run, kw_only=True):
             self.notes.append(_NO_TIME.format(limits.seconds))
         self.problems += map(outcome.NOT_SIMULATED.format, report.summary.unknown)
         if not report.workloads:
-            self.notes.append(no_resources(self.namespace))
+            self.notes.append(no_resources(self.reported.namespace))
         return report
 
     def _asks_for_nodes(self, runs: Sequence[RunResult]) -> bool:
@@ -182,11 +178,11 @@ class SimulateRun(Run, kw_only=True):
 
     def header(self) -> Cluster:
         """Return the cluster as reports name it."""
-        return cluster_header(self, self.target_version, "listed", self.namespace)
+        return cluster_header(self, self.target_version, "listed", self.reported.namespace)
 
     def in_scope(self, workload: ObjectRef) -> bool:
         """Tell whether a workload is reported."""
-        return self.namespace in (None, workload.namespace) and workload.namespace not in self.excluded
+        return self.reported.covers(workload.namespace)
 
     def _events(self, events: Sequence[tuple[str, str]]) -> Iterator[SimulatedEvent]:
         for option, value in events:
@@ -244,7 +240,7 @@ class SimulateRun(Run, kw_only=True):
         objects = [ref for ref in snapshot.objects() if self.in_scope(ref) and (pods or ref.kind != "Pod")]
         for target in targets:
             if target.name and not any(target.includes(ref) for ref in objects):
-                where = f"in namespace {self.namespace}" if self.namespace else "in what was read"
+                where = f"in namespace {self.reported.namespace}" if self.reported.namespace else "in what was read"
                 raise NotFoundError(names.missing(target, where, snapshot))
         return sorted(ref for ref in objects if any(target.includes(ref) for target in targets))
 
@@ -268,7 +264,7 @@ class SimulateRun(Run, kw_only=True):
         """
         from kubectl_spread.sources.files import inputs, manifests  # noqa: PLC0415 - only --apply needs it
 
-        namespace = self.namespace or manifests.NAMESPACE
+        namespace = self.reported.namespace or manifests.NAMESPACE
         reading = manifests.ManifestReading(inputs.choose((path,), recursive=False), namespace=namespace)
         errors: list[SpreadError] = []
         applied: list[Apply] = []
@@ -417,42 +413,18 @@ def collect(parameters: Mapping[str, object], console: Console, written: list[Lo
     Raises:
         SpreadError: Nothing can be simulated.
     """
-    options = check_options(parameters)
-    if options.filename and (run := _from_files(options, written)) is not None:
-        return run
-    # Input from files needs neither urllib3 nor protobuf.
-    from kubectl_spread.run.requests import flags  # noqa: PLC0415
-    from kubectl_spread.sources.apiserver.cluster import LiveCluster  # noqa: PLC0415
-
-    with closing(LiveCluster.connect(flags(parameters), console.note, console.progress)) as cluster:
-        return _from_cluster(options, cluster)
+    return read(parameters, console, partial(_from_files, written=written), _from_cluster)
 
 
 def _profiles(options: CheckOptions) -> Mapping[str, configuration.Profile]:
     return schedulers.profiles(options) if options.scheduler_config else configuration.SYSTEM
 
 
-def _aside(objects: Iterator[Loaded], written: list[Loaded]) -> Iterator[Loaded]:
-    """Yield objects without the manifests of workloads, which are put aside; so are those of what limits them."""
-    for loaded in objects:
-        is_workload = loaded.is_manifest and isinstance(loaded.object, WorkloadObject)
-        if is_workload or isinstance(loaded.object, PodDisruptionBudget | HorizontalPodAutoscaler):
-            written.append(loaded)
-        if not is_workload:
-            yield loaded
-
-
 def _from_files(options: CheckOptions, written: list[Loaded] | None) -> SimulateRun | None:
     """Read files; None for files that have nothing but manifests, which are ``written`` then."""
-    from kubectl_spread.sources.files import inputs, manifests  # noqa: PLC0415 - a live run does not need files
-
     target_version = target_for(options, None)
     snapshot = Snapshot(Scope(), for_simulation=True, schedulers=_profiles(options))
-    files = inputs.choose(options.filename, recursive=options.recursive)
-    reading = manifests.ManifestReading(files, services=True)
-    if written is not None:
-        reading.objects = _aside(reading.objects, written)
-    add_objects(reading, snapshot)
+    reading = read_files(options, snapshot, services=True, written=written)
     errors: list[SpreadError] = [*reading.errors]
     if written and not (errors or snapshot.nodes or snapshot.pods):
         return None
@@ -467,12 +439,11 @@ def _from_files(options: CheckOptions, written: list[Loaded] | None) -> Simulate
         options=options,
         snapshot=snapshot,
         target_version=target_version,
-        namespace=options.namespace or None,
-        excluded=options.scope(None).exclude_namespaces,
+        reported=options.scope(None),
         identity=ClusterIdentity(uid=snapshot.cluster_uid),
         skipped=snapshot.skipped + reading.skipped,
         problems=[*map(str, reading.errors)],
-        notes=[*target_version.warnings, *([_NO_VOLUMES] if unread_volumes else []), *files.notes],
+        notes=[*target_version.warnings, *([_NO_VOLUMES] if unread_volumes else []), *reading.notes],
     )
 
 
@@ -496,7 +467,7 @@ def unread_owners(snapshot: Snapshot) -> str:
 
 def _from_cluster(options: CheckOptions, cluster: LiveCluster) -> SimulateRun:
     """Read a cluster: all pods where the user may list them, because pods of all namespaces take room on nodes."""
-    from kubectl_spread.run.live import confirm_namespace, identity, pods_of  # noqa: PLC0415 - as above
+    from kubectl_spread.run.live import confirm_namespace, identity, pods_of  # noqa: PLC0415 - files need no protobuf
     from kubectl_spread.run.nodeautoscalers import add_node_autoscalers  # noqa: PLC0415 - as above
     from kubectl_spread.run.requests import Requests  # noqa: PLC0415 - as above
 
@@ -527,8 +498,7 @@ def _from_cluster(options: CheckOptions, cluster: LiveCluster) -> SimulateRun:
         options=options,
         snapshot=snapshot,
         target_version=target_version,
-        namespace=scope.namespace,
-        excluded=scope.exclude_namespaces,
+        reported=scope,
         identity=identity(cluster, requests),
         resource_versions=requests.resource_versions,
         skipped=skipped,
@@ -536,10 +506,6 @@ def _from_cluster(options: CheckOptions, cluster: LiveCluster) -> SimulateRun:
         notes=[*target_version.warnings, *about_new_nodes],
         unread=unread,
     )
-
-
-_OWNED: Final = {"Deployment": "ReplicaSet", "CronJob": "Job"}
-"""Maps a kind to that of the workloads between it and its pods."""
 
 
 def _creates_claims(workload: object) -> bool:
@@ -568,7 +534,7 @@ def _add_others(requests: Requests, snapshot: Snapshot, problems: list[str]) -> 
     owners = {pod.pod_class.owner.kind for pod in snapshot.pods if pod.pod_class.owner}
     harmless, of_evictions, of_scales = list[str](), list[str](), list[str]()
     for resource in WORKLOADS:
-        matters = _OWNED.get(resource.kind, resource.kind) in owners
+        matters = names.BETWEEN.get(resource.kind, resource.kind) in owners
         with requests.optional(problems if matters else harmless, "its pods are not replaced in the simulation"):
             requests.add_workloads(resource, snapshot)
     with requests.optional(problems, "default constraints are not known"):

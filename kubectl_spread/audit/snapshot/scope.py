@@ -52,7 +52,15 @@ class Target(msgspec.Struct, frozen=True):
 
 
 class Scope(msgspec.Struct, frozen=True):
-    """The pods that are evaluated; ``namespace`` None means all namespaces, no targets means every pod."""
+    """The pods that are evaluated.
+
+    Attributes:
+        namespace: The only namespace; None for all.
+        exclude_namespaces: The namespaces of all that are left out.
+        labels: The requirements that the labels of pods meet.
+        fields: The requirements that the fields of pods meet.
+        targets: The objects that the command line names; without any, every pod is evaluated.
+    """
 
     namespace: str | None = None
     exclude_namespaces: frozenset[str] = frozenset()

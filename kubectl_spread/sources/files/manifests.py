@@ -95,6 +95,7 @@ class ManifestReading:
     Attributes:
         objects: The objects in the order of the files, to be iterated over once.
         files: The number of files.
+        notes: The warnings of kubectl, if it rendered them.
         kinds: Counts the objects by their kind.
         patches: The files that are patches of a kustomization, which are not read.
         skipped: Maps a reason to the number of objects (``unknownKind``, ``malformed``) or of files
@@ -121,6 +122,7 @@ class ManifestReading:
         read = [file for file in expanded if file not in self.patches]
         self.objects = self._objects(read)
         self.files = len(read)
+        self.notes = files.notes
         self.kinds = Counter[str]()
         self.skipped = Counter[str]({KUSTOMIZE_PATCH: len(self.patches)} if self.patches else {})
         self.other_kinds = Counter[str]()
