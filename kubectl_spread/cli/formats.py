@@ -71,9 +71,6 @@ def names(command: str) -> tuple[str, ...]:
     return tuple(sorted(name for name, each in FORMATS.items() if command in each.commands))
 
 
-NAMES: Final = names("check")
-
-
 def parsed(value: str, allowed: Sequence[str]) -> Output:
     """Return the output that a value of ``-o`` names; an unknown format is an error in kubectl's words."""
     form, separator, file = value.partition("=")

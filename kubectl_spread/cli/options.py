@@ -32,7 +32,7 @@ class Choice(click.Choice[str]):
         return f'"{value}" is not one of {", ".join(self.choices)}{did_you_mean(str(value), self.choices)}'
 
     def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str:  # noqa: ARG002 - click's form
-        """Return what an error about a missing value adds: nothing, because the name of an argument lists the values.
+        """Return nothing to add to an error about a missing value, because the name of an argument lists the values.
 
         The list of click has line breaks.
         """

@@ -113,7 +113,7 @@ def recommend(
 
 
 def _demand(keep: str, survive: str) -> Demand:
-    """Return what is to survive.
+    """Return the events to survive and the number of pods to keep.
 
     Raises:
         UsageError: A word or the number is wrong.

@@ -446,7 +446,7 @@ def _closed(closed: model.ClosedDomains | None, flags: Sequence[str]) -> model.C
 
 
 def _remedy(rule: Rule, rule_input: RuleInput, evidence: Evidence) -> Remedy:
-    """Return what to do in words, with the commands that replace the pods where the words name that."""
+    """Return the remedy of a finding, with the commands that replace its pods where the text names ``restart``."""
     fix = evidence.fix or rule.fix
     remedy = fix if isinstance(fix, Remedy) else Remedy(fix)
     number, commands = len(evidence.pods), remedy.commands

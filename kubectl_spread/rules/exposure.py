@@ -236,7 +236,7 @@ def _siblings(exposure: Exposure, rule_input: WorkloadInput) -> str:
 
 
 def _of_both(fix: Remedy | str, zone: Exposure | None, rule_input: WorkloadInput) -> Remedy | str:
-    """Return what to do about a node, and about its zone where that is another thing and a node of another zone helps.
+    """Return the fix for a node, and for its zone where that needs another action and a node of another zone helps.
 
     The patch is for both, and a rollout that corrects the template comes first.
     """

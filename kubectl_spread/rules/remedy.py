@@ -125,7 +125,7 @@ def changed(text: str, operations: Sequence[Operation], rule_input: RuleInput) -
 
 
 def _afterwards(operations: Sequence[Operation], trial: Trial, rule_input: RuleInput) -> str:
-    """Return what a rollout may leave, as a sentence after another; "" for nothing that a rule would report."""
+    """Return the findings that a rollout may leave, as a sentence after another; "" for none."""
     template = rule_input.audit.template_of(rule_input.workload)
     if template is None or template.replicas == 0:
         return ""
@@ -138,7 +138,7 @@ def _afterwards(operations: Sequence[Operation], trial: Trial, rule_input: RuleI
 
 
 def _effects(trial: Trial, rule_input: RuleInput) -> Iterator[str]:
-    """Yield what new pods may leave that a rule would report."""
+    """Yield the findings that new pods may leave, in words with the code of the rule."""
     if any(rule_input.audit.volumes.of(pod).unknown == UNREAD for pod in rule_input.pods):
         yield "a new pod may find no node, because its claims and volumes were not read"
     if _leaves_closed_domain(rule_input):
@@ -242,13 +242,13 @@ def removable(pods: Sequence[PodRecord], rule_input: RuleInput) -> Removable:
 
 
 def _stuck(shortfall: Shortfall) -> str:
-    """Return what a rollout would do that leaves new pods pending."""
+    """Return that a rollout would leave new pods pending, as a clause."""
     pods = plural(shortfall.pods, "new pod")
     return f"{pods} would find no node ({shortfall.why}), so the rollout could not end"
 
 
 def corrected(rule_input: RuleInput) -> Remedy:
-    """Return what happens to pods whose template is corrected already."""
+    """Return the remedy for pods whose template is corrected already."""
     after = _waiting_pods(rule_input)
     text = _CORRECTED.get(rule_input.workload.kind, CORRECTED)
     if not after or _wait_anyway(after, rule_input):

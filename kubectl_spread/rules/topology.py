@@ -217,6 +217,6 @@ def right_key(variants: Sequence[TermVariant], rule_input: TermInput) -> Remedy:
 
 
 def _unlabelled(term: TopologyTerm) -> str:
-    """Return what to do about a topology key that no node has and that is like no label of theirs."""
+    """Return the fix for a topology key that no node has and that resembles none of their labels."""
     label = f"label the nodes (kubectl label node NODE {term.topology_key}=VALUE)"
     return f"{label}, use a topology key that they have, or remove the {'constraint' if term.spread else 'term'}"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections import Counter
+from typing import Final, TypedDict
 
 import msgspec
 
@@ -164,19 +165,14 @@ class LiveRun:
                 raise
             self._problems.append(str(error))
         self._events(audit)
-        skipped = snapshot.skipped
-        skipped["forbidden"] = requests.forbidden
         return CheckRun(
             options=options,
-            snapshot=snapshot,
             audit=audit,
             target_version=target_version,
             nodes=nodes,
-            resource_versions=requests.resource_versions,
-            skipped=skipped,
             problems=[*target_version.problems, *self._problems],
             notes=[*target_version.warnings, *self._notes],
-            identity=identity(self._cluster, requests),
+            **read_fields(self._cluster, requests, snapshot),
         )
 
     def _nodes(self, snapshot: Snapshot, target_version: TargetVersion) -> model.NodesKnown:
@@ -427,17 +423,8 @@ def read_domains(options: CheckOptions, cluster: LiveCluster, *, with_budgets: b
             requests.add_budgets(snapshot)
     if not snapshot.objects():
         confirm_namespace(cluster, scope.namespace)
-    skipped = snapshot.skipped
-    skipped["forbidden"] = len(notes)
-    return Run(
-        options=options,
-        snapshot=snapshot,
-        identity=identity(cluster, requests),
-        resource_versions=requests.resource_versions,
-        skipped=skipped,
-        problems=list(filter(None, [hints.unknown_nodes(snapshot)])) if snapshot.nodes else [],
-        notes=notes,
-    )
+    problems = list(filter(None, [hints.unknown_nodes(snapshot)])) if snapshot.nodes else []
+    return Run(options=options, problems=problems, notes=notes, **read_fields(cluster, requests, snapshot))
 
 
 def _add_readable_workloads(requests: Requests, snapshot: Snapshot) -> list[str]:
@@ -449,17 +436,34 @@ def _add_readable_workloads(requests: Requests, snapshot: Snapshot) -> list[str]
             requests.add_workloads(resource, snapshot)
         except ForbiddenError as error:
             if resource.kind in owning:
+                requests.forbidden += 1
                 notes.append(f"{error}: {_shown_without(resource)}")
             if resource.kind == "ReplicaSet":
                 snapshot.infer_deployments()
     return notes
 
 
-def identity(cluster: LiveCluster, requests: Requests) -> ClusterIdentity:
-    """Return the identity of a cluster, as far as it is known when everything else has been read."""
+class ReadFields(TypedDict):
+    """The fields of a ``Run`` that say what was read of a cluster."""
+
+    snapshot: Snapshot
+    identity: ClusterIdentity
+    resource_versions: dict[str, str]
+    skipped: Counter[str]
+
+
+def read_fields(cluster: LiveCluster, requests: Requests, snapshot: Snapshot) -> ReadFields:
+    """Return the fields of a run that say what was read, when everything else has been read."""
     try:
         uid = requests.uid.result(UID_TIMEOUT)
     except TimeoutError:
         uid = ""
-    server_version = requests.version.result().text
-    return ClusterIdentity(cluster.context, cluster.name, uid, requests.read_at, server_version)
+    skipped = snapshot.skipped
+    skipped["forbidden"] = requests.forbidden
+    version = requests.version.result().text
+    return ReadFields(
+        snapshot=snapshot,
+        identity=ClusterIdentity(cluster.context, cluster.name, uid, requests.read_at, version),
+        resource_versions=requests.resource_versions,
+        skipped=skipped,
+    )

@@ -467,7 +467,7 @@ def unread_owners(snapshot: Snapshot) -> str:
 
 def _from_cluster(options: CheckOptions, cluster: LiveCluster) -> SimulateRun:
     """Read a cluster: all pods where the user may list them, because pods of all namespaces take room on nodes."""
-    from kubectl_spread.run.live import confirm_namespace, identity, pods_of  # noqa: PLC0415 - files need no protobuf
+    from kubectl_spread.run.live import confirm_namespace, pods_of, read_fields  # noqa: PLC0415 - files need no protobuf
     from kubectl_spread.run.nodeautoscalers import add_node_autoscalers  # noqa: PLC0415 - as above
     from kubectl_spread.run.requests import Requests  # noqa: PLC0415 - as above
 
@@ -492,19 +492,14 @@ def _from_cluster(options: CheckOptions, cluster: LiveCluster) -> SimulateRun:
     missing = unread_owners(snapshot)
     if scope.namespace is not None and not any(pod.namespace == scope.namespace for pod in snapshot.pods):
         confirm_namespace(cluster, scope.namespace)
-    skipped = snapshot.skipped
-    skipped["forbidden"] = requests.forbidden
     return SimulateRun(
         options=options,
-        snapshot=snapshot,
         target_version=target_version,
         reported=scope,
-        identity=identity(cluster, requests),
-        resource_versions=requests.resource_versions,
-        skipped=skipped,
         problems=[*target_version.problems, *filter(None, [missing]), *problems],
         notes=[*target_version.warnings, *about_new_nodes],
         unread=unread,
+        **read_fields(cluster, requests, snapshot),
     )
 
 

@@ -454,7 +454,7 @@ DEPLOYMENT = {
 }
 
 
-@pytest.mark.parametrize("form", formats.NAMES)
+@pytest.mark.parametrize("form", formats.names("check"))
 @pytest.mark.parametrize(
     ("manifest", "reason", "name", "problem"),
     [

@@ -55,7 +55,7 @@ def invoke(*arguments: str) -> Result:
 
 
 @pytest.mark.usefixtures("failing")
-@pytest.mark.parametrize("form", formats.NAMES)
+@pytest.mark.parametrize("form", formats.names("check"))
 def test_every_format_says_that_a_rule_failed_and_has_the_other_findings(form: str) -> None:
     result = invoke("check", "-o", form)
     assert result.exit_code == 2

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from kubectl_spread.cli import cli
-from kubectl_spread.cli.formats import NAMES
+from kubectl_spread.cli import cli, formats
 
 WATCHED = {"json", "name", "table", "wide"}
 ONE_FORMAT = "error: --watch prints one format to standard output, and writes no files\n"
@@ -27,7 +26,7 @@ def test_files_cannot_be_watched(tmp_path: Path) -> None:
     assert (outcome.exit_code, outcome.stdout, outcome.stderr) == (2, "", error)
 
 
-@pytest.mark.parametrize("form", sorted(set(NAMES) - WATCHED))
+@pytest.mark.parametrize("form", sorted(set(formats.names("check")) - WATCHED))
 def test_other_formats_cannot_be_watched(form: str) -> None:
     output = f"error: --watch: -o {form} cannot be watched: choose json, name, table, wide\n"
     assert watch("-o", form) == (2, "", output)

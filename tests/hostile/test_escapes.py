@@ -78,7 +78,7 @@ def test_escapes_in_objects_do_not_reach_the_terminal(command: tuple[str, ...]) 
     assert outcome.stdout
 
 
-@pytest.mark.parametrize("form", [form for form in formats.NAMES if form != "junit"])
+@pytest.mark.parametrize("form", [form for form in formats.names("check") if form != "junit"])
 def test_escapes_in_the_name_of_a_cluster_do_not_reach_the_terminal(form: str) -> None:
     outcome = clean(run(text_of(*cluster("x")), "check", "--cluster-name", EVIL, "-o", form))
     assert outcome.exit_code in (0, 1), outcome.stderr

@@ -31,7 +31,7 @@ from tests.render.test_render import EVIL, several, without_nodes
 PIPE: Final = Terminal()
 MARKUP: Final = '<script>alert(1)</script> "quoted" [x](http://evil) ::error:: | `a` {0} @x'
 COUNTS: Final = "9 pods in 3 workloads, 4 nodes in 2 zones"
-FORMATS: Final = tuple(form for form in formats.NAMES if form not in ("name", "table", "wide"))
+FORMATS: Final = tuple(form for form in formats.names("check") if form not in ("name", "table", "wide"))
 IDENTITY: Final = {
     "context": "prod-eu",
     "name": "eu-1",

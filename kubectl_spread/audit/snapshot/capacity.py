@@ -25,7 +25,7 @@ def requests_of(spec: PodSpec) -> Amounts | None:
 
 
 def usage_of(spec: PodSpec, requests: Amounts | None) -> Requests | None:
-    """Return what a pod with known requests takes of its node, host ports included; None where they are unknown."""
+    """Return the resources and host ports of a node that a pod takes; None where its requests are unknown."""
     if requests is None:
         return None
     return frozenset((*requests.items(), *((name, 1) for port in nodeports.host_ports(spec) for name in port.taken)))
@@ -79,5 +79,5 @@ class NodeCapacity:
         return requested
 
     def lacks(self, requests: Amounts | None, excluding: Sequence[str], node: str) -> tuple[str, ...]:
-        """Return what a node lacks, as ``lacking``."""
+        """Return the resources that a node lacks for a pod, as ``lacking``."""
         return lacking(requests, excluding, self.allocatable(node), self.requested(node))

@@ -114,7 +114,7 @@ def _pods_refused(rule_input: TemplateInput) -> Iterator[Evidence]:
 
 
 def _seen(refusal: Refusal, events: list[EventRecord]) -> str:
-    """Return what events say about failures to create pods, as a sentence; "" without events.
+    """Return whether events report the refusal of pods, as a sentence; "" without events.
 
     An event with the errors comes before a newer one, which may be about a quota.
     """

@@ -111,7 +111,7 @@ def _is_replaced(group: EvaluatedGroup, rule_input: PodsInput) -> bool:
 
 
 def _cause_now(group: EvaluatedGroup, rule_input: PodsInput) -> _Cause:
-    """Return why the constraint at the path refuses nodes, and what the pod template needs as the pods have it."""
+    """Return why the constraint at the path refuses nodes, with the fix for the constraint that the pods have."""
     evaluation, audit = group.evaluation, rule_input.audit
     spread = next(
         spread

@@ -136,7 +136,7 @@ def once_open(for_all: ClosedDomains | None, rule_input: PodsInput) -> str:
 
 
 def _by_hand(causes: Collection[ObstacleKind]) -> str:
-    """Return what ends the taints of nodes, or ""."""
+    """Return the actions that remove the taints of nodes, in words; "" for none."""
     return " and ".join(FILTERS[cause].remedy.format(nodes="its nodes") for cause in _TAINTS if cause in causes)
 
 

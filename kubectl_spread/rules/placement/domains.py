@@ -345,7 +345,7 @@ def _pending(number: int) -> str:
 
 
 def _effect_on_others(spread: Spread) -> str:
-    """Return what the closed domains do to the pods of the others."""
+    """Return the effect of closed domains on the other domains, as a sentence."""
     if not spread.constraint.hard:
         return f"The skew is {spread.skew}, and no new pod can lower it"
     most = plural(spread.constraint.limit(spread.match_num.least), "matching pod")

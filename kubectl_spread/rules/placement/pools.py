@@ -111,7 +111,7 @@ def _accepting(row: EvaluatedConstraint, counted: PoolDomains) -> list[NodePool]
 
 
 def _reached(counted: PoolDomains, pools: Sequence[NodePool], values: Sequence[str]) -> list[str]:
-    """Return those of the domains in which a node of one of the pools may be."""
+    """Return the given domains in which one of the NodePools may make a node."""
     places = [counted.places(pool) for pool in pools]
     return [value for value in values if any(each is None or value in each for each in places)]
 

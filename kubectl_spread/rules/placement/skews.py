@@ -164,7 +164,7 @@ def _other_fix(skew: Skew, rule_input: PodsInput) -> str:
 
 
 def _noted(chosen: Removal) -> str:
-    """Return what disruption budgets decide, as a sentence to append; "" for nothing."""
+    """Return the note about disruption budgets as a sentence to append; "" where none selects the pods."""
     return f". {literal(chosen.note)}" if chosen.note else ""
 
 

@@ -164,7 +164,7 @@ def _commands(fix: Fix) -> tuple[CommandLine, ...]:
 
 
 def _by_hand(wait: Wait) -> str:
-    """Return what could help for each filter that refuses nodes."""
+    """Return one action for each filter that refuses nodes, in words."""
     causes = wait.reason.causes
     ways = list(dict.fromkeys(each.remedy or FILTERS[each.kind].remedy.format(nodes="nodes") for each in causes))
     return f"one of these: {'; '.join(ways)}" if len(ways) > 1 else next(iter(ways), sentence("add nodes"))

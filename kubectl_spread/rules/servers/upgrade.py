@@ -40,7 +40,7 @@ _OF_MINORS: Final = frozenset({"compared", "errors"})
 
 
 def on_the_way(rule_input: AnyInput, check: Callable[[AnyInput, Comparison], Iterator[Evidence]]) -> Iterator[Evidence]:
-    """Yield what a check of one comparison yields for the minors on the way to the other Kubernetes.
+    """Yield the evidence of a check for each minor on the way to the other Kubernetes.
 
     Minors that do the same share one piece of evidence, whose value ``compared`` names them. Its other values are of
     the first of them.
