@@ -31,17 +31,22 @@ class Fault(msgspec.Struct, frozen=True):
 class Faults(list[Fault]):
     """The faults of one answer."""
 
-    def guard(self, missing: str, compute: Callable[[], _T], default: _T) -> _T:
-        """Return what ``compute`` returns, or a default if it raises an unexpected error; what is missing is noted.
+    def guard(self, missing: Callable[[], str], compute: Callable[[], _T], default: _T) -> _T:
+        """Return the result of ``compute``, or a default if it raises an unexpected error, which is added.
 
         This is the only place where an unexpected error does not end the command.
+
+        Args:
+            missing: Returns which part of the answer is missing then, in words.
+            compute: Returns that part.
+            default: The part where there was an error.
         """
         try:
             return compute()
         except MemoryError:
             raise
         except Exception as error:  # noqa: BLE001 - one part of an answer must not cost all others
-            self.append(Fault(missing, error))
+            self.append(Fault(missing(), error))
             return default
 
 

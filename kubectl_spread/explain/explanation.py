@@ -86,7 +86,9 @@ def explain(
     def section(name: str, compute: Callable[[], list[_T]]) -> list[_T]:
         if faults is None:
             return compute()
-        return faults.guard(f"the section {name} of {phrases.named(ref.kind, ref.name)} is missing", compute, [])
+        return faults.guard(
+            lambda: f"the section {name} of {phrases.named(ref.kind, ref.name)} is missing", compute, []
+        )
 
     return Explanation(
         cluster=report.cluster,

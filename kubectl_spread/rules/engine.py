@@ -221,7 +221,7 @@ def _findings(
                 results += results_of()
             else:
                 before = len(faults)
-                results += faults.guard(_unanswered(rule, rule_input), results_of, [])
+                results += faults.guard(partial(_unanswered, rule, rule_input), results_of, [])
                 unchecked += (_failed(fault, rule_input) for fault in faults[before:])
         if results:
             yield from _uncovered(results, rule_input, selected.selection, earlier)

@@ -112,16 +112,16 @@ class Rule(msgspec.Struct, frozen=True):
     def check(self, rule_input: RuleInput) -> Callable[[], Iterator[Evidence]] | None:
         """Return the check of an input, which yields the evidence; None where the rule has none for it."""
         match rule_input:
+            case PodsInput():
+                of_members = self.of_members if rule_input.has_members else None
+                of_counts = self.of_counts if rule_input.has_counts else None
+                return _bound(self.of_pods or of_members or of_counts, rule_input)
             case TemplateInput():
                 return _bound(self.of_template, rule_input)
             case WorkloadInput():
                 return _bound(self.of_workload, rule_input)
             case WaitingInput():
                 return _bound(self.of_waiting, rule_input)
-            case PodsInput():
-                of_members = self.of_members if rule_input.has_members else None
-                of_counts = self.of_counts if rule_input.has_counts else None
-                return _bound(self.of_pods or of_members or of_counts, rule_input)
 
     @property
     def needs_nodes(self) -> bool:
