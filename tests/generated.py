@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 import click
+import msgspec
 from click.testing import CliRunner
 
 from kubectl_spread import __version__, policy
 from kubectl_spread.cli import cli
 from kubectl_spread.explain.explanation import Explanation
-from kubectl_spread.render.sections import Section
-from kubectl_spread.render.sections.conclusion import conclusion
+from kubectl_spread.render import screen
+from kubectl_spread.render.document import Section
+from kubectl_spread.render.explanation import document
 from kubectl_spread.render.sections.domains import domains, replicas, waiting
 from kubectl_spread.render.sections.terms import rollup, templates
 from kubectl_spread.render.terminal import Terminal
@@ -102,9 +104,18 @@ def source(path: str) -> str:
     return f"```yaml\n{(ROOT / path).read_text(encoding='utf-8')}```\n"
 
 
-def section_block(section: Section, make: Callable[[], Explanation] = uneven) -> str:
+def section_block(
+    make: Callable[[Explanation], Iterable[Section]], explained: Callable[[], Explanation] = uneven
+) -> str:
     """Return a section of ``explain`` about an uneven Deployment, on a narrow terminal, as a Markdown block."""
-    return f"```\n{section(make(), Terminal(width=80))}```\n"
+    text = "\n".join(screen.section(section, Terminal(width=80)) for section in make(explained()))
+    return f"```\n{text}```\n"
+
+
+def conclusion_block(explained: Callable[[], Explanation]) -> str:
+    """Return the conclusion and the causes of ``explain`` in the same way."""
+    answer = msgspec.structs.replace(document(explained()), sections=[], header=[], notes=[])
+    return f"```\n{screen.text(answer, Terminal(width=80))}```\n"
 
 
 def ten_recipes() -> str:
@@ -143,7 +154,7 @@ PAGES: Final[dict[str, Callable[[], str]]] = {
     **{schemas.path(kind): partial(schemas.text, kind) for kind in schemas.KINDS},
 }
 BLOCKS: Final[dict[str, dict[str, Callable[[], str]]]] = {
-    "README.md": {"pending": lambda: answers.fetched("explain deploy/web", PENDING, lines=5)},
+    "README.md": {"pending": lambda: answers.fetched("explain deploy/web", PENDING, lines=6)},
     "docs/ci.md": {
         "pre-commit": lambda: source("docs/ci/pre-commit-config.yaml"),
         "kustomize": lambda: source("docs/ci/pre-commit-kustomize.yaml"),
@@ -169,7 +180,7 @@ BLOCKS: Final[dict[str, dict[str, Callable[[], str]]]] = {
         "owners": lambda: section_block(rollup),
         "templates": lambda: section_block(templates, unmade),
         "why": lambda: section_block(domains),
-        "evictions": lambda: section_block(conclusion, crowded),
+        "evictions": lambda: conclusion_block(crowded),
         "pending": lambda: section_block(waiting),
         "replicas": lambda: section_block(replicas, crowded),
     },

@@ -150,19 +150,14 @@ def _rule(arguments: tuple[str, ...]) -> Rule | None:
 def _rendered(explanation: Explanation, destination: Output, color: str) -> str:
     from kubectl_spread.render import explanation as answers  # noqa: PLC0415 - completion of flags does not need it
 
-    if destination.form == formats.TEXT:
-        from kubectl_spread.render import sections  # noqa: PLC0415 - only text needs it
-
-        return sections.explain(explanation, output.terminal(color, to_file=destination.file is not None))
     return formats.printed(explanation, destination, color, lambda: answers.document(explanation))
 
 
 def _rule_rendered(rule: Rule, destination: Output, color: str) -> str:
     from kubectl_spread.cli.rules import examples  # noqa: PLC0415 - only pages of rules need them
-    from kubectl_spread.render import catalogue, explanation  # noqa: PLC0415 - only text needs it
+    from kubectl_spread.render import catalogue  # noqa: PLC0415 - likewise
     from kubectl_spread.rules.model import listing  # noqa: PLC0415 - completion of flags does not need the rules
 
-    example = examples()[rule.code]
-    if destination.form == formats.TEXT:
-        return catalogue.rule(rule, example)
-    return formats.printed(listing([rule]), destination, color, lambda: explanation.of_rule(rule, example))
+    return formats.printed(
+        listing([rule]), destination, color, lambda: catalogue.document(rule, examples()[rule.code])
+    )

@@ -101,7 +101,6 @@ def alternative(findings: Sequence[Finding]) -> str:
 
 
 _ASSUMED: Final = " (newest known; --server-version changes it)"
-_GAP: Final = "  "
 _SOURCES: Final = {"live": "", "flag": " (from --server-version)", "default": " (the newest release known)"}
 
 
@@ -126,8 +125,8 @@ def identity(cluster: Cluster) -> dict[str, str]:
     return {name: safe(value) for name, value in fields.items() if isinstance(value, str)}
 
 
-def header(cluster: Cluster, summary: Summary, findings: Iterable[Finding], *, scope: bool = True) -> str:
-    """Return the header in one line, with two spaces between its parts.
+def header(cluster: Cluster, summary: Summary, findings: Iterable[Finding], *, scope: bool = True) -> list[str]:
+    """Return the parts of the header.
 
     Assumed feature gates are mentioned only if one of the ``findings`` depends on them. ``scope`` tells whether the
     report is about a namespace or a cluster, and not about one workload in the line above.
@@ -135,7 +134,7 @@ def header(cluster: Cluster, summary: Summary, findings: Iterable[Finding], *, s
     parts = [label(cluster), _kubernetes(cluster) + _gates(cluster, findings), _read(cluster, summary, scope=scope)]
     if isinstance(cluster.read_at, str):
         parts.append(safe(cluster.read_at))
-    return _GAP.join(filter(None, parts))
+    return [*filter(None, parts)]
 
 
 def evaluated_as(cluster: Cluster) -> str:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 import msgspec
 
 from kubectl_spread import policy
 from kubectl_spread.phrases import sentence
+from kubectl_spread.render.document import Document, Instruction, Section
 from kubectl_spread.render.terminal import Column, Terminal, table
 from kubectl_spread.rules.model import Rule
+
+_POLICY: Final = "kubectl spread policy"
 
 
 class Example(msgspec.Struct, frozen=True):
@@ -34,41 +37,37 @@ class Example(msgspec.Struct, frozen=True):
         return f"kubectl spread check {self.options}".rstrip()
 
 
-def rule(described: Rule, example: Example) -> str:
+def document(described: Rule, example: Example) -> Document:
     """Return the page of one rule."""
-    head = f"{described.code} {described.name} ({_severities(described)})\n{described.summary}\n"
-    sections = (
+    title = f"{described.code} {described.name}"
+    parts: list[tuple[str, str | Instruction]] = [
         ("Why", described.why),
-        *((f"As {severity}", case) for severity, case in described.cases),
-        *([("Fix", fix)] if (fix := _fix(described)) else []),
-        *([("Without a command or patch", described.no_remedy)] if described.no_remedy else []),
-        *([("Prevent", f"{prevention} prints an admission policy.")] if (prevention := _prevention(described)) else []),
+        *_facts(described),
+        ("Example", Instruction(lines=example.object.splitlines())),
+        (f"$ {example.command}", Instruction(lines=example.finding.splitlines())),
+        *([("After the patch", Instruction(lines=example.patched.splitlines()))] if example.patched else []),
+        ("Source", Instruction(lines=[described.source])),
+    ]
+    return Document(
+        command=f"explain {described.code}",
+        title=title,
+        cluster="",
+        header=[f"{title} ({_severities(described)})"],
+        headline=f"{described.summary}.",
+        sections=[Section(name, [part]) for name, part in parts],
     )
-    blocks = (
-        ("Example", example.object),
-        (f"$ {example.command}", example.finding),
-        *([("After the patch", example.patched)] if example.patched else []),
-        ("Source", described.source),
-    )
-    return head + "".join(
-        f"\n{title}\n{textwrap.indent(text.rstrip(), '  ')}\n"
-        for title, text in (*((title, _filled(text)) for title, text in sections), *blocks)
-    )
 
 
-def _fix(described: Rule) -> str:
-    """Return the fix for any object; "" if it has values of one object, which the example shows."""
-    return "" if "{" in described.general_fix else sentence(described.general_fix)
-
-
-def _prevention(described: Rule) -> str:
-    """Return the command that prints an admission policy with a rule; "" where a policy cannot have it."""
-    return "kubectl spread policy" if described.code in policy.codes() else ""
-
-
-def _filled(text: str) -> str:
-    """Return text in short lines that do not break addresses."""
-    return textwrap.fill(text, 78, break_long_words=False, break_on_hyphens=False)
+def _facts(described: Rule) -> Iterator[tuple[str, str]]:
+    """Yield the names of what is known about findings of a rule, and the texts."""
+    yield from ((f"As {severity}", case) for severity, case in described.cases)
+    # A fix with values of one object is in the example.
+    if "{" not in described.general_fix:
+        yield "Fix", sentence(described.general_fix)
+    if described.no_remedy:
+        yield "Without a command or patch", described.no_remedy
+    if described.code in policy.codes():
+        yield "Prevent", f"{_POLICY} prints an admission policy."
 
 
 def rules(catalogue: Sequence[Rule], terminal: Terminal) -> str:
@@ -100,10 +99,7 @@ def page(catalogue: Sequence[Rule], examples: Mapping[str, Example]) -> str:
 def _section(described: Rule, example: Example) -> str:
     """Return the part of the page about one rule."""
     facts = (
-        *(f"{str(severity).capitalize()}: {case}" for severity, case in described.cases),
-        *([f"Fix: {fix}"] if (fix := _fix(described)) else []),
-        *([f"Without a command or patch: {described.no_remedy}"] if described.no_remedy else []),
-        *([f"Prevent: [`{prevention}`](policy.md)"] if (prevention := _prevention(described)) else []),
+        *(f"{name}: {text.replace(_POLICY, f'[`{_POLICY}`](policy.md)')}" for name, text in _facts(described)),
         f"Reads nodes: {'yes' if described.needs_nodes else 'no'}",
         f"Source: <{described.source}>",
     )

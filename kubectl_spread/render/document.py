@@ -55,12 +55,16 @@ class Table(msgspec.Struct, frozen=True):
     note: str = ""
 
 
-class Details(msgspec.Struct, frozen=True):
-    """Lines below a title: sentences, or text whose spaces matter."""
+class Section(msgspec.Struct, frozen=True):
+    """Sentences, instructions and tables below a title, with all their rows; several sentences are a list."""
 
     title: str
-    lines: Sequence[str]
-    preformatted: bool = False
+    parts: Sequence[str | Instruction | Table]
+
+    @property
+    def is_list(self) -> bool:
+        """Whether its sentences are the items of a list."""
+        return sum(isinstance(part, str) for part in self.parts) > 1
 
 
 class ZoneChange(msgspec.Struct, frozen=True):
@@ -86,11 +90,12 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
         cards: What the conclusion consists of, the worst first.
         zones: The zones before and after the events of a simulation.
         tables: The numbers.
-        details: Lines of other kinds.
+        sections: The evidence.
         notes: What limits the answer.
         next_steps: What to type next.
         conclusion_last: Whether the screen has the tables first, and the conclusion where a long answer leaves the
             terminal.
+        header_last: Whether the screen has the header above the notes, because the conclusion names the subject.
         shortened: Whether more is left out than the objects of cards and rows of tables.
     """
 
@@ -105,17 +110,19 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     cards: Sequence[Card] = ()
     zones: Sequence[ZoneChange] = ()
     tables: Sequence[Table] = ()
-    details: Sequence[Details] = ()
+    sections: Sequence[Section] = ()
     notes: Sequence[str] = ()
     next_steps: Sequence[Instruction] = ()
     conclusion_last: bool = False
+    header_last: bool = False
     shortened: bool = False
 
 
 def written(lines: Sequence[ManifestLines] | UnsetType) -> list[Instruction]:
     """Return the lines to write in a manifest, each with its place."""
-    all_lines = [] if isinstance(lines, UnsetType) else lines
-    return [Instruction(f"{each.file}:{each.line}: {each.action}", lines=each.yaml.splitlines()) for each in all_lines]
+    return [
+        Instruction(f"{each.file}:{each.line}: {each.action}", lines=each.yaml.splitlines()) for each in lines or ()
+    ]
 
 
 def objects(card: Card, most: int = OBJECTS) -> str:

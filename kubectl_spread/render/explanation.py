@@ -1,84 +1,172 @@
-"""The documents of ``explain``: of one pod or workload, and of one rule."""
+"""The document of ``explain`` about one pod or workload: what is wrong, why, what to type, and the evidence."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import takewhile
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from kubectl_spread.explain.explanation import Explanation
-from kubectl_spread.phrases import capitalized, named, sentence
-from kubectl_spread.render import about, catalogue, sections
+from kubectl_spread.phrases import capitalized, listed, named, plural
+from kubectl_spread.render import about, figures, words
 from kubectl_spread.render import findings as grouped
-from kubectl_spread.render.catalogue import Example
-from kubectl_spread.render.document import Card, Details, Document
-from kubectl_spread.render.findings import Detail
-from kubectl_spread.render.sections.conclusion import verdict
-from kubectl_spread.render.terminal import Terminal
-from kubectl_spread.rules.model import Rule
+from kubectl_spread.render.document import Card, Document, Instruction, Section
+from kubectl_spread.render.findings import Block, Detail
+from kubectl_spread.render.sections.domains import domains, placing, replicas, waiting
+from kubectl_spread.render.sections.newnodes import new_nodes
+from kubectl_spread.render.sections.terms import rollup, selectors, templates
+from kubectl_spread.report.model import SEVEREST_FIRST, Finding, Severity
 
-_GAP: Final = "  "
+_SECTIONS: Final[Sequence[Callable[[Explanation], Iterable[Section]]]] = (
+    waiting,
+    new_nodes,
+    domains,
+    placing,
+    replicas,
+    selectors,
+    templates,
+    rollup,
+)
+_LISTED_ROWS: Final = 4
+_NOUNS: Final = {Severity.INFO: "note"}
 
 
 def document(explanation: Explanation) -> Document:
-    """Return an explanation as a document: the verdict, each cause with its fix, and the sections of the text."""
+    """Return an explanation as a document; if nothing is wrong, the conclusion says what was checked and what not."""
     subject = f"{named(explanation.object.kind, explanation.object.name)} in {explanation.namespace}"
-    header = about.header(explanation.cluster, explanation.summary, explanation.findings, scope=False)
-    conclusion = verdict(explanation)
+    is_wrong = any(finding.severity > Severity.INFO for finding in explanation.findings)
+    limits = [*map(capitalized, _limits(explanation))]
     return Document(
         command="explain",
         title=subject,
         cluster=about.label(explanation.cluster),
-        header=header.split(_GAP),
-        headline=f"{subject}: {conclusion.text}.",
-        cards=[*_cards(explanation)],
-        details=[*_details(sections.details(explanation, Terminal()))],
-        notes=conclusion.limits,
+        header=about.header(explanation.cluster, explanation.summary, explanation.findings, scope=False),
+        header_last=True,
+        headline=f"{subject}: {_verdict(explanation, is_wrong=is_wrong)}.",
+        facts=[] if is_wrong else [("", text) for text in (*_checked(explanation), *limits)],
+        cards=[card for block in grouped.blocks(explanation.findings) for card in _cards(block, explanation)],
+        sections=[section for make in _SECTIONS for section in make(explanation)],
+        notes=limits if is_wrong else [],
     )
 
 
-def of_rule(rule: Rule, example: Example) -> Document:
-    """Return the page of a rule as a document."""
-    title = f"{rule.code} {rule.name}"
-    _, _, text = catalogue.rule(rule, example).partition("\n\n")
-    return Document(
-        command=f"explain {rule.code}",
-        title=title,
-        cluster="",
-        header=[title],
-        headline=sentence(rule.summary),
-        details=[*_details(text)],
-    )
+def _verdict(explanation: Explanation, *, is_wrong: bool) -> str:
+    """Return the pending pods, unless a finding is about them, and the number of findings of each severity."""
+    severities = [finding.severity for finding in explanation.findings]
+    counts = [
+        plural(number, _NOUNS.get(severity, str(severity)))
+        for severity in SEVEREST_FIRST
+        if (number := severities.count(severity))
+    ]
+    if is_wrong:
+        return listed(counts)
+    pending = _pending(explanation)
+    waiting = f"{_of(pending, explanation.summary.pods)} pending, " if pending else ""
+    return f"{waiting}{f'no errors or warnings, {counts[0]}' if counts else 'no findings'}"
 
 
-def _cards(explanation: Explanation) -> Iterator[Card]:
-    """Yield each cause with its pods, unless these are all."""
-    for block in grouped.blocks(explanation.findings):
-        title = grouped.rules(block.findings)
-        for cause in block.causes:
-            pods = list(dict.fromkeys(name for finding in cause.findings for name in finding.pods))
-            yield Card(
-                about.message(cause.findings),
-                severity=cause.findings[0].severity,
-                objects=pods if len(pods) < explanation.summary.pods else [],
-                instructions=[*grouped.instructions(cause.findings, namespaces=False, detail=Detail.EVERYTHING)],
-                title=title,
-            )
+def _pending(explanation: Explanation) -> int:
+    """Return the number of pods without a node, as far as it is known."""
+    waiting = {name for group in explanation.waiting for name in group.pods}
+    return max(len(waiting), sum(group.pending for group in explanation.groups))
 
 
-def _details(text: str) -> Iterator[Details]:
-    """Yield the parts of a text: lines at the margin are the title of those that follow, or sentences without any."""
-    title, lines = "", list[str]()
-    for block in text.rstrip("\n").split("\n\n"):
-        titles = [*takewhile(lambda line: not line.startswith(" "), block.split("\n"))]
-        body = [line.removeprefix(_GAP) for line in block.split("\n")[len(titles) :]]
-        if not titles:
-            lines += ["", *body]
-            continue
-        if lines:
-            yield Details(title, lines, preformatted=True)
-        title, lines = capitalized("; ".join(titles)), body
-        if not body:
-            yield Details("How to read it", titles)
-    if lines:
-        yield Details(title, lines, preformatted=True)
+def _of(number: int, pods: int) -> str:
+    return f"{number} of {plural(pods, 'pod')}" if number < pods else plural(pods, "pod")
+
+
+def _cards(block: Block, explanation: Explanation) -> Iterator[Card]:
+    """Yield the causes of a block, each with what to do, and with its pods if these are not all.
+
+    The title names the constraint where there are several. Pods that wait for closed domains have reasons of their own.
+    """
+    paths = {row.path for row in explanation.constraints} | {term.path for term in explanation.templates}
+    of_block = dict.fromkeys(words.short_path(finding.path) for finding in block.findings if finding.path)
+    place = [listed([*of_block], len(of_block))] if len(paths) > 1 else []
+    title = ", ".join([grouped.rules(block.findings), *place, _pods(block.findings, explanation)])
+    severity: Severity | None = block.findings[0].severity
+    for cause in block.causes:
+        *others, last = dict.fromkeys(finding.message for finding in cause.findings)
+        instructions = [*grouped.instructions(cause.findings, namespaces=False, detail=Detail.EVERYTHING)]
+        affected = [*_affected(cause.findings, instructions, explanation.summary.pods)]
+        cards = [*map(Card, others), Card(last, instructions=[*instructions, *affected])]
+        for card in cards:
+            yield Card(card.sentence, severity, instructions=card.instructions, title=title)
+            severity, title = None, ""
+
+
+def _pods(of_rule: Sequence[Finding], explanation: Explanation) -> str:
+    """Return how many of the pods findings are about."""
+    if not explanation.summary.pods:
+        return "pod template"
+    number = len({name for finding in of_rule for name in finding.pods})
+    return _of(number, explanation.summary.pods) if number else figures.concerned(of_rule[0], 0)
+
+
+def _affected(findings: Iterable[Finding], instructions: Iterable[Instruction], number: int) -> Iterator[Instruction]:
+    """Yield the pods of findings, unless these are all or the commands name them."""
+    pods = list(dict.fromkeys(name for finding in findings for name in finding.pods))
+    typed = {word for instruction in instructions for command in instruction.commands for word in command.split()}
+    if len(pods) < number and not typed.issuperset(pods):
+        yield Instruction(f"Affected: {words.names(pods)}")
+
+
+def _checked(explanation: Explanation) -> Iterator[str]:
+    """Yield the numbers of pods and constraints, and the largest skews."""
+    if _pending(explanation):
+        yield "No rule explains why the scheduler has not placed a pending pod."
+    if _is_unspread(explanation):
+        return
+    if not explanation.constraints:
+        yield _without_constraints(explanation)
+        return
+    skews = [
+        f"{words.topology(row.topology_key)} {row.skew} (maxSkew {row.max_skew})"
+        for row in explanation.constraints
+        if isinstance(row.skew, int) and isinstance(row.max_skew, int)
+    ]
+    checked = f"{plural(explanation.summary.pods, 'pod')} with {plural(explanation.summary.constraints, 'constraint')}"
+    yield f"Checked {checked}." + (f" Skew by {listed([*dict.fromkeys(skews)], _LISTED_ROWS)}." if skews else "")
+
+
+def _is_unspread(explanation: Explanation) -> bool:
+    """Tell whether a finding says that the pods have no constraints, and only the scheduler's defaults may apply."""
+    return any(finding.code == "SPR504" for finding in explanation.findings)
+
+
+def _without_constraints(explanation: Explanation) -> str:
+    """Return the numbers of pods and of the template's constraints, for pods without constraints."""
+    nothing = "no spread constraint and no affinity term with matchLabelKeys"
+    if explanation.summary.pods or not explanation.summary.templates:
+        verb = "has" if explanation.summary.pods == 1 else "have"
+        return f"{plural(explanation.summary.pods, 'pod').capitalize()} {verb} {nothing}."
+    spread = sum(isinstance(clause.when_unsatisfiable, str) for clause in explanation.templates)
+    affinity_terms = len(explanation.templates) - spread
+    counts = [plural(spread, "spread constraint")] if spread else []
+    counts += [f"{plural(affinity_terms, 'affinity term')} with matchLabelKeys"] if affinity_terms else []
+    return f"There are no pods. The template has {' and '.join(counts) or nothing}."
+
+
+def _limits(explanation: Explanation) -> Iterator[str]:
+    nodes, summary = explanation.cluster.nodes, explanation.summary
+    yield from figures.unanswered(summary.skipped)
+    if nodes == "none":
+        yield "not checked: where pods are and where they can go, because no nodes were read."
+    elif nodes == "inferred":
+        yield "not checked: domains without pods, because nodes could not be read."
+    if isinstance(explanation.unconstrained, list) and not _is_unspread(explanation):
+        number = len(explanation.unconstrained)
+        pods = "the pods" if number == summary.pods else f"{number} of {plural(summary.pods, 'pod')}"
+        yield (
+            f"not checked: the scheduler's default constraints, which apply to {pods} without constraints "
+            "(--defaults or --scheduler-config)."
+        )
+    if upgrade := figures.upgrade(explanation.cluster, summary):
+        yield f"{upgrade}."
+    if selected := figures.selected(summary):
+        yield f"{selected}."
+    if summary.silenced:
+        yield f"not shown: {plural(summary.silenced, 'silenced finding')}."
+    if skipped := figures.skipped(summary):
+        yield skipped
+    if nodes == "listed":
+        yield "not checked: volume limits, devices and other plugins of the scheduler."

@@ -177,8 +177,7 @@ def skipped(summary: Summary) -> str:
 
 WIDTH: Final = 24
 """The most characters of a bar."""
-_ASCII_HEIGHTS: Final = "_.:-=+*oO"
-_BLOCK_HEIGHTS: Final = "·▁▂▃▄▅▆▇█"
+_HEIGHTS: Final = "·▁▂▃▄▅▆▇█"
 
 
 class _Shades(NamedTuple):
@@ -190,14 +189,12 @@ class _Shades(NamedTuple):
     free: str
 
 
-_BLOCKS: Final = _Shades("▒", "▓", "█", "·")
-_ASCII: Final = _Shades("=", "+", "#", ".")
+_SHADES: Final = _Shades("▒", "▓", "█", "·")
 
 
-def lengthwise(count: int, row: Row, most: int, *, ascii_only: bool) -> str:
+def lengthwise(count: int, row: Row, most: int) -> str:
     """Return the bar of one domain: one character for each pod, or fewer if ``most``, the largest count, is wider."""
-    shades = _ASCII if ascii_only else _BLOCKS
-    limit = _limit(row, most)
+    shades, limit = _SHADES, _limit(row, most)
     scale = min(WIDTH / max(most, limit or 0, 1), 1)
     length = _length(count, scale)
     if limit is None or not isinstance(row.min_match_num, int):
@@ -213,20 +210,19 @@ def lengthwise(count: int, row: Row, most: int, *, ascii_only: bool) -> str:
     )
 
 
-def legend(rows: Iterable[Row], *, ascii_only: bool) -> str:
+def legend(rows: Iterable[Row]) -> str:
     """Return the meaning of the characters in the ``lengthwise`` bars of rows; "" if all domains of each are alike."""
-    shades = _ASCII if ascii_only else _BLOCKS
     meanings = _Shades("up to the global minimum", "up to maxSkew above it", "more", "free")
     drawn = ""
     for row in rows:
         counts = {domain.match_num for domain in row.domains} if isinstance(row.domains, list) else set()
         if isinstance(row.min_match_num, int) and max(counts, default=0) > row.min_match_num:
-            drawn += "".join(lengthwise(count, row, max(counts), ascii_only=ascii_only) for count in counts)
-    texts = [f"{shade} {meaning}" for shade, meaning in zip(shades, meanings, strict=True) if shade in drawn]
+            drawn += "".join(lengthwise(count, row, max(counts)) for count in counts)
+    texts = [f"{shade} {meaning}" for shade, meaning in zip(_SHADES, meanings, strict=True) if shade in drawn]
     return f"Bars: {', '.join(texts)}." if texts else ""
 
 
-def side_by_side(row: Row, *, ascii_only: bool) -> str:
+def side_by_side(row: Row) -> str:
     """Return one character for each domain, and after ``|`` one for the limit by maxSkew; "" for too many domains."""
     if not isinstance(row.domains, list) or isinstance(row.empty_domains, int) or len(row.domains) > WIDTH:
         return ""
@@ -234,14 +230,13 @@ def side_by_side(row: Row, *, ascii_only: bool) -> str:
     most = max(counts, default=0)
     limit = _limit(row, most)
     if limit is None or not counts:
-        return _heights(counts, most, ascii_only=ascii_only)
-    bars = _heights([*counts, limit], max(most, limit), ascii_only=ascii_only)
+        return _heights(counts, most)
+    bars = _heights([*counts, limit], max(most, limit))
     return f"{bars[:-1]}|{bars[-1]}"
 
 
-def _heights(counts: Sequence[int], most: int, *, ascii_only: bool) -> str:
-    heights = _ASCII_HEIGHTS if ascii_only else _BLOCK_HEIGHTS
-    return "".join(heights[math.ceil(count * (len(heights) - 1) / max(most, 1))] for count in counts)
+def _heights(counts: Sequence[int], most: int) -> str:
+    return "".join(_HEIGHTS[math.ceil(count * (len(_HEIGHTS) - 1) / max(most, 1))] for count in counts)
 
 
 def _limit(row: Row, most: int) -> int | None:

@@ -8,7 +8,8 @@ from typing import Final
 
 from kubectl_spread.phrases import plural
 from kubectl_spread.render import table, words
-from kubectl_spread.render.document import Card, Document, Instruction, objects
+from kubectl_spread.render.document import Card, Document, Instruction, Table, objects
+from kubectl_spread.render.terminal import Cell, Column
 from kubectl_spread.report.model import Report
 
 MOST_BYTES: Final = 1_000_000
@@ -35,10 +36,11 @@ def document(answer: Document) -> str:
     parts, ending = [*_beginning(answer)], [*_ending(answer)]
     cards, left = _fitting(map(_card, answer.cards), "cause", [*parts, *ending])
     parts += [*cards, left]
-    for title, columns, all_rows, empty in _tables(answer):
-        rows, left = _fitting(map(_line, all_rows), "row", [*parts, *ending])
-        head = f"#### {escaped(title)}\n\n{_line(columns)}\n{_line(['---'] * len(columns))}"
-        parts += ["\n".join([head, *rows]), left] if rows else [_paragraph(empty)]
+    for each in _tables(answer):
+        columns, rule, *all_rows = _table(each)
+        rows, left = _fitting(all_rows, "row", [*parts, *ending])
+        head = f"#### {escaped(each.title)}\n\n{columns}\n{rule}"
+        parts += ["\n".join([head, *rows]), left] if rows else [_paragraph(each.empty)]
     return _joined([*parts, *ending]) + "\n"
 
 
@@ -74,14 +76,19 @@ def _card(card: Card) -> str:
     return _joined([*lines, named, *map(_instruction, card.instructions)])
 
 
-def _tables(answer: Document) -> Iterator[tuple[str, Sequence[str], Iterable[Sequence[str]], str]]:
-    """Yield the title, the columns and the rows of each table, and the text without rows."""
+def _tables(answer: Document) -> Iterator[Table]:
+    """Yield the numbers, and what the page draws."""
     if answer.zones:
-        zones = [(zone.name, str(zone.before), zone.after.text) for zone in answer.zones]
-        yield "Running pods by zone", ("Zone", "Before", "After"), zones, ""
-    for each in answer.tables:
-        rows = ([cell.text for cell in row] for row in each.rows)
-        yield each.title, [column.title for column in each.columns], rows, each.empty
+        zones = [[*map(Cell, (zone.name, str(zone.before), zone.after.text))] for zone in answer.zones]
+        yield Table("Running pods by zone", [Column("Zone"), Column("Before"), Column("After")], zones)
+    yield from answer.tables
+
+
+def _table(table: Table) -> Iterator[str]:
+    """Yield the lines of a table: its columns, and its rows."""
+    titles = [column.title for column in table.columns]
+    yield from (_line(titles), _line(["---"] * len(titles)))
+    yield from (_line([cell.text for cell in row]) for row in table.rows)
 
 
 def _line(cells: Iterable[str]) -> str:
@@ -90,11 +97,21 @@ def _line(cells: Iterable[str]) -> str:
 
 def _ending(answer: Document) -> Iterator[str]:
     """Yield what is below the tables."""
-    for part in answer.details:
-        yield f"#### {escaped(part.title)}"
-        yield _fenced(part.lines) if part.preformatted else "\n".join(f"- {escaped(line)}" for line in part.lines)
+    for section in answer.sections:
+        yield f"#### {escaped(section.title)}"
+        yield from (_part(part, "- " * section.is_list) for part in section.parts)
     yield from map(_paragraph, answer.notes)
     yield from map(_instruction, answer.next_steps)
+
+
+def _part(part: str | Instruction | Table, item: str) -> str:
+    match part:
+        case str():
+            return f"{item}{_paragraph(part)}"
+        case Instruction():
+            return _instruction(part)
+        case _:
+            return "\n".join(_table(part))
 
 
 def _instruction(instruction: Instruction) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -9,11 +10,13 @@ from msgspec.structs import replace
 
 from kubectl_spread.phrases import plural
 from kubectl_spread.render import words
-from kubectl_spread.render.document import ALL, OBJECTS, Card, Details, Document, Instruction, Table, objects
-from kubectl_spread.render.terminal import Cell, Terminal, between_phrases, hanging, paragraph, table
+from kubectl_spread.render.document import ALL, OBJECTS, Card, Document, Instruction, Section, Table, objects
+from kubectl_spread.render.terminal import Cell, Terminal, between_phrases, hanging, heading, paragraph, table
 from kubectl_spread.report.model import Severity
 
 STYLES: Final = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
+_ASCII: Final = str.maketrans("·▁▂▃▄▅▆▇█▒▓", ".:-=+*oO#=+")
+"""The characters of bars on terminals that have only those of ASCII."""
 _INDENT: Final = "  "
 _DETAIL: Final = "    "
 """The indentation of the objects and the commands of a card."""
@@ -33,13 +36,14 @@ def text(
     """
     if not headers:
         return "".join(_table(each, terminal, headers=False, everything=True) for each in document.tables)
-    return "\n".join(filter(None, _blocks(document, terminal, titles=titles, everything=everything)))
+    text = "\n".join(filter(None, _blocks(document, terminal, titles=titles, everything=everything)))
+    return text.translate(_ASCII) if terminal.ascii else text
 
 
 def _blocks(document: Document, terminal: Terminal, *, titles: bool, everything: bool) -> Iterator[str]:
     """Yield the parts that an empty line separates; "" where one is missing."""
-    header = _INDENT.join(map(words.safe, document.header))
-    yield between_phrases(header, _INDENT, terminal) if header else ""
+    header = between_phrases(_INDENT.join(map(words.safe, document.header)), _INDENT, terminal)
+    yield "" if document.header_last or not document.header else header
     tables = [_table(each, terminal, everything=everything, headers=titles) for each in document.tables]
     if document.conclusion_last:
         yield from tables
@@ -48,18 +52,20 @@ def _blocks(document: Document, terminal: Terminal, *, titles: bool, everything:
     yield cards(document.cards, terminal, everything=everything)
     if not document.conclusion_last:
         yield from tables
-    for details in document.details:
-        yield _details(details, terminal)
+    for each in document.sections:
+        yield section(each, terminal)
     cut = any(len(card.objects) > OBJECTS for card in document.cards) or any(map(_left, document.tables))
     notes = [*document.notes, *([ALL] if (cut or document.shortened) and not everything else [])]
     text = "".join(hanging(words.safe(note), _INDENT, terminal) for note in notes)
     text += "".join(_instruction(each, "", terminal) for each in document.next_steps)
-    yield (_conclusion(document, terminal) if document.conclusion_last else "") + text
+    first = header if document.header_last else _conclusion(document, terminal) if document.conclusion_last else ""
+    yield first + text
 
 
 def _conclusion(document: Document, terminal: Terminal) -> str:
-    """Return the facts and the conclusion, aligned behind their labels."""
-    lines = [*document.facts, *([(document.label, document.headline)] if document.headline else [])]
+    """Return the conclusion and the facts; those with labels come first, aligned behind these."""
+    headline = [(document.label, document.headline)] if document.headline else []
+    lines = [*document.facts, *headline] if document.label else [*headline, *document.facts]
     width = max((len(label) for label, _ in lines), default=0)
     prefixed = (f"{label:{width}}{_INDENT}{text}" if width else text for label, text in lines)
     text = "".join(hanging(words.safe(line), _INDENT, terminal) for line in prefixed)
@@ -101,7 +107,8 @@ def _instruction(instruction: Instruction, indent: str, terminal: Terminal) -> s
     elif sentence:
         text = paragraph(sentence, indent, terminal)
     text += "".join(f"{_DETAIL}$ {words.safe(command)}\n" for command in instruction.commands)
-    return text + "".join(f"{indent}{_DETAIL}{words.safe(line)}\n" for line in instruction.lines)
+    indent += _DETAIL if sentence else ""
+    return text + "".join(f"{indent}{words.safe(line)}".rstrip() + "\n" for line in instruction.lines)
 
 
 def _left(numbers: Table) -> int:
@@ -127,11 +134,16 @@ def _safe(cell: Cell) -> Cell:
     return replace(cell, text=words.safe(cell.text), shorter=tuple(map(words.safe, cell.shorter)))
 
 
-def _details(details: Details, terminal: Terminal) -> str:
-    lines = (
-        f"{_INDENT}{words.safe(line)}\n"
-        if details.preformatted
-        else hanging(f"{_INDENT}{words.safe(line)}", _DETAIL, terminal)
-        for line in details.lines
-    )
-    return hanging(f"{words.safe(details.title)}:", _INDENT, terminal) + "".join(lines)
+def section(evidence: Section, terminal: Terminal) -> str:
+    """Return a title and the parts below it."""
+    width = None if terminal.width is None else terminal.width - len(_INDENT)
+    text = heading(words.safe(evidence.title), terminal)
+    for part in evidence.parts:
+        match part:
+            case str():
+                text += hanging(f"{_INDENT}{words.safe(part)}", _DETAIL if evidence.is_list else _INDENT, terminal)
+            case Instruction():
+                text += _instruction(part, _INDENT, terminal)
+            case _:
+                text += textwrap.indent(_table(part, replace(terminal, width=width), everything=True), _INDENT)
+    return text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, takewhile
+from itertools import chain
 from typing import Final, Literal, NamedTuple
 
 import msgspec
@@ -16,48 +16,11 @@ from kubectl_spread.render import about, figures, screen, words
 from kubectl_spread.render import findings as grouped
 from kubectl_spread.render.document import Card, Document, Instruction, Table
 from kubectl_spread.render.findings import Block, Detail
+from kubectl_spread.render.folding import counts_cell
 from kubectl_spread.render.screen import STYLES
 from kubectl_spread.render.terminal import Cell, Column, Terminal
 from kubectl_spread.report.model import SEVEREST_FIRST, Finding, Report, Row, Severity, Summary
 
-_LEAST: Final = 4
-"""The least number of common characters to fold."""
-_RESERVED: Final = frozenset('{}=\\" ')
-
-
-def folded(values: Sequence[str], counts: Sequence[int]) -> str:
-    """Return values with their counts, on one line.
-
-    The common prefix ends before the last part of each value, and the suffix begins after the first: a part is letters
-    alone, or digits alone.
-    """
-    prefix = _common(values)
-    remainders = [value.removeprefix(prefix) for value in values]
-    suffix = _common([value[::-1] for value in remainders])[::-1]
-    parts = [value.removesuffix(suffix) for value in remainders]
-    text = " ".join(f"{part}={count}" for part, count in zip(parts, counts, strict=True))
-    return f"{prefix}{{{text}}}{suffix}" if prefix or suffix else text
-
-
-def _common(values: Sequence[str]) -> str:
-    """Return the common prefix of values, if it is long enough; it is shorter than each value."""
-    if len(values) < 2 or any(not _RESERVED.isdisjoint(value) for value in values):  # noqa: PLR2004 - several
-        return ""
-    length = sum(1 for _ in takewhile(lambda chars: len(set(chars)) == 1, zip(*values, strict=False)))
-    while length and not all(_ends_part(value, length) for value in values):
-        length -= 1
-    return values[0][:length] if length >= _LEAST else ""
-
-
-def _ends_part(value: str, length: int) -> bool:
-    """Tell whether a part ends before ``length``, and another part follows."""
-    if length >= len(value):
-        return False
-    before, after = value[length - 1], value[length]
-    return not ((before.isalpha() and after.isalpha()) or (before.isdigit() and after.isdigit()))
-
-
-_LISTED_DOMAINS: Final = 5
 _ABOVE_FINDINGS: Final = 3
 """The most rows above findings where not all fit, so that the first command is on the first screen."""
 _LEAST_ROWS: Final = 5
@@ -67,7 +30,6 @@ _LONG: Final = 24
 _LONGEST: Final = 56
 """With more lines than this without rows, findings without pending pods are printed in brief."""
 _FIRST: Final = 3
-_FURTHER: Final = "  "
 _UNCONSTRAINED: Final = "without spread constraints, and without affinity terms that have matchLabelKeys"
 
 
@@ -114,7 +76,7 @@ def document(report: Report, layout: Layout, terminal: Terminal) -> Document:
         command="check",
         title="Topology spread report",
         cluster=about.label(report.cluster),
-        header=about.header(report.cluster, report.summary, findings).split(_FURTHER) if layout.headers else [],
+        header=about.header(report.cluster, report.summary, findings) if layout.headers else [],
         headline=totals(report, notes=layout.notes),
         facts=[("", text) for text in _doubts(report)] if layout.page else [],
         next_steps=[*first, *steps],
@@ -127,7 +89,7 @@ def document(report: Report, layout: Layout, terminal: Terminal) -> Document:
     # The heading, the line about hidden rows and the prompt need a line each.
     fitting = None if terminal.height is None else terminal.height - _lines(answer, terminal) - 3
     room = _Room(fitting, 0 if is_shortened else _ABOVE_FINDINGS)
-    return replace(answer, tables=[*_tables(report, findings, layout, terminal, room)])
+    return replace(answer, tables=[*_tables(report, findings, layout, room)])
 
 
 def _doubts(report: Report) -> Iterator[str]:
@@ -175,9 +137,7 @@ def _first_commands(blocks: Sequence[Block]) -> list[str]:
     return most[:_FIRST]
 
 
-def _tables(
-    report: Report, findings: Iterable[Finding], layout: Layout, terminal: Terminal, room: _Room
-) -> Iterator[Table]:
+def _tables(report: Report, findings: Iterable[Finding], layout: Layout, room: _Room) -> Iterator[Table]:
     """Yield the table, and how many rows it hides; nothing for no rows."""
     of_rows, troubled = _by_row(report, report.findings), _by_row(report, findings)
     worst = {row: max(finding.severity for finding in row_findings) for row, row_findings in troubled.items()}
@@ -188,7 +148,7 @@ def _tables(
     visible = rows[: _visible(len(rows), problems, layout, room)]
     if rows:
         hidden = "" if layout.page else _hidden(problems - len(visible), len(rows) - max(problems, len(visible)))
-        cells = [_cells(row, of_rows.get(id(row), ()), layout, terminal) for row in visible]
+        cells = [_cells(row, of_rows.get(id(row), ()), layout) for row in visible]
         yield Table("Constraints", _columns(layout), cells, empty=hidden, note=hidden)
 
 
@@ -324,7 +284,7 @@ def _columns(layout: Layout) -> list[Column]:
     return columns
 
 
-def _cells(row: Row, findings: Sequence[Finding], layout: Layout, terminal: Terminal) -> list[Cell]:
+def _cells(row: Row, findings: Sequence[Finding], layout: Layout) -> list[Cell]:
     cells: list[Cell | str] = [
         words.workload(row.workload),
         Cell(words.topology(row.topology_key), shorter=(words.short_key(row.topology_key),)),
@@ -341,7 +301,7 @@ def _cells(row: Row, findings: Sequence[Finding], layout: Layout, terminal: Term
         cells += [
             _number(row.min_match_num),
             _number(row.self_match_num),
-            ("" if figures.matches_nothing(row) else figures.side_by_side(row, ascii_only=terminal.ascii)) or "-",
+            ("" if figures.matches_nothing(row) else figures.side_by_side(row)) or "-",
             words.short_path(row.path),
             words.safe(labels.describe(row.selector.effective)),
         ]
@@ -380,13 +340,7 @@ def _domains(row: Row) -> Cell:
     counts = figures.domain_counts(row)
     if counts is None or isinstance(row.domains, UnsetType) or figures.matches_nothing(row):
         return Cell("-")
-    if not counts.number:
-        return Cell("<none>")
-    summary = f"{counts.number} ({counts.least}..{counts.most})"
-    if counts.number > _LISTED_DOMAINS:
-        return Cell(summary)
-    text = folded([words.value(domain.value) for domain in row.domains], [domain.match_num for domain in row.domains])
-    return Cell(text, shorter=(text, summary) if len(summary) < len(text) else ())
+    return counts_cell({domain.value: domain.match_num for domain in row.domains}, empty=row.empty_domains or 0)
 
 
 def _skew(row: Row) -> Cell:

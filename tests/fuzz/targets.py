@@ -26,7 +26,7 @@ from kubectl_spread.kube.api.sparse import SparsePod
 from kubectl_spread.kube.api.types import Node
 from kubectl_spread.kube.api.workloads import WorkloadObject
 from kubectl_spread.kube.features import behaviour, gates
-from kubectl_spread.render import sections, structured, table
+from kubectl_spread.render import explanation, screen, structured, table
 from kubectl_spread.render.terminal import Terminal
 from kubectl_spread.sources.apiserver import responses
 from kubectl_spread.sources.apiserver.resources import NODES, SPARSE_PODS, WORKLOADS
@@ -124,8 +124,8 @@ def _forms(snapshot: Snapshot) -> list[str]:
         explained = explain(audit, report, everything, engine_of(audit), replicas=2)
         texts += [
             structured.json(explained),
-            sections.explain(explained, pipe),
-            sections.explain(explained, narrow),
+            screen.text(explanation.document(explained), pipe),
+            screen.text(explanation.document(explained), narrow),
         ]
     return texts
 

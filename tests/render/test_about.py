@@ -14,7 +14,7 @@ import yaml
 from kubectl_spread.cli import formats
 from kubectl_spread.explain.explanation import explain
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.render import about, html, sections, table, words
+from kubectl_spread.render import about, explanation, html, screen, table, words
 from kubectl_spread.render.ci.github import github
 from kubectl_spread.render.ci.junit import junit
 from kubectl_spread.render.markdown import markdown
@@ -44,7 +44,7 @@ IDENTITY: Final = {
 
 
 def header(report: Report) -> str:
-    return about.header(report.cluster, report.summary, report.findings)
+    return "  ".join(about.header(report.cluster, report.summary, report.findings))
 
 
 def changed(**fields: Any) -> Report:
@@ -189,8 +189,8 @@ def test_templates_are_counted_where_there_are_no_pods() -> None:
 
 
 def test_explain_names_the_namespace_once() -> None:
-    document = explain(several(), identified.several(), ObjectRef("shop", "Deployment", "web"), engine_of(several()))
-    lines = sections.explain(document, PIPE).splitlines()
+    answer = explain(several(), identified.several(), ObjectRef("shop", "Deployment", "web"), engine_of(several()))
+    lines = screen.text(explanation.document(answer), PIPE).splitlines()
     assert sum("in shop" in line for line in lines) == 1
     assert lines[-4] == f"prod-eu  Kubernetes 1.37.1  9 pods, 4 nodes in 2 zones  {READ_AT}"
 

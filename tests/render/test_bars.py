@@ -1,10 +1,12 @@
-"""Bars show the minimum and the allowed pods above it, in blocks or in ASCII."""
+"""Bars show the minimum and the allowed pods above it."""
 
 from __future__ import annotations
 
 import pytest
 
-from kubectl_spread.render import figures
+from kubectl_spread.render import figures, screen
+from kubectl_spread.render.document import Document, Table
+from kubectl_spread.render.terminal import Cell, Column, Terminal
 from kubectl_spread.report.model import Row
 from tests.audits import audit, reported
 from tests.builders import HOSTNAME, constraint, node_json, pod_json
@@ -22,58 +24,64 @@ def row(counts: list[int], max_skew: int = 1) -> Row:
     return row
 
 
-def bars_of(row: Row, *, ascii_only: bool = False) -> list[str]:
+def bars_of(row: Row) -> list[str]:
     assert isinstance(row.domains, list)
     counts = [domain.match_num for domain in row.domains]
-    return [figures.lengthwise(count, row, max(counts), ascii_only=ascii_only) for count in counts]
+    return [figures.lengthwise(count, row, max(counts)) for count in counts]
 
 
 @pytest.mark.parametrize(
-    ("counts", "max_skew", "blocks", "plain"),
+    ("counts", "max_skew", "bars"),
     [
-        ([2, 1, 0], 1, ["▓█", "▓", "·"], ["+#", "+", "."]),
-        ([3, 1, 1], 1, ["▒▓█", "▒·", "▒·"], ["=+#", "=.", "=."]),
-        ([2, 2, 2], 1, ["▒▒·"] * 3, ["==."] * 3),
-        ([5, 2, 3], 2, ["▒▒▓▓█", "▒▒··", "▒▒▓·"], ["==++#", "==..", "==+."]),
+        ([2, 1, 0], 1, ["▓█", "▓", "·"]),
+        ([3, 1, 1], 1, ["▒▓█", "▒·", "▒·"]),
+        ([2, 2, 2], 1, ["▒▒·"] * 3),
+        ([5, 2, 3], 2, ["▒▒▓▓█", "▒▒··", "▒▒▓·"]),
     ],
 )
-def test_a_character_is_a_pod(counts: list[int], max_skew: int, blocks: list[str], plain: list[str]) -> None:
-    constraint_row = row(counts, max_skew)
-    assert bars_of(constraint_row) == blocks
-    assert bars_of(constraint_row, ascii_only=True) == plain
+def test_a_character_is_a_pod(counts: list[int], max_skew: int, bars: list[str]) -> None:
+    assert bars_of(row(counts, max_skew)) == bars
+
+
+def test_a_terminal_without_unicode_has_bars_of_ascii() -> None:
+    columns = [Column(f"bar {index}") for index in range(2)]
+    shapes = [*bars_of(row([5, 2, 3], 2)), figures.side_by_side(row([8, 7, 6, 5, 4, 3, 2, 1, 0], 0))]
+    answer = Document(
+        command="check",
+        title="",
+        cluster="",
+        header=[],
+        tables=[Table("", columns, [[Cell(shape), Cell("x")] for shape in shapes])],
+    )
+    lines = screen.text(answer, Terminal(ascii=True)).splitlines()
+    assert [line.split()[0] for line in lines[1:]] == ["==++#", "==..", "==+.", "#Oo*+=-:.|."]
 
 
 def test_the_legend_has_the_characters_of_bars_with_pods_above_the_minimum() -> None:
-    assert figures.legend([row([2, 1, 0]), row([2, 2])], ascii_only=False) == (
-        "Bars: ▓ up to maxSkew above it, █ more, · free."
-    )
-    assert figures.legend([row([3, 2])], ascii_only=True) == (
-        "Bars: = up to the global minimum, + up to maxSkew above it, . free."
-    )
-    assert figures.legend([row([2, 2, 2])], ascii_only=False) == ""
+    assert figures.legend([row([2, 1, 0]), row([2, 2])]) == "Bars: ▓ up to maxSkew above it, █ more, · free."
+    assert figures.legend([row([3, 2])]) == "Bars: ▒ up to the global minimum, ▓ up to maxSkew above it, · free."
+    assert figures.legend([row([2, 2, 2])]) == ""
 
 
 def test_long_bars_are_scaled_to_the_largest() -> None:
-    assert bars_of(row([96, 48, 1]), ascii_only=True) == ["=" + "#" * 23, "=" + "#" * 11, "="]
+    assert bars_of(row([96, 48, 1])) == ["▒" + "█" * 23, "▒" + "█" * 11, "▒"]
     assert max(map(len, bars_of(row([3, 2, 1], 1000)))) <= figures.WIDTH
 
 
 def test_a_large_max_skew_does_not_flatten_bars() -> None:
-    assert bars_of(row([3, 2, 1], 1000), ascii_only=True) == ["=++...", "=+....", "=....."]
-    assert figures.side_by_side(row([4, 2, 1], 1000), ascii_only=True) == "=:.|O"
+    assert bars_of(row([3, 2, 1], 1000)) == ["▒▓▓···", "▒▓····", "▒·····"]
+    assert figures.side_by_side(row([4, 2, 1], 1000)) == "▄▂▁|█"
 
 
 @pytest.mark.parametrize(
-    ("counts", "blocks", "plain"),
+    ("counts", "bars"),
     [
-        ([2, 1, 0], "█▄·|▄", "O=_|="),
-        ([1, 1, 1], "▄▄▄|█", "===|O"),
-        ([8, 1], "█▁|▂", "O.|:"),
-        ([1] * 24, "▄" * 24 + "|█", "=" * 24 + "|O"),
-        ([1] * 25, "", ""),
+        ([2, 1, 0], "█▄·|▄"),
+        ([1, 1, 1], "▄▄▄|█"),
+        ([8, 1], "█▁|▂"),
+        ([1] * 24, "▄" * 24 + "|█"),
+        ([1] * 25, ""),
     ],
 )
-def test_a_character_is_a_domain(counts: list[int], blocks: str, plain: str) -> None:
-    constraint_row = row(counts)
-    assert figures.side_by_side(constraint_row, ascii_only=False) == blocks
-    assert figures.side_by_side(constraint_row, ascii_only=True) == plain
+def test_a_character_is_a_domain(counts: list[int], bars: str) -> None:
+    assert figures.side_by_side(row(counts)) == bars

@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 
 from kubectl_spread.render import markdown, screen
-from kubectl_spread.render.document import Card, Details, Document, Instruction, Table, ZoneChange
+from kubectl_spread.render.document import Card, Document, Instruction, Section, Table, ZoneChange
 from kubectl_spread.render.html import document as html
 from kubectl_spread.render.terminal import Cell, Column, Terminal
 from kubectl_spread.report.model import Severity
@@ -98,7 +98,7 @@ def _everything(text: str) -> Document:
         cards=[Card(text, Severity.ERROR, [text], [instruction])],
         zones=[ZoneChange(text, 2, Range(min=1, max=1))],
         tables=[Table(text, [Column(text)], [[Cell(text, "red")]]), Table(text, [], [], empty=text)],
-        details=[Details(text, [text]), Details(text, [text], preformatted=True)],
+        sections=[Section(text, [text, instruction, Table(text, [Column(text)], [[Cell(text)]])])],
         notes=[text],
         next_steps=[instruction],
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kubectl_spread.render import catalogue, sections, table
+from kubectl_spread.render import catalogue, explanation, screen, table
 from kubectl_spread.render.table import Layout
 from kubectl_spread.render.terminal import Cell, Column, Terminal
 from kubectl_spread.render.terminal import table as rendered
@@ -91,7 +91,7 @@ def test_the_catalogue_wraps(width: int) -> None:
 
 @pytest.mark.parametrize("width", [60, 80])
 def test_headings_wrap(width: int) -> None:
-    text = sections.explain(uneven(), Terminal(width=width))
+    text = screen.text(explanation.document(uneven()), Terminal(width=width))
     titles = [line for line in text.splitlines() if not line.startswith(" ")]
     assert max(map(len, titles)) <= width
 

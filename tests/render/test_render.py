@@ -16,7 +16,7 @@ from kubectl_spread.cli.rules import examples
 from kubectl_spread.explain.explanation import explain
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.features import Gate
-from kubectl_spread.render import catalogue, sections, structured, table, words
+from kubectl_spread.render import catalogue, explanation, screen, structured, table, words
 from kubectl_spread.render.table import Layout
 from kubectl_spread.render.terminal import Terminal
 from kubectl_spread.report.model import Report
@@ -144,7 +144,8 @@ def test_formats_match_their_golden_files(cluster: str, form: str, golden: Golde
 
 def explained(evaluation: Audit, kind: str, name: str) -> str:
     ref = ObjectRef(max(pod.namespace for pod in evaluation.pods), kind, name)
-    return sections.explain(explain(evaluation, reported(evaluation), ref, engine_of(evaluation)), PIPE)
+    answer = explain(evaluation, reported(evaluation), ref, engine_of(evaluation))
+    return screen.text(explanation.document(answer), PIPE)
 
 
 @pytest.mark.parametrize("cluster", REPORTS)
@@ -247,8 +248,8 @@ def test_templates_are_shown(golden: Golden) -> None:
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
 def test_the_page_of_a_rule_has_all_its_text(rule: Any) -> None:
     example = examples()[rule.code]
-    text = catalogue.rule(rule, example)
-    assert text.startswith(f"{rule.code} {rule.name} ({', '.join(map(str, rule.severities))})\n{rule.summary}\n")
+    text = screen.text(catalogue.document(rule, example), PIPE)
+    assert text.startswith(f"{rule.code} {rule.name} ({', '.join(map(str, rule.severities))})\n\n{rule.summary}.\n")
     assert f"{rule.code} {rule.name}: " in text
     assert rule.source in text
     assert re.search(r"\{\w+\}", text.replace(example.object, "")) is None

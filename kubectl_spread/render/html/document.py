@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kubectl_spread.render.document import Document
+from kubectl_spread.render.document import Document, Instruction
 from kubectl_spread.render.html import PAGES, SHOWN, policy, source
 
 _SCRIPTS: Final = ("element.js", "copying.js", "document.js")
@@ -13,7 +13,9 @@ _SCRIPTS: Final = ("element.js", "copying.js", "document.js")
 def _has_commands(document: Document) -> bool:
     """Tell whether there is anything to copy."""
     of_cards = (each for card in document.cards for each in card.instructions)
-    return any(each.commands or each.lines for each in (*document.instructions, *document.next_steps, *of_cards))
+    of_sections = (part for section in document.sections for part in section.parts if isinstance(part, Instruction))
+    steps = (*document.instructions, *document.next_steps, *of_cards, *of_sections)
+    return any(each.commands or each.lines for each in steps)
 
 
 def page(document: Document) -> str:

@@ -2,62 +2,52 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
-
-from msgspec import UnsetType
 
 from kubectl_spread.explain.explanation import Explanation
 from kubectl_spread.phrases import plural
 from kubectl_spread.render import words
-from kubectl_spread.render.terminal import Column, Terminal, heading, paragraph, table
-from kubectl_spread.report.explanation import NewNodes, NodePoolDomain, refusing
+from kubectl_spread.render.document import Section, Table
+from kubectl_spread.render.terminal import Cell, Column
+from kubectl_spread.report.explanation import NewNodes, refusing
 
-_INDENT: Final = "  "
 _NOT_KNOWN: Final = "Not known: instance types and their capacity, which are not in the API."
+_COLUMNS: Final = (
+    Column("Domain for Karpenter", fit="middle", least=16),
+    Column("Nodes", "right"),
+    Column("Pods", "right"),
+    Column("Counts because", fit="wrap", least=24),
+)
+"""A domain that Karpenter counts, the nodes that the scheduler counts, and why the domain counts."""
 
 
-def new_nodes(explanation: Explanation, terminal: Terminal) -> str:
-    """Return a block for each group of pending pods with the same answer; "" where no autoscaler was read."""
-    if isinstance(explanation.new_nodes, UnsetType):
-        return ""
-    return "\n".join(_group(group, terminal) for group in explanation.new_nodes)
+def new_nodes(explanation: Explanation) -> Iterator[Section]:
+    """Yield a section for each group of pending pods with the same answer, where an autoscaler was read."""
+    yield from map(_group, explanation.new_nodes or ())
 
 
-def _group(group: NewNodes, terminal: Terminal) -> str:
+def _group(group: NewNodes) -> Section:
     none = group.verdict == "none"
-    pods = (
-        words.names(group.pods)
-        if len(group.pods) == 1
-        else f"{plural(len(group.pods), 'pod')} ({words.names(group.pods)})"
-    )
-    text = heading(
-        f"{refusing(group.node_pools, group.node_groups) if none else 'A node may be made'} for {pods}", terminal
-    )
-    lines = [*([] if none else [group.summary]), *group.reasons]
-    text += "".join(paragraph(words.safe(line), _INDENT, terminal) for line in lines)
-    text += _domains(group.domains, terminal)
-    text += "".join(paragraph(f"Fix: {words.safe(fix)}", _INDENT, terminal) for fix in group.fixes)
-    text += "".join(paragraph(f"Event: {words.safe(message)}", _INDENT, terminal) for message in group.messages)
-    return text if none else text + paragraph(_NOT_KNOWN, _INDENT, terminal)
-
-
-def _domains(domains: list[NodePoolDomain], terminal: Terminal) -> str:
-    """Return the domains that Karpenter counts, with the nodes that the scheduler counts, and why they count."""
-    if not domains:
-        return ""
-    columns = [
-        Column(f"{_INDENT}DOMAIN FOR KARPENTER", fit="middle", least=16),
-        Column("NODES", "right"),
-        Column("PODS", "right"),
-        Column("COUNTS BECAUSE", fit="wrap", least=24),
-    ]
+    pods = words.names(group.pods)
+    pods = pods if len(group.pods) == 1 else f"{plural(len(group.pods), 'pod')} ({pods})"
     rows = [
         [
-            f"{_INDENT}{words.topology(each.topology_key)} {words.value(each.value)}",
-            str(each.nodes),
-            str(each.pods),
-            words.safe("; ".join(each.sources)),
+            Cell(f"{words.topology(each.topology_key)} {words.value(each.value)}"),
+            Cell(str(each.nodes)),
+            Cell(str(each.pods)),
+            Cell("; ".join(each.sources)),
         ]
-        for each in domains
+        for each in group.domains
     ]
-    return table(columns, rows, terminal)
+    return Section(
+        f"{refusing(group.node_pools, group.node_groups) if none else 'A node may be made'} for {pods}",
+        [
+            *([] if none else [group.summary]),
+            *group.reasons,
+            *([Table("", _COLUMNS, rows)] if rows else []),
+            *(f"Fix: {fix}" for fix in group.fixes),
+            *(f"Event: {message}" for message in group.messages),
+            *([] if none else [_NOT_KNOWN]),
+        ],
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec import UnsetType
@@ -13,51 +13,55 @@ from kubectl_spread.kube.api import labels
 from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.phrases import plural, sentence
 from kubectl_spread.render import words
-from kubectl_spread.render.terminal import Column, Terminal, heading, paragraph, table
+from kubectl_spread.render.document import Instruction, Section, Table
+from kubectl_spread.render.folding import counts_cell
+from kubectl_spread.render.terminal import Cell, Column
 from kubectl_spread.report.model import Key, PodVerdict, Row
 
 _REFUSES: Final = {
     "workload": "refuses the workload",
     "pods": "accepts the template, but refuses every pod of it",
 }
+_DEFAULT: Final = (
+    "This is a default constraint of the scheduler, because the pods have none of their own.",
+    "Its selector comes from the Services that select the pods and from their owner.",
+)
+_COLUMNS: Final = (Column("Pods", fit="middle", least=12), Column("Domains"), Column("Skew", "right"))
+_Part = str | Instruction
 
 
-def selectors(explanation: Explanation, terminal: Terminal) -> str:
-    """Return a block for each row: its selectors, their difference, and the verdicts on its pods."""
-    return _once(_term(row, explanation, terminal) for row in explanation.constraints)
+def selectors(explanation: Explanation) -> Iterator[Section]:
+    """Yield a section for each row: its selectors, their difference, and the verdicts on its pods."""
+    rows = (
+        (words.clause(row), [*_selectors(row), *_verdicts(row, explanation.pods)]) for row in explanation.constraints
+    )
+    yield from _once("Selectors of", rows)
 
 
-def _once(blocks: Iterable[tuple[str, str]]) -> str:
-    """Return each different text once, below all its headings."""
-    headings_by_text: dict[str, str] = {}
-    for title, text in blocks:
-        headings_by_text[text] = headings_by_text.get(text, "") + title
-    return "\n".join(titles + text for text, titles in headings_by_text.items())
+def templates(explanation: Explanation) -> Iterator[Section]:
+    """Yield a section for each term of a template."""
+    yield from _once("Template,", (_template(term, explanation) for term in explanation.templates))
 
 
-def _term(row: Row, explanation: Explanation, terminal: Terminal) -> tuple[str, str]:
-    lines = (*_selectors(row), *_verdicts(row, explanation.pods))
-    return heading(f"Selectors of {words.clause(row)}", terminal), "".join(f"{line}\n" for line in lines)
+def _once(title: str, blocks: Iterable[tuple[str, list[_Part]]]) -> Iterator[Section]:
+    """Yield equal parts once, with the names of all to which they belong."""
+    of_parts: list[tuple[list[str], list[_Part]]] = []
+    for name, parts in blocks:
+        names = next((names for names, others in of_parts if others == parts), None)
+        if names is None:
+            of_parts.append(([name], parts))
+        else:
+            names.append(name)
+    yield from (Section(f"{title} {'; '.join(names)}", parts) for names, parts in of_parts)
 
 
-def _selectors(row: Row) -> list[str]:
+def _selectors(row: Row) -> list[_Part]:
     """Return a line for each distinct selector with the names of its forms, and the difference to the stored one."""
-    if row.default is True:
-        deduced = words.safe(labels.describe(row.selector.effective))
-        return [
-            f"  effective: {deduced}",
-            "  This is a default constraint of the scheduler, because the pods have none of their own.",
-            "  Its selector comes from the Services that select the pods and from their owner.",
-        ]
     own = row.selector
-    lines = [
-        f"  {line}"
-        for line in _forms(authored=own.authored, merged=own.merged, stored=own.stored, effective=own.effective)
-    ]
-    if isinstance(row.diff, list) and row.diff:
-        lines.append("  difference (- stored, + merged):")
-        lines += [f"    {words.safe(line)}" for line in row.diff]
-    return lines
+    if row.default is True:
+        return [*_forms(effective=own.effective), *_DEFAULT]
+    forms = _forms(authored=own.authored, merged=own.merged, stored=own.stored, effective=own.effective)
+    return [*forms, *([Instruction("difference (- stored, + merged):", lines=row.diff)] if row.diff else [])]
 
 
 def _forms(**selectors: LabelSelector | UnsetType | None) -> list[str]:
@@ -65,51 +69,39 @@ def _forms(**selectors: LabelSelector | UnsetType | None) -> list[str]:
     names: dict[str, list[str]] = {}
     for name, selector in selectors.items():
         if not isinstance(selector, UnsetType):
-            names.setdefault(words.safe(labels.describe(selector)), []).append(name)
+            names.setdefault(labels.describe(selector), []).append(name)
     return [f"{', '.join(equal)}: {selector}" for selector, equal in names.items()]
 
 
-def _verdicts(row: Row, pods: Sequence[PodVerdict]) -> list[str]:
-    """Return the number of pods with each verdict; then each key with another verdict than merged, and its pods."""
-    lines = [f"  verdict {verdict}: {plural(number, 'pod')}" for verdict, number in row.verdicts.items()]
-    pods_by_key: dict[tuple[str, ...], list[str]] = {}
+def _verdicts(row: Row, pods: Sequence[PodVerdict]) -> Iterator[str]:
+    """Yield the number of pods with each verdict; then each key with another verdict than merged, and its pods."""
+    yield from (f"verdict {verdict}: {plural(number, 'pod')}" for verdict, number in row.verdicts.items())
+    pods_by_key: dict[str, list[str]] = {}
     for pod in pods:
-        if pod.path == row.path and pod.verdict in row.verdicts:
-            for key in pod.keys:
-                if key.verdict != "merged":
-                    pods_by_key.setdefault(_key(key), []).append(pod.name)
-    for (first, *more), names in pods_by_key.items():
-        lines += [f"    {first}", *(f"      {line}" for line in more), f"      Pods: {words.names(names)}"]
-    return lines
+        for key in pod.keys if pod.path == row.path and pod.verdict in row.verdicts else ():
+            if key.verdict != "merged":
+                pods_by_key.setdefault(_key(key), []).append(pod.name)
+    yield from (f"{text} Pods: {words.names(names)}" for text, names in pods_by_key.items())
 
 
-def _key(key: Key) -> tuple[str, ...]:
+def _key(key: Key) -> str:
     """Return the values of a key and the verdict on it, then who changed the label, and the evidence."""
     stored = "nothing" if isinstance(key.stored, UnsetType) else words.value(key.stored)
     label = "absent" if isinstance(key.label, UnsetType) else words.value(key.label)
-    lines = [f"{words.safe(key.key)} stored {stored}, label {label}: {key.verdict} ({key.confidence})"]
+    sentences = [f"{key.key} stored {stored}, label {label}: {key.verdict} ({key.confidence})."]
     if not isinstance(key.changed_by, UnsetType):
-        changed = key.changed_by
-        lines.append(f"Changed by {words.safe(changed.manager)} before {changed.time}.")
-    return (*lines, *(sentence(words.safe(evidence)) for evidence in key.evidence))
+        sentences.append(f"Changed by {key.changed_by.manager} before {key.changed_by.time}.")
+    return " ".join([*sentences, *map(sentence, key.evidence)])
 
 
-def templates(explanation: Explanation, terminal: Terminal) -> str:
-    """Return a block for each term of a template."""
-    return _once(_template(term, explanation, terminal) for term in explanation.templates)
-
-
-def _template(term: TemplateTerm, explanation: Explanation, terminal: Terminal) -> tuple[str, str]:
+def _template(term: TemplateTerm, explanation: Explanation) -> tuple[str, list[_Part]]:
     requirement = words.requirement(words.topology(term.topology_key), term.path, term.when_unsatisfiable)
-    title = f"Template, {words.short_path(term.path)}: {requirement}"
+    name = f"{words.short_path(term.path)}: {requirement}"
     if isinstance(term.max_skew, int):
-        title += f", maxSkew {term.max_skew}"
+        name += f", maxSkew {term.max_skew}"
+    presumed = f"<value> stands for the value that the controller will set for {', '.join(term.presumed)}."
     lines = _forms(authored=term.selector.authored, merged=term.selector.merged)
-    if term.presumed:
-        keys = ", ".join(words.safe(key) for key in term.presumed)
-        lines.append(f"<value> stands for the value that the controller will set for {keys}.")
-    lines.append(_api_answer(term, explanation))
-    return heading(title, terminal), "".join(paragraph(line, "  ", terminal) for line in lines)
+    return name, [*lines, *([presumed] if term.presumed else []), _api_answer(term, explanation)]
 
 
 def _api_answer(term: TemplateTerm, explanation: Explanation) -> str:
@@ -118,28 +110,23 @@ def _api_answer(term: TemplateTerm, explanation: Explanation) -> str:
         return "The API server allows this."
     reported = [finding.message for finding in explanation.findings]
     messages = [text for text in term.messages if not any(text in message for message in reported)]
-    return f"The API server {_REFUSES[term.refused]}" + (f": {words.safe('; '.join(messages))}" if messages else ".")
+    return f"The API server {_REFUSES[term.refused]}" + (f": {'; '.join(messages)}" if messages else ".")
 
 
-_COLUMNS: Final = 6
-"""The most domains that get a column each."""
-_INDENT: Final = "  "
-
-
-def rollup(explanation: Explanation, terminal: Terminal) -> str:
-    """Return the owners of the pods if there are several, and a table for each row with pods of several of them.
+def rollup(explanation: Explanation) -> Iterator[Section]:
+    """Yield the owners of the pods if there are several, and a table for each row with pods of several of them.
 
     Pods of other workloads and terminating pods have a table, too.
     """
     owners = explanation.rollup.owners
-    lines = _owners(owners) if len(owners) > 1 else []
-    text = "".join(paragraph(line, _INDENT, terminal) for line in lines)
+    parts: list[str | Table] = [*(_owners(owners) if len(owners) > 1 else [])]
     for row in explanation.rollup.rows:
         # The domains show the counts of one revision already.
         extra = not isinstance(row.other_pods, UnsetType) or not isinstance(row.terminating, UnsetType)
         if extra or len(row.revisions) > 1:
-            text += paragraph(words.clause(explanation.constraints[row.row]), _INDENT, terminal) + _table(row, terminal)
-    return f"{heading('Owners', terminal)}{text}" if text else ""
+            parts += [words.clause(explanation.constraints[row.row]), _table(row)]
+    if parts:
+        yield Section("Owners", parts)
 
 
 def _owners(owners: Sequence[Owner]) -> list[str]:
@@ -149,7 +136,7 @@ def _owners(owners: Sequence[Owner]) -> list[str]:
         above = tuple(f"{higher.kind} {higher.name}" for higher in owner.above)
         chains.setdefault((*above, owner.kind), []).append(owner)
     return [
-        " > ".join([*(words.safe(higher) for higher in above), f"{words.safe(kind)} {', '.join(map(_link, links))}"])
+        " > ".join([*above, f"{kind} {', '.join(map(_link, links))}"])
         for (*above, kind), links in chains.items()
         if kind != "Pod"
     ]
@@ -157,46 +144,34 @@ def _owners(owners: Sequence[Owner]) -> list[str]:
 
 def _link(owner: Owner) -> str:
     revision = f"revision {owner.revision}, " if isinstance(owner.revision, int) else ""
-    return f"{words.safe(owner.name)} ({revision}{plural(owner.pods, 'pod')})"
+    return f"{owner.name} ({revision}{plural(owner.pods, 'pod')})"
 
 
-def _table(row: RowRollup, terminal: Terminal) -> str:
+def _table(row: RowRollup) -> Table:
+    """Return the counts of each revision in the domains, and the skew if only these pods counted."""
     lines: list[tuple[str, Mapping[str, int], int | None]] = [
         (_share(share), share.counts, share.skew) for share in row.revisions
     ]
     if not isinstance(row.other_pods, UnsetType):
-        lines.append(("pods of other workloads", row.other_pods, None))
+        lines.append(("of other workloads", row.other_pods, None))
     lines.append(("counted", row.counted, row.skew))
     if isinstance(row.terminating, dict) and isinstance(row.skew_with_terminating, int):
         with_terminating = {value: row.counted.get(value, 0) + row.terminating.get(value, 0) for value in row.counted}
         lines.append(("terminating", row.terminating, None))
         lines.append(("counted + terminating", with_terminating, row.skew_with_terminating))
-    values = list(row.counted)
-    has_columns = len(values) <= _COLUMNS
-    columns = [
-        Column("", fit="middle", least=12),
-        *([Column(words.value(value), "right") for value in values] if has_columns else [Column("DOMAINS")]),
-        Column("SKEW", "right"),
-    ]
-    cells = [
+    rows = [
         [
-            f"{_INDENT * 2}{name}",
-            *([str(counts.get(value, 0)) for value in values] if has_columns else [_range(counts, values)]),
-            "" if skew is None else str(skew),
+            Cell(name),
+            counts_cell({value: counts.get(value, 0) for value in row.counted}),
+            Cell("" if skew is None else str(skew)),
         ]
         for name, counts, skew in lines
     ]
-    return table(columns, cells, terminal)
+    return Table("", _COLUMNS, rows)
 
 
 def _share(share: Share) -> str:
     name = share.revision
     if isinstance(name, UnsetType):
         name = "pods" if isinstance(share.owner, UnsetType) else f"{share.owner.kind} {share.owner.name}"
-    number = f"revision {share.number} " if isinstance(share.number, int) else ""
-    return words.safe(f"{number}{name}")
-
-
-def _range(counts: Mapping[str, int], values: Sequence[str]) -> str:
-    numbers = [counts.get(value, 0) for value in values]
-    return f"{len(values)} ({min(numbers)}..{max(numbers)})"
+    return f"revision {share.number} {name}" if isinstance(share.number, int) else name
