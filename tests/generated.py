@@ -154,7 +154,7 @@ PAGES: Final[dict[str, Callable[[], str]]] = {
     **{schemas.path(kind): partial(schemas.text, kind) for kind in schemas.KINDS},
 }
 BLOCKS: Final[dict[str, dict[str, Callable[[], str]]]] = {
-    "README.md": {"pending": lambda: answers.fetched("explain deploy/web", PENDING, lines=6)},
+    "README.md": {"pending": lambda: answers.fetched("explain deploy/web", PENDING, lines=7)},
     "docs/ci.md": {
         "pre-commit": lambda: source("docs/ci/pre-commit-config.yaml"),
         "kustomize": lambda: source("docs/ci/pre-commit-kustomize.yaml"),
@@ -213,10 +213,10 @@ BLOCKS: Final[dict[str, dict[str, Callable[[], str]]]] = {
         "recipes": ten_recipes,
     },
     "docs/pending.md": {
-        "constraints": lambda: answers.explain("explain deploy/coredns -n kube-system", f"{COREDNS}/input.yaml", 1),
-        "nodes": lambda: answers.explain("explain pod/solver-1 -n hpc", f"{SOLVER}/input.yaml", 3),
+        "constraints": lambda: answers.explain("explain deploy/coredns -n kube-system", f"{COREDNS}/input.yaml", 2),
+        "nodes": lambda: answers.explain("explain pod/solver-1 -n hpc", f"{SOLVER}/input.yaml", 4),
         "label": lambda: answers.check("check -n search", f"{OPENSEARCH}/input.yaml"),
-        "anti-affinity": lambda: answers.explain("explain deploy/web -n shop", f"{SYMPTOMS}/anti-affinity.yaml", 2),
+        "anti-affinity": lambda: answers.explain("explain deploy/web -n shop", f"{SYMPTOMS}/anti-affinity.yaml", 3),
     },
     "docs/troubleshooting.md": {
         "one zone": lambda: answers.check("check", f"{INFLATE}/input.yaml"),
@@ -224,8 +224,8 @@ BLOCKS: Final[dict[str, dict[str, Callable[[], str]]]] = {
         "stuck": lambda: answers.check("check", f"{BLUEBIRD}/input.yaml"),
         "refused": lambda: answers.check("check", f"{SYMPTOMS}/refused.yaml"),
         "rollout": lambda: answers.check("check -n shop --severity info", f"{FRONTEND}/input.yaml"),
-        "scale-down": lambda: answers.explain("explain deploy/api -n shop", SAMPLE, 1),
-        "old label": lambda: answers.explain("explain deploy/cart -n shop", SAMPLE, 1),
+        "scale-down": lambda: answers.explain("explain deploy/api -n shop", SAMPLE, 2),
+        "old label": lambda: answers.explain("explain deploy/cart -n shop", SAMPLE, 2),
         "upgrade": lambda: answers.check("check deploy/mail -n shop --severity info", SAMPLE),
         "chart": lambda: answers.failure(f"check -f {SYMPTOMS}/chart.tpl"),
         "forbidden": lambda: answers.forbidden("check -A"),

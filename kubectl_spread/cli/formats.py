@@ -55,7 +55,7 @@ FORMATS: Final[Mapping[str, Format]] = {
     TABLE: Format(_ALL[:-1], document=_SCREEN, silent=True, of_several=True, watched=True),
     WIDE: Format(_ALL[:-2], document=_SCREEN, silent=True, of_several=True, watched=True),
     TEXT: Format(["explain"], document=_SCREEN),
-    "html": Format(_ALL, "html:page", "html.document:page"),
+    "html": Format(_ALL, "html:page", "html:document"),
     "markdown": Format(_ALL, "markdown:markdown", "markdown:document"),
     "github": Format(["check"], "ci.github:github"),
     "junit": Format(["check"], "ci.junit:junit"),

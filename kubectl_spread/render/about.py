@@ -23,17 +23,21 @@ _BLOCKED: Final = "SPR303"
 EXPLAIN: Final = "kubectl spread explain TYPE/NAME -n NAMESPACE prints the patch"
 
 
-def autoscaling(not_simulated: Sequence[str]) -> list[str]:
+def autoscaling(left_out: Sequence[str]) -> list[str]:
     """Return whether new nodes are simulated for pods that wait, where autoscalers may make some."""
-    if NODES_TO_COME in not_simulated:
+    if NODES_TO_COME in left_out:
         return ["without and with new nodes"]
-    return [f"{AUTOSCALERS} not simulated"] if AUTOSCALERS in not_simulated else []
+    return [f"{AUTOSCALERS} not simulated"] if AUTOSCALERS in left_out else []
+
+
+def not_simulated(left_out: Sequence[str]) -> list[str]:
+    """Return a sentence on what a simulation leaves out, if that could matter."""
+    return [f"Not simulated: {'; '.join(left_out)}."] if left_out else []
 
 
 def closed_domains(findings: Sequence[Finding]) -> ClosedDomains | None:
     """Return the closed domains for which the pods of all findings of a cause wait."""
-    closed = findings[0].closed
-    return None if isinstance(closed, UnsetType) else closed
+    return findings[0].closed or None
 
 
 def message(findings: Sequence[Finding]) -> str:
@@ -182,7 +186,7 @@ def _gates(cluster: Cluster, findings: Iterable[Finding]) -> str:
 
 def _read(cluster: Cluster, summary: Summary, *, scope: bool) -> str:
     where = _scope(cluster) if scope else ""
-    counts = (_pods(summary, workloads=scope), _nodes(cluster))
+    counts = (_pods(summary, workloads=scope), nodes(cluster))
     return f"{where}{': ' if where else ''}{', '.join(counts)}"
 
 
@@ -202,14 +206,14 @@ def _pods(summary: Summary, *, workloads: bool) -> str:
     return plural(summary.templates, "pod template") if isinstance(summary.templates, int) else "0 pods"
 
 
-def _nodes(cluster: Cluster) -> str:
+def nodes(cluster: Cluster) -> str:
     """Return the number of nodes and zones, or how domains are known without nodes."""
     if cluster.nodes == "inferred":
         return "domains inferred from pods' labels"
     if cluster.nodes == "none":
         return "no nodes"
-    nodes = plural(cluster.node_count if isinstance(cluster.node_count, int) else 0, "node")
-    if isinstance(cluster.zone_count, UnsetType) or not cluster.zone_count:
+    nodes = plural(cluster.node_count or 0, "node")
+    if not cluster.zone_count:
         return nodes
     closed = f" ({text})" if (text := closed_zones(cluster)) else ""
     return f"{nodes} in {plural(cluster.zone_count, 'zone')}{closed}"
@@ -218,8 +222,8 @@ def _nodes(cluster: Cluster) -> str:
 def closed_zones(cluster: Cluster) -> str:
     """Return the zones whose nodes all keep pods away: ``zone b is cordoned, zones c and d are tainted``; or ""."""
     states: dict[str, list[str]] = {}
-    for zone in [] if isinstance(cluster.zones, UnsetType) else cluster.zones:
-        if not isinstance(zone.closed, UnsetType):
+    for zone in cluster.zones or ():
+        if zone.closed:
             states.setdefault(zone.closed, []).append(zone.zone)
     return safe(
         ", ".join(

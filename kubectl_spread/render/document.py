@@ -13,7 +13,6 @@ from msgspec import UnsetType
 
 from kubectl_spread.render.terminal import Cell, Column
 from kubectl_spread.report.model import ManifestLines, Severity
-from kubectl_spread.report.simulation import Range
 
 OBJECTS: Final = 3
 """The most objects of a card that are named, unless all are asked for."""
@@ -67,12 +66,29 @@ class Section(msgspec.Struct, frozen=True):
         return sum(isinstance(part, str) for part in self.parts) > 1
 
 
-class ZoneChange(msgspec.Struct, frozen=True):
-    """The running pods of a zone before and after the events of a simulation."""
+class Bar(msgspec.Struct, frozen=True):
+    """A number as a bar: its share of the largest one in percent, None for no bar, and whether it is above a limit."""
+
+    text: str
+    share: int | None = None
+    above: bool = False
+
+
+class DrawnZone(msgspec.Struct, frozen=True):
+    """A zone of a picture, with a bar for each column, and how its nodes keep pods away; "" if some node takes them."""
 
     name: str
-    before: int
-    after: Range
+    bars: Sequence[Bar]
+    closed: str = ""
+
+
+class Picture(msgspec.Struct, frozen=True):
+    """The zones of a cluster as bars, and a note on them."""
+
+    title: str
+    columns: Sequence[str]
+    zones: Sequence[DrawnZone]
+    note: str = ""
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,7 +104,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
         label: The label of the conclusion on the screen; "" for none.
         instructions: What to type, or to write, for the conclusion.
         cards: What the conclusion consists of, the worst first.
-        zones: The zones before and after the events of a simulation.
+        picture: The zones.
         tables: The numbers.
         sections: The evidence.
         notes: What limits the answer.
@@ -108,7 +124,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     label: str = ""
     instructions: Sequence[Instruction] = ()
     cards: Sequence[Card] = ()
-    zones: Sequence[ZoneChange] = ()
+    picture: Picture | None = None
     tables: Sequence[Table] = ()
     sections: Sequence[Section] = ()
     notes: Sequence[str] = ()
@@ -123,6 +139,12 @@ def written(lines: Sequence[ManifestLines] | UnsetType) -> list[Instruction]:
     return [
         Instruction(f"{each.file}:{each.line}: {each.action}", lines=each.yaml.splitlines()) for each in lines or ()
     ]
+
+
+def bar(number: int, most: int, text: str = "", *, above: bool = False) -> Bar:
+    """Return a number as a bar, next to others of which ``most`` is the largest; any pods have a bar."""
+    share = max(round(100 * number / most), 1) if number else 0
+    return Bar(text or f"{number:,}", share, above)
 
 
 def objects(card: Card, most: int = OBJECTS) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from kubectl_spread.explain.explanation import Explanation
-from kubectl_spread.phrases import capitalized, listed, named, plural
+from kubectl_spread.phrases import listed, named, plural
 from kubectl_spread.render import about, figures, words
 from kubectl_spread.render import findings as grouped
 from kubectl_spread.render.document import Card, Document, Instruction, Section
@@ -34,7 +34,7 @@ def document(explanation: Explanation) -> Document:
     """Return an explanation as a document; if nothing is wrong, the conclusion says what was checked and what not."""
     subject = f"{named(explanation.object.kind, explanation.object.name)} in {explanation.namespace}"
     is_wrong = any(finding.severity > Severity.INFO for finding in explanation.findings)
-    limits = [*map(capitalized, _limits(explanation))]
+    limits = [*_limits(explanation)]
     return Document(
         command="explain",
         title=subject,
@@ -150,23 +150,17 @@ def _limits(explanation: Explanation) -> Iterator[str]:
     nodes, summary = explanation.cluster.nodes, explanation.summary
     yield from figures.unanswered(summary.skipped)
     if nodes == "none":
-        yield "not checked: where pods are and where they can go, because no nodes were read."
+        yield "Not checked: where pods are and where they can go, because no nodes were read."
     elif nodes == "inferred":
-        yield "not checked: domains without pods, because nodes could not be read."
+        yield "Not checked: domains without pods, because nodes could not be read."
     if isinstance(explanation.unconstrained, list) and not _is_unspread(explanation):
         number = len(explanation.unconstrained)
         pods = "the pods" if number == summary.pods else f"{number} of {plural(summary.pods, 'pod')}"
         yield (
-            f"not checked: the scheduler's default constraints, which apply to {pods} without constraints "
+            f"Not checked: the scheduler's default constraints, which apply to {pods} without constraints "
             "(--defaults or --scheduler-config)."
         )
-    if upgrade := figures.upgrade(explanation.cluster, summary):
-        yield f"{upgrade}."
-    if selected := figures.selected(summary):
-        yield f"{selected}."
-    if summary.silenced:
-        yield f"not shown: {plural(summary.silenced, 'silenced finding')}."
-    if skipped := figures.skipped(summary):
-        yield skipped
+    yield from figures.withheld(explanation.cluster, summary)
+    yield from figures.skipped(summary)
     if nodes == "listed":
-        yield "not checked: volume limits, devices and other plugins of the scheduler."
+        yield "Not checked: volume limits, devices and other plugins of the scheduler."

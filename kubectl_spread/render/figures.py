@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, TypeVar
 from msgspec import UnsetType
 
 from kubectl_spread.audit.merge.verdicts import Verdict
-from kubectl_spread.phrases import plural
+from kubectl_spread.phrases import plural, sentence
 from kubectl_spread.render import words
 from kubectl_spread.report.model import FAILED, Cluster, FieldRef, Finding, Report, Row, Severity, Summary, Unchecked
 
@@ -115,14 +115,21 @@ def is_exposure_checked(report: Report) -> bool:
     return report.cluster.nodes == "listed" and report.summary.pods > report.summary.workloads
 
 
-def selected(summary: Summary) -> str:
-    """Return which rules ran if these are not all; else ""."""
-    if isinstance(summary.selected, UnsetType):
-        return ""
-    return f"only these rules ran: {words.safe(', '.join(summary.selected))}"
+def withheld(cluster: Cluster, summary: Summary) -> Iterator[str]:
+    """Yield sentences on what another Kubernetes changes, on findings that are left out, and on the rules that ran."""
+    if change := _upgrade(cluster, summary):
+        yield sentence(change)
+    if summary.silenced:
+        yield f"{plural(summary.silenced, 'finding')} silenced."
+    if isinstance(summary.known, int):
+        yield f"{plural(summary.known, 'finding')} in the baseline."
+    if summary.gone:
+        yield f"{plural(summary.gone, 'finding')} of the baseline gone."
+    if summary.selected:
+        yield f"Only these rules ran: {words.safe(', '.join(summary.selected))}."
 
 
-def upgrade(cluster: Cluster, summary: Summary) -> str:
+def _upgrade(cluster: Cluster, summary: Summary) -> str:
     """Return what the change to another Kubernetes changes, as a sentence without a full stop; "" without one."""
     change = summary.upgrade
     if isinstance(change, UnsetType):
@@ -157,22 +164,18 @@ def unanswered(numbers: Mapping[str, int]) -> Iterator[str]:
         yield f"Failed because of a bug: {plural(number, 'check')}."
 
 
-def unchecked(report: Report) -> list[Unchecked]:
-    """Return the objects, and parts of objects, that could not be checked and have names."""
-    return report.unchecked or []
-
-
 def unchecked_lines(entries: Sequence[Unchecked]) -> list[str]:
     """Return a line about each of the first objects that could not be checked, and the number of the others."""
     lines = [words.safe(each.message) for each in entries[:_MOST_UNCHECKED]]
     return lines if len(entries) <= _MOST_UNCHECKED else [*lines, f"and {len(entries) - _MOST_UNCHECKED} more"]
 
 
-def skipped(summary: Summary) -> str:
-    """Return the numbers of objects that are not in scope, with the reasons, or ""."""
+def skipped(summary: Summary) -> Iterator[str]:
+    """Yield a sentence on the numbers of objects that are not in scope, with the reasons, if there are any."""
     others = {reason: number for reason, number in summary.skipped.items() if reason not in UNANSWERED}
     numbers = ", ".join(f"{number} {_SKIPPED.get(reason, reason)}" for reason, number in others.items())
-    return f"Skipped: {words.safe(numbers)}." if numbers else ""
+    if numbers:
+        yield f"Skipped: {words.safe(numbers)}."
 
 
 WIDTH: Final = 24

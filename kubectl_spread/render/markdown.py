@@ -78,9 +78,13 @@ def _card(card: Card) -> str:
 
 def _tables(answer: Document) -> Iterator[Table]:
     """Yield the numbers, and what the page draws."""
-    if answer.zones:
-        zones = [[*map(Cell, (zone.name, str(zone.before), zone.after.text))] for zone in answer.zones]
-        yield Table("Running pods by zone", [Column("Zone"), Column("Before"), Column("After")], zones)
+    if picture := answer.picture:
+        columns = [*map(Column, ("Zone", *picture.columns))]
+        rows = [
+            [Cell(f"{zone.name} ({zone.closed})" if zone.closed else zone.name), *(Cell(bar.text) for bar in zone.bars)]
+            for zone in picture.zones
+        ]
+        yield Table(picture.title, columns, rows, note=picture.note)
     yield from answer.tables
 
 

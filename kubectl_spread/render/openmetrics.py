@@ -69,47 +69,44 @@ class Family(msgspec.Struct, frozen=True, eq=False):
         return f"# HELP {self.name} [{self.stability.value}] {self.help}\n# TYPE {self.name} gauge\n"
 
 
-INFO: Final = Family(
-    "kube_spread_info",
-    ("context", "cluster_name", "cluster_uid", "evaluated_as", "server_version", "version_source", "nodes"),
+def _total(name: str, meaning: str, source: str, *labels: str) -> Family:
+    return Family(f"kube_spread_{name}", labels, meaning, source, totals=True)
+
+
+def _of_constraint(
+    name: str, meaning: str, source: str, *labels: str, stability: Stability = Stability.STABLE
+) -> Family:
+    return Family(f"kube_spread_constraint_{name}", (*CONSTRAINT, *labels), meaning, source, stability)
+
+
+def _of_workload(name: str, meaning: str, *labels: str) -> Family:
+    family = f"kube_spread_workload_{name}"
+    return Family(family, (*WORKLOAD, *labels), meaning, _PLACED, Stability.EXPERIMENTAL)
+
+
+_PLACED: Final = "bound pods and nodes"
+INFO: Final = _total(
+    "info",
     "The cluster, and the Kubernetes minor that it was evaluated as. The value is 1.",
     "kubeconfig, `/version`, namespace `kube-system`",
-    totals=True,
+    *("context", "cluster_name", "cluster_uid", "evaluated_as", "server_version", "version_source", "nodes"),
 )
-READ: Final = Family(
-    "kube_spread_read_timestamp_seconds",
-    (),
+READ: Final = _total(
+    "read_timestamp_seconds",
     "When the pods were read, by the clock of the API server.",
     "the `Date` header of the API server",
-    totals=True,
 )
-NODES: Final = Family("kube_spread_nodes", (), "Nodes that were listed.", "nodes", totals=True)
-EVALUATED_PODS: Final = Family("kube_spread_evaluated_pods", (), "Pods that were evaluated.", "pods", totals=True)
-EVALUATED_TEMPLATES: Final = Family(
-    "kube_spread_evaluated_templates", (), "Pod templates that were evaluated.", "workloads", totals=True
+NODES: Final = _total("nodes", "Nodes that were listed.", "nodes")
+EVALUATED_PODS: Final = _total("evaluated_pods", "Pods that were evaluated.", "pods")
+EVALUATED_TEMPLATES: Final = _total("evaluated_templates", "Pod templates that were evaluated.", "workloads")
+CONSTRAINTS: Final = _total("constraints", "Constraints and affinity terms in the report.", "the report")
+FINDINGS: Final = _total("findings", "Findings by severity, also where there are none.", "rules", "severity")
+SILENCED: Final = _total(
+    "silenced_findings", "Findings that --ignore, --severity or an annotation leaves out.", "rules"
 )
-CONSTRAINTS: Final = Family(
-    "kube_spread_constraints", (), "Constraints and affinity terms in the report.", "the report", totals=True
-)
-FINDINGS: Final = Family(
-    "kube_spread_findings", ("severity",), "Findings by severity, also where there are none.", "rules", totals=True
-)
-SILENCED: Final = Family(
-    "kube_spread_silenced_findings",
-    (),
-    "Findings that --ignore, --severity or an annotation leaves out.",
-    "rules",
-    totals=True,
-)
-KNOWN: Final = Family(
-    "kube_spread_known_findings", (), "Findings that the baseline has.", "the file of `--baseline`", totals=True
-)
-SKIPPED: Final = Family(
-    "kube_spread_skipped_objects",
-    ("reason",),
-    "Objects or lists that were not evaluated, by reason.",
-    "the report",
-    totals=True,
+KNOWN: Final = _total("known_findings", "Findings that the baseline has.", "the file of `--baseline`")
+SKIPPED: Final = _total(
+    "skipped_objects", "Objects or lists that were not evaluated, by reason.", "the report", "reason"
 )
 FINDING: Final = Family(
     "kube_spread_finding",
@@ -117,62 +114,40 @@ FINDING: Final = Family(
     "The workload has a finding with this code and severity. The value is 1.",
     "rules",
 )
-CONSTRAINT_INFO: Final = Family(
-    "kube_spread_constraint_info",
-    (
-        *CONSTRAINT,
-        "when_unsatisfiable",
-        "max_skew",
-        "min_domains",
-        "node_affinity_policy",
-        "node_taints_policy",
-    ),
+CONSTRAINT_INFO: Final = _of_constraint(
+    "info",
     "The fields of the constraint, with defaults; empty where a field does not apply. The value is 1.",
     "pods",
+    *("when_unsatisfiable", "max_skew", "min_domains", "node_affinity_policy", "node_taints_policy"),
 )
-SKEW: Final = Family(
-    "kube_spread_constraint_skew",
-    CONSTRAINT,
-    "Matching pods of the fullest eligible domain above the global minimum.",
-    "bound pods and nodes",
+SKEW: Final = _of_constraint("skew", "Matching pods of the fullest eligible domain above the global minimum.", _PLACED)
+MAX_SKEW: Final = _of_constraint("max_skew", "The maxSkew of the constraint.", "pods")
+GLOBAL_MINIMUM: Final = _of_constraint(
+    "global_minimum", "Matching pods of the emptiest eligible domain; 0 with fewer domains than minDomains.", _PLACED
 )
-MAX_SKEW: Final = Family("kube_spread_constraint_max_skew", CONSTRAINT, "The maxSkew of the constraint.", "pods")
-GLOBAL_MINIMUM: Final = Family(
-    "kube_spread_constraint_global_minimum",
-    CONSTRAINT,
-    "Matching pods of the emptiest eligible domain; 0 with fewer domains than minDomains.",
-    "bound pods and nodes",
+ELIGIBLE_DOMAINS: Final = _of_constraint(
+    "eligible_domains", "Domains that have a node which counts for the pods.", "nodes"
 )
-ELIGIBLE_DOMAINS: Final = Family(
-    "kube_spread_constraint_eligible_domains",
-    CONSTRAINT,
-    "Domains that have a node which counts for the pods.",
-    "nodes",
-)
-ALLOWED_DOMAINS: Final = Family(
-    "kube_spread_constraint_allowed_domains",
-    CONSTRAINT,
+ALLOWED_DOMAINS: Final = _of_constraint(
+    "allowed_domains",
     "Domains where this constraint allows one more such pod.",
-    "bound pods and nodes",
-    Stability.EXPERIMENTAL,
+    _PLACED,
+    stability=Stability.EXPERIMENTAL,
 )
-LOWER_BOUND: Final = Family(
-    "kube_spread_constraint_lower_bound",
-    CONSTRAINT,
+LOWER_BOUND: Final = _of_constraint(
+    "lower_bound",
     "1 where domains are inferred from pods, so that the skew may be larger.",
     "zone labels of pods, where nodes cannot be listed",
-    Stability.EXPERIMENTAL,
+    stability=Stability.EXPERIMENTAL,
 )
-CONSTRAINT_PODS: Final = Family("kube_spread_constraint_pods", CONSTRAINT, "Pods with the constraint.", "pods")
-PENDING_PODS: Final = Family(
-    "kube_spread_constraint_pending_pods", CONSTRAINT, "Pods with the constraint that have no node.", "pods"
-)
-DOMAIN_PODS: Final = Family(
-    "kube_spread_constraint_domain_pods",
-    (*CONSTRAINT, "domain"),
+CONSTRAINT_PODS: Final = _of_constraint("pods", "Pods with the constraint.", "pods")
+PENDING_PODS: Final = _of_constraint("pending_pods", "Pods with the constraint that have no node.", "pods")
+DOMAIN_PODS: Final = _of_constraint(
+    "domain_pods",
     f"Matching pods of an eligible domain, where there are up to {MOST_DOMAINS} domains.",
-    "bound pods and nodes",
-    Stability.EXPERIMENTAL,
+    _PLACED,
+    "domain",
+    stability=Stability.EXPERIMENTAL,
 )
 VERDICT_PODS: Final = Family(
     "kube_spread_pods",
@@ -180,26 +155,16 @@ VERDICT_PODS: Final = Family(
     "Pods with the constraint by the verdict on their stored selector.",
     "labels and selectors of pods",
 )
-WORKLOAD_PODS: Final = Family(
-    "kube_spread_workload_pods",
-    WORKLOAD,
-    "Running pods of a workload with replicas, on nodes that were listed.",
-    "bound pods and nodes",
-    Stability.EXPERIMENTAL,
-)
-WORKLOAD_DOMAIN_PODS: Final = Family(
-    "kube_spread_workload_domain_pods",
-    (*WORKLOAD, "topology_key", "domain"),
+WORKLOAD_PODS: Final = _of_workload("pods", "Running pods of a workload with replicas, on nodes that were listed.")
+WORKLOAD_DOMAIN_PODS: Final = _of_workload(
+    "domain_pods",
     f"Running pods of a workload in each zone that has any, where there are up to {MOST_DOMAINS} such zones.",
-    "bound pods and nodes",
-    Stability.EXPERIMENTAL,
+    *("topology_key", "domain"),
 )
-LARGEST_DOMAIN_RATIO: Final = Family(
-    "kube_spread_workload_largest_domain_ratio",
-    (*WORKLOAD, "topology_key"),
+LARGEST_DOMAIN_RATIO: Final = _of_workload(
+    "largest_domain_ratio",
     "Share of a workload's running pods in the zone, or on the node, with the most of them; from 0 to 1.",
-    "bound pods and nodes",
-    Stability.EXPERIMENTAL,
+    "topology_key",
 )
 FAMILIES: Final = tuple(family for family in vars().values() if isinstance(family, Family))
 """The families above, in the order of a page."""

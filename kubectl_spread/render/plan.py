@@ -92,7 +92,4 @@ def _not_correctable(report: SpreadPlan) -> Iterator[Card]:
 
 def remarks(report: SpreadPlan) -> list[str]:
     """Return what the simulation leaves out."""
-    left_out = report.summary.not_simulated
-    if not (report.waves or report.summary.unknown):
-        return []
-    return [f"Not simulated: {'; '.join(left_out)}."] if left_out else []
+    return about.not_simulated(report.summary.not_simulated) if report.waves or report.summary.unknown else []

@@ -100,8 +100,7 @@ def _remarks(report: SpreadRecommendation) -> Iterator[str]:
     yield from report.remarks
     if not report.summary.complete:
         yield "There was no time for all changes: give more with --seconds."
-    if left_out := report.summary.not_simulated:
-        yield f"Not simulated: {'; '.join(left_out)}."
+    yield from about.not_simulated(report.summary.not_simulated)
     runs = report.summary.runs
     yield f"{plural(runs, 'simulated run')} of each event{'; others may end differently' if runs == 1 else ''}."
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from kubectl_spread.kube.api.labels import ZONE
 from kubectl_spread.phrases import capitalized, domains, named, plural, some
 from kubectl_spread.render import about, words
-from kubectl_spread.render.document import Card, Document, Instruction, Table, ZoneChange
+from kubectl_spread.render.document import Card, Document, DrawnZone, Instruction, Picture, Table, bar
 from kubectl_spread.render.terminal import Cell, Column
 from kubectl_spread.report.model import CommandLine, Severity, Workload
 from kubectl_spread.report.recommendation import WORKLOADS
@@ -62,7 +62,7 @@ def document(report: SpreadSimulation, inputs: Sequence[str] | None = None, *, w
         label="AFTER",
         headline=conclusion(report),
         cards=cards,
-        zones=_zones(report),
+        picture=_picture(report),
         tables=[_table(report, wide=wide)],
         notes=[*_ending(report, len(report.findings) - len(cards))],
     )
@@ -310,11 +310,10 @@ def _ending(report: SpreadSimulation, notes_left: int) -> Iterator[str]:
     number = plural(report.runs, "simulated run")
     sentences.append(f"{number}; others may end differently." if report.runs == 1 else f"{number}.")
     yield " ".join(sentences)
-    if left_out := report.summary.not_simulated:
-        yield f"Not simulated: {'; '.join(left_out)}."
+    yield from about.not_simulated(report.summary.not_simulated)
 
 
-def _zones(report: SpreadSimulation) -> list[ZoneChange]:
+def _picture(report: SpreadSimulation) -> Picture | None:
     """Return the running pods of each zone before and after the events."""
     rows: dict[str, tuple[int, int, int]] = {}
     for workload in report.workloads:
@@ -322,7 +321,9 @@ def _zones(report: SpreadSimulation) -> list[ZoneChange]:
             if domain.topology_key == ZONE:
                 before, least, most = rows.get(domain.value, (0, 0, 0))
                 rows[domain.value] = (before + domain.before, least + domain.pods.min, most + domain.pods.max)
-    return [
-        ZoneChange(words.value(value), before, Range(min=least, max=most))
-        for value, (before, least, most) in sorted(rows.items())
+    largest = max((max(before, most) for before, _, most in rows.values()), default=0)
+    zones = [
+        DrawnZone(words.value(name), [bar(before, largest), bar(most, largest, Range(min=least, max=most).text)])
+        for name, (before, least, most) in sorted(rows.items())
     ]
+    return Picture("Running pods by zone", ["Before", "After"], zones) if zones else None

@@ -8,7 +8,6 @@ from typing import Any, Final
 import msgspec
 from msgspec import UnsetType
 
-from kubectl_spread.render import figures
 from kubectl_spread.render.words import is_unsafe, safe, workload
 from kubectl_spread.report.model import Report
 
@@ -61,7 +60,7 @@ def names(report: Report) -> str:
     A line is ``namespace/deploy/web`` for all namespaces of a cluster, and for files with several namespaces.
     """
     workloads = [(finding.namespace, workload(finding.object)) for finding in report.findings]
-    workloads += [(ref.namespace, workload(ref)) for each in figures.unchecked(report) if (ref := each.ref)]
+    workloads += [(ref.namespace, workload(ref)) for each in report.unchecked or () if (ref := each.ref)]
     if isinstance(report.cluster.server_version, UnsetType):
         namespaces = {*(row.namespace for row in report.constraints), *(place for place, _ in workloads)} - {""}
         with_namespace = len(namespaces) > 1

@@ -11,8 +11,8 @@ from msgspec import UnsetType
 from msgspec.structs import replace
 
 from kubectl_spread.kube.api import labels
-from kubectl_spread.phrases import capitalized, plural
-from kubectl_spread.render import about, figures, screen, words
+from kubectl_spread.phrases import plural
+from kubectl_spread.render import about, figures, headline, screen, words, zones
 from kubectl_spread.render import findings as grouped
 from kubectl_spread.render.document import Card, Document, Instruction, Table
 from kubectl_spread.render.findings import Block, Detail
@@ -71,14 +71,17 @@ def document(report: Report, layout: Layout, terminal: Terminal) -> Document:
     findings = [finding for finding in report.findings if layout.notes or finding.severity > Severity.INFO]
     blocks, plan = grouped.blocks(findings), report.summary.plan
     first = [Instruction("Do this first:", commands)] if (commands := _first_commands(blocks)) else []
-    steps = [] if isinstance(plan, UnsetType) else [Instruction("Several evictions:", [plan])]
+    steps = [Instruction("Several evictions:", [plan])] if plan else []
+    facts, sentences = headline.facts(report) if layout.page else [], totals(report, notes=layout.notes)
+    conclusion, *further = [*facts, " ".join(sentences)] if facts or not layout.page else sentences
     answer = Document(
         command="check",
         title="Topology spread report",
         cluster=about.label(report.cluster),
         header=about.header(report.cluster, report.summary, findings) if layout.headers else [],
-        headline=totals(report, notes=layout.notes),
-        facts=[("", text) for text in _doubts(report)] if layout.page else [],
+        headline=conclusion,
+        facts=[("", text) for text in (*further, *(_doubts(report) if layout.page else []))],
+        picture=zones.picture(report) if layout.page else None,
         next_steps=[*first, *steps],
         conclusion_last=True,
     )
@@ -95,7 +98,7 @@ def document(report: Report, layout: Layout, terminal: Terminal) -> Document:
 def _doubts(report: Report) -> Iterator[str]:
     """Yield what a screen has on stderr: why the report may not hold, and what could not be checked."""
     yield from (f"Warning: {text}" for text in words.warnings(report.cluster))
-    yield from (f"Error: {text}" for text in figures.unchecked_lines(figures.unchecked(report)))
+    yield from (f"Error: {text}" for text in figures.unchecked_lines(report.unchecked or []))
 
 
 def _lines(answer: Document, terminal: Terminal) -> int:
@@ -156,7 +159,7 @@ def _by_row(report: Report, findings: Iterable[Finding]) -> dict[int, list[Findi
     """Return the findings that are about pods of each row, by the identity of the row."""
     of_rows: dict[int, list[Finding]] = {}
     for finding in findings:
-        for index in () if isinstance(finding.rows, UnsetType) else finding.rows:
+        for index in finding.rows or ():
             of_rows.setdefault(id(report.constraints[index]), []).append(finding)
     return of_rows
 
@@ -187,10 +190,10 @@ def _hidden(problems: int, others: int) -> str:
     return f"Hidden: {', '.join(kinds)} (--show all)" if kinds else ""
 
 
-def totals(report: Report, *, notes: bool = True) -> str:
-    """Return the last line: what was not read, the causes, their objects, and everything that was left out.
+def totals(report: Report, *, notes: bool = True) -> list[str]:
+    """Return sentences on what was not read, the causes and their objects, and everything that was left out.
 
-    ``notes`` tells whether findings of the severity ``info`` were printed.
+    ``notes`` tells whether findings of the severity ``info`` are printed.
     """
     summary = report.summary
     printed = [finding for finding in report.findings if notes or finding.severity > Severity.INFO]
@@ -200,34 +203,22 @@ def totals(report: Report, *, notes: bool = True) -> str:
         for severity in SEVEREST_FIRST
         if (number := causes[severity]) and (notes or severity > Severity.INFO)
     )
-    in_baseline = summary.known if isinstance(summary.known, int) else None
-    concerned = len({finding.ref for finding in printed})
-    sentences = [
-        f"{counts} in {concerned} of {plural(figures.workloads(summary), 'workload')}"
-        if counts
-        else _nothing(report, notes=notes, baseline=in_baseline is not None)
+    concerned = f"{len({finding.ref for finding in printed})} of {plural(figures.workloads(summary), 'workload')}"
+    hidden = "" if notes or not causes[Severity.INFO] else plural(causes[Severity.INFO], "note")
+    placed = report.cluster.nodes != "none" or not _constraints(summary)
+    pending = figures.pending(report)
+    return [
+        *figures.unanswered(summary.skipped),
+        f"{counts} in {concerned}." if counts else f"{_nothing(report, notes=notes)}.",
+        *([f"{hidden} hidden (--severity info)."] if hidden else []),
+        *figures.withheld(report.cluster, summary),
+        *([f"{pending}."] if pending else []),
+        *([] if placed else ["Placement was not evaluated: no nodes."]),
+        *figures.skipped(summary),
     ]
-    if upgrade := figures.upgrade(report.cluster, summary):
-        sentences.append(capitalized(upgrade))
-    if not notes and causes[Severity.INFO]:
-        sentences.append(f"{plural(causes[Severity.INFO], 'note')} hidden (--severity info)")
-    if summary.silenced:
-        sentences.append(f"{plural(summary.silenced, 'finding')} silenced")
-    if in_baseline is not None:
-        sentences.append(f"{plural(in_baseline, 'finding')} in the baseline")
-    if selected := figures.selected(summary):
-        sentences.append(capitalized(selected))
-    if pending := figures.pending(report):
-        sentences.append(pending)
-    if report.cluster.nodes == "none" and _constraints(summary):
-        sentences.append("Placement was not evaluated: no nodes")
-    skipped = figures.skipped(summary)
-    return " ".join(
-        [*figures.unanswered(summary.skipped), *(f"{each}." for each in sentences), *([skipped] if skipped else [])]
-    )
 
 
-def _nothing(report: Report, *, notes: bool, baseline: bool) -> str:
+def _nothing(report: Report, *, notes: bool) -> str:
     """Return that there are no findings, or that there was nothing to check; ``notes`` tells whether notes count."""
     summary = report.summary
     objects = _objects(summary)
@@ -238,7 +229,7 @@ def _nothing(report: Report, *, notes: bool, baseline: bool) -> str:
         return f"Nothing to check: {workloads} {_UNCONSTRAINED}"
     what = "findings" if notes or not summary.findings.info else "errors or warnings"
     which = "" if _has_constraints(summary) or summary.findings.info else f" {_UNCONSTRAINED}"
-    return f"No {'new ' if baseline else ''}{what} in {workloads}{which}"
+    return f"No {'new ' if isinstance(summary.known, int) else ''}{what} in {workloads}{which}"
 
 
 def _constraints(summary: Summary) -> int:

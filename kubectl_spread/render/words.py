@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
-from typing import Final
-
-from msgspec import UnsetType
+from typing import TYPE_CHECKING, Final
 
 from kubectl_spread.kube.api.labels import DOMAIN_NOUNS, HOSTNAME
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.phrases import named, some
 from kubectl_spread.report.model import Cluster, Row, Workload
+
+if TYPE_CHECKING:
+    from kubectl_spread.explain.explanation import TemplateTerm
 
 _LISTED_NAMES: Final = 8
 _WELL_KNOWN: Final = {**DOMAIN_NOUNS, HOSTNAME: "hostname"}
@@ -58,41 +59,33 @@ def short_path(path: str) -> str:
     return short.replace("DuringSchedulingIgnoredDuringExecution", "")
 
 
-def term(row: Row, *, short: bool = False) -> str:
-    """Return the requirement of a row's term: ``topology.kubernetes.io/zone DoNotSchedule``; short: ``zone …``."""
-    key = short_key(row.topology_key) if short else row.topology_key
-    return requirement(key, row.path, row.when_unsatisfiable) + (" (default)" if row.default is True else "")
-
-
-def requirement(key: str, path: str, when_unsatisfiable: str | UnsetType) -> str:
-    """Return the requirement of the term at a path: its topology key, and whether it is hard or soft."""
-    if isinstance(when_unsatisfiable, str):
-        return safe(f"{key} {when_unsatisfiable}")
-    kind, strictly = _affinity_term(path)
-    return safe(f"{key} {kind} {strictly}")
-
-
 def topology(key: str) -> str:
     """Return a topology key; those that Kubernetes itself sets without their prefix."""
     return safe(_WELL_KNOWN.get(key, key))
 
 
-def clause(row: Row) -> str:
-    """Return the path of a row and its requirement: ``topologySpreadConstraints[0]: zone DoNotSchedule``."""
-    return f"{short_path(row.path)}: {topology(row.topology_key)} {policy(row)}"
+def clause(term: Row | TemplateTerm) -> str:
+    """Return the path of a term and its requirement: ``topologySpreadConstraints[0]: zone DoNotSchedule``."""
+    return f"{short_path(term.path)}: {requirement(term)}"
 
 
-def policy(row: Row, *, short: bool = False) -> str:
+def requirement(term: Row | TemplateTerm) -> str:
+    """Return the topology key of a term, and whether it is hard or soft: ``zone DoNotSchedule``."""
+    return f"{topology(term.topology_key)} {policy(term)}"
+
+
+def policy(term: Row | TemplateTerm, *, short: bool = False) -> str:
     """Return whenUnsatisfiable, or the kind of affinity and whether it is required: ``podAntiAffinity required``."""
-    if isinstance(row.when_unsatisfiable, str):
+    if isinstance(term.when_unsatisfiable, str):
         strictly = {"DoNotSchedule": "hard", "ScheduleAnyway": "soft"} if short else {}
-        return safe(strictly.get(row.when_unsatisfiable, row.when_unsatisfiable)) + (
-            " (default)" if row.default is True else ""
-        )
-    kind, strictly_ = _affinity_term(row.path)
+        default = " (default)" if isinstance(term, Row) and term.default is True else ""
+        return safe(strictly.get(term.when_unsatisfiable, term.when_unsatisfiable)) + default
+    path = short_path(term.path[max(term.path.rfind("affinity."), 0) :])
+    kind, _, list_path = path.partition(".")
+    required, _, _ = list_path.partition("[")
     if short:
-        return safe(f"{_TERMS.get(kind, kind)} {'hard' if strictly_ == 'required' else 'soft'}")
-    return safe(f"{kind} {strictly_}")
+        return safe(f"{_TERMS.get(kind, kind)} {'hard' if required == 'required' else 'soft'}")
+    return safe(f"{kind} {required}")
 
 
 def short_key(key: str) -> str:
@@ -100,12 +93,6 @@ def short_key(key: str) -> str:
     return "host" if key == HOSTNAME else safe(key.rpartition("/")[2])
 
 
-def _affinity_term(path: str) -> tuple[str, str]:
-    """Return the kind of affinity of a term, and whether it is ``required`` or ``preferred``."""
-    kind, _, list_path = short_path(path[max(path.rfind("affinity."), 0) :]).partition(".")
-    return kind, list_path.partition("[")[0]
-
-
 def warnings(cluster: Cluster) -> list[str]:
     """Return the reasons why a report may not hold for its cluster."""
-    return [] if isinstance(cluster.warnings, UnsetType) else [safe(text) for text in cluster.warnings]
+    return [safe(text) for text in cluster.warnings or ()]

@@ -367,24 +367,6 @@ class Finding(Part, frozen=True, kw_only=True):
         return [] if isinstance(self.closed, UnsetType) else self.closed.opening
 
     @property
-    def advice(self) -> list[str]:
-        """The fix, then the commands, each a line of its own; for closed domains there may be two fixes."""
-        fix, *further = self.fixes
-        return [f"Fix: {fix}", *further]
-
-    @property
-    def fixes(self) -> list[str]:
-        """The lines of ``advice`` without the word before the first fix."""
-        own = [self.fix, *self.own_commands]
-        if isinstance(self.closed, UnsetType):
-            return own
-        opening = [self.closed.fix, *self.closed.opening]
-        if not self.has_alternative:
-            return opening
-        first, second = (own, opening) if self.closed.lasting else (opening, own)
-        return [*first, f"{self.closed.condition}: {second[0]}", *second[1:]]
-
-    @property
     def has_alternative(self) -> bool:
         """Whether there is something to do if the closed domains stay closed."""
         return not isinstance(self.closed, UnsetType) and self.fix != self.closed.fix

@@ -240,7 +240,7 @@ def test_explain_prints_equal_selectors_once() -> None:
     stdout = explain(*objects, arguments=("rs/web-7",)).stdout
     first, second = (f"topologySpreadConstraints[{index}]" for index in range(2))
     assert (
-        f"Selectors of {first}: zone DoNotSchedule\nSelectors of {second}: hostname DoNotSchedule\n"
+        f"Selectors of {first}: zone DoNotSchedule; {second}: hostname DoNotSchedule\n"
         "  authored, merged, stored, effective: app=web\n"
     ) in stdout
 
@@ -270,7 +270,7 @@ def test_explain_quotes_the_pod_status_if_there_are_no_events() -> None:
     text = explain(STALE, waits, REPLICA_SET, node_json("a1"), arguments=("deploy/web",)).stdout
     assert (
         "  The scheduler's message, from the status of web-2: PodScheduled=False (Unschedulable) since "
-        "2026-09-01T10:00:05Z:\n    0/1 nodes are available: 1 Insufficient cpu.\n"
+        "2026-09-01T10:00:05Z: 0/1 nodes are available: 1 Insufficient cpu.\n"
     ) in text
 
 
@@ -285,9 +285,9 @@ ROLLED = [
 def test_explain_finds_what_check_prints(name: str) -> None:
     """``explain`` takes each kind of owner that ``check`` prints in its first column."""
     outcome = explain(CLONE, node_json("a1"), arguments=(name,))
-    assert outcome.stdout.startswith("cloneset/sample in default: no findings\n")
+    assert outcome.stdout.startswith("cloneset/sample in default: no findings.\n")
     outcome = explain(*ROLLED, node_json("a1"), arguments=("rollout/bluebird",))
-    assert outcome.stdout.startswith("rollout/bluebird in default: no findings\n")
+    assert outcome.stdout.startswith("rollout/bluebird in default: no findings.\n")
 
 
 def test_check_finds_what_it_prints() -> None:
@@ -317,11 +317,11 @@ WITHOUT = "without constraints (--defaults or --scheduler-config).\n"
 @pytest.mark.parametrize(
     ("objects", "arguments", "line"),
     [
-        pytest.param([PLAIN], (), f"  {APPLY}the pods {WITHOUT}", id="no pod has any"),
+        pytest.param([PLAIN], (), f"\n{APPLY}the pods {WITHOUT}", id="no pod has any"),
         pytest.param(
             [PLAIN, pod_json("plain-2", node="a1", owner="ReplicaSet/plain", constraints=[constraint()])],
             (),
-            f"  {APPLY}1 of 2 pods {WITHOUT}",
+            f"\n{APPLY}1 of 2 pods {WITHOUT}",
             id="one of two has some",
         ),
         pytest.param([PLAIN], ("--defaults",), "", id="the defaults were asked for"),
@@ -330,7 +330,7 @@ WITHOUT = "without constraints (--defaults or --scheduler-config).\n"
 )
 def test_explain_says_that_pods_have_no_constraints(objects: list[Json], arguments: tuple[str, ...], line: str) -> None:
     text = explain(*objects, node_json("a1"), arguments=("rs/plain", *arguments)).stdout
-    assert text.startswith("rs/plain in default: no findings\n")
+    assert text.startswith("rs/plain in default: no findings.\n")
     assert (line in text) if line else ("default constraints" not in text)
     assert "defaults apply" not in run("check", "-f", "-", stdin=json.dumps(objects[0])).stdout
 

@@ -9,12 +9,10 @@ from typing import Final
 
 import pytest
 
-from kubectl_spread.render import markdown, screen
-from kubectl_spread.render.document import Card, Document, Instruction, Section, Table, ZoneChange
-from kubectl_spread.render.html import document as html
+from kubectl_spread.render import html, markdown, screen
+from kubectl_spread.render.document import Bar, Card, Document, DrawnZone, Instruction, Picture, Section, Table
 from kubectl_spread.render.terminal import Cell, Column, Terminal
 from kubectl_spread.report.model import Severity
-from kubectl_spread.report.simulation import Range
 from tests import trial
 from tests.cli.test_check import run
 from tests.conftest import Golden
@@ -96,7 +94,7 @@ def _everything(text: str) -> Document:
         facts=[("", text)],
         instructions=[instruction],
         cards=[Card(text, Severity.ERROR, [text], [instruction])],
-        zones=[ZoneChange(text, 2, Range(min=1, max=1))],
+        picture=Picture(text, [text], [DrawnZone(text, [Bar(text, 50)])], text),
         tables=[Table(text, [Column(text)], [[Cell(text, "red")]]), Table(text, [], [], empty=text)],
         sections=[Section(text, [text, instruction, Table(text, [Column(text)], [[Cell(text)]])])],
         notes=[text],
@@ -106,7 +104,7 @@ def _everything(text: str) -> Document:
 
 def test_texts_of_documents_are_data() -> None:
     answer = _everything(MARKUP)
-    page, text, marked = html.page(answer), screen.text(answer, Terminal()), markdown.document(answer)
+    page, text, marked = html.document(answer), screen.text(answer, Terminal()), markdown.document(answer)
     assert "\x1b" not in page + text + marked
     tags = [tag for tag, _ in Elements(page).elements]
     assert tags.count("script") == 1
@@ -122,7 +120,7 @@ def test_a_fence_is_longer_than_those_in_its_lines() -> None:
 
 
 def test_a_page_without_commands_runs_no_script() -> None:
-    page = html.page(Document(command="plan", title="Plan", cluster="", header=["x"], headline="x"))
+    page = html.document(Document(command="plan", title="Plan", cluster="", header=["x"], headline="x"))
     assert "<script" not in page
     (policy,) = (attributes["content"] for _, attributes in Elements(page).elements if "http-equiv" in attributes)
     assert str(policy).startswith("default-src 'none'; style-src 'sha256-")

@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 from kubectl_spread.kube.api.types import LabelSelector
-from kubectl_spread.render.html.headline import headline, losses
+from kubectl_spread.render.headline import facts, losses
+from kubectl_spread.render.table import page
 from kubectl_spread.report.model import (
     Cluster,
     Domain,
@@ -93,9 +94,9 @@ def report(
 
 
 def test_the_headline_names_the_zone_that_takes_most_pods_with_it() -> None:
-    title = headline(report([row("api", {"a": 2, "b": 1, "c": 0})], [finding("api", rows=[0])]))
-    assert title.text == "1 of 33 workloads loses most of its pods with zone a"
-    assert (title.severity, title.further) == (Severity.WARNING, ())
+    answer = page(report([row("api", {"a": 2, "b": 1, "c": 0})], [finding("api", rows=[0])]))
+    assert answer.headline == "1 of 33 workloads loses most of its pods with zone a."
+    assert answer.facts == [("", "1 warning in 1 of 33 workloads.")]
 
 
 @pytest.mark.parametrize(
@@ -122,14 +123,14 @@ def test_the_headline_names_the_zone_that_takes_most_pods_with_it() -> None:
 )
 def test_uneven_workloads_are_told_by_what_they_lose(rows: list[Row], text: str) -> None:
     findings = [finding(row.workload.name, rows=[index]) for index, row in enumerate(rows)]
-    assert headline(report(rows, findings)).text == text
+    assert facts(report(rows, findings)) == [f"{text}."]
 
 
 def test_a_loss_that_the_constraint_allows_is_not_told() -> None:
     """Two of three pods are most of them, and all that maxSkew promises in two zones."""
     rows = [row("api", {"a": 2, "b": 1})]
-    title = headline(report(rows, [finding("api", rows=[0])]))
-    assert title.text == "1 of 33 workloads has a constraint that does not do what it says"
+    (fact,) = facts(report(rows, [finding("api", rows=[0])]))
+    assert fact == "1 of 33 workloads has a constraint that does not do what it says."
     assert losses(report(rows, [finding("api", rows=[0])])) == {}
 
 
@@ -153,27 +154,27 @@ def test_the_revisions_of_a_workload_are_counted_together() -> None:
 
 
 def test_notes_make_no_headline() -> None:
-    title = headline(report([row("api", {"a": 3, "b": 0})], [finding("api", Severity.INFO, rows=[0])]))
-    assert title.text == "No errors or warnings in 33 workloads"
-    assert title.further == ("Checked: 43 pods and 45 constraints.",)
+    notes = report([row("api", {"a": 3, "b": 0})], [finding("api", Severity.INFO, rows=[0])])
+    assert facts(notes) == []
+    assert page(notes).headline == "1 info in 1 of 33 workloads."
 
 
 def test_errors_come_first_and_the_other_facts_follow() -> None:
     rows = [row("api", {"a": 2, "b": 1, "c": 0})]
     findings = [finding("web", Severity.ERROR), finding("api", rows=[0]), finding("mail"), finding("cart")]
-    title = headline(report(rows, findings, silenced=1))
-    assert (title.severity, title.text) == (Severity.ERROR, "Pods of 1 of 33 workloads do not run or will be refused")
-    assert title.further == (
+    answer = page(report(rows, findings, silenced=1))
+    assert answer.headline == "Pods of 1 of 33 workloads do not run or will be refused."
+    assert [text for _, text in answer.facts] == [
         "1 of 33 workloads loses most of its pods with zone a.",
         "2 of 33 workloads have constraints that do not do what they say.",
-        "1 finding silenced.",
-    )
+        "1 error in 4 of 33 workloads. 1 finding silenced.",
+    ]
 
 
 def test_without_findings_the_page_says_what_was_checked() -> None:
-    title = headline(report([], [], templates=34, without_pods=1))
-    assert (title.text, title.severity) == ("No findings in 34 workloads", None)
-    assert title.further == ("Checked: 43 pods, 34 pod templates and 45 constraints.",)
+    answer = page(report([], [], templates=34, without_pods=1))
+    assert answer.headline == "No findings in 34 workloads (43 pods, 34 pod templates, 45 constraints)."
+    assert answer.facts == []
 
 
 @pytest.mark.parametrize(
@@ -190,35 +191,33 @@ def test_without_findings_the_page_says_what_was_checked() -> None:
 def test_the_page_does_not_begin_with_no_findings_where_not_everything_was_checked(
     skipped: dict[str, int], sentence: str
 ) -> None:
-    title = headline(report([], [], skipped=skipped))
-    assert title.text == "Not everything was checked"
-    assert title.further[:2] == (sentence, "No findings in 33 workloads.")
+    answer = page(report([], [], skipped=skipped))
+    assert answer.headline == sentence
+    assert answer.facts[0][1].startswith("No findings in 33 workloads ")
 
 
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ({"nodes": "none"}, "Not checked: where pods run, because no nodes were read."),
-        ({"pods": 0, "templates": 3}, "Not checked: where pods run, because no pods were read."),
-        ({"nodes": "inferred"}, "Zones are known from pods only, so zones without pods are missing."),
+        ({"nodes": "none"}, "Placement was not evaluated: no nodes."),
         ({"skipped": {"finished": 2, "repeated": 1}}, "Skipped: 2 finished, 1 repeated."),
         ({"silenced": 2}, "2 findings silenced."),
-        ({"known": 3}, "3 findings known by the baseline."),
+        ({"known": 3}, "3 findings in the baseline."),
         ({"gone": 1}, "1 finding of the baseline gone."),
     ],
 )
 def test_without_findings_the_page_says_what_was_not_checked(settings: dict[str, Any], sentence: str) -> None:
-    title = headline(report([], [], **settings))
-    assert title.text.startswith("No ")
-    assert sentence in title.further
+    answer = page(report([], [], **settings))
+    assert answer.headline.startswith("No ")
+    assert sentence in [text for _, text in answer.facts]
 
 
 def test_nothing_to_check_is_not_called_free_of_findings() -> None:
-    assert headline(report([], [], workloads=0, pods=0, constraints=0)).text == (
-        "Nothing was checked: no pods and no pod templates"
-    )
-    assert headline(report([], [], constraints=0)).text == "No findings in 33 workloads"
-    assert headline(report([], [], pods=33, constraints=0)).text == (
-        "Nothing to check: no constraint or affinity term in 33 workloads"
-    )
-    assert headline(report([], [], known=3)).text == "No new findings in 33 workloads"
+    def headline(**settings: Any) -> str:
+        return page(report([], [], **settings)).headline
+
+    assert headline(workloads=0, pods=0, constraints=0) == "Nothing was checked: no pods and no pod templates."
+    without = "without spread constraints, and without affinity terms that have matchLabelKeys"
+    assert headline(constraints=0) == f"No findings in 33 workloads (43 pods) {without}."
+    assert headline(pods=33, constraints=0) == f"Nothing to check: 33 workloads (33 pods) {without}."
+    assert headline(known=3) == "No new findings in 33 workloads (43 pods, 45 constraints)."

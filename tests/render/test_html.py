@@ -14,7 +14,7 @@ import pytest
 
 from kubectl_spread.render import html, table
 from kubectl_spread.render.document import Document, Instruction
-from kubectl_spread.render.html import document, records
+from kubectl_spread.render.html import records
 from kubectl_spread.render.html.records import Texts, Value
 from kubectl_spread.report.model import Cluster, Report
 from tests.audits import audit, reported
@@ -184,7 +184,7 @@ def test_scripts_and_templates_are_part_of_the_package() -> None:
     directory = Path(html.__file__).parent
     step = Instruction("Restart it:", ["kubectl rollout restart deploy/web"])
     answer = Document(command="plan", title="Plan", cluster="", header=[], next_steps=[step])
-    page = html.page(reported(nothing())) + document.page(answer)
+    page = html.page(reported(nothing())) + html.document(answer)
     scripts = list(directory.glob("*.js"))
     assert scripts
     for file in scripts:

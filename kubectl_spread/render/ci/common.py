@@ -9,6 +9,7 @@ import msgspec
 from msgspec import UnsetType
 
 from kubectl_spread.render import figures
+from kubectl_spread.render.findings import Detail, instructions
 from kubectl_spread.render.words import safe
 from kubectl_spread.report.model import Finding, Report, Source, Unchecked
 
@@ -37,6 +38,12 @@ def patch(finding: Finding) -> str:
     return safe(msgspec.json.encode(finding.patch.operations).decode())
 
 
+def advice(finding: Finding) -> list[str]:
+    """Return what to do about a finding: fixes, each with its commands, in a line each."""
+    steps = instructions([finding], namespaces=False, detail=Detail.EVERYTHING)
+    return [safe(line) for step in steps if not step.lines for line in (step.text, *step.commands)]
+
+
 def place(finding: Finding) -> str:
     """Return the namespace, kind and name of a finding's object: ``shop/Deployment/web``."""
     return safe(f"{finding.namespace}/{finding.object.kind}/{finding.object.name}")
@@ -48,7 +55,7 @@ def unanswered(report: Report) -> dict[str, list[str]]:
     The first line has the number of objects, and the others are about one object each, as far as they have names.
     """
     skipped, entries = report.summary.skipped, defaultdict[str, list[Unchecked]](list)
-    for each in figures.unchecked(report):
+    for each in report.unchecked or ():
         entries[each.reason].append(each)
     return {
         reason: [f"could not be checked: {skipped[reason]} {reason}", *figures.unchecked_lines(entries[reason])]

@@ -26,7 +26,7 @@ def github(report: Report) -> str:
     commands = [_command("error", title, "\n".join(lines)) for lines in common.unanswered(report).values()]
     commands += [_command("warning", title, text) for text in words.warnings(report.cluster)]
     for finding in severest_first(report.findings):
-        message = "\n".join(map(safe, (finding.message, finding.path, *finding.advice)))
+        message = "\n".join(map(safe, (finding.message, finding.path, *common.advice(finding))))
         commands.append(_command(_COMMANDS[finding.severity], dict(_properties(finding, where)), message))
     return "".join(commands)
 

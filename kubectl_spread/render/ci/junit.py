@@ -105,7 +105,7 @@ def _lines(finding: Finding) -> Iterator[str]:
         yield ":".join(map(str, filter(None, (source.file, source.line, common.column(source)))))
     if finding.pods:
         yield f"{plural(finding.pod_count, 'pod')}: {some(finding.pods, _MOST_PODS)}"
-    yield from finding.advice
+    yield from common.advice(finding)
 
 
 def _unanswered(reason: str, lines: Sequence[str]) -> TestCase:

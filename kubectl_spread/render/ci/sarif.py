@@ -110,7 +110,7 @@ def _result(finding: Finding, fingerprint: str) -> _Object:
         "ruleId": finding.code,
         "ruleIndex": _INDEX[finding.code],
         "level": _LEVELS[finding.severity],
-        "message": _message(f"{common.place(finding)}: {finding.message}", *finding.advice),
+        "message": _message(f"{common.place(finding)}: {finding.message}", *common.advice(finding)),
         "locations": [{**_physical(finding), "logicalLocations": [logical]}],
         "partialFingerprints": {_FINGERPRINT: fingerprint},
         "properties": {

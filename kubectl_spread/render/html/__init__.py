@@ -1,4 +1,4 @@
-"""A report as one HTML page, which loads nothing and may run only the script whose hash is in its policy."""
+"""A document or a report as one HTML page, which loads nothing and may run only the script whose hash it has."""
 
 from __future__ import annotations
 
@@ -7,18 +7,20 @@ import hashlib
 from typing import Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from msgspec.structs import replace
 
-from kubectl_spread.render import about, table, words
+from kubectl_spread.render import table, words
+from kubectl_spread.render.document import Document, Instruction
 from kubectl_spread.render.html import records
-from kubectl_spread.render.html.headline import headline, picture
 from kubectl_spread.render.html.records import Texts
 from kubectl_spread.report.model import Report
 from kubectl_spread.rules import RULES
 
 _FIRST: Final = 50
 """The number of causes that the page shows without JavaScript."""
-SHOWN: Final = 8
+_SHOWN: Final = 8
 """With more objects than this, the list of a cause is folded."""
+_COPYING: Final = ("element.js", "copying.js", "document.js")
 _SCRIPTS: Final = (
     "report.js",
     "element.js",
@@ -30,48 +32,63 @@ _SCRIPTS: Final = (
     "heatmap.js",
     "page.js",
 )
-LOADER: Final = PackageLoader("kubectl_spread.render", "html")
-PAGES: Final = Environment(
-    loader=LOADER,
+_LOADER: Final = PackageLoader("kubectl_spread.render", "html")
+_PAGES: Final = Environment(
+    loader=_LOADER,
     autoescape=True,
     undefined=StrictUndefined,
     trim_blocks=True,
     lstrip_blocks=True,
     finalize=lambda text: words.safe(text) if isinstance(text, str) and not hasattr(text, "__html__") else text,
 )
-PAGES.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":")}
+_PAGES.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":")}
+
+
+def document(answer: Document) -> str:
+    """Return a document as an HTML document; its only script, if it has boxes to copy, adds their buttons."""
+    script = "\n".join(map(_source, _COPYING)) if _has_boxes(answer) else ""
+    return _rendered("document.html", answer, script)
 
 
 def page(report: Report) -> str:
-    """Return a report as an HTML document: its headline, the first findings, and the data for its script."""
-    style, script = source("page.css"), "\n".join(map(source, _SCRIPTS))
-    findings, cards = records.findings(report), table.page(report).cards
-    codes = {finding.code for finding in report.findings}
-    return PAGES.get_template("page.html").render(
-        policy=policy(style, script),
-        style=style,
-        script=script,
-        cluster=about.label(report.cluster),
-        header=about.header(report.cluster, report.summary, report.findings),
-        headline=headline(report),
-        warnings=words.warnings(report.cluster),
-        zones=picture(report),
+    """Return a report as an HTML document: its document with the first causes, and the data for its script."""
+    answer, codes = table.page(report), {finding.code for finding in report.findings}
+    return _rendered(
+        "page.html",
+        replace(answer, cards=answer.cards[:_FIRST]),
+        "\n".join(map(_source, _SCRIPTS)),
+        number=len(answer.cards),
         facts=[*records.facts(report.cluster), *records.totals(report)],
         severities=records.severities(report.findings),
-        cards=cards[:_FIRST],
-        number=len(cards),
-        shown=SHOWN,
         rules=[rule for rule in RULES if rule.code in codes],
-        data=_data(report, findings),
+        data=_data(report),
     )
 
 
-def source(name: str) -> str:
+def _has_boxes(answer: Document) -> bool:
+    """Tell whether there is anything to copy."""
+    of_cards = (each for card in answer.cards for each in card.instructions)
+    of_sections = (part for section in answer.sections for part in section.parts if isinstance(part, Instruction))
+    steps = (*answer.instructions, *answer.next_steps, *of_cards, *of_sections)
+    return any(each.commands or each.lines for each in steps)
+
+
+def _rendered(template: str, answer: Document, script: str, **values: object) -> str:
+    """Return a page from a template, with the policy that allows its style and script."""
+    style = _source("page.css") + _source("document.css")
+    policy = _policy(style, script)
+    page: str = _PAGES.get_template(template).render(
+        policy=policy, style=style, script=script, document=answer, shown=_SHOWN, **values
+    )
+    return page
+
+
+def _source(name: str) -> str:
     """Return a file of the page."""
-    return LOADER.get_source(PAGES, name)[0]
+    return _LOADER.get_source(_PAGES, name)[0]
 
 
-def policy(style: str, script: str) -> str:
+def _policy(style: str, script: str) -> str:
     """Return the Content-Security-Policy, which allows only this style, this script and the icon in the page."""
     return "; ".join(
         (
@@ -91,12 +108,12 @@ def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def _data(report: Report, findings: list[records.Record]) -> dict[str, object]:
+def _data(report: Report) -> dict[str, object]:
     """Return the data for the script, with each text once."""
     texts = Texts()
     rows = records.rows(report.constraints)
     return {
-        "findings": texts.columns(findings),
+        "findings": texts.columns(records.findings(report)),
         "rows": texts.columns(rows.rows),
         "workloads": texts.columns(rows.workloads),
         "domains": texts.columns(rows.domains),

@@ -12,7 +12,6 @@ from msgspec import UNSET, UnsetType
 from kubectl_spread.kube.api import labels
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import LabelSelector
-from kubectl_spread.phrases import plural
 from kubectl_spread.render import about, figures, words
 from kubectl_spread.render import findings as grouped
 from kubectl_spread.report.model import SEVEREST_FIRST, Cluster, Domain, Finding, Report, Row, Severity
@@ -64,6 +63,20 @@ def _has_text(value: Value) -> bool:
 
 
 Record = dict[str, Value]
+_FIELDS: Final = {
+    "pods": "pod_count",
+    "pending": "pending",
+    "terminating": "terminating",
+    "maxSkew": "max_skew",
+    "minDomains": "min_domains",
+    "nodeAffinityPolicy": "node_affinity_policy",
+    "nodeTaintsPolicy": "node_taints_policy",
+    "emptyDomains": "empty_domains",
+    "minMatchNum": "min_match_num",
+    "selfMatchNum": "self_match_num",
+    "lowerBound": "lower_bound",
+}
+"""Maps the names of fields of a row to those in the report."""
 _NAMED: Final = 10
 """The most pods of a finding that are listed."""
 _GATES: Final = {"metrics": "from metrics", "version": "assumed by version", "flag": "from flags"}
@@ -73,29 +86,21 @@ _T = TypeVar("_T")
 
 def facts(cluster: Cluster) -> list[tuple[str, str]]:
     """Return the known facts about the cluster as names and values; the title has the label already."""
-    nodes = {"listed": _nodes(cluster), "inferred": "domains from pod labels", "none": "none"}
-    named_values = [
-        ("Cluster", _value_or_none(cluster.name)),
-        ("Context", _value_or_none(cluster.context)),
-        ("Cluster UID", _value_or_none(cluster.uid)),
-        ("Read at", _value_or_none(cluster.read_at)),
-        ("Namespace", _value_or_none(cluster.namespace)),
-        ("Kubernetes", _value_or_none(cluster.server_version)),
+    named_values = (
+        ("Cluster", cluster.name),
+        ("Context", cluster.context),
+        ("Cluster UID", cluster.uid),
+        ("Read at", cluster.read_at),
+        ("Namespace", cluster.namespace),
+        ("Kubernetes", cluster.server_version),
         ("Evaluated as", about.evaluated_as(cluster)),
-        ("Compared with", _value_or_none(cluster.compared_with)),
+        ("Compared with", cluster.compared_with),
         ("Feature gates", _GATES[cluster.gates_source]),
-        ("Nodes", nodes[cluster.nodes]),
+        ("Nodes", about.nodes(cluster)),
         ("Revision of pods", cluster.resource_versions.get("pods")),
-    ]
-    return [
-        (name, text) for name, value in named_values if value and (text := words.safe(value)) != about.label(cluster)
-    ]
-
-
-def _nodes(cluster: Cluster) -> str:
-    """Return the number of listed nodes and of their zones."""
-    number, zones = _value_or_none(cluster.node_count) or 0, _value_or_none(cluster.zone_count)
-    return f"{number} in {plural(zones, 'zone')}" if zones else str(number)
+    )
+    safe_values = [(name, words.safe(value)) for name, value in named_values if value]
+    return [(name, value) for name, value in safe_values if value != about.label(cluster)]
 
 
 def totals(report: Report) -> list[tuple[str, str]]:
@@ -204,7 +209,7 @@ class Rows(msgspec.Struct):
             "counts": None if domains is None else [domain.match_num for domain in domains],
             "allowed": None if domains is None else _pattern(row),
         }
-        self.rows.append({**shared, **_clause(row), **_counted(row), **_selectors(row)})
+        self.rows.append({**shared, **_fields(row)})
 
     def _workload(self, row: Row) -> int:
         ref = row.place.object
@@ -239,41 +244,19 @@ def _pattern(row: Row) -> str | None:
     return "".join("1" if domain.value in allowed else "0" for domain in domains)
 
 
-def _clause(row: Row) -> Record:
+def _fields(row: Row) -> Record:
+    """Return the fields of a row that need no other records."""
+    following, selector = _value_or_none(row.next), row.selector
+    values = {name: _value_or_none(getattr(row, field)) for name, field in _FIELDS.items()}
     return {
-        "clause": words.term(row),
+        "clause": words.requirement(row),
         "key": words.safe(row.topology_key),
         "path": words.short_path(row.path),
-        "maxSkew": _value_or_none(row.max_skew),
-        "minDomains": _value_or_none(row.min_domains),
-        "nodeAffinityPolicy": _safe_text(row.node_affinity_policy),
-        "nodeTaintsPolicy": _safe_text(row.node_taints_policy),
-    }
-
-
-def _counted(row: Row) -> Record:
-    following = _value_or_none(row.next)
-    return {
-        "pods": row.pod_count,
-        "pending": row.pending,
-        "terminating": _value_or_none(row.terminating),
-        "emptyDomains": _value_or_none(row.empty_domains),
-        "minMatchNum": _value_or_none(row.min_match_num),
-        "selfMatchNum": _value_or_none(row.self_match_num),
+        **{name: words.safe(value) if isinstance(value, str) else value for name, value in values.items()},
         "skew": _value_or_none(row.skew) if figures.is_counted(row) else None,
-        "lowerBound": _value_or_none(row.lower_bound),
         "allowedNumber": following.allowed if following and isinstance(following.allowed, int) else None,
-    }
-
-
-def _selectors(row: Row) -> Record:
-    selector, diff = row.selector, _value_or_none(row.diff)
-    return {
-        "authored": _described(selector.authored),
-        "merged": _described(selector.merged),
-        "stored": _described(selector.stored),
-        "effective": _described(selector.effective),
-        "diff": [words.safe(line) for line in diff or ()],
+        **{name: _described(getattr(selector, name)) for name in ("authored", "merged", "stored", "effective")},
+        "diff": [words.safe(line) for line in row.diff or ()],
         "verdicts": [f"{verdict} {number}" for verdict, number in row.verdicts.items()],
         "doubted": figures.is_doubtful(row),
     }
@@ -281,10 +264,6 @@ def _selectors(row: Row) -> Record:
 
 def _described(selector: LabelSelector | UnsetType | None) -> str | None:
     return None if selector is UNSET else words.safe(labels.describe(selector))
-
-
-def _safe_text(text: str | UnsetType) -> str | None:
-    return words.safe(text) if isinstance(text, str) else None
 
 
 def _value_or_none(value: _T | UnsetType) -> _T | None:

@@ -95,10 +95,7 @@ def _key(key: Key) -> str:
 
 
 def _template(term: TemplateTerm, explanation: Explanation) -> tuple[str, list[_Part]]:
-    requirement = words.requirement(words.topology(term.topology_key), term.path, term.when_unsatisfiable)
-    name = f"{words.short_path(term.path)}: {requirement}"
-    if isinstance(term.max_skew, int):
-        name += f", maxSkew {term.max_skew}"
+    name = words.clause(term) + (f", maxSkew {term.max_skew}" if isinstance(term.max_skew, int) else "")
     presumed = f"<value> stands for the value that the controller will set for {', '.join(term.presumed)}."
     lines = _forms(authored=term.selector.authored, merged=term.selector.merged)
     return name, [*lines, *([presumed] if term.presumed else []), _api_answer(term, explanation)]

@@ -1,0 +1,137 @@
+"""The conclusion of a report in words: how many workloads have which problem, the worst first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import msgspec
+
+from kubectl_spread.kube.api.labels import HOSTNAME, ZONE
+from kubectl_spread.kube.api.objects import ObjectRef
+from kubectl_spread.phrases import domains, plural
+from kubectl_spread.render import about, figures, words
+from kubectl_spread.report.model import Finding, Report, Row, Severity
+
+_EXPOSED: Final = ("SPR501", "SPR502", "SPR505")
+"""The rules about workloads with all pods in one domain."""
+_NOUNS: Final = {ZONE: "zone", HOSTNAME: "node", "": "domain"}
+_SEVERAL: Final = 2
+"""The least number of pods of which most can be lost; one pod cannot be spread."""
+
+
+class Loss(msgspec.Struct, frozen=True):
+    """The domain whose loss takes most of a workload's pods, and whether it takes all of them."""
+
+    key: str
+    value: str
+    everything: bool
+
+
+def facts(report: Report) -> list[str]:
+    """Return what is wrong as sentences, the worst first: pods that wait for domains, lost pods, other warnings."""
+    return [f"{fact}." for fact in (*_closed(report), *_facts(report))]
+
+
+def _facts(report: Report) -> Iterator[str]:
+    """Yield the worst first: errors, then lost pods, then other warnings."""
+    total = figures.workloads(report.summary)
+    refused = _objects(report.findings, Severity.ERROR)
+    warned = _objects(report.findings, Severity.WARNING)
+    if refused:
+        yield f"Pods of {_of(len(refused), total)} do not run or will be refused"
+    lost = losses(report)
+    yield from _lost(lost, total)
+    uneven = _uneven(report) - set(lost)
+    if uneven:
+        verb, whose = ("is", "its constraint asks") if len(uneven) == 1 else ("are", "their constraints ask")
+        yield f"{_of(len(uneven), total)} {verb} spread less evenly than {whose}"
+    if others := warned - set(lost) - uneven:
+        what = "has a constraint that does not do what it says"
+        if len(others) > 1:
+            what = "have constraints that do not do what they say"
+        yield f"{_of(len(others), total)} {what}"
+
+
+def _closed(report: Report) -> Iterator[str]:
+    """Yield a sentence about closed domains for which pods wait, those with the most such pods first."""
+    causes: dict[str, list[Finding]] = {}
+    for finding in report.findings:
+        if finding.severity is Severity.ERROR and about.closed_domains([finding]):
+            causes.setdefault(finding.group, []).append(finding)
+    for findings in sorted(causes.values(), key=about.waiting, reverse=True):
+        if domains_of_all := about.closed_domains(findings):
+            yield words.safe(about.summary(domains_of_all, findings))
+
+
+def _objects(findings: Iterable[Finding], severity: Severity) -> set[ObjectRef]:
+    return {finding.ref for finding in findings if finding.severity is severity}
+
+
+def _of(number: int, total: int) -> str:
+    return f"{number} of {plural(total, 'workload')}"
+
+
+def _lost(lost: dict[ObjectRef, Loss], total: int) -> Iterator[str]:
+    """Yield a sentence about zones, one about nodes, and one about other domains."""
+    for key, noun in _NOUNS.items():
+        those = [loss for loss in lost.values() if key == (loss.key if loss.key in _NOUNS else "")]
+        if not those:
+            continue
+        is_single = len({(loss.key, loss.value) for loss in those}) == 1
+        where = domains(those[0].key, [those[0].value]) if is_single else f"one {noun}"
+        verb, whose = ("loses", "its") if len(those) == 1 else ("lose", "their")
+        share = "all" if all(loss.everything for loss in those) else "most"
+        yield f"{_of(len(those), total)} {verb} {share} of {whose} pods with {words.safe(where)}"
+
+
+def _uneven(report: Report) -> set[ObjectRef]:
+    """Return the workloads with a warning about pods whose skew is above maxSkew."""
+    rows = report.constraints
+    return {rows[index].place.object for index in _warned_rows(report) if rows[index].exceeds_max_skew}
+
+
+def _warned_rows(report: Report) -> set[int]:
+    return {index for finding in report.findings if finding.severity > Severity.INFO for index in finding.rows or ()}
+
+
+def losses(report: Report) -> dict[ObjectRef, Loss]:
+    """Return the workloads that lose more than half of their pods with one domain, needlessly.
+
+    Only constraints with a finding count, and of these only those with a skew above maxSkew or with all pods in one of
+    several domains: two pods of three in one zone can be all that a constraint promises. Workloads with all pods in
+    one domain count too, whatever their constraints are.
+    """
+    places = figures.by_place(report.constraints)
+    lost: dict[ObjectRef, Loss] = {}
+    for row in sorted(
+        (report.constraints[index] for index in _warned_rows(report)),
+        key=lambda row: (row.topology_key != ZONE, row.place),
+    ):
+        loss = _loss(row, places[row.place])
+        if loss is not None:
+            lost.setdefault(row.place.object, loss)
+    for finding in report.findings:
+        if finding.code in _EXPOSED and finding.severity is Severity.WARNING:
+            key, value = str(finding.values["topology_key"]), str(finding.values["domain"])
+            lost.setdefault(finding.ref, Loss(key, value, everything=True))
+    return lost
+
+
+def _loss(row: Row, siblings: Iterable[Row]) -> Loss | None:
+    """Return the loss of a workload by one of its constraints; ``siblings`` are all rows of that constraint."""
+    counts: dict[str, int] = {}
+    pods = 0
+    for sibling in siblings:
+        pods += sibling.pod_count
+        for domain in sibling.domains or ():
+            counts[domain.value] = counts.get(domain.value, 0) + domain.match_num
+    if not counts or sum(counts.values()) > pods or pods < _SEVERAL:
+        # More pods than the workload's own: the constraint counts other workloads as well.
+        return None
+    value = max(counts, key=lambda value: counts[value])
+    everything = counts[value] == pods
+    domains_of_row = figures.domain_counts(row)
+    has_several = domains_of_row is not None and domains_of_row.number > 1
+    against = row.exceeds_max_skew or (everything and has_several)
+    return Loss(row.topology_key, value, everything) if against and counts[value] * 2 > pods else None
