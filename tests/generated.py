@@ -17,7 +17,7 @@ from kubectl_spread import __version__, policy
 from kubectl_spread.cli import cli
 from kubectl_spread.explain.explanation import Explanation
 from kubectl_spread.render import screen
-from kubectl_spread.render.document import Section
+from kubectl_spread.render.document import AnswerSection
 from kubectl_spread.render.explanation import document
 from kubectl_spread.render.sections.domains import domains, replicas, waiting
 from kubectl_spread.render.sections.terms import rollup, templates
@@ -105,7 +105,7 @@ def source(path: str) -> str:
 
 
 def section_block(
-    make: Callable[[Explanation], Iterable[Section]], explained: Callable[[], Explanation] = uneven
+    make: Callable[[Explanation], Iterable[AnswerSection]], explained: Callable[[], Explanation] = uneven
 ) -> str:
     """Return a section of ``explain`` about an uneven Deployment, on a narrow terminal, as a Markdown block."""
     text = "\n".join(screen.section(section, Terminal(width=80)) for section in make(explained()))

@@ -158,6 +158,4 @@ def _rule_rendered(rule: Rule, destination: Output, color: str) -> str:
     from kubectl_spread.render import catalogue  # noqa: PLC0415 - likewise
     from kubectl_spread.rules.model import listing  # noqa: PLC0415 - completion of flags does not need the rules
 
-    return formats.printed(
-        listing([rule]), destination, color, lambda: catalogue.document(rule, examples()[rule.code])
-    )
+    return formats.printed(listing([rule]), destination, color, lambda: catalogue.document(rule, examples()[rule.code]))

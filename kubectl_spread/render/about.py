@@ -69,7 +69,7 @@ def summary(closed: ClosedDomains, findings: Sequence[Finding]) -> str:
 
 def _auxiliary(findings: Sequence[Finding]) -> str:
     """Return "would" if no node takes one more pod of any workload without pending pods; else some domain may."""
-    with_pending = {finding.ref for finding in findings if finding.severity is Severity.ERROR and finding.pending_pods}
+    with_pending = {finding.ref for finding in findings if finding.severity is Severity.ERROR and finding.pending}
     refused = {finding.ref for finding in findings if finding.code == _BLOCKED}
     return "would" if {finding.ref for finding in findings} <= with_pending | refused else "could"
 
@@ -80,7 +80,7 @@ def _named(nodes: Sequence[str]) -> str:
 
 def waiting(findings: Sequence[Finding]) -> tuple[int, int]:
     """Return the number of pending pods of errors, and of their workloads."""
-    errors = [finding for finding in findings if finding.severity is Severity.ERROR and finding.pending_pods]
+    errors = [finding for finding in findings if finding.severity is Severity.ERROR and finding.pending]
     pods = {(finding.namespace, pod) for finding in errors for pod in finding.pods}
     return len(pods), len({finding.ref for finding in errors})
 
@@ -105,7 +105,6 @@ def alternative(findings: Sequence[Finding]) -> str:
 
 
 _ASSUMED: Final = " (newest known; --server-version changes it)"
-_SOURCES: Final = {"live": "", "flag": " (from --server-version)", "default": " (the newest release known)"}
 
 
 def label(cluster: Cluster | ReadCluster) -> str:
@@ -135,23 +134,14 @@ def header(cluster: Cluster, summary: Summary, findings: Iterable[Finding], *, s
     Assumed feature gates are mentioned only if one of the ``findings`` depends on them. ``scope`` tells whether the
     report is about a namespace or a cluster, and not about one workload in the line above.
     """
-    parts = [label(cluster), _kubernetes(cluster) + _gates(cluster, findings), _read(cluster, summary, scope=scope)]
-    if isinstance(cluster.read_at, str):
-        parts.append(safe(cluster.read_at))
-    return [*filter(None, parts)]
-
-
-def evaluated_as(cluster: Cluster) -> str:
-    """Return the version whose rules decide, and its source: ``1.37 (from --server-version)``."""
-    return f"{cluster.evaluated_as}{'' if _compares(cluster) else _SOURCES[cluster.version_source]}"
+    version = _kubernetes(cluster) + _gates(cluster, findings)
+    read_at = safe(cluster.read_at or "")
+    return [*filter(None, (label(cluster), version, _read(cluster, summary, scope=scope), read_at))]
 
 
 def identified(cluster: Cluster) -> list[str]:
     """Return the label of a cluster, if it has any, and its Kubernetes, or the version whose rules decide."""
-    version = f"evaluated as Kubernetes {evaluated_as(cluster)}"
-    if isinstance(cluster.server_version, str):
-        version = f"Kubernetes {safe(cluster.server_version)}"
-    return [*filter(None, [label(cluster)]), version]
+    return [*filter(None, [label(cluster), _kubernetes(cluster)])]
 
 
 def _kubernetes(cluster: Cluster) -> str:

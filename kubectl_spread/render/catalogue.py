@@ -9,7 +9,7 @@ import msgspec
 
 from kubectl_spread import policy
 from kubectl_spread.phrases import sentence
-from kubectl_spread.render.document import Document, Instruction, Section
+from kubectl_spread.render.document import AnswerSection, Document, Instruction
 from kubectl_spread.render.terminal import Column, Terminal, table
 from kubectl_spread.rules.model import Rule
 
@@ -54,7 +54,7 @@ def document(described: Rule, example: Example) -> Document:
         cluster="",
         header=[f"{title} ({_severities(described)})"],
         headline=f"{described.summary}.",
-        sections=[Section(name, [part]) for name, part in parts],
+        sections=[AnswerSection(name, [part]) for name, part in parts],
     )
 
 

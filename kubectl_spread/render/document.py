@@ -54,7 +54,7 @@ class Table(msgspec.Struct, frozen=True):
     note: str = ""
 
 
-class Section(msgspec.Struct, frozen=True):
+class AnswerSection(msgspec.Struct, frozen=True):
     """Sentences, instructions and tables below a title, with all their rows; several sentences are a list."""
 
     title: str
@@ -82,7 +82,7 @@ class DrawnZone(msgspec.Struct, frozen=True):
     closed: str = ""
 
 
-class Picture(msgspec.Struct, frozen=True):
+class ZonePicture(msgspec.Struct, frozen=True):
     """The zones of a cluster as bars, and a note on them."""
 
     title: str
@@ -124,9 +124,9 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     label: str = ""
     instructions: Sequence[Instruction] = ()
     cards: Sequence[Card] = ()
-    picture: Picture | None = None
+    picture: ZonePicture | None = None
     tables: Sequence[Table] = ()
-    sections: Sequence[Section] = ()
+    sections: Sequence[AnswerSection] = ()
     notes: Sequence[str] = ()
     next_steps: Sequence[Instruction] = ()
     conclusion_last: bool = False

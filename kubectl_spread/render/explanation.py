@@ -9,14 +9,14 @@ from kubectl_spread.explain.explanation import Explanation
 from kubectl_spread.phrases import listed, named, plural
 from kubectl_spread.render import about, figures, words
 from kubectl_spread.render import findings as grouped
-from kubectl_spread.render.document import Card, Document, Instruction, Section
+from kubectl_spread.render.document import AnswerSection, Card, Document, Instruction
 from kubectl_spread.render.findings import Block, Detail
 from kubectl_spread.render.sections.domains import domains, placing, replicas, waiting
 from kubectl_spread.render.sections.newnodes import new_nodes
 from kubectl_spread.render.sections.terms import rollup, selectors, templates
-from kubectl_spread.report.model import SEVEREST_FIRST, Finding, Severity
+from kubectl_spread.report.model import Finding, Severity
 
-_SECTIONS: Final[Sequence[Callable[[Explanation], Iterable[Section]]]] = (
+_SECTIONS: Final[Sequence[Callable[[Explanation], Iterable[AnswerSection]]]] = (
     waiting,
     new_nodes,
     domains,
@@ -27,7 +27,6 @@ _SECTIONS: Final[Sequence[Callable[[Explanation], Iterable[Section]]]] = (
     rollup,
 )
 _LISTED_ROWS: Final = 4
-_NOUNS: Final = {Severity.INFO: "note"}
 
 
 def document(explanation: Explanation) -> Document:
@@ -51,17 +50,12 @@ def document(explanation: Explanation) -> Document:
 
 def _verdict(explanation: Explanation, *, is_wrong: bool) -> str:
     """Return the pending pods, unless a finding is about them, and the number of findings of each severity."""
-    severities = [finding.severity for finding in explanation.findings]
-    counts = [
-        plural(number, _NOUNS.get(severity, str(severity)))
-        for severity in SEVEREST_FIRST
-        if (number := severities.count(severity))
-    ]
+    counts = listed(figures.counted(finding.severity for finding in explanation.findings))
     if is_wrong:
-        return listed(counts)
+        return counts
     pending = _pending(explanation)
     waiting = f"{_of(pending, explanation.summary.pods)} pending, " if pending else ""
-    return f"{waiting}{f'no errors or warnings, {counts[0]}' if counts else 'no findings'}"
+    return f"{waiting}{f'no errors or warnings, {counts}' if explanation.findings else 'no findings'}"
 
 
 def _pending(explanation: Explanation) -> int:
@@ -116,34 +110,19 @@ def _checked(explanation: Explanation) -> Iterator[str]:
         yield "No rule explains why the scheduler has not placed a pending pod."
     if _is_unspread(explanation):
         return
-    if not explanation.constraints:
-        yield _without_constraints(explanation)
-        return
     skews = [
         f"{words.topology(row.topology_key)} {row.skew} (maxSkew {row.max_skew})"
         for row in explanation.constraints
         if isinstance(row.skew, int) and isinstance(row.max_skew, int)
     ]
-    checked = f"{plural(explanation.summary.pods, 'pod')} with {plural(explanation.summary.constraints, 'constraint')}"
-    yield f"Checked {checked}." + (f" Skew by {listed([*dict.fromkeys(skews)], _LISTED_ROWS)}." if skews else "")
+    without = "" if figures.constraints(explanation.summary) else f" {figures.UNCONSTRAINED}"
+    most = f" Skew by {listed([*dict.fromkeys(skews)], _LISTED_ROWS)}." if skews else ""
+    yield f"Checked: {figures.objects(explanation.summary)}{without}.{most}"
 
 
 def _is_unspread(explanation: Explanation) -> bool:
     """Tell whether a finding says that the pods have no constraints, and only the scheduler's defaults may apply."""
     return any(finding.code == "SPR504" for finding in explanation.findings)
-
-
-def _without_constraints(explanation: Explanation) -> str:
-    """Return the numbers of pods and of the template's constraints, for pods without constraints."""
-    nothing = "no spread constraint and no affinity term with matchLabelKeys"
-    if explanation.summary.pods or not explanation.summary.templates:
-        verb = "has" if explanation.summary.pods == 1 else "have"
-        return f"{plural(explanation.summary.pods, 'pod').capitalize()} {verb} {nothing}."
-    spread = sum(isinstance(clause.when_unsatisfiable, str) for clause in explanation.templates)
-    affinity_terms = len(explanation.templates) - spread
-    counts = [plural(spread, "spread constraint")] if spread else []
-    counts += [f"{plural(affinity_terms, 'affinity term')} with matchLabelKeys"] if affinity_terms else []
-    return f"There are no pods. The template has {' and '.join(counts) or nothing}."
 
 
 def _limits(explanation: Explanation) -> Iterator[str]:

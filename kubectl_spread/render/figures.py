@@ -12,7 +12,18 @@ from msgspec import UnsetType
 from kubectl_spread.audit.merge.verdicts import Verdict
 from kubectl_spread.phrases import plural, sentence
 from kubectl_spread.render import words
-from kubectl_spread.report.model import FAILED, Cluster, FieldRef, Finding, Report, Row, Severity, Summary, Unchecked
+from kubectl_spread.report.model import (
+    FAILED,
+    SEVEREST_FIRST,
+    Cluster,
+    FieldRef,
+    Finding,
+    Report,
+    Row,
+    Severity,
+    Summary,
+    Unchecked,
+)
 
 _QUIET: Final = frozenset({Verdict.MERGED, Verdict.BIND_LABEL, Verdict.SCHEDULER_MERGED, Verdict.AUTHORED})
 _Part = TypeVar("_Part", Row, Finding)
@@ -23,6 +34,7 @@ _SKIPPED: Final = {
     "notKubernetes": "not Kubernetes objects",
     "kustomizePatch": "Kustomize patches",
 }
+UNCONSTRAINED: Final = "without spread constraints, and without affinity terms that have matchLabelKeys"
 _MOST_UNCHECKED: Final = 20
 """The most objects that one text names: GitHub cuts a long one."""
 _UNREAD: Final = {
@@ -82,6 +94,17 @@ def causes(findings: Iterable[Finding]) -> Counter[Severity]:
     return Counter(severities.values())
 
 
+def noun(severity: Severity) -> str:
+    """Return what a cause of a severity is called: ``error``, ``warning`` or ``note``."""
+    return "note" if severity is Severity.INFO else str(severity)
+
+
+def counted(severities: Iterable[Severity]) -> list[str]:
+    """Return the number of each severity, the worst first: ``1 error``, ``2 notes``."""
+    numbers = Counter(severities)
+    return [plural(numbers[severity], noun(severity)) for severity in SEVEREST_FIRST if numbers[severity]]
+
+
 def by_place(parts: Iterable[_Part]) -> dict[FieldRef, list[_Part]]:
     """Return the rows or findings of each workload and path."""
     places: dict[FieldRef, list[_Part]] = {}
@@ -108,6 +131,17 @@ def concerned(finding: Finding, pods: int) -> str:
 def workloads(summary: Summary) -> int:
     """Return the number of workloads that were checked, with and without pods."""
     return summary.workloads + (summary.without_pods or 0)
+
+
+def constraints(summary: Summary) -> int:
+    """Return the number of the constraints of pods, or of templates where pods have none."""
+    return summary.constraints or summary.template_constraints or 0
+
+
+def objects(summary: Summary) -> str:
+    """Return the numbers of pods, pod templates and constraints; "" for none."""
+    counts = ((summary.pods, "pod"), (summary.templates or 0, "pod template"), (constraints(summary), "constraint"))
+    return ", ".join(plural(number, name) for number, name in counts if number)
 
 
 def is_exposure_checked(report: Report) -> bool:

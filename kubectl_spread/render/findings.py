@@ -56,7 +56,7 @@ class Cause(msgspec.Struct, frozen=True):
     @property
     def pending(self) -> int:
         """The number of pending pods of all findings."""
-        return sum(finding.pending_pods for finding in self.findings)
+        return sum(finding.pending or 0 for finding in self.findings)
 
 
 class Block(msgspec.Struct, frozen=True):
@@ -88,7 +88,7 @@ def blocks(findings: Iterable[Finding]) -> list[Block]:
         causes.setdefault(finding.group, []).append(finding)
     for causes in grouped.values():
         for of_cause in causes.values():
-            of_cause.sort(key=lambda finding: (finding.severity, finding.pending_pods), reverse=True)
+            of_cause.sort(key=lambda finding: (finding.severity, finding.pending or 0), reverse=True)
     unsorted = [Block(sorted(map(Cause, causes.values()), key=_size, reverse=True)) for causes in grouped.values()]
     return sorted(unsorted, key=_importance, reverse=True)
 
@@ -190,9 +190,9 @@ def instructions(findings: Sequence[Finding], *, namespaces: bool, detail: Detai
         yield from _fixes("Fix", findings, namespaces=namespaces, detail=detail)
     elif domains.lasting and others:
         yield from _fixes("Fix", others, namespaces=namespaces, detail=detail)
-        yield Instruction(f"{domains.condition}: {domains.fix}", domains.opening)
+        yield Instruction(f"{domains.condition}: {domains.fix}", domains.commands or ())
     else:
-        yield Instruction(f"Fix: {domains.fix}", domains.opening)
+        yield Instruction(f"Fix: {domains.fix}", domains.commands or ())
         if others and (detail is Detail.EVERYTHING or len(findings) == 1):
             yield from _fixes(domains.condition, others, namespaces=namespaces, detail=detail)
         elif others:
@@ -229,7 +229,7 @@ def _fixes(label: str, findings: Sequence[Finding], *, namespaces: bool, detail:
 
 def _urgency(finding: Finding) -> tuple[bool, bool]:
     """Return whether pods of an error wait, and whether there is something to type."""
-    return finding.severity is Severity.ERROR and finding.pending_pods > 0, not isinstance(finding.commands, UnsetType)
+    return finding.severity is Severity.ERROR and bool(finding.pending), not isinstance(finding.commands, UnsetType)
 
 
 def _printed(findings: Sequence[Finding], detail: Detail) -> tuple[list[Finding], int]:

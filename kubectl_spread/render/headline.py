@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import msgspec
@@ -103,14 +104,11 @@ def losses(report: Report) -> dict[ObjectRef, Loss]:
     one domain count too, whatever their constraints are.
     """
     places = figures.by_place(report.constraints)
+    warned = figures.by_place(report.constraints[index] for index in sorted(_warned_rows(report)))
     lost: dict[ObjectRef, Loss] = {}
-    for row in sorted(
-        (report.constraints[index] for index in _warned_rows(report)),
-        key=lambda row: (row.topology_key != ZONE, row.place),
-    ):
-        loss = _loss(row, places[row.place])
-        if loss is not None:
-            lost.setdefault(row.place.object, loss)
+    for place, rows in sorted(warned.items(), key=lambda item: (item[1][0].topology_key != ZONE, item[0])):
+        if loss := _loss(rows, places[place]):
+            lost.setdefault(place.object, loss)
     for finding in report.findings:
         if finding.code in _EXPOSED and finding.severity is Severity.WARNING:
             key, value = str(finding.values["topology_key"]), str(finding.values["domain"])
@@ -118,20 +116,18 @@ def losses(report: Report) -> dict[ObjectRef, Loss]:
     return lost
 
 
-def _loss(row: Row, siblings: Iterable[Row]) -> Loss | None:
-    """Return the loss of a workload by one of its constraints; ``siblings`` are all rows of that constraint."""
-    counts: dict[str, int] = {}
+def _loss(warned: Sequence[Row], rows: Iterable[Row]) -> Loss | None:
+    """Return the loss of a workload by one of its constraints; ``warned`` are the rows of it that have a finding."""
+    counts: Counter[str] = Counter()
     pods = 0
-    for sibling in siblings:
-        pods += sibling.pod_count
-        for domain in sibling.domains or ():
-            counts[domain.value] = counts.get(domain.value, 0) + domain.match_num
-    if not counts or sum(counts.values()) > pods or pods < _SEVERAL:
+    for row in rows:
+        pods += row.pod_count
+        counts.update({domain.value: domain.match_num for domain in row.domains or ()})
+    if not counts or counts.total() > pods or pods < _SEVERAL:
         # More pods than the workload's own: the constraint counts other workloads as well.
         return None
-    value = max(counts, key=lambda value: counts[value])
-    everything = counts[value] == pods
-    domains_of_row = figures.domain_counts(row)
-    has_several = domains_of_row is not None and domains_of_row.number > 1
-    against = row.exceeds_max_skew or (everything and has_several)
-    return Loss(row.topology_key, value, everything) if against and counts[value] * 2 > pods else None
+    ((value, number),) = counts.most_common(1)
+    everything = number == pods
+    several = any(len(row.domains or ()) + (row.empty_domains or 0) > 1 for row in warned)
+    against = any(row.exceeds_max_skew for row in warned) or (everything and several)
+    return Loss(warned[0].topology_key, value, everything) if against and number * 2 > pods else None

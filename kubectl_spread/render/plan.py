@@ -84,10 +84,9 @@ def remaining(report: SpreadPlan) -> dict[str, list[str]]:
 
 def _not_correctable(report: SpreadPlan) -> Iterator[Card]:
     for why, names in remaining(report).items():
-        if len(names) == 1:
-            yield Card(f"Not correctable: {names[0]}, because {why}.", Severity.WARNING)
-        else:
-            yield Card(f"Not correctable: {plural(len(names), 'workload')}, because {why}.", Severity.WARNING, names)
+        several = len(names) > 1
+        subject = plural(len(names), "workload") if several else names[0]
+        yield Card(f"Not correctable: {subject}, because {why}.", Severity.WARNING, names if several else [])
 
 
 def remarks(report: SpreadPlan) -> list[str]:

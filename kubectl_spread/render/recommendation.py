@@ -10,7 +10,7 @@ from msgspec import UnsetType
 from kubectl_spread.kube.api.labels import ZONE
 from kubectl_spread.phrases import domains, named, plural
 from kubectl_spread.render import about
-from kubectl_spread.render.document import Document, Instruction, Section, Table, written
+from kubectl_spread.render.document import AnswerSection, Document, Instruction, Table, written
 from kubectl_spread.render.terminal import Cell, Column
 from kubectl_spread.report.recommendation import EventLoss, RecommendedEvent, SpreadRecommendation
 
@@ -34,7 +34,7 @@ def document(report: SpreadRecommendation) -> Document:
         headline=_conclusion(report),
         instructions=[*_change(report)],
         tables=[_table(report)],
-        sections=[Section("Tried and not enough", not_enough)] if not_enough else [],
+        sections=[AnswerSection("Tried and not enough", not_enough)] if not_enough else [],
         notes=[*_remarks(report)],
     )
 

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from kubectl_spread.phrases import plural
 from kubectl_spread.render import words
-from kubectl_spread.render.document import ALL, OBJECTS, Card, Document, Instruction, Section, Table, objects
-from kubectl_spread.render.terminal import Cell, Terminal, between_phrases, hanging, heading, paragraph, table
+from kubectl_spread.render.document import ALL, OBJECTS, AnswerSection, Card, Document, Instruction, Table, objects
+from kubectl_spread.render.terminal import Cell, Terminal, between_phrases, paragraph, table
 from kubectl_spread.report.model import Severity
 
 STYLES: Final = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
@@ -56,7 +56,7 @@ def _blocks(document: Document, terminal: Terminal, *, titles: bool, everything:
         yield section(each, terminal)
     cut = any(len(card.objects) > OBJECTS for card in document.cards) or any(map(_left, document.tables))
     notes = [*document.notes, *([ALL] if (cut or document.shortened) and not everything else [])]
-    text = "".join(hanging(words.safe(note), _INDENT, terminal) for note in notes)
+    text = "".join(paragraph(words.safe(note), _INDENT, terminal, first="") for note in notes)
     text += "".join(_instruction(each, "", terminal) for each in document.next_steps)
     first = header if document.header_last else _conclusion(document, terminal) if document.conclusion_last else ""
     yield first + text
@@ -68,7 +68,7 @@ def _conclusion(document: Document, terminal: Terminal) -> str:
     lines = [*document.facts, *headline] if document.label else [*headline, *document.facts]
     width = max((len(label) for label, _ in lines), default=0)
     prefixed = (f"{label:{width}}{_INDENT}{text}" if width else text for label, text in lines)
-    text = "".join(hanging(words.safe(line), _INDENT, terminal) for line in prefixed)
+    text = "".join(paragraph(words.safe(line), _INDENT, terminal, first="") for line in prefixed)
     return text + "".join(_instruction(each, _INDENT, terminal) for each in document.instructions)
 
 
@@ -84,9 +84,9 @@ def cards(cards: Sequence[Card], terminal: Terminal, *, everything: bool = False
 def _card(card: Card, terminal: Terminal, *, everything: bool) -> str:
     title, sentence = words.safe(card.title), words.safe(card.sentence)
     severity = "" if card.severity is None else card.severity.value
-    text = hanging(f"{severity} {title or sentence}".lstrip(), _INDENT, terminal).removeprefix(severity)
+    text = paragraph(f"{severity} {title or sentence}".lstrip(), _INDENT, terminal, first="").removeprefix(severity)
     if card.title:
-        text = "".join(f"{terminal.styled(line, 'bold')}\n" for line in text.splitlines())
+        text = _bold(text, terminal)
         text += paragraph(sentence, _INDENT, terminal) if sentence else ""
     if card.severity is not None:
         text = terminal.styled(severity, STYLES[card.severity]) + text
@@ -99,11 +99,15 @@ def _card(card: Card, terminal: Terminal, *, everything: bool) -> str:
     return text + "".join(_instruction(each, _INDENT, terminal) for each in card.instructions)
 
 
+def _bold(text: str, terminal: Terminal) -> str:
+    return "".join(f"{terminal.styled(line, 'bold')}\n" for line in text.splitlines())
+
+
 def _instruction(instruction: Instruction, indent: str, terminal: Terminal) -> str:
     """Return a sentence, and commands and lines of any length, so that they can be copied."""
     text, sentence = "", words.safe(instruction.text)
     if sentence and instruction.lines:
-        text = hanging(f"{indent}{sentence}", f"{indent}{_INDENT}", terminal)
+        text = paragraph(sentence, f"{indent}{_INDENT}", terminal, first=indent)
     elif sentence:
         text = paragraph(sentence, indent, terminal)
     text += "".join(f"{_DETAIL}$ {words.safe(command)}\n" for command in instruction.commands)
@@ -118,7 +122,7 @@ def _left(numbers: Table) -> int:
 
 def _table(numbers: Table, terminal: Terminal, *, everything: bool, headers: bool = True) -> str:
     if not numbers.rows:
-        return hanging(words.safe(numbers.empty), _INDENT, terminal) if numbers.empty else ""
+        return paragraph(words.safe(numbers.empty), _INDENT, terminal, first="") if numbers.empty else ""
     columns = [
         replace(each, title=words.safe(each.title).upper(), short=words.safe(each.short).upper())
         for each in numbers.columns
@@ -126,7 +130,7 @@ def _table(numbers: Table, terminal: Terminal, *, everything: bool, headers: boo
     left = 0 if everything else _left(numbers)
     rows = [[*map(_safe, row)] for row in numbers.rows[: len(numbers.rows) - left]]
     more = f"and {plural(left, 'more row')}\n" if left else ""
-    note = hanging(words.safe(numbers.note), _INDENT, terminal) if numbers.note else ""
+    note = paragraph(words.safe(numbers.note), _INDENT, terminal, first="") if numbers.note else ""
     return table(columns, rows, terminal, headers=headers) + more + note
 
 
@@ -134,14 +138,14 @@ def _safe(cell: Cell) -> Cell:
     return replace(cell, text=words.safe(cell.text), shorter=tuple(map(words.safe, cell.shorter)))
 
 
-def section(evidence: Section, terminal: Terminal) -> str:
+def section(evidence: AnswerSection, terminal: Terminal) -> str:
     """Return a title and the parts below it."""
     width = None if terminal.width is None else terminal.width - len(_INDENT)
-    text = heading(words.safe(evidence.title), terminal)
+    text = _bold(paragraph(words.safe(evidence.title), _INDENT, terminal, first=""), terminal)
     for part in evidence.parts:
         match part:
             case str():
-                text += hanging(f"{_INDENT}{words.safe(part)}", _DETAIL if evidence.is_list else _INDENT, terminal)
+                text += paragraph(words.safe(part), _DETAIL if evidence.is_list else _INDENT, terminal, first=_INDENT)
             case Instruction():
                 text += _instruction(part, _INDENT, terminal)
             case _:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from kubectl_spread.kube.api.labels import ZONE
 from kubectl_spread.phrases import capitalized, domains, named, plural, some
 from kubectl_spread.render import about, words
-from kubectl_spread.render.document import Card, Document, DrawnZone, Instruction, Picture, Table, bar
+from kubectl_spread.render.document import Card, Document, DrawnZone, Instruction, Table, ZonePicture, bar
 from kubectl_spread.render.terminal import Cell, Column
 from kubectl_spread.report.model import CommandLine, Severity, Workload
 from kubectl_spread.report.recommendation import WORKLOADS
@@ -235,7 +235,7 @@ def conclusion(report: SpreadSimulation) -> str:
     """Return what is left at the end, in a sentence or two."""
     summary = report.summary
     refused = summary.refused
-    left = f" The drain would leave {refused.words} {'pod' if refused.max == 1 else 'pods'}." if refused.max else ""
+    left = f" The drain would leave {refused.of('pod')}." if refused.max else ""
     end = f".{left}"
     parts = [*_worse(report)]
     if parts:
@@ -267,8 +267,8 @@ def _with_new_nodes(report: SpreadSimulation) -> str:
         zone = f" in {domains(ZONE, [each.zone])}" if each.zone else ""
         of_makers.setdefault(each.maker, []).append(f"{each.nodes.words}{zone}")
     places = "; ".join(f"{maker}: {', '.join(numbers)}" for maker, numbers in of_makers.items())
-    wait = f"{left.words} {'pod' if left.max == 1 else 'pods'} would still wait" if left.max else "no pod would wait"
-    nodes = f"{grown.total.words} new {'node' if grown.total.max == 1 else 'nodes'}"
+    wait = f"{left.of('pod')} would still wait" if left.max else "no pod would wait"
+    nodes = grown.total.of("new node")
     return " ".join(["", f"If {nodes} can be had ({places}), {wait}.", *(limits if left.max else [])])
 
 
@@ -276,19 +276,16 @@ def _worse(report: SpreadSimulation) -> Iterator[str]:
     """Yield the pods that would wait, how many of them are new, and what else does not run."""
     summary = report.summary
     if summary.pending.max:
-        noun = "pod" if summary.pending.max == 1 else "pods"
         before = summary.pending.max - summary.new.max
         split = f" ({summary.new.words} new, {before} waited before)" if before else ""
         if not summary.new.max:
             split = " as before"
         workloads = plural(sum(each.after.pending.max > 0 for each in report.workloads), "workload")
-        yield f"{summary.pending.words} {noun} of {workloads} would wait{split}"
+        yield f"{summary.pending.of('pod')} of {workloads} would wait{split}"
     if lost := summary.not_replaced.max:
-        noun = "pod is" if lost == 1 else "pods are"
-        yield f"{summary.not_replaced.words} {noun} not replaced"
-    if stopped := summary.stopped.max:
-        noun = "workload" if stopped == 1 else "workloads"
-        yield f"{summary.stopped.words} {noun} would have no running pod"
+        yield f"{summary.not_replaced.of('pod')} {'is' if lost == 1 else 'are'} not replaced"
+    if summary.stopped.max:
+        yield f"{summary.stopped.of('workload')} would have no running pod"
 
 
 def _ending(report: SpreadSimulation, notes_left: int) -> Iterator[str]:
@@ -313,7 +310,7 @@ def _ending(report: SpreadSimulation, notes_left: int) -> Iterator[str]:
     yield from about.not_simulated(report.summary.not_simulated)
 
 
-def _picture(report: SpreadSimulation) -> Picture | None:
+def _picture(report: SpreadSimulation) -> ZonePicture | None:
     """Return the running pods of each zone before and after the events."""
     rows: dict[str, tuple[int, int, int]] = {}
     for workload in report.workloads:
@@ -326,4 +323,4 @@ def _picture(report: SpreadSimulation) -> Picture | None:
         DrawnZone(words.value(name), [bar(before, largest), bar(most, largest, Range(min=least, max=most).text)])
         for name, (before, least, most) in sorted(rows.items())
     ]
-    return Picture("Running pods by zone", ["Before", "After"], zones) if zones else None
+    return ZonePicture("Running pods by zone", ["Pods before", "Pods after"], zones) if zones else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 
 import msgspec
 from msgspec import UnsetType
@@ -19,7 +19,7 @@ from kubectl_spread.render.findings import Block, Detail
 from kubectl_spread.render.folding import counts_cell
 from kubectl_spread.render.screen import STYLES
 from kubectl_spread.render.terminal import Cell, Column, Terminal
-from kubectl_spread.report.model import SEVEREST_FIRST, Finding, Report, Row, Severity, Summary
+from kubectl_spread.report.model import Finding, Report, Row, Severity
 
 _ABOVE_FINDINGS: Final = 3
 """The most rows above findings where not all fit, so that the first command is on the first screen."""
@@ -30,7 +30,6 @@ _LONG: Final = 24
 _LONGEST: Final = 56
 """With more lines than this without rows, findings without pending pods are printed in brief."""
 _FIRST: Final = 3
-_UNCONSTRAINED: Final = "without spread constraints, and without affinity terms that have matchLabelKeys"
 
 
 class Layout(msgspec.Struct, frozen=True):
@@ -45,13 +44,6 @@ class Layout(msgspec.Struct, frozen=True):
     show: Literal["problems", "all"] | None = None
     notes: bool = False
     page: bool = False
-
-
-class _Room(NamedTuple):
-    """The number of rows that fit, None for a pipe; and the number above findings where not all fit."""
-
-    fitting: int | None
-    above_findings: int
 
 
 def check(report: Report, layout: Layout, terminal: Terminal) -> str:
@@ -73,6 +65,8 @@ def document(report: Report, layout: Layout, terminal: Terminal) -> Document:
     first = [Instruction("Do this first:", commands)] if (commands := _first_commands(blocks)) else []
     steps = [Instruction("Several evictions:", [plan])] if plan else []
     facts, sentences = headline.facts(report) if layout.page else [], totals(report, notes=layout.notes)
+    if layout.page and not facts and report.findings and not any(figures.unanswered(report.summary.skipped)):
+        facts = [f"{_nothing(report, notes=False)}."]
     conclusion, *further = [*facts, " ".join(sentences)] if facts or not layout.page else sentences
     answer = Document(
         command="check",
@@ -91,8 +85,8 @@ def document(report: Report, layout: Layout, terminal: Terminal) -> Document:
         answer = replace(answer, next_steps=steps)
     # The heading, the line about hidden rows and the prompt need a line each.
     fitting = None if terminal.height is None else terminal.height - _lines(answer, terminal) - 3
-    room = _Room(fitting, 0 if is_shortened else _ABOVE_FINDINGS)
-    return replace(answer, tables=[*_tables(report, findings, layout, room)])
+    above = 0 if is_shortened else _ABOVE_FINDINGS
+    return replace(answer, tables=[*_tables(report, findings, layout, fitting, above)])
 
 
 def _doubts(report: Report) -> Iterator[str]:
@@ -132,7 +126,7 @@ def _first_commands(blocks: Sequence[Block]) -> list[str]:
     """Return the single commands that end most: pending pods of errors, or else several findings."""
     ended: dict[str, list[Finding]] = {}
     for finding in (finding for block in blocks for finding in block.findings):
-        commands = finding.own_commands if isinstance(finding.closed, UnsetType) else finding.opening
+        commands = (finding.closed.commands or []) if finding.closed else finding.own_commands
         if len(commands) == 1:
             ended.setdefault(commands[0], []).append(finding)
     sizes = {command: (about.waiting(findings)[0], len(findings)) for command, findings in ended.items()}
@@ -140,7 +134,9 @@ def _first_commands(blocks: Sequence[Block]) -> list[str]:
     return most[:_FIRST]
 
 
-def _tables(report: Report, findings: Iterable[Finding], layout: Layout, room: _Room) -> Iterator[Table]:
+def _tables(
+    report: Report, findings: Iterable[Finding], layout: Layout, fitting: int | None, above: int
+) -> Iterator[Table]:
     """Yield the table, and how many rows it hides; nothing for no rows."""
     of_rows, troubled = _by_row(report, report.findings), _by_row(report, findings)
     worst = {row: max(finding.severity for finding in row_findings) for row, row_findings in troubled.items()}
@@ -148,7 +144,7 @@ def _tables(report: Report, findings: Iterable[Finding], layout: Layout, room: _
         report.constraints, key=lambda row: (id(row) in worst, worst.get(id(row), Severity.INFO)), reverse=True
     )
     problems = sum(id(row) in worst for row in rows)
-    visible = rows[: _visible(len(rows), problems, layout, room)]
+    visible = rows[: _visible(len(rows), problems, layout, fitting, above)]
     if rows:
         hidden = "" if layout.page else _hidden(problems - len(visible), len(rows) - max(problems, len(visible)))
         cells = [_cells(row, of_rows.get(id(row), ()), layout) for row in visible]
@@ -164,22 +160,23 @@ def _by_row(report: Report, findings: Iterable[Finding]) -> dict[int, list[Findi
     return of_rows
 
 
-def _visible(rows: int, problems: int, layout: Layout, room: _Room) -> int:
+def _visible(rows: int, problems: int, layout: Layout, fitting: int | None, above: int) -> int:
     """Return how many rows to list: all in a pipe and where the whole report fits, else first those with findings.
 
     Args:
         rows: The number of rows.
         problems: The number of rows with findings.
         layout: The form of the table.
-        room: The number of rows for which there is room.
+        fitting: The number of rows that fit; None for a pipe.
+        above: The least number of rows above findings where not all fit.
     """
     if layout.show == "problems" or layout.page:
         return problems
-    if layout.show == "all" or layout.wide or room.fitting is None:
+    if layout.show == "all" or layout.wide or fitting is None:
         return rows
-    if rows <= room.fitting or not problems:
-        return min(rows, max(room.fitting, _LEAST_ROWS))
-    return min(problems, max(room.fitting, room.above_findings))
+    if rows <= fitting or not problems:
+        return min(rows, max(fitting, _LEAST_ROWS))
+    return min(problems, max(fitting, above))
 
 
 def _hidden(problems: int, others: int) -> str:
@@ -198,14 +195,10 @@ def totals(report: Report, *, notes: bool = True) -> list[str]:
     summary = report.summary
     printed = [finding for finding in report.findings if notes or finding.severity > Severity.INFO]
     causes = figures.causes(report.findings)
-    counts = ", ".join(
-        f"{number} {severity}{'s' if number != 1 and severity is not Severity.INFO else ''}"
-        for severity in SEVEREST_FIRST
-        if (number := causes[severity]) and (notes or severity > Severity.INFO)
-    )
+    counts = ", ".join(figures.counted(each for each in causes.elements() if notes or each > Severity.INFO))
     concerned = f"{len({finding.ref for finding in printed})} of {plural(figures.workloads(summary), 'workload')}"
     hidden = "" if notes or not causes[Severity.INFO] else plural(causes[Severity.INFO], "note")
-    placed = report.cluster.nodes != "none" or not _constraints(summary)
+    placed = report.cluster.nodes != "none" or not figures.constraints(summary)
     pending = figures.pending(report)
     return [
         *figures.unanswered(summary.skipped),
@@ -221,35 +214,17 @@ def totals(report: Report, *, notes: bool = True) -> list[str]:
 def _nothing(report: Report, *, notes: bool) -> str:
     """Return that there are no findings, or that there was nothing to check; ``notes`` tells whether notes count."""
     summary = report.summary
-    objects = _objects(summary)
+    objects = figures.objects(summary)
     if not objects:
         return "Nothing was checked: no pods and no pod templates"
     workloads = f"{plural(figures.workloads(summary), 'workload')} ({objects})"
-    if not (_has_constraints(summary) or summary.findings.info or figures.is_exposure_checked(report)):
-        return f"Nothing to check: {workloads} {_UNCONSTRAINED}"
+    # Constraints that were not evaluated are constraints, too.
+    has_answers = figures.constraints(summary) or "unevaluated" in summary.skipped or summary.findings.info
+    if not (has_answers or figures.is_exposure_checked(report)):
+        return f"Nothing to check: {workloads} {figures.UNCONSTRAINED}"
     what = "findings" if notes or not summary.findings.info else "errors or warnings"
-    which = "" if _has_constraints(summary) or summary.findings.info else f" {_UNCONSTRAINED}"
+    which = "" if has_answers else f" {figures.UNCONSTRAINED}"
     return f"No {'new ' if isinstance(summary.known, int) else ''}{what} in {workloads}{which}"
-
-
-def _constraints(summary: Summary) -> int:
-    """Return the number of the constraints of pods, or of templates where pods have none."""
-    of_templates = summary.template_constraints
-    return summary.constraints or (of_templates if isinstance(of_templates, int) else 0)
-
-
-def _has_constraints(summary: Summary) -> bool:
-    """Tell whether there are constraints, even if they were not evaluated."""
-    return bool(_constraints(summary)) or "unevaluated" in summary.skipped
-
-
-def _objects(summary: Summary) -> str:
-    objects = [plural(summary.pods, "pod")] if summary.pods else []
-    if isinstance(summary.templates, int):
-        objects.append(plural(summary.templates, "pod template"))
-    if constraints := _constraints(summary):
-        objects.append(plural(constraints, "constraint"))
-    return ", ".join(objects)
 
 
 def _columns(layout: Layout) -> list[Column]:

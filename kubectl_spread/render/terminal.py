@@ -203,19 +203,10 @@ def _tail(text: str, width: int) -> str:
     return next((text[start:] for start in range(len(text)) if _columns(text[start:]) <= width), "")
 
 
-def paragraph(text: str, indent: str, terminal: Terminal) -> str:
-    """Return indented text, in lines that fit the terminal; in a pipe one line."""
-    return "".join(f"{line}\n" for line in _wrapped(text, indent, indent, terminal))
-
-
-def heading(text: str, terminal: Terminal) -> str:
-    """Return a bold heading, in lines that fit the terminal: all but the first are indented."""
-    return "".join(f"{terminal.styled(line, 'bold')}\n" for line in _in_parts(text, "  ", terminal))
-
-
-def hanging(text: str, indent: str, terminal: Terminal) -> str:
-    """Return text in lines that fit the terminal: all but the first are indented."""
-    return "".join(f"{line}\n" for line in _in_parts(text, indent, terminal))
+def paragraph(text: str, indent: str, terminal: Terminal, *, first: str | None = None) -> str:
+    """Return text in indented lines that fit the terminal, in a pipe one; the first may have an indent of its own."""
+    lines = _wrapped(text, indent if first is None else first, indent, terminal)
+    return "".join(f"{line}\n" for line in lines)
 
 
 def between_phrases(text: str, indent: str, terminal: Terminal, first: str = "") -> str:
@@ -230,12 +221,6 @@ def between_phrases(text: str, indent: str, terminal: Terminal, first: str = "")
     )
     lines = _wrapped("".join(parts), first, indent, terminal)
     return "".join(f"{line.replace(_NO_BREAK, ' ')}\n" for line in lines)
-
-
-def _in_parts(text: str, indent: str, terminal: Terminal) -> list[str]:
-    """Return wrapped text in which short parts, separated by two spaces, do not break."""
-    parts = (part.replace(" ", _NO_BREAK) if len(part) <= _READABLE else part for part in text.split("  "))
-    return [line.replace(_NO_BREAK, " ") for line in _wrapped("  ".join(parts), "", indent, terminal)]
 
 
 def _wrapped(text: str, first: str, indent: str, terminal: Terminal) -> list[str]:

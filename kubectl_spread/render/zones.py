@@ -8,14 +8,14 @@ from typing import Final
 from kubectl_spread.kube.api.labels import ZONE
 from kubectl_spread.phrases import plural
 from kubectl_spread.render import figures, words
-from kubectl_spread.render.document import Bar, DrawnZone, Picture, bar
+from kubectl_spread.render.document import Bar, DrawnZone, ZonePicture, bar
 from kubectl_spread.report.model import Report, Row, Severity, Zone
 
 _DRAWN: Final = 6
 """The most zones of the picture."""
 
 
-def picture(report: Report) -> Picture | None:
+def picture(report: Report) -> ZonePicture | None:
     """Return the zones, of many those with the most pods of the worst constraint, or the most; None without zones."""
     zones, worst = report.cluster.zones or [], _worst(report)
     if not zones:
@@ -37,7 +37,7 @@ def picture(report: Report) -> Picture | None:
     lines = [
         DrawnZone(words.value(zone.zone), of_zone, zone.closed or "") for zone, of_zone in zip(drawn, bars, strict=True)
     ]
-    return Picture("Nodes and pods by zone", columns, lines, " ".join(note))
+    return ZonePicture("Nodes and pods by zone", columns, lines, " ".join(note))
 
 
 def _worst(report: Report) -> Row | None:

@@ -309,11 +309,6 @@ class ClosedDomains(Part, frozen=True, kw_only=True):
     commands: list[str] | UnsetType = UNSET
 
     @property
-    def opening(self) -> list[str]:
-        """The commands that open the domains, if there are any."""
-        return [] if isinstance(self.commands, UnsetType) else self.commands
-
-    @property
     def condition(self) -> str:
         """The beginning of the second fix: to open domains that are meant to stay closed, or not to open others."""
         if self.lasting:
@@ -352,19 +347,9 @@ class Finding(Part, frozen=True, kw_only=True):
     source: Source | UnsetType = UNSET
 
     @property
-    def pending_pods(self) -> int:
-        """The number of the pods that have no node."""
-        return 0 if isinstance(self.pending, UnsetType) else self.pending
-
-    @property
     def own_commands(self) -> list[str]:
         """The commands as text, if there are any."""
-        return [] if isinstance(self.commands, UnsetType) else [str(command) for command in self.commands]
-
-    @property
-    def opening(self) -> list[str]:
-        """The commands that open the domains that the pods wait for."""
-        return [] if isinstance(self.closed, UnsetType) else self.closed.opening
+        return [str(command) for command in self.commands or ()]
 
     @property
     def has_alternative(self) -> bool:
@@ -471,7 +456,7 @@ class Report(Part, frozen=True, kw_only=True):
 
 def severest_first(findings: Iterable[Finding]) -> list[Finding]:
     """Return findings with the highest severity first, and of one severity those with the most pending pods."""
-    return sorted(findings, key=lambda finding: (finding.severity, finding.pending_pods), reverse=True)
+    return sorted(findings, key=lambda finding: (finding.severity, finding.pending or 0), reverse=True)
 
 
 def unset_none(value: _T | None) -> _T | UnsetType:

@@ -33,6 +33,10 @@ class Range(Part, frozen=True, kw_only=True):
         """The numbers as a sentence has them: ``2``, or ``2 to 3``."""
         return str(self.min) if self.min == self.max else f"{self.min} to {self.max}"
 
+    def of(self, noun: str) -> str:
+        """Return the numbers with their noun: ``1 pod``, ``2 to 3 pods``."""
+        return f"{self.words} {noun}{'s' * (self.max != 1)}"
+
 
 def span(numbers: Iterable[int]) -> Range:
     """Return the smallest and the largest of some numbers."""

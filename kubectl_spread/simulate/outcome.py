@@ -331,7 +331,7 @@ def _owners(refs: Iterable[ObjectRef]) -> str:
 
 
 def _pods(number: Range) -> str:
-    return f"{number.words} {'pod' if number.max == 1 else 'pods'}"
+    return number.of("pod")
 
 
 def _with_fixes(

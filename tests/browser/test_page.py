@@ -115,7 +115,7 @@ def test_notes_are_shown_on_demand(open_page: Open, large: Report) -> None:
 def test_an_empty_list_says_why_it_is_empty(open_page: Open) -> None:
     with open_page(alike(5, Severity.INFO)) as view:
         page = view.page
-        expect(page.locator("h1")).to_have_text("No errors or warnings in 5 workloads")
+        expect(page.locator("h1")).to_contain_text("No errors or warnings in 5 workloads")
         expect(page.locator("#findings .empty")).to_have_text("No errors or warnings.")
         expect(page.locator("#notes")).to_contain_text("1 note hidden.")
         page.fill("#text", "nowhere")
@@ -238,14 +238,13 @@ def test_every_control_can_be_used_by_keyboard(open_page: Open, large: Report) -
     with open_page(large) as view:
         page = view.page
         order = []
-        for _ in range(11):
+        for _ in range(10):
             page.keyboard.press("Tab")
             order.append(page.evaluate(_FOCUSED))
             assert page.evaluate("document.activeElement.matches(':focus-visible')")
         assert order[:2] == ["Skip to the findings", "Dark theme"]
-        assert order[2].startswith("deploy/checkout-service-")
-        assert order[3:8] == ["Findings", "Workloads", "Heat map", "Rules", "text"]
-        assert order[8:] == ["error", "warning", "info"]
+        assert order[2:7] == ["Findings", "Workloads", "Heat map", "Rules", "text"]
+        assert order[7:] == ["error", "warning", "info"]
         page.keyboard.press("Space")
         expect(page.locator("input[value=info]")).to_be_checked()
         page.locator(f"{WORKLOAD} > summary").first.focus()

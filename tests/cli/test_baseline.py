@@ -85,7 +85,7 @@ def test_new_findings_are_printed_and_fail() -> None:
     assert outcome.exit_code == 1
     assert "SPR101 stale-label: po/new" in outcome.stdout
     assert "SPR101 stale-label: po/old" not in outcome.stdout
-    assert "1 info in 1 of 2 workloads. 1 finding in the baseline." in outcome.stdout
+    assert "1 note in 1 of 2 workloads. 1 finding in the baseline." in outcome.stdout
     assert check([attributed("old"), attributed("new")], "--baseline", BASELINE, "-o", "name").stdout == "po/new\n"
 
 

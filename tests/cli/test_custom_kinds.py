@@ -425,10 +425,10 @@ def test_a_template_that_is_not_evaluated_is_an_error_and_hides_no_other() -> No
     [
         ("table", "Not evaluated: 1 pod template. No findings in 1 workload (1 pod template)."),
         ("wide", "Not evaluated: 1 pod template. No findings in 1 workload (1 pod template)."),
-        ("markdown", "**Not evaluated: 1 pod template. No findings in 1 workload (1 pod template).**"),
+        ("markdown", "**Not evaluated: 1 pod template.**\n\nNo findings in 1 workload (1 pod template).\n"),
         ("json", '"unevaluated": 1'),
         ("yaml", "unevaluated: 1"),
-        ("html", "Not everything was checked</h1>"),
+        ("html", ">Not evaluated: 1 pod template.</h1>"),
         ("html", "Not evaluated: 1 pod template."),
         ("openmetrics", 'kube_spread_skipped_objects{reason="unevaluated"} 1'),
         ("github", "::error title=kubectl-spread::could not be checked: 1 unevaluated"),

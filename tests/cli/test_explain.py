@@ -340,7 +340,7 @@ def test_explain_says_that_pods_have_no_constraints(objects: list[Json], argumen
     [
         pytest.param(
             [deployment(constraints=[constraint()])],
-            "There are no pods. The template has 1 spread constraint.\n",
+            "\nChecked: 1 pod template, 1 constraint.\n",
             id="one",
         ),
         pytest.param(
@@ -350,12 +350,12 @@ def test_explain_says_that_pods_have_no_constraints(objects: list[Json], argumen
                     affinity=affinity("podAffinity", term(match=["pod-template-hash"])),
                 )
             ],
-            "The template has 2 spread constraints and 1 affinity term with matchLabelKeys.\n",
+            "\nChecked: 1 pod template, 3 constraints.\n",
             id="several",
         ),
         pytest.param(
             [deployment()],
-            "The template has no spread constraint and no affinity term with matchLabelKeys.\n",
+            "\nChecked: 1 pod template without spread constraints, and without affinity terms ",
             id="none",
         ),
     ],

@@ -105,7 +105,7 @@ def test_the_template_in_a_manifest_has_its_place(form: str, tmp_path: Path) -> 
 
 def test_explain_has_the_finding() -> None:
     text = run("explain", "deploy/web", objects=ON_ONE_NODE).stdout
-    assert text.startswith("deploy/web in default: warning SPR501 all-on-one-node, 3 pods\n")
+    assert text.startswith("deploy/web in default: 1 warning.\n\nwarning SPR501 all-on-one-node, 3 pods\n")
 
 
 def test_explain_says_once_that_there_are_no_constraints() -> None:
@@ -114,8 +114,8 @@ def test_explain_says_once_that_there_are_no_constraints() -> None:
         *ON_ONE_NODE[3:],
     ]
     text = run("explain", "deploy/web", objects=spread).stdout
-    assert text.startswith("deploy/web in default: no errors or warnings, 1 note\n")
-    assert "have no spread constraint" not in text
+    assert text.startswith("deploy/web in default: no errors or warnings, 1 note.\n")
+    assert "without spread constraints" not in text
     assert text.count("topologySpreadConstraints nor podAntiAffinity") == 1
     assert text.count("default constraints") == 1
 

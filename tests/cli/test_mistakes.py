@@ -171,7 +171,9 @@ def test_a_deployment_is_explained_by_the_names_of_its_replica_sets(name: str, t
     """The user may not list workloads."""
     outcome = live(tmp_path, "explain", name, server_class=WithoutWorkloads)
     assert outcome.exit_code == 2
-    assert outcome.stdout.startswith("deploy/web in default: warning SPR501 all-on-one-node, 2 pods")
+    assert outcome.stdout.startswith(
+        "deploy/web in default: 1 warning and 1 note.\n\nwarning SPR501 all-on-one-node, 2 pods\n"
+    )
     assert "no: Deployments are known from the names of their ReplicaSets" in outcome.stderr
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from pathlib import Path
 
@@ -33,9 +34,11 @@ def no_objects(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("form", ["table", "wide", "markdown"])
 def test_the_last_line_says_first_what_was_not_read(form: str, tmp_path: Path) -> None:
-    outcome = check(WithoutDeployments, tmp_path, "-o", form)
-    (line,) = (line for line in outcome.stdout.splitlines() if "No errors or warnings" in line or "No findings" in line)
-    assert line.strip("*").startswith("Not read: 1 forbidden list. No ")
+    """In Markdown that is the headline, and the conclusion is below it."""
+    text = check(WithoutDeployments, tmp_path, "-o", form).stdout
+    (end,) = re.findall(r"^(.*)No (?:errors or warnings|findings)", text, re.MULTILINE | re.DOTALL)
+    first = "\n\n**Not read: 1 forbidden list.**\n\n" if form == "markdown" else "\nNot read: 1 forbidden list. "
+    assert end.endswith(first)
 
 
 @pytest.mark.parametrize(

@@ -149,7 +149,7 @@ def test_explain_takes_a_directory(spread: Spread, tmp_path: Path) -> None:
     directory = kustomization(tmp_path / "base", web=workload("web", app="api"))
     answer = spread("explain", "deploy/web", "-k", directory)
     assert answer.status == 0
-    assert answer.stdout.startswith("deploy/web in default: warning SPR206 self-mismatch, pod template\n")
+    assert answer.stdout.startswith("deploy/web in default: 1 warning.\n\nwarning SPR206 self-mismatch, pod template\n")
 
 
 def test_warnings_of_kubectl_are_printed(spread: Spread, tmp_path: Path) -> None:

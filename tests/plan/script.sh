@@ -1,14 +1,11 @@
 #!/bin/sh
-# evaluated as Kubernetes 1.37 (the newest release known)
+# evaluated as Kubernetes 1.37 (newest known; --server-version changes it)
 # 2 evictions in 2 waves correct 1 of 2 uneven workloads
 # Not correctable: shop/deploy/db, because budget db allows no eviction now.
 # It evicts only the pods that main names, and stops at the first surprise, with exit status 1.
 # It may be run again: pods that are gone already are passed over.
 # shellcheck disable=SC2016  # the text in single quotes is for kubectl and awk
 set -eu
-
-k() { kubectl "$@"; }
-planned=2
 
 refused_for=60  # seconds after which an eviction that the API server refuses is given up
 complete_in=60  # seconds in which all pods of an owner have to be ready before one of them is evicted
@@ -149,6 +146,8 @@ arrive() {
         esac
     done || exit 1
 }
+k() { kubectl "$@"; }
+planned=2
 
 say() { printf '%s\n' "$*"; }
 stop() { printf 'stopped: %s\n%s\n' "$*" "$(progress)" >&2; exit 1; }

@@ -10,7 +10,16 @@ from typing import Final
 import pytest
 
 from kubectl_spread.render import html, markdown, screen
-from kubectl_spread.render.document import Bar, Card, Document, DrawnZone, Instruction, Picture, Section, Table
+from kubectl_spread.render.document import (
+    AnswerSection,
+    Bar,
+    Card,
+    Document,
+    DrawnZone,
+    Instruction,
+    Table,
+    ZonePicture,
+)
 from kubectl_spread.render.terminal import Cell, Column, Terminal
 from kubectl_spread.report.model import Severity
 from tests import trial
@@ -94,9 +103,9 @@ def _everything(text: str) -> Document:
         facts=[("", text)],
         instructions=[instruction],
         cards=[Card(text, Severity.ERROR, [text], [instruction])],
-        picture=Picture(text, [text], [DrawnZone(text, [Bar(text, 50)])], text),
+        picture=ZonePicture(text, [text], [DrawnZone(text, [Bar(text, 50)])], text),
         tables=[Table(text, [Column(text)], [[Cell(text, "red")]]), Table(text, [], [], empty=text)],
-        sections=[Section(text, [text, instruction, Table(text, [Column(text)], [[Cell(text)]])])],
+        sections=[AnswerSection(text, [text, instruction, Table(text, [Column(text)], [[Cell(text)]])])],
         notes=[text],
         next_steps=[instruction],
     )

@@ -156,7 +156,9 @@ def test_the_revisions_of_a_workload_are_counted_together() -> None:
 def test_notes_make_no_headline() -> None:
     notes = report([row("api", {"a": 3, "b": 0})], [finding("api", Severity.INFO, rows=[0])])
     assert facts(notes) == []
-    assert page(notes).headline == "1 info in 1 of 33 workloads."
+    answer = page(notes)
+    assert answer.headline == "No errors or warnings in 33 workloads (43 pods, 45 constraints)."
+    assert answer.facts == [("", "1 note in 1 of 33 workloads.")]
 
 
 def test_errors_come_first_and_the_other_facts_follow() -> None:

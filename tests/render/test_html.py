@@ -177,7 +177,7 @@ def test_texts_are_written_once() -> None:
     assert texts.columns(records) == {"a$": [0, None], "b$": [[1, 0], []], "c": [1, 2], "d": [None, None]}
     assert texts.columns([{"a": "y"}]) == {"a$": [1]}
     assert texts.columns([]) == {}
-    assert texts.texts == ["x", "y"]
+    assert texts.values == ["x", "y"]
 
 
 def test_scripts_and_templates_are_part_of_the_package() -> None:
@@ -197,7 +197,7 @@ def test_the_numbers_of_the_page_agree(make: Any) -> None:
     report = reported(make())
     page, answer = html.page(report), table.page(report)
     chips = [text for _, text in records.severities(report.findings) if not text.startswith("0 ")]
-    assert answer.headline.startswith(", ".join(chips).replace(" notes", " info"))
+    assert answer.facts[-1][1].startswith(", ".join(chips))
     severities = [card.severity.value for card in answer.cards if card.severity]
     assert [severities.count(each) for each in dict.fromkeys(severities)] == [int(text.split()[0]) for text in chips]
     assert all(f"> {text}</label>" in page for text in chips)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from kubectl_spread.render import html
-from kubectl_spread.render.document import Bar, Picture
+from kubectl_spread.render.document import Bar, ZonePicture
 from kubectl_spread.render.zones import picture
 from kubectl_spread.report.model import Report, Row, Zone
 from tests.render.test_headline import finding, report, row
@@ -21,7 +21,7 @@ def zoned(rows: list[Row], zones: list[Zone], *, nodes: int = 23, pods: int = 12
     )
 
 
-def drawn(of: Report) -> Picture:
+def drawn(of: Report) -> ZonePicture:
     made = picture(of)
     assert made is not None
     return made

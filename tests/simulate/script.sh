@@ -1,13 +1,10 @@
 #!/bin/sh
-# evaluated as Kubernetes 1.37 (the newest release known)
+# evaluated as Kubernetes 1.37 (newest known; --server-version changes it)
 # lose zone c: 2 of 6 nodes, 12 of 36 pods, as of 6 minutes later
 # 12 pods of 6 workloads would wait.
 # It patches the workloads that main names, waits until their rollouts have ended, and stops at the first that does not,
 # with exit status 1. It may be run again: a workload that is patched already has no new rollout.
 set -eu
-
-k() { kubectl "$@"; }
-planned=6
 
 ends_in=600  # seconds in which a rollout has to end
 rolled_out=0 # workloads whose rollouts have ended
@@ -26,6 +23,8 @@ wait_rolled_out() {
         stop "the rollout of $2 in namespace $1 has not ended: $answer"
     rolled_out=$((rolled_out + 1))
 }
+k() { kubectl "$@"; }
+planned=6
 
 say() { printf '%s\n' "$*"; }
 stop() { printf 'stopped: %s\n%s\n' "$*" "$(progress)" >&2; exit 1; }

@@ -11,19 +11,9 @@ from msgspec import UnsetType
 from kubectl_spread.render import figures
 from kubectl_spread.render.findings import Detail, instructions
 from kubectl_spread.render.words import safe
-from kubectl_spread.report.model import Finding, Report, Source, Unchecked
+from kubectl_spread.report.model import Finding, Report, Unchecked
 
 HOME: Final = "https://github.com/kubectl-spread/kubectl-spread"
-
-
-def in_file(finding: Finding) -> Source | None:
-    """Return the position of a finding in a file or in standard input; None for a captured object."""
-    return None if isinstance(finding.source, UnsetType) else finding.source
-
-
-def column(source: Source) -> int | None:
-    """Return the column of a position, if it is known."""
-    return source.column if isinstance(source.column, int) else None
 
 
 def rule(finding: Finding) -> str:

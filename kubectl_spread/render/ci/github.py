@@ -32,13 +32,11 @@ def github(report: Report) -> str:
 
 
 def _properties(finding: Finding, where: str) -> Iterator[tuple[str, str]]:
-    source = common.in_file(finding)
-    if source is not None:
+    if source := finding.source:
         yield "file", safe(source.file)
         yield "line", str(source.line)
-        column = common.column(source)
-        if column is not None:
-            yield "col", str(column)
+        if source.column:
+            yield "col", str(source.column)
     yield "title", f"{common.rule(finding)} {common.place(finding)}{where}"
 
 

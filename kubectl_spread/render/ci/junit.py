@@ -68,7 +68,7 @@ def _case(place: FieldRef, rows: Sequence[Row], place_findings: Sequence[Finding
     # GitLab takes two cases for one if class and name are the same, whatever their suites.
     case = _Case(_text(" ".join((path, *keys))), _text(f"{ref.namespace}/{ref.kind}/{ref.name}"))
     findings = severest_first(place_findings)
-    source = next((source for finding in findings if (source := common.in_file(finding))), None)
+    source = next((source for finding in findings if (source := finding.source)), None)
     if source is not None:
         case.file, case.line = _text(source.file), source.line
     return _with_results(case, findings, is_counted=not all(map(figures.is_unevaluated, rows)))
@@ -100,9 +100,8 @@ def _finding_texts(findings: Sequence[Finding]) -> str:
 
 def _lines(finding: Finding) -> Iterator[str]:
     yield f"{finding.severity} {common.rule(finding)}: {finding.message}"
-    source = common.in_file(finding)
-    if source is not None:
-        yield ":".join(map(str, filter(None, (source.file, source.line, common.column(source)))))
+    if source := finding.source:
+        yield ":".join(map(str, filter(None, (source.file, source.line, source.column))))
     if finding.pods:
         yield f"{plural(finding.pod_count, 'pod')}: {some(finding.pods, _MOST_PODS)}"
     yield from common.advice(finding)

@@ -12,7 +12,7 @@ from hashlib import sha256
 from typing import Any, Final, TypeAlias
 from urllib.parse import quote
 
-from msgspec import UNSET, UnsetType
+from msgspec import UnsetType
 
 from kubectl_spread import __version__
 from kubectl_spread.phrases import plural
@@ -123,10 +123,10 @@ def _result(finding: Finding, fingerprint: str) -> _Object:
 
 def _physical(finding: Finding) -> _Object:
     """Return the position of a finding in a file, if it has one."""
-    source = common.in_file(finding)
-    if source is None:
+    source = finding.source
+    if not source:
         return {}
-    column = {} if source.column is UNSET else {"startColumn": source.column}
+    column = {"startColumn": source.column} if source.column else {}
     region = {"startLine": source.line, **column}
     return {"physicalLocation": {"artifactLocation": {"uri": _uri(source.file)}, "region": region}}
 

@@ -111,11 +111,11 @@ def _hash(text: str) -> str:
 def _data(report: Report) -> dict[str, object]:
     """Return the data for the script, with each text once."""
     texts = Texts()
-    rows = records.rows(report.constraints)
+    rows = records.Rows(report.constraints)
     return {
         "findings": texts.columns(records.findings(report)),
         "rows": texts.columns(rows.rows),
-        "workloads": texts.columns(rows.workloads),
-        "domains": texts.columns(rows.domains),
-        "texts": texts.texts,
+        "workloads": texts.columns(rows.workloads.values),
+        "domains": texts.columns(rows.domains.values),
+        "texts": texts.values,
     }

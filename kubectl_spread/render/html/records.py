@@ -3,33 +3,42 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Final, TypeVar
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Final, Generic, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from kubectl_spread.kube.api import labels
-from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import LabelSelector
+from kubectl_spread.phrases import plural
 from kubectl_spread.render import about, figures, words
 from kubectl_spread.render import findings as grouped
-from kubectl_spread.report.model import SEVEREST_FIRST, Cluster, Domain, Finding, Report, Row, Severity
+from kubectl_spread.report.model import SEVEREST_FIRST, Cluster, Finding, Report, Row
 
 Value = str | int | bool | Sequence[str] | Sequence[int] | None
 """A value in a record; a list has texts or numbers, not both."""
+Record = dict[str, Value]
+_T = TypeVar("_T")
 
 
-class Texts:
-    """The texts of all columns, each once, in order of appearance.
-
-    Attributes:
-        texts: The texts; a column has their indices.
-    """
+class Shared(Generic[_T]):
+    """Values that several records share, each once, in order of appearance: records have their indices."""
 
     def __init__(self) -> None:
-        self.texts: list[str] = []
-        self._indices: dict[str, int] = {}
+        self.values: list[_T] = []
+        self._indices: dict[Hashable, int] = {}
+
+    def index(self, key: Hashable, make: Callable[[], _T]) -> int:
+        """Return the index of the value of a key, which is made when it is first asked for."""
+        index = self._indices.setdefault(key, len(self.values))
+        if index == len(self.values):
+            self.values.append(make())
+        return index
+
+
+class Texts(Shared[str]):
+    """The texts of all columns."""
 
     def columns(self, records: Sequence[Mapping[str, Value]]) -> dict[str, list[object]]:
         """Return records with the same field names as one list for each name.
@@ -44,16 +53,10 @@ class Texts:
 
     def _encoded(self, value: Value) -> object:
         if isinstance(value, str):
-            return self._index(value)
+            return self.index(value, lambda: value)
         if isinstance(value, Sequence):
             return [self._encoded(element) for element in value]
         return value
-
-    def _index(self, text: str) -> int:
-        index = self._indices.setdefault(text, len(self.texts))
-        if index == len(self.texts):
-            self.texts.append(text)
-        return index
 
 
 def _has_text(value: Value) -> bool:
@@ -62,7 +65,6 @@ def _has_text(value: Value) -> bool:
     return isinstance(value, Sequence) and bool(value) and isinstance(value[0], str)
 
 
-Record = dict[str, Value]
 _FIELDS: Final = {
     "pods": "pod_count",
     "pending": "pending",
@@ -80,8 +82,6 @@ _FIELDS: Final = {
 _NAMED: Final = 10
 """The most pods of a finding that are listed."""
 _GATES: Final = {"metrics": "from metrics", "version": "assumed by version", "flag": "from flags"}
-_NOUNS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
-_T = TypeVar("_T")
 
 
 def facts(cluster: Cluster) -> list[tuple[str, str]]:
@@ -93,7 +93,7 @@ def facts(cluster: Cluster) -> list[tuple[str, str]]:
         ("Read at", cluster.read_at),
         ("Namespace", cluster.namespace),
         ("Kubernetes", cluster.server_version),
-        ("Evaluated as", about.evaluated_as(cluster)),
+        ("Evaluated as", cluster.evaluated_as),
         ("Compared with", cluster.compared_with),
         ("Feature gates", _GATES[cluster.gates_source]),
         ("Nodes", about.nodes(cluster)),
@@ -116,8 +116,7 @@ def totals(report: Report) -> list[tuple[str, str]]:
 def severities(findings: Sequence[Finding]) -> list[tuple[str, str]]:
     """Return the severities of the causes with their numbers: ``2 warnings``."""
     causes = figures.causes(findings)
-    numbers = [(severity, causes[severity]) for severity in SEVEREST_FIRST]
-    return [(str(severity), f"{number:,} {_NOUNS[severity]}{'s' * (number != 1)}") for severity, number in numbers]
+    return [(str(severity), plural(causes[severity], figures.noun(severity))) for severity in SEVEREST_FIRST]
 
 
 def findings(report: Report) -> list[Record]:
@@ -140,7 +139,7 @@ def _closed(findings: Sequence[Finding]) -> Record:
     return {
         "about": words.safe(about.message(findings)),
         "opening": words.safe(domains.fix),
-        "opened": [words.safe(command) for command in domains.opening],
+        "opened": [words.safe(command) for command in domains.commands or ()],
         "condition": domains.condition,
         "lasting": domains.lasting and bool(about.alternatives(findings)),
     }
@@ -185,7 +184,7 @@ def _written(finding: Finding) -> str:
     return "" if isinstance(source, UnsetType) else f"{words.safe(source.file)}:{source.line}"
 
 
-class Rows(msgspec.Struct):
+class Rows:
     """Rows next to the records that they share: a row has the indices of its workload and its domains.
 
     Attributes:
@@ -194,45 +193,29 @@ class Rows(msgspec.Struct):
         domains: Topology values and the nodes of each.
     """
 
-    rows: list[Record] = msgspec.field(default_factory=list)
-    workloads: list[Record] = msgspec.field(default_factory=list)
-    domains: list[Record] = msgspec.field(default_factory=list)
-    _workloads: dict[ObjectRef, int] = msgspec.field(default_factory=dict)
-    _domains: dict[tuple[tuple[str, int], ...], int] = msgspec.field(default_factory=dict)
+    def __init__(self, rows: Iterable[Row]) -> None:
+        """Make the records of rows."""
+        self.workloads, self.domains = Shared[Record](), Shared[Record]()
+        self.rows = [{**self._shared(row), **_fields(row)} for row in rows]
 
-    def add(self, row: Row) -> None:
-        """Add a row."""
-        domains = None if figures.matches_nothing(row) else _value_or_none(row.domains)
-        shared: Record = {
-            "workload": self._workload(row),
-            "domains": None if domains is None else self._set_of(domains),
-            "counts": None if domains is None else [domain.match_num for domain in domains],
-            "allowed": None if domains is None else _pattern(row),
-        }
-        self.rows.append({**shared, **_fields(row)})
-
-    def _workload(self, row: Row) -> int:
+    def _shared(self, row: Row) -> Record:
         ref = row.place.object
-        if ref not in self._workloads:
-            self._workloads[ref] = len(self.workloads)
-            self.workloads.append({"namespace": words.safe(ref.namespace), "name": words.workload(ref)})
-        return self._workloads[ref]
-
-    def _set_of(self, domains: Sequence[Domain]) -> int:
+        workload = self.workloads.index(
+            ref, lambda: {"namespace": words.safe(ref.namespace), "name": words.workload(ref)}
+        )
+        domains = None if figures.matches_nothing(row) else _value_or_none(row.domains)
+        if domains is None:
+            return {"workload": workload, "domains": None, "counts": None, "allowed": None}
+        nodes = [domain.nodes for domain in domains]
         key = tuple((domain.value, domain.nodes) for domain in domains)
-        if key not in self._domains:
-            self._domains[key] = len(self.domains)
-            values = [words.value(domain.value) for domain in domains]
-            self.domains.append({"values": values, "nodes": [domain.nodes for domain in domains]})
-        return self._domains[key]
-
-
-def rows(report_rows: Sequence[Row]) -> Rows:
-    """Return the rows of a report as records."""
-    records = Rows()
-    for row in report_rows:
-        records.add(row)
-    return records
+        return {
+            "workload": workload,
+            "domains": self.domains.index(
+                key, lambda: {"values": [words.value(domain.value) for domain in domains], "nodes": nodes}
+            ),
+            "counts": [domain.match_num for domain in domains],
+            "allowed": _pattern(row),
+        }
 
 
 def _pattern(row: Row) -> str | None:

@@ -14,7 +14,7 @@ from kubectl_spread.kube.api.workloads import SCALABLE
 from kubectl_spread.kube.scheduler.podtopologyspread.scoring import WEIGHT
 from kubectl_spread.phrases import listed, plural, sentence, some
 from kubectl_spread.render import figures, words
-from kubectl_spread.render.document import Instruction, Section, Table
+from kubectl_spread.render.document import AnswerSection, Instruction, Table
 from kubectl_spread.render.terminal import Cell, Column
 from kubectl_spread.report.explanation import InertConstraint, Placing, SchedulerEvent, Step, Waiting
 from kubectl_spread.report.model import Domain, Row
@@ -30,12 +30,12 @@ _COLUMNS: Final = (
     Column("Domain", fit="middle", least=16),
     Column("Nodes", "right"),
     Column("Pods", "right"),
-    Column(""),
+    Column("Bars"),
     _NEXT,
 )
 
 
-def domains(explanation: Explanation) -> Iterator[Section]:
+def domains(explanation: Explanation) -> Iterator[AnswerSection]:
     """Yield a section for each row whose pods are counted, and the meaning of the columns and bars that need it."""
     rows = []
     for index, row in enumerate(explanation.constraints):
@@ -43,11 +43,11 @@ def domains(explanation: Explanation) -> Iterator[Section]:
             pending = f", {row.pending} pending" if row.pending else ""
             title = f"Domains of {_title(row, explanation)} ({plural(row.pod_count, 'pod')}{pending})"
             causes = [line for cause in explanation.causes if cause.row == index for line in _cause(cause)]
-            yield Section(title, [*_table(row), *_skew(row), *causes])
+            yield AnswerSection(title, [*_table(row), *_skew(row), *causes])
             rows += [row] if row.domains else []
     legends = [_LEGEND if any(map(_has_formulas, rows)) else "", figures.legend(rows)]
     if any(legends):
-        yield Section("How to read it", [*filter(None, legends)])
+        yield AnswerSection("How to read it", [*filter(None, legends)])
 
 
 def _has_formulas(row: Row) -> bool:
@@ -134,7 +134,7 @@ _NOT_RETRIED: Final = (
 )
 
 
-def waiting(explanation: Explanation) -> Iterator[Section]:
+def waiting(explanation: Explanation) -> Iterator[AnswerSection]:
     """Yield a section for each group of pending pods that are alike.
 
     It has the scheduler's message, then the nodes that can and cannot take one.
@@ -145,7 +145,7 @@ def waiting(explanation: Explanation) -> Iterator[Section]:
         ignored = f"The scheduler ignores the pod until its scheduling gates are removed: {gates}."
         retried = [] if gates or not inert else [_NOT_RETRIED]
         parts = [*_reported(group), *([ignored] if gates else []), *_answer(group), *inert, *retried]
-        yield Section(f"{pods}: {words.names(group.pods)}", parts)
+        yield AnswerSection(f"{pods}: {words.names(group.pods)}", parts)
 
 
 def _inert(inert: InertConstraint) -> str:
@@ -175,12 +175,12 @@ def _when(event: SchedulerEvent) -> str:
     return f"{times} about {event.pod}{last}"
 
 
-def placing(explanation: Explanation) -> Iterator[Section]:
+def placing(explanation: Explanation) -> Iterator[AnswerSection]:
     """Yield a section for each group without pending pods, which have a section of their own."""
     waiting_pods = {name for group in explanation.waiting for name in group.pods}
     for group in explanation.placing or ():
         if waiting_pods.isdisjoint(group.pods):
-            yield Section(f"Next pod like {group.pods[0]}", [*_answer(group, *_ranking(group.scores or {}))])
+            yield AnswerSection(f"Next pod like {group.pods[0]}", [*_answer(group, *_ranking(group.scores or {}))])
 
 
 def _ranking(scores: Mapping[str, int]) -> Iterator[str]:
@@ -196,7 +196,7 @@ def _ranking(scores: Mapping[str, int]) -> Iterator[str]:
         )
 
 
-def replicas(explanation: Explanation) -> Iterator[Section]:
+def replicas(explanation: Explanation) -> Iterator[AnswerSection]:
     """Yield a section for the pods that --replicas adds to each group, with the command for all of their ranges."""
     for group in explanation.next_pods:
         keys = " / ".join(words.topology(key) for key in group.topology_keys)
@@ -207,7 +207,7 @@ def replicas(explanation: Explanation) -> Iterator[Section]:
             scaled = f"{words.workload(explanation.object)}={explanation.summary.pods + len(group.steps)}"
             command = f"kubectl spread simulate --scale {scaled} -n {explanation.namespace}"
             parts.append(Instruction(_ANY_OF_EQUALS, [command]))
-        yield Section(f"Next {plural(len(group.steps), 'pod')} like {group.pods[0]}, by {keys}", parts)
+        yield AnswerSection(f"Next {plural(len(group.steps), 'pod')} like {group.pods[0]}, by {keys}", parts)
 
 
 _ANY_OF_EQUALS: Final = "The scheduler takes any of equally good nodes. The range over many runs:"

@@ -8,7 +8,7 @@ from typing import Final
 from kubectl_spread.explain.explanation import Explanation
 from kubectl_spread.phrases import plural
 from kubectl_spread.render import words
-from kubectl_spread.render.document import Section, Table
+from kubectl_spread.render.document import AnswerSection, Table
 from kubectl_spread.render.terminal import Cell, Column
 from kubectl_spread.report.explanation import NewNodes, refusing
 
@@ -22,12 +22,12 @@ _COLUMNS: Final = (
 """A domain that Karpenter counts, the nodes that the scheduler counts, and why the domain counts."""
 
 
-def new_nodes(explanation: Explanation) -> Iterator[Section]:
+def new_nodes(explanation: Explanation) -> Iterator[AnswerSection]:
     """Yield a section for each group of pending pods with the same answer, where an autoscaler was read."""
     yield from map(_group, explanation.new_nodes or ())
 
 
-def _group(group: NewNodes) -> Section:
+def _group(group: NewNodes) -> AnswerSection:
     none = group.verdict == "none"
     pods = words.names(group.pods)
     pods = pods if len(group.pods) == 1 else f"{plural(len(group.pods), 'pod')} ({pods})"
@@ -40,7 +40,7 @@ def _group(group: NewNodes) -> Section:
         ]
         for each in group.domains
     ]
-    return Section(
+    return AnswerSection(
         f"{refusing(group.node_pools, group.node_groups) if none else 'A node may be made'} for {pods}",
         [
             *([] if none else [group.summary]),

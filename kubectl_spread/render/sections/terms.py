@@ -13,7 +13,7 @@ from kubectl_spread.kube.api import labels
 from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.phrases import plural, sentence
 from kubectl_spread.render import words
-from kubectl_spread.render.document import Instruction, Section, Table
+from kubectl_spread.render.document import AnswerSection, Instruction, Table
 from kubectl_spread.render.folding import counts_cell
 from kubectl_spread.render.terminal import Cell, Column
 from kubectl_spread.report.model import Key, PodVerdict, Row
@@ -30,7 +30,7 @@ _COLUMNS: Final = (Column("Pods", fit="middle", least=12), Column("Domains"), Co
 _Part = str | Instruction
 
 
-def selectors(explanation: Explanation) -> Iterator[Section]:
+def selectors(explanation: Explanation) -> Iterator[AnswerSection]:
     """Yield a section for each row: its selectors, their difference, and the verdicts on its pods."""
     rows = (
         (words.clause(row), [*_selectors(row), *_verdicts(row, explanation.pods)]) for row in explanation.constraints
@@ -38,12 +38,12 @@ def selectors(explanation: Explanation) -> Iterator[Section]:
     yield from _once("Selectors of", rows)
 
 
-def templates(explanation: Explanation) -> Iterator[Section]:
+def templates(explanation: Explanation) -> Iterator[AnswerSection]:
     """Yield a section for each term of a template."""
     yield from _once("Template,", (_template(term, explanation) for term in explanation.templates))
 
 
-def _once(title: str, blocks: Iterable[tuple[str, list[_Part]]]) -> Iterator[Section]:
+def _once(title: str, blocks: Iterable[tuple[str, list[_Part]]]) -> Iterator[AnswerSection]:
     """Yield equal parts once, with the names of all to which they belong."""
     of_parts: list[tuple[list[str], list[_Part]]] = []
     for name, parts in blocks:
@@ -52,7 +52,7 @@ def _once(title: str, blocks: Iterable[tuple[str, list[_Part]]]) -> Iterator[Sec
             of_parts.append(([name], parts))
         else:
             names.append(name)
-    yield from (Section(f"{title} {'; '.join(names)}", parts) for names, parts in of_parts)
+    yield from (AnswerSection(f"{title} {'; '.join(names)}", parts) for names, parts in of_parts)
 
 
 def _selectors(row: Row) -> list[_Part]:
@@ -110,7 +110,7 @@ def _api_answer(term: TemplateTerm, explanation: Explanation) -> str:
     return f"The API server {_REFUSES[term.refused]}" + (f": {'; '.join(messages)}" if messages else ".")
 
 
-def rollup(explanation: Explanation) -> Iterator[Section]:
+def rollup(explanation: Explanation) -> Iterator[AnswerSection]:
     """Yield the owners of the pods if there are several, and a table for each row with pods of several of them.
 
     Pods of other workloads and terminating pods have a table, too.
@@ -123,7 +123,7 @@ def rollup(explanation: Explanation) -> Iterator[Section]:
         if extra or len(row.revisions) > 1:
             parts += [words.clause(explanation.constraints[row.row]), _table(row)]
     if parts:
-        yield Section("Owners", parts)
+        yield AnswerSection("Owners", parts)
 
 
 def _owners(owners: Sequence[Owner]) -> list[str]:
