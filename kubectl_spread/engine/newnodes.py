@@ -15,7 +15,9 @@ from kubectl_spread.engine import nodegroups, nodepools
 from kubectl_spread.engine.answers import Reason
 from kubectl_spread.engine.cluster import SimulatedCluster
 from kubectl_spread.engine.pods import SimulatedPod
-from kubectl_spread.engine.pooldomains import PoolDomains, constrained
+from kubectl_spread.engine.pooldomains import PoolDomains, Restriction
+from kubectl_spread.engine.termdomains import terms_of
+from kubectl_spread.engine.topologygroups import constrained
 from kubectl_spread.kube.api.labels import ZONE
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.phrases import domains, listed, plural, sentence, topology_name
@@ -34,6 +36,7 @@ _HELP: Final = {
     "limits": "raise spec.limits of NodePool {name}",
     "taints": "add a toleration of the taint of NodePool {name} to the pod template",
     "requirements": "let the requirements of NodePool {name} and the pod's node selector or affinity share a value",
+    "affinity": "let NodePool {name} and its class offer a domain that pod affinity allows, or prefer it only",
     "spread": "let NodePool {name} and its class offer a domain that the constraint allows, or use ScheduleAnyway",
     "maxSize": "raise the maximum size of node group {name}",
     "backoff": "wait until the backoff of node group {name} ends, or let another group make the node",
@@ -57,15 +60,17 @@ def new_nodes(cluster: SimulatedCluster, pod: SimulatedPod) -> NewNodes:
     """Return whether a node can be made for a pending pod, without its name and messages."""
     autoscalers = cluster.world.snapshot.node_autoscalers
     counted = list(constrained(cluster, pod))
-    pools = nodepools.answers(cluster, pod, counted)
+    restrictions: list[Restriction] = [*counted, *terms_of(cluster, pod)]
+    pools = nodepools.answers(cluster, pod, restrictions)
     groups = [] if autoscalers.status is None else nodegroups.answers(autoscalers.status)
     open_pools = [pool for pool in pools if pool.filter is UNSET]
     open_groups = [group for group in groups if group.filter is UNSET]
     refusals, unseen = _refusals(pools, groups, cluster), nodegroups.unseen(groups, pod)
+    summary = _summary(open_pools, open_groups, restrictions)
     return NewNodes(
         pods=[],
         verdict=POSSIBLE if open_pools or open_groups else NONE,
-        summary=_summary(open_pools, open_groups, counted) or f"{refusing(pools, groups)}: {_first(refusals)}",
+        summary=summary or f"{refusing(pools, groups)}: {_first(refusals)}",
         reasons=[
             *map(sentence, refusals),
             *_disagreements(open_pools, counted),
@@ -93,7 +98,9 @@ def _first(refusals: Sequence[str]) -> str:
     return f"{refusals[0]}{more}."
 
 
-def _summary(pools: Sequence[NodePoolAnswer], groups: Sequence[NodeGroupAnswer], counted: Sequence[PoolDomains]) -> str:
+def _summary(
+    pools: Sequence[NodePoolAnswer], groups: Sequence[NodeGroupAnswer], restrictions: Iterable[Restriction]
+) -> str:
     """Return which pools or groups may make a node; "" if there are none."""
     if not pools and not groups:
         return ""
@@ -101,11 +108,11 @@ def _summary(pools: Sequence[NodePoolAnswer], groups: Sequence[NodeGroupAnswer],
         names = listed([group.name for group in groups])
         return f"cluster-autoscaler may add a node to {names}, if its labels, taints, zone and size fit the pod."
     names = f"{'NodePool' if len(pools) == 1 else 'NodePools'} {listed([pool.name for pool in pools])}"
-    restricting = next((each for each in counted if each.restricts), None)
+    restricting = next((each for each in restrictions if each.restricts), None)
     places = sorted({value for pool in pools if isinstance(pool.domains, list) for value in pool.domains})
     if restricting is None or not places:
         return f"{names} may make a node, if an instance type fits and is available."
-    where = domains(restricting.constraint.topology_key, places)
+    where = domains(restricting.key, places)
     only = "only" if restricting.is_certain else "probably only"
     return f"{names} may make a node {only} in {where}, if an instance type fits and is available there."
 

@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import partial, reduce
 from typing import Final
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.engine.cluster import SimulatedCluster
 from kubectl_spread.engine.pods import SimulatedPod
-from kubectl_spread.engine.pooldomains import PoolDomains
+from kubectl_spread.engine.pooldomains import Restriction, joint
 from kubectl_spread.kube import noderequirements
 from kubectl_spread.kube.api.labels import ZONE, Labels
 from kubectl_spread.kube.api.quantity import thousandths
@@ -27,7 +27,7 @@ from kubectl_spread.kube.nodeautoscaling import ZONE_ID, EC2NodeClass, NodeAutos
 from kubectl_spread.kube.noderequirements import AllowedValues, Requirements
 from kubectl_spread.kube.scheduler import taints
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import Placement
-from kubectl_spread.phrases import domains, noun, plural, topology_name
+from kubectl_spread.phrases import domains, topology_name
 from kubectl_spread.report.explanation import NodePoolAnswer
 
 _NODES: Final = "nodes"
@@ -36,10 +36,10 @@ _OF_EVERY_NODE: Final = frozenset({"cpu", "memory", _NODES})
 """The resources that every new node adds to."""
 
 
-def answers(cluster: SimulatedCluster, pod: SimulatedPod, counted: Sequence[PoolDomains]) -> list[NodePoolAnswer]:
-    """Return an answer of each NodePool about a pending pod, by name; ``counted`` are the domains of its terms."""
+def answers(cluster: SimulatedCluster, pod: SimulatedPod, restrictions: Sequence[Restriction]) -> list[NodePoolAnswer]:
+    """Return an answer of each NodePool about a pending pod, by name; restrictions are all that its domains have."""
     autoscalers = cluster.world.snapshot.node_autoscalers
-    return [_answer(pool, autoscalers.class_of(pool), pod, counted) for pool in autoscalers.pools]
+    return [_answer(pool, autoscalers.class_of(pool), pod, restrictions) for pool in autoscalers.pools]
 
 
 def accepting(autoscalers: NodeAutoscalers, pod_class: PodClass) -> list[NodePool]:
@@ -48,16 +48,42 @@ def accepting(autoscalers: NodeAutoscalers, pod_class: PodClass) -> list[NodePoo
 
 
 def _answer(
-    pool: NodePool, node_class: EC2NodeClass | None, pod: SimulatedPod, counted: Sequence[PoolDomains]
+    pool: NodePool, node_class: EC2NodeClass | None, pod: SimulatedPod, restrictions: Sequence[Restriction]
 ) -> NodePoolAnswer:
     refused = partial(NodePoolAnswer, name=pool.metadata.name)
     refusal = _refusal(pool, node_class, pod.kind.pod_class)
     if refusal is not None:
         return refused(filter=refusal[0], reason=refusal[1])
-    for each in counted:
-        if not each.reachable(pool):
-            return refused(filter="spread", reason=_spread(each, pool))
-    return refused(domains=next((each.expected(pool) for each in counted if each.restricts), UNSET))
+    choices = range(len(list(noderequirements.alternatives(pod.kind.pod_class.placement))))
+    (name, reason), *others = (_restriction(pool, choice, restrictions) for choice in choices)
+    if name and all(other for other, _ in others):
+        return refused(filter=name, reason=reason)
+    return refused(domains=_expected(pool, restrictions))
+
+
+def _restriction(pool: NodePool, choice: int, restrictions: Iterable[Restriction]) -> tuple[str, str]:
+    """Return what leaves a pool no domain for one alternative of the pod's node affinity, and why; "" for nothing."""
+    left: dict[str, frozenset[str] | None] = {}
+    for each in restrictions:
+        own = each.left(pool, choice)
+        if own is not None and not own:
+            return each.filter, each.reason(pool)
+        left[each.key] = joint(left.get(each.key), own)
+        if own is not None and not left[each.key]:
+            return each.filter, (
+                f"{each.subject} on {topology_name(each.key)} leaves only {domains(each.key, sorted(own))}, "
+                f"which another constraint or term of affinity refuses"
+            )
+    return "", ""
+
+
+def _expected(pool: NodePool, restrictions: Sequence[Restriction]) -> list[str] | UnsetType:
+    """Return the domains where a pool may make a node, if a restriction leaves only some."""
+    first = next((each for each in restrictions if each.restricts), None)
+    if first is None:
+        return UNSET
+    values = reduce(joint, (each.expected(pool) for each in restrictions if each.key == first.key))
+    return sorted(values or ()) or UNSET
 
 
 def _refusal(pool: NodePool, node_class: EC2NodeClass | None, pod_class: PodClass) -> tuple[str, str] | None:
@@ -193,18 +219,3 @@ def _requirement(key: str, pool: Requirements, pod: Requirements) -> str:
     if key not in pool:
         return f"its nodes have no label {key}, and {needed}"
     return f"its nodes have {key} {pool[key].text}, and {needed}"
-
-
-def _spread(counted: PoolDomains, pool: NodePool) -> str:
-    """Return that a constraint allows a pod in no domain where the nodes of a pool can be."""
-    key = counted.constraint.topology_key
-    name = f"the constraint on {topology_name(key)} (maxSkew {counted.constraint.max_skew})"
-    allowed = counted.allowed
-    places = sorted(counted.places(pool) or ())
-    if not places:
-        return f"its nodes can be in no {noun(key)}: its class has none that its requirements and the pod allow"
-    where = f"its nodes can only be in {domains(key, places)}"
-    if not allowed:
-        return f"{name} allows a pod in no domain that Karpenter counts"
-    pods = plural(min(counted.pods(value) for value in allowed), "pod")
-    return f"{name} allows a pod only in {domains(key, allowed)} ({pods}), and {where}"

@@ -449,11 +449,26 @@ class Placements:
 
     def kinds_with(self, repelling: Repelling) -> Iterator[SchedulingKind]:
         """Yield the kinds of the bound pods for which a term refuses nodes."""
-        term, held = repelling.term, repelling.held
-        kinds = self._kinds.matching((term,)) if held is None else iter(self._population)
-        for kind in kinds:
-            if (held is None or held in kind.held) and any(self._population.get(kind, {}).values()):
+        if repelling.held is not None:
+            yield from self.holders(repelling.held)
+            return
+        for kind in self._kinds.matching((repelling.term,)):
+            if any(self._population.get(kind, {}).values()):
                 yield kind
+
+    def by_domain(self, kinds: Iterable[SchedulingKind], key: str) -> dict[str, int]:
+        """Return the number of pods of some kinds on the nodes of each domain of a topology key that has any."""
+        values, counts = self.nodes.values(key), dict[str, int]()
+        for kind in kinds:
+            for number, pods in self._population.get(kind, {}).items():
+                value = values[number]
+                if pods and value is not None:
+                    counts[value] = counts.get(value, 0) + pods
+        return counts
+
+    def holders(self, held: HeldTerm) -> list[SchedulingKind]:
+        """Return the kinds of the bound pods that have a term."""
+        return [kind for kind, on in self._population.items() if held in kind.held and any(on.values())]
 
     def unattracted(self, kind: SchedulingKind) -> int:
         """Return the nodes that the required affinity of a kind refuses, as a bitmap.

@@ -8,17 +8,12 @@ topologydomaingroup.go: NewTopology, countDomains, nextDomainTopologySpread, dom
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 from msgspec.structs import replace
 
-from kubectl_spread.engine.cluster import SimulatedCluster
-from kubectl_spread.engine.kinds import SchedulingKind, selects
-from kubectl_spread.engine.nodes import CountedNodes
-from kubectl_spread.engine.pods import SimulatedPod
 from kubectl_spread.kube import noderequirements
 from kubectl_spread.kube.api.labels import HOSTNAME
 from kubectl_spread.kube.api.types import NodeInclusionPolicy
@@ -27,7 +22,7 @@ from kubectl_spread.kube.noderequirements import AllowedValues
 from kubectl_spread.kube.scheduler import taints
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constraint
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import Placement
-from kubectl_spread.phrases import listed
+from kubectl_spread.phrases import domains, listed, noun, plural, topology_name
 
 
 class DomainSource(msgspec.Struct, frozen=True):
@@ -42,6 +37,52 @@ class DomainSource(msgspec.Struct, frozen=True):
     text: str
     certain: bool = True
     named: bool = False
+
+
+class Restriction(Protocol):
+    """What may keep Karpenter from some domains for a pod: a hard constraint, or a term of pod affinity."""
+
+    @property
+    def filter(self) -> str:
+        """What refuses a NodePool without a domain that it leaves, as answers name it."""
+        ...
+
+    @property
+    def subject(self) -> str:
+        """What it is, as the subject of a sentence, without its topology key."""
+        ...
+
+    @property
+    def key(self) -> str:
+        """The topology key."""
+        ...
+
+    @property
+    def restricts(self) -> bool:
+        """Whether it refuses the pod in a domain that Karpenter counts."""
+        ...
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether it leaves the same, however many domains Karpenter counts."""
+        ...
+
+    def left(self, pool: NodePool, choice: int) -> frozenset[str] | None:
+        """Return the domains that it surely leaves for nodes of a pool; None where it may leave one not known.
+
+        Args:
+            pool: The pool.
+            choice: The index of an alternative of the pod's node affinity, of which Karpenter tries one after another.
+        """
+        ...
+
+    def expected(self, pool: NodePool) -> frozenset[str] | None:
+        """Return those that it leaves by all alternatives, if Karpenter counts all domains that it probably counts."""
+        ...
+
+    def reason(self, pool: NodePool) -> str:
+        """Return why it leaves no domain for nodes of a pool, as the end of a sentence."""
+        ...
 
 
 HAS_NODES: Final = DomainSource("it has nodes")
@@ -67,6 +108,11 @@ class PoolDomains(msgspec.Struct, frozen=True, eq=False):
     own: int
     choices: Sequence[AllowedValues]
     autoscalers: NodeAutoscalers
+
+    @property
+    def key(self) -> str:
+        """The topology key."""
+        return self.constraint.topology_key
 
     def pods(self, value: str) -> int:
         """Return the number of matching pods of a domain."""
@@ -99,15 +145,17 @@ class PoolDomains(msgspec.Struct, frozen=True, eq=False):
         )
 
     def _allowed(self, universe: Sequence[str]) -> list[str]:
-        own = [value for value in universe if self.usable(value)]
+        return sorted({value for choice in self.choices for value in self._allowed_by(choice, universe)})
+
+    def _allowed_by(self, choice: AllowedValues, universe: Iterable[str]) -> list[str]:
+        """Return the domains that may have one more pod, for one alternative of the pod's node affinity.
+
+        Karpenter tries one after another, and counts the domains that one allows.
+        """
+        own = [value for value in universe if choice.allows(value)]
         least = min(map(self.pods, own), default=0)
         minimum = self.constraint.minimum(least, len(own))
         return [value for value in own if self.pods(value) + self.own <= self.constraint.limit(minimum)]
-
-    def within(self, values: frozenset[str]) -> PoolDomains:
-        """Return the domains for a pod whose volumes allow some values only, as Karpenter takes them for its own."""
-        offered = AllowedValues(values, excluded=False)
-        return replace(self, choices=[choice.both(offered) for choice in self.choices])
 
     def usable(self, value: str) -> bool:
         """Tell whether the node selector and the node affinity of the pod allow a domain."""
@@ -147,30 +195,77 @@ class PoolDomains(msgspec.Struct, frozen=True, eq=False):
 
     def places(self, pool: NodePool) -> frozenset[str] | None:
         """Return the domains where nodes of a pool can be; None where that is not known."""
-        required = self.autoscalers.values(pool.metadata.name, self.constraint.topology_key)
-        node_class = self.autoscalers.class_of(pool)
-        offered = None if node_class is None else node_class.values(self.constraint.topology_key)
-        places = required.listed if offered is None else offered
+        return places_of(pool, self.constraint.topology_key, self.choices, self.autoscalers)
+
+    @property
+    def filter(self) -> str:
+        """What a NodePool without such a domain is refused by."""
+        return "spread"
+
+    @property
+    def subject(self) -> str:
+        """The constraint, as the subject of a sentence."""
+        return "the constraint"
+
+    def left(self, pool: NodePool, choice: int) -> frozenset[str] | None:
+        """Return the domains that the constraint leaves for nodes of a pool; None where it may leave one not known.
+
+        Only domains that Karpenter surely counts refuse others. Of those that are left, it chooses one with the fewest
+        pods.
+        """
+        places = places_of(pool, self.key, [self.choices[choice]], self.autoscalers)
         if places is None:
             return None
-        own = (value for value in places if any(choice.both(required).allows(value) for choice in self.choices))
-        return frozenset(own)
+        certain = self.certain
+        allowed = places.intersection(self._allowed_by(self.choices[choice], certain))
+        least = min(map(self.pods, allowed), default=None)
+        left = allowed | places.difference(certain)
+        return frozenset(value for value in left if least is None or self.pods(value) <= least)
 
-    def reachable(self, pool: NodePool) -> bool:
-        """Tell whether a node of a pool may be in a domain that the constraint allows.
-
-        Only domains that Karpenter surely counts refuse others.
-        """
-        places = self.places(pool)
-        if places is None:
-            return True
-        certain = self._allowed(self.certain)
-        return any(value in certain or value not in self.certain for value in places)
-
-    def expected(self, pool: NodePool) -> list[str]:
+    def expected(self, pool: NodePool) -> frozenset[str]:
         """Return the domains where a pool may make a node, if Karpenter counts all domains that it probably counts."""
         places = self.places(pool)
-        return [value for value in self.allowed if places is None or value in places]
+        return frozenset(value for value in self.allowed if places is None or value in places)
+
+    def reason(self, pool: NodePool) -> str:
+        """Return that the constraint allows a pod in no domain where the nodes of a pool can be."""
+        name = f"{self.subject} on {topology_name(self.key)} (maxSkew {self.constraint.max_skew})"
+        allowed, places = self.allowed, sorted(self.places(pool) or ())
+        if not places:
+            where = f"its nodes can be in no {noun(self.key)}"
+            return f"{where}: its class has none that its requirements and the pod allow"
+        if not allowed:
+            return f"{name} allows a pod in no domain that Karpenter counts"
+        where = f"{domains(self.key, allowed)} ({plural(min(map(self.pods, allowed)), 'pod')})"
+        return f"{name} allows a pod only in {where}, and its nodes can only be in {domains(self.key, places)}"
+
+
+def joint(first: frozenset[str] | None, second: frozenset[str] | None) -> frozenset[str] | None:
+    """Return the domains that two sets have in common; None stands for any domain."""
+    if first is None or second is None:
+        return second if first is None else first
+    return first & second
+
+
+def places_of(
+    pool: NodePool, key: str, choices: Iterable[AllowedValues], autoscalers: NodeAutoscalers
+) -> frozenset[str] | None:
+    """Return the domains of a topology key where nodes of a pool can be for a pod; None where that is not known.
+
+    Args:
+        pool: The pool.
+        key: The topology key.
+        choices: What the pod allows, for each alternative of its node affinity.
+        autoscalers: The objects of Karpenter.
+    """
+    required = autoscalers.values(pool.metadata.name, key)
+    node_class = autoscalers.class_of(pool)
+    offered = None if node_class is None else node_class.values(key)
+    places = required.listed if offered is None else offered
+    if places is None:
+        return None
+    both = [choice.both(required) for choice in choices]
+    return frozenset(value for value in places if any(each.allows(value) for each in both))
 
 
 def pool_domains(
@@ -198,72 +293,51 @@ def pool_domains(
     key = constraint.topology_key
     if key == HOSTNAME or constraint.selector is None:
         return None
+    honors = constraint.node_taints_policy is NodeInclusionPolicy.HONOR
+    pools = tolerated_pools(autoscalers, placement) if honors else used_pools(autoscalers)
     return PoolDomains(
         constraint=constraint,
         counts=counts,
         nodes=nodes,
-        sources=_sources(constraint, placement, nodes, autoscalers),
+        sources=domain_sources(key, nodes, pools, autoscalers),
         own=own,
         choices=[choice.get(key, AllowedValues()) for choice in noderequirements.alternatives(placement)],
         autoscalers=autoscalers,
     )
 
 
-def constrained(cluster: SimulatedCluster, pod: SimulatedPod) -> Iterator[PoolDomains]:
-    """Yield the domains of each hard constraint that a pod itself has, in the order of the constraints.
-
-    Karpenter knows no default constraints of the scheduler.
-    """
-    pod_class = pod.kind.pod_class
-    if not pod_class.spec.topology_spread_constraints:
-        return
-    hard = zip(pod.kind.hard, cluster.table.answers(pod.kind).hard, strict=True)
-    for constraint, counted in hard:
-        counts = cluster.state.spread(pod.kind, constraint, counted).counts
-        domains = simulated_domains(cluster, pod.kind, constraint, counted, counts)
-        if domains is not None:
-            yield domains
-
-
-def simulated_domains(
-    cluster: SimulatedCluster,
-    kind: SchedulingKind,
-    constraint: Constraint,
-    counted: CountedNodes,
-    counts: Mapping[str, int],
-) -> PoolDomains | None:
-    """Return the domains of a constraint of pods of a kind, as ``pool_domains``; ``counts`` may change later."""
-    return pool_domains(
-        constraint,
-        kind.pod_class.placement,
-        counts=counts,
-        nodes=Counter(value for value in counted.values if value is not None),
-        own=int(selects(constraint, kind)),
-        autoscalers=cluster.world.snapshot.node_autoscalers,
-    )
-
-
-def _sources(
-    constraint: Constraint, placement: Placement, nodes: Mapping[str, int], autoscalers: NodeAutoscalers
+def domain_sources(
+    key: str, nodes: Iterable[str], pools: Iterable[NodePool], autoscalers: NodeAutoscalers
 ) -> dict[str, list[DomainSource]]:
+    """Return the domains of a topology key with the reasons why Karpenter counts each.
+
+    Args:
+        key: The topology key.
+        nodes: The domains of nodes that count.
+        pools: The NodePools whose domains count.
+        autoscalers: The objects of Karpenter.
+    """
     # A dict has each source once, in the order of discovery: pools share the subnets of a class.
     sources: dict[str, dict[DomainSource, None]] = {}
-    for pool in autoscalers.pools:
-        if not pool.ready or pool.spec.replicas is not None or not _counts(pool, placement, constraint):
-            continue
-        for value, source in _of_pool(pool, constraint.topology_key, autoscalers):
+    for pool in pools:
+        for value, source in _of_pool(pool, key, autoscalers):
             sources.setdefault(value, {})[source] = None
     for value in nodes:
         sources.setdefault(value, {})[HAS_NODES] = None
     return {value: list(each) for value, each in sources.items()}
 
 
-def _counts(pool: NodePool, placement: Placement, constraint: Constraint) -> bool:
-    """Tell whether the domains of a pool count: with nodeTaintsPolicy Honor only if the pod tolerates its taints."""
-    if constraint.node_taints_policy is not NodeInclusionPolicy.HONOR:
-        return True
-    pool_taints = pool.spec.template.spec.taints
-    return taints.find_untolerated(pool_taints, placement.tolerations, comparison_operators=True) is None
+def used_pools(autoscalers: NodeAutoscalers) -> Iterator[NodePool]:
+    """Yield the NodePools that Karpenter uses for pods that wait."""
+    return (pool for pool in autoscalers.pools if pool.ready and pool.spec.replicas is None)
+
+
+def tolerated_pools(autoscalers: NodeAutoscalers, placement: Placement) -> Iterator[NodePool]:
+    """Yield those of them whose taints a pod tolerates."""
+    for pool in used_pools(autoscalers):
+        pool_taints = pool.spec.template.spec.taints
+        if taints.find_untolerated(pool_taints, placement.tolerations, comparison_operators=True) is None:
+            yield pool
 
 
 def _of_pool(pool: NodePool, key: str, autoscalers: NodeAutoscalers) -> Iterator[tuple[str, DomainSource]]:

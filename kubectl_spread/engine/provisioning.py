@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from kubectl_spread.engine import nodegroups
 from kubectl_spread.engine.cluster import SimulatedCluster
 from kubectl_spread.engine.controllers import MadeNode
-from kubectl_spread.engine.nodeclaims import Batch, OrderedNode, newest
+from kubectl_spread.engine.nodeclaims import Batch, OrderedNode, TrialNode, newest
 from kubectl_spread.engine.pods import SimulatedPod
 from kubectl_spread.kube.api.labels import ZONE
 from kubectl_spread.kube.api.types import Node
@@ -95,7 +95,7 @@ class Provisioning:
         """Add a node if the filters of the scheduler allow a pod there; tell whether they do."""
         model = offer.model.metadata.name
         node = cluster.world.copied(offer.model, f"{model}-new-{self.made.total() + 1}")
-        if not OrderedNode(cluster, offer.group, node, model).takes(pod.kind):
+        if not TrialNode(cluster, node, model).takes(pod.kind):
             return False
         before = cluster.nodes
         cluster.set_nodes(sorted((*before, node), key=lambda each: each.metadata.name))

@@ -19,7 +19,7 @@ from kubectl_spread.kube import noderequirements
 from kubectl_spread.kube.api.labels import ZONE
 from kubectl_spread.kube.api.quantity import Quantity
 from kubectl_spread.kube.api.types import READY, Int32, Message, NodeCondition, NodeSelectorRequirement, Object, Taint
-from kubectl_spread.kube.noderequirements import AllowedValues
+from kubectl_spread.kube.noderequirements import AllowedValues, Requirements
 from kubectl_spread.memoization import memoized
 
 NODE_POOL_LABEL: Final = "karpenter.sh/nodepool"
@@ -237,11 +237,14 @@ class NodeAutoscalers:
         return self._classes.get(reference.name) if reference.kind == "EC2NodeClass" else None
 
     @memoized
-    def values(self, pool: str, key: str) -> AllowedValues:
-        """Return the values of a label that the nodes of the pool with a name may have."""
+    def requirements(self, pool: str) -> Requirements:
+        """Return the values of labels that the nodes of the pool with a name may have."""
         named = self._pools[pool]
-        requirements = noderequirements.combined(named.spec.template.spec.requirements, named.labels)
-        return requirements.get(key, AllowedValues())
+        return noderequirements.combined(named.spec.template.spec.requirements, named.labels)
+
+    def values(self, pool: str, key: str) -> AllowedValues:
+        """Return the values of one label that they may have."""
+        return self.requirements(pool).get(key, AllowedValues())
 
     @memoized
     def claims_in(self, pool: str, key: str) -> Mapping[str, NodeClaim]:

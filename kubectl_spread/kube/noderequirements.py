@@ -138,6 +138,12 @@ def combined(expressions: Iterable[NodeSelectorRequirement], labels: Labels) -> 
     return requirements
 
 
+def together(first: Requirements, second: Requirements) -> dict[str, AllowedValues]:
+    """Return what two requirements allow together."""
+    both = {key: first[key].both(allowed) if key in first else allowed for key, allowed in second.items()}
+    return {**first, **both}
+
+
 def alternatives(placement: Placement) -> Iterator[Requirements]:
     """Yield the requirements of a pod: one for each term of its required node affinity, with its node selector."""
     required = nodeaffinity.required(placement.affinity)

@@ -102,8 +102,9 @@ class Waiting(Part, frozen=True, kw_only=True):
 class NodePoolAnswer(Part, frozen=True, kw_only=True):
     """Whether a NodePool may make a node for a pod.
 
-    ``filter`` is the first thing that refuses: ``ready``, ``static``, ``limits``, ``taints``, ``requirements`` or
-    ``spread``. Without one the NodePool may make a node, but only in ``domains`` where a hard constraint restricts it.
+    ``filter`` is the first thing that refuses: ``ready``, ``static``, ``limits``, ``taints``, ``requirements``,
+    ``spread`` or ``affinity``. Without one the NodePool may make a node, but only in ``domains`` where a hard
+    constraint or pod affinity restricts it.
     """
 
     name: str

@@ -9,6 +9,7 @@ import pytest
 from kubectl_spread.report.explanation import NewNodes
 from tests.audits import audit, engine_of
 from tests.builders import (
+    HOSTNAME,
     ZONE,
     Json,
     affinity,
@@ -19,6 +20,7 @@ from tests.builders import (
     node_pool_json,
     pod_json,
     requirement,
+    term,
 )
 
 TAINT = {"key": "gpu", "value": "yes", "effect": "NoSchedule"}
@@ -383,9 +385,130 @@ def test_there_is_no_answer(objects: Sequence[Json]) -> None:
     assert answer(*objects) is None
 
 
-def test_affinity_between_pods_is_not_asked() -> None:
-    terms = affinity("podAntiAffinity", {"labelSelector": {}, "topologyKey": ZONE})
-    assert alone(node_pool_json(), affinity=terms).verdict == "possible"
+def with_terms(fields: Json, *objects: Json, pools: Sequence[Json], **pod: object) -> NewNodes:
+    """Return the answer for a pod with terms of affinity; the nodes of zones b and c refuse it by their taint."""
+    nodes = [node_json(name, taints=[TAINT]) for name in ("b1", "c1")]
+    found = answer(*nodes, *objects, pod_json("web-new", affinity=fields, **pod), *pools)  # type: ignore[arg-type]
+    assert found is not None
+    return found
+
+
+def named(*zones: str) -> Json:
+    """Return a NodePool that names zones."""
+    return node_pool_json("default", requirement(ZONE, "In", *zones))
+
+
+APART = affinity("podAntiAffinity", term(key=ZONE))
+TOGETHER = affinity("podAffinity", term(key=ZONE, selects={"matchLabels": {"app": "db"}}))
+ALIKE = affinity("podAffinity", term(key=ZONE))
+WEB = [pod_json(f"web-{node}", node=node) for node in ("b1", "c1")]
+DB = pod_json("db-1", node="b1", labels={"app": "db"})
+
+
+@pytest.mark.parametrize(
+    ("fields", "objects", "zones", "reason"),
+    [
+        pytest.param(
+            APART,
+            WEB,
+            "bc",
+            "pod anti-affinity on zone allows no pod in zones b and c, where its nodes can be",
+            id="anti-affinity of the pod",
+        ),
+        pytest.param(
+            {},
+            [pod_json("db-1", node="b1", labels={"app": "db"}, affinity=APART)],
+            "b",
+            "anti-affinity of other pods on zone allows no pod in zone b, where its nodes can be",
+            id="anti-affinity of other pods",
+        ),
+        pytest.param(
+            TOGETHER,
+            [DB],
+            "c",
+            "pod affinity on zone allows a pod only in zone b, and its nodes can only be in zone c",
+            id="affinity to pods in another zone",
+        ),
+        pytest.param(TOGETHER, [], "bc", "pod affinity on zone selects no pod that has a node", id="affinity to none"),
+        pytest.param(
+            affinity("podAffinity", term(key=HOSTNAME)),
+            WEB,
+            "bc",
+            "pod affinity on hostname selects pods that no new node has",
+            id="affinity on the host",
+        ),
+        pytest.param(
+            TOGETHER | APART,
+            [DB, WEB[0]],
+            "bc",
+            "pod anti-affinity on zone leaves only zone c, which another constraint or term of affinity refuses",
+            id="two terms together",
+        ),
+    ],
+)
+def test_pod_affinity_refuses_all_zones_of_a_pool(
+    fields: Json, objects: Sequence[Json], zones: str, reason: str
+) -> None:
+    found = with_terms(fields, *objects, pools=[named(*zones)])
+    assert [(each.filter, each.reason) for each in found.node_pools] == [("affinity", reason)]
+    assert found.summary == f"No NodePool can make a node: NodePool default refuses because {reason}."
+    assert found.fixes == [
+        "Let NodePool default and its class offer a domain that pod affinity allows, or prefer it only."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fields", "objects", "zones"),
+    [
+        pytest.param(APART, WEB, "a", id="anti-affinity leaves the zone without such pods"),
+        pytest.param(TOGETHER, [DB], "b", id="affinity leaves the zone with such pods"),
+        pytest.param(ALIKE, [WEB[1]], "c", id="affinity to pods like itself"),
+    ],
+)
+def test_pod_affinity_leaves_one_zone(fields: Json, objects: Sequence[Json], zones: str) -> None:
+    found = with_terms(fields, *objects, pools=[named("a", "b", "c")])
+    assert found.node_pools[0].domains == [*zones]
+    assert found.summary == (
+        f"NodePool default may make a node only in zone {zones}, if an instance type fits and is available there."
+    )
+
+
+@pytest.mark.parametrize(
+    ("fields", "objects"),
+    [
+        pytest.param(ALIKE, [], id="the first pod with affinity to pods like itself"),
+        pytest.param(TOGETHER, [pod_json("db-new", labels={"app": "db"})], id="the pod that it wants waits, too"),
+        pytest.param(affinity("podAntiAffinity", term(key=HOSTNAME)), WEB, id="anti-affinity on the host"),
+    ],
+)
+def test_pod_affinity_leaves_all_zones(fields: Json, objects: Sequence[Json]) -> None:
+    found = with_terms(fields, *objects, pools=[named("a", "b", "c")])
+    assert found.summary == "NodePool default may make a node, if an instance type fits and is available."
+
+
+def test_zones_that_are_not_known_may_be_without_such_pods() -> None:
+    """The pool names no zone, and its class was not read: only affinity to pods with a node refuses it surely."""
+    assert with_terms(APART, *WEB, pools=[node_pool_json()]).verdict == "possible"
+    assert with_terms(TOGETHER, DB, pools=[node_pool_json()]).node_pools[0].domains == ["b"]
+    assert with_terms(TOGETHER, pools=[node_pool_json()]).verdict == "none"
+
+
+def test_a_constraint_and_affinity_leave_different_zones() -> None:
+    """The constraint chooses zone a, which has the fewest pods; the pods that the pod wants are in zone b."""
+    found = with_terms(TOGETHER, *WEB, DB, pools=[named("a", "b", "c")], constraints=[constraint()])
+    assert found.node_pools[0].reason == (
+        "pod affinity on zone leaves only zone b, which another constraint or term of affinity refuses"
+    )
+
+
+def test_terms_of_node_affinity_are_tried_one_after_another() -> None:
+    """Zone b alone is not too full for the constraint, although zone a has fewer pods."""
+    terms = [{"matchExpressions": [requirement(ZONE, "In", zone)]} for zone in "ab"]
+    required = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
+    found = with_terms(TOGETHER | required, *WEB, DB, pools=[named("a", "b", "c")], constraints=[constraint()])
+    assert found.summary == (
+        "NodePool default may make a node only in zone b, if an instance type fits and is available there."
+    )
 
 
 def test_a_pod_for_a_zone_without_subnet_gets_no_node() -> None:

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.builders import HOSTNAME, ZONE, Json, node_class_json, node_group, node_pool_json, requirement
+from kubectl_spread.kube.nodeautoscaling import NODE_POOL_LABEL
+from tests.builders import HOSTNAME, ZONE, Json, constraint, node_class_json, node_group, node_pool_json, requirement
 from tests.simulate.clusters import (
     command,
     deployment,
@@ -282,14 +283,144 @@ def test_a_pod_with_a_volume_gets_a_node_in_its_zone_alone(
     assert numbers(with_nodes) == (((1, 1), (0, 0)) if made else ((0, 0), (1, 1)))
 
 
-def test_karpenter_makes_a_node_for_a_volume_where_the_scheduler_does_not_take_its_pod() -> None:
-    """Zones b and c have no pod, so the scheduler refuses zone a; Karpenter counts the zone of the volume alone."""
-    objects = [*labelled("a1", "b1", "c1", cpu=4), *stateful_set("db", ["a1", "a1", "a1"], claims=True)]
+def test_no_node_is_made_for_a_volume_in_a_zone_that_is_too_full_for_the_constraint() -> None:
+    """The volume leaves zone a alone; the constraint counts zones b and c as well, which have no pods."""
     spread = zone_constraint("db")
+    objects = [*labelled("a1", "a2", "b1", "c1", cpu=1), *stateful_set("db", ["a1", "a2"], claims=True)]
     for each in objects:
         if each["kind"] in {"StatefulSet", "Pod"}:
             spec = each["spec"]["template"]["spec"] if each["kind"] == "StatefulSet" else each["spec"]
             spec["topologySpreadConstraints"] = [spread]
     with_nodes = simulated([*objects, pool("a", "b", "c")], "--drain", "a1")["withNewNodes"]
-    assert places(with_nodes) == {("NodePool default", "a"): (1, 1)}
-    assert numbers(with_nodes)[1] == (1, 1)
+    assert numbers(with_nodes) == ((0, 0), (1, 1))
+
+
+def terms(field: str, name: str, key: str = ZONE) -> Json:
+    """Return a required term that selects the pods of a workload."""
+    term = {"topologyKey": key, "labelSelector": {"matchLabels": {"app": name}}}
+    return {field: {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+
+
+APART = terms("podAntiAffinity", "web")
+BUSY = deployment("busy", ["a1", "b1", "c1", "a1", "b1", "c1"])
+"""Pods that fill three nodes."""
+
+
+def test_pods_that_repel_each_other_get_a_node_in_each_zone() -> None:
+    """Karpenter orders one node at a time, as it may be in any zone until it is there."""
+    full = [*labelled("a1", "b1", "c1"), *BUSY, *deployment("web", [""], affinity=APART)]
+    made = grown([*full, pool("a", "b", "c")], replicas=4)
+    assert places(made) == {("NodePool default", zone): (1, 1) for zone in "abc"}
+    assert numbers(made) == ((3, 3), (1, 1))
+
+
+def test_pods_that_others_repel_get_no_node_in_their_zones() -> None:
+    """The pods that fill zones a and b have anti-affinity to those of the workload, which has none itself."""
+    guards = [*deployment("busy", ["a1", "b1"], affinity=APART, cpu="2"), *deployment("calm", ["c1"], cpu="2")]
+    full = [*labelled("a1", "b1", "c1"), *guards, *deployment("web", [""])]
+    assert places(grown([*full, pool("a", "b", "c")], replicas=2)) == {("NodePool default", "c"): (1, 1)}
+    assert numbers(grown([*full, pool("a", "b")], replicas=2)) == ((0, 0), (2, 2))
+    text = " ".join(command([*full, pool("a", "b")], "--scale", "deploy/web=2", "--fail-on", "never").stdout.split())
+    assert (
+        "No NodePool can make a node: NodePool default refuses because anti-affinity of other pods on zone allows no "
+        "pod in zones a and b, where its nodes can be."
+    ) in text
+
+
+def test_pods_get_a_node_in_the_zone_of_those_that_they_want() -> None:
+    """The node of zone b is full, and has the only pod that the term selects."""
+    wanted = [*deployment("db", ["b1"], cpu="2"), *deployment("busy", ["a1", "c1"], cpu="2")]
+    full = [*labelled("a1", "b1", "c1"), *wanted, *deployment("web", [""], affinity=terms("podAffinity", "db"))]
+    made = grown([*full, pool("a", "b", "c")], replicas=3)
+    assert places(made) == {("NodePool default", "b"): (2, 2)}
+    assert numbers(made)[1] == (0, 0)
+    assert numbers(grown([*full, pool("a", "c")], replicas=3)) == ((0, 0), (3, 3))
+
+
+def test_no_new_node_has_the_pods_that_others_want_on_their_host() -> None:
+    wanted = [*deployment("db", ["b1"], cpu="2"), *deployment("busy", ["a1"], cpu="2")]
+    beside = terms("podAffinity", "db", HOSTNAME)
+    full = [*labelled("a1", "b1"), *wanted, *deployment("web", [""], affinity=beside)]
+    assert numbers(grown([*full, pool("a", "b")], replicas=1)) == ((0, 0), (1, 1))
+
+
+def test_pods_that_want_each_other_wait_for_nodes_in_one_zone() -> None:
+    """The first pod may be in any zone, and the others have to follow it there."""
+    full = [*labelled("a1", "b1", "c1"), *BUSY, *deployment("web", [""], affinity=terms("podAffinity", "web"))]
+    made = grown([*full, pool("a", "b", "c")], replicas=2)
+    assert numbers(made) == ((1, 1), (0, 0))
+    assert {count for _, count in places(made).items()} <= {(0, 1), (1, 1)}
+
+
+def test_a_pod_joins_the_one_that_it_wants_on_a_node_with_room() -> None:
+    """Both wait. The large one needs a new node, in zone a alone, whose old node then has room for the small one."""
+    large = deployment("web", [""], cpu="3", nodeSelector={ZONE: "a"})
+    small = deployment("sidecar", [""], affinity=terms("podAffinity", "web"))
+    full = [*labelled("a1", "b1", cpu=4), *deployment("busy", ["a1", "b1"], cpu="2"), *large, *small]
+    made = grown([*full, pool("a", "b")], replicas=1)
+    assert places(made) == {("NodePool default", "a"): (1, 1)}
+    assert numbers(made) == ((1, 1), (0, 0))
+
+
+@pytest.mark.parametrize(("field", "zone"), [("podAffinity", "b"), ("podAntiAffinity", "a")])
+def test_a_node_group_grows_where_pod_affinity_allows_it(field: str, zone: str) -> None:
+    of_groups = [
+        *labelled("a1", key="eks.amazonaws.com/nodegroup", value="of-a"),
+        *labelled("b1", key="eks.amazonaws.com/nodegroup", value="of-b"),
+        *deployment("busy", ["a1"], cpu="2"),
+        *deployment("db", ["b1"], cpu="2"),
+        *deployment("web", [""], affinity=terms(field, "db")),
+    ]
+    groups = status(node_group("eks-of-a-1", 1, 5), node_group("eks-of-b-2", 1, 5))
+    made = grown([*of_groups, groups], replicas=2)
+    assert places(made) == {(f"node group eks-of-{zone}-{'ab'.index(zone) + 1}", zone): (1, 1)}
+    assert numbers(made)[1] == (0, 0)
+
+
+def test_a_node_is_made_where_the_pods_prefer_to_be() -> None:
+    """Karpenter takes preferences as requirements first."""
+    preferred = [{"weight": 1, "preference": {"matchExpressions": [requirement(ZONE, "In", "b")]}}]
+    wish = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}
+    full = [*labelled("a1", "b1", "c1"), *BUSY, *deployment("web", [""], affinity=wish)]
+    assert places(grown([*full, pool("a", "b", "c")], replicas=1)) == {("NodePool default", "b"): (1, 1)}
+    assert numbers(grown([*full, pool("a", "c")], replicas=1)) == ((1, 1), (0, 0))
+
+
+def test_a_node_gets_the_labels_that_all_of_its_pods_require() -> None:
+    """The large pod may be on a node of any team; the small ones join it, as its NodePool may make nodes of theirs."""
+    teams = node_pool_json("default", requirement(ZONE, "In", "a"), requirement("team", "In", "shop", "mail"))
+    large = deployment("web", [""], cpu="1500m")
+    small = deployment("mail", [""], cpu="200m", nodeSelector={"team": "mail"})
+    full = [*labelled("a1"), *deployment("busy", ["a1"], cpu="2"), *large, *small]
+    assert numbers(grown([*full, teams], replicas=1)) == ((1, 1), (0, 0))
+
+
+def test_pods_spread_over_hosts_get_a_node_each() -> None:
+    apart = zone_constraint("web", key=HOSTNAME)
+    full = [*labelled("a1", "b1"), *deployment("busy", ["a1", "b1"], cpu="2")]
+    full += deployment("web", [""], cpu="100m", topologySpreadConstraints=[apart])
+    assert numbers(grown([*full, pool("a", "b")], replicas=3)) == ((3, 3), (0, 0))
+
+
+def test_karpenter_drops_a_term_of_node_affinity_that_no_node_has() -> None:
+    terms = [{"matchExpressions": [requirement(ZONE, "In", zone)]} for zone in ("d", "b")]
+    required = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
+    full = [*labelled("a1", "b1"), *deployment("busy", ["a1", "b1"], cpu="2")]
+    full += deployment("web", [""], affinity=required)
+    assert places(grown([*full, pool("a", "b")], replicas=1)) == {("NodePool default", "b"): (1, 1)}
+
+
+@pytest.mark.parametrize(("policy", "replicas", "in_b"), [("Ignore", 3, 2), ("Honor", 2, 1)])
+def test_a_pod_on_a_new_node_counts_as_the_policy_of_a_constraint_says(policy: str, replicas: int, in_b: int) -> None:
+    """The large pod counts too, and needs a new node in zone a, whose taint the others do not tolerate."""
+    taint = {"key": "gpu", "value": "yes", "effect": "NoSchedule"}
+    both = {"matchExpressions": [requirement("app", "In", "web", "large")]}
+    apart = constraint(selects=both, nodeTaintsPolicy=policy)
+    tolerations = [{"key": "gpu", "operator": "Exists"}]
+    full = [*labelled("a1", "b1"), *labelled("a2", value="gpu"), *deployment("busy", ["a1", "b1", "a2"], cpu="2")]
+    full += deployment("large", [""], cpu="2", tolerations=tolerations, nodeSelector={NODE_POOL_LABEL: "gpu"})
+    full += deployment("web", [""], cpu="1900m", topologySpreadConstraints=[apart])
+    pools = [pool("a", "b"), node_pool_json("gpu", requirement(ZONE, "In", "a"), taints=[taint])]
+    made = places(grown([*full, *pools], replicas=replicas))
+    assert made[("NodePool default", "b")] == (in_b, in_b)
+    assert made[("NodePool gpu", "a")] == (1, 1)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 from tests.builders import (
+    HOSTNAME,
     ZONE,
     Json,
     constraint,
@@ -15,12 +16,19 @@ from tests.builders import (
     node_pool_json,
     pod_json,
     requirement,
+    selector,
+    term,
 )
 
 _ZONES: Final = ("a", "b", "c", "d")
 _TAINT: Final = {"key": "gpu", "value": "yes", "effect": "NoSchedule"}
 _TOLERATION: Final = {"key": "gpu", "operator": "Exists"}
 _TEAM: Final = "example.com/team"
+_WITH_AFFINITY: Final = 0.5
+"""The share of the kinds of pods that have terms of affinity or anti-affinity."""
+_REQUIRED: Final = 0.75
+DATABASE: Final = {"app": "db"}
+"""The labels of the other pods."""
 PENDING: Final = "web-new"
 """The name of the pod that waits."""
 
@@ -31,15 +39,15 @@ def case(seed: int, index: int) -> Json:
     zones = _some(random, _ZONES, 1)
     pools = [_pool(random, f"pool-{number}") for number in range(random.randint(1, 3))]
     nodes = [_node(random, number, pools) for number in range(random.randint(1, 6))]
-    constraints = _constraints(random)
-    rows = [{**each} for each in constraints]
+    rows = _constraints(random)
+    between = affinity(random) if random.random() < _WITH_AFFINITY else {}
+    others = affinity(random) if random.random() < _WITH_AFFINITY else {}
     bound = [
-        pod_json(f"web-{number}", node=random.choice(nodes)["metadata"]["name"], constraints=rows)
-        for number in range(random.randint(0, 8))
+        *(_bound(random, f"web-{number}", nodes, between, constraints=rows) for number in range(random.randint(0, 8))),
+        *(_bound(random, f"db-{number}", nodes, others, labels=DATABASE) for number in range(random.randint(0, 3))),
     ]
-    pending = pod_json(PENDING, constraints=rows, containers=[_container("1")], **_placement(random))
-    for pod in (*bound, pending):
-        pod["spec"].setdefault("containers", [_container("0")])
+    pending = pod_json(PENDING, constraints=rows, containers=[container("1")], **_placement(random))
+    pending["spec"]["affinity"] = {**pending["spec"].get("affinity", {}), **between}
     return {
         "nodePools": pools,
         "zones": {pool["metadata"]["name"]: zones for pool in pools},
@@ -61,11 +69,32 @@ def objects(question: Json) -> list[Json]:
     ]
 
 
+def _bound(random: Random, name: str, nodes: Sequence[Json], between: Json, **fields: Any) -> Json:
+    """Return a pod that is on one of the nodes, and needs no room."""
+    node = random.choice(nodes)["metadata"]["name"]
+    return pod_json(name, node=node, affinity=between, containers=[container("0")], **fields)
+
+
+def affinity(random: Random) -> Json:
+    """Return one or two terms of affinity or anti-affinity of a pod to pods of both kinds, most of them required."""
+    chosen: Json = {}
+    for _ in range(random.choice((1, 1, 2))):
+        selects = selector({"app": random.choice(("web", "db"))})
+        of_pods = term(key=random.choice((ZONE, ZONE, HOSTNAME)), selects=selects)
+        terms = chosen.setdefault(random.choice(("podAffinity", "podAntiAffinity", "podAntiAffinity")), {})
+        if random.random() < _REQUIRED:
+            terms.setdefault("requiredDuringSchedulingIgnoredDuringExecution", []).append(of_pods)
+        else:
+            weighted = {"weight": random.randint(1, 100), "podAffinityTerm": of_pods}
+            terms.setdefault("preferredDuringSchedulingIgnoredDuringExecution", []).append(weighted)
+    return chosen
+
+
 def _some(random: Random, values: Sequence[str], least: int) -> list[str]:
     return sorted(random.sample(values, random.randint(least, len(values))))
 
 
-def _container(cpu: str) -> Json:
+def container(cpu: str) -> Json:
     return {"name": "web", "image": "registry.example/web:1", "resources": {"requests": {"cpu": cpu}}}
 
 
@@ -116,7 +145,8 @@ def _placement(random: Random) -> Json:
         placement["nodeSelector"] = {_TEAM: random.choice("xy")}
     elif chance < 0.5:
         operator = random.choice(("In", "NotIn"))
-        terms = [{"matchExpressions": [requirement(ZONE, operator, *_some(random, _ZONES, 1))]}]
+        expressions = [requirement(ZONE, operator, *_some(random, _ZONES, 1)) for _ in range(random.choice((1, 1, 2)))]
+        terms = [{"matchExpressions": [each]} for each in expressions]
         selector = {"nodeSelectorTerms": terms}
         placement["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": selector}}
     if random.random() < 0.5:

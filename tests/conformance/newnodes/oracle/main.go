@@ -31,13 +31,15 @@ import (
 	requirements "sigs.k8s.io/karpenter/pkg/scheduling"
 )
 
-// Question is a cluster: the zones of the instance types of each NodePool, and pods with and without a node.
+// Question is a cluster: the zones of the instance types of each NodePool, pods with and without a node, and the zones
+// of the volumes of pods without one.
 type Question struct {
-	NodePools []*v1.NodePool      `json:"nodePools"`
-	Zones     map[string][]string `json:"zones"`
-	Nodes     []*corev1.Node      `json:"nodes"`
-	Pods      []*corev1.Pod       `json:"pods"`
-	Pending   []*corev1.Pod       `json:"pending"`
+	NodePools   []*v1.NodePool      `json:"nodePools"`
+	Zones       map[string][]string `json:"zones"`
+	Nodes       []*corev1.Node      `json:"nodes"`
+	Pods        []*corev1.Pod       `json:"pods"`
+	Pending     []*corev1.Pod       `json:"pending"`
+	VolumeZones map[string]string   `json:"volumeZones"`
 }
 
 // Claim is a node that would be made; it has no zones where any may be chosen.
@@ -87,6 +89,36 @@ func instanceType(zones []string) *cloudprovider.InstanceType {
 	}
 }
 
+// track tells the cluster of the pods with a node, among which it finds those with anti-affinity.
+func track(ctx context.Context, cluster *state.Cluster, question Question) error {
+	for _, node := range question.Nodes {
+		// It tracks no node of a NodePool without an instance type.
+		tracked := node.DeepCopy()
+		delete(tracked.Labels, v1.NodePoolLabelKey)
+		if err := cluster.UpdateNode(ctx, tracked); err != nil {
+			return err
+		}
+	}
+	for _, pod := range question.Pods {
+		if err := cluster.UpdatePod(ctx, pod); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ofVolumes returns what the volumes of pods require, as the provisioner finds it.
+func ofVolumes(question Question) map[types.UID][]requirements.Requirements {
+	required := map[types.UID][]requirements.Requirements{}
+	for _, pod := range question.Pending {
+		if zone, ok := question.VolumeZones[pod.Name]; ok {
+			in := requirements.NewRequirement(corev1.LabelTopologyZone, corev1.NodeSelectorOpIn, zone)
+			required[pod.UID] = []requirements.Requirements{requirements.NewRequirements(in)}
+		}
+	}
+	return required
+}
+
 func answer(ctx context.Context, question Question) (Answer, error) {
 	objects := []client.Object{}
 	stateNodes := []*state.StateNode{}
@@ -99,8 +131,14 @@ func answer(ctx context.Context, question Question) (Answer, error) {
 	for _, pod := range append(question.Pods, question.Pending...) {
 		objects = append(objects, pod)
 	}
-	kubeClient := fake.NewClientBuilder().WithScheme(scheme.Scheme).WithObjects(objects...).Build()
+	kubeClient := fake.NewClientBuilder().WithScheme(scheme.Scheme).WithObjects(objects...).
+		WithIndex(&corev1.Pod{}, "spec.nodeName", func(object client.Object) []string {
+			return []string{object.(*corev1.Pod).Spec.NodeName}
+		}).Build()
 	cluster := state.NewCluster(clock.RealClock{}, kubeClient, nil)
+	if err := track(ctx, cluster, question); err != nil {
+		return Answer{}, err
+	}
 	instanceTypes := map[string][]*cloudprovider.InstanceType{}
 	for _, pool := range question.NodePools {
 		instanceTypes[pool.Name] = []*cloudprovider.InstanceType{instanceType(question.Zones[pool.Name])}
@@ -114,7 +152,7 @@ func answer(ctx context.Context, question Question) (Answer, error) {
 	recorder := events.NewRecorder(&record.FakeRecorder{})
 	scheduler := scheduling.NewScheduler(
 		ctx, kubeClient, question.NodePools, cluster, stateNodes, topology, instanceTypes, nil, recorder,
-		clock.RealClock{}, map[types.UID][]requirements.Requirements{}, nil,
+		clock.RealClock{}, ofVolumes(question), nil,
 	)
 	results, err := scheduler.Solve(ctx, question.Pending)
 	if err != nil {
