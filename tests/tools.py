@@ -37,7 +37,7 @@ def builders(*, everything: bool) -> list[Callable[[], Path]]:
         binaries.kubectl,
         *(partial(oracles.binary, minor) for minor in minors),
         placements.binary,
-        *([newnodes.binary] if everything else []),
+        *([newnodes.binary, newnodes.kwok] if everything else []),
         *(partial(go_programs.binary, *module) for module in modules),
         *(partial(programs.program, name) for name in programs.PACKAGES),
     ]

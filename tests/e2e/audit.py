@@ -17,6 +17,7 @@ _TOOLS: Final = (
     "Helm/",
     "kube-rbac-proxy/",
     "kubectl-dispatcher/",
+    "karpenter/",
     "kube-apiserver/",
     client.USER_AGENT,
 )
