@@ -225,7 +225,7 @@ class SimulatedCluster:
             self._queue.discard(pod)
 
     def _enqueue(self, pod: SimulatedPod) -> None:
-        if not pod.record.gates:
+        if not pod.held:
             exclusive = self.world.snapshot.volumes.exclusive
             alone = any((pod.namespace, claim) in exclusive for claim in pod.record.claims if exclusive)
             self._queue.add(pod, alone=alone or self._binds_claims(pod))
@@ -445,6 +445,7 @@ class SimulatedCluster:
         """Create a pending pod; ``like`` has its name and claims."""
         pod = SimulatedPod(like, kind, workload, owner)
         pod.node, pod.simulated, pod.state = "", True, READY
+        pod.held = pod.held or self.world.refusal(owner, like.pod_class)
         self._insert(pod)
         self.pin(pod, like.pod_class.spec.node_name)
         if pod.pin in self.table.numbers:
@@ -656,7 +657,7 @@ class SimulatedCluster:
 
     def queue(self) -> list[SimulatedPod]:
         """Return the pods that the scheduler tries to place, by priority and time."""
-        waiting = (pod for pod in self.pending if not pod.record.gates)
+        waiting = (pod for pod in self.pending if not pod.held)
         return sorted(waiting, key=lambda pod: (-pod.kind.priority, pod.order))
 
     def hurries(self) -> bool:
@@ -673,7 +674,7 @@ class SimulatedCluster:
 
     def _place_pending(self) -> bool:
         for pod in self._new:
-            if not (pod.node or pod.record.gates) and self.has(pod):
+            if not (pod.node or pod.held) and self.has(pod):
                 self._note_unknown(pod, self.volumes_of(pod).unknown)
         self._new.clear()
         self._wake()

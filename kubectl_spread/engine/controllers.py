@@ -290,7 +290,7 @@ def _rivals(cluster: SimulatedCluster) -> int:
     Room that old pods leave may let them run, and their rollouts then continue. Pods with gates, and those that are too
     large for every node, stay as they are.
     """
-    waiting = [pod for pod in cluster.pending if not pod.record.gates and not cluster.table.is_too_large(pod.kind)]
+    waiting = [pod for pod in cluster.pending if not pod.held and not cluster.table.is_too_large(pod.kind)]
     roots = {pod.workload for pod in waiting}
     owners = {owner for pod in waiting if (owner := pod.owner)}
     owners |= {each for pod in waiting if pod.owner for each in cluster.world.siblings(pod.owner, pod.workload)}
@@ -320,7 +320,7 @@ class Rollout:
         if pod_class is None or not isinstance(deployment, Deployment) or pod_class.spec.node_name:
             return False
         pod = cluster.world.record(self._new, pod_class, self._new.name, like=None)
-        if pod.gates or pod.claims:
+        if pod.gates or pod.claims or cluster.world.refusal(self._new, pod_class):
             return False
         replicas = cluster.replicas.get(self._workload, deployment.replicas)
         return cluster.state.surely_takes(cluster.world.kind(pod_class, self._workload), replicas, _rivals(cluster))
@@ -477,7 +477,13 @@ class DaemonRollout:
         if not isinstance(daemon_set, DaemonSet) or not old or daemon_set.pace_on(len(old)).surge or _rivals(cluster):
             return False
         pod, kind = world.record(workload, pod_class, workload.name, like=None), world.kind(pod_class, workload)
-        if pod.gates or pod.claims or state.depends_on_others(kind) or not all(each.ready for each in old):
+        if (
+            pod.gates
+            or pod.claims
+            or world.refusal(workload, pod_class)
+            or state.depends_on_others(kind)
+            or not all(each.ready for each in old)
+        ):
             return False
         if any((each.kind.usage, each.kind.excluding) != (kind.usage, kind.excluding) for each in old):
             return False

@@ -92,7 +92,7 @@ class Engine:
             pending.kind,
             pending.refused,
             pending.pin,
-            pod.gates,
+            pending.held,
             cluster.user_of_claim(pending),
             *volumes.refusals,
         )
@@ -103,7 +103,7 @@ class Engine:
     def has_node(self, pod: PodRecord) -> bool:
         """Tell whether any node would take a pending pod of the cluster now."""
         pending = self._pending[pod.ref]
-        if pod.gates or everywhere(self._now, pending):
+        if pending.held or everywhere(self._now, pending):
             return False
         return self._now.state.takes(pending)
 

@@ -46,7 +46,7 @@ _HELP: Final = {
 
 def needs_new_node(pod: SimulatedPod, reason: Reason) -> bool:
     """Tell whether a pending pod would run on a new node: no node takes it, it has no gates, and none is its own."""
-    return not (reason.free or pod.record.gates or pod.kind.pod_class.pinned)
+    return not (reason.free or pod.held or pod.kind.pod_class.pinned)
 
 
 def in_one_sentence(cluster: SimulatedCluster, pod: SimulatedPod, reason: Reason) -> str:

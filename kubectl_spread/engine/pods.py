@@ -8,6 +8,7 @@ from kubectl_spread.audit.snapshot.records import PodRecord, PodState
 from kubectl_spread.engine.kinds import SchedulingKind
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.custom import NOT_REPLACED, base_kind
+from kubectl_spread.phrases import listed
 
 READY: Final = PodState()
 """The state of a new pod that has started, as controllers see it."""
@@ -27,6 +28,7 @@ class SimulatedPod:
         order: Its place in the queue of the scheduler, among pods of one priority.
         state: The facts by which controllers choose pods.
         refused: The nodes that its volumes or its pin refuse, as a bitmap.
+        held: Why the scheduler never sees it, which are its gates, or the errors of the API server; "" if it does.
         simulated: Whether a controller created it in this run.
         revised: Whether a simulated rollout created it.
         terminating: Whether it was deleted, and its node does not answer.
@@ -34,6 +36,7 @@ class SimulatedPod:
     """
 
     __slots__ = (
+        "held",
         "kind",
         "lacks_volume",
         "name",
@@ -61,6 +64,7 @@ class SimulatedPod:
         self.order = 0
         self.state = record.state or READY
         self.refused = 0
+        self.held = f"it has scheduling gates: {listed(list(record.gates))}" if record.gates else ""
         self.simulated = False
         self.revised = False
         self.terminating = False

@@ -30,8 +30,8 @@ _LISTED: Final = 3
 
 def reason(cluster: SimulatedCluster, pod: SimulatedPod) -> Reason:
     """Return why a pending pod finds no node now."""
-    if pod.record.gates:
-        return Reason((), f"it has scheduling gates: {listed(list(pod.record.gates), _LISTED)}")
+    if pod.held:
+        return Reason((), pod.held)
     if not cluster.nodes:
         return NO_NODES
     if cause := everywhere(cluster, pod):

@@ -333,7 +333,7 @@ def _explain(
         _note_devices(cluster, pod)
         if about is not None and pod.workload not in about:
             continue
-        question = (pod.kind, pod.refused, pod.pin, pod.record.gates, cluster.user_of_claim(pod))
+        question = (pod.kind, pod.refused, pod.pin, pod.held, cluster.user_of_claim(pod))
         if question not in answered:
             answered[question] = reason(cluster, pod)
             sentences[question] = new_nodes(cluster, pod, answered[question]) if new_nodes else ""
@@ -356,7 +356,7 @@ def _note_devices(cluster: SimulatedCluster, pod: SimulatedPod) -> None:
 
 def _preempting(cluster: SimulatedCluster) -> int:
     """Return the number of pending pods that would fit on a node without its pods of a lower priority."""
-    waiting = [pod for pod in cluster.pending if pod.kind.preempts and not pod.record.gates]
+    waiting = [pod for pod in cluster.pending if pod.kind.preempts and not pod.held]
     lowest = min((pod.kind.priority for pod in cluster.all_pods()), default=0)
     waiting = [pod for pod in waiting if pod.kind.priority > lowest]
     on: dict[str, list[SimulatedPod]] = {}

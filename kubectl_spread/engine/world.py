@@ -20,7 +20,7 @@ from kubectl_spread.audit.snapshot.podclasses import PodClasses
 from kubectl_spread.audit.snapshot.records import DEFAULT_SCHEDULER, OwnerRecord, PodClass, PodRecord
 from kubectl_spread.audit.snapshot.revisions import LABELS, revision_of
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
-from kubectl_spread.audit.snapshot.templates import labels_of_controller
+from kubectl_spread.audit.snapshot.templates import labels_of_controller, pod_refusals
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.engine.kinds import Kinds, SchedulingKind
 from kubectl_spread.engine.nodes import NodeTable
@@ -103,6 +103,7 @@ class World:
         self._of_templates: dict[object, tuple[PodTemplateSpec, PodClass]] = {}
         self._changed: dict[tuple[PodClass, int], tuple[ConstraintChange, PodClass]] = {}
         self._adopted: dict[ObjectRef, ObjectRef] = {}
+        self._refusals: dict[tuple[int, PodClass], tuple[PodTemplateSpec, str]] = {}
         self._cordoned: dict[int, tuple[Node, Node]] = {}
         self._unreachable: dict[int, tuple[Node, Node]] = {}
         self._pods: Sequence[SimulatedPod] | None = None
@@ -273,6 +274,20 @@ class World:
         claims = names.of(name) if names is not None else like.claims if like is not None else ()
         gates = tuple(gate.name for gate in pod_class.spec.scheduling_gates)
         return PodRecord(name, "", pod_class, 1, None, (), terminating=False, claims=claims, gates=gates)
+
+    def refusal(self, owner: ObjectRef | None, pod_class: PodClass) -> str:
+        """Return why the API server refuses a pod that an owner creates; "" if it does not, or for a bare pod."""
+        workload = None if owner is None else self.object(owner) or self.object(self.root(owner))
+        if workload is None:
+            return ""
+        template = workload.template
+        key = (id(template), pod_class)
+        if key not in self._refusals:
+            errors = pod_refusals(template.spec, pod_class.labels, self.behaviour)
+            text = f"the API server refuses pods of its template: {errors[0].message}" if errors else ""
+            # The entry keeps the template, so that no other object gets its identity.
+            self._refusals[key] = (template, text)
+        return self._refusals[key][1]
 
     def _claim_names(self, owner: ObjectRef) -> Claims | None:
         workload = self.object(owner) or self.object(self.root(owner))

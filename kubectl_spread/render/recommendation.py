@@ -8,7 +8,7 @@ from typing import Final
 from msgspec import UnsetType
 
 from kubectl_spread.kube.api.labels import ZONE
-from kubectl_spread.phrases import domains, named, plural
+from kubectl_spread.phrases import domains, listed, named, plural
 from kubectl_spread.render import about
 from kubectl_spread.render.document import AnswerSection, Document, Instruction, Table, written
 from kubectl_spread.render.terminal import Cell, Column
@@ -95,8 +95,11 @@ def _remarks(report: SpreadRecommendation) -> Iterator[str]:
     if not isinstance(report.change, UnsetType):
         yield from report.change.limits
     unmet = "Not reachable with this cluster" if report.summary.complete else "Not reached so far"
+    events_by_reason: dict[str, list[str]] = {}
     for event in report.not_reachable:
-        yield f"{unmet}: {event.event}: {event.why}."
+        events_by_reason.setdefault(event.why, []).append(event.event)
+    for why, events in events_by_reason.items():
+        yield f"{unmet}: {listed(events, len(events))}: {why}."
     yield from report.remarks
     if not report.summary.complete:
         yield "There was no time for all changes: give more with --seconds."

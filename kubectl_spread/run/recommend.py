@@ -134,11 +134,10 @@ def subject(run: SimulateRun, aside: Sequence[Loaded]) -> Subject:
         raise UsageError(f"{name} has no replicas, so there is nothing to lose")
     if isinstance(stored, Deployment) and stored.spec.paused:
         raise UsageError(f"{name} is paused, so no change of it is rolled out")
-    if loaded_manifest is not None:
-        refusals = run.refusals(Apply(ref, stored))
-        errors = [SourceError(f"{loaded_manifest.position_of(at)}: {text}") for at, text in refusals]
-        if errors:
-            raise CombinedError(errors)
+    refusals = run.refusals(Apply(ref, stored))
+    places = ((f"{loaded_manifest.position_of(at)}: " if loaded_manifest else "", text) for at, text in refusals)
+    if errors := [SourceError(f"{place}{text}") for place, text in places]:
+        raise CombinedError(errors)
     return Subject(ref, stored, loaded_manifest)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import HOSTNAME, ZONE, Json, node_pool_json, requirement, selector
+from tests.builders import HOSTNAME, ZONE, Json, constraint, node_pool_json, requirement, selector
 from tests.recommend.asked import NINE, RUNS, SPREAD, changes, command, failing, recommended, spread
 from tests.simulate.clusters import budget, deployment, node, nodes, stateful_set, template, workload
 
@@ -206,6 +206,17 @@ def test_errors(arguments: tuple[str, ...], message: str) -> None:
     answer = command([*NINE, *web(), *idle, daemon, job, rollout, bare], *arguments, "--runs", "1")
     assert answer.exit_code == 2
     assert message in answer.stderr
+
+
+def test_a_template_whose_pods_are_refused_has_to_be_corrected_first() -> None:
+    """Its selector has the label already that matchLabelKeys lists."""
+    twice = constraint(selects=selector({"app": "web", "rev": "1"}), match=("rev",))
+    refused = deployment("web", SPREAD, topologySpreadConstraints=[twice])
+    for each in refused[:2]:
+        each["spec"]["template"]["metadata"]["labels"]["rev"] = "1"
+    answer = command([*NINE, *refused], "deploy/web", *RUNS)
+    assert answer.exit_code == 2
+    assert "the API server would refuse the pods of deploy/web" in answer.stderr
 
 
 def full(*, taints: Any = ()) -> list[Json]:

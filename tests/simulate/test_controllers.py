@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import HOSTNAME, Json, selector
+from tests.builders import HOSTNAME, Json, constraint, selector
 from tests.simulate.clusters import (
     after,
     budget,
@@ -473,3 +473,22 @@ def test_a_rollout_that_does_not_end_says_so() -> None:
     report = simulated([*nodes("a1", "b1", "c1"), *agents], "--restart", "ds/agent")
     assert unfinished(report) == ["The rollout of ds/agent would not end: 3 pods are not replaced."]
     assert unfinished(simulated([*nodes("a1", "b1"), *deployment("web", ["a1"])], "--restart", "deploy/web")) == []
+
+
+@pytest.mark.parametrize(
+    ("event", "numbers"), [(("--restart", "sts/db"), ("2", "1")), (("--scale", "sts/db=4"), ("3", "1"))]
+)
+def test_pods_that_the_api_server_refuses_never_run(event: tuple[str, str], numbers: tuple[str, str]) -> None:
+    """It accepts the template, and refuses its pods: their label is required once and merged again."""
+    cluster = [*nodes("a1", "b1", "c1"), *stateful_set("db", ("a1", "b1", "c1"))]
+    stored = copied(cluster)
+    labelled = stored[3]["spec"]["template"]
+    labelled["metadata"]["labels"]["rev"] = "1"
+    twice = constraint(selects=selector({"app": "db", "rev": "1"}), match=("rev",))
+    labelled["spec"]["topologySpreadConstraints"] = [twice]
+    report = simulated(stored, *event)
+    assert after(report, "db") == numbers
+    assert all("the API server refuses pods of its template" in reason for reason in reasons(report, "db"))
+    assert "pods of its template" in report["findings"][0]["message"]
+    assert command(stored, *event).exit_code == 1
+    assert command(cluster, *event).exit_code == 0
