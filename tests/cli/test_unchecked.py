@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from kubectl_spread.cli import cli
+from tests.audits import deployment
 from tests.builders import constraint, node_json, pod_json, requirement, selector
 
 STATUS = {
@@ -251,3 +252,30 @@ def test_the_status_of_a_constraint_that_was_not_counted_is_unknown(tmp_path: Pa
     (row,) = [line for line in run("check", "-f", str(path))[1].splitlines() if line.startswith("rs/web")]
     assert row.split()[-1] == "ok"
     assert "skipped message" not in run("check", "-f", str(path), "-o", "junit")[1]
+
+
+@pytest.mark.parametrize(
+    ("manifest", "where"),
+    [
+        pytest.param(
+            deployment(constraints=[constraint(key="${KEY}")]),
+            "Deployment default/web: spec.template.spec.topologySpreadConstraints[0].topologyKey",
+            id="topologyKey",
+        ),
+        pytest.param(
+            pod_json(labels={"app": "$(APP)"}, stored=False), "Pod default/web-1: metadata.labels.app", id="label"
+        ),
+        pytest.param(
+            pod_json(nodeSelector={"pool": "{{ pool }}"}, stored=False),
+            "Pod default/web-1: spec.nodeSelector.pool",
+            id="nodeSelector",
+        ),
+        pytest.param(deployment(containers=[{"name": "app", "args": ["$(NAME)"]}]), "", id="argument of a container"),
+    ],
+)
+def test_a_manifest_with_a_placeholder_in_what_is_evaluated_is_not_evaluated(manifest: Any, where: str) -> None:
+    manifest["metadata"].pop("uid", None)
+    status, stdout, stderr = run("check", "-f", "-", stdin=json.dumps(manifest))
+    assert stderr == ([f"error: STDIN:1: {where}: it has placeholders"] if where else [])
+    assert status == (2 if where else 0)
+    assert ("Nothing was checked" in stdout) is bool(where)

@@ -1,6 +1,6 @@
 """The pod templates in an object of any kind, found by their shape.
 
-A template with a placeholder in what is read is not evaluated, nor one with a value of another type where the kind is
+A template with a placeholder in what is evaluated is not read, nor one with a value of another type where the kind is
 not known.
 """
 
@@ -52,6 +52,7 @@ _OF_VIRTUAL_MACHINE: Final = _EVALUATED | {"nodeSelector", "tolerations"}
 """The fields that the spec of a virtual machine has in common with a pod spec."""
 _PLACEHOLDERS: Final = ("{{", "${", "$(")
 """Beginnings of text that something replaces before pods are made."""
+_HAS_PLACEHOLDERS: Final = "it has placeholders"
 
 
 class _Node(NamedTuple):
@@ -103,6 +104,26 @@ def held_templates(manifest: Mapping[str, Any], group: str, kind: str) -> Iterat
         RecursionError: The object is nested too deeply.
     """
     return _search(_Node(manifest, FieldPath(), (), group, kind, is_object=True))
+
+
+def confirm_rendered(manifest: Mapping[str, Any], pod_spec: FieldPath) -> None:
+    """Raise for a placeholder in what is evaluated of a pod or of the pod template of a workload.
+
+    Args:
+        manifest: A pod or a workload of Kubernetes as JSON values, whose types are right.
+        pod_spec: The path of the pod spec in it.
+
+    Raises:
+        MalformedFieldError: A label, or a field that decides where pods go, has a placeholder.
+    """
+    pod: Any = manifest
+    for step in pod_spec[:-1]:
+        pod = pod.get(step) or {}
+    labels, spec = (pod.get("metadata") or {}).get("labels"), pod.get("spec") or {}
+    fields = {name: spec[name] for name in sorted(_OF_VIRTUAL_MACHINE & spec.keys())}
+    path = _placeholder({"metadata": {"labels": labels}, "spec": fields})
+    if path is not None:
+        raise MalformedFieldError((*pod_spec[:-1], *path), _HAS_PLACEHOLDERS)
 
 
 def _search(node: _Node) -> Iterator[HeldTemplate]:
@@ -277,7 +298,7 @@ def _decoded(value: Mapping[str, Any], type_: type[T], at: FieldPath, *, strict:
     Raises:
         MalformedFieldError: A value has another type, in a kind that is known.
     """
-    path, problem = _placeholder(value), "it has placeholders"
+    path, problem = _placeholder(value), _HAS_PLACEHOLDERS
     if path is None:
         try:
             return json_objects.decode(json.dumps(value).encode(), type_)

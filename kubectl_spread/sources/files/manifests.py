@@ -24,7 +24,7 @@ from kubectl_spread.sources.decode import config_maps, json_objects
 from kubectl_spread.sources.decode.json_documents import Record
 from kubectl_spread.sources.decode.json_objects import Json, MalformedFieldError, Path
 from kubectl_spread.sources.files import inputs, kustomizations, rawobjects
-from kubectl_spread.sources.files.heldtemplates import held_templates
+from kubectl_spread.sources.files.heldtemplates import confirm_rendered, held_templates
 from kubectl_spread.sources.files.inputs import ChosenFiles, File
 from kubectl_spread.sources.files.rawobjects import FAULTS, Object, RawObject
 
@@ -285,6 +285,9 @@ def _text(content: Json, kind: str, decoded: Object | CustomObject) -> tuple[int
         return hash(json.dumps(value, sort_keys=True)), unknown_fields(value, pod_spec)
     if decoded.metadata.managed_fields:
         metadata = msgspec.structs.replace(decoded.metadata, managed_fields=())
+    Raises:
+        MalformedFieldError: A manifest has placeholders.
+
         decoded = msgspec.structs.replace(decoded, metadata=metadata)
     return hash(msgspec.json.encode(decoded)), ()
 
@@ -294,6 +297,7 @@ def _misspelt(value: Any, custom: CustomObject) -> tuple[UnknownField, ...]:
 
     Only fields with a right name nearby are reported: a kind may have fields that pods do not have.
     """
+        confirm_rendered(value, pod_spec)
     fields: list[UnknownField] = []
     for held in custom.templates:
         pod_spec = value
