@@ -30,7 +30,7 @@ EVICTIONS: Final = "evictions"
 """Stands, next to the words of ``--survive``, for drains that evict too many pods at once, or do not end."""
 RESTART: Final = "only a restart, which places the pods again"
 _HONOR: Final = "Honor"
-_MOST_CHANGES: Final = 3
+_MOST_CHANGES: Final = 4
 _CONSTRAINTS: Final = "topologySpreadConstraints"
 _MAX_UNAVAILABLE: Final = FieldPath(("spec", "strategy", "rollingUpdate", "maxUnavailable"))
 

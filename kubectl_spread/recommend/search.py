@@ -117,7 +117,7 @@ class Search:
             return Recommendation(hazards, now, None, now, (), self._clock.runs, complete=True)
         first = [hazard for hazard in hazards if hazard.text in failing]
         first.sort(key=lambda hazard: -now[hazards.index(hazard)].shortfall(hazard))
-        stopping = next((case.budget for case in now if case.budget), "")
+        stopping = next((case.budgets[0] for case in now if case.budgets), "")
         tried: list[Tried] = []
         complete = True
         for proposal in proposals.ordered(_families(hazards, now), stopping):
@@ -192,23 +192,35 @@ class Search:
         best: Proposal | None = None
         patched, fewest = before, _missing(hazards, before)
         harmless = [each for each in tried if not each.harm and each.hazard is not ROLLOUT]
-        for each in self._ranked(hazards, before, harmless)[:_BEST]:
-            setting = self._setting(each.proposal)
-            cases = [self._trials.worst(hazard, setting, range(self._clock.runs)) for hazard in hazards]
-            harms = any(harmed(case, today) for case, today in zip(cases, before, strict=True))
-            if not harms and _missing(hazards, cases) < fewest:
+        compared = 0
+        for each in self._ranked(hazards, harmless):
+            if compared == _BEST or (compared and not self._clock.proceed()):
+                break
+            cases = self._harmless(self._setting(each.proposal), hazards, before)
+            compared += cases is not None
+            if cases is not None and _missing(hazards, cases) < fewest:
                 best, patched, fewest = each.proposal, cases, _missing(hazards, cases)
         return best, patched
 
-    def _ranked(self, hazards: Sequence[Hazard], before: Sequence[WorstCase], tried: Sequence[Tried]) -> list[Tried]:
+    def _harmless(
+        self, setting: Setting, hazards: Sequence[Hazard], before: Sequence[WorstCase]
+    ) -> Sequence[WorstCase] | None:
+        """Return what is left after each event; None where another workload is worse off than today."""
+        cases: list[WorstCase] = []
+        for hazard, today in zip(hazards, before, strict=True):
+            cases.append(self._trials.worst(hazard, setting, range(self._clock.runs)))
+            if harmed(cases[-1], today):
+                return None
+        return cases
+
+    def _ranked(self, hazards: Sequence[Hazard], tried: Sequence[Tried]) -> list[Tried]:
         """Return rejected proposals, those first that miss least in one run, as far as there is time to try that."""
-        failing = [hazard for hazard, case in zip(hazards, before, strict=True) if case.shortfall(hazard)]
         ranks: list[tuple[tuple[int, int], Tried]] = []
         for each in tried:
             if not self._clock.proceed():
                 break
             setting = self._setting(each.proposal)
-            others = [(hazard, self._trials.failing(hazard, setting, "")) for hazard in failing]
+            others = [(hazard, self._trials.failing(hazard, setting, "")) for hazard in hazards]
             shortfalls = [case.shortfall(hazard) for hazard, case in others if case is not None]
             ranks.append(((len(shortfalls), sum(shortfalls)), each))
         if not ranks:
@@ -221,7 +233,7 @@ def _families(hazards: Sequence[Hazard], cases: Sequence[WorstCase]) -> Iterator
     for hazard, case in zip(hazards, cases, strict=True):
         if case.shortfall(hazard):
             yield hazard.family
-            if hazard.family == "drain" and (case.budget or case.least < hazard.goal):
+            if hazard.family == "drain" and (case.budgets or case.least < hazard.goal):
                 yield EVICTIONS
 
 

@@ -74,7 +74,7 @@ class WorstCase(msgspec.Struct, frozen=True):
         running: The fewest running pods at the end.
         pending: The most pending pods at the end.
         not_replaced: The most pods that nothing replaces.
-        budget: The budget that stopped the drain; "" where none did.
+        budgets: The budgets of the pod whose eviction stopped the drain; none where it ended.
         why: Why pods are pending, or are not replaced.
         preempting: The most pending pods that could preempt others.
         others: The most pending and the fewest running pods of other workloads, by domain and workload.
@@ -85,14 +85,14 @@ class WorstCase(msgspec.Struct, frozen=True):
     running: int
     pending: int
     not_replaced: int
-    budget: str
+    budgets: tuple[str, ...]
     why: str
     preempting: int
     others: Mapping[tuple[str, ObjectRef], tuple[int, int]]
 
     def shortfall(self, hazard: Hazard) -> int:
         """Return by how much it misses the goal of the hazard; 0 if it reaches it."""
-        return max(0, hazard.goal - self.least) + self.pending + bool(self.budget)
+        return max(0, hazard.goal - self.least) + self.pending + bool(self.budgets)
 
 
 class Trials:
@@ -138,7 +138,7 @@ class Trials:
     def _of(self, domain: str, runs: Sequence[RunResult], world: World) -> WorstCase:
         results = [run.of(self._workload) for run in runs]
         budgets = {each.metadata.name for each in world.snapshot.budgets.of(self._workload.namespace, self._labels)}
-        refused = (name for run in runs for pod in run.refused for name in pod.budgets if name in budgets)
+        refused = (pod.budgets for run in runs for pod in run.refused if not budgets.isdisjoint(pod.budgets))
         reasons = (run.reasons[key].text for run in runs for key in run.of(self._workload).reasons)
         stays = (why for result in results for why in result.not_replaced if why)
         return WorstCase(
@@ -147,7 +147,7 @@ class Trials:
             running=min(result.running for result in results),
             pending=max(result.pending for result in results),
             not_replaced=max(result.not_replaced.total() for result in results),
-            budget=next(refused, ""),
+            budgets=next(refused, ()),
             why=next(reasons, "") or next(stays, ""),
             preempting=max(run.preempting for run in runs),
             others={(domain, ref): _of_other(ref, runs) for ref in self._others(runs)},

@@ -95,11 +95,13 @@ def _remarks(report: SpreadRecommendation) -> Iterator[str]:
     if not isinstance(report.change, UnsetType):
         yield from report.change.limits
     unmet = "Not reachable with this cluster" if report.summary.complete else "Not reached so far"
-    events_by_reason: dict[str, list[str]] = {}
+    now = {event.event: event.now.survived for event in report.events}
+    events_by_reason: dict[tuple[str, str], list[str]] = {}
     for event in report.not_reachable:
-        events_by_reason.setdefault(event.why, []).append(event.event)
-    for why, events in events_by_reason.items():
-        yield f"{unmet}: {listed(events, len(events))}: {why}."
+        lead = "No longer survived with the change" if now[event.event] else unmet
+        events_by_reason.setdefault((lead, event.why), []).append(event.event)
+    for (lead, why), events in events_by_reason.items():
+        yield f"{lead}: {listed(events, len(events))}: {why}."
     yield from report.remarks
     if not report.summary.complete:
         yield "There was no time for all changes: give more with --seconds."

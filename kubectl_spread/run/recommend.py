@@ -297,15 +297,20 @@ def _loss(hazard: Hazard, case: WorstCase) -> EventLoss:
         not_replaced=case.not_replaced,
         survived=not case.shortfall(hazard) and case.least >= hazard.keep,
         domain=case.domain or UNSET,
-        budget=case.budget or UNSET,
+        budget=", ".join(case.budgets) or UNSET,
         why=case.why or UNSET,
     )
 
 
 def _why(hazard: Hazard, case: WorstCase) -> str:
     """Return why an event is not survived."""
-    if case.budget:
-        return f"PodDisruptionBudget {case.budget} refuses the eviction, so the drain does not end"
+    if len(case.budgets) > 1:
+        return (
+            f"the API server evicts no pod that several PodDisruptionBudgets select ({listed(case.budgets)}), so the "
+            "drain does not end: narrow a selector of them"
+        )
+    if case.budgets:
+        return f"PodDisruptionBudget {case.budgets[0]} refuses the eviction, so the drain does not end"
     if case.pending:
         return f"{plural(case.pending, 'pod')} would wait: {case.why}"
     return f"{case.least} ready at once, but {hazard.keep} are to stay"

@@ -13,6 +13,7 @@ from tests.simulate.clusters import budget, deployment, node, nodes, stateful_se
 
 HONOR = "nodeTaintsPolicy: Honor in the constraint on zone"
 ROOM = "maxUnavailable: 1 in the strategy"
+API = selector({"app": "api"})
 
 
 def web(*constraints: Json, on: Any = SPREAD, **fields: Any) -> list[Json]:
@@ -217,6 +218,36 @@ def test_a_template_whose_pods_are_refused_has_to_be_corrected_first() -> None:
     answer = command([*NINE, *refused], "deploy/web", *RUNS)
     assert answer.exit_code == 2
     assert "the API server would refuse the pods of deploy/web" in answer.stderr
+
+
+@pytest.mark.parametrize("limit", [{"minAvailable": 6}, {"maxUnavailable": 0}])
+def test_a_budget_that_stops_drains_is_changed_next_to_three_other_changes(limit: Json) -> None:
+    report = recommended([*NINE, *web(spread()), budget("web", **limit)])
+    assert len(changes(report)) == 4
+    assert failing(report, "patched") == []
+
+
+def test_a_change_does_not_give_up_an_event_that_is_survived_now() -> None:
+    """No change of a workload lets the API server evict pods that two budgets select. The others have to be reached."""
+    other = budget("web", maxUnavailable=1)
+    other["metadata"]["name"] = "web-2"
+    report = recommended([*NINE, *web(spread()), budget("web", maxUnavailable=1), other])
+    assert failing(report, "patched") == ["drain any zone", "drain any node"]
+    for each in report["notReachable"]:
+        assert each["why"].startswith("the API server evicts no pod that several PodDisruptionBudgets select (web and ")
+
+
+def test_the_change_that_misses_least_is_one_that_harms_no_other_workload() -> None:
+    """With another limit of the budget of both, drains would evict pods of the other one, which then wait."""
+    both = [*web(spread()), *deployment("api", SPREAD, topologySpreadConstraints=[constraint(selects=API)])]
+    both = deepcopy(both)
+    for each in both:
+        pod = each if each["kind"] == "Pod" else each["spec"]["template"]
+        pod["metadata"]["labels"]["tier"] = "front"
+    shared = budget("web", minAvailable=12)
+    shared["spec"]["selector"] = selector({"tier": "front"})
+    report = recommended([*NINE, *both, shared])
+    assert failing(report, "patched") == ["drain any zone", "drain any node"]
 
 
 def full(*, taints: Any = ()) -> list[Json]:
