@@ -15,7 +15,7 @@ from kubectl_spread.audit.evaluation.evaluate import evaluate
 from kubectl_spread.audit.snapshot.records import Manifest
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.diagnosis import needs
-from kubectl_spread.errors import CombinedError, SourceError, UsageError
+from kubectl_spread.errors import CombinedError, NotFoundError, SourceError, UsageError
 from kubectl_spread.kube.api import content
 from kubectl_spread.kube.api.storage import CSIDriver, PersistentVolume, PersistentVolumeClaim, StorageClass
 from kubectl_spread.kube.api.types import Event, Namespace, Node, Object, Pod
@@ -131,7 +131,7 @@ def read_files(
     from kubectl_spread.sources.files import inputs, manifests  # noqa: PLC0415 - a live check does not need files
 
     files = inputs.choose(options.filename, recursive=options.recursive, kustomize=options.kustomize)
-    reading = manifests.ManifestReading(files, services=services)
+    reading = manifests.ManifestReading(files, namespace=options.namespace or manifests.NAMESPACE, services=services)
     if written is not None:
         reading.objects = _aside(reading.objects, written)
     _add_objects(reading, snapshot)
@@ -165,6 +165,8 @@ def from_files(options: CheckOptions) -> CheckRun:
     profiles = schedulers.profiles(options)
     snapshot = Snapshot(options.scope(None), for_explain=options.explaining, schedulers=profiles)
     reading = read_files(options, snapshot, services=snapshot.default_selectors.enabled)
+    if text := reading.unknown_namespace(options.namespace):
+        raise CombinedError([*reading.errors, NotFoundError(text)])
     notes = [*target_version.warnings, *names.resolve(snapshot)]
     unknown_defaults = schedulers.apply(snapshot, schedulers.OWNER_KINDS)
     missing_nodes = unknown_nodes(snapshot) if snapshot.nodes else ""
@@ -175,7 +177,7 @@ def from_files(options: CheckOptions) -> CheckRun:
     problems = [*(str(error) for error in reading.errors), *unknown_defaults, *filter(None, [missing_nodes])]
     templates = unevaluated(audit)
     problems += [template.message for template in templates]
-    problems += [names.missing(target, "in the files", snapshot) for target in snapshot.unmet()]
+    problems += [names.missing(target, snapshot, options.namespace, "the files") for target in snapshot.unmet()]
     return CheckRun(
         options=options,
         snapshot=snapshot,
@@ -222,6 +224,8 @@ def _domains_of_files(options: CheckOptions, *, with_budgets: bool) -> Run:
     if not snapshot.nodes:
         missing = SourceError("there are no nodes in the files, and only nodes tell the domains: capture nodes as well")
         raise CombinedError([*reading.errors, missing])
+    if text := reading.unknown_namespace(options.namespace):
+        raise CombinedError([*reading.errors, NotFoundError(text)])
     return Run(
         options=options,
         snapshot=snapshot,

@@ -337,7 +337,7 @@ class LiveRun:
         """Get each target that no pod led to, so that the API server itself reports a missing one."""
         namespace = self._scope.namespace
         for target in snapshot.unmet():
-            nearest = names.suggestion(target, snapshot)
+            nearest = names.suggestion(target, snapshot, namespace or "")
             kind = target.kind or "Pod"
             if kind not in BY_KIND:
                 raise NotFoundError(f'no pod that was read belongs to {kind} "{target.name}"{nearest}')
@@ -346,7 +346,7 @@ class LiveRun:
                 self._cluster.get(resource, namespace, target.name)
             except NotFoundError as error:
                 if not target.kind:
-                    raise NotFoundError(names.missing(target, f"in namespace {namespace}", snapshot)) from None
+                    raise NotFoundError(names.missing(target, snapshot, namespace or "")) from None
                 raise NotFoundError(f"{error}{nearest}") from None
             except ForbiddenError as error:
                 raise ForbiddenError(f"{error}{nearest}") from None

@@ -127,22 +127,27 @@ def resolve(snapshot: Snapshot) -> list[str]:
     ]
 
 
-def missing(target: Target, where: str, snapshot: Snapshot) -> str:
-    """Return the error about a target that does not exist ``where`` it was sought, with the nearest name there."""
+def missing(target: Target, snapshot: Snapshot, namespace: str, source: str = "what was read") -> str:
+    """Return the error about a target that is not in a namespace, or not in a source, with the nearest name."""
     kind = resource(target.kind) if target.kind else "pod or workload"
-    question = suggestion(target, snapshot) or ("" if target.kind else as_file(target.name))
+    where = f"in namespace {namespace}" if namespace else f"in {source}"
+    question = suggestion(target, snapshot, namespace) or ("" if target.kind else as_file(target.name))
     return f'{kind} "{target.name}" not found {where}{question}'
 
 
-def suggestion(target: Target, snapshot: Snapshot) -> str:
-    """Return the question whether the nearest name was meant, or "".
+def suggestion(target: Target, snapshot: Snapshot, namespace: str) -> str:
+    """Return the question whether the nearest name in a namespace was meant, or else in another one that was read.
 
-    For a plain name and for a pod, the names of workloads are near too.
+    For a plain name and for a pod, the names of workloads are near too. It is "" where no name is near.
     """
-    objects = [ref for ref in snapshot.objects() if target.kind in ("", _POD, ref.kind)]
-    name = nearest(target.name, sorted({ref.name for ref in objects}))
-    refs = sorted(ref for ref in _tops(objects, snapshot) if ref.name == name)
-    return f"; did you mean {named(refs[0].kind, refs[0].name)}?" if refs else ""
+    objects = {*snapshot.objects(), *snapshot.ownership.objects}
+    alike = [ref for ref in objects if target.kind in ("", _POD, ref.kind)]
+    for near in ([ref for ref in alike if namespace in ("", ref.namespace)], alike):
+        name = nearest(target.name, sorted({ref.name for ref in near}))
+        if refs := sorted(ref for ref in _tops(near, snapshot) if ref.name == name):
+            flag = f" -n {refs[0].namespace}" if namespace not in ("", refs[0].namespace) else ""
+            return f"; did you mean {named(refs[0].kind, refs[0].name)}{flag}?"
+    return ""
 
 
 def _named(target: Target, objects: Collection[ObjectRef], snapshot: Snapshot) -> Target:

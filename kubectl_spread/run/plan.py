@@ -122,7 +122,7 @@ def planner(run: SimulateRun, options: PlanOptions, world: World) -> Planner:
     if not any(scope(run.snapshot.workload(pod)) for pod in run.snapshot.pods):
         if run.options.selector:
             raise NotFoundError(no_resources(run.reported.namespace))
-        run.notes.append(no_resources(run.reported.namespace))
+        run.note_nothing()
     stale = _stale(run.snapshot, run.target_version.facts(run.options))
     return Planner(world, stale, scope, runs=options.runs, seed=options.seed, soft=options.soft, most=options.most)
 

@@ -115,12 +115,24 @@ class SimulateRun(Run, kw_only=True):
         reported: The workloads that are reported.
         not_applied: The number of objects of each kind in manifests that are not simulated.
         unread: The lists that the user may not read, and that only some runs need.
+        unknown_namespace: The error that nothing of the namespace was read, where there are other ones; "" for none.
     """
 
     target_version: TargetVersion
     reported: Scope
     not_applied: Counter[str] = msgspec.field(default_factory=Counter)
     unread: Unread = _NOTHING_UNREAD
+    unknown_namespace: str = ""
+
+    def note_nothing(self) -> None:
+        """Note that there is no workload in scope.
+
+        Raises:
+            NotFoundError: There is no such namespace.
+        """
+        if self.unknown_namespace:
+            raise NotFoundError(self.unknown_namespace)
+        self.notes.append(no_resources(self.reported.namespace))
 
     def report(self, events: Sequence[tuple[str, str]], limits: Limits, console: Console) -> SpreadSimulation:
         """Return the report on events, each of which is an option and its value.
@@ -156,7 +168,7 @@ class SimulateRun(Run, kw_only=True):
             self.notes.append(_NO_TIME.format(limits.seconds))
         self.problems += map(outcome.NOT_SIMULATED.format, report.summary.unknown)
         if not report.workloads:
-            self.notes.append(no_resources(self.reported.namespace))
+            self.note_nothing()
         return report
 
     def _asks_for_nodes(self, runs: Sequence[RunResult]) -> bool:
@@ -240,8 +252,7 @@ class SimulateRun(Run, kw_only=True):
         objects = [ref for ref in snapshot.objects() if self.in_scope(ref) and (pods or ref.kind != "Pod")]
         for target in targets:
             if target.name and not any(target.includes(ref) for ref in objects):
-                where = f"in namespace {self.reported.namespace}" if self.reported.namespace else "in what was read"
-                raise NotFoundError(names.missing(target, where, snapshot))
+                raise NotFoundError(names.missing(target, snapshot, self.reported.namespace or ""))
         return sorted(ref for ref in objects if any(target.includes(ref) for target in targets))
 
     def roots(self, arguments: tuple[str, ...]) -> list[ObjectRef]:
@@ -444,6 +455,7 @@ def _from_files(options: CheckOptions, written: list[Loaded] | None) -> Simulate
         skipped=snapshot.skipped + reading.skipped,
         problems=[*map(str, reading.errors)],
         notes=[*target_version.warnings, *([_NO_VOLUMES] if unread_volumes else []), *reading.notes],
+        unknown_namespace=reading.unknown_namespace(options.namespace),
     )
 
 

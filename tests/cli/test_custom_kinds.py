@@ -554,7 +554,10 @@ def test_other_kinds_of_kubernetes_without_a_template_in_use_are_counted(other: 
 def test_only_what_is_asked_for_must_be_evaluated(arguments: tuple[str, ...], status: int) -> None:
     api = custom("argoproj.io/v1alpha1", "Rollout", {"template": template(labels={"app": "other"})}, "api")
     elsewhere = custom("argoproj.io/v1alpha1", "Rollout", {"template": template()}, "web", namespace="other")
-    assert run(unknown(constraint(key="${KEY}")), api, elsewhere, arguments=arguments)[0] == status
+    rendered_later = unknown(constraint(key="${KEY}"))
+    for each in (rendered_later, api):
+        each["metadata"]["namespace"] = "default"
+    assert run(rendered_later, api, elsewhere, arguments=arguments)[0] == status
 
 
 @pytest.mark.parametrize(("selects", "status"), [("version=2", 2), ("app=other", 0)])

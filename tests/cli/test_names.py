@@ -10,6 +10,7 @@ from kubectl_spread.phrases import nearest
 from tests.audits import deployment
 from tests.builders import Json, constraint, node_json, pod_json
 from tests.cli.test_check import run
+from tests.simulate.clusters import nodes
 
 CART = [
     deployment("cart"),
@@ -79,6 +80,34 @@ def test_a_plain_name_means_the_pod_that_shares_it_with_a_workload() -> None:
 )
 def test_a_misspelt_name_suggests_the_nearest(name: str, message: str) -> None:
     assert explain(*CART, name=name) == (2, "", f"error: {message}\n")
+
+
+@pytest.mark.parametrize("command", [("check",), ("explain", "cart"), ("domains", "zone")])
+def test_a_misspelt_namespace_of_files_is_an_error_with_the_nearest_name(command: tuple[str, ...]) -> None:
+    outcome = run(*command, "-n", "defalt", "-f", "-", stdin="\n".join(map(json.dumps, CART)))
+    assert (outcome.exit_code, outcome.stdout) == (2, "")
+    assert outcome.stderr.endswith('error: namespace "defalt" not found in the files; did you mean "default"?\n')
+
+
+@pytest.mark.parametrize("command", [("explain", "deploy/cart"), ("plan", "deploy/cart")])
+def test_a_name_of_another_namespace_is_suggested_with_it(command: tuple[str, ...]) -> None:
+    elsewhere = pod_json("mail", node="a1", namespace="shop", constraints=[constraint()])
+    stdin = "\n".join(map(json.dumps, [*CART, elsewhere]))
+    outcome = run(*command, "-n", "shop", "-f", "-", stdin=stdin)
+    assert outcome.exit_code == 2
+    message = 'error: deployments "cart" not found in namespace shop; did you mean deploy/cart -n default?'
+    assert outcome.stderr.splitlines()[-1] == message
+
+
+@pytest.mark.parametrize("command", [("check",), ("explain", "deploy/cart"), ("recommend", "--runs", "1")])
+def test_a_manifest_without_a_namespace_is_in_that_of_the_option(command: tuple[str, ...]) -> None:
+    manifest = deployment("cart", constraints=[constraint()], containers=[{"name": "app", "image": "app"}])
+    manifest["spec"]["selector"] = {"matchLabels": {"app": "web"}}
+    del manifest["metadata"]["namespace"]
+    stdin = "\n".join(map(json.dumps, [manifest, *nodes("a1", "b1")]))
+    outcome = run(*command, "-n", "shop", "-f", "-", "-o", "json", stdin=stdin)
+    assert outcome.exit_code < 2, outcome.stderr
+    assert '"namespace": "shop"' in outcome.stdout
 
 
 @pytest.mark.parametrize(

@@ -245,7 +245,8 @@ def test_no_node_is_made_where_only_pods_of_other_namespaces_wait() -> None:
     """The answer is about one namespace, of which no pod waits."""
     report = simulated([*FULL, pool("a", "b", "c")], "--scale", "deploy/web=9", "-n", "shop")
     assert "withNewNodes" in report
-    report = simulated([*FULL, pool("a", "b", "c")], "--lose", "zone=a", "-n", "other")
+    other = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}}
+    report = simulated([*FULL, pool("a", "b", "c"), other], "--lose", "zone=a", "-n", "other")
     assert report["workloads"] == []
     assert "withNewNodes" not in report
 

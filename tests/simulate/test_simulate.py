@@ -616,12 +616,17 @@ def test_bad_events_end_with_status_2(arguments: tuple[str, ...], message: str) 
 @pytest.mark.parametrize("arguments", [("simulate", "--delete", "a1"), ("plan",)])
 def test_a_namespace_without_workloads_is_named(arguments: tuple[str, ...], tmp_path: Path) -> None:
     path = tmp_path / "cluster.json"
-    objects = [*SIX, *deployment("web", ["a1"])]
+    empty = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "empty"}}
+    objects = [*SIX, *deployment("web", ["a1"]), empty]
     path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}), encoding="utf-8")
-    for namespace, found in (("shop", True), ("shoop", False)):
+    for namespace, status, message in (
+        ("shop", 0, ""),
+        ("shoop", 2, 'error: namespace "shoop" not found in the files; did you mean "shop"?\n'),
+        ("empty", 0, "No resources found in empty namespace."),
+    ):
         answer = run(*arguments, "-f", str(path), "-n", namespace)
-        assert answer.exit_code == 0
-        assert ("No resources found in shoop namespace." in answer.stderr) is not found
+        assert (answer.exit_code, message in answer.stderr) == (status, True), answer.stderr
+        assert ("No resources found" in answer.stderr) is (namespace == "empty")
 
 
 def test_a_file_that_cannot_be_read_is_the_only_error(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from kubectl_spread.kube.api.workloads import WorkloadObject, template_path
 from kubectl_spread.kube.custom import CustomObject, group_of, is_custom, kind_name
 from kubectl_spread.kube.nodeautoscaling import STATUS_NAME, AutoscalerObject, ConfigMap
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Service
+from kubectl_spread.phrases import did_you_mean
 from kubectl_spread.sources.decode import config_maps, json_objects
 from kubectl_spread.sources.decode.json_documents import Record
 from kubectl_spread.sources.decode.json_objects import Json, MalformedFieldError, Path
@@ -103,6 +104,7 @@ class ManifestReading:
         errors: The errors of malformed or unreadable ones, in the order of reading.
         other_kinds: Counts the objects of kinds that are not read.
         held_templates: Counts the held templates of custom objects by the kind of the object.
+        namespaces: The namespaces of the objects, and those whose Namespace was read.
     """
 
     def __init__(self, files: ChosenFiles, *, namespace: str = NAMESPACE, services: bool = False) -> None:
@@ -128,9 +130,17 @@ class ManifestReading:
         self.other_kinds = Counter[str]()
         self.errors: list[DecodeError | SourceError] = []
         self.held_templates = Counter[str]()
+        self.namespaces = set[str]()
         self._files = files
         self._namespace = namespace
         self._services = services
+
+    def unknown_namespace(self, namespace: str) -> str:
+        """Return the error that a namespace is not in the files, though another one is; "" for none."""
+        others = self.namespaces - {""}
+        if not namespace or not others or namespace in others:
+            return ""
+        return f'namespace "{namespace}" not found in the files{did_you_mean(namespace, others)}'
 
     def _objects(self, expanded: Sequence[File]) -> Iterator[Loaded]:
         number = 0
@@ -165,6 +175,8 @@ class ManifestReading:
                 self.other_kinds[member.kind] += 1
                 continue
             self.kinds[loaded.kind] += 1
+            metadata = loaded.object.metadata
+            self.namespaces.add(metadata.name if loaded.kind == "Namespace" else metadata.namespace)
             if isinstance(loaded.object, CustomObject):
                 self.held_templates[loaded.kind] += len(loaded.object.templates)
             yield loaded
@@ -273,6 +285,9 @@ def _is_manifest(decoded: Object | CustomObject) -> bool:
 def _text(content: Json, kind: str, decoded: Object | CustomObject) -> tuple[int, tuple[UnknownField, ...]]:
     """Return the digest of an object, and the fields of a manifest that the API does not have.
 
+    Raises:
+        MalformedFieldError: A manifest has placeholders.
+
     The digest of a stored object does not depend on whether the capture has managedFields; that of a custom object does
     not depend on its labels, status and versions.
     """
@@ -282,12 +297,10 @@ def _text(content: Json, kind: str, decoded: Object | CustomObject) -> tuple[int
         return hash((decoded.group, decoded.metadata.uid, *parts)), _misspelt(value, decoded) if value else ()
     if value is not None:
         pod_spec = POD_SPEC if isinstance(decoded, Pod) else template_path(kind)
+        confirm_rendered(value, pod_spec)
         return hash(json.dumps(value, sort_keys=True)), unknown_fields(value, pod_spec)
     if decoded.metadata.managed_fields:
         metadata = msgspec.structs.replace(decoded.metadata, managed_fields=())
-    Raises:
-        MalformedFieldError: A manifest has placeholders.
-
         decoded = msgspec.structs.replace(decoded, metadata=metadata)
     return hash(msgspec.json.encode(decoded)), ()
 
@@ -297,7 +310,6 @@ def _misspelt(value: Any, custom: CustomObject) -> tuple[UnknownField, ...]:
 
     Only fields with a right name nearby are reported: a kind may have fields that pods do not have.
     """
-        confirm_rendered(value, pod_spec)
     fields: list[UnknownField] = []
     for held in custom.templates:
         pod_spec = value
