@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -61,7 +62,8 @@ def domains(
     if no_headers and any(destination.form in formats.TABLES for destination in outputs):
         _note_remarks(report)
     for destination in outputs:
-        text = _rendered(report, destination, color, headers=not no_headers)
+        flags = run.options.command_flags
+        text = _rendered(report, destination, color, [*flags.cluster, *flags.files], headers=not no_headers)
         formats.write(text, destination.file)
     options.end(context, run.problems, "never", ())
 
@@ -74,8 +76,8 @@ def _note_remarks(report: SpreadDomains) -> None:
         output.note(remark)
 
 
-def _rendered(report: SpreadDomains, destination: Output, color: str, *, headers: bool) -> str:
+def _rendered(report: SpreadDomains, destination: Output, color: str, inputs: Sequence[str], *, headers: bool) -> str:
     from kubectl_spread.render.domains import document  # noqa: PLC0415 - completion of flags does not need it
 
     wide = destination.form != formats.TABLE
-    return formats.printed(report, destination, color, lambda: document(report, wide=wide), headers=headers)
+    return formats.printed(report, destination, color, lambda: document(report, inputs, wide=wide), headers=headers)

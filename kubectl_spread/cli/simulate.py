@@ -195,7 +195,7 @@ def _rendered(report: SpreadSimulation, destination: Output, color: str, read: C
         return patching.text(report, read.kubectl_flags)
     from kubectl_spread.render import simulation  # noqa: PLC0415 - completion of flags does not need it
 
-    files = [word for name in read.filename for word in ("-f", name)] + ["-R"] * read.recursive
-    inputs = None if _STDIN in read.filename else [*read.kubectl_flags, *files]
+    flags = read.command_flags
+    inputs = None if _STDIN in read.filename else [*flags.cluster, *flags.files]
     wide = destination.form == formats.WIDE
     return formats.printed(report, destination, color, lambda: simulation.document(report, inputs, wide=wide))

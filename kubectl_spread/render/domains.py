@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from msgspec import UnsetType
@@ -50,14 +50,20 @@ _LEFT: Final = "Left: running pods elsewhere, ready or not."
 _REQUESTS_UNKNOWN: Final = "Requests are not shown, because the pods of other namespaces were not read (-A reads them)."
 
 
-def document(report: SpreadDomains, *, wide: bool = True) -> Document:
-    """Return a report as a document; without ``wide`` the table has fewer columns."""
+def document(report: SpreadDomains, inputs: Sequence[str] = (), *, wide: bool = True) -> Document:
+    """Return a report as a document.
+
+    Args:
+        report: The report.
+        inputs: The flags of commands that read the same cluster or files.
+        wide: Whether the table has all columns.
+    """
     if isinstance(report.workloads, UnsetType):
         headline = _fullest(report)
         table, legend = _domains(report, wide=wide), _LEGEND
     else:
         headline = capitalized(f"{_subject(report)}: {_summary(report)}.")
-        table, legend = _workloads(report, report.workloads), _left(report)
+        table, legend = _workloads(report, report.workloads), _left(report, inputs)
     return Document(
         command="domains",
         title="Topology domains",
@@ -165,13 +171,14 @@ def _summary(report: SpreadDomains) -> str:
     return ", ".join(parts)
 
 
-def _left(report: SpreadDomains) -> str:
+def _left(report: SpreadDomains, inputs: Sequence[str]) -> str:
     """Return what the numbers of the only domain of a report leave open, and the command that answers it."""
     (domain,) = report.domains
     if domain.value is None:
         return _LEFT
     nodes_lost = f"{DOMAIN_NOUNS.get(report.topology_key, report.topology_key)}={domain.value}"
-    return f"{_LEFT} Where the others would go: kubectl spread simulate --lose {shlex.quote(nodes_lost)}"
+    command = shlex.join(["kubectl", "spread", "simulate", "--lose", nodes_lost, *inputs])
+    return f"{_LEFT} Where the others would go: {command}"
 
 
 def _budgets(workload: LostWorkload) -> str:

@@ -39,7 +39,16 @@ from kubectl_spread.rules.inputs import (
 )
 from kubectl_spread.rules.model import Evidence, Remedy, Rule, SelectedRules, Selection
 from kubectl_spread.rules.placement.skews import HARD_SKEW
-from kubectl_spread.rules.remedy import delete_pending, flagged, in_file, patched, replacement, uncordon
+from kubectl_spread.rules.remedy import (
+    NO_FLAGS,
+    CommandFlags,
+    delete_pending,
+    flagged,
+    in_file,
+    patched,
+    replacement,
+    uncordon,
+)
 
 _UNREAD: Final = ("conflicting", FAILED, "malformed", "unevaluated", "unreadable")
 """Reasons for skipping objects that may have findings."""
@@ -94,7 +103,7 @@ def complete(
     *,
     engine: Engine | None = None,
     baseline: Baseline | None = None,
-    flags: Sequence[str] = (),
+    flags: CommandFlags = NO_FLAGS,
     faults: Faults | None = None,
 ) -> model.Report:
     """Return the report of an audit, with the findings of the selected rules that the baseline does not have.
@@ -106,7 +115,7 @@ def complete(
         skipped: The numbers of objects that were left out, by reason.
         engine: The model of its cluster, where another part of the program asks it too.
         baseline: The findings of an earlier report.
-        flags: The flags of kubectl for the cluster that was read, where it is not the current one.
+        flags: The flags of commands for what was read, where it is not the current cluster.
         faults: Gets the unexpected errors of rules, which are not raised then.
     """
     unchecked: list[model.Unchecked] = []
@@ -147,7 +156,7 @@ def complete(
     )
 
 
-def _plan(findings: Iterable[model.Finding], flags: Sequence[str]) -> str:
+def _plan(findings: Iterable[model.Finding], flags: CommandFlags) -> str:
     """Return the command that orders the evictions which hard skews need, as far as these can end; "" for one or none.
 
     Workloads that are uneven together have the same commands.
@@ -201,7 +210,7 @@ def _findings(
     audit: Audit,
     engine: Engine | None,
     selected: SelectedRules,
-    flags: Sequence[str] = (),
+    flags: CommandFlags = NO_FLAGS,
     *,
     faults: Faults | None = None,
     unchecked: list[model.Unchecked],
@@ -240,7 +249,7 @@ def _results(
     rule: Rule,
     check: Callable[[], Iterator[Evidence]],
     rule_input: RuleInput,
-    flags: Sequence[str],
+    flags: CommandFlags,
     reported: dict[tuple[object, ...], ObjectRef | None],
 ) -> list[_Result]:
     """Run the check of a rule on an input."""
@@ -403,7 +412,7 @@ def codes(annotation: str) -> tuple[str, ...]:
 
 
 def _finding(
-    rule: Rule, rule_input: RuleInput, evidence: Evidence, remedy: Remedy, flags: Sequence[str]
+    rule: Rule, rule_input: RuleInput, evidence: Evidence, remedy: Remedy, flags: CommandFlags
 ) -> model.Finding:
     values = {name: evidence.values[name] for name in sorted(evidence.values)}
     severity = rule.severity if evidence.severity is None else evidence.severity
@@ -436,7 +445,7 @@ def _group(rule: Rule, severity: Severity, message: str, closed: model.ClosedDom
     return f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
-def _closed(closed: model.ClosedDomains | None, flags: Sequence[str]) -> model.ClosedDomains | UnsetType:
+def _closed(closed: model.ClosedDomains | None, flags: CommandFlags) -> model.ClosedDomains | UnsetType:
     """Return closed domains with the command that opens them, where a cordon is all that closes them."""
     if closed is None:
         return UNSET
@@ -459,7 +468,7 @@ def _remedy(rule: Rule, rule_input: RuleInput, evidence: Evidence) -> Remedy:
 
 
 def _commands(
-    remedy: Remedy, rule_input: RuleInput, evidence: Evidence, flags: Sequence[str]
+    remedy: Remedy, rule_input: RuleInput, evidence: Evidence, flags: CommandFlags
 ) -> list[model.CommandLine]:
     """Return the commands, with the one that applies the patch unless the object is in a file.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import msgspec
 
@@ -73,14 +73,32 @@ def literal(text: str) -> str:
     return text.replace("{", "{{").replace("}", "}}")
 
 
-def flagged(command: CommandLine, flags: Sequence[str]) -> CommandLine:
-    """Return a command with kubectl's flags for the cluster."""
+class CommandFlags(NamedTuple):
+    """The flags with which commands reach what was read.
+
+    Attributes:
+        cluster: kubectl's flags for the cluster.
+        files: Those of the plugin's own commands for the files; none where a cluster, or standard input, was read.
+    """
+
+    cluster: Sequence[str] = ()
+    files: Sequence[str] = ()
+
+
+NO_FLAGS: Final = CommandFlags()
+
+
+def flagged(command: CommandLine, flags: CommandFlags) -> CommandLine:
+    """Return a command with the flags for what was read."""
     words = list(command.words)
     for index in reversed(range(len(words))):
         if words[index] == "kubectl" and words[index + 2] not in (*_FILTERS, "--local"):
             # kubectl takes no flags in front of a plugin's name.
-            end = index + 3 if words[index + 1] == "spread" else index + 1
-            words[end:end] = flags
+            of_plugin = words[index + 1] == "spread"
+            end = index + 3 if of_plugin else index + 1
+            words[end:end] = flags.cluster
+            if of_plugin:
+                words += flags.files
     return CommandLine(words, command.pods)
 
 

@@ -46,7 +46,7 @@ def counted(run: Run, key: str, wanted_value: str | None) -> SpreadDomains:
     everywhere = options.reads_files or scope.namespace is None
     report = domains.domains(cluster, topology_key, counts, run.skipped, with_requests=everywhere)
     rows = [
-        replace(row, commands=[str(flagged(each, options.kubectl_flags)) for each in uncordon(count.nodes)] or UNSET)
+        replace(row, commands=[str(flagged(each, options.command_flags)) for each in uncordon(count.nodes)] or UNSET)
         if row.closed == CORDONED
         else row
         for row, count in zip(report.domains, counts.domains, strict=True)

@@ -20,6 +20,7 @@ from kubectl_spread.report import model
 from kubectl_spread.report.model import Severity
 from kubectl_spread.rules import RULES
 from kubectl_spread.rules.model import Selection, unknown
+from kubectl_spread.rules.remedy import CommandFlags
 from kubectl_spread.run import names
 
 _PATHS: Final = frozenset(
@@ -35,6 +36,7 @@ _PATHS: Final = frozenset(
     }
 )
 """The parameters whose values are paths."""
+_STDIN: Final = "-"
 _OPTIONS: Final = {"arguments": "an argument", "as_groups": "--as-group", "as_user": "--as"}
 """Maps a parameter to its name on the command line, where that is not the parameter's name with dashes."""
 
@@ -93,6 +95,12 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
             "--user": self.user,
         }
         return tuple(word for flag, name in flags.items() if name for word in (flag, name))
+
+    @property
+    def command_flags(self) -> CommandFlags:
+        """The flags of commands for what is read; no command has a kustomization, which has neither pods nor nodes."""
+        files = [word for name in self.filename for word in ("-f", name)] + ["-R"] * self.recursive
+        return CommandFlags(self.kubectl_flags, () if _STDIN in self.filename else files)
 
     @property
     def selection(self) -> Selection:

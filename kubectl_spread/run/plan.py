@@ -29,7 +29,7 @@ from kubectl_spread.report.plan import (
     PlanSummary,
     SpreadPlan,
 )
-from kubectl_spread.rules.remedy import flagged
+from kubectl_spread.rules.remedy import CommandFlags, flagged
 from kubectl_spread.run.options import CheckOptions
 from kubectl_spread.run.run import no_resources
 from kubectl_spread.simulate.outcome import NOT_SIMULATED, left_out, not_known
@@ -142,7 +142,7 @@ def command(options: CheckOptions, plan: PlanOptions) -> str:
     words += (word for flag, values in texts.items() for value in values if value for word in (flag, value))
     words += ["--soft"] if plan.soft else []
     words += ["--max-per-workload", str(plan.most)] if plan.most > 1 else []
-    return str(flagged(CommandLine([*words, "-o", "script", "|", "sh"]), options.kubectl_flags))
+    return str(flagged(CommandLine([*words, "-o", "script", "|", "sh"]), CommandFlags(options.kubectl_flags)))
 
 
 def _scope(run: SimulateRun) -> Callable[[ObjectRef], bool]:

@@ -333,7 +333,7 @@ def _change(run: SimulateRun, chosen: Subject, proposal: Proposal) -> Recommende
         commands.append(_budget_command(run, draft.budget))
     return RecommendedChange(
         changes=list(proposal.texts),
-        commands=[str(flagged(command, run.options.kubectl_flags)) for command in commands],
+        commands=[str(flagged(command, run.options.command_flags)) for command in commands],
         limits=candidates.limits(draft.constraints),
         patch=Patch(operations=operations) if operations else UNSET,
         lines=UNSET if chosen.loaded is None else lines.changed(chosen.loaded.position_of, operations),
@@ -424,5 +424,5 @@ def _survives(run: CheckRun, world: World, ref: ObjectRef) -> str:
         left = min(case.least, case.running)
         command = CommandLine(("kubectl", "spread", "recommend", named(ref.kind, ref.name), "-n", ref.namespace))
         where_lost = domains(ZONE, (case.domain,))
-        return f"no ({where_lost}: {left} of {manifest.replicas}): {flagged(command, run.options.kubectl_flags)}"
+        return f"no ({where_lost}: {left} of {manifest.replicas}): {flagged(command, run.options.command_flags)}"
     return ""

@@ -189,7 +189,7 @@ class CheckRun(Run, kw_only=True, dict=True):
 
         An unexpected error of a rule becomes a problem of this run, and costs its findings on one workload.
         """
-        selected, flags = SelectedRules(RULES, self.options.selection), self.options.kubectl_flags
+        selected, flags = SelectedRules(RULES, self.options.selection), self.options.command_flags
         cluster = cluster_header(self, self.target_version, self.nodes, self.scope.namespace)
         if self.unknown:
             cluster = msgspec.structs.replace(cluster, warnings=[*(cluster.warnings or ()), *self.unknown])

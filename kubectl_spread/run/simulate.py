@@ -159,7 +159,7 @@ class SimulateRun(Run, kw_only=True):
             self.header(),
             self.in_scope,
             self.skipped,
-            flags=self.options.kubectl_flags,
+            flags=self.options.command_flags,
             proceed=clock.has_time_for_fixes,
             not_applied=self.not_applied,
             grown=grown,

@@ -36,7 +36,7 @@ from kubectl_spread.report.simulation import (
     WithNewNodes,
     span,
 )
-from kubectl_spread.rules.remedy import flagged
+from kubectl_spread.rules.remedy import NO_FLAGS, CommandFlags, flagged
 from kubectl_spread.simulate import drains
 
 _MOST_FIXES: Final = 10
@@ -74,7 +74,7 @@ def report(
     scope: Callable[[ObjectRef], bool],
     skipped: Mapping[str, int],
     *,
-    flags: Sequence[str] = (),
+    flags: CommandFlags = NO_FLAGS,
     proceed: Callable[[int], bool],
     not_applied: Mapping[str, int],
     grown: Sequence[RunResult] = (),
@@ -87,7 +87,7 @@ def report(
         cluster: The cluster.
         scope: Tells whether a workload is reported.
         skipped: The number of objects that were left out, by reason.
-        flags: kubectl's flags for the cluster.
+        flags: The flags of commands for the cluster.
         proceed: Tells whether another fix may be tried after trials in which this number of pods came or went.
         not_applied: The number of objects of each kind in manifests that are not simulated.
         grown: Runs of the same events in which autoscalers make nodes.
@@ -251,7 +251,7 @@ def _pending(
     runs: Sequence[RunResult],
     workloads: Iterable[ObjectRef],
     world: World,
-    flags: Sequence[str],
+    flags: CommandFlags,
 ) -> Iterator[SimulationFinding]:
     """Yield a finding for the workloads whose pods stay pending for the same reason.
 
@@ -339,7 +339,7 @@ def _with_fixes(
     message: str,
     workloads: Iterable[AffectedWorkload],
     fixes: Sequence[Fix],
-    flags: Sequence[str],
+    flags: CommandFlags,
 ) -> SimulationFinding:
     """Return a finding with its fixes; those after the first are alternatives."""
     tried = [
@@ -361,7 +361,7 @@ def _not_replaced(
     runs: Sequence[RunResult],
     before: Mapping[ObjectRef, WorkloadResult],
     workloads: Iterable[ObjectRef],
-    flags: Sequence[str],
+    flags: CommandFlags,
 ) -> Iterator[SimulationFinding]:
     """Yield a finding for the pods on nodes that do not answer that nothing replaces for the same reason.
 

@@ -43,8 +43,11 @@ def report(*objects: Json, arguments: tuple[str, ...] = ()) -> Any:
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", COMMANDS)
-def test_screens_match_their_golden_files(name: str, width: str, golden: Golden) -> None:
-    command = ("domains", *COMMANDS[name], "-f", CAPTURE, "--cluster-name", "prod-eu", "--color", "never")
+def test_screens_match_their_golden_files(
+    name: str, width: str, golden: Golden, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    command = ("domains", *COMMANDS[name], "-f", DOMAINS, "--cluster-name", "prod-eu", "--color", "never")
     columns = WIDTHS[width]
     text = run(*command).stdout if columns is None else printed(columns, *command)
     golden(GOLDEN / f"{name}.{width}.txt", text)
@@ -53,8 +56,11 @@ def test_screens_match_their_golden_files(name: str, width: str, golden: Golden)
 
 @pytest.mark.parametrize("form", ["json", "wide", "yaml"])
 @pytest.mark.parametrize("name", COMMANDS)
-def test_formats_match_their_golden_files(name: str, form: str, golden: Golden) -> None:
-    answer = run("domains", *COMMANDS[name], "-f", CAPTURE, "--cluster-name", "prod-eu", "-o", form)
+def test_formats_match_their_golden_files(
+    name: str, form: str, golden: Golden, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    answer = run("domains", *COMMANDS[name], "-f", DOMAINS, "--cluster-name", "prod-eu", "-o", form)
     assert (answer.exit_code, answer.stderr) == (0, "")
     golden(GOLDEN / f"{name}.{form}", answer.stdout)
     if form == "json":

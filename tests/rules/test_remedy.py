@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from kubectl_spread.cli import cli
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.report.model import CommandLine, Operation
-from kubectl_spread.rules.remedy import flagged, patched
+from kubectl_spread.rules.remedy import CommandFlags, flagged, patched
 from tests import contract
 from tests.builders import Json, constraint, requirement, selector
 from tests.cli.test_check import run
@@ -25,7 +25,7 @@ MAX_SKEW = "/spec/template/spec/topologySpreadConstraints/0/maxSkew"
 
 def test_a_patch_is_applied_by_one_command() -> None:
     operations = [Operation(op="test", path=MAX_SKEW, value=1), Operation(op="replace", path=MAX_SKEW, value=2)]
-    assert str(flagged(patched(WEB, operations), ["--context", "prod eu"])) == (
+    assert str(flagged(patched(WEB, operations), CommandFlags(["--context", "prod eu"]))) == (
         "kubectl --context 'prod eu' patch deploy/web -n shop --type=json -p "
         f"""'[{{"op":"test","path":"{MAX_SKEW}","value":1}},{{"op":"replace","path":"{MAX_SKEW}","value":2}}]'"""
     )
@@ -42,10 +42,18 @@ def test_flags_go_to_the_commands_that_contact_the_cluster() -> None:
         *("kubectl", "spread", "unmerge", "-f", "a b", "|", "kubectl", "patch", "--local", "-f", "-", ">", "new", "&&"),
         *("kubectl", "spread", "merge", "-f", "new", "&&", "kubectl", "replace", "-f", "new"),
     )
-    assert str(flagged(CommandLine(words), ["--context", "prod"])) == (
+    assert str(flagged(CommandLine(words), CommandFlags(["--context", "prod"], ["-f", "cluster.json"]))) == (
         "kubectl spread unmerge -f 'a b' | kubectl patch --local -f - > new && "
         "kubectl spread merge -f new && kubectl --context prod replace -f new"
     )
+
+
+def test_commands_of_the_plugin_read_the_same_files() -> None:
+    flags = CommandFlags(["--context", "prod"], ["-f", "cluster 1.json"])
+    plan = CommandLine(("kubectl", "spread", "plan", "-n", "shop"))
+    assert str(flagged(plan, flags)) == "kubectl spread plan --context prod -n shop -f 'cluster 1.json'"
+    delete = CommandLine(("kubectl", "delete", "pod", "web-1"))
+    assert str(flagged(delete, flags)) == "kubectl --context prod delete pod web-1"
 
 
 def commands(example: str, code: str) -> list[list[str]]:
