@@ -89,7 +89,8 @@ class Lose(msgspec.Struct, frozen=True):
     def begin(self, cluster: SimulatedCluster) -> Begun:
         """Let the nodes fail; their pods are evicted later."""
         lost = {node.metadata.name for node in self.nodes.of(cluster.nodes)}
-        text = f"lose {_numbers(cluster, self.nodes, lost)}, as of {outages.minutes(cluster, lost)} minutes later"
+        later = plural(outages.minutes(cluster, lost), "minute")
+        text = f"lose {_numbers(cluster, self.nodes, lost)}, as of {later} later"
         cluster.lose(lost)
         return Begun(text)
 

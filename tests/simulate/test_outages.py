@@ -460,3 +460,9 @@ def test_a_drain_does_not_wait_for_replacements() -> None:
     assert least(simulated(cluster, "--drain", "a1,b1", "--runs", "30"), "web") == (1, 2)
     guarded = simulated([*cluster, budget("web", maxUnavailable=1)], "--drain", "a1,b1", "--runs", "30")
     assert least(guarded, "web") == (2, 2)
+
+
+def test_a_node_without_pods_is_lost_after_a_minute() -> None:
+    """Nothing has to be evicted after the grace period of its lease."""
+    report = simulated([*FIVE, *deployment("web", ["b1"])], "--lose", "a1")
+    assert report["events"] == ["lose node a1: 1 of 6 nodes, 0 of 1 pod, as of 1 minute later"]
