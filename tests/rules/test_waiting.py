@@ -158,3 +158,10 @@ def test_where_only_opening_a_zone_helps_nothing_else_is_advised() -> None:
     (finding,) = [each for each in findings if each.code == "SPR307"]
     assert finding.fix == "Open zone a: uncordon its nodes."
     assert not finding.has_alternative
+
+
+def test_a_pod_whose_volumes_were_not_read_is_not_sent_to_other_filters() -> None:
+    evaluation = audit(*NODES, refused("0/2 nodes are available.", volumes=[using_claim("data")]))
+    (finding,) = [each for each in reported(evaluation).findings if each.code == "SPR315"]
+    assert "Not known: volumes: the pods' PersistentVolumeClaims and PersistentVolumes were not read" in finding.message
+    assert finding.fix == "See what the message names, and what is not known: it may keep the pods from these nodes."

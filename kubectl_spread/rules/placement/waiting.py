@@ -95,7 +95,8 @@ def _why(pods: list[PodRecord], wait: Wait, rule_input: WaitingInput) -> str:
         return wait.reason.text
     if wait.reason.free:
         free = f"{'node' if len(wait.reason.free) == 1 else 'nodes'} {some(wait.reason.free)} would take it now"
-        return f"{scheduler_message}. By the filters that are modelled, {free}"
+        not_known = f". Not known: {wait.unknown}" if wait.unknown else ""
+        return f"{scheduler_message}. By the filters that are modelled, {free}{not_known}"
     text = wait.reason.text
     if _are_kept_by_a_rollout(wait, rule_input):
         text += ". The term counts pods of all revisions, and the rollout keeps the old ones until new ones run"
@@ -151,6 +152,8 @@ def _fix(pods: list[PodRecord], wait: Wait, rule_input: WaitingInput) -> Remedy:
     if wait.reason.free:
         if any(sign in _said(pods).lower() for each in FILTERS.values() for sign in each.signs):
             return Remedy("wait some minutes: the cluster has changed since, and the scheduler tries again by itself")
+        if wait.unknown:
+            return Remedy("see what the message names, and what is not known: it may keep the pods from these nodes")
         return Remedy("see what the message names: it is a filter of the scheduler that is not modelled")
     fix = rule_input.engine.fix_of(wait, [rule_input.workload])
     if fix is None:
