@@ -297,9 +297,8 @@ def _ending(report: SpreadSimulation, notes_left: int) -> Iterator[str]:
     sentences = []
     if moved:
         verb, pronoun = ("has", "it") if len(moved) == 1 else ("have", "they")
-        sentences.append(
-            f"Pods of {plural(len(moved), 'other workload')} move, and {pronoun} {verb} all of them again."
-        )
+        which = "other workload" if any(_has_row(each, report) for each in report.workloads) else "workload"
+        sentences.append(f"Pods of {plural(len(moved), which)} move, and {pronoun} {verb} all of them again.")
     if notes_left:
         sentences.append(
             f"{plural(notes_left, 'note')} on pods that waited before {'is' if notes_left == 1 else 'are'} not shown."

@@ -27,6 +27,7 @@ from tests.cli.test_check import run
 from tests.conftest import Golden
 from tests.generated import DOMAINS, FRONT, PLAN, ROOT, SAMPLE
 from tests.render.test_html import Elements
+from tests.simulate.clusters import command, deployment, nodes
 from tests.terminals import printed
 
 GOLDEN: Final = Path(__file__).parent / "documents"
@@ -158,3 +159,10 @@ def test_a_workload_that_an_event_names_has_a_row(monkeypatch: pytest.MonkeyPatc
     text = run("simulate", "--restart", "deploy/web", "-n", "shop", "-f", SAMPLE, "--runs", "1").stdout
     assert re.search(r"^deploy/web +6 +5 ", text, re.MULTILINE)
     assert "other workload" not in text
+
+
+def test_workloads_are_other_ones_only_next_to_rows() -> None:
+    """A pod of the Deployment moves, and no workload has a row."""
+    objects = [*nodes("a1", "b1", "c1"), *deployment("web", ["a1", "b1", "c1"])]
+    text = command(objects, "--drain", "a1", "--runs", "1").stdout
+    assert "Pods of 1 workload move, and it has all of them again." in text
