@@ -312,7 +312,8 @@ def test_names_and_labels_choose_workloads() -> None:
     cluster = [*SIX, *web, *api]
     assert waves(planned(cluster, "deploy/web")) == [["web-5d9c-0"]]
     assert waves(planned(cluster, "-l", "app=api")) == [["api-5d9c-0"]]
-    assert waves(planned(cluster, "-n", "other")) == []
+    other = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}}
+    assert waves(planned([*cluster, other], "-n", "other")) == []
     answer = command(cluster, "deploy/webb")
     assert (answer.exit_code, "did you mean deploy/web?" in answer.stderr) == (2, True)
 
