@@ -416,9 +416,11 @@ def _codes(findings: Sequence[Json]) -> set[str]:
 
 
 def _before(findings: Sequence[Json]) -> set[str]:
-    """Return the codes of all findings; a domain that holds the minimum is SPR303 where no node takes the pods."""
+    """Return the codes of all findings; SPR303 says why no node takes the pods, which is SPR304 or SPR307 elsewhere."""
     codes = {finding["code"] for finding in findings}
-    return codes | ({"SPR303", "SPR307"} if codes & {"SPR303", "SPR307"} else set())
+    lacks_domains = any(each["code"] == "SPR303" and "minDomains" in each["message"] for each in findings)
+    held_down = {"SPR303", "SPR307"} if codes & {"SPR303", "SPR307"} else set()
+    return codes | held_down | ({"SPR304"} if lacks_domains else set())
 
 
 def _announced(finding: Json) -> set[str]:
