@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -108,7 +109,9 @@ def explain(
     unexpected.trace(context, [*run.faults, *faults])
     output.result((), map(str, faults))
     for destination in outputs:
-        formats.write(_rendered(explanation, destination, color), destination.file)
+        flags = run.options.command_flags
+        text = _rendered(explanation, destination, color, [*flags.cluster, *flags.files])
+        formats.write(text, destination.file)
     if run.problems or faults:
         context.exit(options.UNANSWERED)
 
@@ -147,10 +150,10 @@ def _rule(arguments: tuple[str, ...]) -> Rule | None:
     return rule
 
 
-def _rendered(explanation: Explanation, destination: Output, color: str) -> str:
+def _rendered(explanation: Explanation, destination: Output, color: str, inputs: Sequence[str]) -> str:
     from kubectl_spread.render import explanation as answers  # noqa: PLC0415 - completion of flags does not need it
 
-    return formats.printed(explanation, destination, color, lambda: answers.document(explanation))
+    return formats.printed(explanation, destination, color, lambda: answers.document(explanation, inputs))
 
 
 def _rule_rendered(rule: Rule, destination: Output, color: str) -> str:

@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from kubectl_spread.explain.explanation import Explanation
 from kubectl_spread.phrases import listed, named, plural
 from kubectl_spread.render import about, figures, words
 from kubectl_spread.render import findings as grouped
-from kubectl_spread.render.document import AnswerSection, Card, Document, Instruction
+from kubectl_spread.render.document import Card, Document, Instruction
 from kubectl_spread.render.findings import Block, Detail
 from kubectl_spread.render.sections.domains import domains, placing, replicas, waiting
 from kubectl_spread.render.sections.newnodes import new_nodes
 from kubectl_spread.render.sections.terms import rollup, selectors, templates
 from kubectl_spread.report.model import Finding, Severity
 
-_SECTIONS: Final[Sequence[Callable[[Explanation], Iterable[AnswerSection]]]] = (
-    waiting,
-    new_nodes,
-    domains,
-    placing,
-    replicas,
-    selectors,
-    templates,
-    rollup,
-)
 _LISTED_ROWS: Final = 4
 
 
-def document(explanation: Explanation) -> Document:
-    """Return an explanation as a document; if nothing is wrong, the conclusion says what was checked and what not."""
+def document(explanation: Explanation, inputs: Sequence[str] = ()) -> Document:
+    """Return an explanation as a document; if nothing is wrong, the conclusion says what was checked and what not.
+
+    Args:
+        explanation: The explanation.
+        inputs: The flags of commands that read the same cluster or files.
+    """
     subject = f"{named(explanation.object.kind, explanation.object.name)} in {explanation.namespace}"
     is_wrong = any(finding.severity > Severity.INFO for finding in explanation.findings)
     limits = [*_limits(explanation)]
@@ -43,7 +38,16 @@ def document(explanation: Explanation) -> Document:
         headline=f"{subject}: {_verdict(explanation, is_wrong=is_wrong)}.",
         facts=[] if is_wrong else [("", text) for text in (*_checked(explanation), *limits)],
         cards=[card for block in grouped.blocks(explanation.findings) for card in _cards(block, explanation)],
-        sections=[section for make in _SECTIONS for section in make(explanation)],
+        sections=[
+            *waiting(explanation),
+            *new_nodes(explanation),
+            *domains(explanation),
+            *placing(explanation),
+            *replicas(explanation, inputs),
+            *selectors(explanation),
+            *templates(explanation),
+            *rollup(explanation),
+        ],
         notes=limits if is_wrong else [],
     )
 

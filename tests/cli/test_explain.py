@@ -126,6 +126,15 @@ def test_a_pod_may_have_the_name_of_a_code_or_a_rule() -> None:
         assert "-matchExpressions[0].values[0]: r1" in outcome.stdout
 
 
+def test_the_command_for_more_replicas_reads_the_same_file() -> None:
+    file = "examples/cluster.json"
+    outcome = run("explain", "deploy/cart", "-n", "shop", "--replicas", "+2", "-f", file)
+    (command,) = [line.removeprefix("    $ ") for line in outcome.stdout.splitlines() if "simulate --scale" in line]
+    assert command == f"kubectl spread simulate --scale deploy/cart=5 -n shop -f {file}"
+    simulated = run(*command.split()[2:], "--runs", "1")
+    assert (simulated.exit_code, "scale deploy/cart" in simulated.stdout) == (0, True)
+
+
 @pytest.mark.parametrize("argument", ["SPR301", "hard-skew"])
 def test_a_rule_has_no_replicas(argument: str) -> None:
     outcome = run("explain", argument, "--replicas", "+3")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
@@ -196,8 +197,13 @@ def _ranking(scores: Mapping[str, int]) -> Iterator[str]:
         )
 
 
-def replicas(explanation: Explanation) -> Iterator[AnswerSection]:
-    """Yield a section for the pods that --replicas adds to each group, with the command for all of their ranges."""
+def replicas(explanation: Explanation, inputs: Sequence[str] = ()) -> Iterator[AnswerSection]:
+    """Yield a section for the pods that --replicas adds to each group, with the command for all of their ranges.
+
+    Args:
+        explanation: The explanation.
+        inputs: The flags of commands that read the same cluster or files.
+    """
     for group in explanation.next_pods:
         keys = " / ".join(words.topology(key) for key in group.topology_keys)
         parts: list[str | Instruction] = [
@@ -205,8 +211,8 @@ def replicas(explanation: Explanation) -> Iterator[AnswerSection]:
         ]
         if explanation.object.kind in SCALABLE:
             scaled = f"{words.workload(explanation.object)}={explanation.summary.pods + len(group.steps)}"
-            command = f"kubectl spread simulate --scale {scaled} -n {explanation.namespace}"
-            parts.append(Instruction(_ANY_OF_EQUALS, [command]))
+            simulated = ["kubectl", "spread", "simulate", "--scale", scaled, "-n", explanation.namespace, *inputs]
+            parts.append(Instruction(_ANY_OF_EQUALS, [shlex.join(simulated)]))
         yield AnswerSection(f"Next {plural(len(group.steps), 'pod')} like {group.pods[0]}, by {keys}", parts)
 
 
