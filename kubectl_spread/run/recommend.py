@@ -240,7 +240,7 @@ def manifest(run: SimulateRun, result: Answer) -> str:
     draft = Draft(chosen.manifest.template.spec.topology_spread_constraints)
     draft = draft if result.chosen is None else result.chosen.draft
     operations = candidates.operations(chosen.ref.kind, chosen.manifest, draft)
-    return written.manifest(run.options, chosen.ref, draft, operations)
+    return written.manifest(run.options, run.reported.namespace, chosen.ref, draft, operations)
 
 
 class _Clock:

@@ -424,7 +424,7 @@ def collect(parameters: Mapping[str, object], console: Console, written: list[Lo
     Raises:
         SpreadError: Nothing can be simulated.
     """
-    return read(parameters, console, partial(_from_files, written=written), _from_cluster)
+    return read(parameters, console, partial(_from_files, written=written), partial(_from_cluster, written=written))
 
 
 def _profiles(options: CheckOptions) -> Mapping[str, configuration.Profile]:
@@ -477,13 +477,18 @@ def unread_owners(snapshot: Snapshot) -> str:
     return f"the owners of pods are missing ({listed(owner_names)})"
 
 
-def _from_cluster(options: CheckOptions, cluster: LiveCluster) -> SimulateRun:
-    """Read a cluster: all pods where the user may list them, because pods of all namespaces take room on nodes."""
+def _from_cluster(options: CheckOptions, cluster: LiveCluster, written: list[Loaded] | None) -> SimulateRun:
+    """Read a cluster: all pods where the user may list them, because pods of all namespaces take room on nodes.
+
+    Manifests that are ``written`` for it get its namespace, as with ``kubectl apply``, if they name none.
+    """
     from kubectl_spread.run.live import confirm_namespace, pods_of, read_fields  # noqa: PLC0415 - files need no protobuf
     from kubectl_spread.run.nodeautoscalers import add_node_autoscalers  # noqa: PLC0415 - as above
     from kubectl_spread.run.requests import Requests  # noqa: PLC0415 - as above
 
     scope = options.scope(cluster.namespace)
+    if written and scope.namespace is not None:
+        written[:] = [loaded.with_namespace(scope.namespace) for loaded in written]
     profiles = _profiles(options)
     problems: list[str] = []
     requests = Requests(cluster, options, Scope(), profiles, for_simulation=True)

@@ -30,13 +30,16 @@ _OF_CONTROLLERS: Final = frozenset(
 """The annotations that no manifest has."""
 
 
-def manifest(options: CheckOptions, ref: ObjectRef, draft: Draft, operations: Sequence[Operation]) -> str:
+def manifest(
+    options: CheckOptions, namespace: str | None, ref: ObjectRef, draft: Draft, operations: Sequence[Operation]
+) -> str:
     """Return the file with the manifest of a workload after a change; of a stored object in a capture only that object.
 
     A new budget follows as a document of its own.
 
     Args:
         options: The options of the command.
+        namespace: The namespace of manifests that name none; None for the default.
         ref: The workload.
         draft: The change.
         operations: The same as a JSON patch of the workload.
@@ -54,7 +57,7 @@ def manifest(options: CheckOptions, ref: ObjectRef, draft: Draft, operations: Se
     for file in files.expand():
         read = list(edit.read(bytes(files.content(file)), file.source))
         for chunk in read:
-            path = _place(chunk, ref, options.namespace)
+            path = _place(chunk, ref, namespace)
             if path is None:
                 continue
             changed = _changed(chunk.at(path), draft, operations)
@@ -66,7 +69,7 @@ def manifest(options: CheckOptions, ref: ObjectRef, draft: Draft, operations: Se
     raise UsageError("-o yaml needs the manifest (-f web.yaml). For a workload of the cluster use the patch")
 
 
-def _place(chunk: Chunk, ref: ObjectRef, namespace: str) -> Path | None:
+def _place(chunk: Chunk, ref: ObjectRef, namespace: str | None) -> Path | None:
     """Return the path of a workload in a document; None where that does not have it."""
     from kubectl_spread.sources.files import manifests, rawobjects  # noqa: PLC0415 - only this format reads again
 

@@ -75,6 +75,7 @@ class Loaded(msgspec.Struct, frozen=True):
         position_of: Returns the position of a field in it, or of the innermost field around a missing one.
         digest: A hash that equal objects share: of a whole manifest, or of the decoded fields of a stored object.
         unknown_fields: The fields about spread in its manifest that the API does not have.
+        names_namespace: Whether its namespace was read, and not filled in.
     """
 
     kind: str
@@ -83,6 +84,13 @@ class Loaded(msgspec.Struct, frozen=True):
     position_of: Callable[[Path], Position]
     digest: int
     unknown_fields: tuple[UnknownField, ...] = ()
+    names_namespace: bool = True
+
+    def with_namespace(self, namespace: str) -> Loaded:
+        """Return it in another namespace than the one that was filled in; as it is if it names its own."""
+        if self.names_namespace or isinstance(self.object, CustomObject):
+            return self
+        return msgspec.structs.replace(self, object=_moved(self.object, namespace))
 
     @property
     def is_manifest(self) -> bool:
@@ -220,9 +228,12 @@ def load(member: RawObject, source: str, namespace: str = NAMESPACE) -> Loaded |
         if member.type is not None and issubclass(member.type, AutoscalerObject):
             decoded: Object | CustomObject | None = _of_autoscaler(member, member.type)
         else:
-            decoded = _custom(member, namespace) if member.type is None else _typed(member, member.type, namespace)
+            decoded = _custom(member, namespace) if member.type is None else _typed(member, member.type)
         if decoded is None:
             return None
+        names_namespace = isinstance(decoded, CustomObject) or bool(decoded.metadata.namespace)
+        if not (isinstance(decoded, CustomObject) or names_namespace or member.kind in _WITHOUT_NAMESPACES):
+            decoded = _moved(decoded, namespace)
         _confirm_size(record.content)
         if isinstance(decoded, CustomObject):
             kind = kind_name(member.api_version, kind)
@@ -230,19 +241,20 @@ def load(member: RawObject, source: str, namespace: str = NAMESPACE) -> Loaded |
     except (*FAULTS, RecursionError) as error:
         raise _malformed(record, source, namespace, error) from error
     position = Position(source, record.place.line)
-    return Loaded(kind, decoded, position, partial(record.position_of, source), digest, fields)
+    return Loaded(kind, decoded, position, partial(record.position_of, source), digest, fields, names_namespace)
 
 
-def _typed(member: RawObject, type_: type[Object], namespace: str) -> Object:
+def _moved(loaded: Object, namespace: str) -> Object:
+    return msgspec.structs.replace(loaded, metadata=msgspec.structs.replace(loaded.metadata, namespace=namespace))
+
+
+def _typed(member: RawObject, type_: type[Object]) -> Object:
     decode = json_objects.decode_item if member.record.path else json_objects.decode
     decoded = decode(member.record.content, type_)
     if isinstance(decoded, Node) and not decoded.metadata.name:
         # A pod on such a node could not be told from one that waits.
         raise MalformedFieldError(("metadata", "name"), "a Node needs a name")
-    if member.kind in _WITHOUT_NAMESPACES or decoded.metadata.namespace:
-        return decoded
-    metadata = msgspec.structs.replace(decoded.metadata, namespace=namespace)
-    return msgspec.structs.replace(decoded, metadata=metadata)
+    return decoded
 
 
 def _of_autoscaler(member: RawObject, type_: type[AutoscalerObject]) -> AutoscalerObject | None:
