@@ -98,6 +98,8 @@ _REPLACED_WHEN_GONE: Final = frozenset({"StatefulSet", *NOT_REPLACED})
 """The controllers that create a pod only when the old one has ended."""
 _HURRIES: Final = 0.5
 """How often waiting pods are tried before others are replaced, where pods come one by one."""
+_ENDS_LATE: Final = 0.5
+"""The share of runs in which deleted pods end only after the scheduler has tried their replacements."""
 _COUNTED: Final = ("bindings", "desired", "lost", "failed", "rolled", "replicas", "_dirty", "_lost_of")
 """The attributes of a cluster that controllers change."""
 
@@ -184,6 +186,7 @@ class SimulatedCluster:
         """Decide by other random numbers from now on."""
         self.random = random
         self._arrival = random.choice([*Arrival])
+        self._ends_late = random.random() < _ENDS_LATE
 
     def _keep(self, pod: SimulatedPod) -> None:
         """Let a pod take room on its node that no controller replaces."""
@@ -518,7 +521,8 @@ class SimulatedCluster:
         stays = pod.node in self.unreachable
         if pod.node in self.table.numbers:
             self.state.add(pod.kind, self.table.numbers[pod.node], -1)
-            if pod.owner is not None and not stays and base_kind(pod.owner.kind) not in _REPLACED_WHEN_GONE:
+            replaced = pod.owner is not None and base_kind(pod.owner.kind) not in _REPLACED_WHEN_GONE
+            if replaced and self._ends_late and not stays:
                 self._leave(pod)
         if pod.ready:
             self._count(pod.workload, -1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
+from itertools import count
 from random import Random
 from typing import Final
 
@@ -235,6 +236,8 @@ class Engine:
         return changed[1]
 
     def _rollout(self, workload: ObjectRef, template: PodTemplateSpec | None, first: Sequence[SimulatedEvent]) -> Trial:
+        numbers = count()
+
         def begin(cluster: SimulatedCluster) -> Sequence[Actor] | None:
             for each in first:
                 each.begin(cluster)
@@ -245,8 +248,8 @@ class Engine:
                 event = Restart(workload)
             rollouts = [*event.begin(cluster).rollouts.values()]
             surely = [isinstance(each, Rollout | DaemonRollout) and each.surely_ends(cluster) for each in rollouts]
-            stays = isinstance(stored, DaemonSet)
-            if surely and all(surely) and (stays or self._steps >= _SURE_STEPS):
+            is_tried = not isinstance(stored, DaemonSet) and next(numbers) < _TRIES and self._steps < _SURE_STEPS
+            if surely and all(surely) and not is_tried:
                 return None
             if isinstance(stored, StatefulSet):
                 for pod in [pod for pod in cluster.of(workload) if not pod.node]:

@@ -109,7 +109,7 @@ def test_a_captured_object_is_printed_without_what_the_server_wrote(tmp_path: Pa
     path = tmp_path / "cluster.json"
     objects = [*NINE, *deployment("web", SPREAD, topologySpreadConstraints=[spread()])]
     path.write_text("\n".join(map(json.dumps, objects)), encoding="utf-8")
-    answer = run("recommend", "deploy/web", "-f", str(path), "--runs", "3", "-o", "yaml")
+    answer = run("recommend", "deploy/web", "-f", str(path), "--runs", "5", "-o", "yaml")
     document = yaml.safe_load(answer.stdout)
     assert document["metadata"] == {"name": "web", "namespace": "shop"}
     constraint, _ = document["spec"]["template"]["spec"]["topologySpreadConstraints"]

@@ -222,7 +222,7 @@ def test_a_template_whose_pods_are_refused_has_to_be_corrected_first() -> None:
 
 @pytest.mark.parametrize("limit", [{"minAvailable": 6}, {"maxUnavailable": 0}])
 def test_a_budget_that_stops_drains_is_changed_next_to_three_other_changes(limit: Json) -> None:
-    report = recommended([*NINE, *web(spread()), budget("web", **limit)])
+    report = recommended([*NINE, *web(spread()), budget("web", **limit)], "deploy/web", "--runs", "5")
     assert len(changes(report)) == 4
     assert failing(report, "patched") == []
 

@@ -9,7 +9,7 @@ import pytest
 from tests.recommend import recipes
 from tests.recommend.asked import NINE, SPREAD, changes, command, failing, recommended, spread
 from tests.recommend.recipes import RECIPES, Recipe
-from tests.simulate.clusters import deployment
+from tests.simulate.clusters import deployment, node
 
 HONOR = "nodeTaintsPolicy: Honor in the constraint on zone"
 HASH = "matchLabelKeys: [pod-template-hash] in the constraint on zone"
@@ -50,7 +50,7 @@ def test_nothing_to_change_is_an_answer() -> None:
 
 def test_a_change_is_a_patch_that_tests_what_it_changes() -> None:
     cluster = [*NINE, *deployment("web", SPREAD, topologySpreadConstraints=[spread()])]
-    report = recommended(cluster)
+    report = recommended(cluster, "deploy/web", "--runs", "5")
     assert command(cluster, "deploy/web", "--runs", "1").exit_code == 1
     path = "/spec/template/spec/topologySpreadConstraints/0"
     operations: list[Any] = report["change"]["patch"]["operations"]
@@ -61,3 +61,13 @@ def test_a_change_is_a_patch_that_tests_what_it_changes() -> None:
     ]
     assert operations[-1]["value"]["topologyKey"] == "kubernetes.io/hostname"
     assert report["change"]["commands"][0].startswith("kubectl patch deploy/web -n shop --type=json -p ")
+
+
+def test_deleted_pods_may_end_before_their_replacements_are_placed() -> None:
+    """Then a rollout puts several pods on a large node again; a real control plane did so in each of six rollouts."""
+    sizes = {"a1": 3, "a2": 8, "a3": 3, "b1": 8, "b2": 3, "b3": 3, "c1": 3, "c2": 4}
+    places = ("a2", "a2", "a2", "b1", "b1", "b1", "c1", "c2")
+    cluster = [node(name, cpu=cpu) for name, cpu in sizes.items()]
+    cluster += deployment("web", places, topologySpreadConstraints=[spread(max_skew=2)])
+    report = recommended(cluster, "deploy/web", "--runs", "10")
+    assert changes(report) == [HONOR, HOST_SOFT]
