@@ -13,6 +13,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -353,7 +354,7 @@ def _manifests(size: int) -> Iterator[Object]:
         yield pod
 
 
-def _drained(size: int) -> Iterator[Object]:
+def _drained(size: int, kind: str = "ReplicaSet") -> Iterator[Object]:
     """Run workloads of five pods that are spread over zones, with a budget each, on few large nodes."""
     for number in range(_DRAINED):
         amounts = {"cpu": "400", "memory": "800Gi", "pods": "11000"}
@@ -361,7 +362,7 @@ def _drained(size: int) -> Iterator[Object]:
     for number in range(size):
         labels = {"app": f"app-{number}"}
         constraints = [_constraint(labels=labels)]
-        owner = _workload(number)
+        owner = _workload(number, kind=kind)
         owner["spec"]["replicas"] = _REPLICAS
         owner["spec"]["selector"] = {"matchLabels": labels}
         owner["spec"]["template"]["metadata"]["labels"] = labels
@@ -437,8 +438,8 @@ SHAPES: Final[Mapping[str, Shape]] = {
         command="simulate",
     ),
     "outage": Shape(
-        "the outage of a zone with N workloads of five pods",
-        _drained,
+        "the outage of a zone with N Deployments of five pods, and its fixes",
+        partial(_drained, kind="Deployment"),
         (200, 800),
         flags=("--lose", f"{_ZONE}=zone-0", "--runs", "1"),
         command="simulate",

@@ -122,6 +122,7 @@ class SimulatedCluster:
         bindings: Maps the namespaces and names of claims that were bound in this run to their volumes.
         pending: The pods without a node, in the order in which they came.
         unreachable: The nodes that do not answer, with what happens to their pods.
+        changed: The workloads of which pods, or their number, changed since ``take_changed``.
         least: The fewest ready pods of each workload since ``watch``.
         journal: The changes that can be undone; None where none are noted.
         workloads_of: The workloads that have, or had, pods of each kind.
@@ -151,6 +152,7 @@ class SimulatedCluster:
         self.journal: Journal | None = None
         self.workloads_of: dict[SchedulingKind, dict[ObjectRef, None]] = {}
         self.unreachable: dict[str, Outage] = {}
+        self.changed: dict[ObjectRef, None] = {}
         self.least: dict[ObjectRef, int] = {}
         self._ready: Counter[ObjectRef] | None = None
         self._terminating: dict[ObjectRef | None, dict[str, SimulatedPod]] = {}
@@ -334,6 +336,7 @@ class SimulatedCluster:
         self.unreachable |= {name: Outage.QUEUED for name in names if name not in self.unreachable}
         for pod in pods:
             self.lost[pod.workload] += 1
+            self.changed[pod.workload] = None
             if pod.ready:
                 pod.state = replace(pod.state, ready=False)
                 self._count(pod.workload, -1)
@@ -354,7 +357,7 @@ class SimulatedCluster:
         for owner, terminating in self._terminating.items():
             if gone := [key for key, pod in terminating.items() if pod.node in names]:
                 for key in gone:
-                    del terminating[key]
+                    self.changed[terminating.pop(key).workload] = None
                 if owner is not None:
                     self.touch(owner)
         self._mirrors = [pod for pod in self._mirrors if pod.node not in names]
@@ -362,6 +365,7 @@ class SimulatedCluster:
         for pod in [pod for pod in self.all_pods() if pod.lacks_volume and not self._is_attached_elsewhere(pod)]:
             pod.lacks_volume, pod.state = False, replace(pod.state, running=True, ready=True)
             self._count(pod.workload, 1)
+            self.changed[pod.workload] = None
             if pod.owner is not None:
                 self.touch(pod.owner)
 
@@ -553,7 +557,14 @@ class SimulatedCluster:
         workload = self.world.object(pod.workload)
         return isinstance(workload, Deployment) and not workload.rolls and pod.workload in self.replicas
 
+    def take_changed(self) -> list[ObjectRef]:
+        """Return the workloads of which pods, or their number, changed since the last time."""
+        changed = [*self.changed]
+        self.changed.clear()
+        return changed
+
     def _note(self, step: PodStep, pod: SimulatedPod) -> None:
+        self.changed[pod.workload] = None
         if self.journal is not None:
             self.journal.steps.append((step, pod, pod.state))
 

@@ -34,6 +34,9 @@ class Actor(Protocol):
         ...
 
 
+NO_ROLLOUTS: Final[Mapping[ObjectRef, Actor]] = {}
+
+
 class MadeNode(NamedTuple):
     """What made a node, such as ``NodePool default``, and its zone; "" for none."""
 
@@ -56,11 +59,16 @@ class NodeMaker(Actor, Protocol):
 
 
 def run(
-    cluster: SimulatedCluster, actors: Sequence[Actor] = (), drains: Sequence[Drain] = (), maker: Actor | None = None
+    cluster: SimulatedCluster,
+    rollouts: Mapping[ObjectRef, Actor] = NO_ROLLOUTS,
+    actors: Sequence[Actor] = (),
+    drains: Sequence[Drain] = (),
+    maker: Actor | None = None,
 ) -> None:
-    """Let actors, controllers and the scheduler act until nothing changes any more.
+    """Let rollouts, other actors, controllers and the scheduler act until nothing changes any more.
 
-    Only then does ``maker`` make a node, and only after that does a drain leave a node whose pods may not be evicted.
+    A rollout acts when pods of its workload have changed. Only when nothing else changes does ``maker`` make a node,
+    and only after that does a drain leave a node whose pods may not be evicted.
     """
     changed = True
     while changed:
@@ -74,12 +82,22 @@ def run(
                 cluster.finished(owner)
         changed |= cluster.settle()
         if not changed:
+            changed = _roll_out(cluster, rollouts)
             for actor in (*actors, *drains):
                 changed |= actor.step(cluster)
         if not changed and maker is not None:
             changed = maker.step(cluster)
         if not changed:
             changed = any(drain.go_on(cluster) for drain in drains)
+
+
+def _roll_out(cluster: SimulatedCluster, rollouts: Mapping[ObjectRef, Actor]) -> bool:
+    """Let the rollouts act of workloads that have changed; tell whether any did something."""
+    acted = [
+        workload for workload in cluster.take_changed() if workload in rollouts and rollouts[workload].step(cluster)
+    ]
+    cluster.changed |= dict.fromkeys(acted)
+    return bool(acted)
 
 
 def reconcile(cluster: SimulatedCluster, owner: ObjectRef) -> bool:
@@ -313,6 +331,7 @@ class Rollout:
         self._old = [owner for owner in owners if owner != new and cluster.of(owner)]
         for owner in (*self._old, new):
             desired(cluster, owner)
+        cluster.changed[workload] = None
 
     def surely_ends(self, cluster: SimulatedCluster) -> bool:
         """Tell whether all new pods find nodes whatever the scheduler chooses, even next to all old pods."""
@@ -408,6 +427,7 @@ class OrderedRollout:
     ) -> None:
         """Replace the pods with ordinals from ``partition`` on by pods of a class, some at once."""
         self._workload, self._partition, self._at_once = workload, partition, at_once
+        cluster.changed[workload] = None
         stored = cluster.world.object(workload)
         cluster.rolled[workload] = pod_class
         cluster.partitions[workload] = (stored.partition or 0) if isinstance(stored, StatefulSet) else 0
@@ -466,6 +486,7 @@ class DaemonRollout:
     def __init__(self, cluster: SimulatedCluster, workload: ObjectRef, pod_class: PodClass) -> None:
         """Replace the pods by pods of a class."""
         self._workload = workload
+        cluster.changed[workload] = None
         cluster.rolled[workload] = pod_class
         for pod in cluster.of(workload):
             pod.revised = False

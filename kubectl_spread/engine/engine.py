@@ -202,13 +202,13 @@ class Engine:
     def _removal(self, pods: Sequence[PodRecord], *, ends: bool = False) -> Trial:
         """Try to remove pods of one workload together; a bare pod is created again."""
 
-        def remove(cluster: SimulatedCluster) -> Sequence[Actor]:
+        def remove(cluster: SimulatedCluster) -> Mapping[ObjectRef, Actor]:
             for pod in (self._by_ref[record.ref] for record in pods if record.ref in self._by_ref):
                 cluster.remove(pod, lost=True)
                 if pod.owner is None:
                     created = self._world.created_again(pod.record)
                     cluster.create(created, self._world.kind(created.pod_class, pod.workload), pod.workload, None)
-            return ()
+            return {}
 
         return self._try(remove, self._world.snapshot.workload(pods[0]), ends=ends)
 
@@ -238,7 +238,7 @@ class Engine:
     def _rollout(self, workload: ObjectRef, template: PodTemplateSpec | None, first: Sequence[SimulatedEvent]) -> Trial:
         numbers = count()
 
-        def begin(cluster: SimulatedCluster) -> Sequence[Actor] | None:
+        def begin(cluster: SimulatedCluster) -> Mapping[ObjectRef, Actor] | None:
             for each in first:
                 each.begin(cluster)
             stored = self._world.object(workload)
@@ -246,8 +246,10 @@ class Engine:
                 event: SimulatedEvent = Apply(workload, replace(stored, spec=replace(stored.spec, template=template)))
             else:
                 event = Restart(workload)
-            rollouts = [*event.begin(cluster).rollouts.values()]
-            surely = [isinstance(each, Rollout | DaemonRollout) and each.surely_ends(cluster) for each in rollouts]
+            rollouts = event.begin(cluster).rollouts
+            surely = [
+                isinstance(each, Rollout | DaemonRollout) and each.surely_ends(cluster) for each in rollouts.values()
+            ]
             is_tried = not isinstance(stored, DaemonSet) and next(numbers) < _TRIES and self._steps < _SURE_STEPS
             if surely and all(surely) and not is_tried:
                 return None
@@ -260,7 +262,7 @@ class Engine:
 
     def _try(
         self,
-        act: Callable[[SimulatedCluster], Sequence[Actor] | None],
+        act: Callable[[SimulatedCluster], Mapping[ObjectRef, Actor] | None],
         workload: ObjectRef,
         *,
         ends: bool,
@@ -269,7 +271,7 @@ class Engine:
         """Make a change in a few runs, and undo it; the first run in which something is worse decides.
 
         Args:
-            act: Makes the change, and returns what acts until it ends; None where that need not be tried.
+            act: Makes the change, and returns its rollouts; None where that need not be tried.
             workload: The workload that the change is about.
             ends: Whether no pod of the workload may wait afterwards, even if one did before.
             tries: The number of runs, of which a change of many pods has fewer.
@@ -284,10 +286,10 @@ class Engine:
             # Nothing is left to do for owners that the change does not touch.
             cluster.forget_touched()
             try:
-                if (actors := act(cluster)) is None:
+                if (rollouts := act(cluster)) is None:
                     break
-                run(cluster, actors)
-                stuck = any(left_of(actor, cluster) for actor in actors)
+                run(cluster, rollouts)
+                stuck = any(left_of(each, cluster) for each in rollouts.values())
                 trial = _tried(cluster, journal, workload, trial, ends=ends, stuck=stuck)
                 steps += len(journal.steps)
                 self._steps += len(journal.steps)
@@ -307,7 +309,7 @@ class Engine:
     def _settled(self) -> SimulatedCluster:
         """The cluster after controllers and the scheduler have done what they would do anyway."""
         cluster = SimulatedCluster(self._world, Random(0))  # noqa: S311 - as above
-        run(cluster, [*unfinished(cluster).values()])
+        run(cluster, unfinished(cluster))
         return cluster
 
     @cached_property

@@ -285,6 +285,7 @@ def _autoscaling(cluster: SimulatedCluster, workload: ObjectRef) -> Mapping[Obje
     if autoscaler is None or workload not in cluster.replicas:
         return {}
     ref = ObjectRef(workload.namespace, "HorizontalPodAutoscaler", autoscaler.metadata.name)
+    cluster.changed[ref] = None
     return {ref: Autoscaling(workload, autoscaler)}
 
 
@@ -298,7 +299,7 @@ def _undone(cluster: SimulatedCluster, workload: ObjectRef) -> str:
 
 def scale(cluster: SimulatedCluster, workload: ObjectRef, before: int, replicas: int) -> None:
     """Change the number of pods of a workload, by those of its owners that have pods."""
-    cluster.replicas[workload] = replicas
+    cluster.replicas[workload], cluster.changed[workload] = replicas, None
     stored, numbers = cluster.world.object(workload), {workload: replicas}
     if isinstance(stored, Deployment):
         owners = cluster.world.owners_below(workload)
@@ -358,6 +359,7 @@ class Apply(msgspec.Struct, frozen=True):
     def _begin(self, cluster: SimulatedCluster) -> Begun:
         workload, world = self.workload, cluster.world
         stored, manifest = world.object(workload), self.manifest
+        cluster.changed[workload] = None
         text = f"apply {_named(workload)}"
         if stored is None:
             world.objects[workload] = manifest

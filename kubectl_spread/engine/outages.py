@@ -75,7 +75,10 @@ class TaintEviction:
                 that a few may be tainted before most of their zone is NotReady.
         """
         silent = cluster.unreachable
-        states = _states(cluster.nodes, silent) if silent else {}
+        self._left: list[list[SimulatedPod]] = []
+        if all(outage is Outage.EVICTED for outage in silent.values()):
+            return
+        states = _states(cluster.nodes, silent)
         tainted: list[tuple[float, str]] = []
         queued: dict[tuple[str, str], list[str]] = {}
         for node in cluster.nodes:

@@ -181,7 +181,7 @@ class Simulation:
         drains: list[Drain] = []
         maker = self._maker and self._maker()
         if not self.events:
-            run(cluster, [*rollouts.values(), TaintEviction(cluster)])
+            run(cluster, rollouts, [TaintEviction(cluster)])
         for event in self.events:
             silent = {*cluster.unreachable}
             begun = event.begin(cluster)
@@ -189,7 +189,7 @@ class Simulation:
             rollouts |= begun.rollouts
             begun_now |= begun.rollouts
             eviction = TaintEviction(cluster, cluster.unreachable.keys() - silent)
-            run(cluster, [*rollouts.values(), eviction], begun.drains, maker)
+            run(cluster, rollouts, [eviction], begun.drains, maker)
             drains += begun.drains
         results = _results(cluster, about)
         reasons, nodes_for = _explain(cluster, results, waiting, self._new_nodes, about)
