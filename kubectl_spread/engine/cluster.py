@@ -343,6 +343,13 @@ class SimulatedCluster:
             if pod.owner is not None:
                 self.touch(pod.owner)
         self.set_nodes(self.world.unreachable(node) if node.metadata.name in names else node for node in self.nodes)
+        self.move_background(names)
+
+    def move_background(self, names: Collection[str]) -> None:
+        """Let the pods of the background that were on some nodes take room on others."""
+        if self.world.background is not None:
+            for number, usage in self.world.background.room_taken(names).items():
+                self.state.take_room(number, usage.items())
 
     def delete_nodes(self, names: Collection[str]) -> None:
         """Delete nodes with all of their pods.

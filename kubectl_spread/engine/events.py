@@ -132,6 +132,7 @@ class DrainNodes(msgspec.Struct, frozen=True):
             cluster.cordon(order[: cluster.random.choice([1, len(order) // 2, len(order) - 1])])
             cluster.settle()
         cluster.cordon(order)
+        cluster.move_background(order)
         return Begun(text, drains=[Drain(cluster, order)])
 
 

@@ -111,6 +111,7 @@ class Kinds:
         self._index: dict[tuple[str, tuple[str, str] | None], list[HeldTerm]] = {}
         self._selector_keys: dict[int, bytes] = {}
         self._acting: dict[SchedulingKind, tuple[int, Sequence[HeldTerm]]] = {}
+        self._holders: dict[HeldTerm, list[SchedulingKind]] = {}
 
     def of(self, pod_class: PodClass, *, terminating: bool = False) -> SchedulingKind:
         """Return the kind of pods of a class."""
@@ -121,6 +122,8 @@ class Kinds:
             if kind is None:
                 kind = self._by_content[key] = replace(self._make(pod_class), terminating=terminating)
                 self._labelled.setdefault(pod_class.namespace, Labelled()).add(pod_class.labels, kind)
+                for held in kind.held:
+                    self._holders.setdefault(held, []).append(kind)
             self._of_class[pod_class, terminating] = kind
         return kind
 
@@ -158,6 +161,10 @@ class Kinds:
             for kind in self.selected(namespace, first.selector):
                 if all(term.matches(kind.pod, {}) for term in terms):
                     yield kind
+
+    def holders(self, held: HeldTerm) -> Sequence[SchedulingKind]:
+        """Return the kinds with a term of running pods; one that has it twice is there twice."""
+        return self._holders.get(held, ())
 
     @property
     def number_of_terms(self) -> int:

@@ -213,11 +213,13 @@ class Placements:
     Attributes:
         nodes: The nodes.
         used: The sum of the usage of the pods of each node.
+        to_find: The number of feasible nodes that are looked for.
     """
 
     def __init__(self, nodes: NodeTable, kinds: Kinds, weights: Weights) -> None:
         """Start without pods."""
         self.nodes = nodes
+        self.to_find = nodes.to_find
         self.used: list[dict[str, int]] = [{} for _ in nodes.names]
         self._kinds = kinds
         self._weights = weights
@@ -304,6 +306,13 @@ class Placements:
             if pod.node in numbers:
                 self.add(pod.kind, numbers[pod.node])
 
+    def take_room(self, number: int, usage: Iterable[tuple[str, int]]) -> None:
+        """Let a node have less room, without a pod that could count."""
+        used = self.used[number]
+        for name, amount in usage:
+            used[name] = used.get(name, 0) + amount
+        self._log.append(number)
+
     def copy(self, nodes: NodeTable) -> Placements:
         """Return the same pods on the same nodes, of which no amounts may have changed.
 
@@ -331,7 +340,7 @@ class Placements:
 
     def sample(self, feasible: int) -> Sequence[int]:
         """Return the feasible nodes that are found before the scheduler stops looking."""
-        most = self.nodes.to_find
+        most = self.to_find
         if feasible.bit_count() <= most:
             return list(ascending(feasible))
         before = feasible & (1 << self.start) - 1
@@ -468,7 +477,8 @@ class Placements:
 
     def holders(self, held: HeldTerm) -> list[SchedulingKind]:
         """Return the kinds of the bound pods that have a term."""
-        return [kind for kind, on in self._population.items() if held in kind.held and any(on.values())]
+        holders = dict.fromkeys(self._kinds.holders(held))
+        return [kind for kind in holders if any(self._population.get(kind, {}).values())]
 
     def unattracted(self, kind: SchedulingKind) -> int:
         """Return the nodes that the required affinity of a kind refuses, as a bitmap.
@@ -587,8 +597,7 @@ class Placements:
 
     def _holding(self, held: HeldTerm) -> Tally:
         """Return the pods that have a term, by the domain of the term."""
-        holders = (kind for kind in self._population for each in kind.held if each is held)
-        return self._tally(held, self.nodes.values(held.term.topology_key), holders, held)
+        return self._tally(held, self.nodes.values(held.term.topology_key), self._kinds.holders(held), held)
 
     def _tally(self, key: object, values: Values, kinds: Iterable[SchedulingKind], source: TallySource) -> Tally:
         tally = self._tallies.get(key)

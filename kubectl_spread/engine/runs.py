@@ -357,8 +357,13 @@ def _note_devices(cluster: SimulatedCluster, pod: SimulatedPod) -> None:
 def _preempting(cluster: SimulatedCluster) -> int:
     """Return the number of pending pods that would fit on a node without its pods of a lower priority."""
     waiting = [pod for pod in cluster.pending if pod.kind.preempts and not pod.held]
+    background = cluster.world.background
     lowest = min((pod.kind.priority for pod in cluster.all_pods()), default=0)
+    lowest = lowest if background is None else min(lowest, background.lowest_priority)
     waiting = [pod for pod in waiting if pod.kind.priority > lowest]
+    if background is not None:
+        # Its pods are none of this run, so that none can be tried without them.
+        return len(waiting)
     on: dict[str, list[SimulatedPod]] = {}
     for pod in cluster.all_pods() if waiting else ():
         on.setdefault(pod.node, []).append(pod)

@@ -51,6 +51,7 @@ from kubectl_spread.kube.scheduler.scores import Weights
 from kubectl_spread.phrases import named
 
 if TYPE_CHECKING:
+    from kubectl_spread.engine.background import Background
     from kubectl_spread.engine.placing import Placements
 
 _POD_NAME: Final = "statefulset.kubernetes.io/pod-name"
@@ -86,6 +87,7 @@ class World:
 
     Attributes:
         placements: The pods on their nodes, as they were read; None before the first run.
+        background: The pods that only take room in its runs; None where all pods take part.
         unknown: What was not read, or cannot be simulated, and decides about pods that are placed.
     """
 
@@ -103,11 +105,13 @@ class World:
         self._of_templates: dict[object, tuple[PodTemplateSpec, PodClass]] = {}
         self._changed: dict[tuple[PodClass, int], tuple[ConstraintChange, PodClass]] = {}
         self._adopted: dict[ObjectRef, ObjectRef] = {}
+        self._adopted_by: dict[ObjectRef, list[ObjectRef]] = {}
         self._refusals: dict[tuple[int, PodClass], tuple[PodTemplateSpec, str]] = {}
         self._cordoned: dict[int, tuple[Node, Node]] = {}
         self._unreachable: dict[int, tuple[Node, Node]] = {}
         self._pods: Sequence[SimulatedPod] | None = None
         self.placements: Placements | None = None
+        self.background: Background | None = None
         self._copies: dict[tuple[int, str], tuple[Node, Node]] = {}
         self.objects: dict[ObjectRef, WorkloadObject] = {}
         self.unknown: dict[str, None] = {}
@@ -121,12 +125,19 @@ class World:
     ) -> World:
         """Return this cluster with other nodes, changed constraints or another budget; answers that hold are shared."""
         other = copy(self)
-        other.__dict__ |= {"change": change, "_pods": None, "placements": None}
         if budget is not None:
             other.snapshot = copy(self.snapshot)
             other.snapshot.budgets = self.snapshot.budgets.with_budget(budget)
+        else:
+            other.__dict__ |= {"change": change, "_pods": None, "placements": None}
         if nodes is not None:
             other.__dict__["nodes"] = tuple(nodes)
+        return other
+
+    def alone(self, pods: Sequence[SimulatedPod], background: Background) -> World:
+        """Return this cluster with only some pods, and others that take room."""
+        other = copy(self)
+        other.__dict__ |= {"_pods": pods, "placements": background.placements(pods), "background": background}
         return other
 
     @cached_property
@@ -164,6 +175,8 @@ class World:
 
     def mirrors(self) -> list[SimulatedPod]:
         """Return the mirror pods, which take room on their nodes and which no controller replaces."""
+        if self.background is not None:
+            return []
         pods = (pod for pod in self.snapshot.mirror_pods if pod.node)
         return [SimulatedPod(pod, self.kinds.of(pod.pod_class), pod.ref, None) for pod in pods]
 
@@ -220,10 +233,12 @@ class World:
         """Forget the manifests and ReplicaSets of a run before."""
         self.objects.clear()
         self._adopted.clear()
+        self._adopted_by.clear()
 
     def adopt(self, owner: ObjectRef, workload: ObjectRef) -> None:
         """Note that a workload owns ``owner``, which a simulated rollout creates."""
         self._adopted[owner] = workload
+        self._adopted_by.setdefault(workload, []).append(owner)
 
     def root(self, owner: ObjectRef) -> ObjectRef:
         """Return the root owner of an owner."""
@@ -231,8 +246,7 @@ class World:
 
     def owners_below(self, workload: ObjectRef) -> list[ObjectRef]:
         """Return the ReplicaSets of a Deployment, the oldest first; other objects that it owns take no part."""
-        adopted = [owner for owner, root in self._adopted.items() if root == workload]
-        return [*self._below.get(workload, ()), *adopted]
+        return [*self._below.get(workload, ()), *self._adopted_by.get(workload, ())]
 
     def owner_of_template(self, workload: ObjectRef, template: PodTemplateSpec) -> ObjectRef | None:
         """Return the newest ReplicaSet of a Deployment if it has the pod template of the Deployment."""

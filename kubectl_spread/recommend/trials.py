@@ -9,6 +9,7 @@ import msgspec
 
 from kubectl_spread.engine.controllers import NodeMaker, SimulatedEvent
 from kubectl_spread.engine.events import Cordon, DrainNodes, Lose, NodeChoice, OnFullest, Restart, Watch
+from kubectl_spread.engine.kinds import SchedulingKind
 from kubectl_spread.engine.runs import RunResult, Simulation
 from kubectl_spread.engine.world import World
 from kubectl_spread.kube.api.labels import ZONE, ascending
@@ -213,13 +214,18 @@ class Places(msgspec.Struct, frozen=True):
     unlabelled: int
 
 
-def places(world: World, workload: ObjectRef, manifest: ReplicatedWorkload) -> Places:
-    """Return the nodes that may take pods of a manifest."""
+def kind_of(world: World, workload: ObjectRef, manifest: ReplicatedWorkload) -> SchedulingKind:
+    """Return what the scheduler reads of the pods of a manifest."""
     owner = workload if workload.kind == "StatefulSet" else (world.owners_below(workload) or [workload])[-1]
     like = world.newest_pods.get(owner)
     pod_class = world.from_template(workload, manifest.template, None if like is None else like.pod_class)
+    return world.kind(pod_class, workload)
+
+
+def places(world: World, kind: SchedulingKind) -> Places:
+    """Return the nodes that may take pods."""
     table, _ = world.table(world.nodes)
-    numbers = [*ascending(table.answers(world.kind(pod_class, workload)).allowed)]
+    numbers = [*ascending(table.answers(kind).allowed)]
     zones = [table.values(ZONE)[number] for number in numbers]
     named_zones = sorted({zone for zone in zones if zone is not None})
     return Places(len(numbers), tuple(named_zones), sum(zone is None for zone in zones))

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from kubectl_spread.engine.background import without_background
 from kubectl_spread.engine.controllers import SimulatedEvent
 from kubectl_spread.engine.events import Apply, Scale
 from kubectl_spread.engine.provisioning import Provisioning
@@ -48,6 +49,12 @@ if TYPE_CHECKING:
     from kubectl_spread.sources.files.manifests import Loaded
 
 _NO_BUDGETS: Final = "no PodDisruptionBudgets in what was read: a drain is not kept from evicting pods"
+_MANY: Final = 10_000
+"""The number of pods of a cluster above which others than the workload's are placed once for all changes."""
+_PLACED_FIRST: Final = (
+    "The cluster has {:,} pods: after each event those of other workloads are placed first, and whether the change "
+    "harms them was not tried, unless their constraints, terms, budgets or claims concern its pods."
+)
 _MOST_RUNS: Final = 10
 """The most runs of each event where their number is not given."""
 _TIMES: Final = 4
@@ -179,12 +186,16 @@ def answer(run: SimulateRun, chosen: Subject, options: RecommendOptions, console
     if isinstance(keep, int) and keep > manifest.replicas:
         raise UsageError(f"--keep {keep}: {named(ref.kind, ref.name)} has {plural(manifest.replicas, 'replica')}")
     world, budgets = run.world(), run.snapshot.budgets
-    where = trials.places(world, ref, manifest)
+    kind = trials.kind_of(world, ref, manifest)
+    where = trials.places(world, kind)
     if not where.nodes:
         raise UsageError(f"no node may take a pod of {named(ref.kind, ref.name)} (node selector, taints, cordons)")
     tests = Trials(ref, manifest.template.metadata.labels, options.seed)
     proposals = Proposals(ref, manifest, run.target_version.behaviour, budgets, stored=chosen.loaded is None)
     hazards = trials.hazards(ref, manifest, where, options.demand)
+    pods = len(run.snapshot.pods)
+    if pods > _MANY:
+        world = without_background(world, ref, kind, manifest.selector)
     search = Search(world, ref, first, tests, _Clock(options, console))
     result = search.best(hazards, proposals)
     autoscaled_by = run.snapshot.node_autoscalers
@@ -206,7 +217,11 @@ def answer(run: SimulateRun, chosen: Subject, options: RecommendOptions, console
             UnreachableEvent(event=hazard.text, why=hazard.limit or _why(hazard, case))
             for hazard, case in result.unmet()
         ],
-        remarks=[*_remarks(manifest, where, autoscaler), *_about_new_nodes(grown)],
+        remarks=[
+            *_remarks(manifest, where, autoscaler),
+            *_about_new_nodes(grown),
+            *([_PLACED_FIRST.format(pods)] if pods > _MANY else ()),
+        ],
         summary=RecommendationSummary(
             replicas=manifest.replicas,
             autoscaler=UNSET if autoscaler is None else autoscaler.metadata.name,
@@ -413,7 +428,7 @@ def _survives(run: CheckRun, world: World, ref: ObjectRef) -> str:
     manifest = run.snapshot.workload_objects[ref]
     if not isinstance(manifest, Deployment | StatefulSet) or not manifest.replicas:
         return ""
-    where = trials.places(world, ref, manifest)
+    where = trials.places(world, trials.kind_of(world, ref, manifest))
     for hazard in trials.hazards(ref, manifest, where, Demand(("zone",)))[:1]:
         tests = Trials(ref, manifest.template.metadata.labels, 0)
         case = tests.worst(hazard, Setting(world), range(_CHECK_RUNS))

@@ -72,7 +72,8 @@ _MOST_RUNS_WITH_NODES: Final = 20
 _MOST_WAITING: Final = 2_000
 """The most pods that wait for which new nodes are simulated: each is compared with each new node."""
 _NO_TIME: Final = "not all fixes were tried within --seconds ({:g}): a longer time may find one"
-_CHANGES: Final = 1_000_000
+_TOO_MANY_CHANGES: Final = "not all fixes were tried, because too many pods come and go in each trial"
+_CHANGES: Final = 500_000
 """The number of times that pods may come or go in the trials of fixes if the number of runs is fixed."""
 
 
@@ -165,7 +166,7 @@ class SimulateRun(Run, kw_only=True):
             grown=grown,
         )
         if clock.left_fixes_out:
-            self.notes.append(_NO_TIME.format(limits.seconds))
+            self.notes.append(_TOO_MANY_CHANGES if limits.runs else _NO_TIME.format(limits.seconds))
         self.problems += map(outcome.NOT_SIMULATED.format, report.summary.unknown)
         if not report.workloads:
             self.note_nothing()
@@ -358,10 +359,9 @@ class _Clock:
 
     def has_time_for_fixes(self, changes: int) -> bool:
         """Tell whether another fix may be tried; a fixed number of runs has trials with a fixed number of changes."""
-        if self._limits.runs:
-            return changes < _CHANGES
         end = time.monotonic() - self._begin + OF_TRIAL * self._of_run
-        self.left_fixes_out = self.left_fixes_out or end > self._limits.seconds
+        ends = changes >= _CHANGES if self._limits.runs else end > self._limits.seconds
+        self.left_fixes_out = self.left_fixes_out or ends
         return not self.left_fixes_out
 
 

@@ -80,7 +80,7 @@ def _failing(run: SimulateRun, answer: Answer) -> Iterator[str]:
         changed = world if budget is None else world.variant(budget=budget)
         setting = Setting(changed, (Restart(ref) if chosen.restarts else Apply(ref, chosen.manifest),))
     tests = Trials(ref, manifest.template.metadata.labels, _OTHER_SEED)
-    for hazard in trials.hazards(ref, manifest, trials.places(world, ref, manifest), Demand()):
+    for hazard in trials.hazards(ref, manifest, trials.places(world, trials.kind_of(world, ref, manifest)), Demand()):
         if tests.worst(hazard, setting, range(_RUNS)).shortfall(hazard):
             yield hazard.text
 

@@ -8,7 +8,6 @@ pkg/scheduler/framework/plugins, noderesources, helper/normalize_score.go and in
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from itertools import zip_longest
 from typing import Final
 
@@ -21,8 +20,6 @@ from kubectl_spread.kube.scheduler.resources import Amounts
 
 MAX_NODE_SCORE: Final = 100
 _HALF: Final = MAX_NODE_SCORE // 2
-_ALIKE: Final = 1 << 16
-"""The scores that are remembered: the runs of a simulation ask for those of the same nodes again and again."""
 _ASSUMED: Final[Amounts] = {"cpu": 100, "memory": 200 * 1024 * 1024 * 1000}
 """The requests, in thousandths, that the scores assume for a container that does not name them.
 
@@ -75,21 +72,17 @@ def _cpu_and_memory(spec: PodSpec, assumed: Amounts) -> tuple[int, int]:
     return requests.get("cpu", 0), requests.get("memory", 0)
 
 
-@lru_cache(maxsize=_ALIKE)
 def least_allocated(requested: tuple[int, int], allocatable: tuple[int, int]) -> int:
     """Return the score of a node with these amounts, the pod's own among those that are requested.
 
     Source: kubernetes v1.37.1 pkg/scheduler/framework/plugins/noderesources/least_allocated.go, leastResourceScorer.
     """
-    score = number = 0
-    for amount, has in zip(requested, allocatable, strict=True):
-        if has:
-            number += 1
-            score += 0 if amount > has else (has - amount) * MAX_NODE_SCORE // has
-    return score // number if number else 0
+    (cpu, memory), (has_cpu, has_memory) = requested, allocatable
+    score = (has_cpu - cpu) * MAX_NODE_SCORE // has_cpu if cpu <= has_cpu > 0 else 0
+    score += (has_memory - memory) * MAX_NODE_SCORE // has_memory if memory <= has_memory > 0 else 0
+    return score // 2 if has_cpu and has_memory else score
 
 
-@lru_cache(maxsize=_ALIKE)
 def balanced_allocation(with_pod: tuple[int, int], without_pod: tuple[int, int], allocatable: tuple[int, int]) -> int:
     """Return the score of a node by what a pod changes in the balance of its resources.
 
@@ -104,8 +97,9 @@ def _balance(requested: tuple[int, int], allocatable: tuple[int, int]) -> int:
     (cpu, memory), (has_cpu, has_memory) = requested, allocatable
     if not (has_cpu and has_memory):
         return MAX_NODE_SCORE
-    deviation = abs(min(1.0, cpu / has_cpu) - min(1.0, memory / has_memory)) / 2
-    return int((1 - deviation) * MAX_NODE_SCORE)
+    of_cpu = cpu / has_cpu if cpu < has_cpu else 1.0
+    of_memory = memory / has_memory if memory < has_memory else 1.0
+    return int((1 - abs(of_cpu - of_memory) / 2) * MAX_NODE_SCORE)
 
 
 def share_of_most(raw: Sequence[int], *, reverse: bool = False) -> list[int]:
@@ -131,7 +125,8 @@ def between_extremes(raw: Sequence[int]) -> list[int]:
     return [int(MAX_NODE_SCORE * ((score - least) / (most - least))) for score in raw]
 
 
-_LEAST: Final = 100
+LEAST: Final = 100
+"""The number of feasible nodes that the scheduler looks for at least."""
 _LEAST_PERCENT: Final = 5
 _MOST_PERCENT: Final = 50
 _NODES_FOR_A_PERCENT: Final = 125
@@ -146,10 +141,10 @@ Source: kubernetes v1.37.1 staging/src/k8s.io/component-helpers/node/topology/he
 
 def nodes_to_find(nodes: int) -> int:
     """Return the number of feasible nodes after which the scheduler stops looking for more."""
-    if nodes < _LEAST:
+    if nodes < LEAST:
         return nodes
     percent = max(_MOST_PERCENT - nodes // _NODES_FOR_A_PERCENT, _LEAST_PERCENT)
-    return max(nodes * percent // _HUNDRED, _LEAST)
+    return max(nodes * percent // _HUNDRED, LEAST)
 
 
 def in_visiting_order(nodes: Iterable[Node]) -> list[Node]:

@@ -1,0 +1,176 @@
+"""Background: the pods that decide about a workload only by the room that they take, so that they are placed once.
+
+In a large cluster, an event moves tens of thousands of pods, and a search asks for the same event again and again with
+another manifest of one workload. The pods of the background are then no pods of a run: they only take room. Those that
+an event moves are placed before any pod of the workload, which is the worst order for it, and for all changes alike.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from random import Random
+from typing import Final
+
+import msgspec
+
+from kubectl_spread.engine.kinds import SchedulingKind, selects
+from kubectl_spread.engine.placing import Placements
+from kubectl_spread.engine.pods import SimulatedPod
+from kubectl_spread.engine.world import World
+from kubectl_spread.kube.api.objects import ObjectRef
+from kubectl_spread.kube.api.types import LabelSelector
+from kubectl_spread.kube.scheduler import scores
+
+_SEED: Final = 0
+
+
+class Moved(msgspec.Struct, frozen=True):
+    """A pod of the background that is to be placed."""
+
+    kind: SchedulingKind
+    refused: int
+
+
+class Background:
+    """The background of one workload.
+
+    Attributes:
+        lowest_priority: The lowest priority of its pods.
+    """
+
+    def __init__(self, world: World, subject: SchedulingKind, close: Collection[ObjectRef]) -> None:
+        """Take what is not close.
+
+        Args:
+            world: The cluster with all pods.
+            subject: The pods of the workload that is asked about.
+            close: The workloads that are not part of the background, that one among them.
+        """
+        self._world, self._subject = world, subject
+        self._table, self._volumes = world.table(world.nodes)
+        self._pods = [pod for pod in world.pods() if pod.workload not in close]
+        self.lowest_priority = min((pod.kind.priority for pod in self._pods), default=0)
+        self._all = Placements(self._table, world.kinds, world.weights)
+        self._all.add_all((*world.mirrors(), *world.pods()))
+        self._on: dict[str, list[SimulatedPod]] = {}
+        for pod in self._pods:
+            self._on.setdefault(pod.node, []).append(pod)
+        self._moved: dict[frozenset[str], Mapping[int, Mapping[str, int]]] = {}
+
+    def placements(self, own: Iterable[SimulatedPod]) -> Placements:
+        """Return some pods on their nodes, and the room that the background takes."""
+        placements = Placements(self._table, self._world.kinds, self._world.weights)
+        for pod in chain(self._world.mirrors(), self._pods):
+            if (number := self._table.numbers.get(pod.node)) is not None:
+                placements.take_room(number, pod.kind.usage)
+        placements.add_all(own)
+        return placements
+
+    def room_taken(self, nodes: Collection[str]) -> Mapping[int, Mapping[str, int]]:
+        """Map the numbers of nodes to what pods of the background take there when some nodes keep none any more.
+
+        Those that the workload's pods may preempt come after them.
+        """
+        names = frozenset(nodes)
+        if names not in self._moved:
+            self._moved[names] = self._move(names)
+        return self._moved[names]
+
+    def _move(self, names: Collection[str]) -> Mapping[int, Mapping[str, int]]:
+        random, state = Random(_SEED), self._all.copy(self._table)  # noqa: S311 - it decides on nothing secret
+        numbers, subject = self._table.numbers, self._subject
+        closed = sum(1 << numbers[name] for name in names)
+        pods = [pod for name in sorted(names) for pod in self._on.get(name, ())]
+        pods = [pod for pod in pods if pod.owner is not None and not pod.is_daemon]
+        for pod in pods:
+            state.add(pod.kind, numbers[pod.node], -1)
+        random.shuffle(pods)
+        # Which of many nodes with much room they take does not matter.
+        state.to_find = min(state.to_find, scores.LEAST)
+        taken: dict[int, Counter[str]] = {}
+        for pod in sorted(pods, key=lambda pod: -pod.kind.priority):
+            if subject.preempts and pod.kind.priority < subject.priority:
+                break
+            refused = self._volumes.of(pod.record).refused if pod.record.claims else 0
+            number = state.choose(Moved(pod.kind, refused | closed), random)
+            if number is not None:
+                state.add(pod.kind, number)
+                taken.setdefault(number, Counter()).update(dict(pod.kind.usage))
+        return taken
+
+
+def without_background(
+    world: World, workload: ObjectRef, kind: SchedulingKind, selector: LabelSelector | None
+) -> World:
+    """Return a cluster whose runs have only the pods that decide about a workload by more than their room.
+
+    Args:
+        world: The cluster.
+        workload: The workload.
+        kind: Its pods.
+        selector: Selects its pods; a change may let constraints count others that it selects.
+    """
+    pods = [*world.pods()]
+    close = _close(world, workload, [kind, *world.kinds.selected(kind.namespace, selector)], pods)
+    background = Background(world, kind, close)
+    return world.alone([pod for pod in pods if pod.workload in close], background)
+
+
+def _close(
+    world: World, workload: ObjectRef, first: Collection[SchedulingKind], pods: Sequence[SimulatedPod]
+) -> set[ObjectRef]:
+    """Return the workloads whose pods count for those of a workload, or the other way round, with their own ones."""
+    links = _Links(world, pods)
+    close = {workload}
+    left = [*first, *links.kinds_of.get(workload, ())]
+    while left:
+        kind = left.pop()
+        for other in (other for each in (kind, *links.of(kind)) for other in links.workloads_of.get(each, ())):
+            if other not in close:
+                close.add(other)
+                left += links.kinds_of[other]
+    return close
+
+
+class _Links:
+    """The kinds of pods that decide about each other by more than their room.
+
+    Attributes:
+        kinds_of: The kinds of the pods of each workload.
+        workloads_of: The workloads of the pods of each kind.
+    """
+
+    def __init__(self, world: World, pods: Iterable[SimulatedPod]) -> None:
+        self._world = world
+        self.kinds_of: dict[ObjectRef, dict[SchedulingKind, None]] = {}
+        self.workloads_of: dict[SchedulingKind, dict[ObjectRef, None]] = {}
+        self._in: dict[str, dict[SchedulingKind, None]] = {}
+        self._claims: dict[SchedulingKind, set[str]] = {}
+        self._claimed: dict[tuple[str, str], dict[SchedulingKind, None]] = {}
+        for pod in pods:
+            kind = pod.kind
+            self.kinds_of.setdefault(pod.workload, {})[kind] = None
+            self.workloads_of.setdefault(kind, {})[pod.workload] = None
+            self._in.setdefault(kind.namespace, {})[kind] = None
+            for claim in pod.record.claims:
+                self._claims.setdefault(kind, set()).add(claim)
+                self._claimed.setdefault((kind.namespace, claim), {})[kind] = None
+
+    def of(self, kind: SchedulingKind) -> Iterator[SchedulingKind]:
+        """Yield the kinds that decide about one, or about which it decides."""
+        kinds = self._world.kinds
+        for constraint in (*kind.hard, *kind.soft):
+            yield from kinds.selected(kind.namespace, constraint.selector)
+        for term in (*kind.affinity, *kind.anti_affinity, *(term for term, _ in kind.preferred)):
+            yield from kinds.matching((term,))
+        for held in kinds.acting_on(kind):
+            yield from kinds.holders(held)
+        for other in self._in.get(kind.namespace, ()):
+            if any(selects(constraint, kind) for constraint in (*other.hard, *other.soft)):
+                yield other
+        for budget in self._world.snapshot.budgets.of(kind.namespace, kind.labels):
+            yield from kinds.selected(kind.namespace, budget.spec.selector)
+        for claim in self._claims.get(kind, ()):
+            yield from self._claimed[kind.namespace, claim]

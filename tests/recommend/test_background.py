@@ -1,0 +1,80 @@
+"""In a large cluster the pods of other workloads are placed once for all changes, and only take room."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kubectl_spread.run import recommend
+from tests.builders import HOSTNAME, Json, selector
+from tests.recommend import recipes
+from tests.recommend.asked import NINE, SPREAD, changes, failing, recommended, spread
+from tests.recommend.recipes import RECIPES, Recipe
+from tests.recommend.test_recommend import EXPECTED
+from tests.simulate.clusters import deployment, nodes, pod, template
+
+_SIX = nodes("a1", "a2", "b1", "b2", "c1", "c2", cpu=3)
+"""Nodes with room for three pods each."""
+
+
+@pytest.fixture(autouse=True)
+def _each_cluster_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recommend, "_MANY", 0)
+
+
+def _after_a_lost_zone(objects: list[Json]) -> Any:
+    return recommended(objects, "deploy/web", "--survive", "zone")["events"][0]["now"]
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.name)
+def test_where_others_have_room_the_answers_are_those_of_a_small_cluster(recipe: Recipe) -> None:
+    assert changes(recipes.report(recipe)) == EXPECTED.get(recipe.name, [])
+
+
+@pytest.mark.parametrize(
+    ("others", "pending"),
+    [
+        ({}, 2),
+        ({"priority": 10}, 2),
+        ({"priority": -10}, 0),
+        ({"nodeSelector": {HOSTNAME: "a1"}}, 0),
+    ],
+)
+def test_others_that_an_event_moves_take_room_first(others: Json, pending: int) -> None:
+    """Four pods find room when zone a is lost: those of ``db``, unless ``web`` may preempt them or they go nowhere."""
+    moving = deployment("db", ("a1", "a1", "a2", "a2"), **others)
+    staying = [pod(f"cache-{name}", name, template("cache")) for name in ("b1", "b2", "c1", "c2")]
+    assert _after_a_lost_zone([*_SIX, *deployment("web", SPREAD), *moving, *staying])["pending"] == pending
+
+
+def test_others_that_repel_its_pods_take_part() -> None:
+    """Each node of the zones that are left has a pod that repels those of the workload."""
+    term = {"topologyKey": HOSTNAME, "labelSelector": selector({"app": "web"})}
+    repelling = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    others = deployment("db", ("b1", "b2", "c1", "c2"), affinity=repelling)
+    cluster = [*nodes("a1", "a2", "b1", "b2", "c1", "c2"), *deployment("web", ("a1", "a2")), *others]
+    assert _after_a_lost_zone(cluster)["pending"] == 2
+
+
+def test_pods_that_a_budget_selects_too_take_part() -> None:
+    """The other pod is not ready, so that the budget of both refuses the eviction."""
+    other = deployment("db", ("b1",))
+    other[-1]["status"]["conditions"] = [{"type": "Ready", "status": "False"}]
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "both", "namespace": "shop"},
+        "spec": {"maxUnavailable": 1, "selector": {}},
+    }
+    report = recommended([*NINE, *deployment("web", SPREAD), *other, budget], "deploy/web", "--survive", "drain")
+    assert [each["now"].get("budget") for each in report["events"]] == ["both", "both"]
+
+
+def test_the_answer_says_what_was_not_tried() -> None:
+    report = recommended([*NINE, *deployment("web", SPREAD, topologySpreadConstraints=[spread()])])
+    assert failing(report, "patched") == []
+    assert report["remarks"][-1] == (
+        "The cluster has 6 pods: after each event those of other workloads are placed first, and whether the change "
+        "harms them was not tried, unless their constraints, terms, budgets or claims concern its pods."
+    )
