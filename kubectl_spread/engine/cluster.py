@@ -245,6 +245,9 @@ class SimulatedCluster:
             return
         state = Placements(self.table, self.world.kinds, self.world.weights)
         state.add_all((*self._mirrors, *self.terminating_pods(), *self.all_pods()))
+        for number, amounts in self.state.taken.items():
+            if (now := self.table.numbers.get(before.names[number])) is not None:
+                state.take_room(now, amounts.items())
         self._take(state)
 
     def _take(self, state: Placements) -> None:

@@ -214,12 +214,14 @@ class Placements:
         nodes: The nodes.
         used: The sum of the usage of the pods of each node.
         to_find: The number of feasible nodes that are looked for.
+        taken: The amounts of ``take_room`` by the number of the node.
     """
 
     def __init__(self, nodes: NodeTable, kinds: Kinds, weights: Weights) -> None:
         """Start without pods."""
         self.nodes = nodes
         self.to_find = nodes.to_find
+        self.taken: dict[int, dict[str, int]] = {}
         self.used: list[dict[str, int]] = [{} for _ in nodes.names]
         self._kinds = kinds
         self._weights = weights
@@ -308,9 +310,10 @@ class Placements:
 
     def take_room(self, number: int, usage: Iterable[tuple[str, int]]) -> None:
         """Let a node have less room, without a pod that could count."""
-        used = self.used[number]
+        used, taken = self.used[number], self.taken.setdefault(number, {})
         for name, amount in usage:
             used[name] = used.get(name, 0) + amount
+            taken[name] = taken.get(name, 0) + amount
         self._log.append(number)
 
     def copy(self, nodes: NodeTable) -> Placements:
@@ -321,6 +324,7 @@ class Placements:
         other = Placements(nodes, self._kinds, self._weights)
         other.used = [*map(dict, self.used)]
         other._population = {kind: dict(on) for kind, on in self._population.items()}
+        other.taken = {number: dict(amounts) for number, amounts in self.taken.items()}
         other._log = [*self._log]
         other._first = self._first or self
         return other

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 
+from kubectl_spread.cli import output
+from kubectl_spread.engine.background import without_background
+from kubectl_spread.engine.cluster import SimulatedCluster
+from kubectl_spread.kube.api.objects import ObjectRef
+from kubectl_spread.kube.api.workloads import Deployment
+from kubectl_spread.recommend import trials
 from kubectl_spread.run import recommend
+from kubectl_spread.run.simulate import collect
 from tests.builders import HOSTNAME, Json, selector
 from tests.recommend import recipes
 from tests.recommend.asked import NINE, SPREAD, changes, failing, recommended, spread
@@ -78,3 +88,22 @@ def test_the_answer_says_what_was_not_tried() -> None:
         "The cluster has 6 pods: after each event those of other workloads are placed first, and whether the change "
         "harms them was not tried, unless their constraints, terms, budgets or claims concern its pods."
     )
+
+
+def test_room_stays_taken_when_nodes_are_added(tmp_path: Path) -> None:
+    capture = tmp_path / "cluster.json"
+    capture.write_text("\n".join(map(json.dumps, [*NINE, *deployment("web", SPREAD), *deployment("db", SPREAD)])))
+    run = collect({"filename": (str(capture),)}, output)
+    web, world = ObjectRef("shop", "Deployment", "web"), run.world()
+    manifest = world.object(web)
+    assert isinstance(manifest, Deployment)
+    world = without_background(world, web, trials.kind_of(world, web, manifest), manifest.selector)
+    cluster = SimulatedCluster(world, Random(0))
+    assert {pod.workload for pod in cluster.all_pods()} == {web}
+    cluster.move_background(["a1"])
+    before = dict(zip(cluster.table.names, cluster.state.used, strict=True))
+    cluster.add_nodes([(world.copied(cluster.nodes[0], "a4"), "a1")])
+    after = dict(zip(cluster.table.names, cluster.state.used, strict=True))
+    assert after.pop("a4") == {}
+    assert after == before
+    assert sum(used.get("cpu", 0) for used in before.values()) == 13 * 1000
