@@ -40,7 +40,7 @@ class Download:
         accept: str,
         page: int,
         resources: Sequence[Resource[Message]] = (PODS, NODES, *WORKLOADS),
-        namespace: str | None = None,
+        namespace: str = "",
     ) -> list[str]:
         """Return the command that downloads lists in pages of ``page`` objects, one page after the other."""
         config = self._directory / f"{accept.rpartition('/')[2]}.curl"
@@ -52,7 +52,7 @@ class Download:
         config.write_text("\n".join(lines), encoding="utf-8")
         return ["curl", "--config", str(config)]
 
-    def _urls(self, resource: Resource[Message], page: int, namespace: str | None) -> Iterator[str]:
+    def _urls(self, resource: Resource[Message], page: int, namespace: str) -> Iterator[str]:
         query: dict[str, str | int] = {"limit": page}
         if resource is PODS:
             query["fieldSelector"] = _UNFINISHED

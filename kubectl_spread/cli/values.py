@@ -244,27 +244,26 @@ def _metadata(parameters: Mapping[str, Any], kind: str) -> Iterable[ObjectMeta]:
     With ``-k`` there are none, because nothing is rendered, and with ``-A`` none of objects in namespaces, because the
     commands take no names with it.
     """
-    namespaced = kind not in _CLUSTER_WIDE
-    if not kind or parameters.get("kustomize") or (namespaced and parameters.get("all_namespaces")):
+    if not kind or parameters.get("kustomize") or (kind not in _CLUSTER_WIDE and parameters.get("all_namespaces")):
         return ()
     read = _of_files if parameters.get("filename") else _live
     with suppress(SpreadError, OSError):
-        return read(parameters, kind, namespaced=namespaced)
+        return read(parameters, kind)
     return ()
 
 
-def _of_files(parameters: Mapping[str, Any], kind: str, *, namespaced: bool) -> list[ObjectMeta]:
+def _of_files(parameters: Mapping[str, Any], kind: str) -> list[ObjectMeta]:
     """Return the metadata of the objects in files that are read within the patience of a shell."""
     from kubectl_spread.sources.files import inputs, manifests  # noqa: PLC0415 - only candidates from files need them
 
-    end, namespace = time.monotonic() + _PATIENCE, parameters.get("namespace") if namespaced else None
+    end, namespace = time.monotonic() + _PATIENCE, "" if kind in _CLUSTER_WIDE else parameters.get("namespace")
     files = inputs.choose(parameters["filename"], recursive=bool(parameters.get("recursive")))
     read_in_time = takewhile(lambda _: time.monotonic() < end, manifests.ManifestReading(files).objects)
     by_name = {loaded.object.metadata.name: loaded.object.metadata for loaded in read_in_time if loaded.kind == kind}
     return list(islice((each for each in by_name.values() if not namespace or each.namespace == namespace), _MOST))
 
 
-def _live(parameters: Mapping[str, Any], kind: str, *, namespaced: bool) -> list[ObjectMeta]:
+def _live(parameters: Mapping[str, Any], kind: str) -> list[ObjectMeta]:
     """Return the metadata of some objects in the cluster and the namespace that the options choose."""
     from kubectl_spread.run.requests import flags  # noqa: PLC0415 - it needs urllib3 and protobuf
     from kubectl_spread.sources.apiserver.cluster import LiveCluster  # noqa: PLC0415 - likewise
@@ -274,4 +273,4 @@ def _live(parameters: Mapping[str, Any], kind: str, *, namespaced: bool) -> list
     connection = flags(parameters)
     timeout = f"{_PATIENCE}s" if connection.request_timeout in ("", "0") else connection.request_timeout
     with closing(LiveCluster.connect(msgspec.structs.replace(connection, request_timeout=timeout))) as cluster:
-        return cluster.metadata(resource, cluster.namespace if namespaced else None, _MOST)
+        return cluster.metadata(resource, cluster.namespace, _MOST)

@@ -213,16 +213,15 @@ class Store:
         if name in self._forbidden:
             raise self._forbidden[name]
         if name not in self._lists:
-            namespace = self.scope.namespace if resource.namespaced else None
             try:
                 if resource is PODS:
                     # An event is about one pod, so it is decoded completely. A field may differ between similar pods.
                     listed: Resource[Any] = PODS if self.scope.fields else SPARSE_PODS
                     self._lists[name] = self._cluster.follow(
-                        listed, self._pod, namespace, watched=PODS, field_selector=UNFINISHED
+                        listed, self._pod, self.scope.namespace, watched=PODS, field_selector=UNFINISHED
                     )
                 else:
-                    self._lists[name] = self._cluster.follow(resource, detached, namespace)
+                    self._lists[name] = self._cluster.follow(resource, detached, self.scope.namespace)
             except ForbiddenError as error:
                 self._forbidden[name] = error
                 raise
@@ -252,7 +251,7 @@ class StoredRequests(Requests):
             snapshot.add_stored(pod)
         return snapshot
 
-    def _read(self, resource: Resource[Any], _namespace: str | None) -> list[Any]:
+    def _read(self, resource: Resource[Any]) -> list[Any]:
         state = self._store.state(resource)
         self.resource_versions[resource.plural] = state.version
         return state.records

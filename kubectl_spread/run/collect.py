@@ -17,6 +17,7 @@ from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.diagnosis import needs
 from kubectl_spread.errors import CombinedError, NotFoundError, SourceError, UsageError
 from kubectl_spread.kube.api import content
+from kubectl_spread.kube.api.objects import ALL_NAMESPACES
 from kubectl_spread.kube.api.storage import CSIDriver, PersistentVolume, PersistentVolumeClaim, StorageClass
 from kubectl_spread.kube.api.types import Event, Namespace, Node, Object, Pod
 from kubectl_spread.kube.api.workloads import KINDS, WorkloadObject
@@ -163,7 +164,7 @@ def from_files(options: CheckOptions) -> CheckRun:
     """
     target_version = target_for(options, None)
     profiles = schedulers.profiles(options)
-    snapshot = Snapshot(options.scope(None), for_explain=options.explaining, schedulers=profiles)
+    snapshot = Snapshot(options.scope(ALL_NAMESPACES), for_explain=options.explaining, schedulers=profiles)
     reading = read_files(options, snapshot, services=snapshot.default_selectors.enabled)
     if text := reading.unknown_namespace(options.namespace):
         raise CombinedError([*reading.errors, NotFoundError(text)])
@@ -219,7 +220,7 @@ def _domains_of_files(options: CheckOptions, *, with_budgets: bool) -> Run:
         SourceError: A path cannot be read at all.
         CombinedError: The files have no nodes.
     """
-    snapshot = Snapshot(replace(options.scope(None), labels=()))
+    snapshot = Snapshot(replace(options.scope(ALL_NAMESPACES), labels=()))
     reading = read_files(options, snapshot, services=False)
     if not snapshot.nodes:
         missing = SourceError("there are no nodes in the files, and only nodes tell the domains: capture nodes as well")

@@ -13,6 +13,7 @@ from kubectl_spread.audit.evaluation import domains as evaluation
 from kubectl_spread.audit.evaluation.domains import CountedDomains
 from kubectl_spread.errors import NotFoundError
 from kubectl_spread.kube.api.labels import TOPOLOGY_KEYS
+from kubectl_spread.kube.api.objects import ALL_NAMESPACES
 from kubectl_spread.kube.api.types import Node
 from kubectl_spread.phrases import did_you_mean, some, value
 from kubectl_spread.report import domains
@@ -38,12 +39,12 @@ def counted(run: Run, key: str, wanted_value: str | None) -> SpreadDomains:
     """
     topology_key, options, scope = TOPOLOGY_KEYS.get(key, key), run.options, run.scope
     _confirm_key(topology_key, run.snapshot.nodes)
-    counts = evaluation.count(run.snapshot, topology_key, options.scope(None).labels)
+    counts = evaluation.count(run.snapshot, topology_key, options.scope(ALL_NAMESPACES).labels)
     cluster = ReadCluster(
         **run.identity.fields(options.cluster_name, scope.namespace), resource_versions=run.resource_versions
     )
     # Files have the pods of all namespaces, of which the scope may be one.
-    everywhere = options.reads_files or scope.namespace is None
+    everywhere = options.reads_files or scope.all_namespaces
     report = domains.domains(cluster, topology_key, counts, run.skipped, with_requests=everywhere)
     rows = [
         replace(row, commands=[str(flagged(each, options.command_flags)) for each in uncordon(count.nodes)] or UNSET)

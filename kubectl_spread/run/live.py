@@ -18,6 +18,7 @@ from kubectl_spread.diagnosis import needs, siblings
 from kubectl_spread.diagnosis.needs import depend_on_budgets
 from kubectl_spread.errors import ForbiddenError, NotFoundError, SourceError, UsageError
 from kubectl_spread.kube import features
+from kubectl_spread.kube.api.objects import ALL_NAMESPACES
 from kubectl_spread.kube.api.sparse import SparsePod
 from kubectl_spread.kube.api.types import Event
 from kubectl_spread.kube.api.workloads import WorkloadObject
@@ -71,20 +72,20 @@ def pods_of(requests: Requests, scope: Scope) -> Snapshot:
     try:
         return requests.pods.result()
     except ForbiddenError as error:
-        hint = " (name one that you may list with -n)" if scope.namespace is None else ""
+        hint = " (name one that you may list with -n)" if scope.all_namespaces else ""
         raise ForbiddenError(f"{error}{hint}") from None
 
 
-def confirm_namespace(cluster: LiveCluster, namespace: str | None) -> None:
+def confirm_namespace(cluster: LiveCluster, namespace: str) -> None:
     """Raise where a namespace in which nothing was found does not exist, as far as the user may list namespaces.
 
     Raises:
         NotFoundError: There is no such namespace; the message has the nearest name.
     """
-    if namespace is None:
+    if namespace == ALL_NAMESPACES:
         return
     try:
-        existing = cluster.names(NAMESPACES, None, _MOST_NAMESPACES)
+        existing = cluster.names(NAMESPACES, ALL_NAMESPACES, _MOST_NAMESPACES)
     except SourceError:
         return
     if existing and namespace not in existing and len(existing) < _MOST_NAMESPACES:
@@ -128,7 +129,7 @@ class LiveRun:
             cluster, options, options.scope(cluster.namespace), schedulers.profiles(options)
         )
         self._scope = self._requests.scope
-        if self._scope.namespace is None and any(target.name for target in self._scope.targets):
+        if self._scope.all_namespaces and any(target.name for target in self._scope.targets):
             raise UsageError("a resource cannot be retrieved by name across all namespaces")
         self._problems: list[str] = []
         self._notes: list[str] = []
@@ -248,12 +249,12 @@ class LiveRun:
 
     def _read_to_explain(self, audit: Audit) -> bool:
         """Read pods of other namespaces, and namespaces; return whether the pods have to be evaluated again."""
-        snapshot, namespace = audit.snapshot, self._scope.namespace
-        snapshot.anti_affinity.everywhere = namespace is None
+        snapshot, scope = audit.snapshot, self._scope
+        snapshot.anti_affinity.everywhere = scope.all_namespaces
         changed = False
-        if namespace is not None and any(not pod.node for pod in audit.pods):
+        if not scope.all_namespaces and any(not pod.node for pod in audit.pods):
             with self._requests.optional(self._notes, _INCOMPLETE):
-                snapshot.join(pods_elsewhere(self._cluster, namespace))
+                snapshot.join(pods_elsewhere(self._cluster, scope.namespace))
                 snapshot.anti_affinity.everywhere = changed = True
         if affinity.wants_namespaces((pod.pod_class for pod in audit.pods), snapshot):
             with self._requests.optional(self._notes, _INCOMPLETE):
@@ -337,7 +338,7 @@ class LiveRun:
         """Get each target that no pod led to, so that the API server itself reports a missing one."""
         namespace = self._scope.namespace
         for target in snapshot.unmet():
-            nearest = names.suggestion(target, snapshot, namespace or "")
+            nearest = names.suggestion(target, snapshot, namespace)
             kind = target.kind or "Pod"
             if kind not in BY_KIND:
                 raise NotFoundError(f'no pod that was read belongs to {kind} "{target.name}"{nearest}')
@@ -346,7 +347,7 @@ class LiveRun:
                 self._cluster.get(resource, namespace, target.name)
             except NotFoundError as error:
                 if not target.kind:
-                    raise NotFoundError(names.missing(target, snapshot, namespace or "")) from None
+                    raise NotFoundError(names.missing(target, snapshot, namespace)) from None
                 raise NotFoundError(f"{error}{nearest}") from None
             except ForbiddenError as error:
                 raise ForbiddenError(f"{error}{nearest}") from None
@@ -366,7 +367,7 @@ EVENTS_BUT: Final = ",".join(f"reason!={reason}" for reason in _FREQUENT)
 _BOUND: Final = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
 
 
-def events(cluster: LiveCluster, namespace: str | None, selector: str) -> list[Event]:
+def events(cluster: LiveCluster, namespace: str, selector: str) -> list[Event]:
     """Return the events about scheduling and scaling.
 
     Raises:

@@ -14,6 +14,7 @@ from kubectl_spread.errors import UsageError
 from kubectl_spread.kube import features
 from kubectl_spread.kube.api import content
 from kubectl_spread.kube.api.labels import HOSTNAME, TOPOLOGY_KEYS, ZONE, parse_fields, parse_labels
+from kubectl_spread.kube.api.objects import ALL_NAMESPACES
 from kubectl_spread.kube.api.quantity import whole_number
 from kubectl_spread.kube.features import NEWEST_MINOR, NEWEST_RELEASED_MINOR, OLDEST_MINOR, PRE_RELEASES, Behaviour
 from kubectl_spread.report import model
@@ -223,8 +224,8 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
             overrides[name.strip()] = switch.lower() == "true"
         return overrides
 
-    def scope(self, default_namespace: str | None) -> Scope:
-        """Return the scope: pods and templates of the chosen namespace, or of all namespaces where there is no default.
+    def scope(self, default_namespace: str) -> Scope:
+        """Return the scope: pods and templates of the chosen namespace, or of the default one.
 
         Raises:
             UsageError: A selector cannot be parsed, or options contradict each other.
@@ -241,7 +242,7 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
             if field not in FIELDS:
                 raise UsageError(f'field label not supported: "{field}" (known: {", ".join(FIELDS)})')
         return Scope(
-            namespace=None if self.all_namespaces else self.namespace or default_namespace,
+            namespace=ALL_NAMESPACES if self.all_namespaces else self.namespace or default_namespace,
             exclude_namespaces=frozenset(split(self.exclude_namespace)),
             labels=labels,
             fields=tuple(FieldRequirement(field, value, equal) for field, value, equal in fields),

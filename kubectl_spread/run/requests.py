@@ -95,19 +95,19 @@ class Requests:
         self.pods = background(self._read_pods)
         self.uid = background(self._cluster.uid)
         if self._needs_nodes:
-            self._expected[NODES.plural] = background(lambda: self._read(NODES, None))
+            self._expected[NODES.plural] = background(partial(self._read, NODES))
         for resource in WORKLOADS:
-            self._expected[resource.plural] = background(partial(self._read, resource, self.scope.namespace))
+            self._expected[resource.plural] = background(partial(self._read, resource))
 
-    def objects(self, resource: Resource[Kind], namespace: str | None) -> list[Kind]:
-        """Return all objects of a list, which is requested now unless it was before.
+    def objects(self, resource: Resource[Kind]) -> list[Kind]:
+        """Return all objects of a list in scope, which is requested now unless it was before.
 
         Raises:
             ForbiddenError: The user may not list them.
             SourceError: They cannot be read for another reason.
         """
         expected = self._expected.pop(resource.plural, None)
-        return self._read(resource, namespace) if expected is None else expected.result()
+        return self._read(resource) if expected is None else expected.result()
 
     @contextmanager
     def optional(self, messages: list[str], consequence: str) -> Iterator[None]:
@@ -122,55 +122,55 @@ class Requests:
 
     def add_nodes(self, snapshot: Snapshot) -> None:
         """Read the nodes into a snapshot."""
-        for node in self.objects(NODES, None):
+        for node in self.objects(NODES):
             snapshot.add_node(node)
 
     def add_workloads(self, resource: Resource[WorkloadObject], snapshot: Snapshot) -> None:
         """Read the workloads of one kind in scope into a snapshot."""
-        for workload in self.objects(resource, self.scope.namespace):
+        for workload in self.objects(resource):
             snapshot.add_workload(resource.kind, workload)
 
     def add_services(self, snapshot: Snapshot) -> None:
         """Read the Services in scope into a snapshot."""
-        for service in self.objects(SERVICES, self.scope.namespace):
+        for service in self.objects(SERVICES):
             snapshot.default_selectors.add_service(service)
 
     def add_namespaces(self, snapshot: Snapshot) -> None:
         """Read the namespaces into a snapshot."""
-        for namespace in self.objects(NAMESPACES, None):
+        for namespace in self.objects(NAMESPACES):
             snapshot.anti_affinity.add_namespace(namespace)
 
     def add_volumes(self, snapshot: Snapshot) -> None:
         """Read the claims in scope, and then the volumes that they are bound to, into a snapshot."""
-        for claim in self.objects(CLAIMS, self.scope.namespace):
+        for claim in self.objects(CLAIMS):
             snapshot.volumes.add(claim)
-        for volume in self.objects(VOLUMES, None):
+        for volume in self.objects(VOLUMES):
             snapshot.volumes.add(volume)
         snapshot.volumes.complete = True
 
     def add_storage_classes(self, snapshot: Snapshot) -> None:
         """Read what makes volumes into a snapshot."""
-        for storage_class in self.objects(CLASSES, None):
+        for storage_class in self.objects(CLASSES):
             snapshot.volumes.add(storage_class)
         snapshot.volumes.classes_complete = True
-        for driver in self.objects(DRIVERS, None):
+        for driver in self.objects(DRIVERS):
             snapshot.volumes.add(driver)
         snapshot.volumes.drivers_complete = True
 
     def add_budgets(self, snapshot: Snapshot) -> None:
         """Read the PodDisruptionBudgets in scope into a snapshot."""
-        for budget in self.objects(BUDGETS, self.scope.namespace):
+        for budget in self.objects(BUDGETS):
             snapshot.budgets.put(budget)
         snapshot.budgets.read = True
 
     def add_priorities(self, snapshot: Snapshot) -> None:
         """Read the PriorityClasses into a snapshot."""
-        for priority_class in self.objects(PRIORITIES, None):
+        for priority_class in self.objects(PRIORITIES):
             snapshot.priorities.put(priority_class)
 
     def add_autoscalers(self, snapshot: Snapshot) -> None:
         """Read the HorizontalPodAutoscalers in scope into a snapshot."""
-        for autoscaler in self.objects(AUTOSCALERS, self.scope.namespace):
+        for autoscaler in self.objects(AUTOSCALERS):
             snapshot.add_autoscaler(autoscaler)
 
     def _read_pods(self) -> Snapshot:
@@ -197,7 +197,7 @@ class Requests:
             return self._cluster.fold(PODS, begin, add_full, self.scope.namespace, field_selector=UNFINISHED)
         return self._cluster.fold(SPARSE_PODS, begin, add, self.scope.namespace, field_selector=UNFINISHED)
 
-    def _read(self, resource: Resource[Kind], namespace: str | None) -> list[Kind]:
+    def _read(self, resource: Resource[Kind]) -> list[Kind]:
         def begin() -> list[Kind]:
             return []
 
@@ -205,7 +205,7 @@ class Requests:
             self.resource_versions[resource.plural] = page.resource_version
             objects.extend(map(self._detached, page))
 
-        return self._cluster.fold(resource, begin, add, namespace)
+        return self._cluster.fold(resource, begin, add, self.scope.namespace)
 
     def _detached(self, read: Kind) -> Kind:
         """Return an object without undecoded managedFields, which would keep the bytes of its page in memory."""

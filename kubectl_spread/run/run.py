@@ -67,7 +67,7 @@ class ClusterIdentity(msgspec.Struct, frozen=True):
     read_at: datetime | None = None
     server_version: str = ""
 
-    def fields(self, flag_name: str, namespace: str | None) -> dict[str, Any]:
+    def fields(self, flag_name: str, namespace: str) -> dict[str, Any]:
         """Return the fields of a report's cluster, which ``--cluster-name`` names, or else the kubeconfig.
 
         Some tools make these names from a server's address. Its user and password are left out, because everybody who
@@ -81,7 +81,7 @@ class ClusterIdentity(msgspec.Struct, frozen=True):
             "uid": self.uid or UNSET,
             "read_at": UNSET if self.read_at is None else projections.timestamp(self.read_at),
             "server_version": self.server_version or UNSET,
-            "namespace": unset_none(namespace),
+            "namespace": namespace or UNSET,
         }
 
 
@@ -116,9 +116,9 @@ class Run(msgspec.Struct, kw_only=True):
         return self.snapshot.scope
 
 
-def no_resources(namespace: str | None) -> str:
+def no_resources(namespace: str) -> str:
     """Return the message of kubectl about a namespace, or about all of them, with nothing in scope."""
-    return "No resources found" if namespace is None else f"No resources found in {namespace} namespace."
+    return f"No resources found in {namespace} namespace." if namespace else "No resources found"
 
 
 class CheckRun(Run, kw_only=True, dict=True):
@@ -231,10 +231,8 @@ def _unchecked_order(unchecked: model.Unchecked) -> tuple[object, ...]:
     return unchecked.ref or ObjectRef("", "", ""), path.order, unchecked.message
 
 
-def cluster_header(
-    run: Run, target_version: TargetVersion, nodes: model.NodesKnown, namespace: str | None
-) -> model.Cluster:
-    """Return the cluster of a report; ``namespace`` is that of the report, None for all."""
+def cluster_header(run: Run, target_version: TargetVersion, nodes: model.NodesKnown, namespace: str) -> model.Cluster:
+    """Return the cluster of a report; ``namespace`` is that of the report, or ``ALL_NAMESPACES``."""
     upgrade, listed = target_version.upgrade, run.snapshot.nodes
     pods_on = Counter(pod.node for pod in run.snapshot.pods)
     zones = projections.zones(listed, pods_on.__getitem__) if nodes == "listed" else UNSET

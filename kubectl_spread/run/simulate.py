@@ -36,7 +36,7 @@ from kubectl_spread.engine.world import World
 from kubectl_spread.errors import CombinedError, ForbiddenError, NotFoundError, SourceError, SpreadError, UsageError
 from kubectl_spread.kube.api.field import FieldPath
 from kubectl_spread.kube.api.labels import TOPOLOGY_KEYS
-from kubectl_spread.kube.api.objects import ObjectRef
+from kubectl_spread.kube.api.objects import ALL_NAMESPACES, ObjectRef
 from kubectl_spread.kube.api.quantity import whole_number
 from kubectl_spread.kube.api.workloads import KINDS, StatefulSet, WorkloadObject
 from kubectl_spread.kube.apps import REPLICAS, workload_errors
@@ -253,7 +253,7 @@ class SimulateRun(Run, kw_only=True):
         objects = [ref for ref in snapshot.objects() if self.in_scope(ref) and (pods or ref.kind != "Pod")]
         for target in targets:
             if target.name and not any(target.includes(ref) for ref in objects):
-                raise NotFoundError(names.missing(target, snapshot, self.reported.namespace or ""))
+                raise NotFoundError(names.missing(target, snapshot, self.reported.namespace))
         return sorted(ref for ref in objects if any(target.includes(ref) for target in targets))
 
     def roots(self, arguments: tuple[str, ...]) -> list[ObjectRef]:
@@ -450,7 +450,7 @@ def _from_files(options: CheckOptions, written: list[Loaded] | None) -> Simulate
         options=options,
         snapshot=snapshot,
         target_version=target_version,
-        reported=options.scope(None),
+        reported=options.scope(ALL_NAMESPACES),
         identity=ClusterIdentity(uid=snapshot.cluster_uid),
         skipped=snapshot.skipped + reading.skipped,
         problems=[*map(str, reading.errors)],
@@ -487,7 +487,7 @@ def _from_cluster(options: CheckOptions, cluster: LiveCluster, written: list[Loa
     from kubectl_spread.run.requests import Requests  # noqa: PLC0415 - as above
 
     scope = options.scope(cluster.namespace)
-    if written and scope.namespace is not None:
+    if written and not scope.all_namespaces:
         written[:] = [loaded.with_namespace(scope.namespace) for loaded in written]
     profiles = _profiles(options)
     problems: list[str] = []
@@ -497,7 +497,7 @@ def _from_cluster(options: CheckOptions, cluster: LiveCluster, written: list[Loa
     try:
         snapshot = requests.pods.result()
     except ForbiddenError as error:
-        if scope.namespace is None:
+        if scope.all_namespaces:
             raise ForbiddenError(f"{error} (name a namespace that you may list with -n)") from None
         problems.append(f"{error}: the room that pods of other namespaces take is not known")
         requests = Requests(cluster, options, Scope(namespace=scope.namespace), profiles, for_simulation=True)
@@ -507,7 +507,7 @@ def _from_cluster(options: CheckOptions, cluster: LiveCluster, written: list[Loa
     # New nodes are not simulated: what is not known of them decides about no pod.
     about_new_nodes, _ = add_node_autoscalers(cluster, snapshot, alone=False)
     missing = unread_owners(snapshot)
-    if scope.namespace is not None and not any(pod.namespace == scope.namespace for pod in snapshot.pods):
+    if not scope.all_namespaces and not any(pod.namespace == scope.namespace for pod in snapshot.pods):
         confirm_namespace(cluster, scope.namespace)
     return SimulateRun(
         options=options,

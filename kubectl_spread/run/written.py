@@ -31,7 +31,7 @@ _OF_CONTROLLERS: Final = frozenset(
 
 
 def manifest(
-    options: CheckOptions, namespace: str | None, ref: ObjectRef, draft: Draft, operations: Sequence[Operation]
+    options: CheckOptions, namespace: str, ref: ObjectRef, draft: Draft, operations: Sequence[Operation]
 ) -> str:
     """Return the file with the manifest of a workload after a change; of a stored object in a capture only that object.
 
@@ -39,7 +39,7 @@ def manifest(
 
     Args:
         options: The options of the command.
-        namespace: The namespace of manifests that name none; None for the default.
+        namespace: The namespace of manifests that name none; "" for the default.
         ref: The workload.
         draft: The change.
         operations: The same as a JSON patch of the workload.
@@ -69,7 +69,7 @@ def manifest(
     raise UsageError("-o yaml needs the manifest (-f web.yaml). For a workload of the cluster use the patch")
 
 
-def _place(chunk: Chunk, ref: ObjectRef, namespace: str | None) -> Path | None:
+def _place(chunk: Chunk, ref: ObjectRef, namespace: str) -> Path | None:
     """Return the path of a workload in a document; None where that does not have it."""
     from kubectl_spread.sources.files import manifests, rawobjects  # noqa: PLC0415 - only this format reads again
 

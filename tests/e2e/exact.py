@@ -83,7 +83,7 @@ class ExactCluster(LiveCluster):
         """Return nothing for what the monitor does not list."""
         return begin() if resource in _UNREAD else super().fold(resource, begin, *arguments, **named)
 
-    def get(self, resource: Resource[Any], namespace: str | None, name: str) -> Any:
+    def get(self, resource: Resource[Any], namespace: str, name: str) -> Any:
         """Find no ConfigMap, which the monitor does not read.
 
         Raises:
@@ -93,9 +93,7 @@ class ExactCluster(LiveCluster):
             raise NotFoundError(name)
         return super().get(resource, namespace, name)
 
-    def _request(
-        self, resource: Resource[Any], namespace: str | None, field_selector: str
-    ) -> Callable[[str], Response]:
+    def _request(self, resource: Resource[Any], namespace: str, field_selector: str) -> Callable[[str], Response]:
         query = {"resourceVersion": self.versions[resource.plural], "resourceVersionMatch": "Exact"}
         if field_selector:
             query["fieldSelector"] = field_selector

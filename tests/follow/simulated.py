@@ -38,7 +38,7 @@ _BY_KIND: Final[dict[str, Resource[Any]]] = {
 class SimulatedList:
     """The records of one resource, as a list and events make them."""
 
-    def __init__(self, record: Callable[[Any], Any], namespace: str | None) -> None:
+    def __init__(self, record: Callable[[Any], Any], namespace: str) -> None:
         self.listed: Listed[Any] = Listed(record)
         self.namespace = namespace
 
@@ -98,7 +98,7 @@ class SimulatedCluster:
         resource = _BY_KIND[manifest["kind"]]
         self._revision += 1
         followed = self._lists.get(resource.plural)
-        if followed is not None and followed.namespace in (None, manifest["metadata"].get("namespace")):
+        if followed is not None and followed.namespace in ("", manifest["metadata"].get("namespace")):
             event = WatchEvent(type_, decode(manifest, resource.type), str(self._revision))
             self.changed |= followed.listed.apply(event)
 
@@ -106,7 +106,7 @@ class SimulatedCluster:
         self,
         resource: Resource[Any],
         record: Callable[[Any], Any],
-        namespace: str | None = None,
+        namespace: str = "",
         **_: object,
     ) -> SimulatedList:
         """Return the current list."""
@@ -114,11 +114,12 @@ class SimulatedCluster:
         with self._decoding:
             return self._read(resource, record, namespace)
 
-    def _read(self, resource: Resource[Any], record: Callable[[Any], Any], namespace: str | None) -> SimulatedList:
+    def _read(self, resource: Resource[Any], record: Callable[[Any], Any], namespace: str) -> SimulatedList:
+        namespace = namespace if resource.namespaced else ""
         followed = self._lists[resource.plural] = SimulatedList(record, namespace)
         type_ = _BY_KIND[resource.kind].type
         for (kind, of_namespace, _name), manifest in self.objects.items():
-            if kind == resource.kind and namespace in (None, of_namespace):
+            if kind == resource.kind and namespace in ("", of_namespace):
                 read = decode(manifest, type_)
                 read = sparse.alone(read) if resource is SPARSE_PODS else read
                 followed.listed.records[read.key] = record(read)

@@ -87,7 +87,7 @@ def fresh(objects: list[Json], run: CheckRun, cluster: model.Cluster) -> Printed
         each
         for each in objects
         if each["kind"] not in _STORAGE
-        and (each["kind"] == "Node" or scope.namespace in (None, each["metadata"]["namespace"]))
+        and (each["kind"] == "Node" or scope.namespace in ("", each["metadata"]["namespace"]))
     ]
     read = snapshot(*others, scope=scope, schedulers=schedulers, detailed=False)
     read.budgets.read = True

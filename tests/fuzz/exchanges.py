@@ -217,7 +217,7 @@ def exchange(body: bytes, chance: random.Random) -> Outcome:
 
 
 def _watched(cluster: LiveCluster) -> None:
-    path, query = PODS.path(None), {"watch": "true"}
+    path, query = PODS.path(), {"watch": "true"}
     with cluster._transport.stream(path, query, ACCEPT, 1, 2) as (head, parts):
         responses.check(head, verb="watch", resource=PODS.plural)
         for _event in EventReader(Pod).read(head, parts):
@@ -227,7 +227,7 @@ def _watched(cluster: LiveCluster) -> None:
 _READS: Final[tuple[Callable[[LiveCluster], object], ...]] = (
     LiveCluster.version,
     LiveCluster.feature_gates,
-    lambda cluster: cluster.names(PODS, None, 5),
+    lambda cluster: cluster.names(PODS, "", 5),
     lambda cluster: cluster.get(PODS, "a", "b"),
     lambda cluster: cluster.fold(PODS, list[Pod], lambda pods, page: pods.extend(page)),
     _watched,

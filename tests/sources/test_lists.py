@@ -110,10 +110,10 @@ def test_names_for_completion_are_of_the_kind_that_was_asked_for() -> None:
     metadata = listed({"metadata": {"name": "a"}}, kind="PartialObjectMetadataList", version="meta.k8s.io/v1")
     with serve(metadata, page("b"), listed(kind="NodeList")) as server:
         cluster = connect(server)
-        assert cluster.names(PODS, None, 5) == ["a"]
-        assert cluster.names(PODS, None, 5) == ["b"]
+        assert cluster.names(PODS, "", 5) == ["a"]
+        assert cluster.names(PODS, "", 5) == ["b"]
         with pytest.raises(SourceError, match=r"NodeList \(v1\) instead of PodList \(v1\)"):
-            cluster.names(PODS, None, 5)
+            cluster.names(PODS, "", 5)
 
 
 def pod(name: str, namespace: str = "shop", **labels: str) -> Json:

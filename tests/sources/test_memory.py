@@ -177,10 +177,10 @@ def test_a_large_capture_is_no_bomb(packed: bool) -> None:
 def test_a_large_list_is_no_bomb() -> None:
     """It comes in pages that are dropped."""
     item = json.dumps(POD).replace('"apiVersion": "v1", "kind": "Pod", ', "")
-    types = {resource.path(None): resource.list_type for resource in (PODS, NODES, *WORKLOADS)}
+    types = {resource.path(): resource.list_type for resource in (PODS, NODES, *WORKLOADS)}
 
     def listed(path: str, token: int) -> bytes:
-        type_, is_pods = types[path], path == PODS.path(None)
+        type_, is_pods = types[path], path == PODS.path()
         metadata = {"resourceVersion": "7", "continue": str(token + 1) if is_pods and token < 80 else ""}
         items = [item.replace("POD", f"pod-{token}-{number}") for number in range(400 * is_pods)]
         head = json.dumps({"kind": type_.kind, "apiVersion": type_.api_version, "metadata": metadata})

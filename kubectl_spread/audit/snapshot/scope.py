@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from kubectl_spread.kube.api import labels as labelselectors
-from kubectl_spread.kube.api.objects import ObjectRef
+from kubectl_spread.kube.api.objects import ALL_NAMESPACES, ObjectRef
 from kubectl_spread.kube.api.types import LabelSelectorRequirement, Pod
 
 FIELDS: Final[Mapping[str, Callable[[Pod], str]]] = {
@@ -55,22 +55,27 @@ class Scope(msgspec.Struct, frozen=True):
     """The pods that are evaluated.
 
     Attributes:
-        namespace: The only namespace; None for all.
+        namespace: The only namespace, or ``ALL_NAMESPACES``.
         exclude_namespaces: The namespaces of all that are left out.
         labels: The requirements that the labels of pods meet.
         fields: The requirements that the fields of pods meet.
         targets: The objects that the command line names; without any, every pod is evaluated.
     """
 
-    namespace: str | None = None
+    namespace: str = ALL_NAMESPACES
     exclude_namespaces: frozenset[str] = frozenset()
     labels: tuple[LabelSelectorRequirement, ...] = ()
     fields: tuple[FieldRequirement, ...] = ()
     targets: tuple[Target, ...] = ()
 
+    @property
+    def all_namespaces(self) -> bool:
+        """Whether the pods of all namespaces are in scope, except for those of excluded ones."""
+        return self.namespace == ALL_NAMESPACES
+
     def covers(self, namespace: str) -> bool:
         """Tell whether pods of a namespace are in scope."""
-        return self.namespace in (None, namespace) and namespace not in self.exclude_namespaces
+        return self.namespace in (ALL_NAMESPACES, namespace) and namespace not in self.exclude_namespaces
 
     def selects(self, pod: Pod) -> bool:
         """Tell whether namespace, labels and fields of a pod are in scope; targets need its owners."""

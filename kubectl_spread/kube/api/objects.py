@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import msgspec
+
+ALL_NAMESPACES: Final = ""
+"""Stands for every namespace where one can be chosen.
+
+Source: kubernetes v1.37.1 staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/types.go, NamespaceAll.
+"""
 
 
 class ObjectRef(msgspec.Struct, frozen=True, order=True):

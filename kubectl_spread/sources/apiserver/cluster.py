@@ -11,6 +11,7 @@ from typing import Final, Self, TypeVar
 import msgspec
 
 from kubectl_spread.errors import ForbiddenError, NotFoundError, SourceError
+from kubectl_spread.kube.api.objects import ALL_NAMESPACES
 from kubectl_spread.kube.api.types import IDENTIFYING_NAMESPACE, Message, ObjectMeta, TypeMeta
 from kubectl_spread.sources.apiserver import paging, responses
 from kubectl_spread.sources.apiserver.resources import NAMESPACES, Resource
@@ -141,7 +142,7 @@ class LiveCluster:
     def uid(self) -> str:
         """Return the UID of the namespace ``kube-system``; "" if it cannot be read for any reason."""
         try:
-            return self.get(NAMESPACES, None, IDENTIFYING_NAMESPACE).metadata.uid
+            return self.get(NAMESPACES, ALL_NAMESPACES, IDENTIFYING_NAMESPACE).metadata.uid
         except SourceError:
             return ""
 
@@ -169,7 +170,7 @@ class LiveCluster:
             return None
         return feature_gates(metrics)
 
-    def get(self, resource: Resource[T], namespace: str | None, name: str) -> T:
+    def get(self, resource: Resource[T], namespace: str, name: str) -> T:
         """Read one object.
 
         Raises:
@@ -181,7 +182,7 @@ class LiveCluster:
         responses.check(response, verb="get", resource=resource.plural)
         return responses.decode_object(response, resource.type)
 
-    def names(self, resource: Resource[T], namespace: str | None, most: int) -> list[str]:
+    def names(self, resource: Resource[T], namespace: str, most: int) -> list[str]:
         """Return the names of at most ``most`` objects, without reading the objects.
 
         Raises:
@@ -190,7 +191,7 @@ class LiveCluster:
         """
         return [metadata.name for metadata in self.metadata(resource, namespace, most)]
 
-    def metadata(self, resource: Resource[T], namespace: str | None, most: int) -> list[ObjectMeta]:
+    def metadata(self, resource: Resource[T], namespace: str, most: int) -> list[ObjectMeta]:
         """Return the metadata of at most ``most`` objects, without reading the objects.
 
         Raises:
@@ -205,13 +206,13 @@ class LiveCluster:
         return [named.metadata for named in objects.items]
 
     def pages(
-        self, resource: Resource[T], namespace: str | None = None, *, field_selector: str = ""
+        self, resource: Resource[T], namespace: str = ALL_NAMESPACES, *, field_selector: str = ""
     ) -> Iterator[Page[T]]:
         """Yield a list page by page; the next page is requested while the last one is processed.
 
         Args:
             resource: The resource to list.
-            namespace: The namespace to list; None for all.
+            namespace: The namespace to list, or ``ALL_NAMESPACES``.
             field_selector: A field selector in kubectl's syntax.
 
         Raises:
@@ -223,7 +224,7 @@ class LiveCluster:
         request = self._request(resource, namespace, field_selector)
         return paging.follow(request, lambda: responses.ListDecoder(resource).page)
 
-    def _request(self, resource: Resource[T], namespace: str | None, field_selector: str) -> paging.Request:
+    def _request(self, resource: Resource[T], namespace: str, field_selector: str) -> paging.Request:
         query: dict[str, str | int] = {}
         if self._chunk_size:
             query["limit"] = self._chunk_size
@@ -243,7 +244,7 @@ class LiveCluster:
         resource: Resource[T],
         begin: Callable[[], F],
         add: Callable[[F, Page[T]], object],
-        namespace: str | None = None,
+        namespace: str = ALL_NAMESPACES,
         *,
         field_selector: str = "",
     ) -> F:

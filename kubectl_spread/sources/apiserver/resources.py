@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from kubectl_spread.kube.api.objects import ALL_NAMESPACES
 from kubectl_spread.kube.api.sparse import DetailedPod, SparsePod
 from kubectl_spread.kube.api.storage import CSIDriver, PersistentVolume, PersistentVolumeClaim, StorageClass
 from kubectl_spread.kube.api.types import Event, Message, Namespace, Node, TypeMeta
@@ -58,10 +59,10 @@ class Resource(msgspec.Struct, Generic[T_co], frozen=True):
         version = f"{self.group}/{self.version}" if self.group else self.version
         return TypeMeta(api_version=version, kind=f"{self.kind}List")
 
-    def path(self, namespace: str | None = None, name: str | None = None) -> str:
-        """Return the path of one object, or of all objects in ``namespace``; None for all namespaces."""
+    def path(self, namespace: str = ALL_NAMESPACES, name: str | None = None) -> str:
+        """Return the path of one object, or of all objects in ``namespace``."""
         parts = ["", "apis", self.group, self.version] if self.group else ["", "api", self.version]
-        if self.namespaced and namespace is not None:
+        if self.namespaced and namespace != ALL_NAMESPACES:
             parts += ["namespaces", namespace]
         parts.append(self.plural)
         if name is not None:

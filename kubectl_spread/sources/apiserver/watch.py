@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any, Final, Literal, Protocol, TypeVar
 
 from kubectl_spread.errors import SourceError
+from kubectl_spread.kube.api.objects import ALL_NAMESPACES
 from kubectl_spread.sources.apiserver import responses, retries
 from kubectl_spread.sources.apiserver.cluster import LiveCluster, ServerVersion
 from kubectl_spread.sources.apiserver.resources import Resource
@@ -143,7 +144,7 @@ class WatchedCluster(LiveCluster):
         self,
         resource: Resource[Any],
         record: Callable[[Any], R],
-        namespace: str | None = None,
+        namespace: str = ALL_NAMESPACES,
         *,
         watched: Resource[Any] | None = None,
         field_selector: str = "",
@@ -153,7 +154,7 @@ class WatchedCluster(LiveCluster):
         Args:
             resource: The resource.
             record: Returns what is stored of an object.
-            namespace: The namespace; None for all.
+            namespace: The namespace, or ``ALL_NAMESPACES``.
             watched: The resource whose type events are decoded to; None for the same.
             field_selector: Selects the objects.
 
@@ -175,7 +176,7 @@ class WatchedCluster(LiveCluster):
         return followed
 
     def _watch(
-        self, resource: Resource[Any], namespace: str | None, field_selector: str
+        self, resource: Resource[Any], namespace: str, field_selector: str
     ) -> Callable[[str], AbstractContextManager[Iterator[WatchEvent[Any]]]]:
         """Return the function that starts a watch from a revision on."""
         reader: EventReader[Any] = EventReader(resource.type)
