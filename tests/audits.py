@@ -67,7 +67,7 @@ def snapshot(
     detailed: bool = True,
 ) -> Snapshot:
     """Return the snapshot of objects that are read in the order given; ``check`` does not read pods in detail."""
-    cluster_snapshot = Snapshot(scope, for_explain=True, schedulers=schedulers)
+    cluster_snapshot = Snapshot(scope, detailed=True, schedulers=schedulers)
     for manifest in objects:
         match manifest["kind"]:
             case "Pod":

@@ -99,7 +99,7 @@ class World:
         self.now = now
         self.kinds = Kinds(behaviour, snapshot.anti_affinity.namespaces)
         self.change: ConstraintChange | None = None
-        self._classes = PodClasses(snapshot.schedulers, for_simulation=True)
+        self._classes = PodClasses(snapshot.schedulers, detailed=True)
         self._tables: dict[tuple[int, ...], tuple[NodeTable, Volumes, tuple[Node, ...]]] = {}
         self._created: dict[object, PodClass] = {}
         self._of_templates: dict[object, tuple[PodTemplateSpec, PodClass]] = {}

@@ -164,7 +164,7 @@ def from_files(options: CheckOptions) -> CheckRun:
     """
     target_version = target_for(options, None)
     profiles = schedulers.profiles(options)
-    snapshot = Snapshot(options.scope(ALL_NAMESPACES), for_explain=options.explaining, schedulers=profiles)
+    snapshot = Snapshot(options.scope(ALL_NAMESPACES), detailed=options.explaining, schedulers=profiles)
     reading = read_files(options, snapshot, services=snapshot.default_selectors.enabled)
     if text := reading.unknown_namespace(options.namespace):
         raise CombinedError([*reading.errors, NotFoundError(text)])

@@ -126,7 +126,11 @@ class LiveRun:
         self._reads_events = events
         self._expects_gates = expects_gates
         self._requests = requests or Requests(
-            cluster, options, options.scope(cluster.namespace), schedulers.profiles(options)
+            cluster,
+            options,
+            options.scope(cluster.namespace),
+            schedulers.profiles(options),
+            detailed=options.explaining,
         )
         self._scope = self._requests.scope
         if self._scope.all_namespaces and any(target.name for target in self._scope.targets):
@@ -393,7 +397,7 @@ def pods_elsewhere(cluster: LiveCluster, namespace: str) -> Snapshot:
     """
 
     def begin() -> Snapshot:
-        return Snapshot(Scope(namespace=namespace), for_explain=True)
+        return Snapshot(Scope(namespace=namespace), detailed=True)
 
     def add(snapshot: Snapshot, page: Page[SparsePod]) -> None:
         for pod in page:

@@ -75,15 +75,14 @@ class Requests:
         scope: Scope,
         profiles: Mapping[str, Profile],
         *,
-        for_simulation: bool = False,
+        detailed: bool = False,
     ) -> None:
-        """Prepare the requests; ``send`` sends them. Pods are read in detail ``for_simulation``."""
+        """Prepare the requests; ``send`` sends them. ``Snapshot`` says what is stored only ``detailed``."""
         self.read_at: datetime | None = None
         self.resource_versions: dict[str, str] = {}
         self.forbidden = 0
         self._cluster = cluster
-        self._explaining = options.explaining
-        self._for_simulation = for_simulation
+        self._detailed = detailed
         self._needs_nodes = options.needs_nodes
         self.scope = scope
         self._profiles = profiles
@@ -188,12 +187,11 @@ class Requests:
             self.read_at = None
             return Snapshot(
                 self.scope,
-                for_explain=self._explaining,
-                for_simulation=self._for_simulation,
+                detailed=self._detailed,
                 schedulers=self._profiles,
             )
 
-        if self._explaining or self._for_simulation or self.scope.fields:
+        if self._detailed or self.scope.fields:
             return self._cluster.fold(PODS, begin, add_full, self.scope.namespace, field_selector=UNFINISHED)
         return self._cluster.fold(SPARSE_PODS, begin, add, self.scope.namespace, field_selector=UNFINISHED)
 
@@ -209,7 +207,8 @@ class Requests:
 
     def _detached(self, read: Kind) -> Kind:
         """Return an object without undecoded managedFields, which would keep the bytes of its page in memory."""
-        fields = tuple(read.metadata.managed_fields) if self._explaining else ()
+        needed = self._detailed and isinstance(read, WorkloadObject)
+        fields = tuple(read.metadata.managed_fields) if needed else ()
         return replace(read, metadata=replace(read.metadata, managed_fields=fields))
 
 

@@ -434,7 +434,7 @@ def _profiles(options: CheckOptions) -> Mapping[str, configuration.Profile]:
 def _from_files(options: CheckOptions, written: list[Loaded] | None) -> SimulateRun | None:
     """Read files; None for files that have nothing but manifests, which are ``written`` then."""
     target_version = target_for(options, None)
-    snapshot = Snapshot(Scope(), for_simulation=True, schedulers=_profiles(options))
+    snapshot = Snapshot(Scope(), detailed=True, schedulers=_profiles(options))
     reading = read_files(options, snapshot, services=True, written=written)
     errors: list[SpreadError] = [*reading.errors]
     if written and not (errors or snapshot.nodes or snapshot.pods):
@@ -491,7 +491,7 @@ def _from_cluster(options: CheckOptions, cluster: LiveCluster, written: list[Loa
         written[:] = [loaded.with_namespace(scope.namespace) for loaded in written]
     profiles = _profiles(options)
     problems: list[str] = []
-    requests = Requests(cluster, options, Scope(), profiles, for_simulation=True)
+    requests = Requests(cluster, options, Scope(), profiles, detailed=True)
     requests.send()
     target_version = target_for(options, requests.version.result().behaves_as)
     try:
@@ -500,7 +500,7 @@ def _from_cluster(options: CheckOptions, cluster: LiveCluster, written: list[Loa
         if scope.all_namespaces:
             raise ForbiddenError(f"{error} (name a namespace that you may list with -n)") from None
         problems.append(f"{error}: the room that pods of other namespaces take is not known")
-        requests = Requests(cluster, options, Scope(namespace=scope.namespace), profiles, for_simulation=True)
+        requests = Requests(cluster, options, Scope(namespace=scope.namespace), profiles, detailed=True)
         requests.send()
         snapshot = pods_of(requests, scope)
     unread = _add_others(requests, snapshot, problems)

@@ -88,7 +88,7 @@ def page(body: bytes, _chance: random.Random) -> Outcome:
     """Decode a page of pods, nodes or workloads as a live check does, and write the report in each format."""
     plural, _, body = body.partition(b"\n")
     bodies = {**corpus.pages(), plural.decode(): body}
-    snapshot = Snapshot(Scope(), for_explain=True)
+    snapshot = Snapshot(Scope(), detailed=True)
     try:
         for name, resource in _RESOURCES.items():
             if name in bodies:

@@ -212,19 +212,15 @@ class SharedTerms:
 class PodClasses:
     """The classes of the pods that were read, each for as long as somebody has it."""
 
-    def __init__(
-        self, schedulers: Mapping[str, Profile], *, detailed: bool = False, for_simulation: bool = False
-    ) -> None:
+    def __init__(self, schedulers: Mapping[str, Profile], *, detailed: bool = False) -> None:
         """Start empty; ``schedulers`` has the spread configuration of each scheduler.
 
-        Bound pods have a priority only if they are read ``detailed``; pending pods have it always.
-        With ``for_simulation`` pods whose containers differ are of different classes, even if their requests are equal:
-        the scores of resources assume requests for each container without any. So are pods with and without the network
-        of their node.
+        Pending pods always have a priority, bound ones only if they are read ``detailed``. Then pods whose containers
+        differ are of different classes as well, even if their requests are equal: the scores of resources assume
+        requests for each container without any. So are pods with and without the network of their node.
         """
         self._schedulers = schedulers
-        self._detailed = detailed or for_simulation
-        self._for_simulation = for_simulation
+        self._detailed = detailed
         self._digests = Digests()
         self._classes: WeakValueDictionary[bytes, PodClass] = WeakValueDictionary()
         self._terms = SharedTerms()
@@ -251,7 +247,7 @@ class PodClasses:
             requests,
             nodeports.host_ports(spec),
             *self._priority(spec),
-            _of_simulations(spec) if self._for_simulation else (),
+            _details(spec) if self._detailed else (),
         )
         key = self._digests.of(identity)
         pod_class = self._classes.get(key)
@@ -293,7 +289,7 @@ class PodClasses:
         return None, True
 
 
-def _of_simulations(spec: PodSpec) -> tuple[object, ...]:
+def _details(spec: PodSpec) -> tuple[object, ...]:
     """Return the fields of a spec that only simulations read."""
     fields = (spec.containers, spec.init_containers, spec.resources, spec.host_network)
     return (*fields, spec.priority_class_name, spec.resource_claims) if isinstance(spec, DetailedPodSpec) else fields
@@ -347,15 +343,14 @@ class PodReader:
         schedulers: Mapping[str, Profile],
         *,
         detailed: bool = False,
-        for_simulation: bool = False,
     ) -> None:
         """Read pods in ``scope``, bound ones ``detailed`` or without their state and priority.
 
         For the other arguments see ``PodClasses``.
         """
         self._scope = scope
-        self._detailed = detailed or for_simulation
-        self._classes = PodClasses(schedulers, detailed=detailed, for_simulation=for_simulation)
+        self._detailed = detailed
+        self._classes = PodClasses(schedulers, detailed=detailed)
         self._kinds: WeakValueDictionary[tuple[PodClass, str, bool], PodKind] = WeakValueDictionary()
         self._similar: dict[int, tuple[Pod, PodKind]] = {}
         self._lock = threading.Lock()

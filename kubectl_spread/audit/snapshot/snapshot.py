@@ -61,16 +61,15 @@ class Snapshot:
         self,
         scope: Scope,
         *,
-        for_explain: bool = False,
-        for_simulation: bool = False,
+        detailed: bool = False,
         schedulers: Mapping[str, Profile] = configuration.WITHOUT_DEFAULTS,
     ) -> None:
         """Store the pods that ``scope`` selects, and count all pods.
 
         ``schedulers`` has the known spread configurations of schedulers, by name; if any has default constraints,
-        ``default_selectors`` stores their input. ``for_explain`` stores the manager of ``spec.replicas`` too, and
-        ``for_simulation`` the ReplicaSets that ask for no pods. ``mirror_pods`` and ``other_pods``, which are out of
-        scope, are not evaluated and take room on nodes.
+        ``default_selectors`` stores their input. ``detailed`` also stores what only explanations and simulations need:
+        the state and priority of bound pods, the manager of ``spec.replicas``, and ReplicaSets that ask for no pods.
+        ``mirror_pods`` and ``other_pods``, which are out of scope, are not evaluated and take room on nodes.
         ``autoscalers`` has the HorizontalPodAutoscalers by the workloads that they scale, and ``node_autoscalers``
         what says which nodes can be made; ``with_managed_fields`` counts the evaluated pods that have managedFields.
         ``cluster_uid`` is the UID of the namespace ``kube-system``, where its object was read from a file, or "".
@@ -81,8 +80,7 @@ class Snapshot:
         self.cluster_uid = ""
         self.with_managed_fields = 0
         self.anti_affinity = AntiAffinity()
-        self._for_explain = for_explain
-        self._for_simulation = for_simulation
+        self._detailed = detailed
         self.mirror_pods: list[PodRecord] = []
         self.other_pods: list[PodRecord] = []
         self.workload_objects: dict[ObjectRef, WorkloadObject] = {}
@@ -103,7 +101,7 @@ class Snapshot:
         self.node_autoscalers = NodeAutoscalers()
         self.schedulers = schedulers
         self.default_selectors = DefaultSelectors(schedulers)
-        self._reader = PodReader(scope, schedulers, detailed=for_explain, for_simulation=for_simulation)
+        self._reader = PodReader(scope, schedulers, detailed=detailed)
         self._covered: set[Target] = set()
 
     def is_overdue(self, pod: PodRecord) -> bool:
@@ -158,12 +156,12 @@ class Snapshot:
             created=metadata.creation_timestamp,
             revision=whole_number(metadata.annotations.get(_REVISION_ANNOTATION, "")) or 0,
             replicas=workload.replicas,
-            scaled=managedfields.field_owner(metadata, "f:spec", "f:replicas") if self._for_explain else None,
+            scaled=managedfields.field_owner(metadata, "f:spec", "f:replicas") if self._detailed else None,
             claims=workload.claims if kind in _TEMPLATE_KINDS else None,
             authored_keys=authored_keys(workload.template.spec),
         )
         self.ownership.add(record)
-        if workload.replicas or kind != "ReplicaSet" or self._for_simulation:
+        if workload.replicas or kind != "ReplicaSet" or self._detailed:
             self.workload_objects[ref.first_copy] = workload
         self.default_selectors.add_owner(kind, workload)
         if self._evaluates_template(record, workload) and self.scope.selects_template(

@@ -39,7 +39,7 @@ def answer(question: Json, steps: Sequence[Json]) -> Json:
 
 
 def _snapshot(question: Json) -> Snapshot:
-    snapshot = Snapshot(Scope(), for_simulation=True, schedulers=configuration.SYSTEM)
+    snapshot = Snapshot(Scope(), detailed=True, schedulers=configuration.SYSTEM)
     for node in question["nodes"]:
         snapshot.add_node(decode(node, Node))
     for namespace in question["namespaces"]:
