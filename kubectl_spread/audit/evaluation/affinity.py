@@ -142,11 +142,11 @@ def _selected_in(
     population: Population, namespace: str, terms: Iterable[Term]
 ) -> Iterable[tuple[Labels, Mapping[str, int]]]:
     """Return the label sets of a namespace that a term selects and may concern, each with its pods by node."""
-    selected: dict[int, tuple[Labels, Mapping[str, int]]] = {}
+    selected: dict[frozenset[tuple[str, str]], tuple[Labels, Mapping[str, int]]] = {}
     for term in terms:
         if term.selector is not None and (term.namespace_selector is not None or namespace in term.namespaces):
             for labels, per_node in population.selected(term.selector):
-                selected[id(per_node)] = (labels, per_node)
+                selected[frozenset(labels.items())] = (labels, per_node)
     return selected.values()
 
 

@@ -167,16 +167,12 @@ def evaluate(snapshot: Snapshot, context: ServerFacts, *, nodes: str, admission:
     requested: list[PodRecord] = []
     workloads: set[ObjectRef] = set()
     revisions = Revisions(snapshot)
-    keys_of_evaluations: dict[int, _Keys] = {}
     for workload, pod_class, pods in _alike(snapshot, everyone):
         requested += pods
         workloads.add(workload)
         revisions.add(workload, pods)
         evaluation = evaluator.of(pod_class)
-        # Equal evaluations of different classes share their objects.
-        keys = keys_of_evaluations.get(id(evaluation.effective))
-        if keys is None:
-            keys = keys_of_evaluations[id(evaluation.effective)] = _keys(evaluation)
+        keys = _keys(evaluation)
         verdicts = [evaluation.verdicts if evaluation.settled else evaluator.verdicts(pod) for pod in pods]
         for row_key in keys.rows:
             key = (workload, row_key)

@@ -10,7 +10,7 @@ import msgspec
 from kubectl_spread.audit.merge.merging import Change, without
 from kubectl_spread.audit.snapshot.capacity import requests_of
 from kubectl_spread.audit.snapshot.podclasses import SharedTerms
-from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
+from kubectl_spread.audit.snapshot.records import PodClass, PodRecord, digest
 from kubectl_spread.audit.snapshot.templates import (
     Refusal,
     Refused,
@@ -106,19 +106,18 @@ class AdmissionCheck:
     def __init__(self, behaviour: Behaviour) -> None:
         """Check as an API server of this behaviour does."""
         self.behaviour = behaviour
-        # With the terms, so that no others get their identity.
-        self._edits: dict[int, tuple[tuple[TopologyTerm, ...], Refusals]] = {}
+        self._edits: dict[bytes, Refusals] = {}
 
     def edits(self, pod_class: PodClass) -> Refusals:
         """Return why stored pods of a class cannot be updated, not even without a change."""
         if not pod_class.stored:
             return ()
-        # Classes whose pods differ in their labels alone share the tuple of terms, and labels play no part here.
-        key = id(pod_class.terms)
+        # Labels play no part here.
+        key = digest(pod_class.terms)
         if key not in self._edits:
             errors = apiserver.pod_update_errors(pod_class.spec, pod_class.spec, self.behaviour)
-            self._edits[key] = (pod_class.terms, _of_pods(pod_class, errors, Refused.EDIT))
-        return self._edits[key][1]
+            self._edits[key] = _of_pods(pod_class, errors, Refused.EDIT)
+        return self._edits[key]
 
     def manifests(self, pod_class: PodClass) -> Refusals:
         """Return why manifests of a class cannot be created; nothing for stored pods, which are not created again."""

@@ -19,7 +19,7 @@ _ANYWHERE: Final = ""
 """The key of terms that select namespaces by labels."""
 
 
-class _Repelling(msgspec.Struct, frozen=True):
+class _Repelling(msgspec.Struct, frozen=True, eq=False):
     """Pods of one namespace with the same required anti-affinity ``terms``; ``nodes`` counts them by node."""
 
     pod: Pod
@@ -44,7 +44,7 @@ class _Repellers:
     def that_may_select(self, labels: Labels) -> Iterable[_Repelling]:
         """Return the kinds of which a term may select pods with ``labels``."""
         filed = (self._by_label.get(label, ()) for label in (*labels.items(), None))
-        return {id(repelling): repelling for of_label in filed for repelling in of_label}.values()
+        return dict.fromkeys(repelling for of_label in filed for repelling in of_label)
 
 
 class AntiAffinity:
