@@ -11,8 +11,7 @@ import click
 from kubectl_spread import phrases
 from kubectl_spread.cli import fast_exit, formats, options, output, unexpected, values
 from kubectl_spread.cli.help import EVALUATE
-from kubectl_spread.errors import NotFoundError, UsageError
-from kubectl_spread.faults import Faults
+from kubectl_spread.errors import Faults, NotFoundError, UsageError
 from kubectl_spread.kube.api.quantity import whole_number
 from kubectl_spread.run import output_files
 from kubectl_spread.run.output_files import Output

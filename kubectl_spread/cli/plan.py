@@ -87,9 +87,9 @@ def _rendered(report: SpreadPlan, destination: Output, color: str, flags: tuple[
     ``flags`` are kubectl's for the cluster, and ``command`` carries the plan out.
     """
     if destination.form == formats.SCRIPT:
-        from kubectl_spread.render import script  # noqa: PLC0415
+        from kubectl_spread.render import shell  # noqa: PLC0415
 
-        return script.text(report, flags)
+        return shell.evictions(report, flags)
     from kubectl_spread.render import plan as plans  # noqa: PLC0415 - completion of flags does not need it
 
     return formats.printed(report, destination, color, lambda: plans.document(report, command))

@@ -190,9 +190,9 @@ def _events(context: click.Context, parameters: dict[str, Any]) -> list[tuple[st
 def _rendered(report: SpreadSimulation, destination: Output, color: str, read: CheckOptions) -> str:
     """Return a report in a format; ``read`` are the options that chose what was read."""
     if destination.form == formats.SCRIPT:
-        from kubectl_spread.render import patching  # noqa: PLC0415
+        from kubectl_spread.render import shell  # noqa: PLC0415
 
-        return patching.text(report, read.kubectl_flags)
+        return shell.patches(report, read.kubectl_flags)
     from kubectl_spread.render import simulation  # noqa: PLC0415 - completion of flags does not need it
 
     flags = read.command_flags

@@ -11,10 +11,10 @@ import click
 
 from kubectl_spread.cli import output
 from kubectl_spread.cli.help import Option
-from kubectl_spread.faults import REPORT, bug
+from kubectl_spread.errors import REPORT, bug
 
 if TYPE_CHECKING:
-    from kubectl_spread.faults import Fault
+    from kubectl_spread.errors import Fault
 
 _VERBOSE: Final = re.compile(r"(?<= )(?:--verbose|--v|-[A-Za-z]*v[A-Za-z]*)(?:[ =]?(\d+)|=[tT]\w*)?(?= )")
 _VERBOSE_KEY: Final = f"{__name__}.verbose"

@@ -22,8 +22,8 @@ from prometheus_client.process_collector import ProcessCollector
 
 from kubectl_spread import __version__
 from kubectl_spread.errors import SourceError
-from kubectl_spread.follow.asgi import ANY_HOST, Handler, HostNames, Pages, Request, ServedPage, message
 from kubectl_spread.follow.following import Following
+from kubectl_spread.follow.server import ANY_HOST, Handler, HostNames, Pages, Request, ServedPage, message
 from kubectl_spread.phrases import plural
 from kubectl_spread.render import html, openmetrics, structured
 from kubectl_spread.report import model, projections

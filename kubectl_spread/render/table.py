@@ -15,8 +15,8 @@ from kubectl_spread.phrases import plural
 from kubectl_spread.render import about, figures, headline, screen, words, zones
 from kubectl_spread.render import findings as grouped
 from kubectl_spread.render.document import Card, Document, Instruction, Table
+from kubectl_spread.render.figures import counts_cell
 from kubectl_spread.render.findings import Block, Detail
-from kubectl_spread.render.folding import counts_cell
 from kubectl_spread.render.screen import STYLES
 from kubectl_spread.render.terminal import Cell, Column, Terminal
 from kubectl_spread.report.model import Finding, Report, Row, Severity

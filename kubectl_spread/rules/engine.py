@@ -19,7 +19,7 @@ from kubectl_spread.audit.snapshot.scope import Scope
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.diagnosis.exposure import Replicas
 from kubectl_spread.engine.engine import Engine
-from kubectl_spread.faults import Fault, Faults
+from kubectl_spread.errors import Fault, Faults
 from kubectl_spread.kube.api.content import is_object_name
 from kubectl_spread.kube.api.field import FieldPath
 from kubectl_spread.kube.api.labels import HOSTNAME, ZONE

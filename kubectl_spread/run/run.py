@@ -17,8 +17,7 @@ from kubectl_spread.audit.snapshot.scope import Scope, Target
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.diagnosis.exposure import RunningPods, running_pods
 from kubectl_spread.engine.engine import Engine
-from kubectl_spread.errors import Position
-from kubectl_spread.faults import Faults
+from kubectl_spread.errors import Faults, Position
 from kubectl_spread.kube.api.field import POD_SPEC, FieldPath
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.workloads import template_path
@@ -31,7 +30,7 @@ from kubectl_spread.rules.engine import Baseline, complete
 from kubectl_spread.rules.model import SelectedRules
 from kubectl_spread.run import lines
 from kubectl_spread.run.options import CheckOptions, TargetVersion
-from kubectl_spread.sources.addresses import without_secrets
+from kubectl_spread.sources.paths import without_secrets
 
 
 class Console(Protocol):

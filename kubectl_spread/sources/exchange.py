@@ -1,4 +1,4 @@
-"""One exchange with a server: its time, the body of its response, and kubectl's messages where there is none."""
+"""One exchange with a server: whom to trust, its time, the body of its response, and kubectl's messages on failures."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Sequence
 from enum import Enum, auto
 from http.client import HTTPException, IncompleteRead, InvalidURL
+from pathlib import Path
 from socket import gaierror
 from typing import Any, Final
 from urllib.parse import SplitResult, urlsplit
@@ -24,7 +25,31 @@ from urllib3.exceptions import (
 from urllib3.exceptions import TimeoutError as NoAnswerError
 
 from kubectl_spread.errors import SourceError
-from kubectl_spread.sources.addresses import without_secrets
+from kubectl_spread.sources.paths import without_secrets
+
+_BUNDLES: Final = (
+    "/etc/ssl/certs/ca-certificates.crt",  # Debian, Ubuntu, Gentoo
+    "/etc/pki/tls/certs/ca-bundle.crt",  # Fedora
+    "/etc/ssl/ca-bundle.pem",  # openSUSE
+    "/etc/pki/tls/cacert.pem",  # OpenELEC
+    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",  # CentOS, RHEL
+    "/etc/ssl/cert.pem",  # Alpine, macOS
+)
+
+
+def trust_system(context: ssl.SSLContext, bundles: Sequence[str] = _BUNDLES) -> None:
+    """Trust the authorities of the system, or those of SSL_CERT_FILE and SSL_CERT_DIR.
+
+    The OpenSSL of the archive looks for them where the system that it was built on has them; where there are none,
+    those of ``bundles`` are trusted.
+    """
+    context.load_default_certs()
+    paths = ssl.get_default_verify_paths()
+    if paths.cafile or paths.capath or context.cert_store_stats()["x509_ca"]:
+        return
+    if bundle := next((bundle for bundle in bundles if Path(bundle).is_file()), ""):
+        context.load_verify_locations(bundle)
+
 
 CONNECT_TIMEOUT: Final = 30.0
 """Seconds until a server must accept the connection, without ``--request-timeout``."""

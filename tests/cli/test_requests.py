@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kubectl_spread.cli import cli
-from kubectl_spread.sources.apiserver import retries
+from kubectl_spread.sources.apiserver import transport
 from tests.cli.test_identity import LISTS, Routed, configure
 from tests.sources.server import Reply, Request, serve, status
 
@@ -93,8 +93,8 @@ def test_nodes_that_may_not_be_listed_are_an_error(tmp_path: Path) -> None:
 def test_the_error_of_the_first_list_is_reported_even_if_another_one_fails_first(
     failing: tuple[str, ...], error: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(retries, "_FIRST_BACKOFF", 0.0001)
-    monkeypatch.setattr(retries, "RETRIES", 0)
+    monkeypatch.setattr(transport, "_FIRST_BACKOFF", 0.0001)
+    monkeypatch.setattr(transport, "RETRIES", 0)
     monkeypatch.setattr(Failing, "failing", failing)
     result = check(Failing, tmp_path)
     (line,) = result.stderr.splitlines()

@@ -23,7 +23,7 @@ from kubectl_spread.follow.server import Servers, listen
 from kubectl_spread.render import openmetrics, structured
 from kubectl_spread.report import model
 from kubectl_spread.run.options import CheckOptions
-from kubectl_spread.sources.apiserver import retries, watch
+from kubectl_spread.sources.apiserver import transport, watch
 from kubectl_spread.sources.apiserver.paging import background
 from kubectl_spread.sources.apiserver.transport import elapsed
 from kubectl_spread.sources.apiserver.watch import WatchedCluster
@@ -78,8 +78,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shorten the pauses between attempts, and the silence after which a watch is started again."""
-    monkeypatch.setattr(retries, "_FIRST_BACKOFF", 0.05)
-    monkeypatch.setattr(retries, "LONGEST_BACKOFF", 0.5)
+    monkeypatch.setattr(transport, "_FIRST_BACKOFF", 0.05)
+    monkeypatch.setattr(transport, "LONGEST_BACKOFF", 0.5)
     monkeypatch.setattr(watch, "_SILENCE", SILENCE)
     monkeypatch.setattr(following, "_LOOK", SILENCE)
     monkeypatch.setattr(following, "_LOOK_AGAIN", 0.1)

@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from kubectl_spread.follow.asgi import Pages
 from kubectl_spread.follow.monitor import Published, Telemetry, main_pages, telemetry_pages
+from kubectl_spread.follow.server import Pages
 from kubectl_spread.render import openmetrics, structured
 from kubectl_spread.report.model import Report
 from kubectl_spread.sources.apiserver.transport import elapsed

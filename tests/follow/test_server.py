@@ -14,8 +14,7 @@ import pytest
 
 from kubectl_spread.errors import SourceError, UsageError
 from kubectl_spread.follow import server
-from kubectl_spread.follow.asgi import HostNames, Pages, Request, ServedPage
-from kubectl_spread.follow.server import Servers, accepted_hosts, listen
+from kubectl_spread.follow.server import HostNames, Pages, Request, ServedPage, Servers, accepted_hosts, listen
 from tests.controlplane.processes import LOOPBACK
 
 PATIENCE = 10.0

@@ -17,7 +17,7 @@ from unittest.mock import patch
 from kubectl_spread.errors import SourceError
 from kubectl_spread.kube.api.types import Pod
 from kubectl_spread.render.words import safe
-from kubectl_spread.sources.apiserver import responses, retries
+from kubectl_spread.sources.apiserver import responses, transport
 from kubectl_spread.sources.apiserver.cluster import LiveCluster
 from kubectl_spread.sources.apiserver.resources import PODS
 from kubectl_spread.sources.apiserver.watch_events import ACCEPT, EventReader
@@ -205,7 +205,7 @@ def exchange(body: bytes, chance: random.Random) -> Outcome:
     asks = chance.choice(_READS)
     server().body = body
     flags = ConnectionFlags(server=server().url, request_timeout="2s")
-    with warnings.catch_warnings(), patch.object(retries, "backoff", lambda *_: 0.0):
+    with warnings.catch_warnings(), patch.object(transport, "backoff", lambda *_: 0.0):
         warnings.simplefilter("error")
         try:
             asks(LiveCluster.connect(flags))

@@ -10,7 +10,7 @@ from unittest.mock import patch
 from click.testing import CliRunner
 
 from kubectl_spread.cli import cli
-from kubectl_spread.sources.apiserver import retries
+from kubectl_spread.sources.apiserver import transport
 from kubectl_spread.sources.apiserver.resources import BUDGETS, CLAIMS, EVENTS, NODES, PODS, VOLUMES, WORKLOADS
 from tests.fuzz import corpus, mutation
 from tests.fuzz.outcome import Outcome
@@ -82,7 +82,7 @@ def lists(chance: random.Random) -> bytes:
 def check(body: bytes, chance: random.Random) -> Outcome:
     """Run one of the commands against a server with these lists."""
     arguments = chance.choice(_CHECKS)
-    with serve() as server, patch.object(retries, "backoff", lambda *_: 0.0):
+    with serve() as server, patch.object(transport, "backoff", lambda *_: 0.0):
         server.__class__ = _Lists
         server.lists = dict(_split(line) for line in body.split(b"\n") if line)  # type: ignore[attr-defined]
         command = [*arguments, "-v", "-s", server.url]

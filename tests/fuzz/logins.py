@@ -27,7 +27,7 @@ from ruamel.yaml import YAML
 
 from kubectl_spread.errors import SpreadError
 from kubectl_spread.render.words import safe
-from kubectl_spread.sources.apiserver import retries
+from kubectl_spread.sources.apiserver import transport
 from kubectl_spread.sources.apiserver.cluster import LiveCluster
 from kubectl_spread.sources.auth.connection import ConnectionFlags
 from tests.builders import Json
@@ -236,7 +236,7 @@ def _nothing_outside() -> Iterator[None]:
     with (
         patch.object(socket, "getaddrinfo", resolve),
         patch("kubectl_spread.sources.auth.execplugin.subprocess.run", ran),
-        patch.object(retries, "backoff", lambda *_: 0.0),
+        patch.object(transport, "backoff", lambda *_: 0.0),
         patch.dict(os.environ, environment, clear=True),
     ):
         yield

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Final
 
-from kubectl_spread.faults import ISSUES
+from kubectl_spread.errors import ISSUES
 from tests.fuzz.outcome import Outcome
 from tests.fuzz.targets import Target
 

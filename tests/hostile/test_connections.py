@@ -225,7 +225,7 @@ BODIES: Final = {
 @pytest.mark.parametrize("timeout", ["0", "5s"])
 @pytest.mark.parametrize("name", BODIES)
 def test_impossible_numbers_in_http_are_one_line(name: str, timeout: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kubectl_spread.sources.apiserver.retries._FIRST_BACKOFF", 0.0001)
+    monkeypatch.setattr("kubectl_spread.sources.apiserver.transport._FIRST_BACKOFF", 0.0001)
     monkeypatch.setenv("KUBECONFIG", "/no/where")
     exchanges.server().body = BODIES[name]
     status, stderr = check("-s", exchanges.server().url, "--request-timeout", timeout)

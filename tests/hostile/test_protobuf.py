@@ -13,8 +13,7 @@ from kubectl_spread.kube.api.types import Pod
 from kubectl_spread.sources.apiserver.resources import PODS, SPARSE_PODS
 from kubectl_spread.sources.apiserver.responses import ListDecoder
 from kubectl_spread.sources.apiserver.transport import Response
-from kubectl_spread.sources.decode.protobuf.decoder import Decoder
-from kubectl_spread.sources.decode.protobuf.envelope import MAGIC
+from kubectl_spread.sources.decode.protobuf.decoder import MAGIC, Decoder
 from tests.fuzz import corpus
 from tests.fuzz.wire import Field, encode, parse, varint
 

@@ -12,7 +12,7 @@ from typing import Final
 import pytest
 from msgspec import UNSET
 
-from kubectl_spread.render import script
+from kubectl_spread.render import shell
 from kubectl_spread.report.model import Cluster
 from kubectl_spread.report.plan import PlannedWave, PlanSummary, SpreadPlan
 from tests.builders import Json
@@ -109,7 +109,7 @@ def _live(context: str, uid: str = "") -> str:
         evictions=0, waves=1, uneven=1, corrected=1, runs=1, seed=0, unknown=[], not_simulated=[], skipped={}
     )
     waves = [PlannedWave(evictions=[])]
-    return script.text(SpreadPlan(cluster=header, waves=waves, not_correctable=[], summary=summary), ())
+    return shell.evictions(SpreadPlan(cluster=header, waves=waves, not_correctable=[], summary=summary), ())
 
 
 def test_a_plan_of_a_live_cluster_pins_its_context_and_its_uid() -> None:

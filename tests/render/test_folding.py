@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kubectl_spread.render.folding import folded
+from kubectl_spread.render.figures import folded
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from kubectl_spread.render.ci import common
+from kubectl_spread.render import ci
 from kubectl_spread.render.ci.github import github
 from kubectl_spread.render.words import safe
 from kubectl_spread.report.model import severest_first
@@ -65,7 +65,7 @@ def test_each_finding_is_a_command_and_errors_come_first(cluster: str) -> None:
     assert names == sorted(names, key=["error", "warning", "notice"].index)
     assert len(printed_commands) == len(report.findings)
     for finding, (_, _, message) in zip(severest_first(report.findings), printed_commands, strict=True):
-        assert message.endswith("\n".join(map(safe, common.advice(finding))))
+        assert message.endswith("\n".join(map(safe, ci.advice(finding))))
 
 
 def test_no_text_begins_another_command() -> None:
@@ -75,7 +75,7 @@ def test_no_text_begins_another_command() -> None:
     ((name, properties, message),) = commands(github(locations.with_findings(report, [finding])))
     assert (name, list(properties)) == ("warning", ["title"])
     escaped = evil.replace("\r\n", "\\r\\n")
-    assert message.split("\n") == [escaped, escaped, f"Fix: {escaped}", *common.advice(finding)[1:]]
+    assert message.split("\n") == [escaped, escaped, f"Fix: {escaped}", *ci.advice(finding)[1:]]
     assert f" {escaped}/" in properties["title"]
 
 

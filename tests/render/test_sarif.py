@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from kubectl_spread import __version__
-from kubectl_spread.render.ci import common
+from kubectl_spread.render import ci
 from kubectl_spread.render.ci.sarif import MOST_RESULTS, sarif
 from kubectl_spread.report.model import Operation, Patch, Report, Severity, Source
 from kubectl_spread.rules import RULES
@@ -139,7 +139,7 @@ def test_texts_hold_no_placeholders_and_no_links() -> None:
     text = result["message"]["text"]
     assert "{{0}} [x] (http://evil) [y\\] (1) " in text
     assert all(char.isprintable() or char == "\n" for char in text)
-    assert text.count("\n") == len(common.advice(finding))
+    assert text.count("\n") == len(ci.advice(finding))
 
 
 def test_a_log_has_the_severest_results_if_there_are_too_many() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from kubectl_spread.render import patching
+from kubectl_spread.render import shell
 from kubectl_spread.report.model import Severity
 from kubectl_spread.report.simulation import SimulationFinding, SpreadSimulation
 from tests.builders import Json
@@ -51,7 +51,7 @@ def test_a_workload_with_two_patches_is_waited_for_once() -> None:
     report = msgspec.json.decode(text, type=SpreadSimulation)
     commands = [f"kubectl --context 'a patch b' patch deploy/web -n shop --type=json -p '[{n}]'" for n in (1, 2)]
     finding = SimulationFinding(severity=Severity.ERROR, message="", workloads=[], fix="set", commands=commands)
-    text = patching.text(msgspec.structs.replace(report, findings=[finding]), ())
+    text = shell.patches(msgspec.structs.replace(report, findings=[finding]), ())
     assert "\nplanned=1\n" in text
     lines = [line.split() for line in text.splitlines() if "deploy/web" in line]
     assert [words[0] for words in lines] == ["change", "change", "wait_rolled_out"]

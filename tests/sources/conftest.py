@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kubectl_spread.sources.apiserver import retries
+from kubectl_spread.sources.apiserver import transport
 
 
 @pytest.fixture(autouse=True)
@@ -16,4 +16,4 @@ def _no_kubeconfig(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def _no_long_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retries, "_FIRST_BACKOFF", 0.0001)
+    monkeypatch.setattr(transport, "_FIRST_BACKOFF", 0.0001)

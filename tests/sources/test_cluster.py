@@ -19,7 +19,7 @@ from kubectl_spread.kube.api.sparse import DetailedPod
 from kubectl_spread.sources.apiserver.cluster import LiveCluster, ServerVersion
 from kubectl_spread.sources.apiserver.resources import NODES, PODS, WORKLOADS
 from kubectl_spread.sources.apiserver.responses import ExpiredError, ResourceForbiddenError
-from kubectl_spread.sources.apiserver.retries import RETRIES
+from kubectl_spread.sources.apiserver.transport import RETRIES
 from kubectl_spread.sources.decode.page import Page
 from tests.sources.server import Reply, connect, listed, page, serve, status
 

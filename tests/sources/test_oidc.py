@@ -15,7 +15,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from kubectl_spread.errors import SourceError
-from kubectl_spread.sources.auth import authorities, oidc
+from kubectl_spread.sources import exchange
+from kubectl_spread.sources.auth import oidc
 from tests.sources.server import Reply, Server, serve, serving
 
 
@@ -118,7 +119,7 @@ def test_authorities_are_found_where_another_system_has_them(tmp_path: Path, mon
     for variable in ("SSL_CERT_FILE", "SSL_CERT_DIR"):
         monkeypatch.setenv(variable, str(tmp_path / "nowhere"))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    authorities.trust_system(context, ["/no/where.pem", str(tmp_path / "pki" / "ca.crt")])
+    exchange.trust_system(context, ["/no/where.pem", str(tmp_path / "pki" / "ca.crt")])
     assert len(context.get_ca_certs()) == 1
 
 

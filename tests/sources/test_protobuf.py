@@ -15,8 +15,7 @@ from kubectl_spread.sources.apiserver.resources import NODES, PODS, WORKLOADS, R
 from kubectl_spread.sources.decode import json_objects
 from kubectl_spread.sources.decode.json_objects import ListPage
 from kubectl_spread.sources.decode.page import Page
-from kubectl_spread.sources.decode.protobuf.decoder import Decoder
-from kubectl_spread.sources.decode.protobuf.envelope import MAGIC
+from kubectl_spread.sources.decode.protobuf.decoder import MAGIC, Decoder
 
 RECORDED = Path(__file__).parent / "recorded"
 RESOURCES = [resource for resource in (PODS, NODES, *WORKLOADS) if (RECORDED / f"{resource.plural}.pb").exists()]

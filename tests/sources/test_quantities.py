@@ -12,8 +12,7 @@ from kubectl_spread.kube.api.types import Node, Pod
 from kubectl_spread.kube.scheduler import resources
 from kubectl_spread.sources.decode import json_objects
 from kubectl_spread.sources.decode.json_objects import ListPage, MalformedFieldError
-from kubectl_spread.sources.decode.protobuf.decoder import Decoder
-from kubectl_spread.sources.decode.protobuf.envelope import MAGIC
+from kubectl_spread.sources.decode.protobuf.decoder import MAGIC, Decoder
 
 RECORDED = Path(__file__).parent / "recorded"
 

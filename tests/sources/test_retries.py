@@ -6,8 +6,8 @@ from email.utils import formatdate
 
 import pytest
 
-from kubectl_spread.sources.apiserver import retries
-from kubectl_spread.sources.apiserver.retries import RETRIES, Patience
+from kubectl_spread.sources.apiserver import transport
+from kubectl_spread.sources.apiserver.transport import RETRIES, Patience
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,7 @@ from kubectl_spread.sources.apiserver.retries import RETRIES, Patience
     + [(404, 1.0, False)],
 )
 def test_is_passing(status: int, retry_after: float | None, passing: bool) -> None:
-    assert retries.is_passing(status, retry_after) is passing
+    assert transport.is_passing(status, retry_after) is passing
 
 
 @pytest.mark.parametrize(
@@ -34,13 +34,13 @@ def test_is_passing(status: int, retry_after: float | None, passing: bool) -> No
     ],
 )
 def test_retry_after(header: str | None, seconds: float | None) -> None:
-    assert retries.retry_after(header) == seconds
+    assert transport.retry_after(header) == seconds
 
 
 def test_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retries, "_FIRST_BACKOFF", 0.5)
-    assert [retries.backoff(number, 1.0) for number in range(7)] == [0.5, 1, 2, 4, 8, 8, 8]
-    assert [retries.backoff(number, 0.0) for number in (0, 9)] == [0.25, 4]
+    monkeypatch.setattr(transport, "_FIRST_BACKOFF", 0.5)
+    assert [transport.backoff(number, 1.0) for number in range(7)] == [0.5, 1, 2, 4, 8, 8, 8]
+    assert [transport.backoff(number, 0.0) for number in (0, 9)] == [0.25, 4]
 
 
 def test_patience_ends_after_some_retries() -> None:
@@ -54,7 +54,7 @@ def test_patience_waits_as_long_as_asked_for() -> None:
     assert Patience(0).pause(7.0) == 7
 
 
-@pytest.mark.parametrize(("timeout", "retry_after"), [(0, retries.PATIENCE), (3, 3.0)])
+@pytest.mark.parametrize(("timeout", "retry_after"), [(0, transport.PATIENCE), (3, 3.0)])
 def test_patience_does_not_wait_beyond_its_end(timeout: float, retry_after: float) -> None:
     assert Patience(timeout).pause(retry_after) is None
 

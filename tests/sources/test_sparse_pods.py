@@ -10,8 +10,7 @@ import pytest
 
 from kubectl_spread.kube.api.sparse import DetailedPod, SparsePod, alone
 from kubectl_spread.kube.api.types import Pod
-from kubectl_spread.sources.decode.protobuf.decoder import Decoder
-from kubectl_spread.sources.decode.protobuf.envelope import MAGIC
+from kubectl_spread.sources.decode.protobuf.decoder import MAGIC, Decoder
 from kubectl_spread.sources.decode.protobuf.sparse_pods import SparsePods
 from tests.fuzz import corpus
 from tests.fuzz.wire import Field, encode

@@ -13,13 +13,13 @@ import pytest
 
 from kubectl_spread.errors import SourceError, SpreadError
 from kubectl_spread.kube.api.workloads import Deployment
-from kubectl_spread.sources.addresses import without_query
 from kubectl_spread.sources.apiserver import responses, transport
 from kubectl_spread.sources.apiserver.cluster import LiveCluster
 from kubectl_spread.sources.apiserver.resources import PODS, Resource
 from kubectl_spread.sources.apiserver.transport import Response
 from kubectl_spread.sources.auth.connection import ConnectionFlags
 from kubectl_spread.sources.exchange import Again, failure
+from kubectl_spread.sources.paths import without_query
 from tests.sources.raw import talking
 from tests.sources.server import Reply, connect, page, serve, serving, status
 

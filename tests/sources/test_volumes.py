@@ -9,8 +9,7 @@ from kubectl_spread.kube.api.storage import PersistentVolume, PersistentVolumeCl
 from kubectl_spread.kube.api.types import Message
 from kubectl_spread.kube.api.workloads import StatefulSet
 from kubectl_spread.sources.decode import json_objects
-from kubectl_spread.sources.decode.protobuf.decoder import Decoder
-from kubectl_spread.sources.decode.protobuf.envelope import MAGIC
+from kubectl_spread.sources.decode.protobuf.decoder import MAGIC, Decoder
 from tests.builders import Json
 from tests.sources.test_quantities import field
 

@@ -12,7 +12,7 @@ import pytest
 
 from kubectl_spread.errors import SourceError
 from kubectl_spread.kube.api.types import ListMeta, Object, ObjectMeta
-from kubectl_spread.sources.apiserver import retries, transport
+from kubectl_spread.sources.apiserver import transport
 from kubectl_spread.sources.apiserver.responses import ExpiredError
 from kubectl_spread.sources.apiserver.transport import elapsed
 from kubectl_spread.sources.apiserver.watch_events import WatchEvent
@@ -100,7 +100,7 @@ def test_a_watch_that_was_regained_waits_as_after_the_first_end(monkeypatch: pyt
             raise ConnectionFailedError("refused", Again.ALWAYS)
         yield iter(())
 
-    monkeypatch.setattr(retries, "backoff", backoff)
+    monkeypatch.setattr(transport, "backoff", backoff)
     FollowedList(listed, follow, Signals())
     assert ended.wait(PATIENCE)
     assert retries_before == [0, 1, 2, 3, 4, 0, 1, 2]
@@ -124,7 +124,7 @@ def test_a_watch_that_fails_is_lost_until_the_next_one_begins(monkeypatch: pytes
 
         yield stream()
 
-    monkeypatch.setattr(retries, "backoff", lambda *_: 0.0)
+    monkeypatch.setattr(transport, "backoff", lambda *_: 0.0)
     FollowedList(listed, follow, signals)
     assert begun.wait(PATIENCE)
     assert (lost, signals.lost) == (["no such revision"], "")
@@ -144,7 +144,7 @@ def versions_followed(*streams: list[tuple[str, str]], monkeypatch: pytest.Monke
             threading.Event().wait(PATIENCE)
         yield (WatchEvent(kind, labelled("web-0"), number) for kind, number in events or ())
 
-    monkeypatch.setattr(retries, "backoff", lambda *_: 0.0)
+    monkeypatch.setattr(transport, "backoff", lambda *_: 0.0)
     lists = iter("1" * (len(streams) + 1))
     FollowedList(lambda: listed(labelled(f"web-{next(lists)}")), follow, Signals())
     assert ended.wait(PATIENCE)
@@ -202,7 +202,7 @@ def test_one_event_and_then_410_waits_as_410_alone(monkeypatch: pytest.MonkeyPat
 
         yield stream()
 
-    monkeypatch.setattr(retries, "backoff", backoff)
+    monkeypatch.setattr(transport, "backoff", backoff)
     FollowedList(lambda: listed(labelled("web-0")), follow, Signals())
     assert ended.wait(PATIENCE)
     assert retries_before == [0, 1, 2, 3, 4]
@@ -275,7 +275,7 @@ def test_a_list_of_another_cluster_is_not_known_until_it_is_read_again(monkeypat
             threading.Event().wait(PATIENCE)
         return listed(labelled(f"web-{name}"))
 
-    monkeypatch.setattr(retries, "backoff", lambda *_: 0.0)
+    monkeypatch.setattr(transport, "backoff", lambda *_: 0.0)
     followed = FollowedList(read, follow, Signals())
     followed.distrust()
     assert followed.known_at(elapsed()) == -math.inf
@@ -326,6 +326,6 @@ def test_after_a_long_silence_the_list_is_read_again(monkeypatch: pytest.MonkeyP
     def follow(_: str) -> Iterator[Iterator[WatchEvent[Object]]]:
         yield iter(())
 
-    monkeypatch.setattr(retries, "backoff", lambda *_: 0.0)
+    monkeypatch.setattr(transport, "backoff", lambda *_: 0.0)
     FollowedList(read, follow, Signals(), silence=0.1)
     assert read_again.wait(PATIENCE)

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from kubectl_spread.render import about, words
-from kubectl_spread.render.ci import common
+from kubectl_spread.render import about, ci, words
 from kubectl_spread.render.words import safe
 from kubectl_spread.report.model import Finding, Report, Severity, severest_first
 
@@ -23,10 +22,10 @@ def github(report: Report) -> str:
     cluster = about.label(report.cluster)
     where = f" in {cluster}" if cluster else ""
     title = {"title": f"kubectl-spread{where}"}
-    commands = [_command("error", title, "\n".join(lines)) for lines in common.unanswered(report).values()]
+    commands = [_command("error", title, "\n".join(lines)) for lines in ci.unanswered(report).values()]
     commands += [_command("warning", title, text) for text in words.warnings(report.cluster)]
     for finding in severest_first(report.findings):
-        message = "\n".join(map(safe, (finding.message, finding.path, *common.advice(finding))))
+        message = "\n".join(map(safe, (finding.message, finding.path, *ci.advice(finding))))
         commands.append(_command(_COMMANDS[finding.severity], dict(_properties(finding, where)), message))
     return "".join(commands)
 
@@ -37,7 +36,7 @@ def _properties(finding: Finding, where: str) -> Iterator[tuple[str, str]]:
         yield "line", str(source.line)
         if source.column:
             yield "col", str(source.column)
-    yield "title", f"{common.rule(finding)} {common.place(finding)}{where}"
+    yield "title", f"{ci.rule(finding)} {ci.place(finding)}{where}"
 
 
 def _command(name: str, properties: Mapping[str, str], data: str) -> str:

@@ -14,8 +14,7 @@ from typing import Final
 from junitparser import Attr, Error, Failure, IntAttr, JUnitXml, Skipped, SystemOut, TestCase, TestSuite
 
 from kubectl_spread.phrases import plural, some
-from kubectl_spread.render import about, figures
-from kubectl_spread.render.ci import common
+from kubectl_spread.render import about, ci, figures
 from kubectl_spread.render.words import safe
 from kubectl_spread.report.model import FieldRef, Finding, Report, Row, Severity, severest_first
 
@@ -44,7 +43,7 @@ def junit(report: Report) -> str:
     identity = about.identity(report.cluster)
     for namespace, cases in sorted(suites.items()):
         document.append(_suite(namespace, cases, identity))
-    if unanswered := common.unanswered(report):
+    if unanswered := ci.unanswered(report):
         document.append(_suite(_TOOL, [_unanswered(reason, lines) for reason, lines in unanswered.items()], identity))
     # update_statistics would add an attribute that Jenkins' schema does not have.
     for count in ("tests", "failures", "errors"):
@@ -89,7 +88,7 @@ def _failure(findings: Sequence[Finding]) -> Failure:
     """Return one failure for all findings, because GitLab reads only one of a case."""
     first = findings[0]
     more = f" (and {plural(len(findings) - 1, 'more finding')})" if len(findings) > 1 else ""
-    failure = Failure(_text(f"{common.rule(first)}: {first.message}{more}"), first.severity.value)
+    failure = Failure(_text(f"{ci.rule(first)}: {first.message}{more}"), first.severity.value)
     failure.text = _finding_texts(findings)
     return failure
 
@@ -99,12 +98,12 @@ def _finding_texts(findings: Sequence[Finding]) -> str:
 
 
 def _lines(finding: Finding) -> Iterator[str]:
-    yield f"{finding.severity} {common.rule(finding)}: {finding.message}"
+    yield f"{finding.severity} {ci.rule(finding)}: {finding.message}"
     if source := finding.source:
         yield ":".join(map(str, filter(None, (source.file, source.line, source.column))))
     if finding.pods:
         yield f"{plural(finding.pod_count, 'pod')}: {some(finding.pods, _MOST_PODS)}"
-    yield from common.advice(finding)
+    yield from ci.advice(finding)
 
 
 def _unanswered(reason: str, lines: Sequence[str]) -> TestCase:

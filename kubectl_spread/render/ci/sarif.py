@@ -16,8 +16,7 @@ from msgspec import UnsetType
 
 from kubectl_spread import __version__
 from kubectl_spread.phrases import plural
-from kubectl_spread.render import about, structured, words
-from kubectl_spread.render.ci import common
+from kubectl_spread.render import about, ci, structured, words
 from kubectl_spread.render.words import safe
 from kubectl_spread.report.model import Cluster, Finding, Report, Severity, severest_first
 from kubectl_spread.rules import RULES
@@ -43,7 +42,7 @@ def sarif(report: Report) -> str:
     excess = len(findings) - MOST_RESULTS
     if excess > 0:
         findings = severest_first(findings)[:MOST_RESULTS]
-    unanswered = common.unanswered(report)
+    unanswered = ci.unanswered(report)
     notifications = [_notification("error", *lines) for lines in unanswered.values()]
     notifications += [_notification("warning", text) for text in words.warnings(report.cluster)]
     if excess > 0:
@@ -52,7 +51,7 @@ def sarif(report: Report) -> str:
     driver = {
         "name": "kubectl-spread",
         "version": __version__,
-        "informationUri": common.HOME,
+        "informationUri": ci.HOME,
         "rules": [_rule(rule) for rule in RULES],
     }
     run = {
@@ -77,7 +76,7 @@ def _automation(cluster: Cluster) -> _Object:
 
 
 def _rule(rule: Rule) -> _Object:
-    address = f"{common.HOME}/blob/v{__version__}/docs/rules.md#{rule.code.lower()}"
+    address = f"{ci.HOME}/blob/v{__version__}/docs/rules.md#{rule.code.lower()}"
     markdown = f"{rule.why}\n\n**Fix:** {rule.general_fix}\n\n[{rule.code}]({address}), [source]({rule.source})"
     return {
         "id": rule.code,
@@ -105,18 +104,18 @@ def _results(findings: list[Finding]) -> Iterator[_Object]:
 
 def _result(finding: Finding, fingerprint: str) -> _Object:
     name = safe(finding.path)
-    logical = {"name": name, "fullyQualifiedName": f"{common.place(finding)}/{name}", "kind": "object"}
+    logical = {"name": name, "fullyQualifiedName": f"{ci.place(finding)}/{name}", "kind": "object"}
     return {
         "ruleId": finding.code,
         "ruleIndex": _INDEX[finding.code],
         "level": _LEVELS[finding.severity],
-        "message": _message(f"{common.place(finding)}: {finding.message}", *common.advice(finding)),
+        "message": _message(f"{ci.place(finding)}: {finding.message}", *ci.advice(finding)),
         "locations": [{**_physical(finding), "logicalLocations": [logical]}],
         "partialFingerprints": {_FINGERPRINT: fingerprint},
         "properties": {
             "podCount": finding.pod_count,
             "values": dict(sorted(finding.values.items())),
-            **({"patch": patch} if (patch := common.patch(finding)) else {}),
+            **({"patch": patch} if (patch := ci.patch(finding)) else {}),
         },
     }
 

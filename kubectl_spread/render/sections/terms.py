@@ -14,7 +14,7 @@ from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.phrases import plural, sentence
 from kubectl_spread.render import words
 from kubectl_spread.render.document import AnswerSection, Instruction, Table
-from kubectl_spread.render.folding import counts_cell
+from kubectl_spread.render.figures import counts_cell
 from kubectl_spread.render.terminal import Cell, Column
 from kubectl_spread.report.model import Key, PodVerdict, Row
 

@@ -12,16 +12,15 @@ from kubectl_spread.errors import ForbiddenError, NotFoundError, SourceError
 from kubectl_spread.kube.api import sparse
 from kubectl_spread.kube.api.sparse import DetailedPod, SparsePod
 from kubectl_spread.kube.api.types import Message, TypeMeta
-from kubectl_spread.sources.addresses import without_query
 from kubectl_spread.sources.apiserver.resources import Resource
 from kubectl_spread.sources.apiserver.transport import Response
 from kubectl_spread.sources.decode import json_objects
 from kubectl_spread.sources.decode.json_objects import ITEMS, ListPage, MalformedFieldError
 from kubectl_spread.sources.decode.page import Page
-from kubectl_spread.sources.decode.protobuf import envelope
-from kubectl_spread.sources.decode.protobuf.decoder import Decoder
-from kubectl_spread.sources.decode.protobuf.envelope import MAGIC
+from kubectl_spread.sources.decode.protobuf import decoder
+from kubectl_spread.sources.decode.protobuf.decoder import MAGIC, Decoder
 from kubectl_spread.sources.decode.protobuf.sparse_pods import SparsePods
+from kubectl_spread.sources.paths import without_query
 
 T = TypeVar("T", bound=Message)
 
@@ -88,7 +87,7 @@ class ListDecoder(Generic[T]):
         """
         try:
             if response.body.startswith(MAGIC):
-                check_type(response, envelope.type_meta(response.body), self._resource.list_type)
+                check_type(response, decoder.type_meta(response.body), self._resource.list_type)
                 listed = self._decoder.page(response.body)
             else:
                 undecoded = json_objects.list_page(bytes(response.body))

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, Protocol, TypeVar
 
 from kubectl_spread.errors import SourceError
 from kubectl_spread.kube.api.objects import ALL_NAMESPACES
-from kubectl_spread.sources.apiserver import responses, retries
+from kubectl_spread.sources.apiserver import responses, transport
 from kubectl_spread.sources.apiserver.cluster import LiveCluster, ServerVersion
 from kubectl_spread.sources.apiserver.resources import Resource
 from kubectl_spread.sources.apiserver.transport import elapsed
@@ -187,7 +187,7 @@ class WatchedCluster(LiveCluster):
         @contextmanager
         def follow(version: str) -> Iterator[Iterator[WatchEvent[Any]]]:
             # The watches must not all end in the same moment.
-            longest = retries.JITTER.randint(_LONGEST // 2, _LONGEST)
+            longest = transport.JITTER.randint(_LONGEST // 2, _LONGEST)
             watch_query = {**query, "resourceVersion": version, "timeoutSeconds": longest}
             path, most = resource.path(namespace), longest + _SILENCE
             with ExitStack() as stack:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from kubectl_spread.errors import ForbiddenError, SourceError
 from kubectl_spread.kube.api.types import Object
-from kubectl_spread.sources.apiserver import retries
+from kubectl_spread.sources.apiserver import transport
 from kubectl_spread.sources.apiserver.responses import ExpiredError, UnauthorizedError
 from kubectl_spread.sources.apiserver.transport import elapsed
 from kubectl_spread.sources.apiserver.watch_events import BOOKMARK, DELETED, WatchEvent
@@ -184,7 +184,7 @@ class FollowedList(Generic[R]):
                 # The pauses before the API server was back say nothing about the one that has started.
                 nothing_came = 0 if came else 1 if regained else nothing_came + 1
                 # A watch ends every few minutes. Watches that end without an event are started again after a pause.
-                time.sleep(retries.backoff(max(nothing_came - 1, 0), retries.JITTER.random()))
+                time.sleep(transport.backoff(max(nothing_came - 1, 0), transport.JITTER.random()))
         except BaseException as error:  # noqa: BLE001 - ``wait`` raises it
             self._signals.fail(error)
 

@@ -24,8 +24,8 @@ import urllib3
 from urllib3.util.ssl_ import ALPN_PROTOCOLS, create_urllib3_context
 
 from kubectl_spread.errors import SourceError
-from kubectl_spread.sources import paths
-from kubectl_spread.sources.auth import authorities, execplugin, kubeconfig, oidc, proxies
+from kubectl_spread.sources import exchange, paths
+from kubectl_spread.sources.auth import execplugin, kubeconfig, oidc, proxies
 from kubectl_spread.sources.auth.connection import Settings
 from kubectl_spread.sources.auth.kubeconfig import Secretive, Section
 from kubectl_spread.sources.exchange import failure
@@ -203,7 +203,7 @@ def tls_context(cluster: Section, user: Section) -> ssl.SSLContext:
         if authority:
             context.load_verify_locations(authority)
         else:
-            authorities.trust_system(context)
+            exchange.trust_system(context)
         if certificate:
             context.load_cert_chain(certificate, key)
     # urllib3 sets the protocols again for each connection, and OpenSSL frees those that it copies for a connection of

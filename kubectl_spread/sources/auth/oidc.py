@@ -21,10 +21,10 @@ from urllib.parse import quote_plus
 import urllib3
 
 from kubectl_spread.errors import SourceError
-from kubectl_spread.sources.addresses import without_query
-from kubectl_spread.sources.auth import authorities
+from kubectl_spread.sources import exchange
 from kubectl_spread.sources.auth.proxies import find, pool
 from kubectl_spread.sources.exchange import UNANSWERED, failure
+from kubectl_spread.sources.paths import without_query
 
 _LEEWAY: Final = 10.0
 """Seconds before its end in which a token counts as expired."""
@@ -147,7 +147,7 @@ def _context(config: Mapping[str, str]) -> ssl.SSLContext:
         elif file:
             context.load_verify_locations(file)
         else:
-            authorities.trust_system(context)
+            exchange.trust_system(context)
     except (OSError, ValueError) as error:
         raise SourceError(f"the certificate authority of the OIDC issuer cannot be read: {error}") from error
     return context

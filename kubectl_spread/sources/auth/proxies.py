@@ -20,7 +20,7 @@ from urllib3.exceptions import LocationParseError
 from urllib3.util import parse_url
 
 from kubectl_spread.errors import SourceError
-from kubectl_spread.sources.addresses import without_query
+from kubectl_spread.sources.paths import without_query
 
 _PORTS: Final = {"http": 80, "https": 443}
 _SCHEMES: Final = frozenset({"http", "https", "socks5", "socks5h"})

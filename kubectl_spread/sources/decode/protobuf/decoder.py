@@ -7,18 +7,80 @@ decoded once.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import msgspec
 
-from kubectl_spread.kube.api.types import IntOrString, ListMeta, Message
+from kubectl_spread.kube.api.types import IntOrString, ListMeta, Message, TypeMeta
 from kubectl_spread.sources.decode.page import Page
-from kubectl_spread.sources.decode.protobuf import descriptors, envelope
+from kubectl_spread.sources.decode.protobuf import descriptors
 from kubectl_spread.sources.decode.protobuf.declaration import Cardinality, DeclaredField
 from kubectl_spread.sources.decode.protobuf.descriptors import SCALARS, Classes, class_name, protobuf_fields
+
+MAGIC: Final = b"k8s\x00"
+"""The first bytes of a response in protobuf; a runtime.Unknown that holds the object follows."""
+
+_FIRST: Final = 0x0A
+_SECOND: Final = 0x12
+"""The tags of fields 1 and 2 with a length: type and object of an envelope, metadata and objects of a list."""
+_VARINT_GOES_ON: Final = 0x80
+
+
+def type_meta(body: bytes | bytearray) -> TypeMeta:
+    """Return the type of a response; an empty one if the response does not begin as every API server writes it."""
+    try:
+        _, value = next(_fields(memoryview(body)[len(MAGIC) :]))
+        fields = {tag: str(text, "utf-8") for tag, text in _fields(value)}
+    except (StopIteration, ValueError, IndexError):
+        return TypeMeta()
+    return TypeMeta(api_version=fields.get(_FIRST, ""), kind=fields.get(_SECOND, ""))
+
+
+def unwrapped(body: bytes | bytearray) -> memoryview:
+    """Return the object in a response in protobuf.
+
+    Raises:
+        LookupError: It has none, or is truncated.
+        ValueError: It is truncated.
+    """
+    return dict(_fields(memoryview(body)[len(MAGIC) :]))[_SECOND]
+
+
+def split_list(body: bytes | bytearray) -> tuple[memoryview, list[memoryview]]:
+    """Return the undecoded metadata and objects of a list.
+
+    The list is not parsed, because a parser would copy all objects at once, into memory that the system has to clear.
+
+    Raises:
+        LookupError: The response has none, or is truncated.
+        ValueError: The response is not a list, or is truncated.
+    """
+    (_, metadata), *objects = _fields(unwrapped(body))
+    return metadata, [value for tag, value in objects if tag == _SECOND]
+
+
+def _fields(body: memoryview) -> Iterator[tuple[int, memoryview]]:
+    """Yield the tag and the value of each field of a message whose fields all have a length."""
+    at, end = 0, len(body)
+    while at < end:
+        tag, length, shift = body[at], body[at + 1], 7
+        at += 2
+        if length & _VARINT_GOES_ON:
+            length &= ~_VARINT_GOES_ON
+            while body[at] & _VARINT_GOES_ON:
+                length |= (body[at] & ~_VARINT_GOES_ON) << shift
+                shift += 7
+                at += 1
+            length |= body[at] << shift
+            at += 1
+        if at + length > end:
+            raise ValueError("truncated protobuf")
+        yield tag, body[at : at + length]
+        at += length
+
 
 T = TypeVar("T", bound=Message)
 M = TypeVar("M", bound=Message)
@@ -52,8 +114,8 @@ class Decoder(Generic[T]):
         return page(body, lambda record: self.decode(bytes(record)))
 
     def decode_response(self, body: bytes | bytearray) -> T:
-        """Decode the only object of a response, with the errors of ``decode`` and ``envelope.unwrapped``."""
-        return self.decode(bytes(envelope.unwrapped(body)))
+        """Decode the only object of a response, with the errors of ``decode`` and ``unwrapped``."""
+        return self.decode(bytes(unwrapped(body)))
 
     def part(self, type_: type[M]) -> Callable[[bytes], M]:
         """Return a function that decodes parts of an object, messages of one type, and remembers each distinct one."""
@@ -67,9 +129,9 @@ def page(body: bytes | bytearray, decode: Callable[[memoryview], M]) -> Page[M]:
     """Return one page of a list, whose objects ``decode`` decodes when they are reached.
 
     Raises:
-        DecodeError: Its metadata are malformed; or as ``envelope.split_list`` does.
+        DecodeError: Its metadata are malformed; or as ``split_list`` does.
     """
-    metadata, records = envelope.split_list(body)
+    metadata, records = split_list(body)
     return Page(_LIST_META.decode(bytes(metadata)), records, decode)
 
 
