@@ -72,7 +72,7 @@ _SECTIONS: Final = {
         "policy": ("policy:policy", "Print admission policies that warn of what the rules find, or refuse it."),
     },
     "Look up": {
-        "rules": ("rules:rules", "List the rules, with their codes, names and severities."),
+        "rules": ("guide:rules", "List the rules, with their codes, names and severities."),
         "schema": ("guide:schema", "Print the JSON Schema of the documents that -o json prints."),
         "help": ("guide:help_of", "Show the help of a command."),
         "options": ("guide:connection_options", "List the options that connect to a cluster."),

@@ -94,7 +94,8 @@ def check(
     layout_of = partial(_layout, show=show, notes=notes, headers=not no_headers)
     if contexts:
         names = fleet.contexts(contexts, {**parameters, "baseline": baseline, "watch": watch}, outputs)
-        fleet.run(names, parameters, partial(_read, layout_of, color), outputs, color).end(context, fail_on)
+        ask = partial(_read, layout_of, color)
+        fleet.run(context, names, parameters, ask, outputs, color=color, fail_on=fail_on)
         return
     if watch:
         from kubectl_spread.cli.watch import View, follow  # noqa: PLC0415 - it needs urllib3 and protobuf

@@ -156,7 +156,7 @@ def _rendered(explanation: Explanation, destination: Output, color: str, inputs:
 
 
 def _rule_rendered(rule: Rule, destination: Output, color: str) -> str:
-    from kubectl_spread.cli.rules import examples  # noqa: PLC0415 - only pages of rules need them
+    from kubectl_spread.cli.guide import examples  # noqa: PLC0415 - only pages of rules need them
     from kubectl_spread.render import catalogue  # noqa: PLC0415 - likewise
     from kubectl_spread.rules.model import listing  # noqa: PLC0415 - completion of flags does not need the rules
 

@@ -5,6 +5,7 @@ The clusters are read at once, in threads; reports and tables are made one after
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
@@ -13,15 +14,23 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import click
 
+from kubectl_spread import phrases
 from kubectl_spread.cli import formats, options, output, unexpected, values
-from kubectl_spread.errors import SpreadError, UsageError
+from kubectl_spread.errors import SourceError, SpreadError, UsageError
 from kubectl_spread.run.output_files import Output
 
 if TYPE_CHECKING:
     from kubectl_spread.report.fleet import FleetCluster, SpreadFleet
-    from kubectl_spread.report.model import Report, Severity
+    from kubectl_spread.report.model import Report
     from kubectl_spread.report.simulation import SpreadSimulation
 
+_ALL: Final = "all"
+_OF_ONE_CLUSTER: Final = (
+    *("context", "cluster", "server", "cluster_name", "filename", "kustomize", "baseline", "watch"),
+    *("user", "token", "username", "password", "client_certificate", "client_key"),
+    *("certificate_authority", "tls_server_name"),
+)
+"""Options that say which cluster is meant, or that are about one cluster, to which no other one gets credentials."""
 _AT_ONCE: Final = 8
 """The most clusters that are being read, or wait in memory until those before them are reported."""
 option: Final = options.text(
@@ -70,23 +79,43 @@ Ask: TypeAlias = Callable[[Mapping[str, Any], ClusterConsole], Answer]
 
 
 def contexts(chosen: str, parameters: Mapping[str, object], outputs: Sequence[Output]) -> list[str]:
-    """Return the contexts to ask; nothing is sent.
+    """Return the names of the contexts that ``--contexts`` chooses, each once; nothing is sent.
 
     Raises:
-        UsageError: An option contradicts ``--contexts``.
-        SourceError: The kubeconfig has no such context.
+        UsageError: An option contradicts ``--contexts``, or no context is named.
+        SourceError: The kubeconfig has no such context, or cannot be read.
     """
-    from kubectl_spread.run import fleet  # noqa: PLC0415 - completion of flags does not need it
+    from kubectl_spread.sources.auth import kubeconfig  # noqa: PLC0415 - completion of flags does not need it
 
     allowed = [name for name, each in formats.FORMATS.items() if each.of_several]
     for destination in outputs:
         if destination.form not in allowed:
             raise UsageError(f"--contexts prints one of {', '.join(allowed)}, not {destination.form}")
-    return fleet.contexts(chosen, parameters)
+    for name in _OF_ONE_CLUSTER:
+        if parameters.get(name):
+            contradicts = f"--contexts and {phrases.option(name)} contradict each other"
+            raise UsageError(f"{contradicts}: every context names its own cluster")
+    available = kubeconfig.load(str(parameters.get("kubeconfig") or ""), os.environ).contexts
+    names = sorted(available) if chosen == _ALL else list(dict.fromkeys(filter(None, chosen.split(","))))
+    if not names:
+        raise UsageError("--contexts names no context" if chosen != _ALL else "the kubeconfig has no contexts")
+    for name in names:
+        if name not in available:
+            raise SourceError(f'context "{name}" does not exist{phrases.did_you_mean(name, available)}')
+    return names
 
 
-def run(names: Sequence[str], parameters: Mapping[str, Any], ask: Ask, outputs: Sequence[Output], color: str) -> _Ended:
-    """Ask the cluster of each context, and print one report; a cluster that fails is a row of it."""
+def run(
+    context: click.Context,
+    names: Sequence[str],
+    parameters: Mapping[str, Any],
+    ask: Ask,
+    outputs: Sequence[Output],
+    *,
+    color: str,
+    fail_on: str,
+) -> None:
+    """Ask the cluster of each context, print one report, and end the command; a cluster that fails is a row of it."""
     from kubectl_spread.report import fleet  # noqa: PLC0415 - completion of flags does not need it
 
     texts: dict[Output, list[str]] = {destination: [] for destination in outputs if destination.form in formats.TABLES}
@@ -97,18 +126,8 @@ def run(names: Sequence[str], parameters: Mapping[str, Any], ask: Ask, outputs: 
     report = fleet.fleet(clusters)
     for destination in outputs:
         formats.write(_rendered(report, texts, destination, color), destination.file)
-    return _Ended([error for cluster in clusters for error in cluster.errors], fleet.severities(clusters))
-
-
-class _Ended(NamedTuple):
-    """What decides the exit status: the errors of all clusters, and the severities of their findings."""
-
-    errors: list[str]
-    severities: list[Severity]
-
-    def end(self, context: click.Context, fail_on: str) -> None:
-        """End the command: with status 2 where a cluster did not answer completely."""
-        options.end(context, self.errors, fail_on, self.severities)
+    errors = [error for cluster in clusters for error in cluster.errors]
+    options.end(context, errors, fail_on, fleet.severities(clusters))
 
 
 def _readings(asks: Sequence[Callable[[], Answer]]) -> Iterator[Future[Answer]]:

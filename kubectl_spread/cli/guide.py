@@ -1,4 +1,4 @@
-"""``kubectl spread help``, ``options``, ``version`` and ``schema``: the program itself and the form of its output."""
+"""``kubectl spread rules``, ``help``, ``options``, ``version`` and ``schema``: what there is, and its form."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from kubectl_spread.phrases import did_you_mean, listed
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
+
+    from kubectl_spread.render.catalogue import Example
 
 _KINDS: Final = (
     *("MergeReport", "RuleList", "SpreadDomains", "SpreadExplanation", "SpreadFleet", "SpreadPlan"),
@@ -120,3 +122,33 @@ def schema(kind: str) -> None:
     if name is None:
         raise NotFoundError(f'no schema of kind "{kind}" (there are {", ".join(_KINDS)}){did_you_mean(kind, _KINDS)}')
     output.data((resources.files("kubectl_spread") / "schemas" / f"{name}.json").read_text(encoding="utf-8"))
+
+
+@options.command(
+    examples={"kubectl spread rules": "List all rules", "kubectl spread explain SPR301": "Explain one rule"}
+)
+@options.form("json", "markdown", "yaml", about="Print in this format. [default: table]")
+@options.color
+def rules(form: str | None, color: str) -> None:
+    """List the rules, with their codes, names and severities."""
+    from kubectl_spread.render import catalogue, structured  # noqa: PLC0415 - only people need it
+    from kubectl_spread.rules import RULES  # noqa: PLC0415 - completion of flags does not need the rules
+    from kubectl_spread.rules.model import listing  # noqa: PLC0415 - likewise
+
+    match form:
+        case None:
+            output.data(catalogue.rules(RULES, output.terminal(color)))
+        case "markdown":
+            output.data(catalogue.page(RULES, examples()))
+        case _:
+            output.data(structured.document(listing(RULES), form))
+
+
+def examples() -> dict[str, Example]:
+    """Return the example of each rule, by its code."""
+    import msgspec  # noqa: PLC0415 - completion of flags does not need it
+
+    from kubectl_spread.render.catalogue import Example  # noqa: PLC0415 - likewise
+
+    text = (resources.files("kubectl_spread") / "rules" / "examples.json").read_bytes()
+    return msgspec.json.decode(text, type=dict[str, Example])

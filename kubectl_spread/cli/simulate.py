@@ -146,7 +146,7 @@ def simulate(
     if contexts:
         chosen = fleet.contexts(contexts, parameters, outputs)
         ask = partial(_read, events, limits, color)
-        fleet.run(chosen, parameters, ask, outputs, color).end(context, fail_on)
+        fleet.run(context, chosen, parameters, ask, outputs, color=color, fail_on=fail_on)
         return
     run = simulating.collect(parameters, output)
     report = run.report(events, limits, output)

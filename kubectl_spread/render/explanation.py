@@ -11,8 +11,7 @@ from kubectl_spread.render import about, figures, words
 from kubectl_spread.render import findings as grouped
 from kubectl_spread.render.document import Card, Document, Instruction
 from kubectl_spread.render.findings import Block, Detail
-from kubectl_spread.render.sections.domains import domains, placing, replicas, waiting
-from kubectl_spread.render.sections.newnodes import new_nodes
+from kubectl_spread.render.sections.domains import domains, new_nodes, placing, replicas, waiting
 from kubectl_spread.render.sections.terms import rollup, selectors, templates
 from kubectl_spread.report.model import Finding, Severity
 

@@ -13,7 +13,7 @@ import msgspec
 from kubectl_spread.audit.snapshot.revisions import revision_key_of
 from kubectl_spread.audit.snapshot.templates import Template
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
-from kubectl_spread.kube.api.field import FieldPath
+from kubectl_spread.kube.api.field import FieldPath, steps_of
 from kubectl_spread.kube.api.types import LabelSelector, WhenUnsatisfiable
 from kubectl_spread.kube.api.workloads import PodTemplateSpec
 from kubectl_spread.report.model import Operation
@@ -124,8 +124,7 @@ def _as_json(value: object) -> Any:
 
 def _value(pointer: str, fields: Any) -> Any:
     """Return the value at a JSON pointer; None where a step of it is absent."""
-    for escaped in pointer.split("/")[1:]:
-        step = escaped.replace("~1", "/").replace("~0", "~")
+    for step in steps_of(pointer):
         if isinstance(fields, dict):
             fields = fields.get(step)
         else:
@@ -151,8 +150,7 @@ def change(document: Any, operations: Sequence[Operation], depth: int = 0) -> No
         LookupError: The value lacks what is patched.
     """
     for operation in operations:
-        steps = [step.replace("~1", "/").replace("~0", "~") for step in operation.path.split("/")[1:]]
-        *parents, last = steps[depth:]
+        *parents, last = steps_of(operation.path)[depth:]
         parent = document
         for step in parents:
             parent = parent[int(step) if isinstance(parent, list) else step]

@@ -17,6 +17,7 @@ from kubectl_spread.kube.api.labels import HOSTNAME, TOPOLOGY_KEYS, ZONE, parse_
 from kubectl_spread.kube.api.objects import ALL_NAMESPACES
 from kubectl_spread.kube.api.quantity import whole_number
 from kubectl_spread.kube.features import NEWEST_MINOR, NEWEST_RELEASED_MINOR, OLDEST_MINOR, PRE_RELEASES, Behaviour
+from kubectl_spread.phrases import option
 from kubectl_spread.report import model
 from kubectl_spread.report.model import Severity
 from kubectl_spread.rules import RULES
@@ -38,8 +39,6 @@ _PATHS: Final = frozenset(
 )
 """The parameters whose values are paths."""
 _STDIN: Final = "-"
-_OPTIONS: Final = {"arguments": "an argument", "as_groups": "--as-group", "as_user": "--as"}
-"""Maps a parameter to its name on the command line, where that is not the parameter's name with dashes."""
 
 
 class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -263,8 +262,7 @@ def refuse_undecodable(parameters: Mapping[str, object]) -> None:
         texts = (value,) if isinstance(value, str) else value if isinstance(value, tuple) else ()
         if name in _PATHS or all(_is_utf8(text) for text in texts):
             continue
-        option = _OPTIONS.get(name) or f"--{name.replace('_', '-')}"
-        raise UsageError(f"{option}: the value is not UTF-8 text")
+        raise UsageError(f"{option(name)}: the value is not UTF-8 text")
 
 
 def _is_utf8(text: str) -> bool:

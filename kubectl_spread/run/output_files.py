@@ -13,16 +13,17 @@ from typing import Final
 import msgspec
 
 from kubectl_spread.errors import SourceError, UsageError
+from kubectl_spread.phrases import option
 
-_READ: Final = {
-    "filename": "-f",
-    "baseline": "--baseline",
-    "scheduler_config": "--scheduler-config",
-    "kubeconfig": "--kubeconfig",
-    "certificate_authority": "--certificate-authority",
-    "client_certificate": "--client-certificate",
-    "client_key": "--client-key",
-}
+_READ: Final = (
+    "filename",
+    "baseline",
+    "scheduler_config",
+    "kubeconfig",
+    "certificate_authority",
+    "client_certificate",
+    "client_key",
+)
 """Maps the parameter of an option whose value is a file to read, or several, to the name of that option."""
 _DASH: Final = "-"
 """Stands for standard output in other programs."""
@@ -117,11 +118,11 @@ def _mode(path: Path) -> int:
 def _refuse_inputs(files: Iterable[str | None], parameters: Mapping[str, object]) -> None:
     """Raise where an output would replace a file that an option names."""
     written = {_absolute(file): file for file in files if file is not None}
-    for name, option in _READ.items():
+    for name in _READ:
         value = parameters.get(name) or ()
         for path in value if isinstance(value, tuple) else (str(value),):
             if file := written.get(_absolute(path)):
-                raise UsageError(f"-o would replace {file}, and {option} reads that file: name another file")
+                raise UsageError(f"-o would replace {file}, and {option(name)} reads that file: name another file")
 
 
 def _absolute(path: str) -> str:

@@ -40,7 +40,8 @@ from kubectl_spread.report.recommendation import (
     UnreachableEvent,
 )
 from kubectl_spread.rules.remedy import flagged, patched
-from kubectl_spread.run import lines, names, written
+from kubectl_spread.run import names, written
+from kubectl_spread.run.run import changed_lines
 from kubectl_spread.simulate.outcome import NOT_SIMULATED, autoscaled, left_out, not_known
 
 if TYPE_CHECKING:
@@ -351,7 +352,7 @@ def _change(run: SimulateRun, chosen: Subject, proposal: Proposal) -> Recommende
         commands=[str(flagged(command, run.options.command_flags)) for command in commands],
         limits=candidates.limits(draft.constraints),
         patch=Patch(operations=operations) if operations else UNSET,
-        lines=UNSET if chosen.loaded is None else lines.changed(chosen.loaded.position_of, operations),
+        lines=UNSET if chosen.loaded is None else changed_lines(chosen.loaded.position_of, operations),
     )
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -18,17 +19,16 @@ from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.diagnosis.exposure import RunningPods, running_pods
 from kubectl_spread.engine.engine import Engine
 from kubectl_spread.errors import Faults, Position
-from kubectl_spread.kube.api.field import POD_SPEC, FieldPath
+from kubectl_spread.kube.api.field import POD_SPEC, FieldPath, steps_of
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.workloads import template_path
 from kubectl_spread.phrases import plural
 from kubectl_spread.render import figures
 from kubectl_spread.report import model, projections
-from kubectl_spread.report.model import Finding, Report, Source, unset_none
+from kubectl_spread.report.model import Finding, ManifestLines, Operation, Report, Source, unset_none
 from kubectl_spread.rules import RULES
 from kubectl_spread.rules.engine import Baseline, complete
 from kubectl_spread.rules.model import SelectedRules
-from kubectl_spread.run import lines
 from kubectl_spread.run.options import CheckOptions, TargetVersion
 from kubectl_spread.sources.paths import without_secrets
 
@@ -292,7 +292,7 @@ def _with_source(finding: Finding, manifest: Manifest, path: FieldPath, own: Man
     located = msgspec.structs.replace(finding, source=_source(manifest.position_of(path)))
     if own is None or isinstance(finding.patch, UnsetType) or finding.own_commands or _is_json(own):
         return located
-    return msgspec.structs.replace(located, lines=lines.changed(own.position_of, finding.patch.operations))
+    return msgspec.structs.replace(located, lines=changed_lines(own.position_of, finding.patch.operations))
 
 
 def _is_json(manifest: Manifest) -> bool:
@@ -313,4 +313,37 @@ def _fields(finding: Finding) -> Iterator[tuple[ObjectRef, FieldPath]]:
 
 
 def _source(position: Position) -> Source:
-    return Source(file=lines.file_name(position.source), line=position.line or 1, column=unset_none(position.column))
+    return Source(file=file_name(position.source), line=position.line or 1, column=unset_none(position.column))
+
+
+def changed_lines(
+    position_of: Callable[[tuple[str | int, ...]], Position], operations: Sequence[Operation]
+) -> list[ManifestLines]:
+    """Return the lines that a patch changes in a manifest, each with its place."""
+    return [_changed_lines(position_of, operation) for operation in operations if operation.op != "test"]
+
+
+def _changed_lines(position_of: Callable[[tuple[str | int, ...]], Position], operation: Operation) -> ManifestLines:
+    from kubectl_spread.render import yaml_text  # noqa: PLC0415 - only manifests with a patch need YAML
+
+    path = FieldPath(int(step) if step.isdecimal() else step for step in steps_of(operation.path))
+    field, parent = str(path[-1]), FieldPath(path[:-1])
+    in_list = isinstance(path[-1], int)
+    # The place of a missing field is that of the innermost one around it.
+    is_there = not in_list and position_of(path) != position_of(parent)
+    place = position_of(path if is_there or operation.op != "add" else parent)
+    value: Any = [operation.value] if in_list else {field: operation.value}
+    target = str(path) if in_list else f"{field} in {parent}"
+    match operation.op:
+        case "remove":
+            action, text = f"remove {target}", ""
+        case _ if operation.op == "replace" or is_there:
+            action, text = f"change {target} to", yaml_text.dump(value)
+        case _:
+            action, text = f"add in {parent}", yaml_text.dump(value)
+    return ManifestLines(file=file_name(place.source), line=place.line or 1, action=action, yaml=text)
+
+
+def file_name(source: str) -> str:
+    """Return a path with slashes, as text: no format can hold a file name that is not UTF-8."""
+    return Path(source).as_posix().encode(errors="surrogateescape").decode(errors="backslashreplace")

@@ -12,7 +12,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from kubectl_spread.audit.evaluation.evaluate import Audit
-from kubectl_spread.cli.rules import examples
+from kubectl_spread.cli.guide import examples
 from kubectl_spread.explain.explanation import explain
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.features import Gate

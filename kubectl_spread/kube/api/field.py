@@ -58,6 +58,11 @@ class FieldPath(tuple[str | int, ...]):
         return FieldPath((*to, *self[len(root) :])) if self[: len(root)] == root else self
 
 
+def steps_of(pointer: str) -> list[str]:
+    """Return the steps of a JSON pointer (RFC 6901)."""
+    return [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
+
+
 POD_SPEC: Final = FieldPath(("spec",))
 """The path of a pod's spec in the pod."""
 

@@ -17,7 +17,15 @@ from kubectl_spread.phrases import listed, plural, sentence, some
 from kubectl_spread.render import figures, words
 from kubectl_spread.render.document import AnswerSection, Instruction, Table
 from kubectl_spread.render.terminal import Cell, Column
-from kubectl_spread.report.explanation import InertConstraint, Placing, SchedulerEvent, Step, Waiting
+from kubectl_spread.report.explanation import (
+    InertConstraint,
+    NewNodes,
+    Placing,
+    SchedulerEvent,
+    Step,
+    Waiting,
+    refusing,
+)
 from kubectl_spread.report.model import Domain, Row
 
 _LISTED: Final = 12
@@ -235,3 +243,44 @@ def _answer(group: Placing | Waiting, *ranking: str) -> Iterator[str]:
 
 def _nodes(names: Sequence[str]) -> str:
     return f"{plural(len(names), 'node')} ({words.names(names)})" if names else "no node"
+
+
+_NOT_KNOWN: Final = "Not known: instance types and their capacity, which are not in the API."
+_POOL_COLUMNS: Final = (
+    Column("Domain for Karpenter", fit="middle", least=16),
+    Column("Nodes", "right"),
+    Column("Pods", "right"),
+    Column("Counts because", fit="wrap", least=24),
+)
+"""A domain that Karpenter counts, the nodes that the scheduler counts, and why the domain counts."""
+
+
+def new_nodes(explanation: Explanation) -> Iterator[AnswerSection]:
+    """Yield a section for each group of pending pods with the same answer, where an autoscaler was read."""
+    yield from map(_new_nodes, explanation.new_nodes or ())
+
+
+def _new_nodes(group: NewNodes) -> AnswerSection:
+    none = group.verdict == "none"
+    pods = words.names(group.pods)
+    pods = pods if len(group.pods) == 1 else f"{plural(len(group.pods), 'pod')} ({pods})"
+    rows = [
+        [
+            Cell(f"{words.topology(each.topology_key)} {words.value(each.value)}"),
+            Cell(str(each.nodes)),
+            Cell(str(each.pods)),
+            Cell("; ".join(each.sources)),
+        ]
+        for each in group.domains
+    ]
+    return AnswerSection(
+        f"{refusing(group.node_pools, group.node_groups) if none else 'A node may be made'} for {pods}",
+        [
+            *([] if none else [group.summary]),
+            *group.reasons,
+            *([Table("", _POOL_COLUMNS, rows)] if rows else []),
+            *(f"Fix: {fix}" for fix in group.fixes),
+            *(f"Event: {message}" for message in group.messages),
+            *([] if none else [_NOT_KNOWN]),
+        ],
+    )
