@@ -16,7 +16,7 @@ from kubectl_spread.engine.engine import Engine
 from kubectl_spread.explain.explanation import explain
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.storage import PersistentVolume, PersistentVolumeClaim
-from kubectl_spread.kube.api.types import Event, Namespace
+from kubectl_spread.kube.api.types import Event, Namespace, Object
 from kubectl_spread.kube.api.workloads import KINDS
 from kubectl_spread.kube.disruption import PodDisruptionBudget
 from kubectl_spread.kube.features import behaviour, gates
@@ -34,11 +34,12 @@ EVERYTHING = Scope()
 ALL_RULES = Selection()
 
 
-_AUTOSCALERS: Mapping[str, type[NodePool | NodeClaim | EC2NodeClass | ConfigMap]] = {
-    "NodePool": NodePool,
-    "NodeClaim": NodeClaim,
-    "EC2NodeClass": EC2NodeClass,
-    "ConfigMap": ConfigMap,
+_RELATED: Mapping[str, type[Object]] = {
+    each.__name__: each
+    for each in (
+        *(ConfigMap, EC2NodeClass, Event, Namespace, NodeClaim, NodePool),
+        *(PersistentVolume, PersistentVolumeClaim, PodDisruptionBudget, Service),
+    )
 }
 
 
@@ -76,32 +77,13 @@ def snapshot(
                 cluster_snapshot.add_pod(decode_pod(manifest, detailed=detailed or pending))
             case "Node":
                 cluster_snapshot.add_node(decode_node(manifest))
-            case "Event":
-                cluster_snapshot.ownership.add_event(decode(manifest, Event))
-            case "Namespace":
-                cluster_snapshot.anti_affinity.add_namespace(decode(manifest, Namespace))
-            case "Service":
-                cluster_snapshot.default_selectors.add_service(decode(manifest, Service))
-            case "PersistentVolumeClaim":
-                cluster_snapshot.volumes.add(decode(manifest, PersistentVolumeClaim))
-            case "PersistentVolume":
-                cluster_snapshot.volumes.add(decode(manifest, PersistentVolume))
-            case "PodDisruptionBudget":
-                cluster_snapshot.budgets.put(decode(manifest, PodDisruptionBudget))
-                cluster_snapshot.budgets.read = True
+            case kind if kind in _RELATED:
+                cluster_snapshot.add(decode(manifest, _RELATED[kind]))
             case kind:
-                _add_other(kind, manifest, cluster_snapshot)
+                group = manifest["apiVersion"].rpartition("/")[0]
+                cluster_snapshot.add_workload(kind, decode(manifest, KINDS[group, kind]))
     default_constraints.apply(cluster_snapshot)
     return cluster_snapshot
-
-
-def _add_other(kind: str, manifest: Json, cluster_snapshot: Snapshot) -> None:
-    """Add an object of a node autoscaler, or a workload."""
-    if kind in _AUTOSCALERS:
-        cluster_snapshot.node_autoscalers.add(decode(manifest, _AUTOSCALERS[kind]))
-    else:
-        group = manifest["apiVersion"].rpartition("/")[0]
-        cluster_snapshot.add_workload(kind, decode(manifest, KINDS[group, kind]))
 
 
 def reported(evaluation: Audit, selection: Selection = ALL_RULES) -> model.Report:

@@ -19,6 +19,7 @@ from click.shell_completion import CompletionItem
 
 from kubectl_spread.errors import SpreadError
 from kubectl_spread.kube.api.labels import TOPOLOGY_KEYS
+from kubectl_spread.kube.features import NEWEST_MINOR, OLDEST_MINOR
 
 if TYPE_CHECKING:
     from kubectl_spread.kube.api.types import ObjectMeta
@@ -43,31 +44,37 @@ def directories(_context: click.Context, _parameter: click.Parameter, incomplete
     return [CompletionItem(incomplete, type="dir")]
 
 
-def _names_in_kubeconfig(part: Literal["contexts", "clusters", "users"]) -> Completer:
-    def complete(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
-        return _matching(_kubeconfig(context.params, part), incomplete)
-
-    return complete
+def _of(candidates: Callable[[Mapping[str, Any]], Iterable[str | tuple[str, str]]]) -> Completer:
+    """Return the completer of candidates, which depend on the values of other options."""
+    return lambda context, _parameter, incomplete: _matching(candidates(context.params), incomplete)
 
 
-contexts: Final = _names_in_kubeconfig("contexts")
-clusters: Final = _names_in_kubeconfig("clusters")
-users: Final = _names_in_kubeconfig("users")
+def _last(complete: Completer, context: click.Context, parameter: click.Parameter, incomplete: str) -> list[Item]:
+    """Complete the value after the last comma, except to values that are in the list already."""
+    before, comma, last = incomplete.rpartition(",")
+    values = before.split(",")
+    return [
+        CompletionItem(f"{before}{comma}{candidate.value}", help=candidate.help)
+        for candidate in complete(context, parameter, last)
+        if candidate.value not in values
+    ]
 
 
-def several_contexts(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[Item]:
-    """Complete the last context of a list."""
-    return _last(contexts, context, parameter, incomplete)
+contexts: Final = _of(lambda parameters: _kubeconfig(parameters, "contexts"))
+clusters: Final = _of(lambda parameters: _kubeconfig(parameters, "clusters"))
+users: Final = _of(lambda parameters: _kubeconfig(parameters, "users"))
+namespaces: Final = _of(lambda parameters: _names(parameters, "Namespace"))
+minors: Final = _of(lambda _: [f"1.{minor}" for minor in range(NEWEST_MINOR, OLDEST_MINOR - 1, -1)])
+"""Completes a minor version of Kubernetes, the newest first."""
+keys: Final = _of(lambda _: TOPOLOGY_KEYS)
+domains: Final = _of(lambda _: [f"{key}=" for key in TOPOLOGY_KEYS])
+values_of_key: Final = _of(lambda parameters: _values(parameters, parameters.get("key") or ""))
+"""Completes the value of a topology key among the labels of the nodes."""
 
 
-def namespaces(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
-    """Complete the name of a namespace of the cluster."""
-    return _matching(_names(context.params, "Namespace"), incomplete)
-
-
-def several_namespaces(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[Item]:
-    """Complete the last name of a list."""
-    return _last(namespaces, context, parameter, incomplete)
+def several_of(words: Iterable[str]) -> Completer:
+    """Complete the last of several words, each of which is one of a few."""
+    return partial(_last, _of(lambda _: words))
 
 
 def rules(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
@@ -75,26 +82,10 @@ def rules(_context: click.Context, _parameter: click.Parameter, incomplete: str)
     return _matching(_rules(incomplete), incomplete)
 
 
-def several_rules(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[Item]:
-    """Complete the last code of a list."""
-    return _last(rules, context, parameter, incomplete)
-
-
-def minors(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
-    """Complete a minor version of Kubernetes, the newest first."""
-    from kubectl_spread.kube.features import NEWEST_MINOR, OLDEST_MINOR  # noqa: PLC0415
-
-    return _matching([f"1.{minor}" for minor in range(NEWEST_MINOR, OLDEST_MINOR - 1, -1)], incomplete)
-
-
-def domains(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
-    """Complete the short name of a topology key, and ``=``."""
-    return _matching([f"{key}=" for key in TOPOLOGY_KEYS], incomplete)
-
-
-def values_of_key(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
-    """Complete the value of a topology key among the labels of the nodes."""
-    return _matching(_values(context.params, context.params.get("key") or ""), incomplete)
+several_contexts: Final = partial(_last, contexts)
+several_namespaces: Final = partial(_last, namespaces)
+several_keys: Final = partial(_last, keys)
+several_rules: Final = partial(_last, rules)
 
 
 def several_nodes(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[Item]:
@@ -114,16 +105,6 @@ def key_or_domain(context: click.Context, parameter: click.Parameter, incomplete
     return several_nodes(context, parameter, incomplete) if "=" in incomplete else keys(context, parameter, incomplete)
 
 
-def keys(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
-    """Complete the short name of a topology key."""
-    return _matching(TOPOLOGY_KEYS, incomplete)
-
-
-def several_keys(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[Item]:
-    """Complete the last key of a list."""
-    return _last(keys, context, parameter, incomplete)
-
-
 def fields(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
     """Complete a field of pods, and the node of ``spec.nodeName``."""
     from kubectl_spread.audit.snapshot.scope import FIELDS  # noqa: PLC0415
@@ -132,15 +113,6 @@ def fields(context: click.Context, _parameter: click.Parameter, incomplete: str)
         prefix = incomplete[: incomplete.index("=") + 1]
         return _matching([f"{prefix}{name}" for name in _names(context.params, "Node")], incomplete)
     return _matching([f"{field}=" for field in FIELDS], incomplete)
-
-
-def several_of(words: Iterable[str]) -> Completer:
-    """Complete the last of several words, each of which is one of a few."""
-
-    def one(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
-        return _matching(words, incomplete)
-
-    return partial(_last, one)
 
 
 def formats(names: Iterable[str]) -> Completer:
@@ -163,17 +135,6 @@ def objects_or_rules(context: click.Context, parameter: click.Parameter, incompl
     """Complete an object or, as the first argument, a rule."""
     candidates = objects(context, parameter, incomplete)
     return candidates if context.params.get("arguments") else candidates + rules(context, parameter, incomplete)
-
-
-def _last(complete: Completer, context: click.Context, parameter: click.Parameter, incomplete: str) -> list[Item]:
-    """Complete the value after the last comma, except to values that are in the list already."""
-    before, comma, last = incomplete.rpartition(",")
-    values = before.split(",")
-    return [
-        CompletionItem(f"{before}{comma}{candidate.value}", help=candidate.help)
-        for candidate in complete(context, parameter, last)
-        if candidate.value not in values
-    ]
 
 
 def _matching(candidates: Iterable[str | tuple[str, str]], incomplete: str) -> list[Item]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
 
 from msgspec import UNSET, UnsetType
 
@@ -15,21 +14,15 @@ from kubectl_spread.audit.evaluation.domains import (
     WorkloadLoss,
 )
 from kubectl_spread.report import projections
-from kubectl_spread.report.model import API_VERSION, CORDONED, Closed, Part, Workload, unset_none
+from kubectl_spread.report.model import API_VERSION, CORDONED, Closed, NamedCluster, Part, Workload, unset_none
 
 KIND = "SpreadDomains"
 _TENTHS = 1000
 
 
-class ReadCluster(Part, frozen=True, kw_only=True):
+class ReadCluster(NamedCluster, frozen=True, kw_only=True):
     """The cluster that was read; a report of files has only what the user says about it."""
 
-    context: str | UnsetType = UNSET
-    name: str | UnsetType = UNSET
-    name_source: Literal["kubeconfig", "flag"] | UnsetType = UNSET
-    uid: str | UnsetType = UNSET
-    read_at: str | UnsetType = UNSET
-    server_version: str | UnsetType = UNSET
     namespace: str | UnsetType = UNSET
     resource_versions: dict[str, str]
 

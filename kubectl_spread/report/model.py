@@ -93,11 +93,8 @@ class Zone(Part, frozen=True, kw_only=True):
     closed: Closed | UnsetType = UNSET
 
 
-class Cluster(Part, frozen=True, kw_only=True):
-    """The cluster that was read, and the Kubernetes whose rules decide; minors are written ``1.37``.
-
-    ``warnings`` say why the report may not hold for this cluster.
-    """
+class NamedCluster(Part, frozen=True, kw_only=True):
+    """The cluster that was read; a report of files has only what the user says about it."""
 
     context: str | UnsetType = UNSET
     name: str | UnsetType = UNSET
@@ -105,6 +102,14 @@ class Cluster(Part, frozen=True, kw_only=True):
     uid: str | UnsetType = UNSET
     read_at: str | UnsetType = UNSET
     server_version: str | UnsetType = UNSET
+
+
+class Cluster(NamedCluster, frozen=True, kw_only=True):
+    """The cluster that was read, and the Kubernetes whose rules decide; minors are written ``1.37``.
+
+    ``warnings`` say why the report may not hold for this cluster.
+    """
+
     evaluated_as: str
     compared_with: str | UnsetType = UNSET
     version_source: Literal["live", "flag", "default"]

@@ -18,14 +18,11 @@ from kubectl_spread.diagnosis import needs
 from kubectl_spread.errors import CombinedError, NotFoundError, SourceError, UsageError
 from kubectl_spread.kube.api import content
 from kubectl_spread.kube.api.objects import ALL_NAMESPACES
-from kubectl_spread.kube.api.storage import CSIDriver, PersistentVolume, PersistentVolumeClaim, StorageClass
-from kubectl_spread.kube.api.types import Event, Namespace, Node, Object, Pod
+from kubectl_spread.kube.api.types import Pod
 from kubectl_spread.kube.api.workloads import KINDS, WorkloadObject
-from kubectl_spread.kube.autoscaling import HorizontalPodAutoscaler, PriorityClass
+from kubectl_spread.kube.autoscaling import HorizontalPodAutoscaler
 from kubectl_spread.kube.custom import CustomObject
 from kubectl_spread.kube.disruption import PodDisruptionBudget
-from kubectl_spread.kube.nodeautoscaling import ConfigMap, EC2NodeClass, NodeClaim, NodePool
-from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Service
 from kubectl_spread.phrases import plural, some
 from kubectl_spread.report import model
 from kubectl_spread.run import names, schedulers
@@ -245,36 +242,12 @@ def _add_objects(reading: ManifestReading, snapshot: Snapshot) -> None:
         match loaded.object:
             case Pod():
                 snapshot.add_pod(loaded.object, manifest)
-            case Node():
-                snapshot.add_node(loaded.object)
             case WorkloadObject():
                 snapshot.add_workload(loaded.kind, loaded.object, manifest)
             case CustomObject():
                 snapshot.add_custom(loaded.kind, loaded.object, manifest)
             case _:
-                _add_related(loaded.object, snapshot)
-
-
-def _add_related(read: Object, snapshot: Snapshot) -> None:
-    """Add an object that only decides about pods."""
-    match read:
-        case Namespace():
-            snapshot.add_namespace(read)
-        case Event():
-            snapshot.ownership.add_event(read)
-        case Service():
-            snapshot.default_selectors.add_service(read)
-        case PersistentVolumeClaim() | PersistentVolume() | StorageClass() | CSIDriver():
-            snapshot.volumes.add(read)
-        case PodDisruptionBudget():
-            snapshot.budgets.read = True
-            snapshot.budgets.put(read)
-        case PriorityClass():
-            snapshot.priorities.put(read)
-        case HorizontalPodAutoscaler():
-            snapshot.add_autoscaler(read)
-        case NodePool() | NodeClaim() | EC2NodeClass() | ConfigMap():
-            snapshot.node_autoscalers.add(read)
+                snapshot.add(loaded.object)
 
 
 def _distinct(reading: ManifestReading) -> Iterator[tuple[Loaded, int]]:

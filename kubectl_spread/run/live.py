@@ -35,6 +35,8 @@ from kubectl_spread.sources.apiserver.resources import (
     BY_KIND,
     EVENTS,
     NAMESPACES,
+    NODES,
+    SERVICES,
     SPARSE_PODS,
     WORKLOADS,
     Resource,
@@ -182,7 +184,7 @@ class LiveRun:
 
     def _nodes(self, snapshot: Snapshot, target_version: TargetVersion) -> model.NodesKnown:
         try:
-            self._requests.add_nodes(snapshot)
+            self._requests.add(NODES, snapshot)
         except ForbiddenError as error:
             inferred = target_version.behaviour.binding_writes_topology_labels
             so = "zones are inferred from the pods' own labels" if inferred else "placement is not evaluated"
@@ -232,7 +234,7 @@ class LiveRun:
         if not snapshot.default_selectors.enabled:
             return
         with self._requests.optional(self._problems, "default constraints are not known"):
-            self._requests.add_services(snapshot)
+            self._requests.add(SERVICES, snapshot)
             self._problems += schedulers.apply(snapshot, unread)
 
     def _events(self, audit: Audit) -> None:
@@ -262,7 +264,7 @@ class LiveRun:
                 snapshot.anti_affinity.everywhere = changed = True
         if affinity.wants_namespaces((pod.pod_class for pod in audit.pods), snapshot):
             with self._requests.optional(self._notes, _INCOMPLETE):
-                self._requests.add_namespaces(snapshot)
+                self._requests.add(NAMESPACES, snapshot)
         return changed
 
     def _with_volumes(self, audit: Audit) -> Audit:
@@ -379,13 +381,10 @@ def events(cluster: LiveCluster, namespace: str, selector: str) -> list[Event]:
         SourceError: the list cannot be read for another reason.
     """
 
-    def begin() -> list[Event]:
-        return []
-
     def add(events: list[Event], page: Page[Event]) -> None:
         events.extend(event for event in page if event.reason in REASONS)
 
-    return cluster.fold(EVENTS, begin, add, namespace, field_selector=selector)
+    return cluster.fold(EVENTS, list[Event], add, namespace, field_selector=selector)
 
 
 def pods_elsewhere(cluster: LiveCluster, namespace: str) -> Snapshot:
@@ -419,7 +418,7 @@ def read_domains(options: CheckOptions, cluster: LiveCluster, *, with_budgets: b
     requests.version.result()
     snapshot = pods_of(requests, scope)
     try:
-        requests.add_nodes(snapshot)
+        requests.add(NODES, snapshot)
     except ForbiddenError as error:
         raise ForbiddenError(f"{error}: only nodes tell the domains") from None
     notes = _add_readable_workloads(requests, snapshot)

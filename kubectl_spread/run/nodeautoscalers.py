@@ -84,10 +84,7 @@ def _read(cluster: LiveCluster, labels: frozenset[str] | None) -> _Read:
 
 
 def _objects(cluster: LiveCluster, resource: Resource[AutoscalerObject]) -> list[AutoscalerObject]:
-    def begin() -> list[AutoscalerObject]:
-        return []
-
-    return cluster.fold(resource, begin, lambda objects, page: objects.extend(page))
+    return cluster.fold(resource, list[AutoscalerObject], lambda objects, page: objects.extend(page))
 
 
 def _status(cluster: LiveCluster) -> ConfigMap | None:

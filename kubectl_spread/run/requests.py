@@ -24,16 +24,12 @@ from kubectl_spread.run.options import CheckOptions
 from kubectl_spread.sources.apiserver.cluster import LiveCluster, ServerVersion
 from kubectl_spread.sources.apiserver.paging import background
 from kubectl_spread.sources.apiserver.resources import (
-    AUTOSCALERS,
     BUDGETS,
     CLAIMS,
     CLASSES,
     DRIVERS,
-    NAMESPACES,
     NODES,
     PODS,
-    PRIORITIES,
-    SERVICES,
     SPARSE_PODS,
     VOLUMES,
     WORKLOADS,
@@ -119,58 +115,33 @@ class Requests:
 
     # Each of these raises ForbiddenError or another SourceError, as ``objects`` does.
 
-    def add_nodes(self, snapshot: Snapshot) -> None:
-        """Read the nodes into a snapshot."""
-        for node in self.objects(NODES):
-            snapshot.add_node(node)
+    def add(self, resource: Resource[Object], snapshot: Snapshot) -> None:
+        """Read the objects of a list in scope, which only decide about pods, into a snapshot."""
+        for each in self.objects(resource):
+            snapshot.add(each)
 
     def add_workloads(self, resource: Resource[WorkloadObject], snapshot: Snapshot) -> None:
         """Read the workloads of one kind in scope into a snapshot."""
         for workload in self.objects(resource):
             snapshot.add_workload(resource.kind, workload)
 
-    def add_services(self, snapshot: Snapshot) -> None:
-        """Read the Services in scope into a snapshot."""
-        for service in self.objects(SERVICES):
-            snapshot.default_selectors.add_service(service)
-
-    def add_namespaces(self, snapshot: Snapshot) -> None:
-        """Read the namespaces into a snapshot."""
-        for namespace in self.objects(NAMESPACES):
-            snapshot.anti_affinity.add_namespace(namespace)
-
     def add_volumes(self, snapshot: Snapshot) -> None:
         """Read the claims in scope, and then the volumes that they are bound to, into a snapshot."""
-        for claim in self.objects(CLAIMS):
-            snapshot.volumes.add(claim)
-        for volume in self.objects(VOLUMES):
-            snapshot.volumes.add(volume)
+        self.add(CLAIMS, snapshot)
+        self.add(VOLUMES, snapshot)
         snapshot.volumes.complete = True
 
     def add_storage_classes(self, snapshot: Snapshot) -> None:
         """Read what makes volumes into a snapshot."""
-        for storage_class in self.objects(CLASSES):
-            snapshot.volumes.add(storage_class)
+        self.add(CLASSES, snapshot)
         snapshot.volumes.classes_complete = True
-        for driver in self.objects(DRIVERS):
-            snapshot.volumes.add(driver)
+        self.add(DRIVERS, snapshot)
         snapshot.volumes.drivers_complete = True
 
     def add_budgets(self, snapshot: Snapshot) -> None:
         """Read the PodDisruptionBudgets in scope into a snapshot."""
-        for budget in self.objects(BUDGETS):
-            snapshot.budgets.put(budget)
+        self.add(BUDGETS, snapshot)
         snapshot.budgets.read = True
-
-    def add_priorities(self, snapshot: Snapshot) -> None:
-        """Read the PriorityClasses into a snapshot."""
-        for priority_class in self.objects(PRIORITIES):
-            snapshot.priorities.put(priority_class)
-
-    def add_autoscalers(self, snapshot: Snapshot) -> None:
-        """Read the HorizontalPodAutoscalers in scope into a snapshot."""
-        for autoscaler in self.objects(AUTOSCALERS):
-            snapshot.add_autoscaler(autoscaler)
 
     def _read_pods(self) -> Snapshot:
         def add(snapshot: Snapshot, page: Page[SparsePod]) -> None:
@@ -185,25 +156,18 @@ class Requests:
 
         def begin() -> Snapshot:
             self.read_at = None
-            return Snapshot(
-                self.scope,
-                detailed=self._detailed,
-                schedulers=self._profiles,
-            )
+            return Snapshot(self.scope, detailed=self._detailed, schedulers=self._profiles)
 
         if self._detailed or self.scope.fields:
             return self._cluster.fold(PODS, begin, add_full, self.scope.namespace, field_selector=UNFINISHED)
         return self._cluster.fold(SPARSE_PODS, begin, add, self.scope.namespace, field_selector=UNFINISHED)
 
     def _read(self, resource: Resource[Kind]) -> list[Kind]:
-        def begin() -> list[Kind]:
-            return []
-
         def add(objects: list[Kind], page: Page[Kind]) -> None:
             self.resource_versions[resource.plural] = page.resource_version
             objects.extend(map(self._detached, page))
 
-        return self._cluster.fold(resource, begin, add, self.scope.namespace)
+        return self._cluster.fold(resource, list[Kind], add, self.scope.namespace)
 
     def _detached(self, read: Kind) -> Kind:
         """Return an object without undecoded managedFields, which would keep the bytes of its page in memory."""

@@ -29,22 +29,26 @@ from kubectl_spread.kube.api import managedfields
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.quantity import whole_number
 from kubectl_spread.kube.api.sparse import SparsePod
+from kubectl_spread.kube.api.storage import CSIDriver, PersistentVolume, PersistentVolumeClaim, StorageClass
 from kubectl_spread.kube.api.types import (
     IDENTIFYING_NAMESPACE,
     READY,
+    Event,
     Namespace,
     Node,
+    Object,
     ObjectMeta,
     OwnerReference,
     Pod,
 )
 from kubectl_spread.kube.api.workloads import KINDS, WorkloadObject
-from kubectl_spread.kube.autoscaling import HorizontalPodAutoscaler, PriorityClasses
+from kubectl_spread.kube.autoscaling import HorizontalPodAutoscaler, PriorityClass, PriorityClasses
 from kubectl_spread.kube.custom import CustomObject
-from kubectl_spread.kube.disruption import Budgets
-from kubectl_spread.kube.nodeautoscaling import NodeAutoscalers
+from kubectl_spread.kube.disruption import Budgets, PodDisruptionBudget
+from kubectl_spread.kube.nodeautoscaling import ConfigMap, EC2NodeClass, NodeAutoscalers, NodeClaim, NodePool
 from kubectl_spread.kube.scheduler import configuration
 from kubectl_spread.kube.scheduler.configuration import Profile
+from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Service
 from kubectl_spread.kube.scheduler.volumes import ClaimedVolumes
 
 _REVISION_ANNOTATION: Final = "deployment.kubernetes.io/revision"
@@ -116,7 +120,30 @@ class Snapshot:
             return False
         return self.read_at - pod.created > OVERDUE
 
-    def add_namespace(self, namespace: Namespace) -> None:
+    def add(self, read: Object) -> None:
+        """Store an object that only decides about pods."""
+        match read:
+            case Node():
+                self.add_node(read)
+            case Namespace():
+                self._add_namespace(read)
+            case Event():
+                self.ownership.add_event(read)
+            case Service():
+                self.default_selectors.add_service(read)
+            case PersistentVolumeClaim() | PersistentVolume() | StorageClass() | CSIDriver():
+                self.volumes.add(read)
+            case PodDisruptionBudget():
+                self.budgets.read = True
+                self.budgets.put(read)
+            case PriorityClass():
+                self.priorities.put(read)
+            case HorizontalPodAutoscaler():
+                self.add_autoscaler(read)
+            case NodePool() | NodeClaim() | EC2NodeClass() | ConfigMap():
+                self.node_autoscalers.add(read)
+
+    def _add_namespace(self, namespace: Namespace) -> None:
         """Store the labels of a namespace, and the UID of the one that tells clusters apart."""
         self.anti_affinity.add_namespace(namespace)
         if namespace.metadata.name == IDENTIFYING_NAMESPACE:

@@ -151,15 +151,9 @@ def _name_a_key_twice(messages: Iterable[str]) -> bool:
     return any("exists in both matchLabelKeys and labelSelector" in message for message in messages)
 
 
-def _unknown_field_of_pod(rule_input: PodsInput) -> Iterator[Evidence]:
-    yield from _unknown_field(rule_input, "Pod")
-
-
-def _unknown_field_of_template(rule_input: TemplateInput) -> Iterator[Evidence]:
-    yield from _unknown_field(rule_input, "pod template" if rule_input.template.custom else rule_input.template.kind)
-
-
-def _unknown_field(rule_input: TermInput, kind: str) -> Iterator[Evidence]:
+def _unknown_field(rule_input: TermInput) -> Iterator[Evidence]:
+    template = rule_input.template if isinstance(rule_input, TemplateInput) else None
+    kind = "Pod" if template is None else "pod template" if template.custom else template.kind
     for field, pods in rule_input.unknown_fields:
         name = str(field.intended[-1]) if field.intended else ""
         values = {"field": str(field.path), "kind": kind, "meant": str(field.intended), "name": name}
@@ -254,6 +248,6 @@ UNKNOWN_FIELD: Final = Rule(
     fix="remove it: nothing reads it",
     source="https://kubernetes.io/docs/reference/using-api/api-concepts/#field-validation",
     no_remedy="The object is not stored: correct the file at the line that the finding names.",
-    of_pods=_unknown_field_of_pod,
-    of_template=_unknown_field_of_template,
+    of_pods=_unknown_field,
+    of_template=_unknown_field,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from functools import partial
 from operator import itemgetter
 from typing import Final, NamedTuple
 
@@ -139,17 +140,9 @@ def _intended(key: str, labels: Labels) -> str:
     return key if key in candidates else next(iter(get_close_matches(key, candidates, n=1, cutoff=_CLOSE)), key)
 
 
-def _authored_key(rule_input: PodsInput) -> Iterator[Evidence]:
-    """Yield matchLabelKeys that the author's selector names as well."""
-
-    def is_authored(key: KeyVerdict) -> bool:
-        return key.verdict is Verdict.AUTHORED and key.operator is Operator.IN
-
-    yield from _keys_of_pods(rule_input, is_authored, _NAME_ONCE)
-
-
-def _authored_in_template(rule_input: TemplateInput) -> Iterator[Evidence]:
-    yield from _keys_of_template(rule_input, _authored, _NAME_ONCE)
+def _is_authored(key: KeyVerdict) -> bool:
+    """Tell whether a key is in matchLabelKeys, and the author's selector names it as well."""
+    return key.verdict is Verdict.AUTHORED and key.operator is Operator.IN
 
 
 def _authored(variant: TermVariant) -> list[str]:
@@ -158,17 +151,9 @@ def _authored(variant: TermVariant) -> list[str]:
     return [key for key in variant.term.match_label_keys if key in keys and _lacks(key, variant)]
 
 
-def _binding_key(rule_input: PodsInput) -> Iterator[Evidence]:
-    """Yield keys that pods get when they are bound, unless the pods had a value before."""
-
-    def is_of_binding(key: KeyVerdict) -> bool:
-        return key.verdict in (Verdict.BIND_LABEL, Verdict.ABSENT_KEY) and key.key in BINDING_KEYS
-
-    yield from _keys_of_pods(rule_input, is_of_binding, _REMOVE)
-
-
-def _binding_key_of_template(rule_input: TemplateInput) -> Iterator[Evidence]:
-    yield from _keys_of_template(rule_input, _of_binding, _REMOVE)
+def _is_of_binding(key: KeyVerdict) -> bool:
+    """Tell whether pods get the label of a key when they are bound, and had no value before."""
+    return key.verdict in (Verdict.BIND_LABEL, Verdict.ABSENT_KEY) and key.key in BINDING_KEYS
 
 
 def _of_binding(variant: TermVariant) -> list[str]:
@@ -252,8 +237,8 @@ AUTHORED_KEY: Final = Rule(
     source="https://github.com/kubernetes/kubernetes/issues/130063",
     remedies=("command", "patch"),
     no_remedy="The API does not change the spec of a pod or the pod template of a Job.",
-    of_members=_authored_key,
-    of_template=_authored_in_template,
+    of_members=partial(_keys_of_pods, is_useless=_is_authored, fix=_NAME_ONCE),
+    of_template=partial(_keys_of_template, keys_of=_authored, fix=_NAME_ONCE),
 )
 BINDING_KEY: Final = Rule(
     code="SPR110",
@@ -270,6 +255,6 @@ BINDING_KEY: Final = Rule(
     source="https://kep.k8s.io/4742",
     remedies=("command", "patch"),
     no_remedy="The API does not change the spec of a pod or the pod template of a Job.",
-    of_members=_binding_key,
-    of_template=_binding_key_of_template,
+    of_members=partial(_keys_of_pods, is_useless=_is_of_binding, fix=_REMOVE),
+    of_template=partial(_keys_of_template, keys_of=_of_binding, fix=_REMOVE),
 )
