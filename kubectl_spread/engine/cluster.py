@@ -441,20 +441,29 @@ class SimulatedCluster:
         sources = {model: self.belonging(model) for _, model in added}
         self.set_nodes(sorted((*self.nodes, *(node for node, _ in added)), key=lambda node: node.metadata.name))
         for node, model in added:
-            for pod in sources[model]:
+            self.random.shuffle(sources[model])
+            for pod in sorted(sources[model], key=lambda pod: -pod.kind.priority):
                 self._copy_to(pod, node.metadata.name)
 
     def _copy_to(self, pod: SimulatedPod, node: str) -> None:
-        """Start a copy of a pod on another node, as a DaemonSet does on a new one; mirror pods have no owner."""
-        copy = SimulatedPod(pod.record, pod.kind, pod.workload, pod.owner)
-        copy.name, copy.node, copy.pin, copy.simulated = f"{pod.name}-{node}", node, node, True
+        """Start a pod of the same DaemonSet on a new node, before other pods may use it; mirror pods have no owner."""
+        name = f"{pod.name}-{node}"
         if pod.owner is None:
+            copy = SimulatedPod(pod.record, pod.kind, pod.workload, None)
+            copy.name, copy.node, copy.pin, copy.simulated = name, node, node, True
             self._mirrors.append(copy)
-        else:
-            self._insert(copy)
-            self._count(copy.workload, int(copy.ready))
-        if node in self.table.numbers:
-            self.state.add(copy.kind, self.table.numbers[node])
+            if node in self.table.numbers:
+                self.state.add(copy.kind, self.table.numbers[node])
+            return
+        rolled = self.rolled.get(pod.owner)
+        pod_class = rolled or self.world.created(pod.owner) or pod.record.pod_class
+        record = self.world.record(pod.owner, pod_class, name, pod.record)
+        created = self.create(record, self.world.kind(pod_class, pod.workload), pod.workload, pod.owner)
+        created.revised = rolled is not None
+        self.pin(created, node)
+        number = None if created.held else self.state.choose(created, self.random)
+        if number is not None:
+            self.place(created, number)
 
     def create(
         self, like: PodRecord, kind: SchedulingKind, workload: ObjectRef, owner: ObjectRef | None

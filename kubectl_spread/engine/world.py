@@ -33,6 +33,7 @@ from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.sparse import DetailedPodSpec
 from kubectl_spread.kube.api.storage import Claims
 from kubectl_spread.kube.api.types import (
+    Affinity,
     Container,
     LabelSelector,
     Node,
@@ -423,7 +424,7 @@ class World:
             # A file may lack the status, and with it the revision.
             return newest, before or (not revision and self._has_made(stored.template, newest.pod_class))
         # Others with an owner, and Jobs, never have another template than their pods.
-        replicated = owner.kind in ("ReplicaSet", "ReplicationController") and self.root(owner) == owner
+        replicated = owner.kind in ("ReplicaSet", "ReplicationController", "DaemonSet") and self.root(owner) == owner
         return newest, not replicated or self._has_made(stored.template, newest.pod_class)
 
     def _has_made(self, template: PodTemplateSpec, pod_class: PodClass) -> bool:
@@ -433,6 +434,9 @@ class World:
         """
         spec, labels = pod_class.spec, pod_class.labels
         own = apiserver.prepare_for_create(template.spec, labels, self.behaviour)
+        if pod_class.pinned:
+            # The controller has put the name of its node in place of the node affinity of the template.
+            own = replace(own, affinity=replace(own.affinity or Affinity(), node_affinity=None))
         containers = {getattr(each, "name", ""): each for each in (*spec.init_containers, *spec.containers)}
         return (
             template.metadata.labels.items() <= labels.items()

@@ -203,6 +203,13 @@ def test_nodes_that_replace_lost_ones_have_the_pods_of_daemon_sets() -> None:
     assert after(report, "agent") == ("4", "0")
 
 
+def test_a_daemon_set_makes_the_pods_of_new_nodes_from_its_template() -> None:
+    """With the strategy OnDelete its other pods stay as they are."""
+    own = daemon_set({"type": "OnDelete"})
+    own[0]["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "9"
+    assert after(simulated([*nodes("a1", "b1", "c1"), *own], "--add", "a1:1"), "agent") == ("3", "1")
+
+
 @pytest.mark.parametrize(
     ("fields", "numbers"),
     [

@@ -251,6 +251,19 @@ def test_a_pending_pod_of_a_daemon_set_waits_for_its_own_node() -> None:
     assert after(simulated(cluster, "--delete", "a1"), "agent") == ("0", "0")
 
 
+def test_one_of_two_daemon_sets_with_the_same_port_runs_on_a_new_node() -> None:
+    ports = [{"name": "app", "image": "app", "ports": [{"containerPort": 80, "hostPort": 80}]}]
+    first, second = (template(name, containers=ports) for name in ("first", "second"))
+    cluster = [*nodes("a1"), pod("first-a1", "a1", first, "DaemonSet/first")]
+    for each in (first, second):
+        name = each["metadata"]["labels"]["app"]
+        cluster.append(workload("DaemonSet", name, {"selector": selector({"app": name}), "template": each}))
+    waiting = {**second, "spec": {**second["spec"], "affinity": _only_on("a1")}}
+    report = simulated([*cluster, pod("second-a1", "", waiting, "DaemonSet/second")], "--add", "a1:1", "--runs", "20")
+    assert after(report, "first") == ("1..2", "0..1")
+    assert after(report, "second") == ("0..1", "1..2")
+
+
 def test_new_nodes_have_the_pods_of_daemon_sets() -> None:
     daemon = template("agent", cpu="7")
     daemon_set = workload("DaemonSet", "agent", {"selector": selector({"app": "agent"}), "template": daemon})
