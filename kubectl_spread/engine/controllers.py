@@ -580,7 +580,8 @@ def left_of(actor: Actor, cluster: SimulatedCluster) -> int:
 def unfinished(cluster: SimulatedCluster) -> dict[ObjectRef, Actor]:
     """Return the rollouts that have begun, but not ended, when the cluster was read, by their workloads.
 
-    Older ReplicaSets of a Deployment have pods, or a pod of a StatefulSet does not have the revision of its status.
+    Older ReplicaSets of a Deployment have pods, a pod of a StatefulSet does not have the revision of its status, or one
+    of a DaemonSet does not have its template.
     """
     rollouts: dict[ObjectRef, Actor] = {}
     for owner in list(cluster.pods):
@@ -598,6 +599,8 @@ def unfinished(cluster: SimulatedCluster) -> dict[ObjectRef, Actor]:
             rollout = _unfinished_of(cluster, workload, stored)
             if rollout is not None:
                 rollouts[workload] = rollout
+        elif isinstance(stored, DaemonSet) and (daemons := _unfinished_daemons(cluster, workload, stored)):
+            rollouts[workload] = daemons
     return rollouts
 
 
@@ -621,6 +624,27 @@ def _unfinished_of(cluster: SimulatedCluster, workload: ObjectRef, stored: State
     like = cluster.world.newest_pods[workload].pod_class
     pod_class = cluster.world.from_template(workload, stored.template, like, revision=revision)
     rollout = OrderedRollout(cluster, workload, pod_class, partition=partition, at_once=stored.unavailable)
+    for pod in revised:
+        pod.revised = True
+    return rollout
+
+
+def _unfinished_daemons(cluster: SimulatedCluster, workload: ObjectRef, stored: DaemonSet) -> DaemonRollout | None:
+    """Return the rollout of a DaemonSet that has not ended; None where it has, or where no pod tells its revision.
+
+    Source: kubernetes v1.37.1 pkg/controller/daemon/util/daemonset_util.go, IsPodUpdated.
+    """
+    pods = cluster.of(workload)
+    newest = [pod for pod in pods if stored.is_of_template(pod.kind.labels)]
+    if not newest or not stored.replaces:
+        return None
+    revisions = {revision_of(pod.kind.labels) for pod in newest}
+    revised = [pod for pod in pods if revision_of(pod.kind.labels) in revisions]
+    if len(revised) == len(pods):
+        return None
+    like = cluster.world.newest_pods[workload].pod_class
+    pod_class = cluster.world.from_template(workload, stored.template, like, revision=min(revisions))
+    rollout = DaemonRollout(cluster, workload, pod_class)
     for pod in revised:
         pod.revised = True
     return rollout

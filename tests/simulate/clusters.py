@@ -100,6 +100,12 @@ def pod(name: str, on: str, pod_template: Json, owner: str = "", **metadata: Any
     }
 
 
+def only_on(name: str) -> Json:
+    """Return the affinity that a DaemonSet gives its pod for a node."""
+    term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [name]}]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
+
+
 def deployment(name: str, on: Sequence[str], *, strategy: Json | None = None, **spec: Any) -> list[Json]:
     """Return a Deployment with its ReplicaSet and a pod on each of some nodes; ``spec`` goes to the template."""
     priority = spec.pop("priority", None)

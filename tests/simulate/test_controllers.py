@@ -16,6 +16,7 @@ from tests.simulate.clusters import (
     deployment,
     node,
     nodes,
+    only_on,
     pod,
     reasons,
     simulated,
@@ -201,6 +202,34 @@ def test_a_surge_of_a_daemon_set_needs_room_for_both_pods() -> None:
 def test_nodes_that_replace_lost_ones_have_the_pods_of_daemon_sets() -> None:
     report = simulated([*nodes("a1", "b1", "c1"), *daemon_set({})], "--delete", "a1", "--add", "a1:2")
     assert after(report, "agent") == ("4", "0")
+
+
+@pytest.mark.parametrize(
+    ("generations", "numbers"),
+    [
+        # The rollout continues where the pod of the new template runs, and the next one finds no room.
+        ({"a1": "2", "b1": "1", "c1": "1"}, ("2", "1")),
+        ({"a1": "2", "b1": "2", "c1": "2"}, ("3", "0")),
+        # Nothing tells of which template they are.
+        ({"a1": "", "b1": "", "c1": ""}, ("3", "0")),
+    ],
+)
+def test_a_rollout_of_a_daemon_set_that_had_stopped_continues(
+    generations: dict[str, str], numbers: tuple[str, str]
+) -> None:
+    daemon, *pods = daemon_set({})
+    daemon["metadata"]["annotations"] = {"deprecated.daemonset.template.generation": "2"}
+    daemon["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "3"
+    for each, (place, generation) in zip(pods, generations.items(), strict=True):
+        hashed = {"controller-revision-hash": f"h{generation}", "pod-template-generation": generation}
+        each["metadata"]["labels"] |= hashed if generation else {}
+        each["spec"]["affinity"] = only_on(place)
+    pods[0]["spec"] |= {"containers": daemon["spec"]["template"]["spec"]["containers"]}
+    del pods[0]["spec"]["nodeName"]
+    pods[0]["status"] = {"phase": "Pending"}
+    full = [*nodes("a1", "b1", "c1", cpu=3), daemon, *pods, *deployment("web", ["a1"]), *deployment("api", ["b1"])]
+    more = deployment("more", ["c1"])
+    assert after(simulated([*full, *more], "--scale", "deploy/web=0"), "agent") == numbers
 
 
 def test_a_daemon_set_makes_the_pods_of_new_nodes_from_its_template() -> None:

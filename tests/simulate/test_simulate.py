@@ -19,6 +19,7 @@ from tests.simulate.clusters import (
     deployment,
     node,
     nodes,
+    only_on,
     pod,
     reasons,
     simulated,
@@ -220,16 +221,10 @@ def test_a_volume_is_named_last_where_other_filters_refuse_all_nodes() -> None:
     assert reasons(report, "db") == ["1 node: Insufficient cpu; its volume is in zone a"]
 
 
-def _only_on(name: str) -> Json:
-    """Return the affinity that a DaemonSet gives its pod for a node."""
-    term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [name]}]}
-    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
-
-
 def test_daemons_and_bare_pods_are_not_replaced() -> None:
     daemon = template("agent")
     daemon_set = workload("DaemonSet", "agent", {"selector": selector({"app": "agent"}), "template": daemon})
-    daemon["spec"]["affinity"] = _only_on("a1")
+    daemon["spec"]["affinity"] = only_on("a1")
     agents = [daemon_set, pod("agent-a", "a1", daemon, "DaemonSet/agent")]
     report = simulated([*nodes("a1", "b1"), *agents, pod("bare", "a1", template("bare"))], "--delete", "a1")
     assert after(report, "agent") == ("0", "0")
@@ -240,7 +235,7 @@ def test_daemons_and_bare_pods_are_not_replaced() -> None:
 
 def test_a_pending_pod_of_a_daemon_set_waits_for_its_own_node() -> None:
     """Other nodes do not matter, whatever they lack: here b1 is cordoned."""
-    agent = template("agent", affinity=_only_on("a1"))
+    agent = template("agent", affinity=only_on("a1"))
     daemon: Json = {"selector": selector({"app": "agent"}), "template": template("agent")}
     cluster = [*nodes("a1", cpu=1), *nodes("c1"), node("b1", cordoned=True), *deployment("web", ["a1"])]
     cluster += [workload("DaemonSet", "agent", daemon), pod("agent-a1", "", agent, "DaemonSet/agent")]
@@ -258,7 +253,7 @@ def test_one_of_two_daemon_sets_with_the_same_port_runs_on_a_new_node() -> None:
     for each in (first, second):
         name = each["metadata"]["labels"]["app"]
         cluster.append(workload("DaemonSet", name, {"selector": selector({"app": name}), "template": each}))
-    waiting = {**second, "spec": {**second["spec"], "affinity": _only_on("a1")}}
+    waiting = {**second, "spec": {**second["spec"], "affinity": only_on("a1")}}
     report = simulated([*cluster, pod("second-a1", "", waiting, "DaemonSet/second")], "--add", "a1:1", "--runs", "20")
     assert after(report, "first") == ("1..2", "0..1")
     assert after(report, "second") == ("0..1", "1..2")
@@ -399,7 +394,7 @@ def test_a_pod_of_a_daemon_set_that_is_not_ready_does_not_stop_its_rollout(tmp_p
     agent = template("agent")
     daemon: Json = {"selector": selector({"app": "agent"}), "template": agent}
     stored = workload("DaemonSet", "agent", daemon)
-    pinned = {name: template("agent", affinity=_only_on(name)) for name in ("a1", "b1")}
+    pinned = {name: template("agent", affinity=only_on(name)) for name in ("a1", "b1")}
     agents = [pod(f"agent-{name}", name, own, "DaemonSet/agent") for name, own in pinned.items()]
     agents[0]["status"]["conditions"] = [{"type": "Ready", "status": "False"}]
     changed = json.loads(json.dumps(stored))

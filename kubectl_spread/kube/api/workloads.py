@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar, Final, Self
 import msgspec
 
 from kubectl_spread.kube.api.field import FieldPath
+from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.quantity import comparable, scaled, whole_number
 from kubectl_spread.kube.api.sparse import DetailedContainer, DetailedPodSpec, shared_claims
 from kubectl_spread.kube.api.storage import Claims, PersistentVolumeClaim
@@ -27,6 +28,8 @@ _QUARTER: Final = "25%"
 _INDEXED: Final = "Indexed"
 RECREATE: Final = "Recreate"
 """The strategy of a rollout that deletes all pods before it creates new ones."""
+_TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
+_POD_GENERATION: Final = "pod-template-generation"
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _RESTARTED: Final = "kubectl.kubernetes.io/restartedAt"
 """The annotation of ``kubectl rollout restart``, which ``kubectl apply`` keeps."""
@@ -392,6 +395,11 @@ class DaemonSet(WorkloadObject, frozen=True):
     def replaces(self) -> bool:
         """Whether a rollout replaces pods, and does not wait until somebody deletes them (OnDelete)."""
         return self.spec.update_strategy.type != "OnDelete"
+
+    def is_of_template(self, labels: Labels) -> bool:
+        """Tell whether a pod with these labels was made from the present pod template."""
+        generation = self.metadata.annotations.get(_TEMPLATE_GENERATION)
+        return generation is not None and labels.get(_POD_GENERATION) == generation
 
     def pace_on(self, nodes: int) -> Pace:
         """Return how fast a rollout replaces the pods of a number of nodes.
