@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cmp_to_key
 from typing import Final, NamedTuple, Protocol
@@ -227,6 +227,13 @@ def _failed_indexes(cluster: SimulatedCluster, owner: ObjectRef) -> int:
             f"backoffLimitPerIndex of {named(owner.kind, owner.name)}: earlier failures were not read"
         ] = None
     return 0 if limit else _failures(cluster, owner)
+
+
+def failed_indexes(cluster: SimulatedCluster) -> Iterator[tuple[ObjectRef, int]]:
+    """Yield the Jobs with failed indexes that still have pods, each with the number of these indexes."""
+    for owner, pods in cluster.pods.items():
+        if owner is not None and pods and (number := _failed_indexes(cluster, owner)):
+            yield owner, number
 
 
 def _fails(cluster: SimulatedCluster, owner: ObjectRef) -> bool:

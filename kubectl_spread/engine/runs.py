@@ -17,6 +17,7 @@ from kubectl_spread.engine.controllers import (
     MadeNode,
     NodeMaker,
     SimulatedEvent,
+    failed_indexes,
     left_of,
     run,
     unfinished,
@@ -34,6 +35,10 @@ from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constrai
 
 AboutNewNodes: TypeAlias = Callable[[SimulatedCluster, SimulatedPod, Reason], str]
 """Returns whether a node could be made for a pending pod, as a sentence; "" where no node autoscaler has to."""
+_FAILED_INDEX: Final = (
+    "an index of a Job fails with its pod (by backoffLimitPerIndex or podFailurePolicy), and the Job when the other "
+    "indexes have ended"
+)
 STEPS: Final = (1, 5, 10, 20, 50, 100, 200)
 """The numbers of runs after which a simulation may end, so that a slower machine seldom has another number."""
 
@@ -52,8 +57,8 @@ class WorkloadResult(msgspec.Struct):
         skews: The skew of each hard or soft constraint of its pods, by topology key.
         reasons: The pending pods by the key of their reason.
         new_reasons: Those of ``new`` by the key of their reason.
-        not_replaced: The pods on nodes that do not answer that nothing replaces, by the reason; "" for those of a
-            DaemonSet or without a controller.
+        not_replaced: The pods that nothing replaces, on nodes that do not answer or of failed indexes of a Job, by the
+            reason; "" for those of a DaemonSet or without a controller.
     """
 
     running: int = 0
@@ -279,6 +284,8 @@ def _add_lost(cluster: SimulatedCluster, results: dict[ObjectRef, WorkloadResult
         results.setdefault(workload, WorkloadResult()).least = least
     for pod, why in outages.not_replaced(cluster):
         results.setdefault(pod.workload, WorkloadResult()).not_replaced[why] += 1
+    for owner, number in failed_indexes(cluster):
+        results[cluster.world.root(owner)].not_replaced[_FAILED_INDEX] += number
 
 
 def topology_keys(kind: SchedulingKind) -> list[str]:

@@ -58,8 +58,8 @@ class PodNumbers(Part, frozen=True, kw_only=True):
 class PodRanges(Part, frozen=True, kw_only=True):
     """The pods of a workload with and without a node, after the events.
 
-    ``new`` pods are pending and were not before. ``not_replaced`` pods are on nodes that do not answer, and no other
-    pods run in their place.
+    ``new`` pods are pending and were not before. No other pods run in the place of ``not_replaced`` pods, which are on
+    nodes that do not answer, or were lost and of an index of a Job that fails.
     """
 
     running: Range

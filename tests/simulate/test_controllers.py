@@ -10,6 +10,7 @@ import pytest
 
 from tests.builders import HOSTNAME, Json, constraint, selector
 from tests.simulate.clusters import (
+    RUNS,
     after,
     budget,
     command,
@@ -271,6 +272,21 @@ def test_an_index_of_a_job_fails_by_its_own_limit(fields: Json, numbers: tuple[s
     assert bool(report["summary"]["unknown"]) is (
         fields.get("backoffLimitPerIndex") == 1 and "podFailurePolicy" not in fields
     )
+
+
+def test_a_failed_index_of_a_job_is_an_error() -> None:
+    spec = {"template": template("work"), "completionMode": "Indexed", "backoffLimitPerIndex": 0, "parallelism": 3}
+    pods = [pod(f"work-{index}-x", on, template("work"), "Job/work") for index, on in enumerate(("a1", "a1", "b1"))]
+    cluster = [*nodes("a1", "b1"), workload("Job", "work", spec, version="batch/v1"), *pods]
+    report = simulated(cluster, "--drain", "a1")
+    assert report["summary"]["notReplaced"] == {"min": 2, "max": 2}
+    (finding,) = report["findings"]
+    assert finding["severity"] == "error"
+    assert finding["message"].startswith("2 pods of job/work are not replaced: an index of a Job fails with its pod")
+    answer = command(cluster, *RUNS, "--drain", "a1")
+    assert (answer.exit_code, "2 pods are not replaced." in answer.stdout) == (1, True)
+    del spec["backoffLimitPerIndex"]
+    assert simulated(cluster, "--drain", "a1")["findings"] == []
 
 
 @pytest.mark.parametrize("limit", [{"maxUnavailable": 1}, {"minAvailable": "10%"}, {"maxUnavailable": "50%"}])
