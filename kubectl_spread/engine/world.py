@@ -41,10 +41,18 @@ from kubectl_spread.kube.api.types import (
     OwnerReference,
     Pod,
     PodSpec,
+    ResourceRequirements,
     Taint,
     Toleration,
 )
-from kubectl_spread.kube.api.workloads import PodTemplateSpec, StatefulSet, WorkloadObject, ordinal_of
+from kubectl_spread.kube.api.workloads import (
+    DaemonSet,
+    Job,
+    PodTemplateSpec,
+    StatefulSet,
+    WorkloadObject,
+    ordinal_of,
+)
 from kubectl_spread.kube.disruption import PodDisruptionBudget
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler import nodeports
@@ -537,13 +545,58 @@ class World:
             and (_is_of_kubernetes(each, like.spec) or all(each in other.spec.tolerations for other in others))
         )
         tolerations = dict.fromkeys((*template.spec.tolerations, *by_admission))
-        spec = replace(
-            template.spec,
-            tolerations=tuple(tolerations),
-            topology_spread_constraints=template.spec.topology_spread_constraints,
-        )
+        spec = replace(self._admitted(template.spec, like), tolerations=tuple(tolerations))
         created = _with_revision(admission.created_from(like, spec, labels, self.behaviour))
         return self._with_priority(owner, created, like.spec)
+
+    def _admitted(self, spec: PodSpec, like: PodClass) -> PodSpec:
+        """Return the spec of a template with the labels of nodes and the amounts that admission gives pods like it.
+
+        What a change leaves as it was in the template of the pods before is in new pods as in these, such as requests
+        by default (of a LimitRange), or those of a VerticalPodAutoscaler.
+        """
+        maker = self._maker(like)
+        if maker is None:
+            return spec
+        former, after = maker.template.spec, like.spec
+        containers = {
+            name: tuple(
+                _admitted_container(each, getattr(former, name), getattr(after, name)) for each in getattr(spec, name)
+            )
+            for name in ("containers", "init_containers")
+        }
+        selected = dict(after.node_selector.items() - former.node_selector.items())
+        overhead = spec.overhead or ({} if former.overhead else after.overhead)
+        return replace(spec, node_selector={**selected, **spec.node_selector}, overhead=overhead, **containers)
+
+    def _maker(self, pod_class: PodClass) -> WorkloadObject | None:
+        """Return the owner of pods, if these were surely made from the pod template that it has."""
+        owner = pod_class.owner and ObjectRef(pod_class.namespace, pod_class.owner.kind, pod_class.owner.name)
+        maker = owner and self.snapshot.workload_objects.get(owner)
+        if not (owner and maker):
+            return None
+        if isinstance(maker, StatefulSet):
+            revision = maker.status.update_revision
+            made = bool(revision) and revision == revision_of(pod_class.labels)
+        elif isinstance(maker, DaemonSet):
+            made = maker.is_of_template(pod_class.labels)
+        else:
+            # Those with an owner, and Jobs, never have another template than their pods.
+            made = isinstance(maker, Job) or self.root(owner) != owner or self._has_made(maker.template, pod_class)
+        return maker if made else None
+
+    def _note_admission(self, owner: ObjectRef, spec: PodSpec) -> None:
+        """Note that admission may give the first pods of a workload more, if it did so with others of its namespace."""
+        without = {name for each in spec.containers for name in ("cpu", "memory") if name not in _amounts(each)}
+        for pod_class in self._classes_in.get(owner.namespace, ()):
+            maker = self._maker(pod_class)
+            added = _NO_ADDITIONS if maker is None else _additions(maker.template.spec, pod_class.spec)
+            if added.selected or added.resources & without:
+                self.unknown[
+                    f"what admission gives the pods of {named(owner.kind, owner.name)} (others of its namespace got "
+                    f"{'a nodeSelector' if added.selected else 'requests'} that their template does not have)"
+                ] = None
+                return
 
     def _note_scheduler(self, owner: ObjectRef, name: str, like: PodClass | None) -> None:
         """Note the scheduler of a template, unless it is the default one, or that of pods like it."""
@@ -572,6 +625,7 @@ class World:
 
     def _new(self, owner: ObjectRef, template: PodTemplateSpec, labels: Labels) -> PodClass:
         """Return the class of the first pods of a workload."""
+        self._note_admission(owner, template.spec)
         reference = OwnerReference(api_version="apps/v1", kind=owner.kind, name=owner.name, controller=True)
         metadata = ObjectMeta(
             namespace=owner.namespace, labels=dict(labels), owner_references=(reference,), uid=SIMULATED
@@ -605,6 +659,34 @@ def _by_revision(record: OwnerRecord) -> tuple[int, float, str]:
 
 def _priority_class(spec: PodSpec) -> str:
     return spec.priority_class_name if isinstance(spec, DetailedPodSpec) else ""
+
+
+def _admitted_container(container: Container, former: Sequence[Container], after: Sequence[Container]) -> Container:
+    """Return a container with the amounts that admission has given the one of its name, where it left those alone."""
+    name = getattr(container, "name", "")
+    before = next((each for each in former if getattr(each, "name", "") == name), None)
+    made = next((each for each in after if getattr(each, "name", "") == name), None)
+    if before is None or made is None:
+        return container
+    own, written, stored = container.resources, before.resources, made.resources
+    changed = {
+        name
+        for name in {*stored.limits, *stored.requests}
+        for field in ("limits", "requests")
+        if _amount(own, field, name) != _amount(written, field, name)
+    }
+    return replace(
+        container,
+        resources=replace(
+            own,
+            limits={**own.limits, **{name: each for name, each in stored.limits.items() if name not in changed}},
+            requests={**own.requests, **{name: each for name, each in stored.requests.items() if name not in changed}},
+        ),
+    )
+
+
+def _amount(resources: ResourceRequirements, field: str, name: str) -> int | str:
+    return quantity.comparable(getattr(resources, field).get(name, ""))
 
 
 def _amounts(container: Container) -> dict[str, int | str]:

@@ -487,6 +487,66 @@ def test_requests_that_a_replica_set_no_longer_has_are_gone() -> None:
     assert (after(report, "web-5d9c"), report["summary"]["unknown"]) == (("1", "0"), [])
 
 
+def limited(on: list[str], *, written: Json | None = None, cpu: str = "3") -> list[Json]:
+    """Return a Deployment whose pods got their request of cpu by default, with a rollout of one more pod at a time."""
+    strategy = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
+    containers = [{"name": "app", "image": "app", "resources": written or {}}]
+    web = deployment("web", on, strategy=strategy, containers=containers)
+    for each in web[2:]:
+        each["spec"]["containers"] = [{"name": "app", "image": "app", "resources": {"requests": {"cpu": cpu}}}]
+    return web
+
+
+SMALL = [*nodes("a1", cpu=4), *nodes("b1", cpu=4)]
+
+
+def test_a_rollout_keeps_the_requests_that_a_limit_range_gave_to_pods(tmp_path: Path) -> None:
+    web = limited(["a1", "b1"])
+    assert after(simulated([*SMALL, *web], "--restart", "deploy/web"), "web") == ("2", "1")
+    manifest = copied(web[0])
+    manifest["spec"]["template"]["metadata"]["labels"]["version"] = "2"
+    assert after(applied([*SMALL, *web], manifest, tmp_path), "web") == ("2", "1")
+    manifest["spec"]["template"]["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "500m"}}
+    assert after(applied([*SMALL, *web], manifest, tmp_path), "web") == ("2", "0")
+
+
+def test_a_rollout_keeps_the_requests_that_a_vertical_pod_autoscaler_gave_to_pods(tmp_path: Path) -> None:
+    web = limited(["a1", "b1"], written={"requests": {"cpu": "1"}})
+    assert after(simulated([*SMALL, *web], "--restart", "deploy/web"), "web") == ("2", "1")
+    manifest = copied(web[0])
+    manifest["spec"]["template"]["metadata"]["labels"]["version"] = "2"
+    manifest["spec"]["template"]["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "2"}}
+    assert after(applied([*SMALL, *web], manifest, tmp_path), "web") == ("2", "1")
+    more = [*SMALL, *nodes("c1", cpu=2)]
+    assert after(applied([*more, *web], manifest, tmp_path), "web") == ("2", "0")
+
+
+def test_a_rollout_has_other_requests_where_limits_change(tmp_path: Path) -> None:
+    """A limit without a request is the request, too."""
+    web = limited(["a1", "b1"], written={"limits": {"cpu": "3"}})
+    manifest = copied(web[0])
+    manifest["spec"]["template"]["spec"]["containers"][0]["resources"] = {"limits": {"cpu": "1"}}
+    assert after(applied([*SMALL, *web], manifest, tmp_path), "web") == ("2", "0")
+
+
+def test_a_rollout_keeps_the_node_selector_and_the_overhead_that_admission_gave_to_pods() -> None:
+    strategy = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
+    web = deployment("web", ["a1"], strategy=strategy)
+    web[-1]["spec"] |= {"nodeSelector": {HOSTNAME: "a1"}, "overhead": {"cpu": "5"}}
+    assert after(simulated([*nodes("a1", "b1"), *web], "--restart", "deploy/web"), "web") == ("1", "1")
+    web[-1]["spec"] |= {"nodeSelector": {}, "overhead": {}}
+    assert after(simulated([*nodes("a1", "b1"), *web], "--restart", "deploy/web"), "web") == ("1", "0")
+
+
+def test_what_admission_gives_to_the_pods_of_a_new_workload_is_not_known(tmp_path: Path) -> None:
+    new = deployment("new", ["a1", "b1"], containers=[{"name": "other", "image": "app"}])[0]
+    report = applied([*SMALL, *limited(["a1"])], new, tmp_path)
+    (text,) = report["summary"]["unknown"]
+    assert text.startswith("what admission gives the pods of deploy/new (others of its namespace got requests that ")
+    new["spec"]["template"]["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "1", "memory": "1Gi"}}
+    assert applied([*SMALL, *limited(["a1"])], new, tmp_path)["summary"]["unknown"] == []
+
+
 @pytest.mark.parametrize(("kind", "status"), [("Recreate", 1), ("RollingUpdate", 0)])
 def test_finalizers_of_pods_that_a_rollout_waits_for_are_named(kind: str, status: int) -> None:
     web = deployment("web", ["a1"], strategy={"type": kind})
