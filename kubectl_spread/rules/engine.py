@@ -42,6 +42,7 @@ from kubectl_spread.rules.placement.skews import HARD_SKEW
 from kubectl_spread.rules.remedy import (
     NO_FLAGS,
     CommandFlags,
+    changed,
     delete_pending,
     flagged,
     in_file,
@@ -219,6 +220,7 @@ def _findings(
     reported: dict[tuple[object, ...], ObjectRef | None] = {}
     earlier = _Earlier({}, {}, set())
     engine = engine or Engine(audit.snapshot, audit.context.behaviour)
+    uncovered: list[_Result] = []
     for rule_input in rule_inputs(audit, engine, earlier.failing):
         results: list[_Result] = []
         for rule in selected.rules:
@@ -233,16 +235,48 @@ def _findings(
                 results += faults.guard(partial(_unanswered, rule, rule_input), results_of, [])
                 unchecked += (_failed(fault, rule_input) for fault in faults[before:])
         if results:
-            yield from _uncovered(results, rule_input, selected.selection, earlier)
+            uncovered += _uncovered(results, selected.selection, earlier)
+    for result in _patched_once(uncovered, flags):
+        yield result.finding, result.silenced
 
 
 class _Result(NamedTuple):
-    """One evidence of a rule, as a finding with its remedy."""
+    """One evidence of a rule on an input, as a finding with its remedy."""
 
     rule: Rule
+    rule_input: RuleInput
     evidence: Evidence
     remedy: Remedy
     finding: model.Finding
+    silenced: bool = False
+
+
+def _patched_once(results: Sequence[_Result], flags: CommandFlags) -> list[_Result]:
+    """Return the results, with one patch for all findings of a cause that make the same change in one workload.
+
+    A patch of each constraint would restart the workload as often. They keep their own patches where all together
+    would leave pods pending.
+    """
+    alike: dict[tuple[object, ...], list[int]] = {}
+    for index, (_, _, _, remedy, finding, silenced) in enumerate(results):
+        if remedy.change and finding.commands is not UNSET and not silenced:
+            alike.setdefault((finding.group, finding.ref, remedy.change), []).append(index)
+    combined = list(results)
+    for indices in alike.values():
+        # The later constraints come first, because an operation may remove one.
+        in_order = sorted((results[index] for index in indices), key=lambda result: result.rule_input.path.order)
+        patches = [*{msgspec.json.encode(each.remedy.patch): each.remedy.patch for each in reversed(in_order)}.values()]
+        writes = [operation.path for patch in patches for operation in patch if operation.op != "test"]
+        if len(patches) == 1 or len(set(writes)) < len(writes):
+            continue
+        operations = [operation for patch in patches for operation in patch]
+        fix = changed(in_order[0].remedy.change, operations, in_order[0].rule_input)
+        for index in indices if fix.patch else ():
+            rule, rule_input, evidence, _, _, _ = results[index]
+            remedy = _remedy(rule, rule_input, msgspec.structs.replace(evidence, fix=fix))
+            finding = _finding(rule, rule_input, evidence, remedy, flags)
+            combined[index] = results[index]._replace(remedy=remedy, finding=finding)
+    return combined
 
 
 def _results(
@@ -258,7 +292,7 @@ def _results(
         return []
     remedies = [_remedy(rule, rule_input, evidence) for evidence in evidences]
     return [
-        _Result(rule, evidence, remedy, _finding(rule, rule_input, evidence, remedy, flags))
+        _Result(rule, rule_input, evidence, remedy, _finding(rule, rule_input, evidence, remedy, flags))
         for evidence, remedy in zip(evidences, remedies, strict=True)
     ]
 
@@ -295,19 +329,18 @@ class _Earlier(NamedTuple):
     failing: set[ObjectRef]
 
 
-def _uncovered(
-    results: Sequence[_Result], rule_input: RuleInput, selection: Selection, earlier: _Earlier
-) -> Iterator[tuple[model.Finding, bool]]:
-    """Yield the findings of one input that no other finding covers, and whether each is silenced.
+def _uncovered(results: Sequence[_Result], selection: Selection, earlier: _Earlier) -> Iterator[_Result]:
+    """Yield the results of one input that no other finding covers, each with whether it is silenced.
 
     ``earlier`` gets what these findings say.
     """
-    exposed = earlier.exposed
+    exposed, rule_input = earlier.exposed, results[0].rule_input
     ignored = (*selection.ignore, *_annotated(rule_input))
-    silenced = [rule.is_named(ignored) or finding.severity < selection.least for rule, _, _, finding in results]
+    silenced = [each.rule.is_named(ignored) or each.finding.severity < selection.least for each in results]
     loud = (result.evidence for result, silent in zip(results, silenced, strict=True) if not silent)
     covered = {code for evidence in loud for code in evidence.covers}
-    for (rule, evidence, remedy, finding), silent in zip(results, silenced, strict=True):
+    for result, silent in zip(results, silenced, strict=True):
+        rule, _, evidence, remedy, finding, _ = result
         exposure = (rule_input.workload, evidence.exposes)
         is_told = exposure in exposed and exposed[exposure] >= finding.severity
         if rule.code in covered or (isinstance(rule_input, WorkloadInput) and is_told):
@@ -317,7 +350,9 @@ def _uncovered(
             exposed[exposure] = max(exposed.get(exposure, finding.severity), finding.severity)
         if finding.severity is Severity.ERROR:
             earlier.failing.update(ObjectRef(rule_input.namespace, "Pod", pod) for pod in finding.pods)
-        yield (finding if silent else _without_overlap(finding, remedy, rule_input, earlier)), silent
+        if not silent:
+            finding = _without_overlap(finding, remedy, rule_input, earlier)
+        yield result._replace(finding=finding, silenced=silent)
 
 
 def _without_overlap(finding: model.Finding, remedy: Remedy, rule_input: RuleInput, earlier: _Earlier) -> model.Finding:

@@ -29,6 +29,7 @@ class Remedy(msgspec.Struct, frozen=True):
         patch: A JSON patch of the finding's object that ends the finding.
         after: The pending pods of a StatefulSet to delete once the patch is applied.
         begun: Whether the pod template is corrected already.
+        change: What the patch changes, as a template; "" where there is no patch of a stored object.
     """
 
     text: str
@@ -36,6 +37,7 @@ class Remedy(msgspec.Struct, frozen=True):
     patch: tuple[Operation, ...] = ()
     after: tuple[str, ...] = ()
     begun: bool = False
+    change: str = ""
 
 
 class Evidence(msgspec.Struct, frozen=True):

@@ -130,16 +130,15 @@ def changed(text: str, operations: Sequence[Operation], rule_input: RuleInput) -
         return corrected(rule_input)
     if template is not None and patches.is_refused(operations, template):
         return Remedy(f"{text}. {_DIFFERS}")
-    tried = _rollout(rule_input, operations)
+    change, tried = text, _rollout(rule_input, operations)
     if (shortfall := tried.trial.shortfall) is not None:
         if not tried.first:
             return Remedy(f"{text}. Wait with the patch: {literal(_stuck(shortfall))}")
         text = f"{text}. First {_MAKE_ROOM}: without that, {literal(_stuck(shortfall))}"
     afterwards = literal(_afterwards(operations, tried.trial, rule_input))
     text, after = f"{text}. {_COSTS[workload.kind]}{afterwards}", _waiting_pods(rule_input)
-    return Remedy(
-        f"{text}. {_WAITS} after the patch" if after else text, tried.first, patch=tuple(operations), after=after
-    )
+    text = f"{text}. {_WAITS} after the patch" if after else text
+    return Remedy(text, tried.first, patch=tuple(operations), after=after, change=change)
 
 
 def _afterwards(operations: Sequence[Operation], trial: Trial, rule_input: RuleInput) -> str:
