@@ -24,6 +24,7 @@ from kubectl_spread.engine.drains import refusing_budgets
 from kubectl_spread.engine.kinds import SchedulingKind
 from kubectl_spread.engine.pods import SimulatedPod
 from kubectl_spread.engine.reasons import reason
+from kubectl_spread.engine.runs import note_devices, number_preempting
 from kubectl_spread.engine.standing import Standing
 from kubectl_spread.engine.targets import (
     PlanTarget,
@@ -103,11 +104,13 @@ class PlannedWaves(msgspec.Struct, frozen=True):
         waves: The evictions of each wave.
         uneven: The workloads with a skew above maxSkew or a stale pod before the plan.
         left: The reasons why some of these have one after it.
+        preempting: The most pending pods of a run that could preempt others.
     """
 
     waves: Sequence[Sequence[PlannedStep]]
     uneven: Collection[ObjectRef]
     left: Mapping[ObjectRef, Sequence[str]]
+    preempting: int
 
 
 class FirstWave(msgspec.Struct, frozen=True):
@@ -211,7 +214,10 @@ class Planner:
                 texts = left.setdefault(ref, [])
                 if reasons[target] not in texts:
                     texts.append(reasons[target])
-        return PlannedWaves(waves, uneven, left)
+        for cluster in self._runs:
+            for pod in cluster.pending:
+                note_devices(cluster, pod)
+        return PlannedWaves(waves, uneven, left, max(map(number_preempting, self._runs)))
 
     def _targets(self) -> list[PlanTarget]:
         """Return what is left to end in any run: stale pods first, because they decide what constraints count."""

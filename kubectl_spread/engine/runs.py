@@ -207,7 +207,7 @@ class Simulation:
             budgets={name: health for drain in drains for name, health in drain.health.items()},
             terminating={node: number for drain in drains for node, number in drain.terminating.items()},
             needs=_needs(drains),
-            preempting=_preempting(cluster),
+            preempting=number_preempting(cluster),
             nodes=len(cluster.nodes),
             failed=cluster.failed,
             unfinished=_unfinished(cluster, begun_now),
@@ -337,7 +337,7 @@ def _explain(
         is_new = not left[pod.workload]
         left[pod.workload] -= not is_new
         result.new += is_new
-        _note_devices(cluster, pod)
+        note_devices(cluster, pod)
         if about is not None and pod.workload not in about:
             continue
         question = (pod.kind, pod.refused, pod.pin, pod.held, cluster.user_of_claim(pod))
@@ -354,14 +354,14 @@ def _explain(
     return reasons, nodes_for
 
 
-def _note_devices(cluster: SimulatedCluster, pod: SimulatedPod) -> None:
+def note_devices(cluster: SimulatedCluster, pod: SimulatedPod) -> None:
     """Note the resources of a pod that no node lists, but a device class may provide."""
     for name, _ in pod.kind.requests:
         if "/" in name and name not in cluster.table.resources:
             cluster.world.unknown[f"devices (no node lists {name})"] = None
 
 
-def _preempting(cluster: SimulatedCluster) -> int:
+def number_preempting(cluster: SimulatedCluster) -> int:
     """Return the number of pending pods that would fit on a node without its pods of a lower priority."""
     waiting = [pod for pod in cluster.pending if pod.kind.preempts and not pod.held]
     background = cluster.world.background

@@ -44,7 +44,7 @@ def conclusion(report: SpreadPlan) -> str:
     """Return the answer in a few words."""
     summary = report.summary
     if not summary.uneven:
-        return "nothing to correct"
+        return "whether there is anything to correct is not known" if summary.unknown else "nothing to correct"
     uneven = f"{summary.corrected} of {plural(summary.uneven, 'uneven workload')}"
     if not summary.evictions:
         return f"no eviction corrects any of {plural(summary.uneven, 'uneven workload')}"

@@ -67,7 +67,7 @@ def report(run: SimulateRun, options: PlanOptions) -> SpreadPlan:
         run.notes.append(_NO_BUDGETS)
     world = run.world()
     plan = planner(run, options, world).plan()
-    unknown = [*not_known(world)]
+    unknown = [*not_known(world, plan.preempting)]
     run.problems += run.unread.of_evictions
     run.problems += map(NOT_SIMULATED.format, unknown)
     return SpreadPlan(

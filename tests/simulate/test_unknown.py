@@ -199,6 +199,35 @@ def test_a_plan_names_what_is_not_known() -> None:
     assert "Not simulated: nodes that were not read, with 1 pod (b7)." in answer.stdout
 
 
+@pytest.mark.parametrize(
+    ("pods", "text"),
+    [
+        pytest.param(
+            deployment("web", [""], containers=requests(**{"example.com/gpu": "1"})),
+            "devices (no node lists example.com/gpu)",
+            id="devices of a class",
+        ),
+        pytest.param(
+            deployment("web", [""], resourceClaims=[{"name": "gpu", "resourceClaimTemplateName": "gpu"}]),
+            "devices (resourceClaims of deploy/web)",
+            id="devices of claims",
+        ),
+        pytest.param(
+            [*deployment("batch", ["a1"]), *deployment("web", [""], priority=9)],
+            "preemption (1 pod could preempt others)",
+            id="preemption",
+        ),
+    ],
+)
+def test_a_plan_does_not_say_that_nothing_is_to_correct_while_a_pod_waits_for_what_is_not_known(
+    pods: list[Json], text: str
+) -> None:
+    answer = planned([*nodes("a1", cpu=1), *pods])
+    assert (answer.exit_code, f"error: not simulated: {text}" in answer.stderr) == (2, True)
+    assert "Whether there is anything to correct is not known." in answer.stdout
+    assert f"Not simulated: {text}" in answer.stdout
+
+
 def test_a_daemon_set_is_not_taken_for_a_pod_without_ports() -> None:
     own = {"selector": selector({"app": "agent"}), "template": template("agent")}
     cluster = [*nodes("a1", "b1"), workload("DaemonSet", "agent", own), *deployment("web", ["a1"])]
