@@ -49,7 +49,12 @@ _MANY_TRIES: Final = 20
 _STEPS: Final = 1_000
 """The number of steps of pods after which a rollout is tried no more often than other changes."""
 _SURE_STEPS: Final = 4_000
-"""The number of steps of pods in all trials after which a rollout that surely ends is tried no more."""
+"""The number of steps of pods in all trials after which a rollout that surely ends is tried no more.
+
+After half of them it is tried no more often than other changes.
+"""
+_FEW_STEPS: Final = 300
+"""The number of steps of pods after which a rollout that surely ends is tried no more often than other changes."""
 _ALONE: Final = 10
 """The most pods whose removal is tried alone."""
 _RUNS: Final = 2
@@ -224,19 +229,20 @@ class Engine:
         """
         return self._rollout(workload, template, [])
 
-    def roomier_rollout(self, workload: ObjectRef, template: PodTemplateSpec | None = None) -> Fix | None:
-        """Return the change of a Deployment's strategy with which such a rollout makes nothing worse; None for none.
+    def roomier_rollout(self, workload: ObjectRef, template: PodTemplateSpec | None = None) -> tuple[Fix, Trial] | None:
+        """Return the change of a strategy with which such a rollout makes nothing worse, and what it leaves.
 
         Raises:
             SpreadError: As ``rollout``.
         """
         changed = without_surge(self._world, workload)
-        if changed is None or self._rollout(workload, template, [changed[0]]).shortfall is not None:
+        if changed is None:
             return None
-        return changed[1]
+        trial = self._rollout(workload, template, [changed[0]])
+        return None if trial.shortfall is not None else (changed[1], trial)
 
     def _rollout(self, workload: ObjectRef, template: PodTemplateSpec | None, first: Sequence[SimulatedEvent]) -> Trial:
-        numbers = count()
+        numbers, earlier = count(), self._steps
 
         def begin(cluster: SimulatedCluster) -> Mapping[ObjectRef, Actor] | None:
             for each in first:
@@ -250,8 +256,9 @@ class Engine:
             surely = [
                 isinstance(each, Rollout | DaemonRollout) and each.surely_ends(cluster) for each in rollouts.values()
             ]
-            is_tried = not isinstance(stored, DaemonSet) and next(numbers) < _TRIES and self._steps < _SURE_STEPS
-            if surely and all(surely) and not is_tried:
+            few = self._steps < min(earlier + _FEW_STEPS, _SURE_STEPS // 2)
+            is_tried = self._steps < _SURE_STEPS and (next(numbers) < _TRIES or few)
+            if surely and all(surely) and (isinstance(stored, DaemonSet) or not is_tried):
                 return None
             if isinstance(stored, StatefulSet):
                 for pod in [pod for pod in cluster.of(workload) if not pod.node]:
@@ -277,7 +284,7 @@ class Engine:
             tries: The number of runs, of which a change of many pods has fewer.
         """
         cluster, steps = self._settled, 0
-        before, trial = _left(cluster, workload, Trial()), Trial()
+        before, trial = _left(self._now, workload, Trial()), Trial()
         for number in range(tries):
             if number >= _TRIES and steps >= _STEPS:
                 break

@@ -131,7 +131,7 @@ def changed(text: str, operations: Sequence[Operation], rule_input: RuleInput) -
     if template is not None and patches.is_refused(operations, template):
         return Remedy(f"{text}. {_DIFFERS}")
     change, tried = text, _rollout(rule_input, operations)
-    if (shortfall := tried.trial.shortfall) is not None:
+    if (shortfall := tried.shortfall) is not None:
         if not tried.first:
             return Remedy(f"{text}. Wait with the patch: {literal(_stuck(shortfall))}")
         text = f"{text}. First {_MAKE_ROOM}: without that, {literal(_stuck(shortfall))}"
@@ -214,11 +214,13 @@ class _Rollout(msgspec.Struct, frozen=True):
     """The trial of a rollout.
 
     Attributes:
-        trial: What it leaves; nothing where nodes, pods or the workload were not read.
+        trial: What it leaves, after ``first``; nothing where nodes, pods or the workload were not read.
+        shortfall: What it makes worse without ``first``; None for nothing.
         first: The command after which it makes nothing worse; none if there is no such command.
     """
 
     trial: Trial = Trial()
+    shortfall: Shortfall | None = None
     first: tuple[CommandLine, ...] = ()
 
 
@@ -243,11 +245,14 @@ def _tried_rollout(audit: Audit, engine: Engine, workload: ObjectRef, patch: byt
         trial = engine.rollout(workload, patched)
         if trial.shortfall is None:
             return _Rollout(trial)
-        fix = engine.roomier_rollout(workload, patched)
+        roomier = engine.roomier_rollout(workload, patched)
     except (LookupError, SpreadError):
         # The template is newer than the pods and lacks what is patched, or the workload is paused.
         return _Rollout()
-    return _Rollout(trial, () if fix is None else tuple(map(CommandLine, fix.commands)))
+    if roomier is None:
+        return _Rollout(shortfall=trial.shortfall)
+    fix, left = roomier
+    return _Rollout(left, trial.shortfall, tuple(map(CommandLine, fix.commands)))
 
 
 def removable(pods: Sequence[PodRecord], rule_input: RuleInput) -> Removable:
@@ -476,8 +481,8 @@ def _restart(rule_input: PodsInput, pods: Sequence[str], number: int) -> Remedy:
     workload = rule_input.workload
     if workload.kind in _RESTARTABLE:
         tried = _rollout(rule_input, ())
-        if tried.trial.shortfall is not None and not tried.first:
-            return Remedy(f"wait with the restart: {_stuck(tried.trial.shortfall)}")
+        if tried.shortfall is not None and not tried.first:
+            return Remedy(f"wait with the restart: {_stuck(tried.shortfall)}")
         whom = f"all {number} pods of the workload" if number > 1 else "the pod"
         words = ("kubectl", "rollout", "restart", named(workload.kind, workload.name), "-n", workload.namespace)
         command = CommandLine(words)

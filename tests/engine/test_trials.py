@@ -73,8 +73,8 @@ def test_a_restart_is_stuck_until_an_old_pod_may_go_first(*, cordoned: bool, hel
     engine = engine_of(audit(web, owned, *pods, *nodes, detailed=False))
     workload = ObjectRef("default", "Deployment", "web")
     assert engine.rollout(workload).shortfall is not None
-    fix = engine.roomier_rollout(workload)
-    assert (fix is not None and fix.commands[0][:3] == ("kubectl", "patch", "deploy/web")) is helps
+    roomier = engine.roomier_rollout(workload)
+    assert (roomier is not None and roomier[0].commands[0][:3] == ("kubectl", "patch", "deploy/web")) is helps
 
 
 def test_a_rollout_that_surely_ends_ends_when_it_is_simulated(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.report.model import CommandLine, Operation
 from kubectl_spread.rules.remedy import CommandFlags, flagged, patched
 from tests import contract
+from tests.audits import as_json, audit
 from tests.builders import Json, constraint, requirement, selector
 from tests.cli.test_check import run
 from tests.simulate import clusters
@@ -162,3 +163,43 @@ def relabelled(**fields: Any) -> list[Json]:
         else:
             each["spec"]["template"]["metadata"]["labels"]["rev"] = "r1"
     return web
+
+
+@pytest.mark.parametrize(
+    ("cluster", "left"),
+    [
+        pytest.param(
+            [
+                clusters.node("a1", cpu=1),
+                clusters.node("b1"),
+                *clusters.deployment("other", ["a1"]),
+                *clusters.deployment("web", ["b1", ""]),
+            ],
+            "all pods may be on one node (SPR501)",
+            id="a pending pod would join the others anyway",
+        ),
+        pytest.param(
+            [
+                clusters.node("a1", cordoned=True),
+                clusters.node("b1", cpu=2),
+                clusters.node("b2", cpu=1),
+                *clusters.deployment("web", ["a1", "b1", "b2"]),
+            ],
+            "all pods may be in one zone (SPR502)",
+            id="an old pod has to go first",
+        ),
+        pytest.param(
+            [
+                clusters.node("a1", cpu=4),
+                clusters.node("b1", cpu=2),
+                *clusters.deployment("web", ["b1", "a1", "b1"]),
+            ],
+            "all pods may be on one node (SPR501)",
+            id="in one of five runs",
+        ),
+    ],
+)
+def test_the_advice_to_spread_says_that_all_pods_may_be_in_one_place_afterwards(cluster: list[Json], left: str) -> None:
+    (finding,) = [each for each in as_json(audit(*cluster))["findings"] if each["code"] == "SPR504"]
+    sentences = finding["fix"].split(". ")
+    assert [sentence for sentence in sentences if sentence.startswith("Afterwards ") and left in sentence], sentences
