@@ -88,6 +88,16 @@ def base_kind(kind: str) -> str:
     return kind.partition(".")[0]
 
 
+class Unevaluated(msgspec.Struct, frozen=True):
+    """Why a pod template cannot be evaluated: the field, and what is wrong with it."""
+
+    path: FieldPath
+    problem: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.problem}"
+
+
 class HeldTemplate(msgspec.Struct, frozen=True):
     """A pod template inside an object, or spread constraints that the object states without one.
 
@@ -102,7 +112,7 @@ class HeldTemplate(msgspec.Struct, frozen=True):
             pods of a new revision, which keeps them from nodes with pods of the stable one; empty for none.
         complete: Whether it is a pod template, with containers.
         extended: The indices of spread constraints with fields that the API does not have, which a controller reads.
-        unevaluated: The reason why it cannot be evaluated; empty if it can.
+        unevaluated: The reason why it cannot be evaluated; None if it can.
     """
 
     group: str
@@ -114,11 +124,11 @@ class HeldTemplate(msgspec.Struct, frozen=True):
     revision_anti_affinity: FieldPath = FieldPath()
     complete: bool = True
     extended: tuple[int, ...] = ()
-    unevaluated: str = ""
+    unevaluated: Unevaluated | None = None
 
     def may_have(self, key: str) -> bool:
         """Tell whether it is unknown which value the template gives a label, if any."""
-        return bool(self.unevaluated) and key not in self.template.metadata.labels
+        return self.unevaluated is not None and key not in self.template.metadata.labels
 
 
 class CustomObject(msgspec.Struct, frozen=True):

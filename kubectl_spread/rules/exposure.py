@@ -71,7 +71,9 @@ def _has_misplaced_field(rule_input: WorkloadInput) -> bool:
 def _is_spread(template: Template, rule_input: WorkloadInput) -> bool:
     profile = rule_input.audit.snapshot.schedulers.get(template.spec.scheduler_name)
     return (
-        bool(template.unevaluated) or _spreads(template, rule_input) or (profile is not None and bool(profile.defaults))
+        template.unevaluated is not None
+        or _spreads(template, rule_input)
+        or (profile is not None and bool(profile.defaults))
     )
 
 

@@ -104,11 +104,11 @@ def unevaluated(audit: Audit) -> list[model.Unchecked]:
     manifests = audit.snapshot.manifests
     unchecked = []
     for template in audit.templates:
-        if not template.unevaluated:
+        if template.unevaluated is None:
             continue
         holder, manifest = template.holder, manifests.get(template.holder)
         subject = f"{holder.kind} {holder.namespace}/{holder.name}"
-        whose = f"{manifest.position}: {subject}" if manifest else subject
+        whose = f"{manifest.position_of(template.unevaluated.path)}: {subject}" if manifest else subject
         unchecked.append(
             model.Unchecked(
                 reason="unevaluated",

@@ -400,6 +400,18 @@ def test_the_annotation_silences_findings_of_a_custom_object() -> None:
     assert found(unknown(other, annotations={"kubectl-spread/ignore": "SPR206"})) == []
 
 
+@pytest.mark.parametrize("kind", ["example.com/v1 Fleet", "argoproj.io/v1alpha1 Rollout", "apps/v1 Deployment"])
+def test_the_error_about_a_placeholder_names_the_line_of_the_field(kind: str) -> None:
+    version, _, name = kind.partition(" ")
+    manifest = custom(version, name, {"template": template(constraint(), constraint(key="${KEY}"))})
+    text = json.dumps(manifest, indent=1)
+    (line,) = [number for number, written in enumerate(text.splitlines(), 1) if "${KEY}" in written]
+    for file, content in (("f.json", text), ("f.yaml", f"# A comment.\n---\n{text}")):
+        Path(file).write_text(content, encoding="utf-8")
+        stderr = CliRunner().invoke(cli, ["check", "-f", file]).stderr
+        assert f"error: {file}:{line + 2 * (file == 'f.yaml')}: {name} default/web: spec.template" in stderr
+
+
 def test_custom_objects_that_describe_no_pods_are_counted() -> None:
     status, stdout, notes = run(custom("argoproj.io/v1alpha1", "Rollout", {"workloadRef": {"name": "web"}}))
     assert (status, stdout) == (0, "")

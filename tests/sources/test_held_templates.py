@@ -244,7 +244,7 @@ def test_a_template_that_cannot_be_evaluated_has_a_reason_and_known_labels(
     pods["metadata"]["labels"] = {"app": "web", **labels} if isinstance(labels, dict) else labels
     (held,) = parts({"spec": {"template": pods}})
     known = {"app": "web"} if isinstance(labels, dict) else {}
-    assert held.unevaluated == f"spec.template.{reason}"
+    assert str(held.unevaluated) == f"spec.template.{reason}"
     assert held.template == PodTemplateSpec(metadata=ObjectMeta(labels=known))
     assert (held.may_have("app"), held.may_have("other")) == (not known, True)
 
@@ -266,7 +266,7 @@ def test_a_template_that_cannot_be_evaluated_has_a_reason_and_known_labels(
 )
 def test_constraints_without_a_template_that_cannot_be_evaluated_have_a_reason(constraints: Any, reason: str) -> None:
     (held,) = parts({"spec": {"topologySpreadConstraints": constraints}})
-    assert held.unevaluated == f"spec.topologySpreadConstraints{reason}"
+    assert str(held.unevaluated) == f"spec.topologySpreadConstraints{reason}"
     assert held.template == PodTemplateSpec()
 
 

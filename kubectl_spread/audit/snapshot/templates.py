@@ -16,7 +16,7 @@ from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import LabelSelector, OwnerReference, PodSpec
 from kubectl_spread.kube.api.workloads import ONE_BY_ONE, Job, Pace, WorkloadObject, template_path
-from kubectl_spread.kube.custom import AddedLabels, HeldTemplate, is_custom
+from kubectl_spread.kube.custom import AddedLabels, HeldTemplate, Unevaluated, is_custom
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import Placement
 
@@ -101,7 +101,7 @@ class Template(msgspec.Struct, frozen=True, dict=True, eq=False):
     sets_selectors: bool = False
     revision_anti_affinity: FieldPath = FieldPath()
     extended: frozenset[FieldPath] = frozenset()
-    unevaluated: str = ""
+    unevaluated: Unevaluated | None = None
 
     def may_get(self, key: str) -> bool:
         """Tell whether a controller may add a label to the pods that the template lacks."""

@@ -62,11 +62,14 @@ class ListPage(TypeMeta, frozen=True):
     items: tuple[msgspec.Raw, ...] = ()
 
 
+def field_path(path: Path) -> FieldPath:
+    """Return a path whose text is the API's. A step that cannot be a field is the key of a map."""
+    return FieldPath(step if isinstance(step, int) or _IDENTIFIER.fullmatch(step) else MapKey(step) for step in path)
+
+
 def format_path(path: Path) -> str:
-    """Write a path as the API does: ``spec.tolerations[0].key``. A step that cannot be a field is the key of a map."""
-    return str(
-        FieldPath(step if isinstance(step, int) or _IDENTIFIER.fullmatch(step) else MapKey(step) for step in path)
-    )
+    """Write a path as the API does: ``spec.tolerations[0].key``."""
+    return str(field_path(path))
 
 
 def is_too_deep(value: object) -> bool:

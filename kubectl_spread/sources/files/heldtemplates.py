@@ -18,6 +18,7 @@ from kubectl_spread.kube.api.workloads import PodTemplateSpec, TemplatePodSpec
 from kubectl_spread.kube.custom import (
     ANY,
     HeldTemplate,
+    Unevaluated,
     group_of,
     is_custom,
     is_known,
@@ -188,13 +189,13 @@ def _template(node: _Node) -> HeldTemplate:
     labels = metadata.get("labels") if isinstance(metadata, dict) else metadata
     parts = {"metadata": {"labels": labels}, "spec": _fields(node, strict=strict)}
     decoded = _decoded(parts, PodTemplateSpec, node.path, strict=strict)
-    fault = decoded if isinstance(decoded, str) else ""
+    fault = decoded if isinstance(decoded, Unevaluated) else None
     path = node.path / "spec"
     return HeldTemplate(
         node.group,
         node.kind,
         path,
-        _labelled(labels) if isinstance(decoded, str) else decoded,
+        _labelled(labels) if isinstance(decoded, Unevaluated) else decoded,
         replicas_of(node.group, node.kind, path, node.around),
         (*(ANY if fault else ()), *_more_labels(node)),
         _revision_anti_affinity(node),
@@ -231,9 +232,9 @@ def _constraints(node: _Node) -> HeldTemplate:
     """Return the constraints of a value that is not a pod template; a controller may set fields that they leave out."""
     constraints = node.value[_CONSTRAINTS]
     decoded = _decoded({_CONSTRAINTS: constraints}, TemplatePodSpec, node.path)
-    if not isinstance(decoded, str):
+    if not isinstance(decoded, Unevaluated):
         decoded = _incomplete(constraints, node.path / _CONSTRAINTS) or decoded
-    fault, spec = (decoded, TemplatePodSpec()) if isinstance(decoded, str) else ("", decoded)
+    fault, spec = (decoded, TemplatePodSpec()) if isinstance(decoded, Unevaluated) else (None, decoded)
     indexed = () if fault else enumerate(constraints)
     return HeldTemplate(
         node.group,
@@ -247,12 +248,13 @@ def _constraints(node: _Node) -> HeldTemplate:
     )
 
 
-def _incomplete(constraints: Sequence[Any], path: FieldPath) -> str:
-    """Return the reason why constraints cannot be evaluated of which one leaves out a required field; "" for none."""
+def _incomplete(constraints: Sequence[Any], path: FieldPath) -> Unevaluated | None:
+    """Return the reason why constraints cannot be evaluated of which one leaves out a required field; None for none."""
     for index, entry in enumerate(constraints):
         if missing := [field for field in _REQUIRED if field not in (entry or ())]:
-            return f"{path / index}: it leaves out {' and '.join(missing)}, which a controller may set"
-    return ""
+            problem = f"it leaves out {' and '.join(missing)}, which a controller may set"
+            return Unevaluated(path / index, problem)
+    return None
 
 
 def _more_labels(node: _Node) -> tuple[str, ...]:
@@ -292,7 +294,7 @@ def _has_placeholder(value: object) -> bool:
     return isinstance(value, str) and any(placeholder in value for placeholder in _PLACEHOLDERS)
 
 
-def _decoded(value: Mapping[str, Any], type_: type[T], at: FieldPath, *, strict: bool = False) -> T | str:
+def _decoded(value: Mapping[str, Any], type_: type[T], at: FieldPath, *, strict: bool = False) -> T | Unevaluated:
     """Decode what is at a path of an object, or return the reason why it cannot be evaluated.
 
     Raises:
@@ -306,7 +308,7 @@ def _decoded(value: Mapping[str, Any], type_: type[T], at: FieldPath, *, strict:
             path, problem = error.path, error.problem
             if strict:
                 raise MalformedFieldError((*at, *path), problem) from error
-    return f"{json_objects.format_path((*at, *path))}: {problem}"
+    return Unevaluated(json_objects.field_path((*at, *path)), problem)
 
 
 def _placeholder(value: Any, path: Path = ()) -> Path | None:
