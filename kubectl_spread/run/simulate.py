@@ -272,6 +272,7 @@ class SimulateRun(Run, kw_only=True):
 
         Raises:
             SourceError: It cannot be read, or has no workload.
+            NotFoundError: The namespace of a workload that names none is not in the capture.
             CombinedError: The API server would refuse some of them, or they are too large.
         """
         from kubectl_spread.sources.files import inputs, manifests  # noqa: PLC0415 - only --apply needs it
@@ -280,8 +281,12 @@ class SimulateRun(Run, kw_only=True):
         reading = manifests.ManifestReading(inputs.choose((path,), recursive=False), namespace=namespace)
         errors: list[SpreadError] = []
         applied: list[Apply] = []
-        for loaded in reading.objects:
+        objects = [*reading.objects]
+        created = {loaded.object.metadata.name for loaded in objects if loaded.kind == "Namespace"}
+        for loaded in objects:
             metadata = loaded.object.metadata
+            if self.unknown_namespace and not loaded.names_namespace and self.options.namespace not in created:
+                raise NotFoundError(f"{self.unknown_namespace} (for a new one, set metadata.namespace in {path})")
             if metadata.namespace and (text := self._refused_namespace(metadata.namespace)):
                 errors.append(SourceError(f"{loaded.position_of(_NAMESPACE)}: {text}"))
             elif isinstance(loaded.object, WorkloadObject):

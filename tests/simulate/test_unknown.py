@@ -161,6 +161,32 @@ def test_a_manifest_of_another_namespace_is_refused_as_by_kubectl(tmp_path: Path
     assert simulated(cluster, "--apply", str(path))["events"] == ["apply deploy/web, which is new"]
 
 
+def test_a_namespace_that_no_manifest_names_is_not_taken_for_a_new_one(tmp_path: Path) -> None:
+    web = deployment("web", ["a1"])
+    unnamed = json.loads(json.dumps(web[0]))
+    del unnamed["metadata"]["namespace"]
+    path = tmp_path / "web.json"
+    cluster = [*nodes("a1"), *web]
+    arguments = (*ONE_RUN, "--apply", str(path), "-n", "shpo")
+
+    def applied(*objects: Json) -> Any:
+        path.write_text("\n".join(map(json.dumps, objects)), encoding="utf-8")
+        return command(cluster, *arguments)
+
+    answer = applied(unnamed)
+    hint = f'did you mean "shop"? (for a new one, set metadata.namespace in {path})'
+    assert (answer.exit_code, answer.stdout) == (2, "")
+    assert f'error: namespace "shpo" not found in the files; {hint}\n' in answer.stderr
+    new = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shpo"}}
+    named = {**unnamed, "metadata": {**unnamed["metadata"], "namespace": "shpo"}}
+    for objects in ((named,), (new, unnamed), (unnamed, new)):
+        answer = applied(*objects)
+        assert "apply deploy/web, which is new" in answer.stdout, answer.stderr
+        assert ("error:" in answer.stderr) is (new in objects), "what a Namespace decides is not simulated"
+    arguments = (*ONE_RUN, "--apply", str(path), "-n", "shop")
+    assert applied(unnamed).exit_code == 0
+
+
 def test_a_key_that_no_node_has_is_a_wrong_key() -> None:
     constraint = {"maxSkew": 1, "topologyKey": "topology.kubernetes.io/zones", "whenUnsatisfiable": "DoNotSchedule"}
     constraint["labelSelector"] = selector({"app": "web"})
