@@ -20,7 +20,7 @@ from kubectl_spread.engine.termdomains import terms_of
 from kubectl_spread.engine.topologygroups import constrained
 from kubectl_spread.kube.api.labels import ZONE
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.phrases import domains, listed, plural, sentence, topology_name
+from kubectl_spread.phrases import domains, listed, noun, plural, sentence, topology_name
 from kubectl_spread.report.explanation import NewNodes, NodeGroupAnswer, NodePoolAnswer, NodePoolDomain, refusing
 
 NONE: Final = "none"
@@ -110,6 +110,11 @@ def _summary(
     names = f"{'NodePool' if len(pools) == 1 else 'NodePools'} {listed([pool.name for pool in pools])}"
     restricting = next((each for each in restrictions if each.restricts), None)
     places = sorted({value for pool in pools if isinstance(pool.domains, list) for value in pool.domains})
+    if restricting is not None and all(pool.domains == [] for pool in pools):
+        return (
+            f"{names} may make a node only in a {noun(restricting.key)} that is not known, because the pod's "
+            f"constraints and terms of affinity refuse all others."
+        )
     if restricting is None or not places:
         return f"{names} may make a node, if an instance type fits and is available."
     where = domains(restricting.key, places)

@@ -58,32 +58,57 @@ def _answer(
     (name, reason), *others = (_restriction(pool, choice, restrictions) for choice in choices)
     if name and all(other for other, _ in others):
         return refused(filter=name, reason=reason)
-    return refused(domains=_expected(pool, restrictions))
+    return refused(domains=_expected(pool, choices, restrictions))
 
 
-def _restriction(pool: NodePool, choice: int, restrictions: Iterable[Restriction]) -> tuple[str, str]:
+def _restriction(pool: NodePool, choice: int, restrictions: Sequence[Restriction]) -> tuple[str, str]:
     """Return what leaves a pool no domain for one alternative of the pod's node affinity, and why; "" for nothing."""
-    left: dict[str, frozenset[str] | None] = {}
+    left: dict[str, tuple[Restriction, frozenset[str]]] = {}
     for each in restrictions:
         own = each.left(pool, choice)
-        if own is not None and not own:
+        if own is None:
+            continue
+        if not own:
             return each.filter, each.reason(pool)
-        left[each.key] = joint(left.get(each.key), own)
-        if own is not None and not left[each.key]:
-            return each.filter, (
-                f"{each.subject} on {topology_name(each.key)} leaves only {domains(each.key, sorted(own))}, "
-                f"which another constraint or term of affinity refuses"
-            )
+        both = own if each.key not in left else own & left[each.key][1]
+        if not both:
+            return each.filter, _joint_reason(each, own)
+        left[each.key] = each, both
+    for each, values in left.values():
+        # A restriction that may leave a domain that is not known refuses others all the same.
+        if not _not_refused(values, choice, each.key, restrictions):
+            return each.filter, _joint_reason(each, values)
     return "", ""
 
 
-def _expected(pool: NodePool, restrictions: Sequence[Restriction]) -> list[str] | UnsetType:
-    """Return the domains where a pool may make a node, if a restriction leaves only some."""
+def _joint_reason(restriction: Restriction, values: frozenset[str]) -> str:
+    """Return that another restriction refuses the only domains that one leaves, as the end of a sentence."""
+    name = f"{restriction.subject} on {topology_name(restriction.key)}"
+    only = domains(restriction.key, sorted(values))
+    return f"{name} leaves only {only}, which another constraint or term of affinity refuses"
+
+
+def _not_refused(values: Iterable[str], choice: int, key: str, restrictions: Iterable[Restriction]) -> frozenset[str]:
+    """Return those of some domains of a topology key that no restriction surely refuses."""
+    of_key = [each for each in restrictions if each.key == key]
+    return frozenset(value for value in values if not any(each.refuses(value, choice) for each in of_key))
+
+
+def _expected(pool: NodePool, choices: Sequence[int], restrictions: Sequence[Restriction]) -> list[str] | UnsetType:
+    """Return the domains where a pool may make a node, if a restriction leaves only some; none where none is known."""
     first = next((each for each in restrictions if each.restricts), None)
     if first is None:
         return UNSET
-    values = reduce(joint, (each.expected(pool) for each in restrictions if each.key == first.key))
-    return sorted(values or ()) or UNSET
+    of_key = [each for each in restrictions if each.key == first.key]
+    probable = reduce(joint, (each.expected(pool) for each in of_key))
+    if probable is None:
+        return UNSET
+    left = [_not_refused(probable, choice, first.key, of_key) for choice in choices]
+    if not any(left):
+        # Karpenter may not count all domains that it probably counts.
+        sure = [reduce(joint, (each.left(pool, choice) for each in of_key)) for choice in choices]
+        left = [_not_refused(each or (), choice, first.key, of_key) for each, choice in zip(sure, choices, strict=True)]
+    return sorted(frozenset[str]().union(*left))
 
 
 def _refusal(pool: NodePool, node_class: EC2NodeClass | None, pod_class: PodClass) -> tuple[str, str] | None:

@@ -76,6 +76,10 @@ class Restriction(Protocol):
         """
         ...
 
+    def refuses(self, value: str, choice: int) -> bool:
+        """Tell whether it surely refuses the pod in a domain, by an alternative of the pod's node affinity."""
+        ...
+
     def expected(self, pool: NodePool) -> frozenset[str] | None:
         """Return those that it leaves by all alternatives, if Karpenter counts all domains that it probably counts."""
         ...
@@ -221,6 +225,11 @@ class PoolDomains(msgspec.Struct, frozen=True, eq=False):
         least = min(map(self.pods, allowed), default=None)
         left = allowed | places.difference(certain)
         return frozenset(value for value in left if least is None or self.pods(value) <= least)
+
+    def refuses(self, value: str, choice: int) -> bool:
+        """Tell whether the constraint refuses a domain that Karpenter surely counts."""
+        certain = self.certain
+        return value in certain and value not in self._allowed_by(self.choices[choice], certain)
 
     def expected(self, pool: NodePool) -> frozenset[str]:
         """Return the domains where a pool may make a node, if Karpenter counts all domains that it probably counts."""

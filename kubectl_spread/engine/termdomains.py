@@ -74,7 +74,11 @@ class TermDomains(msgspec.Struct, frozen=True, eq=False):
         places = frozenset([_NEW]) if self.key == HOSTNAME else self._places(pool, [allowed])
         if places is not None:
             return self._possible(allowed, AllowedValues(places, excluded=False))
-        return None if self.group.takes_empty(self.kind, allowed) else self._possible(allowed, AllowedValues())
+        return None if self.group.takes(self.kind, allowed, _NEW) else self._possible(allowed, AllowedValues())
+
+    def refuses(self, value: str, choice: int) -> bool:
+        """Tell whether the term refuses the pod in a domain."""
+        return not self.group.takes(self.kind, self.choices[choice], value)
 
     def expected(self, pool: NodePool) -> frozenset[str] | None:
         """Return the domains that are left by all alternatives; None where there may be one that is not known."""

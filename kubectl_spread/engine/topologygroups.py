@@ -55,9 +55,9 @@ class TopologyGroup(ABC):
         allows = self._rule(kind, pod)
         return sorted(value for value in domains if node.allows(value) and pod.allows(value) and allows(value))
 
-    def takes_empty(self, kind: SchedulingKind, pod: AllowedValues) -> bool:
-        """Tell whether a domain without pods takes a pod of a kind, which allows some domains."""
-        return self._rule(kind, pod)("")
+    def takes(self, kind: SchedulingKind, pod: AllowedValues, value: str) -> bool:
+        """Tell whether a domain takes a pod of a kind, which allows some domains; "" stands for one without pods."""
+        return self._rule(kind, pod)(value)
 
     @abstractmethod
     def _rule(self, kind: SchedulingKind, pod: AllowedValues) -> Callable[[str], bool]:

@@ -104,7 +104,7 @@ class NodePoolAnswer(Part, frozen=True, kw_only=True):
 
     ``filter`` is the first thing that refuses: ``ready``, ``static``, ``limits``, ``taints``, ``requirements``,
     ``spread`` or ``affinity``. Without one the NodePool may make a node, but only in ``domains`` where a hard
-    constraint or pod affinity restricts it.
+    constraint or pod affinity restricts it; an empty list stands for domains that are not known.
     """
 
     name: str

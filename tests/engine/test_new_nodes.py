@@ -501,6 +501,41 @@ def test_a_constraint_and_affinity_leave_different_zones() -> None:
     )
 
 
+def test_affinity_and_a_constraint_that_refuses_its_only_zone_leave_none() -> None:
+    """The pool names no zone: the constraint alone might leave one that is not known, and the pod wants zone b."""
+    found = with_terms(TOGETHER, WEB[0], DB, pools=[node_pool_json()], constraints=[constraint()])
+    assert (found.verdict, found.node_pools[0].filter) == ("none", "affinity")
+    assert found.node_pools[0].reason == (
+        "pod affinity on zone leaves only zone b, which another constraint or term of affinity refuses"
+    )
+
+
+@pytest.mark.parametrize(
+    ("fields", "constraints"),
+    [
+        pytest.param(
+            affinity("podAntiAffinity", term(key=ZONE, selects={"matchLabels": {"app": "db"}})),
+            [constraint()],
+            id="a constraint and anti-affinity",
+        ),
+        pytest.param(
+            {},
+            [constraint(), constraint(selects={"matchLabels": {"app": "db"}})],
+            id="two constraints",
+        ),
+    ],
+)
+def test_a_zone_that_another_restriction_refuses_is_not_named(fields: Json, constraints: Sequence[Json]) -> None:
+    """The constraint on its own pods leaves zone c, where the pods are that the other restriction refuses."""
+    others = [pod_json(f"db-{number}", node="c1", labels={"app": "db"}) for number in (1, 2)]
+    found = with_terms(fields, WEB[0], *others, pools=[node_pool_json()], constraints=constraints)
+    assert (found.verdict, found.node_pools[0].domains) == ("possible", [])
+    assert found.summary == (
+        "NodePool default may make a node only in a zone that is not known, because the pod's constraints and terms of "
+        "affinity refuse all others."
+    )
+
+
 def test_terms_of_node_affinity_are_tried_one_after_another() -> None:
     """Zone b alone is not too full for the constraint, although zone a has fewer pods."""
     terms = [{"matchExpressions": [requirement(ZONE, "In", zone)]} for zone in "ab"]

@@ -16,6 +16,7 @@ from tests.builders import (
     node_json,
     pod_json,
     requirement,
+    selector,
     term,
     using_claim,
     volume_json,
@@ -165,3 +166,17 @@ def test_a_pod_whose_volumes_were_not_read_is_not_sent_to_other_filters() -> Non
     (finding,) = [each for each in reported(evaluation).findings if each.code == "SPR315"]
     assert "Not known: volumes: the pods' PersistentVolumeClaims and PersistentVolumes were not read" in finding.message
     assert finding.fix == "See what the message names, and what is not known: it may keep the pods from these nodes."
+
+
+def test_nodes_in_a_zone_that_another_constraint_refuses_are_no_fix() -> None:
+    """The API refuses such pods; those of a capture are evaluated all the same."""
+    both = [constraint(), constraint(selects=selector({"tier": "back"}))]
+    labels = {"app": "web", "tier": "back"}
+    pods = [
+        *(pod_json(f"web-{name}", node=name, labels=labels, constraints=both) for name in ("a1", "b1")),
+        *(pod_json(f"other-{number}", node="c1", labels={"tier": "back"}) for number in (1, 2)),
+        pod_json("web-new", labels=labels, constraints=both),
+    ]
+    report = reported(audit(*(node_json(name) for name in ("a1", "b1", "c1")), *pods))
+    (fix,) = {finding.fix for finding in report.findings if finding.code == "SPR308"}
+    assert fix.endswith("or add nodes in another zone.")

@@ -17,7 +17,7 @@ from kubectl_spread.kube.api.field import POD_SPEC, FieldPath
 from kubectl_spread.kube.api.types import Node
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread, feasible_nodes
 from kubectl_spread.memoization import memoized
-from kubectl_spread.phrases import domains, listed, plural, sentence
+from kubectl_spread.phrases import domains, listed, noun, plural, sentence
 from kubectl_spread.report.model import ClosedDomains, Severity
 from kubectl_spread.rules.inputs import PodsInput
 from kubectl_spread.rules.model import FILTERING, Evidence, Remedy, Rule, Values, names
@@ -208,13 +208,17 @@ def _conflicting(rule_input: PodsInput) -> Iterator[Evidence]:
 def _more_nodes(group: EvaluatedGroup) -> str:
     """Return which further nodes would take the pods: those of domains that the constraint with the fewest allows.
 
-    If it allows only nodes that lack the key of another constraint, these need the label.
+    If it allows only nodes that lack the key of another constraint, these need the label. Domains that another
+    constraint on its key refuses do not help.
     """
     coarsest = min(group.evaluation.hard, key=lambda spread: len(spread.match_num))
-    allowed = sorted(domain for domain in coarsest.match_num if coarsest.allows(domain))
+    key = coarsest.constraint.topology_key
+    allowed = {domain for domain in coarsest.match_num if coarsest.allows(domain)}
     if not allowed:
         return "label the nodes that lack one of the topology keys"
-    return f"add nodes to {domains(coarsest.constraint.topology_key, allowed)}"
+    of_key = [spread for spread in group.evaluation.hard if spread.constraint.topology_key == key]
+    by_all = sorted(domain for domain in allowed if all(spread.allows(domain) for spread in of_key))
+    return f"add nodes to {domains(key, by_all)}" if by_all else f"add nodes in another {noun(key)}"
 
 
 def _blocked_groups(rule_input: PodsInput, *, conflict: bool) -> list[EvaluatedGroup]:
