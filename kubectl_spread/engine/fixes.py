@@ -25,6 +25,8 @@ from kubectl_spread.phrases import domains, in_domain, listed, named, plural
 
 OF_TRIAL: Final = 3
 """The runs in which a fix has to help."""
+_MANY_CHANGES: Final = 100_000
+"""The number of times that pods come and go in a run of which one is enough: it tries a fix on many pods."""
 _ADDED: Final = (1, 2, 4, 8)
 """The numbers of nodes that are tried."""
 _NAMED: Final = 6
@@ -146,6 +148,8 @@ class FixTrials:
             result = simulation.run(number, about=())
             self.changes += result.changes
             yield result
+            if result.changes >= _MANY_CHANGES:
+                break
 
 
 def _harms(results: Sequence[RunResult], runs: Sequence[RunResult]) -> bool:
