@@ -51,10 +51,10 @@ def main() -> None:
 def _fail(error: Exception) -> None:
     """End the process after an error that the command line could not report itself."""
     try:
-        from kubectl_spread.cli import unexpected  # noqa: PLC0415 - likewise
+        from kubectl_spread.cli import ending  # noqa: PLC0415 - likewise
 
-        if not unexpected.reported:
-            unexpected.report(error, sys.argv[1:])
+        if not ending.reported:
+            ending.report(error, sys.argv[1:])
     except Exception:  # noqa: BLE001 - too little memory, or a broken installation
         # Other messages could contain secrets.
         reason = f": {error}" if isinstance(error, ImportError) else ""

@@ -11,12 +11,12 @@ import click
 from click_man.man import ManPage
 
 from kubectl_spread import __version__
-from kubectl_spread.cli import SpreadGroup, cli, help  # noqa: A004 - the help of click has that name
-from kubectl_spread.cli.help import Command
+from kubectl_spread.cli import SpreadGroup, cli, commandline
+from kubectl_spread.cli.commandline import Command
 
 DIRECTORY: Final = "man"
 _NAME: Final = "kubectl-spread"
-_PROGRAM: Final = click.Context(cli, info_name=_NAME, **help.SETTINGS)
+_PROGRAM: Final = click.Context(cli, info_name=_NAME, **commandline.SETTINGS)
 _COMMANDS: Final = {name: cli.get_command(_PROGRAM, name) for name in cli.list_commands(_PROGRAM)}
 _HYPHENS: Final = re.compile(r"(?<!\w)-{1,2}(?=[\w-])")
 """The hyphens before an option, which man would print as dashes."""
@@ -32,15 +32,15 @@ def page(name: str) -> str:
     command = _COMMANDS[name] if name else cli
     if not isinstance(command, Command | SpreadGroup):
         raise TypeError(name)
-    context = click.Context(command, parent=_PROGRAM, info_name=name, **help.SETTINGS) if name else _PROGRAM
+    context = click.Context(command, parent=_PROGRAM, info_name=name, **commandline.SETTINGS) if name else _PROGRAM
     connection = _COMMANDS["check"]
     assert connection is not None
     parts = (
         _head(command, context, [] if name else list(_COMMANDS)),
         _examples(command.examples),
-        *(_options(group, command, context) for group in help.GROUPS),
+        *(_options(group, command, context) for group in commandline.GROUPS),
         # What this command prints.
-        _options(help.CONNECTION, connection, context) if name == "options" else "",
+        _options(commandline.CONNECTION, connection, context) if name == "options" else "",
         _statuses(command.statuses),
         f".SH SEE ALSO\n{f'{_NAME}(1), ' if name else ''}kubectl(1)\n",
     )
@@ -75,7 +75,7 @@ def _options(group: str, command: click.Command, context: click.Context) -> str:
     records = (
         option.get_help_record(context)
         for option in command.get_params(context)
-        if isinstance(option, click.Option) and help.group_of(option) == group
+        if isinstance(option, click.Option) and commandline.group_of(option) == group
     )
     manual.options = [(names, _escaped(text)) for names, text in filter(None, records)]
     options = str(manual).partition(".SH OPTIONS\n")[2]

@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, NoReturn
 import click
 
 from kubectl_spread import __version__
-from kubectl_spread.cli import fast_exit, go_flags, help, output, unexpected  # noqa: A004 - click has a help too
+from kubectl_spread.cli import commandline, ending, output
 from kubectl_spread.errors import SpreadError
 from kubectl_spread.kube.features import NEWEST_MINOR, OLDEST_MINOR, PRE_RELEASES
 from kubectl_spread.phrases import did_you_mean
@@ -128,12 +128,12 @@ class SpreadGroup(click.Group):
         try:
             return super().main(*args, **kwargs)
         except Exception as error:  # noqa: BLE001 - the last handler
-            cause = error.__cause__ if isinstance(error, unexpected.EscapedError) else error
+            cause = error.__cause__ if isinstance(error, ending.EscapedError) else error
             if isinstance(cause, OSError) and cause.errno in _WRITING_FAILS and cause.filename is None:
                 output.give_up()
                 _unwritable(cause.strerror or str(cause))
             arguments = args[0] if args else kwargs.get("args")
-            unexpected.report(error, sys.argv[1:] if arguments is None else arguments)
+            ending.report(error, sys.argv[1:] if arguments is None else arguments)
             sys.exit(_FAILED)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - they are always the same
@@ -146,8 +146,8 @@ class SpreadGroup(click.Group):
             return None
         module, _, function = _COMMANDS[cmd_name][0].partition(":")
         command: click.Command = getattr(import_module(f"kubectl_spread.cli.{module}"), function)
-        if unexpected.option not in command.params:
-            command.params.append(unexpected.option)
+        if ending.option not in command.params:
+            command.params.append(ending.option)
         return command
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
@@ -170,14 +170,14 @@ class SpreadGroup(click.Group):
     def get_help(self, ctx: click.Context) -> str:
         """Return the help of the program, without importing the commands."""
         formatter = ctx.make_formatter()
-        help.write_text(formatter, self.help or "")
-        help.write_examples(formatter, ctx, self.examples)
+        commandline.write_text(formatter, self.help or "")
+        commandline.write_examples(formatter, ctx, self.examples)
         sections = [
             (heading, [(name, summary) for name, (_, summary) in commands.items()])
             for heading, commands in _SECTIONS.items()
         ]
-        help.write_sections(formatter, [*sections, *help.grouped(self.get_params(ctx), ctx)])
-        help.write_usage(formatter, ctx, "COMMAND [options]")
+        commandline.write_sections(formatter, [*sections, *commandline.grouped(self.get_params(ctx), ctx)])
+        commandline.write_usage(formatter, ctx, "COMMAND [options]")
         program = ctx.command_path
         formatter.write(f'\nUse "{program} help COMMAND" for the help of a command.\n')
         formatter.write(f'Use "{program} options" for the options that connect to a cluster.')
@@ -188,7 +188,7 @@ class SpreadGroup(click.Group):
         words = list(args)
         with _ending(ctx):
             try:
-                return super().parse_args(ctx, go_flags.for_click(self, ctx, args or ["--help"]))
+                return super().parse_args(ctx, commandline.for_click(self, ctx, args or ["--help"]))
             except click.NoSuchOption as error:
                 name = next((word for word in words if word in _COMMANDS), "check")
                 command = self.get_command(ctx, name)
@@ -217,14 +217,14 @@ def _ending(ctx: click.Context) -> Iterator[None]:
         for message in error.messages:
             output.error(message)
         ctx.exit(_FAILED)
-    except fast_exit.SignalExit:
+    except ending.SignalExit:
         output.wipe()
         raise
     except BrokenPipeError:
         output.give_up()
         ctx.exit(_PIPE_CLOSED)
     except (EOFError, OSError) as error:
-        raise unexpected.EscapedError from error
+        raise ending.EscapedError from error
 
 
 def _unknown_option(error: click.NoSuchOption) -> str:
@@ -239,7 +239,7 @@ def _unwritable(problem: str) -> NoReturn:
     sys.exit(_FAILED)
 
 
-@click.group(cls=SpreadGroup, context_settings=help.SETTINGS)
+@click.group(cls=SpreadGroup, context_settings=commandline.SETTINGS)
 @click.version_option(__version__, message=VERSION)
 def cli() -> None:
     """Find the pods that are not spread as their constraints require, why, and how to fix it."""
@@ -247,7 +247,7 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line; called as ``kubectl-spread``, it calls itself ``kubectl spread``, as kubectl's users do."""
-    fast_exit.exit_on_signals()
+    ending.exit_on_signals()
     # A run keeps its objects until its end: the search for cycles would take a tenth of its time and free nothing.
     gc.disable()
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -257,4 +257,4 @@ def main() -> None:
     if VARIABLE in os.environ:
         import_module("kubectl_spread.cli.completion").silence()
     program = "kubectl spread" if called.startswith("kubectl-") else PROGRAM
-    fast_exit.run(lambda: cli(prog_name=program, complete_var=VARIABLE))
+    ending.run(lambda: cli(prog_name=program, complete_var=VARIABLE))

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from kubectl_spread.cli import fast_exit, fleet, formats, options, output, unexpected, values
-from kubectl_spread.cli.help import ADVANCED, OUTPUT
+from kubectl_spread.cli import ending, fleet, formats, options, output, values
+from kubectl_spread.cli.commandline import ADVANCED, OUTPUT
 from kubectl_spread.errors import UsageError
 from kubectl_spread.report.model import Severity
 from kubectl_spread.run import output_files
@@ -103,8 +103,8 @@ def check(
         follow(parameters, View(outputs, layout_of, color, loaded_baseline))
     run = collect(parameters, output)
     report = run.located(run.report(loaded_baseline))
-    fast_exit.keep(run, report)
-    unexpected.trace(context, run.faults)
+    ending.keep(run, report)
+    ending.trace(context, run.faults)
     output.messages(run, header=not no_headers and any(formats.FORMATS[each.form].document for each in outputs))
     if text := gone(report.summary):
         output.note(text)

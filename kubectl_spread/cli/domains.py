@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kubectl_spread.cli import fast_exit, formats, options, output, values
+from kubectl_spread.cli import ending, formats, options, output, values
 from kubectl_spread.run import output_files
 from kubectl_spread.run.output_files import Output
 
@@ -57,7 +57,7 @@ def domains(
     outputs = output_files.outputs(forms, formats.TABLE, parameters)
     run = collect_domains({**parameters, "key": key, "value": value}, output, with_budgets=value is not None)
     report = counted(run, key, value)
-    fast_exit.keep(run, report)
+    ending.keep(run, report)
     output.result(run.notes, run.problems)
     if no_headers and any(destination.form in formats.TABLES for destination in outputs):
         _note_remarks(report)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from kubectl_spread import phrases
-from kubectl_spread.cli import fast_exit, formats, options, output, unexpected, values
-from kubectl_spread.cli.help import EVALUATE
+from kubectl_spread.cli import ending, formats, options, output, values
+from kubectl_spread.cli.commandline import EVALUATE
 from kubectl_spread.errors import Faults, NotFoundError, UsageError
 from kubectl_spread.kube.api.quantity import whole_number
 from kubectl_spread.run import output_files
@@ -91,7 +91,7 @@ def explain(
     if len(targets) != 1 or not targets[0].name:
         raise UsageError("explain takes exactly one pod, workload or rule code")
     report = run.report()
-    fast_exit.keep(run, report)
+    ending.keep(run, report)
     documents = [bool(formats.FORMATS[destination.form].document) for destination in outputs]
     if not all(documents):
         report = run.located(report)
@@ -105,7 +105,7 @@ def explain(
     ref = ObjectRef(namespaces[0], targets[0].kind, targets[0].name)
     faults = Faults()
     explanation = explain_audit(run.audit, report, ref, run.engine, replicas=replicas, faults=faults)
-    unexpected.trace(context, [*run.faults, *faults])
+    ending.trace(context, [*run.faults, *faults])
     output.result((), map(str, faults))
     for destination in outputs:
         flags = run.options.command_flags

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 import click
 
 from kubectl_spread import phrases
-from kubectl_spread.cli import formats, options, output, unexpected, values
+from kubectl_spread.cli import ending, formats, options, output, values
 from kubectl_spread.errors import SourceError, SpreadError, UsageError
 from kubectl_spread.run.output_files import Output
 
@@ -159,7 +159,7 @@ def _asked(name: str, reading: Future[Answer], texts: Mapping[Output, list[str]]
     except SpreadError as error:
         cluster = fleet.failed(name, error.messages)
     except Exception as error:  # noqa: BLE001 - a bug that one cluster shows must not cost the answers of the others
-        cluster = fleet.failed(name, [unexpected.text(error)])
+        cluster = fleet.failed(name, [ending.text(error)])
     for problem in cluster.errors:
         console.error(problem)
     return cluster

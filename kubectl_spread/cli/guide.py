@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from kubectl_spread import __version__
-from kubectl_spread.cli import VERSION, cli, help, options, output, unknown_command  # noqa: A004 - click has a help too
+from kubectl_spread.cli import VERSION, cli, commandline, options, output, unknown_command
 from kubectl_spread.errors import NotFoundError
 from kubectl_spread.kube.features import NEWEST_MINOR, OLDEST_MINOR
 from kubectl_spread.phrases import did_you_mean, listed
@@ -43,7 +43,7 @@ def help_of(context: click.Context, /, name: str) -> None:
     command = cli.get_command(root, name) if name else cli
     if command is None:
         raise click.UsageError(unknown_command(name), root)
-    described = click.Context(command, parent=root, info_name=name, **help.SETTINGS) if name else root
+    described = click.Context(command, parent=root, info_name=name, **commandline.SETTINGS) if name else root
     output.data(f"{command.get_help(described)}\n")
 
 
@@ -54,7 +54,9 @@ def _flags(**_: object) -> None:
 
 
 def _connects(command: click.Command | None) -> bool:
-    return command is not None and any(help.group_of(option) == help.CONNECTION for option in command.params)
+    return command is not None and any(
+        commandline.group_of(option) == commandline.CONNECTION for option in command.params
+    )
 
 
 @options.command("options", examples={"kubectl spread options": "List the options that connect to a cluster"})
@@ -66,10 +68,12 @@ def connection_options(context: click.Context) -> None:
     """
     root = context.find_root()
     commands = [name for name in cli.list_commands(root) if _connects(cli.get_command(root, name))]
-    flags = [flag for flag in _flags.params if help.group_of(flag) == help.CONNECTION]
+    flags = [flag for flag in _flags.params if commandline.group_of(flag) == commandline.CONNECTION]
     formatter = context.make_formatter()
-    help.write_text(formatter, f"The commands {listed(commands, len(commands))} accept these options, as kubectl does.")
-    help.write_sections(formatter, help.grouped(flags, context))
+    commandline.write_text(
+        formatter, f"The commands {listed(commands, len(commands))} accept these options, as kubectl does."
+    )
+    commandline.write_sections(formatter, commandline.grouped(flags, context))
     output.data(formatter.getvalue())
 
 

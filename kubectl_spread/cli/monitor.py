@@ -9,7 +9,7 @@ from types import FrameType
 from typing import NoReturn
 
 from kubectl_spread.cli import options, output
-from kubectl_spread.cli.help import EVALUATE, SERVE
+from kubectl_spread.cli.commandline import EVALUATE, SERVE
 from kubectl_spread.errors import UsageError
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 import click
 
 from kubectl_spread.cli import formats, values
-from kubectl_spread.cli.help import ADVANCED, CONNECTION, EVALUATE, OUTPUT, READ, Command, Option
+from kubectl_spread.cli.commandline import ADVANCED, CONNECTION, EVALUATE, OUTPUT, READ, Command, Option
 from kubectl_spread.phrases import did_you_mean
 from kubectl_spread.report.model import SEVEREST_FIRST, Severity
 

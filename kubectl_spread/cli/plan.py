@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from kubectl_spread.cli import fast_exit, formats, options, output, values
-from kubectl_spread.cli.help import EVALUATE
+from kubectl_spread.cli import ending, formats, options, output, values
+from kubectl_spread.cli.commandline import EVALUATE
 from kubectl_spread.report.model import Severity
 from kubectl_spread.run import output_files
 from kubectl_spread.run.output_files import Output
@@ -73,7 +73,7 @@ def plan(
     chosen = planning.PlanOptions(runs=runs, seed=seed, soft=soft, most=max_per_workload)
     report = planning.report(run, chosen)
     command = planning.command(run.options, chosen)
-    fast_exit.keep(run, report)
+    ending.keep(run, report)
     output.result(run.notes, run.problems)
     for destination in outputs:
         formats.write(_rendered(report, destination, color, run.options.kubectl_flags, command), destination.file)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubectl_spread.cli import options, output, values
-from kubectl_spread.cli.help import EVALUATE, OUTPUT
+from kubectl_spread.cli.commandline import EVALUATE, OUTPUT
 from kubectl_spread.errors import UsageError
 
 

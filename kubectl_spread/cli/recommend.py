@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from kubectl_spread.cli import fast_exit, formats, options, output, values
-from kubectl_spread.cli.help import EVALUATE
+from kubectl_spread.cli import ending, formats, options, output, values
+from kubectl_spread.cli.commandline import EVALUATE
 from kubectl_spread.errors import UsageError
 from kubectl_spread.kube.api.quantity import PERCENT, whole_number
 from kubectl_spread.phrases import did_you_mean
@@ -100,7 +100,7 @@ def recommend(
     chosen = recommending.RecommendOptions(demand=demand, runs=runs or 0, seconds=seconds, seed=seed)
     answer = recommending.answer(run, subject, chosen, output)
     report = answer.report
-    fast_exit.keep(run, report)
+    ending.keep(run, report)
     output.result(run.notes, run.problems)
     for destination in outputs:
         if destination.form == "yaml":

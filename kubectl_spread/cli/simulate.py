@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from kubectl_spread.cli import fast_exit, fleet, formats, go_flags, options, output, values
-from kubectl_spread.cli.help import EVALUATE, EVENTS, Command
+from kubectl_spread.cli import commandline, ending, fleet, formats, options, output, values
+from kubectl_spread.cli.commandline import EVALUATE, EVENTS, Command
 from kubectl_spread.errors import UsageError
 from kubectl_spread.report.model import Severity
 from kubectl_spread.run import output_files
@@ -32,7 +32,7 @@ class _EventCommand(Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Note the order of the events, which click itself keeps for each option alone."""
-        _, _, order = self.make_parser(ctx).parse_args(args=go_flags.for_click(self, ctx, args))
+        _, _, order = self.make_parser(ctx).parse_args(args=commandline.for_click(self, ctx, args))
         ctx.meta[_ORDER] = [parameter.name for parameter in order if parameter.name in _NAMES]
         return super().parse_args(ctx, args)
 
@@ -150,7 +150,7 @@ def simulate(
         return
     run = simulating.collect(parameters, output)
     report = run.report(events, limits, output)
-    fast_exit.keep(run, report)
+    ending.keep(run, report)
     output.result(run.notes, run.problems)
     for destination in outputs:
         formats.write(_rendered(report, destination, color, run.options), destination.file)

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from kubectl_spread.cli import fast_exit, formats, output
+from kubectl_spread.cli import ending, formats, output
 from kubectl_spread.errors import SourceError, UsageError
 from kubectl_spread.follow.following import Following
 from kubectl_spread.render import structured, table
@@ -142,7 +142,7 @@ class _Watch:
     def _rest(self) -> None:
         """Wait until the report may have changed."""
         while not self._following.due:
-            fast_exit.exit_if_signalled()
+            ending.exit_if_signalled()
             self._following.wait(_TICK)
             self._report_connection(self._cluster.lost or self._trouble)
             self._display.fit()

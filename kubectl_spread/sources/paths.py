@@ -9,22 +9,6 @@ from typing import Final
 from kubectl_spread.errors import SourceError
 
 
-def is_directory(path: Path) -> bool:
-    """Tell whether a path leads to a directory that the user may access."""
-    try:
-        return path.is_dir()
-    except OSError:
-        return False
-
-
-def is_file(path: Path) -> bool:
-    """Tell whether a path leads to a file in a directory that the user may access."""
-    try:
-        return path.is_file()
-    except OSError:
-        return False
-
-
 def absolute(path: str | Path) -> Path:
     """Return a path that does not depend on the working directory.
 

@@ -16,7 +16,7 @@ from tests.builders import constraint, pod_json
 FULL: Final = Path("/dev/full")
 _RUN: Final = """
 import atexit, sys
-from kubectl_spread.cli import fast_exit
+from kubectl_spread.cli import ending
 
 class Large:
     def __del__(self):
@@ -24,11 +24,11 @@ class Large:
 
 def run():
     atexit.register(print, "cleaned up")
-    fast_exit.keep(Large())
+    ending.keep(Large())
     print("found")
     {end}
 
-fast_exit.run(run)
+ending.run(run)
 """
 
 

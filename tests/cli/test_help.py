@@ -12,8 +12,8 @@ import yaml
 from click.testing import CliRunner, Result
 
 from kubectl_spread import __version__
-from kubectl_spread.cli import cli, help  # noqa: A004 - the help of click has that name
-from kubectl_spread.cli.help import Command
+from kubectl_spread.cli import cli, commandline
+from kubectl_spread.cli.commandline import Command
 
 CONTEXT = click.Context(cli, info_name="kubectl spread")
 COMMANDS = {name: cli.get_command(CONTEXT, name) for name in cli.list_commands(CONTEXT)}
@@ -137,7 +137,8 @@ def test_options_names_every_command_that_connects_to_a_cluster() -> None:
     assert [
         name
         for name, command in COMMANDS.items()
-        if command is not None and any(help.group_of(option) == help.CONNECTION for option in command.params)
+        if command is not None
+        and any(commandline.group_of(option) == commandline.CONNECTION for option in command.params)
     ] == CONNECTED
     commands = "check, explain, domains, simulate, plan, recommend and monitor"
     assert f"The commands {commands} accept these options, as kubectl does." in " ".join(run("options").stdout.split())
@@ -156,7 +157,7 @@ def test_the_help_of_a_command_names_no_option_of_other_commands_alone(name: str
 def test_options_lists_every_connection_option_and_help_names_that_command(name: str) -> None:
     command = COMMANDS[name]
     assert command is not None
-    connection = [option for option in command.params if help.group_of(option) == help.CONNECTION]
+    connection = [option for option in command.params if commandline.group_of(option) == commandline.CONNECTION]
     listed = run("options").stdout
     shown = run(name, "--help").stdout
     assert all(option.opts[-1] in listed for option in connection)

@@ -11,7 +11,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from kubectl_spread.cli import cli, unexpected
+from kubectl_spread.cli import cli, ending
 from tests.builders import constraint, pod_json
 from tests.cli.test_check import healthy
 from tests.commands import SPREAD
@@ -79,13 +79,13 @@ def test_flags_are_read_as_pflag_reads_them(arguments: list[str], expected: dict
 @pytest.mark.parametrize("words", [["-v=6"], ["--v=6"], ["-v6"], ["-v", "6"], ["--v", "6"], ["-v"], ["--verbose=true"]])
 def test_a_level_of_kubectl_prints_the_traceback_and_is_no_name(words: list[str]) -> None:
     assert parsed("check", *words, "web")["arguments"] == ("web",)
-    assert unexpected.is_verbose([*words, "web"])
+    assert ending.is_verbose([*words, "web"])
 
 
 @pytest.mark.parametrize("words", [["-v=0"], ["--v=0"], ["-v0"], ["-v", "0"], ["--verbose=false"], ["--v", "0"], []])
 def test_level_0_prints_no_traceback(words: list[str]) -> None:
     assert parsed("check", *words, "web")["arguments"] == ("web",)
-    assert not unexpected.is_verbose([*words, "web"])
+    assert not ending.is_verbose([*words, "web"])
 
 
 def test_events_keep_their_order_next_to_booleans() -> None:

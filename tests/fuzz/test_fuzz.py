@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kubectl_spread.cli.unexpected import text
+from kubectl_spread.cli.ending import text
 from tests.fuzz import clusters
 from tests.fuzz.campaign import Campaign
 from tests.fuzz.outcome import Outcome

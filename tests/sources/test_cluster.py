@@ -18,7 +18,7 @@ from kubectl_spread.errors import ForbiddenError, NotFoundError, SourceError
 from kubectl_spread.kube.api.sparse import DetailedPod
 from kubectl_spread.sources.apiserver.cluster import LiveCluster, ServerVersion
 from kubectl_spread.sources.apiserver.resources import NODES, PODS, WORKLOADS
-from kubectl_spread.sources.apiserver.responses import ExpiredError, ResourceForbiddenError
+from kubectl_spread.sources.apiserver.responses import ExpiredError
 from kubectl_spread.sources.apiserver.transport import RETRIES
 from kubectl_spread.sources.decode.page import Page
 from tests.sources.server import Reply, connect, listed, page, serve, status
@@ -253,12 +253,6 @@ def test_list_errors(reply: Reply, error: type[Exception], message: str) -> None
     with serve(reply) as server, pytest.raises(error) as refused:
         list(connect(server).pages(NODES))
     assert str(refused.value) == message
-
-
-def test_forbidden_names_verb_and_resource() -> None:
-    with serve(status(403, "Forbidden", "no")) as server, pytest.raises(ResourceForbiddenError) as refused:
-        list(connect(server).pages(NODES))
-    assert (refused.value.verb, refused.value.resource) == ("list", "nodes")
 
 
 def test_not_found() -> None:

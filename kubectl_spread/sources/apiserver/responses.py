@@ -48,20 +48,6 @@ class UnauthorizedError(SourceError):
     """The API server does not accept the credentials, not even new ones."""
 
 
-class ResourceForbiddenError(ForbiddenError):
-    """The user may not read a resource.
-
-    Attributes:
-        verb: The verb: ``list``, ``get`` or ``watch``.
-        resource: The resource, such as ``pods``, or a path such as ``/metrics``.
-    """
-
-    def __init__(self, message: str, *, verb: str, resource: str) -> None:
-        super().__init__(message)
-        self.verb = verb
-        self.resource = resource
-
-
 class Status(Message, frozen=True):
     """The Status that the API server returns instead of an object."""
 
@@ -151,7 +137,7 @@ def check(response: Response, *, verb: str, resource: str) -> None:
 
     Raises:
         NotFoundError: There is no such object, or no such resource.
-        ResourceForbiddenError: The user may not read it.
+        ForbiddenError: The user may not read it.
         UnauthorizedError: The credentials are not accepted.
         ExpiredError: The list has to be read again from its beginning.
         SourceError: Anything else.
@@ -168,7 +154,7 @@ def check(response: Response, *, verb: str, resource: str) -> None:
         case 401:
             raise UnauthorizedError(f"You must be logged in to the server ({status.message or 'Unauthorized'})")
         case 403:
-            raise ResourceForbiddenError(message, verb=verb, resource=resource)
+            raise ForbiddenError(message)
         case 404 if verb == "get":
             raise NotFoundError(message)
         case 404:

@@ -22,7 +22,7 @@ from kubectl_spread import errors
 from kubectl_spread.errors import SourceError
 from kubectl_spread.sources.decode import json_documents
 from kubectl_spread.sources.decode.json_documents import Marks, Record
-from kubectl_spread.sources.paths import is_directory, reason
+from kubectl_spread.sources.paths import reason
 
 STDIN: Final = "-"
 _EXTENSIONS: Final = (".json", ".yaml", ".yml")
@@ -159,7 +159,7 @@ def _manifests(directory: str, *, recursive: bool) -> Iterator[str]:
         if entry.is_dir(follow_symlinks=False):
             if recursive:
                 yield from _manifests(entry.path, recursive=True)
-        elif entry.name.removesuffix(".gz").endswith(_EXTENSIONS) and not is_directory(Path(entry.path)):
+        elif entry.name.removesuffix(".gz").endswith(_EXTENSIONS) and not os.path.isdir(entry.path):  # noqa: PTH112 - is_dir may raise
             yield entry.path
 
 

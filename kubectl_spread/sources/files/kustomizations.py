@@ -12,7 +12,6 @@ from kubectl_spread.sources.decode import json_objects
 from kubectl_spread.sources.decode.json_objects import MalformedFieldError
 from kubectl_spread.sources.files import inputs
 from kubectl_spread.sources.files.inputs import File
-from kubectl_spread.sources.paths import is_file
 
 _NAMES: Final = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 """The names of a kustomization's file.
@@ -51,7 +50,11 @@ def _kustomizations(paths: Sequence[str], files: Sequence[File]) -> Iterator[Pat
             if directory in roots:
                 break
     for directory in directories:
-        yield from (path for name in _NAMES if is_file(path := directory / name))
+        yield from (
+            path
+            for name in _NAMES
+            if os.path.isfile(path := directory / name)  # noqa: PTH113 - is_file may raise
+        )
 
 
 def _names(path: Path, fields: Sequence[str]) -> Iterator[str]:
