@@ -337,13 +337,7 @@ class StoredPod(msgspec.Struct, frozen=True, gc=False):
 class PodReader:
     """Makes stored pods, in any thread. Similar pods have one kind for as long as there is such a pod."""
 
-    def __init__(
-        self,
-        scope: Scope,
-        schedulers: Mapping[str, Profile],
-        *,
-        detailed: bool = False,
-    ) -> None:
+    def __init__(self, scope: Scope, schedulers: Mapping[str, Profile], *, detailed: bool = False) -> None:
         """Read pods in ``scope``, bound ones ``detailed`` or without their state and priority.
 
         For the other arguments see ``PodClasses``.
