@@ -211,7 +211,7 @@ def as_obstacle(refusal: FirstRefusal) -> Obstacle:
         case Obstacle():
             return refusal
         case Spread():
-            why = "has fewer domains than minDomains" if refusal.short_of_domains else "allows no more"
+            why = "has fewer domains than minDomains" if refusal.lowered else "allows no more"
             text = f"their constraint on {refusal.constraint.topology_key} {why}"
             return Obstacle(ObstacleKind.CONSTRAINED, text)
         case _:

@@ -8,6 +8,7 @@ from functools import reduce
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from kubectl_spread.audit.evaluation import obstacles, topologykeys
 from kubectl_spread.audit.evaluation.obstacles import ObstacleKind
@@ -174,7 +175,8 @@ def _constraint_cause(
     name = f"their constraint on {in_domain(key, '').split()[-1]} (maxSkew {constraint.max_skew})"
     if not counted.domains:
         return RefusalCause(kind, f"{name} has no domain that they may use", key)
-    if counted.domains < constraint.min_domains:
+    tally, any_number = cluster.state.spread(pod.kind, constraint, counted), replace(constraint, min_domains=1)
+    if counted.domains < constraint.min_domains and minimum(any_number, counted.domains, tally):
         text = f"{name} has fewer domains than minDomains ({counted.domains} of {constraint.min_domains})"
         return RefusalCause(kind, text, key, lacks_domains=True)
     return RefusalCause(kind, _lowest_text(cluster, pod, constraint, counted, name), key)

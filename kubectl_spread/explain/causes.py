@@ -403,7 +403,7 @@ def _searched(uneven: UnevenRow) -> list[str]:
         "hour) and managedFields of spec.replicas."
     )
     evidence = [searched]
-    if uneven.spread.short_of_domains:
+    if uneven.spread.lowered:
         evidence.append(
             f"minDomains is {uneven.spread.constraint.min_domains}, but only {len(uneven.spread.match_num)} domains "
             "are eligible, so the global minimum counts as 0."

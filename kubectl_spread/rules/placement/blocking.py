@@ -32,6 +32,7 @@ from kubectl_spread.rules.placement.closed import (
     opening,
     shortage,
 )
+from kubectl_spread.rules.placement.waiting import not_created
 from kubectl_spread.rules.remedy import corrected, labelled, literal
 from kubectl_spread.rules.topology import right_key, unknown_key
 
@@ -50,9 +51,10 @@ def _blocked(rule_input: PodsInput) -> Iterator[Evidence]:
     for (answer, text), groups in groups_by_reason.items():
         # What the newest revision needs is advised first.
         cause = _cause(min(groups, key=lambda group: _is_replaced(group, rule_input)), rule_input)
-        first = next(iter(_pending(*groups)), None)
-        node = "" if first is None else rule_input.about_new_nodes(first)
-        values = {"who": _who(groups), "answer": answer, "cause": text, "new_nodes": node}
+        pending = _pending(*groups)
+        values = {"who": _who(groups), "answer": answer, "cause": text}
+        values["then"] = not_created(pending, rule_input) if pending else ""
+        values["new_nodes"] = rule_input.about_new_nodes(pending[0]) if pending else ""
         yield Evidence(_affected(groups), values, _severity(groups), cause.fix, cause.covers, cause.closed)
 
 
@@ -94,6 +96,8 @@ class _Cause(msgspec.Struct, frozen=True):
 def _cause(group: EvaluatedGroup, rule_input: PodsInput) -> _Cause:
     """Return why the constraint at the path refuses nodes."""
     cause = _cause_now(group, rule_input)
+    # Where too few domains are not the cause, they need no finding of their own before it is gone.
+    cause = msgspec.structs.replace(cause, covers=(*cause.covers, "SPR304"))
     return msgspec.structs.replace(cause, fix=corrected(rule_input)) if _is_replaced(group, rule_input) else cause
 
 
@@ -122,9 +126,9 @@ def _cause_now(group: EvaluatedGroup, rule_input: PodsInput) -> _Cause:
         return _keyless(spread, evaluation, rule_input)
     first = next(iter(_pending(group)), None)
     answers = answers_of(evaluation, first or group.pods[0], audit)
-    if spread.short_of_domains:
+    if spread.lowered:
         fix = fewer_domains(spread, answers, rule_input)
-        return _Cause(f" {shortage(spread, answers)}", fix, ("SPR304",), left_out(spread, answers))
+        return _Cause(f" {shortage(spread, answers)}", fix, closed=left_out(spread, answers))
     free = [node for node in lowest(spread) if answers.obstacle(node) is None]
     shut = closed(spread, answers, answers.obstacles(lowest(spread)))
     if free:
@@ -201,7 +205,9 @@ def _conflicting(rule_input: PodsInput) -> Iterator[Evidence]:
         keys = listed([term.topology_key for term in constraints], len(constraints))
         groups_by_keys.setdefault((keys, _more_nodes(group)), []).append(group)
     for (keys, more), groups in groups_by_keys.items():
-        values: Values = {"who": _who(groups), "keys": keys, "more": more}
+        pending = _pending(*groups)
+        then = not_created(pending, rule_input) if pending else ""
+        values: Values = {"who": _who(groups), "keys": keys, "more": more, "then": then}
         yield Evidence(_affected(groups), values, _severity(groups))
 
 
@@ -324,7 +330,7 @@ BLOCKED: Final = Rule(
     name="blocked",
     severity=Severity.ERROR,
     summary="DoNotSchedule constraints refuse every node that the pods could use",
-    message="{who}: {answer}.{cause}{new_nodes}",
+    message="{who}: {answer}.{cause}{then}{new_nodes}",
     why=(
         "A domain whose nodes are all tainted, cordoned or full still sets the global minimum, unless the policies of "
         "the constraint leave its nodes out. The other domains may then have at most maxSkew pods more. A node "
@@ -350,7 +356,7 @@ CONFLICTING: Final = Rule(
     name="conflicting-constraints",
     severity=Severity.ERROR,
     summary="Each DoNotSchedule constraint allows some nodes, but no node is allowed by all of them",
-    message="{who}. The constraints on {keys} each allow some nodes, but no node is allowed by all of them.",
+    message="{who}. The constraints on {keys} each allow some nodes, but no node is allowed by all of them.{then}",
     why=(
         "A node has to pass every DoNotSchedule constraint. If zones have different numbers of nodes, the zone that "
         "must get the next pod may have no node that the other constraint allows."

@@ -85,7 +85,7 @@ def _held(skew: Skew) -> str:
 def _lowest(spread: Spread) -> str:
     """Return the number of pods in the emptiest domains, or why the minimum counts as 0."""
     match_num, least = spread.match_num, spread.match_num.least
-    if spread.short_of_domains:
+    if spread.lowered:
         eligible = f"{len(match_num)} of the {spread.constraint.min_domains} domains that minDomains asks for"
         return f"the minimum counts as 0, because there are only {eligible}"
     lowest = sorted(domain for domain, number in match_num.items() if number == least)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from kubectl_spread.audit.evaluation.obstacles import FILTERS
@@ -12,7 +12,7 @@ from kubectl_spread.engine.answers import Fix, Wait
 from kubectl_spread.kube.api.workloads import Deployment, StatefulSet
 from kubectl_spread.phrases import listed, plural, sentence, some
 from kubectl_spread.report.model import CommandLine, Severity
-from kubectl_spread.rules.inputs import WaitingInput, is_modelled
+from kubectl_spread.rules.inputs import PodsInput, WaitingInput, is_modelled
 from kubectl_spread.rules.model import KUBERNETES, Evidence, Remedy, Rule, names
 from kubectl_spread.rules.remedy import in_file, literal
 
@@ -46,7 +46,7 @@ def _by_reason(waiting: list[PodRecord], rule_input: WaitingInput) -> Iterator[E
             key = (wait.reason.key, wait.unknown, bool(wait.reason.free), rule_input.about_new_nodes(pod))
             groups.setdefault(key, (wait, []))[1].append(pod)
     for wait, pods in groups.values():
-        values = {"who": _who(pods, wait), "why": _why(pods, wait, rule_input), "then": _then(pods, rule_input)}
+        values = {"who": _who(pods, wait), "why": _why(pods, wait, rule_input), "then": not_created(pods, rule_input)}
         values["new_nodes"] = rule_input.about_new_nodes(pods[0])
         yield Evidence(names(pods), values, fix=_fix(pods, wait, rule_input))
 
@@ -58,7 +58,7 @@ def _without_message(pods: list[PodRecord], rule_input: WaitingInput) -> Evidenc
     values = {
         "who": f"{schedulers} has neither placed nor refused {which}",
         "why": f"{'it has' if len(pods) == 1 else 'they have'} waited for more than {OVERDUE.seconds // 60} minutes",
-        "then": _then(pods, rule_input),
+        "then": not_created(pods, rule_input),
         "new_nodes": "",
     }
     fix = "see whether this scheduler runs, and whether a ResourceClaim of the pods is missing"
@@ -72,8 +72,12 @@ def _by_message(waiting: list[PodRecord], rule_input: WaitingInput) -> Iterator[
         groups.setdefault(_said([pod]), []).append(pod)
     for scheduler_message, pods in groups.items():
         which = "the pending pod" if len(pods) == 1 else f"{len(pods)} pending pods"
-        values = {"who": f"The scheduler refused {which}", "why": scheduler_message, "then": _then(pods, rule_input)}
-        values["new_nodes"] = ""
+        values = {
+            "who": f"The scheduler refused {which}",
+            "why": scheduler_message,
+            "then": not_created(pods, rule_input),
+            "new_nodes": "",
+        }
         fix = "read the nodes as well, so that the reason of each node is known"
         if rule_input.audit.evaluator.lists_nodes:
             fix = literal(f"see what {pods[0].pod_class.scheduler_name} says: its rules are not known")
@@ -133,7 +137,7 @@ def _agrees(scheduler_message: str, wait: Wait) -> bool:
     return any(sign in words for cause in wait.reason.causes for sign in FILTERS[cause.kind].signs)
 
 
-def _then(pods: list[PodRecord], rule_input: WaitingInput) -> str:
+def not_created(pods: Sequence[PodRecord], rule_input: PodsInput | WaitingInput) -> str:
     """Return which pods are not created while these wait, as a sentence; "" for none."""
     stored = rule_input.audit.snapshot.workload_objects.get(rule_input.workload)
     if not isinstance(stored, StatefulSet) or not stored.ordered:

@@ -95,6 +95,11 @@ class Spread(msgspec.Struct, frozen=True, eq=False, dict=True):
         return len(self.match_num) < self.constraint.min_domains
 
     @property
+    def lowered(self) -> bool:
+        """Whether it is minDomains that lets the global minimum be 0, and no eligible domain has no pods."""
+        return self.short_of_domains and self.match_num.least > 0
+
+    @property
     def skew(self) -> int:
         """The skew of the fullest domain; 0 without domains."""
         return self.match_num.most - self.min_match_num
