@@ -179,14 +179,14 @@ def _counts(cluster: SimulatedCluster, budget: PodDisruptionBudget) -> tuple[int
     """Return how many pods of a budget are ready, how many have to be, and how many it expects."""
     selected = cluster.selected_by(budget)
     healthy = sum(each.ready for each in selected)
-    scale = cluster.scale_of(selected) if budget.needs_scale else len(selected)
+    scale = cluster.scale_of(selected) if budget.needs_scale else len(selected) if budget.is_limited else 0
     least = budget.desired_healthy(scale)
     if least is None and scale is None and budget.current is not None and budget.current.disruptions_allowed:
         # The disruption controller has read the controllers of the pods, which were not read here.
         least = budget.current.desired_healthy
-    if least is None or (budget.needs_scale and scale == 0):
-        # The disruption controller allows none where it cannot compute the number, or expects no pods: it only counts
-        # those with a controller.
+    if least is None or scale == 0:
+        # The disruption controller allows none where it cannot compute the number, or expects no pods: without a limit,
+        # or where it only counts those with a controller.
         return healthy, max(least or 0, healthy), 0
     return healthy, least, scale or 0
 

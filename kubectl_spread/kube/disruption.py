@@ -58,6 +58,11 @@ class PodDisruptionBudget(Object, frozen=True):
         """Whether its minimum depends on the replicas of its pods' controllers."""
         return self.spec.max_unavailable is not None or isinstance(self.spec.min_available, str)
 
+    @property
+    def is_limited(self) -> bool:
+        """Whether it has minAvailable or maxUnavailable; without them the controller expects no pods."""
+        return self.spec.min_available is not None or self.spec.max_unavailable is not None
+
     def desired_healthy(self, scale: int | None) -> int | None:
         """Return the least number of healthy pods, which the controller writes to ``status.desiredHealthy``.
 

@@ -289,6 +289,12 @@ def test_a_failed_index_of_a_job_is_an_error() -> None:
     assert simulated(cluster, "--drain", "a1")["findings"] == []
 
 
+def test_a_budget_without_a_limit_refuses_each_eviction() -> None:
+    """The disruption controller expects no pods for it."""
+    report = simulated([*nodes("a1", "b1"), *deployment("web", ["a1"]), budget("web")], "--drain", "a1")
+    assert [each["budget"] for each in report["refusedEvictions"]] == ["web"]
+
+
 @pytest.mark.parametrize("limit", [{"maxUnavailable": 1}, {"minAvailable": "10%"}, {"maxUnavailable": "50%"}])
 def test_a_budget_that_expects_no_pods_refuses_each_eviction(limit: Json) -> None:
     """Only pods with a controller are expected, unless minAvailable is a number."""
