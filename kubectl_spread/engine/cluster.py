@@ -276,7 +276,10 @@ class SimulatedCluster:
 
     def _note_unknown(self, pod: SimulatedPod, unknown_volumes: str) -> None:
         """Note what is unknown, and may decide where a pod that waits can go."""
-        unknown = self.world.unknown
+        unknown, pod_class = self.world.unknown, pod.kind.pod_class
+        if pod_class.profile is None:
+            pods = named(pod.workload.kind, pod.workload.name)
+            unknown[f"the rules of scheduler {pod_class.scheduler_name}, which places the pods of {pods}"] = None
         if unknown_volumes in (UNBOUND, MADE):
             unknown["where new volumes can be"] = None
         elif unknown_volumes:

@@ -79,6 +79,13 @@ def test_namespaces_that_a_term_selects_by_labels() -> None:
     assert unknown([*nodes("a1", "b1"), *deployment("web", ["a1"], affinity=affinity)], "--delete", "a1") == ""
 
 
+def test_pods_that_another_scheduler_places() -> None:
+    cluster = [*nodes("a1", "b1"), *deployment("web", ["a1"], schedulerName="volcano")]
+    text = "the rules of scheduler volcano, which places the pods of deploy/web"
+    assert unknown(cluster, "--delete", "a1") == text
+    assert unknown(cluster, "--delete", "b1") == "", "no pod is placed"
+
+
 def test_devices() -> None:
     claims: dict[str, Any] = {"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "gpu"}]}
     cluster = [*nodes("a1", "b1"), *deployment("web", ["a1"], **claims)]
