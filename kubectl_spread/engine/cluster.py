@@ -280,7 +280,7 @@ class SimulatedCluster:
         if pod_class.profile is None:
             pods = named(pod.workload.kind, pod.workload.name)
             unknown[f"the rules of scheduler {pod_class.scheduler_name}, which places the pods of {pods}"] = None
-        if unknown_volumes in (UNBOUND, MADE):
+        if unknown_volumes in (UNBOUND, MADE) or (pod.simulated and self.world.makes_volumes_somewhere(pod.owner)):
             unknown["where new volumes can be"] = None
         elif unknown_volumes:
             unknown["volumes, which were not read"] = None

@@ -312,6 +312,11 @@ class World:
             self._refusals[key] = (template, text)
         return self._refusals[key][1]
 
+    def makes_volumes_somewhere(self, owner: ObjectRef | None) -> bool:
+        """Tell whether ephemeral volumes of new pods may be on some nodes only; their claims are not read."""
+        workload = None if owner is None else self.object(owner) or self.object(self.root(owner))
+        return workload is not None and workload.has_ephemeral_volumes and not self.snapshot.volumes.made_anywhere
+
     def _claim_names(self, owner: ObjectRef) -> Claims | None:
         workload = self.object(owner) or self.object(self.root(owner))
         return None if workload is None else workload.claims

@@ -38,7 +38,7 @@ from kubectl_spread.kube.api.field import FieldPath
 from kubectl_spread.kube.api.labels import TOPOLOGY_KEYS
 from kubectl_spread.kube.api.objects import ALL_NAMESPACES, ObjectRef
 from kubectl_spread.kube.api.quantity import whole_number
-from kubectl_spread.kube.api.workloads import KINDS, StatefulSet, WorkloadObject
+from kubectl_spread.kube.api.workloads import KINDS, WorkloadObject
 from kubectl_spread.kube.apps import REPLICAS, workload_errors
 from kubectl_spread.kube.scheduler import configuration
 from kubectl_spread.phrases import listed, named, plural
@@ -525,9 +525,9 @@ def _from_cluster(options: CheckOptions, cluster: LiveCluster, written: list[Loa
     )
 
 
-def _creates_claims(workload: object) -> bool:
-    """Tell whether a StatefulSet creates claims for its pods."""
-    return isinstance(workload, StatefulSet) and bool(workload.spec.volume_claim_templates)
+def _creates_claims(workload: WorkloadObject) -> bool:
+    """Tell whether claims are created for the pods of a workload."""
+    return bool(workload.claims.templates) or workload.has_ephemeral_volumes
 
 
 def _add_others(requests: Requests, snapshot: Snapshot, problems: list[str]) -> Unread:

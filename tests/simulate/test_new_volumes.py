@@ -115,3 +115,21 @@ def test_pods_that_share_a_claim_follow_the_first_of_them() -> None:
     made["spec"] = {**made["spec"], "claimRef": {"namespace": "shop", "name": "other"}}
     known = simulated([*objects, made], "--scale", "deploy/web=3")
     assert (after(known, "web"), known["summary"]["unknown"]) == (("2", "1"), [])
+
+
+@pytest.mark.parametrize(
+    ("objects", "status"),
+    [
+        pytest.param([], 1, id="no class was read"),
+        pytest.param([storage_class(EBS), DRIVER], 0, id="anywhere"),
+        pytest.param([storage_class(EBS, volumeBindingMode="Immediate"), DRIVER], 1, id="before the pod has a node"),
+        pytest.param([LOCAL, DRIVER], 1, id="only volumes that exist"),
+        pytest.param([storage_class(EBS)], 1, id="the driver was not read"),
+    ],
+)
+def test_where_the_ephemeral_volumes_of_new_pods_can_be(objects: list[Json], status: int) -> None:
+    web = deployment("web", ["a1"], volumes=[{"name": "scratch", "ephemeral": {"volumeClaimTemplate": {}}}])
+    cluster = [*nodes("a1", "b1"), *web, *objects]
+    unknown = simulated(cluster, "--delete", "a1")["summary"]["unknown"]
+    assert unknown == ["where new volumes can be"] * status
+    assert simulated(cluster, "--delete", "b1")["summary"]["unknown"] == []

@@ -209,6 +209,11 @@ class WorkloadObject(Object, frozen=True):
         return Claims(shared=shared_claims(self.template.spec.volumes))
 
     @property
+    def has_ephemeral_volumes(self) -> bool:
+        """Whether its pods have volumes whose claims are created, and deleted, with them."""
+        return any(volume.is_ephemeral for volume in self.template.spec.volumes)
+
+    @property
     def selector(self) -> LabelSelector | None:
         """The selector of its pods; None where it has none."""
         return None

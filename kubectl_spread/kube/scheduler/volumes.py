@@ -192,6 +192,14 @@ class ClaimedVolumes:
         """
         return self.drivers_complete and storage_class.provisioner not in self._with_capacity
 
+    @property
+    def made_anywhere(self) -> bool:
+        """Whether each StorageClass makes volumes on whichever node the scheduler has chosen."""
+        return bool(self._classes) and all(
+            each.waits_for_pod and each.makes_volumes and not each.allowed_topologies and self.knows_room_for(each)
+            for each in self._classes.values()
+        )
+
     def volume_of(self, namespace: str, claim: str, *, created: bool = False) -> PersistentVolume | Unresolved:
         """Return the volume that a claim is bound to, or why there is none.
 
