@@ -14,7 +14,7 @@ from kubectl_spread.engine.cluster import Outage, SimulatedCluster
 from kubectl_spread.engine.pods import SimulatedPod
 from kubectl_spread.kube import nodelifecycle
 from kubectl_spread.kube.api.types import Node
-from kubectl_spread.kube.api.workloads import Job
+from kubectl_spread.kube.api.workloads import Job, StatefulSet, ordinal_of
 from kubectl_spread.kube.custom import base_kind
 from kubectl_spread.phrases import plural
 
@@ -159,7 +159,8 @@ def minutes(cluster: SimulatedCluster, names: Collection[str]) -> int:
 def not_replaced(cluster: SimulatedCluster) -> list[tuple[SimulatedPod, str]]:
     """Return the pods on nodes that do not answer that nothing replaces, or in vain, each with the reason.
 
-    The reason of a pod that nothing would replace anyway is "": one of a DaemonSet, or without a controller.
+    The reason of a pod that nothing would replace anyway is "": one of a DaemonSet, or without a controller. A pod that
+    its StatefulSet no longer asks for is left out.
     """
     if not cluster.unreachable:
         return []
@@ -168,7 +169,16 @@ def not_replaced(cluster: SimulatedCluster) -> list[tuple[SimulatedPod, str]]:
     pods = [(pod, _why_it_stays(cluster, pod, states, zones)) for pod in cluster.on(cluster.unreachable)]
     pods += ((pod, _ATTACHED) for pod in cluster.all_pods() if pod.lacks_volume)
     terminating = ((pod, _why_it_is_not_replaced(cluster, pod)) for pod in cluster.terminating_pods())
-    return [*pods, *((pod, why) for pod, why in terminating if why is not None)]
+    pods += ((pod, why) for pod, why in terminating if why is not None)
+    return [(pod, why) for pod, why in pods if not _is_superfluous(cluster, pod)]
+
+
+def _is_superfluous(cluster: SimulatedCluster, pod: SimulatedPod) -> bool:
+    """Tell whether a StatefulSet that was scaled down asks for fewer pods than this one's ordinal."""
+    stored = None if pod.owner is None else cluster.world.object(pod.owner)
+    if pod.owner not in cluster.desired or not isinstance(stored, StatefulSet):
+        return False
+    return ordinal_of(pod.name) >= stored.spec.ordinals.start + cluster.desired[pod.owner]
 
 
 def _why_it_stays(

@@ -145,6 +145,23 @@ def test_a_stateful_set_is_scaled_with_terminating_pods(policy: str, scaled: int
     assert after(report, "db")[0] == running
 
 
+@pytest.mark.parametrize(
+    ("on", "lost", "scaled", "number"),
+    [
+        pytest.param(["b1", "c1", "a1"], "a1", 2, 0, id="the lost pod is not wanted"),
+        pytest.param(["b1", "a1", "c1"], "a1", 2, 1, id="the lost pod is wanted"),
+        pytest.param(["b1", "a1", "a2"], "zone=a", 2, 1, id="one of two is wanted"),
+        pytest.param(["b1", "a1", "a2"], "zone=a", 3, 2, id="all are wanted"),
+    ],
+)
+def test_a_pod_that_a_scale_down_makes_superfluous_is_not_missed(
+    on: list[str], lost: str, scaled: int, number: int
+) -> None:
+    report = simulated([*SIX, *stateful_set("db", on)], "--lose", lost, "--scale", f"sts/db={scaled}")
+    assert not_replaced(report, "db") == (number, number)
+    assert len([text for text in messages(report) if "not replaced" in text]) == bool(number)
+
+
 def test_a_bare_pod_is_not_replaced_and_one_of_a_daemon_set_stays() -> None:
     cluster = [*nodes("a1", "b1"), *daemon_set("a1", "b1", tolerations=()), pod("bare", "a1", template("bare"))]
     report = simulated(cluster, "--lose", "a1")
