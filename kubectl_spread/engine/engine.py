@@ -25,7 +25,7 @@ from kubectl_spread.engine.controllers import (
     unfinished,
 )
 from kubectl_spread.engine.destinations import Destinations, destinations
-from kubectl_spread.engine.events import Apply, Restart
+from kubectl_spread.engine.events import Apply, Restart, Scale
 from kubectl_spread.engine.fixes import FixTrials, without_surge
 from kubectl_spread.engine.kinds import SchedulingKind
 from kubectl_spread.engine.newnodes import messages, needs_new_node, new_nodes
@@ -241,12 +241,29 @@ class Engine:
         trial = self._rollout(workload, template, [changed[0]])
         return None if trial.shortfall is not None else (changed[1], trial)
 
-    def _rollout(self, workload: ObjectRef, template: PodTemplateSpec | None, first: Sequence[SimulatedEvent]) -> Trial:
+    def rollout_from_none(self, workload: ObjectRef, template: PodTemplateSpec) -> Trial:
+        """Try a rollout of a workload that is scaled to 0 before and back after it, so that no old pod is left.
+
+        Raises:
+            SpreadError: As ``rollout``.
+        """
+        return self._rollout(workload, template, [Scale(workload, 0)], ends=True)
+
+    def _rollout(
+        self,
+        workload: ObjectRef,
+        template: PodTemplateSpec | None,
+        first: Sequence[SimulatedEvent],
+        *,
+        ends: bool = False,
+    ) -> Trial:
         numbers, earlier = count(), self._steps
 
         def begin(cluster: SimulatedCluster) -> Mapping[ObjectRef, Actor] | None:
             for each in first:
                 each.begin(cluster)
+                if isinstance(each, Scale):
+                    run(cluster)
             stored = self._world.object(workload)
             if template is not None and isinstance(stored, Deployment | StatefulSet | DaemonSet):
                 event: SimulatedEvent = Apply(workload, replace(stored, spec=replace(stored.spec, template=template)))
@@ -265,7 +282,7 @@ class Engine:
                     cluster.remove(pod, lost=True)
             return rollouts
 
-        return self._try(begin, workload, ends=template is None, tries=_MANY_TRIES)
+        return self._try(begin, workload, ends=ends or template is None, tries=_MANY_TRIES)
 
     def _try(
         self,

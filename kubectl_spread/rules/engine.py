@@ -43,7 +43,6 @@ from kubectl_spread.rules.remedy import (
     NO_FLAGS,
     CommandFlags,
     changed,
-    delete_pending,
     flagged,
     in_file,
     patched,
@@ -512,8 +511,7 @@ def _commands(
     commands = list(remedy.commands)
     if remedy.patch and not in_file(rule_input):
         commands.append(patched(rule_input.workload, remedy.patch))
-    if remedy.after:
-        commands.append(delete_pending(rule_input.namespace, remedy.after))
+    commands += remedy.after
     names = [rule_input.namespace, rule_input.workload.name, *evidence.pods]
     names += (pod for command in commands for pod in command.pods)
     return [flagged(command, flags) for command in commands] if all(map(is_object_name, names)) else []

@@ -27,7 +27,7 @@ class Remedy(msgspec.Struct, frozen=True):
         text: A template of the evidence's values, of ``these`` (its pods in words) and of ``restart`` (see ``Rule``).
         commands: Lines for a shell, to run in this order, without kubectl's flags for the cluster.
         patch: A JSON patch of the finding's object that ends the finding.
-        after: The pending pods of a StatefulSet to delete once the patch is applied.
+        after: Lines to run in this order once the patch is applied.
         begun: Whether the pod template is corrected already.
         change: What the patch changes, as a template; "" where there is no patch of a stored object.
     """
@@ -35,7 +35,7 @@ class Remedy(msgspec.Struct, frozen=True):
     text: str
     commands: tuple[CommandLine, ...] = ()
     patch: tuple[Operation, ...] = ()
-    after: tuple[str, ...] = ()
+    after: tuple[CommandLine, ...] = ()
     begun: bool = False
     change: str = ""
 

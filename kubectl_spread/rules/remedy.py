@@ -64,6 +64,10 @@ _CORRECTED: Final = {
 """Maps each kind without a rollout to the fix for pods of a template that is corrected."""
 _UNREAD_BUDGETS: Final = "Disruption budgets were not read, and kubectl delete ignores them"
 _MAKE_ROOM: Final = "set maxUnavailable: 1 in the strategy, so that an old pod may go before a new one runs"
+_SCALE_DOWN: Final = (
+    "scale the workload to 0, so that no old pod keeps a new one away, and scale it back after the patch"
+)
+_GONE: Final = ("--for=jsonpath={.status.replicas}=0", "--timeout=10m")
 _FEW: Final = 3
 """The most pods that a command names to replace only them."""
 
@@ -130,15 +134,27 @@ def changed(text: str, operations: Sequence[Operation], rule_input: RuleInput) -
         return corrected(rule_input)
     if template is not None and patches.is_refused(operations, template):
         return Remedy(f"{text}. {_DIFFERS}")
-    change, tried = text, _rollout(rule_input, operations)
+    return _tried_change(text, operations, rule_input)
+
+
+def _tried_change(text: str, operations: Sequence[Operation], rule_input: RuleInput) -> Remedy:
+    """Return a change as a patch of the workload, with what has to be done before and after it."""
+    workload, tried = rule_input.workload, _rollout(rule_input, operations)
+    cost, waits, after = _COSTS[workload.kind], "", tried.after
+    if after:
+        cost = "No pod of the workload runs until it is scaled back"
+    elif waiting := _waiting_pods(rule_input):
+        waits, after = f". {_WAITS} after the patch", (delete_pending(workload.namespace, waiting),)
+    begin = text
     if (shortfall := tried.shortfall) is not None:
         if not tried.first:
             return Remedy(f"{text}. Wait with the patch: {literal(_stuck(shortfall))}")
-        text = f"{text}. First {_MAKE_ROOM}: without that, {literal(_stuck(shortfall))}"
+        begin = (
+            f"{text}. First {_SCALE_DOWN if tried.after else _MAKE_ROOM}: without that, {literal(_stuck(shortfall))}"
+        )
     afterwards = literal(_afterwards(operations, tried.trial, rule_input))
-    text, after = f"{text}. {_COSTS[workload.kind]}{afterwards}", _waiting_pods(rule_input)
-    text = f"{text}. {_WAITS} after the patch" if after else text
-    return Remedy(text, tried.first, patch=tuple(operations), after=after, change=change)
+    patch = tuple(operations)
+    return Remedy(f"{begin}. {cost}{afterwards}{waits}", tried.first, patch=patch, after=after, change=text)
 
 
 def _afterwards(operations: Sequence[Operation], trial: Trial, rule_input: RuleInput) -> str:
@@ -216,12 +232,14 @@ class _Rollout(msgspec.Struct, frozen=True):
     Attributes:
         trial: What it leaves, after ``first``; nothing where nodes, pods or the workload were not read.
         shortfall: What it makes worse without ``first``; None for nothing.
-        first: The command after which it makes nothing worse; none if there is no such command.
+        first: The commands after which it makes nothing worse; none if there are no such commands.
+        after: The commands that follow it where ``first`` scale the workload to 0.
     """
 
     trial: Trial = Trial()
     shortfall: Shortfall | None = None
     first: tuple[CommandLine, ...] = ()
+    after: tuple[CommandLine, ...] = ()
 
 
 def _rollout(rule_input: RuleInput, operations: Sequence[Operation]) -> _Rollout:
@@ -246,6 +264,8 @@ def _tried_rollout(audit: Audit, engine: Engine, workload: ObjectRef, patch: byt
         if trial.shortfall is None:
             return _Rollout(trial)
         roomier = engine.roomier_rollout(workload, patched)
+        if roomier is None and patched is not None and isinstance(stored, StatefulSet):
+            return _from_none(trial.shortfall, engine.rollout_from_none(workload, patched), workload, stored.replicas)
     except (LookupError, SpreadError):
         # The template is newer than the pods and lacks what is patched, or the workload is paused.
         return _Rollout()
@@ -253,6 +273,15 @@ def _tried_rollout(audit: Audit, engine: Engine, workload: ObjectRef, patch: byt
         return _Rollout(shortfall=trial.shortfall)
     fix, left = roomier
     return _Rollout(left, trial.shortfall, tuple(map(CommandLine, fix.commands)))
+
+
+def _from_none(shortfall: Shortfall, trial: Trial, workload: ObjectRef, replicas: int) -> _Rollout:
+    """Return the rollout of a StatefulSet that is scaled to 0 before, where that ends it."""
+    if trial.shortfall is not None:
+        return _Rollout(shortfall=shortfall)
+    name, namespace = named(workload.kind, workload.name), ("-n", workload.namespace)
+    down, up = (CommandLine(("kubectl", "scale", name, *namespace, f"--replicas={each}")) for each in (0, replicas))
+    return _Rollout(trial, shortfall, (down, CommandLine(("kubectl", "wait", name, *namespace, *_GONE))), (up,))
 
 
 def removable(pods: Sequence[PodRecord], rule_input: RuleInput) -> Removable:

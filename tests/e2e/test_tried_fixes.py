@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.builders import HOSTNAME, Json, constraint
+from tests.builders import HOSTNAME, Json, affinity, constraint, term
 from tests.controlplane.cluster import ControlPlane
 from tests.e2e.manifests import deployment, pod, workload
 from tests.e2e.shell import paste
@@ -173,3 +173,18 @@ def test_two_skews_do_not_name_the_same_pod(
     assert paste("\n".join(first["commands"]), tmp_path, spread.environment).returncode == 0
     wait_for_rollout(cluster, "deployment/web", namespace)
     assert findings(spread, namespace, "SPR301") == []
+
+
+@pytest.mark.parametrize("policy", ["Parallel", "OrderedReady"])
+def test_a_stateful_set_is_scaled_to_0_where_its_old_pod_keeps_the_new_one_away(
+    cluster: ControlPlane, spread: Spread, namespace: str, tmp_path: Path, policy: str
+) -> None:
+    """All nodes have one value of the topology key, so that only one of the pods runs."""
+    apart = affinity("podAntiAffinity", term(key="kubernetes.io/os"))
+    web = workload("StatefulSet", "web", replicas=2, namespace=namespace, affinity=apart)
+    web["spec"]["podManagementPolicy"] = policy
+    cluster.apply(web)
+    wait_for(cluster, namespace, running=1, refused=1)
+    carried_out(spread, namespace, "SPR217", tmp_path)
+    wait_for(cluster, namespace, running=2)
+    assert finding(spread, namespace, "SPR217") is None
