@@ -32,6 +32,16 @@ def test_no_page_is_wider_than_its_window(open_page: Open, name: str, width: int
         assert (view.requests, view.complaints) == ([], [])
 
 
+@pytest.mark.parametrize("name", COMMANDS)
+def test_no_table_scrolls_sideways_on_a_phone(open_page: Open, name: str) -> None:
+    with open_page(document_page(name), viewport={"width": 390, "height": 844}) as view:
+        wide = "[...document.querySelectorAll('.scrolled')].filter((each) => each.scrollWidth > each.clientWidth)"
+        assert view.page.evaluate(f"{wide}.length") == 0
+        cells = view.page.locator(".numbers tbody td")
+        titles = view.page.locator(".numbers thead th").all_text_contents()
+        assert {cell.get_attribute("data-column") for cell in cells.all()} <= {*titles}
+
+
 def test_a_button_copies_a_command(open_page: Open) -> None:
     with open_page(document_page("simulate")) as view:
         button = view.page.get_by_role("button", name="Copy the command").first

@@ -129,4 +129,4 @@ def test_markdown_and_html_have_the_answer(files: list[str], tmp_path: Path) -> 
     answer = run("recommend", *files, "--runs", "1", "-o", "markdown", "-o", f"html={page}")
     assert "| lose any zone | 4 of 6, 2 wait (zone a) | 4 at once, 6 after |" in answer.stdout
     assert "nodeTaintsPolicy: Honor" in answer.stdout
-    assert "<td>4 at once, 6 after</td>" in page.read_text(encoding="utf-8")
+    assert '<td data-column="With the patch">4 at once, 6 after</td>' in page.read_text(encoding="utf-8")
