@@ -77,19 +77,6 @@ def number(
     )
 
 
-def seconds(default: float, about: str) -> Decorator:
-    """Return an option with a time in seconds, of at most an hour."""
-    return option(
-        "--seconds",
-        type=click.FloatRange(min=0, max=3600),
-        default=default,
-        show_default=True,
-        metavar="NUMBER",
-        help=about,
-        group=EVALUATE,
-    )
-
-
 def preset(
     name: str, default: str, *, metavar: str, about: str, group: str, complete: values.Completer | None = None
 ) -> Decorator:
@@ -330,8 +317,14 @@ def form(*names: str, about: str) -> Decorator:
     return option("-o", "--output", "form", type=Choice(names), help=about, group=OUTPUT)
 
 
-_connecting: Final = partial(text, group=CONNECTION)
-_impersonating: Final = partial(texts, group=CONNECTION)
+def _connecting(*names: str, metavar: str, about: str, complete: values.Completer | None = None) -> Decorator:
+    return text(*names, metavar=metavar, about=about, complete=complete, group=CONNECTION)
+
+
+def _impersonating(*names: str, metavar: str, about: str) -> Decorator:
+    return texts(*names, metavar=metavar, about=about, group=CONNECTION)
+
+
 connection: Final = together(
     _connecting("--kubeconfig", metavar="FILE", complete=values.files, about="Use this kubeconfig file."),
     _connecting("--context", metavar="NAME", complete=values.contexts, about="Use this context of the kubeconfig."),

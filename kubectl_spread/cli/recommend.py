@@ -58,8 +58,14 @@ _EVENTS: Final = "zone,node,drain,restart"
 @options.evaluated_as
 @options.simulated
 @options.number("--runs", least=1, most=_MOST_RUNS, about="Try each event in exactly this number of simulations.")
-@options.seconds(
-    10.0, "Try no further change after about this long, or twice as long as the first runs of all events took."
+@options.option(
+    "--seconds",
+    type=click.FloatRange(min=0, max=3600),
+    default=10.0,
+    show_default=True,
+    metavar="NUMBER",
+    help="Try no further change after about this long, or twice as long as the first runs of all events took.",
+    group=EVALUATE,
 )
 @options.outputs("recommend")
 @options.color

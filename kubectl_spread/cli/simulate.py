@@ -93,7 +93,15 @@ def _event(name: str, metavar: str, about: str, complete: values.Completer | Non
 @options.counting_scope
 @options.evaluated_as
 @options.simulated
-@options.seconds(5.0, "Run other simulations, by other random numbers, and try fixes for this long; at most 200 runs.")
+@options.option(
+    "--seconds",
+    type=click.FloatRange(min=0, max=3600),
+    default=5.0,
+    show_default=True,
+    metavar="NUMBER",
+    help="Run other simulations, by other random numbers, and try fixes for this long; at most 200 runs.",
+    group=EVALUATE,
+)
 @options.option(
     "--autoscale/--no-autoscale",
     default=True,

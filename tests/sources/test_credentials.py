@@ -120,6 +120,9 @@ def plugin(tmp_path: Path, script: str) -> dict[str, Any]:
             {"tokenFile": "/no/where"}, "error reading /no/where: no such file or directory", id="token file missing"
         ),
         pytest.param(
+            {"tokenFile": "/dev/zero"}, "/dev/zero: larger than 16 MiB, the most for", id="token file endless"
+        ),
+        pytest.param(
             {"client-certificate": "/no/where", "client-key": "/no/where"},
             "Error in configuration: unable to read client-cert /no/where for u due to open /no/where: no such file",
             id="certificate missing",

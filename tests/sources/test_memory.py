@@ -151,6 +151,14 @@ def kubeconfig(directory: Path, user: object) -> str:
     return str(path)
 
 
+def test_a_kubeconfig_without_an_end(tmp_path: Path) -> None:
+    larger = "/dev/zero: larger than 16 MiB, the most for a file with credentials"
+    line = refused("check", "--kubeconfig", "/dev/zero")
+    assert line.startswith(f"error: error loading config file {larger}")
+    user = {"tokenFile": "/dev/zero"}
+    assert larger in refused("check", "--kubeconfig", kubeconfig(tmp_path, user))
+
+
 LARGE: Final = 40_000
 """Pods whose JSON takes some 200 MB."""
 

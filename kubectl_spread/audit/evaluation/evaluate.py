@@ -151,13 +151,14 @@ class Audit(msgspec.Struct, frozen=True, eq=False, dict=True):
         return by_holder
 
 
-def evaluate(snapshot: Snapshot, context: ServerFacts, *, nodes: str) -> Audit:
+def evaluate(snapshot: Snapshot, context: ServerFacts, *, nodes: str, admission: AdmissionCheck | None = None) -> Audit:
     """Evaluate and count every pod in scope; the snapshot is not changed, so that it can be evaluated again.
 
     Args:
         snapshot: The pods, nodes and owners that were read.
         context: The facts about the servers.
         nodes: ``listed``, ``inferred`` (from the pods' own zone labels) or ``none``.
+        admission: A check of this behaviour that knows answers about these objects already.
     """
     everyone = admitted(snapshot.pods, context.behaviour)
     evaluator = Evaluator(snapshot, context, nodes=nodes)
@@ -201,7 +202,7 @@ def evaluate(snapshot: Snapshot, context: ServerFacts, *, nodes: str) -> Audit:
         context=context,
         snapshot=snapshot,
         evaluator=evaluator,
-        admission=AdmissionCheck(context.behaviour),
+        admission=admission or AdmissionCheck(context.behaviour),
         counted=CountedPods(snapshot, context.behaviour, lambda pod_class: evaluator.of(pod_class).spreads),
         comparisons=comparisons(context, evaluator, templates),
     )

@@ -25,7 +25,7 @@ from urllib3.util.ssl_ import ALPN_PROTOCOLS, create_urllib3_context
 
 from kubectl_spread.errors import SourceError
 from kubectl_spread.sources import exchange, paths
-from kubectl_spread.sources.auth import execplugin, oidc, proxies
+from kubectl_spread.sources.auth import execplugin, kubeconfig, oidc, proxies
 from kubectl_spread.sources.auth.connection import Settings
 from kubectl_spread.sources.auth.kubeconfig import Secretive, Section
 from kubectl_spread.sources.exchange import failure
@@ -167,7 +167,7 @@ def _token_in_file(user: Section) -> str:
     """Return the token in the file, or the token in the kubeconfig if the file has none."""
     otherwise: str = user.get("token", "")
     try:
-        return Path(user["tokenFile"]).read_bytes().decode().strip() or otherwise
+        return kubeconfig.content(Path(user["tokenFile"])).decode().strip() or otherwise
     except (OSError, ValueError) as error:
         if otherwise:
             return otherwise

@@ -21,6 +21,7 @@ from typing import Final
 import msgspec
 
 from kubectl_spread.errors import SourceError
+from kubectl_spread.sources.auth import kubeconfig
 from kubectl_spread.sources.auth.kubeconfig import Secretive, Section
 from kubectl_spread.sources.decode import yaml_values
 
@@ -96,7 +97,7 @@ def _cluster_info(cluster: Section) -> Section:
             # Encoded again, because the kubeconfig may have it on several lines.
             authority = b64encode(b64decode(authority)).decode()
         elif cluster.get("certificate-authority"):
-            authority = b64encode(Path(cluster["certificate-authority"]).read_bytes()).decode()
+            authority = b64encode(kubeconfig.content(Path(cluster["certificate-authority"]))).decode()
     except (OSError, ValueError) as error:
         raise SourceError(f"failed to load CA bundle for execProvider: {error}") from error
     if authority:

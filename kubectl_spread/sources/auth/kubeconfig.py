@@ -20,6 +20,8 @@ from kubectl_spread.sources.paths import absolute, reason
 Section: TypeAlias = dict[str, Any]
 """The ``cluster`` or ``user`` of a kubeconfig, without fields that are null or empty."""
 
+_LARGEST: Final = 16 << 20
+"""The most bytes of a file with credentials; a kubeconfig of a thousand clusters has 8 MiB."""
 _FILES: Final = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
 
 
@@ -146,6 +148,20 @@ def load(explicit: str, environment: Mapping[str, str]) -> Kubeconfig:
     return merged
 
 
+def content(path: Path) -> bytes:
+    """Return the content of a file with credentials; it may be an endless device.
+
+    Raises:
+        OSError: It cannot be read.
+        SourceError: It is larger than such a file can be.
+    """
+    with path.open("rb") as file:
+        body = file.read(_LARGEST + 1)
+    if len(body) > _LARGEST:
+        raise SourceError(f"{path}: larger than {_LARGEST >> 20} MiB, the most for a file with credentials")
+    return body
+
+
 def paths(explicit: str, environment: Mapping[str, str]) -> list[Path]:
     """Return the files to read; a file from a flag must exist, others may be missing."""
     if explicit:
@@ -164,7 +180,7 @@ def paths(explicit: str, environment: Mapping[str, str]) -> list[Path]:
 def _read(path: Path, *, required: bool) -> _File | None:
     """Return a decoded file; None if it does not exist and is not ``required``."""
     try:
-        first = next(iter(yaml_values.read_all(path.read_bytes(), str(path))), None)
+        first = next(iter(yaml_values.read_all(content(path), str(path))), None)
         file = msgspec.convert(first or {}, _File)
         _check(file, path)
     except OSError as error:
