@@ -324,7 +324,7 @@ class SimulatedCluster:
         for pod in self.on(self.unreachable) if silent else ():
             pod.state = replace(pod.state, ready=False)
         snapshot = self.world.snapshot
-        for record in snapshot.pods if silent else ():
+        for record in self.world.records if silent else ():
             if record.terminating and record.node in self.unreachable:
                 kind = self.world.kinds.of(record.pod_class)
                 self._terminate(SimulatedPod(record, kind, snapshot.workload(record), owner_of(record)))

@@ -185,7 +185,7 @@ class Engine:
         if len(self._first_waves) >= _PLANNED:
             return None
         if soft not in self._planners:
-            runs = _TRIES if len(self._world.snapshot.pods) > _MANY_PODS else RUNS
+            runs = _TRIES if len(self._world.records) > _MANY_PODS else RUNS
             self._planners[soft] = Planner(self._world, (), frozenset[ObjectRef]().__contains__, runs=runs, soft=soft)
         return self._first_waves.setdefault((workload, soft), self._planners[soft].first_wave(workload))
 

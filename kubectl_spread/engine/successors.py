@@ -79,6 +79,6 @@ def _names(cluster: SimulatedCluster, like: PodRecord) -> Iterator[str]:
     owner, claims = owner_of(like), cluster.volumes.claim_names(like.pod_class)
     if owner is None or claims is None or not claims.templates:
         return (f"{like.name}-{_OF_OWNER}-{number}" for number in count(1))
-    taken = {pod.name for pod in cluster.world.snapshot.pods if owner_of(pod) == owner}
+    taken = {pod.name for pod in cluster.world.records if owner_of(pod) == owner}
     names = (f"{owner.name}-{ordinal}" for ordinal in count(claims.start))
     return (name for name in names if name not in taken)

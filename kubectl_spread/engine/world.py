@@ -154,6 +154,11 @@ class World:
         """The nodes, by name."""
         return tuple(sorted(self.snapshot.nodes, key=lambda node: node.metadata.name))
 
+    @property
+    def records(self) -> Sequence[PodRecord]:
+        """The pods that were read, also those out of scope, without mirror pods."""
+        return (*self.snapshot.pods, *self.snapshot.other_pods)
+
     @cached_property
     def newest_pods(self) -> Mapping[ObjectRef, PodRecord]:
         """Maps each direct owner to its newest pod."""
@@ -165,7 +170,7 @@ class World:
     @cached_property
     def _newest_by_revision(self) -> Mapping[tuple[ObjectRef, str], PodRecord]:
         newest: dict[tuple[ObjectRef, str], PodRecord] = {}
-        for pod in self.snapshot.pods:
+        for pod in self.records:
             owner = owner_of(pod)
             if owner is not None and not pod.terminating:
                 key = (owner, revision_of(pod.pod_class.labels))
@@ -197,7 +202,7 @@ class World:
 
     def _read(self) -> Iterator[SimulatedPod]:
         # By name, so that equal clusters have equal runs in whichever order they were read.
-        for record in sorted((*self.snapshot.pods, *self.snapshot.other_pods), key=_by_name):
+        for record in sorted(self.records, key=_by_name):
             if not record.terminating:
                 workload = self.snapshot.workload(record)
                 pod = SimulatedPod(record, self.kind(record.pod_class, workload), workload, owner_of(record))
@@ -208,7 +213,7 @@ class World:
     def terminating(self) -> Iterator[SimulatedPod]:
         """Yield the terminating pods that were on a node when the cluster was read."""
         snapshot = self.snapshot
-        for record in (*snapshot.pods, *snapshot.other_pods):
+        for record in self.records:
             if record.terminating and record.node:
                 kind = self.kinds.of(record.pod_class, terminating=True)
                 yield SimulatedPod(record, kind, snapshot.workload(record), owner_of(record))
@@ -219,7 +224,7 @@ class World:
 
     @cached_property
     def _numbers_of_pods(self) -> Counter[ObjectRef | None]:
-        return Counter(owner_of(pod) for pod in self.snapshot.pods if not pod.terminating)
+        return Counter(owner_of(pod) for pod in self.records if not pod.terminating)
 
     def number_of_pods(self, owner: ObjectRef) -> int:
         """Return the number of pods that an owner had when the cluster was read."""
@@ -228,7 +233,7 @@ class World:
     @cached_property
     def _ordinals(self) -> Mapping[ObjectRef, Sequence[int]]:
         ordinals: dict[ObjectRef, list[int]] = {}
-        for pod in self.snapshot.pods:
+        for pod in self.records:
             owner = owner_of(pod)
             if owner is not None and not pod.terminating and (ordinal := ordinal_of(pod.name)) >= 0:
                 ordinals.setdefault(owner, []).append(ordinal)
@@ -488,7 +493,7 @@ class World:
     def _classes_in(self) -> Mapping[str, Sequence[PodClass]]:
         """Maps each namespace to the classes of its pods."""
         classes: dict[str, dict[int, PodClass]] = {}
-        for pod in self.snapshot.pods:
+        for pod in self.records:
             classes.setdefault(pod.namespace, {})[id(pod.pod_class)] = pod.pod_class
         return {namespace: [*each.values()] for namespace, each in classes.items()}
 

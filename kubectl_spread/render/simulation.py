@@ -218,9 +218,10 @@ def _red(number: int) -> str:
 
 def _at_once(report: SpreadSimulation) -> str:
     """Return the sentence about the workloads without a ready pod at some moment."""
-    interrupted = [
-        each for each in report.workloads if each.before.ready and not each.least.min and each.after.running.min
-    ]
+    keeping = [each for each in report.workloads if each.before.ready and each.after.running.min]
+    if not keeping:
+        return "No workload keeps a ready pod."
+    interrupted = [each for each in keeping if not each.least.min]
     if not interrupted:
         return "Every workload that keeps pods has a ready one throughout."
     single = sum(each.before.running + each.before.pending == 1 for each in interrupted)

@@ -133,6 +133,7 @@ def read_files(
     if written is not None:
         reading.objects = _aside(reading.objects, written)
     _add_objects(reading, snapshot)
+    snapshot.date()
     return reading
 
 

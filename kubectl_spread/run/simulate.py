@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -187,7 +186,7 @@ class SimulateRun(Run, kw_only=True):
         for record in self.snapshot.ownership.records:
             if (record.replicas or 0) > _MOST_REPLICAS:
                 raise SourceError(_too_many(record.ref))
-        return World(self.snapshot, self.target_version.behaviour, self.identity.read_at or _newest(self.snapshot))
+        return World(self.snapshot, self.target_version.behaviour, self.identity.read_at or self.snapshot.read_at)
 
     def header(self) -> Cluster:
         """Return the cluster as reports name it."""
@@ -368,17 +367,6 @@ class _Clock:
         ends = changes >= _CHANGES if self._limits.runs else end > self._limits.seconds
         self.left_fixes_out = self.left_fixes_out or ends
         return not self.left_fixes_out
-
-
-def _newest(snapshot: Snapshot) -> datetime | None:
-    """Return the latest time in a capture."""
-    times = (
-        moment
-        for pod in snapshot.pods
-        for moment in (pod.created, pod.state.ready_since if pod.state else None)
-        if moment is not None
-    )
-    return max(times, default=None)
 
 
 def node_choices(option: str, value: str) -> Iterator[NodeChoice]:

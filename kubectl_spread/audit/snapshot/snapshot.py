@@ -77,7 +77,7 @@ class Snapshot:
         ``autoscalers`` has the HorizontalPodAutoscalers by the workloads that they scale, and ``node_autoscalers``
         what says which nodes can be made; ``with_managed_fields`` counts the evaluated pods that have managedFields.
         ``cluster_uid`` is the UID of the namespace ``kube-system``, where its object was read from a file, or "".
-        ``read_at`` is when the pods were read, by the API server's clock; None for those of files.
+        ``read_at`` is when the pods were read, by the API server's clock; of those of files, the latest time in them.
         """
         self.scope = scope
         self.read_at: datetime | None = None
@@ -119,6 +119,16 @@ class Snapshot:
         if self.read_at is None or pod.created is None:
             return False
         return self.read_at - pod.created > OVERDUE
+
+    def date(self) -> None:
+        """Let the latest time of the pods be when they were read, which was later."""
+        times = (
+            moment
+            for pod in (*self.pods, *self.other_pods)
+            for moment in (pod.created, pod.state.ready_since if pod.state else None)
+            if moment is not None
+        )
+        self.read_at = max(times, default=None)
 
     def add(self, read: Object) -> None:
         """Store an object that only decides about pods."""

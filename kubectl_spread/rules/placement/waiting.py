@@ -188,7 +188,7 @@ WAITING: Final = Rule(
         f"{listed([each.plural for each in FILTERS.values()], len(FILTERS))}. The finding counts each node once, by "
         "the first filter that refuses it. Pods that SPR303 or SPR308 report for their spread constraints are not "
         "repeated here. A pod about which its scheduler says nothing is reported when it is older than "
-        f"{OVERDUE.seconds // 60} minutes."
+        f"{OVERDUE.seconds // 60} minutes; the time of files is the latest in them."
     ),
     fix="let a node take the pods",
     source=f"{KUBERNETES}/pkg/scheduler/schedule_one.go",
