@@ -38,6 +38,7 @@ class Background:
 
     Attributes:
         lowest_priority: The lowest priority of its pods.
+        unreadable: Its pods whose requests cannot be read, so that the room of their nodes is unknown.
     """
 
     def __init__(self, world: World, subject: SchedulingKind, close: Collection[ObjectRef]) -> None:
@@ -52,6 +53,7 @@ class Background:
         self._table, self._volumes = world.table(world.nodes)
         self._pods = [pod for pod in world.pods() if pod.workload not in close]
         self.lowest_priority = min((pod.kind.priority for pod in self._pods), default=0)
+        self.unreadable = [pod for pod in self._pods if pod.kind.pod_class.requests is None]
         self._all = Placements(self._table, world.kinds, world.weights)
         self._all.add_all((*world.mirrors(), *world.pods()))
         self._on: dict[str, list[SimulatedPod]] = {}

@@ -269,7 +269,8 @@ class SimulatedCluster:
             for number, (name, node) in enumerate(zip(self.table.names, self.table.sets.nodes, strict=True))
             if self.table.allocatable[number] is None
         }
-        for pod in self.all_pods():
+        background = self.world.background
+        for pod in chain(self.all_pods(), background.unreadable if background else ()):
             if pod.node in numbers and pod.kind.pod_class.requests is None:
                 reasons.setdefault(numbers[pod.node], _unreadable(pod))
         return reasons

@@ -19,7 +19,7 @@ from kubectl_spread.run import recommend
 from kubectl_spread.run.simulate import collect
 from tests.builders import HOSTNAME, Json, selector
 from tests.recommend import recipes
-from tests.recommend.asked import NINE, SPREAD, changes, failing, recommended, spread
+from tests.recommend.asked import NINE, RUNS, SPREAD, changes, command, failing, recommended, spread
 from tests.recommend.recipes import RECIPES, Recipe
 from tests.recommend.test_recommend import EXPECTED
 from tests.simulate.clusters import deployment, nodes, pod, template
@@ -107,3 +107,10 @@ def test_room_stays_taken_when_nodes_are_added(tmp_path: Path) -> None:
     assert after.pop("a4") == {}
     assert after == before
     assert sum(used.get("cpu", 0) for used in before.values()) == 13 * 1000
+
+
+def test_room_next_to_pods_whose_requests_cannot_be_read_is_unknown() -> None:
+    other = pod("db", "b1", template("db", cpu="4 cores"))
+    answer = command([*NINE, *deployment("web", SPREAD), other], "deploy/web", "--survive", "zone", *RUNS)
+    assert answer.exit_code == 2
+    assert "the requests of po/db" in answer.stderr
