@@ -57,6 +57,7 @@ from kubectl_spread.kube.disruption import PodDisruptionBudget
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler import nodeports
 from kubectl_spread.kube.scheduler.scores import Weights
+from kubectl_spread.memoization import memoized
 from kubectl_spread.phrases import named
 
 if TYPE_CHECKING:
@@ -598,15 +599,19 @@ class World:
     def _note_admission(self, owner: ObjectRef, spec: PodSpec) -> None:
         """Note that admission may give the first pods of a workload more, if it did so with others of its namespace."""
         without = {name for each in spec.containers for name in ("cpu", "memory") if name not in _amounts(each)}
-        for pod_class in self._classes_in.get(owner.namespace, ()):
-            maker = self._maker(pod_class)
-            added = _NO_ADDITIONS if maker is None else _additions(maker.template.spec, pod_class.spec)
-            if added.selected or added.resources & without:
-                self.unknown[
-                    f"what admission gives the pods of {named(owner.kind, owner.name)} (others of its namespace got "
-                    f"{'a nodeSelector' if added.selected else 'requests'} that their template does not have)"
-                ] = None
-                return
+        selects, resources = self._admitted_in(owner.namespace)
+        if selects or resources & without:
+            self.unknown[
+                f"what admission gives the pods of {named(owner.kind, owner.name)} (others of its namespace got "
+                f"{'a nodeSelector' if selects else 'requests'} that their template does not have)"
+            ] = None
+
+    @memoized
+    def _admitted_in(self, namespace: str) -> tuple[bool, frozenset[str]]:
+        """Return whether pods of a namespace got a nodeSelector from admission, and the resources that they got."""
+        makers = ((pod_class, self._maker(pod_class)) for pod_class in self._classes_in.get(namespace, ()))
+        added = [_additions(maker.template.spec, each.spec) for each, maker in makers if maker is not None]
+        return any(each.selected for each in added), frozenset().union(*(each.resources for each in added))
 
     def _note_scheduler(self, owner: ObjectRef, name: str, like: PodClass | None) -> None:
         """Note the scheduler of a template, unless it is the default one, or that of pods like it."""
