@@ -72,7 +72,7 @@ _MOST_WAITING: Final = 2_000
 """The most pods that wait for which new nodes are simulated: each is compared with each new node."""
 _NO_TIME: Final = "not all fixes were tried within --seconds ({:g}): a longer time may find one"
 _TOO_MANY_CHANGES: Final = "not all fixes were tried, because too many pods come and go in each trial"
-_CHANGES: Final = 500_000
+_CHANGES: Final = 250_000
 """The number of times that pods may come or go in the trials of fixes if the number of runs is fixed."""
 
 
