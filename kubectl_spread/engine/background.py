@@ -19,6 +19,7 @@ from kubectl_spread.engine.kinds import SchedulingKind, selects
 from kubectl_spread.engine.placing import Placements
 from kubectl_spread.engine.pods import SimulatedPod
 from kubectl_spread.engine.world import World
+from kubectl_spread.kube.api.labels import ZONE
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.kube.scheduler import scores
@@ -39,6 +40,8 @@ class Background:
     Attributes:
         lowest_priority: The lowest priority of its pods.
         unreadable: Its pods whose requests cannot be read, so that the room of their nodes is unknown.
+        scarce: Whether an event left so little room that the pods of the runs could take it from those of the
+            background, had they come first.
     """
 
     def __init__(self, world: World, subject: SchedulingKind, close: Collection[ObjectRef]) -> None:
@@ -51,11 +54,15 @@ class Background:
         """
         self._world, self._subject = world, subject
         self._table, self._volumes = world.table(world.nodes)
-        self._pods = [pod for pod in world.pods() if pod.workload not in close]
+        pods = [*world.pods()]
+        self._pods = [pod for pod in pods if pod.workload not in close]
+        # Each pod of the runs may move, and a rollout may have twice as many.
+        self._others = 2 * (len(pods) - len(self._pods))
+        self.scarce = False
         self.lowest_priority = min((pod.kind.priority for pod in self._pods), default=0)
         self.unreadable = [pod for pod in self._pods if pod.kind.pod_class.requests is None]
         self._all = Placements(self._table, world.kinds, world.weights)
-        self._all.add_all((*world.mirrors(), *world.pods()))
+        self._all.add_all((*world.mirrors(), *pods))
         self._on: dict[str, list[SimulatedPod]] = {}
         for pod in self._pods:
             self._on.setdefault(pod.node, []).append(pod)
@@ -100,7 +107,20 @@ class Background:
             if number is not None:
                 state.add(pod.kind, number)
                 taken.setdefault(number, Counter()).update(dict(pod.kind.usage))
+        self.scarce = self.scarce or self._is_scarce(state, {pod.kind for pod in pods}, closed)
         return taken
+
+    def _is_scarce(self, state: Placements, kinds: Collection[SchedulingKind], closed: int) -> bool:
+        """Tell whether the pods of the runs, one on a node, could leave no node of a zone with room for some kind."""
+        answers = self._table.answers
+        zones = [self._table.mask(ZONE, zone) for zone in {*self._table.values(ZONE)} if zone is not None]
+        for kind in {(kind.usage, answers(kind).allowed): kind for kind in kinds}.values():
+            allowed = answers(kind).allowed & ~closed
+            free = allowed & state.room(kind).fits
+            for nodes in (self._table.everything, *zones):
+                if allowed & nodes and (free & nodes).bit_count() <= self._others:
+                    return True
+        return False
 
 
 def without_background(

@@ -52,9 +52,10 @@ if TYPE_CHECKING:
 _NO_BUDGETS: Final = "no PodDisruptionBudgets in what was read: a drain is not kept from evicting pods"
 _MANY: Final = 10_000
 """The number of pods of a cluster above which others than the workload's are placed once for all changes."""
-_PLACED_FIRST: Final = (
-    "The cluster has {:,} pods: after each event those of other workloads are placed first, and whether the change "
-    "harms them was not tried, unless their constraints, terms, budgets or claims concern its pods."
+_LITTLE_ROOM: Final = (
+    "The cluster has {:,} pods: after each event those of other workloads are placed first. There is little room then, "
+    "and whether the change harms them was not tried, unless their constraints, terms, budgets or claims concern its "
+    "pods."
 )
 _MOST_RUNS: Final = 10
 """The most runs of each event where their number is not given."""
@@ -221,7 +222,7 @@ def answer(run: SimulateRun, chosen: Subject, options: RecommendOptions, console
         remarks=[
             *_remarks(manifest, where, autoscaler),
             *_about_new_nodes(grown),
-            *([_PLACED_FIRST.format(pods)] if pods > _MANY else ()),
+            *([_LITTLE_ROOM.format(pods)] if world.background is not None and world.background.scarce else ()),
         ],
         summary=RecommendationSummary(
             replicas=manifest.replicas,

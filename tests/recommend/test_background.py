@@ -19,7 +19,7 @@ from kubectl_spread.run import recommend
 from kubectl_spread.run.simulate import collect
 from tests.builders import HOSTNAME, Json, selector
 from tests.recommend import recipes
-from tests.recommend.asked import NINE, RUNS, SPREAD, changes, command, failing, recommended, spread
+from tests.recommend.asked import NINE, RUNS, SPREAD, changes, command, failing, recommended
 from tests.recommend.recipes import RECIPES, Recipe
 from tests.recommend.test_recommend import EXPECTED
 from tests.simulate.clusters import deployment, nodes, pod, template
@@ -81,13 +81,19 @@ def test_pods_that_a_budget_selects_too_take_part() -> None:
     assert [each["now"].get("budget") for each in report["events"]] == ["both", "both"]
 
 
-def test_the_answer_says_what_was_not_tried() -> None:
-    report = recommended([*NINE, *deployment("web", SPREAD, topologySpreadConstraints=[spread()])])
+@pytest.mark.parametrize(("number", "remarks"), [(14, 0), (12, 1)])
+def test_the_answer_says_that_harm_was_not_tried_where_room_is_scarce(number: int, remarks: int) -> None:
+    """In a rollout, the workload has twelve pods at most, so another pod needs a thirteenth node in its zone."""
+    names = [f"{zone}{index:02}" for zone in "abc" for index in range(number)]
+    places = ("a01", "b01", "c01", "a02", "b02", "c02")
+    report = recommended([*nodes(*names), *deployment("web", places), *deployment("db", places)])
     assert failing(report, "patched") == []
-    assert report["remarks"][-1] == (
-        "The cluster has 6 pods: after each event those of other workloads are placed first, and whether the change "
-        "harms them was not tried, unless their constraints, terms, budgets or claims concern its pods."
+    text = (
+        "The cluster has 12 pods: after each event those of other workloads are placed first. There is little room "
+        "then, and whether the change harms them was not tried, unless their constraints, terms, budgets or claims "
+        "concern its pods."
     )
+    assert report["remarks"] == [text] * remarks
 
 
 def test_room_stays_taken_when_nodes_are_added(tmp_path: Path) -> None:
