@@ -44,17 +44,19 @@ class Background:
             background, had they come first.
     """
 
-    def __init__(self, world: World, subject: SchedulingKind, close: Collection[ObjectRef]) -> None:
+    def __init__(
+        self, world: World, subject: SchedulingKind, pods: Sequence[SimulatedPod], close: Collection[ObjectRef]
+    ) -> None:
         """Take what is not close.
 
         Args:
-            world: The cluster with all pods.
+            world: The cluster.
             subject: The pods of the workload that is asked about.
+            pods: All pods of the cluster.
             close: The workloads that are not part of the background, that one among them.
         """
         self._world, self._subject = world, subject
         self._table, self._volumes = world.table(world.nodes)
-        pods = [*world.pods()]
         self._pods = [pod for pod in pods if pod.workload not in close]
         # Each pod of the runs may move, and a rollout may have twice as many.
         self._others = 2 * (len(pods) - len(self._pods))
@@ -100,14 +102,15 @@ class Background:
         state.to_find = min(state.to_find, scores.LEAST)
         taken: dict[int, Counter[str]] = {}
         for pod in sorted(pods, key=lambda pod: -pod.kind.priority):
-            if subject.preempts and pod.kind.priority < subject.priority:
-                break
             refused = self._volumes.of(pod.record).refused if pod.record.claims else 0
             number = state.choose(Moved(pod.kind, refused | closed), random)
-            if number is not None:
-                state.add(pod.kind, number)
+            if number is None:
+                continue
+            state.add(pod.kind, number)
+            if not (subject.preempts and pod.kind.priority < subject.priority):
                 taken.setdefault(number, Counter()).update(dict(pod.kind.usage))
-        self.scarce = self.scarce or self._is_scarce(state, {pod.kind for pod in pods}, closed)
+        waiting = self._on.get("", ())
+        self.scarce = self.scarce or self._is_scarce(state, {pod.kind for pod in (*pods, *waiting)}, closed)
         return taken
 
     def _is_scarce(self, state: Placements, kinds: Collection[SchedulingKind], closed: int) -> bool:
@@ -136,7 +139,7 @@ def without_background(
     """
     pods = [*world.pods()]
     close = _close(world, workload, [kind, *world.kinds.selected(kind.namespace, selector)], pods)
-    background = Background(world, kind, close)
+    background = Background(world, kind, pods, close)
     return world.alone([pod for pod in pods if pod.workload in close], background)
 
 
