@@ -122,7 +122,7 @@ class SimulatedCluster:
         bindings: Maps the namespaces and names of claims that were bound in this run to their volumes.
         pending: The pods without a node, in the order in which they came.
         unreachable: The nodes that do not answer, with what happens to their pods.
-        changed: The workloads of which pods, or their number, changed since ``take_changed``.
+        changed: The workloads of which pods, their number or the manifest changed since ``take_changed``.
         least: The fewest ready pods of each workload since ``watch``.
         journal: The changes that can be undone; None where none are noted.
         workloads_of: The workloads that have, or had, pods of each kind.
@@ -311,6 +311,7 @@ class SimulatedCluster:
 
     def _count(self, workload: ObjectRef, pods: int) -> None:
         """Count pods that become ready, or, as a negative number, that no longer are."""
+        self.changed[workload] = None
         if self._ready is not None:
             self._ready[workload] += pods
             if pods < 0 and self._ready[workload] < self.least.get(workload, 0):
@@ -343,7 +344,6 @@ class SimulatedCluster:
         self.unreachable |= {name: Outage.QUEUED for name in names if name not in self.unreachable}
         for pod in pods:
             self.lost[pod.workload] += 1
-            self.changed[pod.workload] = None
             if pod.ready:
                 pod.state = replace(pod.state, ready=False)
                 self._count(pod.workload, -1)
@@ -379,7 +379,6 @@ class SimulatedCluster:
         for pod in [pod for pod in self.all_pods() if pod.lacks_volume and not self._is_attached_elsewhere(pod)]:
             pod.lacks_volume, pod.state = False, replace(pod.state, running=True, ready=True)
             self._count(pod.workload, 1)
-            self.changed[pod.workload] = None
             if pod.owner is not None:
                 self.touch(pod.owner)
 
@@ -581,7 +580,7 @@ class SimulatedCluster:
         return isinstance(workload, Deployment) and not workload.rolls and pod.workload in self.replicas
 
     def take_changed(self) -> list[ObjectRef]:
-        """Return the workloads of which pods, or their number, changed since the last time."""
+        """Return the workloads in ``changed``, and forget them."""
         changed = [*self.changed]
         self.changed.clear()
         return changed

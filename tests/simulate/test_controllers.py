@@ -610,3 +610,13 @@ def test_pods_that_the_api_server_refuses_never_run(event: tuple[str, str], numb
     assert "pods of its template" in report["findings"][0]["message"]
     assert command(stored, *event).exit_code == 1
     assert command(cluster, *event).exit_code == 0
+
+
+def test_a_rollout_that_does_not_end_continues_with_another_strategy() -> None:
+    """Each of the two nodes has a pod that repels new ones until one may go first."""
+    term = {"topologyKey": HOSTNAME, "labelSelector": selector({"app": "web"})}
+    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    strategy = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}}
+    cluster = [*nodes("a1", "b1"), *deployment("web", ("a1", "b1"), strategy=strategy, affinity=apart)]
+    (finding, _) = simulated(cluster, "--restart", "deploy/web")["findings"]
+    assert finding["fix"] == "set maxUnavailable: 1 in its strategy, so that an old pod may go before a new one runs"
