@@ -70,6 +70,21 @@ def test_a_request_ends_in_time(script: Script) -> None:
             cluster.version()
 
 
+def test_a_retry_without_a_response_in_time_says_what_the_server_had_said() -> None:
+    """That a server had too many requests says more than that the time was over while it was asked again."""
+    answers = iter([b"HTTP/1.1 429 Too Many Requests\r\nContent-Length: 5\r\nConnection: close\r\n\r\nlater"])
+
+    def script(client: socket.socket, stopped: threading.Event) -> None:
+        client.recv(65536)
+        client.sendall(next(answers, b""))
+        stopped.wait()
+
+    with talking(script) as port, in_time():
+        cluster = LiveCluster.connect(ConnectionFlags(server=f"http://127.0.0.1:{port}", request_timeout="2s"))
+        with pytest.raises(SourceError, match=r"^Error from server \(TooManyRequests\): later$"):
+            cluster.version()
+
+
 def test_a_server_that_falls_silent_has_only_the_time_that_is_left() -> None:
     def script(client: socket.socket, stopped: threading.Event) -> None:
         client.recv(65536)

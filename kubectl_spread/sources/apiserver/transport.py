@@ -256,14 +256,16 @@ class Transport:
         return True
 
     def _patiently(self, url: str, accept: str, patience: Patience) -> Response:
-        earlier: ConnectionFailedError | None = None
+        earlier: ConnectionFailedError | Response | None = None
         reported = False
         while True:
             try:
                 response = self._once(url, accept, patience)
             except ConnectionFailedError as error:
-                if earlier and patience.is_over:
-                    # A timeout says less than the failures of the earlier attempts.
+                if earlier is not None and patience.is_over:
+                    # A timeout says less than what the attempt before it got.
+                    if isinstance(earlier, Response):
+                        return earlier
                     raise earlier from error
                 pause, reason, earlier = self._pause_after(error, patience), str(error), error
                 if pause is None:
@@ -274,7 +276,7 @@ class Transport:
                 if pause is None:
                     self._reported.clear()
                     return response
-                reason = f"The server answers with HTTP status {response.status}"
+                reason, earlier = f"The server answers with HTTP status {response.status}", response
             if pause >= _WORTH_SAYING and not reported:
                 self._report(reason)
                 reported = True
