@@ -14,7 +14,6 @@ from kubectl_spread.engine.kinds import unparsed
 from kubectl_spread.engine.pods import SimulatedPod
 from kubectl_spread.engine.reasons import everywhere, refusals_by_filter, unparsed_cause
 from kubectl_spread.kube.api.labels import ascending
-from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constraint
 from kubectl_spread.kube.scheduler.resources import POD
 from kubectl_spread.phrases import plural
 
@@ -51,22 +50,13 @@ class Destinations(msgspec.Struct, frozen=True):
         return sorted(self.names[number] for number in ascending(nodes))
 
 
-def destinations(
-    cluster: SimulatedCluster, pod: SimulatedPod, *, unknown: str = "", without: Constraint | None = None
-) -> Destinations:
-    """Return the nodes that would take a pod now.
-
-    Args:
-        cluster: The cluster.
-        pod: The pod.
-        unknown: What is not known about the volumes of the pod.
-        without: A hard constraint that is left out.
-    """
+def destinations(cluster: SimulatedCluster, pod: SimulatedPod, unknown: str) -> Destinations:
+    """Return the nodes that would take a pod now; ``unknown`` is what is not known about its volumes."""
     table = cluster.table
     if cause := everywhere(cluster, pod):
         return Destinations(table.names, 0, ((cause, table.everything),))
     left, refused = table.everything, list[tuple[RefusalCause, int]]()
-    for cause, bits in refusals_by_filter(cluster, pod, without):
+    for cause, bits in refusals_by_filter(cluster, pod):
         for each, nodes in _by_label(cluster, cause, left & bits):
             if nodes:
                 refused.append((each, nodes))

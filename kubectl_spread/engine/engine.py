@@ -39,7 +39,6 @@ from kubectl_spread.kube.api.labels import HOSTNAME, ZONE
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.workloads import DaemonSet, Deployment, PodTemplateSpec, StatefulSet
 from kubectl_spread.kube.features import Behaviour
-from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constraint
 from kubectl_spread.report.explanation import NewNodes
 
 _TRIES: Final = 3
@@ -120,7 +119,7 @@ class Engine:
     def destinations(self, pod: PodRecord) -> Destinations:
         """Return the nodes that would take a pending pod of the cluster."""
         pending = self._pending[pod.ref]
-        return destinations(self._now, pending, unknown=self._now.volumes.of(pod).unknown)
+        return destinations(self._now, pending, self._now.volumes.of(pod).unknown)
 
     def new_nodes(self, pod: PodRecord) -> NewNodes | None:
         """Return whether a node can be made for a pending pod; None where no autoscaler was read, or it needs none."""
@@ -134,15 +133,10 @@ class Engine:
         answer = self._new_nodes[pending.kind]
         return replace(answer, messages=list(messages(self._now, pod, answer.node_pools)))
 
-    def next_destinations(self, like: PodRecord, without: Constraint | None = None) -> Destinations:
-        """Return the nodes that would take one more pod like one that was read.
-
-        Args:
-            like: The pod that was read.
-            without: A hard constraint that is left out.
-        """
+    def next_destinations(self, like: PodRecord) -> Destinations:
+        """Return the nodes that would take one more pod like one that was read."""
         with self._now.tried():
-            return next_destinations(self._now, like, without)
+            return next_destinations(self._now, like)
 
     def next_pods(self, like: PodRecord, number: int) -> list[NextPod]:
         """Place more pods like one that was read, until one finds no node."""

@@ -118,10 +118,8 @@ def unparsed_cause(term: TopologyTerm) -> RefusalCause:
     return RefusalCause(kind, text, remedy="correct the selector")
 
 
-def refusals_by_filter(
-    cluster: SimulatedCluster, pod: SimulatedPod, without: Constraint | None = None
-) -> Iterator[tuple[RefusalCause, int]]:
-    """Yield what each filter refuses, in the scheduler's order; ``without`` is a hard constraint to leave out."""
+def refusals_by_filter(cluster: SimulatedCluster, pod: SimulatedPod) -> Iterator[tuple[RefusalCause, int]]:
+    """Yield what each filter refuses, in the scheduler's order."""
     table, state, kind = cluster.table, cluster.state, pod.kind
     everything, answers = table.everything, table.answers(kind)
     yield RefusalCause(ObstacleKind.CORDONED, obstacles.CORDONED.text), everything & ~answers.usable.uncordoned
@@ -134,8 +132,7 @@ def refusals_by_filter(
     for bits, obstacle in cluster.volumes_of(pod).refusals:
         yield RefusalCause(ObstacleKind.VOLUME, obstacle.text, remedy=obstacle.remedy), bits
     for constraint, counted, bits in zip(kind.hard, answers.hard, state.constrained(kind, answers), strict=True):
-        if constraint != without:
-            yield _constraint_cause(cluster, pod, constraint, counted), bits
+        yield _constraint_cause(cluster, pod, constraint, counted), bits
     if kind.affinity:
         keys = listed(list(dict.fromkeys(topology_name(term.topology_key) for term in kind.affinity)))
         text = f"its required affinity on {keys} finds no pod that it selects there"

@@ -16,7 +16,6 @@ from kubectl_spread.engine.destinations import Destinations, destinations
 from kubectl_spread.engine.pods import SimulatedPod
 from kubectl_spread.engine.world import owner_of
 from kubectl_spread.kube.api.labels import ascending
-from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constraint
 
 _OF_OWNER: Final = "next"
 
@@ -38,7 +37,7 @@ def next_pods(cluster: SimulatedCluster, like: PodRecord, number: int) -> Iterat
     names = _names(cluster, like)
     for _ in range(number):
         pod, unknown = _created(cluster, like, next(names))
-        answer = destinations(cluster, pod, unknown=unknown)
+        answer = destinations(cluster, pod, unknown)
         if pod.node:
             # Its template names the node, and no scheduler places it.
             yield NextPod(answer, pod.node)
@@ -52,16 +51,10 @@ def next_pods(cluster: SimulatedCluster, like: PodRecord, number: int) -> Iterat
         cluster.place(pod, cluster.table.numbers[node])
 
 
-def next_destinations(cluster: SimulatedCluster, like: PodRecord, without: Constraint | None = None) -> Destinations:
-    """Return the nodes that would take one more pod like one that was read; the cluster keeps the pod, pending.
-
-    Args:
-        cluster: The cluster.
-        like: The pod that was read.
-        without: A hard constraint that is left out.
-    """
+def next_destinations(cluster: SimulatedCluster, like: PodRecord) -> Destinations:
+    """Return the nodes that would take one more pod like one that was read; the cluster keeps the pod, pending."""
     pod, unknown = _created(cluster, like, next(_names(cluster, like)))
-    return destinations(cluster, pod, unknown=unknown, without=without)
+    return destinations(cluster, pod, unknown)
 
 
 def _created(cluster: SimulatedCluster, like: PodRecord, name: str) -> tuple[SimulatedPod, str]:

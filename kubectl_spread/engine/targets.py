@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Protocol
+from typing import TypeAlias
 
 import msgspec
 
@@ -34,29 +34,6 @@ class StalePod(msgspec.Struct, frozen=True):
     topology_key: str
     why: str
     lasting: str
-
-
-class PlanTarget(Protocol):
-    """A skew or a stale pod that a plan is to end."""
-
-    @property
-    def topology_key(self) -> str:
-        """The topology key by whose domains it is reported."""
-        ...
-
-    @property
-    def workloads(self) -> Sequence[ObjectRef]:
-        """The workloads on which it is reported."""
-        ...
-
-    @property
-    def hard(self) -> bool:
-        """Whether filters alone decide where replacements may go."""
-        ...
-
-    def excess(self, cluster: SimulatedCluster) -> int:
-        """Return how far a run is from its end: 0 is the end."""
-        ...
 
 
 class SpreadTarget(msgspec.Struct, frozen=True, eq=False):
@@ -157,6 +134,10 @@ class StaleTarget(msgspec.Struct, frozen=True, eq=False):
     def excess(self, cluster: SimulatedCluster) -> int:
         """Return 1 while the pod is there, and 0 after it was evicted."""
         return int(same_in(cluster, self.pod) is not None)
+
+
+PlanTarget: TypeAlias = SpreadTarget | StaleTarget
+"""A skew or a stale pod that a plan is to end."""
 
 
 def same_in(cluster: SimulatedCluster, pod: SimulatedPod) -> SimulatedPod | None:
