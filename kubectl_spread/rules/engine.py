@@ -14,10 +14,9 @@ from msgspec import UNSET, UnsetType
 
 from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.merge.verdicts import ServerFacts
-from kubectl_spread.audit.snapshot.records import OwnerRecord, PodClass
+from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.audit.snapshot.scope import Scope
-from kubectl_spread.audit.snapshot.snapshot import Snapshot
-from kubectl_spread.diagnosis.exposure import Replicas
+from kubectl_spread.audit.snapshot.templates import Template
 from kubectl_spread.engine.engine import Engine
 from kubectl_spread.errors import Fault, Faults
 from kubectl_spread.kube.api.content import is_object_name
@@ -393,42 +392,30 @@ def _is_reported(rule: Rule, rule_input: RuleInput, reported: dict[tuple[object,
     return False
 
 
-def _annotated(rule_input: RuleInput) -> tuple[str, ...]:
-    """Return the codes to ignore by annotations on the workload, or on all of its pods."""
-    snapshot = rule_input.audit.snapshot
-    match rule_input:
-        case WorkloadInput():
-            return _annotated_on_all(rule_input.replicas, snapshot)
-        case TemplateInput():
-            owners = snapshot.template_owners(rule_input.template)
-            return (*codes(rule_input.template.ignored), *_codes_of(owners, snapshot))
-        case WaitingInput():
-            pod_classes = [pod.pod_class for pod in rule_input.waiting]
-        case PodsInput():
-            pod_classes = [evaluation.pod_class for row in rule_input.rows for evaluation, _ in row.evaluations]
-            pod_classes = pod_classes or _classes_by_name(rule_input)
-    on_all_pods = frozenset.intersection(*(frozenset(codes(pod_class.ignored)) for pod_class in pod_classes))
-    chain = snapshot.ownership.chain(pod_classes[0].namespace, pod_classes[0].owner)
-    return (*sorted(on_all_pods), *_codes_of(chain, snapshot))
-
-
-def _annotated_on_all(replicas: Replicas, snapshot: Snapshot) -> tuple[str, ...]:
-    """Return the codes to ignore by annotations on a workload, its owners and the holders of its templates."""
-    pod_classes = {pod.pod_class for pod in replicas.pods}
-    on_each_pod = [frozenset(codes(pod_class.ignored)) for pod_class in pod_classes]
-    on_all_pods = frozenset.intersection(*on_each_pod) if on_each_pod else frozenset[str]()
-    annotations = [template.ignored for template in replicas.templates]
-    for chain in (
-        *(snapshot.owner_chain(pod) for pod in replicas.pods[:1]),
-        *(snapshot.template_owners(template) for template in replicas.templates),
-    ):
-        annotations += snapshot.ownership.ignored(chain)
-    return (*on_all_pods, *(code for annotation in annotations for code in codes(annotation)))
-
-
-def _codes_of(owners: Iterable[OwnerRecord], snapshot: Snapshot) -> Iterator[str]:
-    for annotation in snapshot.ownership.ignored(owners):
+def _annotated(rule_input: RuleInput) -> Iterator[str]:
+    """Yield the codes to ignore by annotations on all pods of an input, on its templates, and on their owners."""
+    snapshot, (pod_classes, templates) = rule_input.audit.snapshot, _annotated_holders(rule_input)
+    if pod_classes:
+        yield from sorted(frozenset.intersection(*(frozenset(codes(each.ignored)) for each in pod_classes)))
+    chains = [snapshot.ownership.chain(each.namespace, each.owner) for each in pod_classes[:1]]
+    chains += map(snapshot.template_owners, templates)
+    owners = (annotation for chain in chains for annotation in snapshot.ownership.ignored(chain))
+    for annotation in (*(template.ignored for template in templates), *owners):
         yield from codes(annotation)
+
+
+def _annotated_holders(rule_input: RuleInput) -> tuple[Sequence[PodClass], Sequence[Template]]:
+    """Return the classes of the pods of an input, and its templates."""
+    match rule_input:
+        case WorkloadInput(replicas=replicas):
+            return list(dict.fromkeys(pod.pod_class for pod in replicas.pods)), replicas.templates
+        case TemplateInput(template=template):
+            return (), (template,)
+        case WaitingInput(waiting=waiting):
+            return list(dict.fromkeys(pod.pod_class for pod in waiting)), ()
+        case PodsInput():
+            of_rows = [evaluation.pod_class for row in rule_input.rows for evaluation, _ in row.evaluations]
+            return of_rows or _classes_by_name(rule_input), ()
 
 
 def _classes_by_name(rule_input: PodsInput) -> list[PodClass]:
