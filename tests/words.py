@@ -67,7 +67,7 @@ PAGES: Final = (
     "docs/**/*.yaml",
     "mixin/*.libsonnet",
     "mixin/tests.yaml",
-    *(f"kubectl_spread/**/*.{ending}" for ending in ("html", "js", "css", "json")),
+    *(f"kubectl_spread/**/*.{ending}" for ending in ("html", "js", "css", "json", "toml")),
 )
 PYTHON: Final = ("kubectl_spread", "release", "benchmarks", "tests")
 UNREAD: Final = {"tests/words.py"}

@@ -41,12 +41,12 @@ def document(described: Rule, example: Example) -> Document:
     """Return the page of one rule."""
     title = f"{described.code} {described.name}"
     parts: list[tuple[str, str | Instruction]] = [
-        ("Why", described.why),
+        ("Why", described.documentation.why),
         *_facts(described),
         ("Example", Instruction(lines=example.object.splitlines())),
         (f"$ {example.command}", Instruction(lines=example.finding.splitlines())),
         *([("After the patch", Instruction(lines=example.patched.splitlines()))] if example.patched else []),
-        ("Source", Instruction(lines=[described.source])),
+        ("Source", Instruction(lines=[described.documentation.source])),
     ]
     return Document(
         command=f"explain {described.code}",
@@ -60,12 +60,12 @@ def document(described: Rule, example: Example) -> Document:
 
 def _facts(described: Rule) -> Iterator[tuple[str, str]]:
     """Yield the names of what is known about findings of a rule, and the texts."""
-    yield from ((f"As {severity}", case) for severity, case in described.cases)
+    yield from ((f"As {severity}", case) for severity, case in described.documentation.cases.items())
     # A fix with values of one object is in the example.
     if "{" not in described.general_fix:
         yield "Fix", sentence(described.general_fix)
-    if described.no_remedy:
-        yield "Without a command or patch", described.no_remedy
+    if no_remedy := described.documentation.no_remedy:
+        yield "Without a command or patch", no_remedy
     if described.code in policy.codes():
         yield "Prevent", f"{_POLICY} prints an admission policy."
 
@@ -101,11 +101,11 @@ def _section(described: Rule, example: Example) -> str:
     facts = (
         *(f"{name}: {text.replace(_POLICY, f'[`{_POLICY}`](policy.md)')}" for name, text in _facts(described)),
         f"Reads nodes: {'yes' if described.needs_nodes else 'no'}",
-        f"Source: <{described.source}>",
+        f"Source: <{described.documentation.source}>",
     )
     return (
         f"\n## {described.code}\n\n**{described.name}** ({_severities(described)}): {described.summary}.\n\n"
-        f"{described.why}\n\n" + "".join(f"- {fact}\n" for fact in facts) + "".join(_blocks(example))
+        f"{described.documentation.why}\n\n" + "".join(f"- {fact}\n" for fact in facts) + "".join(_blocks(example))
     )
 
 

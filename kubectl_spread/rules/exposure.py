@@ -21,7 +21,7 @@ from kubectl_spread.phrases import domains, listed, named, noun, value
 from kubectl_spread.report.model import Operation, Severity
 from kubectl_spread.rules import patches
 from kubectl_spread.rules.inputs import WorkloadInput, variants_of
-from kubectl_spread.rules.model import KUBERNETES, Evidence, Remedy, Rule, Values, names
+from kubectl_spread.rules.model import Evidence, Remedy, Rule, Values, names
 from kubectl_spread.rules.remedy import changed, corrected, in_file
 from kubectl_spread.rules.topology import keeps_own_apart
 
@@ -122,20 +122,7 @@ NO_SPREAD: Final = Rule(
         "The workload has several replicas, and neither topologySpreadConstraints nor podAntiAffinity keeps them from "
         "sharing a node or a zone.{revisions}{defaults}"
     ),
-    why=(
-        "kube-scheduler spreads such pods by its default constraints, which prefer other zones and nodes, unless its "
-        "configuration changes them or another score outweighs them. With --defaults or --scheduler-config they are "
-        "evaluated, and a workload that has them is not reported. An anti-affinity term counts if it selects the pods "
-        "that have it, over a topology key that tells nodes apart. Where all pods are in one place already, SPR501 or "
-        "SPR502 says so instead."
-    ),
     fix=_ADD_SOFT,
-    source="https://kubernetes.io/docs/concepts/scheduling-eviction/topology-spread-constraints/",
-    remedies=("command", "patch"),
-    no_remedy=(
-        "The pod template was not read, is owned by an object of another kind, names its node, or the workload has no "
-        "selector of its own."
-    ),
     reads_nodes=False,
     recommends=True,
     of_workload=_no_spread,
@@ -143,20 +130,11 @@ NO_SPREAD: Final = Rule(
 
 
 _BOTH: Final = 2
-_PLUGIN: Final = f"{KUBERNETES}/pkg/scheduler/framework/plugins/podtopologyspread"
 _KEYS_OF: Final = {"SPR501": HOSTNAME, "SPR502": ZONE}
 """Maps the rules about one topology key to it."""
 _OF_OTHER_KEYS: Final = "SPR505"
 _IN_ZONES: Final = ("SPR503", "SPR504")
 """The rules that say less than that all pods are in one domain."""
-_OTHERS: Final = (
-    "A patch is given for a workload without constraints and anti-affinity whose pod template and selector were read. "
-    "In other cases the owner of the workload decides whether a constraint is a preference or insists."
-)
-_NO_REMEDY: Final = (
-    "ScheduleAnyway is a preference, so that a patch with it might change nothing, and with DoNotSchedule pods stay "
-    "pending where no node is left. Which of them is meant is for the owner of the workload to decide."
-)
 _WAIT: Final = "nothing to do until a node of another {noun} can take a pod"
 _WAIT_FOR_NODE: Final = "nothing to do until another node can take a pod"
 _NOTHING_WITH_SIBLINGS: Final = "nothing to do if these workloads stand in for each other: they run in several zones"
@@ -318,66 +296,36 @@ def _majority(rule_input: WorkloadInput) -> Iterator[Evidence]:
         yield Evidence(names(exposure.pods), values, fix=_fix(exposure), covers=("SPR504",), exposes=ZONE)
 
 
-def _all_in_one(place: str, code: str, message: str, why: str, *, patched: bool = True) -> Rule:
-    """Return the rule about all running pods in one domain.
-
-    Args:
-        place: What the domain is called.
-        code: The code.
-        message: The message up to the sentence about other domains.
-        why: Why it matters.
-        patched: Whether the finding may have a patch.
-    """
-    other, no_other = "A node of another {0}", "No node of another {0} is known to take one, or no other {0} has nodes."
-    if place == "node":
-        other, no_other = "Another node", "No other node is known to take one."
-    only_nodes = " A cluster of one node has no finding." if place == "node" else ""
-    with_siblings = " Or the template allows one zone, and workloads like it run in other zones." if patched else ""
-    return Rule(
-        code=code,
-        name=f"all-{'on' if place == 'node' else 'in'}-one-{place}",
-        severity=Severity.WARNING,
-        summary=f"All running pods of a workload are {'on' if place == 'node' else 'in'} one {place}"
-        + (" of a key of --by" if code == _OF_OTHER_KEYS else ""),
-        message=f"{message}.{{elsewhere}}{{siblings}}",
-        why=why,
-        fix=_ADD,
-        source=f"{_PLUGIN}/scoring.go",
-        cases=(
-            (
-                Severity.WARNING,
-                f"{other.format(place)} could take one of the pods, or only the pod template excludes the others.",
-            ),
-            (Severity.INFO, f"{no_other.format(place)} Nothing can be done now.{only_nodes}{with_siblings}"),
-        ),
-        remedies=("command", "patch") if patched else (),
-        no_remedy=_OTHERS if patched else _NO_REMEDY,
-        recommends=patched,
-        of_workload=partial(_in_one_domain, code=code),
-    )
-
-
-ALL_ON_ONE_NODE: Final = _all_in_one(
-    "node",
-    "SPR501",
-    "{pods} are on node {domain}{in_zone}, so the loss of this node{or_zone} stops them all",
-    "Nothing moves a pod that runs, and without a constraint the scheduler's scores decide, which prefer nodes "
-    "with room and images. Several replicas on one node end together when it fails, is drained or is scaled away.",
+ALL_ON_ONE_NODE: Final = Rule(
+    code="SPR501",
+    name="all-on-one-node",
+    severity=Severity.WARNING,
+    summary="All running pods of a workload are on one node",
+    message=(
+        "{pods} are on node {domain}{in_zone}, so the loss of this node{or_zone} stops them all.{elsewhere}{siblings}"
+    ),
+    fix=_ADD,
+    recommends=True,
+    of_workload=partial(_in_one_domain, code="SPR501"),
 )
-ALL_IN_ONE_ZONE: Final = _all_in_one(
-    "zone",
-    "SPR502",
-    "{pods} are in zone {domain}, so the loss of this zone stops them all",
-    "Replicas protect against the loss of a zone only if another zone has some of them. A workload on one node is "
-    "reported by SPR501 alone.",
+ALL_IN_ONE_ZONE: Final = Rule(
+    code="SPR502",
+    name="all-in-one-zone",
+    severity=Severity.WARNING,
+    summary="All running pods of a workload are in one zone",
+    message="{pods} are in zone {domain}, so the loss of this zone stops them all.{elsewhere}{siblings}",
+    fix=_ADD,
+    recommends=True,
+    of_workload=partial(_in_one_domain, code="SPR502"),
 )
-ALL_IN_ONE_DOMAIN: Final = _all_in_one(
-    "domain",
-    _OF_OTHER_KEYS,
-    "{pods} are in {place}, so its loss stops them all",
-    "check --by KEY names domains that fail together, such as regions or racks. Nodes without the label are in no "
-    "domain, and a workload with a pod on such a node has no finding.",
-    patched=False,
+ALL_IN_ONE_DOMAIN: Final = Rule(
+    code=_OF_OTHER_KEYS,
+    name="all-in-one-domain",
+    severity=Severity.WARNING,
+    summary="All running pods of a workload are in one domain of a key of --by",
+    message="{pods} are in {place}, so its loss stops them all.{elsewhere}{siblings}",
+    fix=_ADD,
+    of_workload=partial(_in_one_domain, code=_OF_OTHER_KEYS),
 )
 
 MAJORITY_IN_ONE_ZONE: Final = Rule(
@@ -389,14 +337,7 @@ MAJORITY_IN_ONE_ZONE: Final = Rule(
         "{pods} of {running} running pods are in zone {domain}, so the StatefulSet loses its majority with this zone."
         "{elsewhere}"
     ),
-    why=(
-        "Databases and queues that decide by majority stop when more than half of their members are gone. The finding "
-        "is reported only where pods could move so that no zone has more than half of them: with two zones and three "
-        "replicas, one zone always has the majority."
-    ),
     fix=_ADD,
-    source="https://kubernetes.io/docs/concepts/workloads/controllers/statefulset/",
-    no_remedy=_NO_REMEDY,
     recommends=True,
     of_workload=_majority,
 )

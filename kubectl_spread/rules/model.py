@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
-from typing import Final, Literal, TypeAlias, TypeVar
+from functools import cache, partial
+from importlib import resources
+from string import Template
+from typing import Final, TypeAlias, TypeVar
 
 import msgspec
 
+from kubectl_spread.audit.evaluation.obstacles import FILTERS
 from kubectl_spread.audit.snapshot.records import PodRecord
-from kubectl_spread.phrases import did_you_mean
+from kubectl_spread.audit.snapshot.snapshot import OVERDUE
+from kubectl_spread.phrases import did_you_mean, listed
 from kubectl_spread.report.model import API_VERSION, ClosedDomains, CommandLine, Operation, Part, Severity
 from kubectl_spread.rules.inputs import PodsInput, RuleInput, TemplateInput, TermVariant, WaitingInput, WorkloadInput
 
-KUBERNETES: Final = "https://github.com/kubernetes/kubernetes/blob/v1.37.1"
-FILTERING: Final = f"{KUBERNETES}/pkg/scheduler/framework/plugins/podtopologyspread/filtering.go"
-VALIDATION: Final = f"{KUBERNETES}/pkg/apis/core/validation/validation.go"
+_KUBERNETES: Final = "https://github.com/kubernetes/kubernetes/blob/v1.37.1"
 Values: TypeAlias = dict[str, str | int]
 """The values of a message, by the names in its template."""
 
@@ -64,15 +66,37 @@ Check: TypeAlias = Callable[[AnyInput], Iterator[Evidence]]
 """What a rule finds in an input of one type."""
 
 
+class Documentation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The documentation of a rule, whatever its findings are.
+
+    Attributes:
+        why: Why it matters, and how Kubernetes behaves.
+        source: The address of what proves that.
+        cases: The cases of a rule that has several severities, by severity; the worst first.
+        no_remedy: Why some findings, or all, have no command and no patch; "" where each has one.
+    """
+
+    why: str
+    source: str
+    cases: dict[Severity, str] = {}
+    no_remedy: str = ""
+
+
+@cache
+def _documented() -> Mapping[str, Documentation]:
+    """Return what catalogue.toml says about each rule, by code."""
+    text = (resources.files(__package__) / "catalogue.toml").read_text(encoding="utf-8")
+    filters = listed([each.plural for each in FILTERS.values()], len(FILTERS))
+    values = {"filters": filters, "minutes": OVERDUE.seconds // 60, "kubernetes": _KUBERNETES}
+    return msgspec.toml.decode(Template(text).substitute(values), type=dict[str, Documentation])
+
+
 class Rule(msgspec.Struct, frozen=True):
-    """A rule, with all texts that output, catalogue and documentation print about it.
+    """A rule, with the texts of its findings.
 
     Attributes:
         message: A template of the evidence's values.
         fix: A template of these values and of ``restart``, the safe way to replace the pods of the workload.
-        cases: The severities of a rule that has several, each with the case that has it; the worst first.
-        remedies: The kinds of remedies that findings of this rule may have.
-        no_remedy: Why some findings, or all, have no command and no patch; "" where each has one.
         reads_nodes: Whether the rule reads nodes; None if it does so for counts of domains, workloads and waiting pods.
         compares: Whether the rule is about what another Kubernetes does differently (``--to``).
         removes_pods: Whether a fix may delete or evict pods, which depends on disruption budgets.
@@ -92,12 +116,7 @@ class Rule(msgspec.Struct, frozen=True):
     severity: Severity
     summary: str
     message: str
-    why: str
     fix: str
-    source: str
-    cases: tuple[tuple[Severity, str], ...] = ()
-    remedies: tuple[Literal["command", "patch"], ...] = ()
-    no_remedy: str = ""
     reads_nodes: bool | None = None
     compares: bool = False
     removes_pods: bool = False
@@ -140,9 +159,14 @@ class Rule(msgspec.Struct, frozen=True):
         return any((self.of_template, self.of_workload)) and not any((self.of_members, self.of_counts, self.of_waiting))
 
     @property
+    def documentation(self) -> Documentation:
+        """The documentation of the rule, whatever its findings are."""
+        return _documented()[self.code]
+
+    @property
     def severities(self) -> tuple[Severity, ...]:
         """The severities that findings of the rule may have, the worst first."""
-        return tuple(dict.fromkeys(severity for severity, _ in self.cases)) or (self.severity,)
+        return tuple(self.documentation.cases) or (self.severity,)
 
     def is_named(self, words: Iterable[str]) -> bool:
         """Tell whether one of the words is the code, a prefix of it, or the name, in any letter case."""
@@ -201,8 +225,18 @@ def listing(rules: Iterable[Rule]) -> RuleList:
 
 
 def _entry(rule: Rule) -> RuleEntry:
-    entry = msgspec.convert(rule, RuleEntry, from_attributes=True)
-    return msgspec.structs.replace(entry, fix=rule.general_fix)
+    return RuleEntry(
+        code=rule.code,
+        name=rule.name,
+        severity=rule.severity,
+        severities=list(rule.severities),
+        summary=rule.summary,
+        message=rule.message,
+        why=rule.documentation.why,
+        fix=rule.general_fix,
+        source=rule.documentation.source,
+        needs_nodes=rule.needs_nodes,
+    )
 
 
 class Selection(msgspec.Struct, frozen=True):

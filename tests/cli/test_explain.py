@@ -154,9 +154,9 @@ def test_rules_print_json() -> None:
         "severities": ["error", "warning", "info"],
         "summary": rule.summary,
         "message": rule.message,
-        "why": rule.why,
+        "why": rule.documentation.why,
         "fix": "restart the workload",
-        "source": rule.source,
+        "source": rule.documentation.source,
         "needsNodes": False,
     }
     assert not any("{restart}" in entry["fix"] for entry in document["rules"])

@@ -251,12 +251,12 @@ def test_the_page_of_a_rule_has_all_its_text(rule: Any) -> None:
     text = screen.text(catalogue.document(rule, example), PIPE)
     assert text.startswith(f"{rule.code} {rule.name} ({', '.join(map(str, rule.severities))})\n\n{rule.summary}.\n")
     assert f"{rule.code} {rule.name}: " in text
-    assert rule.source in text
+    assert rule.documentation.source in text
     assert re.search(r"\{\w+\}", text.replace(example.object, "")) is None
     joined = " ".join(text.split())
-    for severity, case in rule.cases:
+    for severity, case in rule.documentation.cases.items():
         assert f"As {severity} {' '.join(case.split())}" in joined
-    assert " ".join(rule.no_remedy.split()) in joined
+    assert " ".join(rule.documentation.no_remedy.split()) in joined
 
 
 def test_the_catalogue_matches_its_golden_file() -> None:

@@ -19,7 +19,7 @@ from kubectl_spread.rules.model import Rule
 from tests.audits import as_json, audit, engine_of
 from tests.builders import Json
 from tests.jsonpatch import FailedTestError, applied
-from tests.rules.test_rules import OPTIONS
+from tests.rules.test_rules import OPTIONS, remedies_of
 from tests.rules.test_rules import findings as rule_findings
 from tests.rules.test_rules import name as rule_name
 from tests.threads import cases
@@ -228,7 +228,9 @@ def after_patch(path: Path, finding: Json) -> Iterator[Json]:
             yield item
 
 
-@pytest.mark.parametrize("rule", [rule for rule in RULES if "patch" in rule.remedies], ids=lambda rule: rule.code)
+@pytest.mark.parametrize(
+    "rule", [rule for rule in RULES if "patch" in remedies_of(rule.code)], ids=lambda rule: rule.code
+)
 def test_every_rule_with_patches_has_an_example_whose_object_is_patched(rule: Rule) -> None:
     assert any(
         list(after_patch(path, finding))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 import string
+import tomllib
 from collections.abc import Container, Iterator
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from tests.conftest import Golden
 HERE = Path(__file__).parent
 BAD = sorted(HERE.glob("SPR*/bad-*.yaml"))
 GOOD = sorted(HERE.glob("SPR*/good-*.yaml"))
+CATALOGUE = Path(engine.__file__).with_name("catalogue.toml")
 OPTIONS = re.compile(r"# options: (.*)\n")
 
 
@@ -58,6 +60,14 @@ def text(finding: Any) -> str:
 
 def kinds_of_remedies(finding: Any) -> set[str]:
     return {kind for kind, field in (("command", "commands"), ("patch", "patch")) if field in finding}
+
+
+def remedies_of(code: str) -> set[str]:
+    """Return the kinds of remedies that the findings of a rule have in its golden files."""
+    goldens = "".join(path.with_suffix(".txt").read_text(encoding="utf-8") for path in BAD if path.parent.name == code)
+    own = [finding for finding in re.split(r"^(?=\w)", goldens, flags=re.MULTILINE) if f" {code} " in finding]
+    signs = {"command": "\n  $ ", "patch": "\n  patch: "}
+    return {kind for kind, sign in signs.items() if any(sign in finding for finding in own)}
 
 
 @pytest.mark.parametrize("path", BAD, ids=name)
@@ -95,6 +105,7 @@ def test_every_case_has_a_rule() -> None:
 def test_codes_and_names_are_unique_and_codes_sorted() -> None:
     codes = [rule.code for rule in RULES]
     assert codes == sorted(set(codes))
+    assert codes == list(tomllib.loads(CATALOGUE.read_text(encoding="utf-8")))
     assert len({rule.name for rule in RULES}) == len(RULES)
 
 
@@ -102,8 +113,8 @@ def test_codes_and_names_are_unique_and_codes_sorted() -> None:
 def test_every_rule_is_complete(rule: Rule) -> None:
     assert re.fullmatch(r"SPR[1-5]\d\d", rule.code)
     assert re.fullmatch(r"[a-z]+(-[a-z]+)*", rule.name)
-    assert rule.source.startswith("https://")
-    assert all((rule.summary, rule.message, rule.why, rule.fix))
+    assert rule.documentation.source.startswith("https://")
+    assert all((rule.summary, rule.message, rule.documentation.why, rule.fix))
     assert not rule.summary.endswith(".")
     assert isinstance(rule.severity, Severity)
     of_nodes = rule.code.startswith(("SPR3", "SPR5")) or rule.code in ("SPR217", "SPR218", "SPR406")
@@ -125,14 +136,14 @@ def test_the_evidence_of_every_bad_case_has_all_values_of_message_and_fix(rule: 
 def test_the_findings_of_a_rule_have_the_severities_and_remedies_of_its_page(rule: Rule) -> None:
     cases = [path for path in BAD if path.parent.name == rule.code]
     own = [finding for path in cases for finding in findings(path) if finding["code"] == rule.code]
-    severities = [severity for severity, _ in rule.cases] or [rule.severity]
+    severities = list(rule.severities)
     assert severities == sorted(set(severities), reverse=True)
     assert rule.severity in severities
-    assert len(severities) > 1 or not rule.cases
+    assert len(severities) > 1 or not rule.documentation.cases
     assert {finding["severity"] for finding in own} == set(map(str, severities))
     remedies = [kinds_of_remedies(finding) for finding in own]
-    assert set().union(*remedies) == set(rule.remedies)
-    assert (set() in remedies) is bool(rule.no_remedy)
+    assert set().union(*remedies) == remedies_of(rule.code)
+    assert (set() in remedies) is bool(rule.documentation.no_remedy)
 
 
 @pytest.mark.parametrize("path", BAD, ids=name)

@@ -77,14 +77,15 @@ def _automation(cluster: Cluster) -> _Object:
 
 def _rule(rule: Rule) -> _Object:
     address = f"{ci.HOME}/blob/v{__version__}/docs/rules.md#{rule.code.lower()}"
-    markdown = f"{rule.why}\n\n**Fix:** {rule.general_fix}\n\n[{rule.code}]({address}), [source]({rule.source})"
+    why, source = rule.documentation.why, rule.documentation.source
+    markdown = f"{why}\n\n**Fix:** {rule.general_fix}\n\n[{rule.code}]({address}), [source]({source})"
     return {
         "id": rule.code,
         "name": rule.name,
         "shortDescription": _message(rule.summary),
-        "fullDescription": _message(rule.why),
+        "fullDescription": _message(why),
         "help": {
-            **_message(rule.why, f"Fix: {rule.general_fix}", f"Source: {rule.source}"),
+            **_message(why, f"Fix: {rule.general_fix}", f"Source: {source}"),
             "markdown": markdown.translate(_BRACES),
         },
         "helpUri": address,

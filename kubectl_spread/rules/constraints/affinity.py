@@ -14,7 +14,7 @@ from kubectl_spread.report.model import Severity
 from kubectl_spread.rules import patches
 from kubectl_spread.rules.constraints.no_effect import Mismatch, mismatches
 from kubectl_spread.rules.inputs import TemplateInput, TermInput, TermVariant
-from kubectl_spread.rules.model import KUBERNETES, Evidence, Remedy, Rule, Values, names, together
+from kubectl_spread.rules.model import Evidence, Remedy, Rule, Values, names, together
 from kubectl_spread.rules.topology import (
     acting,
     covers_namespace,
@@ -25,7 +25,6 @@ from kubectl_spread.rules.topology import (
     use_key,
 )
 
-_PLUGIN: Final = f"{KUBERNETES}/pkg/scheduler/framework/plugins/interpodaffinity"
 _SEVERAL: Final = 2
 _WITHOUT_REPLICAS: Final = frozenset({"", "CronJob", "DaemonSet", "Job"})
 """Controllers whose pods do not stand in for each other; "" for none."""
@@ -98,25 +97,7 @@ ANTI_SELF_MISMATCH: Final = Rule(
     severity=Severity.WARNING,
     summary="An anti-affinity term does not select the pods that have it",
     message="The anti-affinity term requires {asked}, but its own pods have {have}{template}. {effect}.",
-    why=(
-        "An anti-affinity term keeps pods away from the pods that its selector selects, in its namespaces. Replicas "
-        "are kept apart only if the selector selects the labels of their own template. A term with NotIn, "
-        "DoesNotExist or mismatchLabelKeys that leaves out its own pods is meant for others and is not reported."
-    ),
     fix="make labelSelector and the labels of the pod template agree",
-    source=f"{_PLUGIN}/filtering.go",
-    cases=(
-        (Severity.WARNING, "A workload with several replicas, where the term selects no other pod that was read."),
-        (
-            Severity.INFO,
-            "The term selects other pods, names other namespaces, or the pods have no replicas to be kept apart from.",
-        ),
-    ),
-    remedies=("command", "patch"),
-    no_remedy=(
-        "A patch needs a workload whose selector and pod template were read, and for a required term nodes for all "
-        "pods. A term that selects other pods may be right."
-    ),
     explains_exposure=True,
     of_pods=_anti_self_mismatch,
     of_template=_anti_self_mismatch,
@@ -204,27 +185,7 @@ ONE_VALUE: Final = Rule(
     severity=Severity.WARNING,
     summary="An affinity term is over a topology key that has one value on all nodes",
     message="{subject}, so {effect}.",
-    why=(
-        "All nodes with the same value of the topology key are one domain. A preferred anti-affinity term then ranks "
-        "all nodes alike, a required one lets one of its pods run in the whole cluster, and an affinity term is met "
-        "everywhere. Labels such as kubernetes.io/os and kubernetes.io/arch, or the zone where there is one, tell no "
-        "nodes apart."
-    ),
     fix=f"use {HOSTNAME}, which keeps the pods on different nodes",
-    source=f"{_PLUGIN}/scoring.go",
-    cases=(
-        (Severity.ERROR, "A required anti-affinity term leaves replicas pending."),
-        (Severity.WARNING, "An anti-affinity term does not keep replicas apart, or lets only one of them run."),
-        (
-            Severity.INFO,
-            "Another term or constraint keeps the pods apart, there is one replica, or it is a term of pod affinity.",
-        ),
-    ),
-    remedies=("command", "patch"),
-    no_remedy=(
-        "An affinity term may be meant for any node, another term may keep the pods apart, and a required term needs "
-        "enough nodes."
-    ),
     reads_nodes=True,
     explains_exposure=True,
     of_pods=_one_value,

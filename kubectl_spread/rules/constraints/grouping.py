@@ -23,7 +23,7 @@ from kubectl_spread.phrases import listed
 from kubectl_spread.report.model import Operation, Severity
 from kubectl_spread.rules import patches
 from kubectl_spread.rules.inputs import PodsInput, TemplateInput, TermInput, TermVariant
-from kubectl_spread.rules.model import KUBERNETES, Evidence, Remedy, Rule, together
+from kubectl_spread.rules.model import Evidence, Remedy, Rule, together
 from kubectl_spread.rules.remedy import changed, in_file
 
 _HASH: Final = "pod-template-hash"
@@ -234,15 +234,7 @@ COUNTS_OLD_REVISIONS: Final = Rule(
         "The constraint counts pods of {revisions} together. Once the old pods of a rollout are gone, the new ones may "
         "be uneven."
     ),
-    why=(
-        "During a rollout the scheduler places new pods by where the old ones are: DoNotSchedule refuses domains with "
-        "too many of both, and ScheduleAnyway ranks them lower. When the old ones are deleted, nothing moves the new "
-        "ones. With pod-template-hash in matchLabelKeys each revision is counted by itself."
-    ),
     fix=_ADD_HASH,
-    source="https://kep.k8s.io/3243",
-    remedies=("command", "patch"),
-    no_remedy="Where feature gates disable matchLabelKeys, no field counts the revisions separately.",
     of_pods=_counts_old_revisions,
     of_template=_will_count_old_revisions,
 )
@@ -252,17 +244,7 @@ OWN_GROUP: Final = Rule(
     severity=Severity.WARNING,
     summary="A matchLabelKeys key has a different value on each pod, so that no pod counts another",
     message="Every pod has its own value of {key}, so each pod counts only itself and nothing is spread.",
-    why=(
-        "matchLabelKeys restricts the selector to pods with the same value. If each pod has its own value, no domain "
-        "ever has more than the pod itself, and all pods may be placed in one domain."
-    ),
     fix=_REMOVE_KEY,
-    source=f"{KUBERNETES}/pkg/controller/statefulset/stateful_set_utils.go",
-    remedies=("command", "patch"),
-    no_remedy=(
-        "The API does not change the pod template of a stored Job, and an operator would undo a patch of a workload "
-        "that it owns."
-    ),
     of_pods=_own_group,
     of_template=_own_group_of_template,
 )

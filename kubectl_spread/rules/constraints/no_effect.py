@@ -21,7 +21,7 @@ from kubectl_spread.phrases import listed, named, value, versions
 from kubectl_spread.report.model import Operation, Severity
 from kubectl_spread.rules import patches
 from kubectl_spread.rules.inputs import PodsInput, TemplateInput, TermInput, TermVariant
-from kubectl_spread.rules.model import KUBERNETES, Evidence, Remedy, Rule, Values, together
+from kubectl_spread.rules.model import Evidence, Remedy, Rule, Values, together
 from kubectl_spread.rules.remedy import changed, corrected
 
 COUNTED_LATER: Final = f"From 1.{COUNTS_EMPTY_SELECTORS} on it counts all pods of the namespace"
@@ -185,20 +185,7 @@ REPEATED_KEY: Final = Rule(
     severity=Severity.WARNING,
     summary="A key is listed twice in matchLabelKeys or mismatchLabelKeys",
     message="{field} lists {keys} more than once, {effect}.",
-    why=(
-        "The merge appends a requirement for each entry, and kube-apiserver refuses a pod whose selector names a "
-        "matchLabelKeys key twice. Spread constraints are merged from 1.34 on, so a list that works before stops all "
-        "new pods after the upgrade. Nothing is appended for a label that the pods lack. kube-apiserver accepts a "
-        "duplicate key in mismatchLabelKeys."
-    ),
     fix=_LIST_ONCE,
-    source="https://github.com/kubernetes/kubernetes/issues/130554",
-    cases=(
-        (Severity.WARNING, "matchLabelKeys: new pods are refused as soon as they have the label and are merged."),
-        (Severity.INFO, "mismatchLabelKeys: the second entry has no effect."),
-    ),
-    remedies=("command", "patch"),
-    no_remedy="The API does not change the spec of a pod or the pod template of a Job.",
     of_pods=_repeated_key,
     of_template=_repeated_key,
 )
@@ -208,19 +195,7 @@ NULL_SELECTOR: Final = Rule(
     severity=Severity.WARNING,
     summary="A spread constraint or affinity term without labelSelector selects no pods",
     message="labelSelector is not set and therefore selects no pods, so {effect}.",
-    why=(
-        "Only an empty selector selects all pods. A selector that is not set selects none. A spread constraint then "
-        "counts 0 on every node, an anti-affinity term keeps nothing away, and a required affinity term can never be "
-        "met. kube-apiserver only warns."
-    ),
     fix="set labelSelector to the labels of the pods that are meant, or remove the constraint or term",
-    source=f"{KUBERNETES}/pkg/api/pod/warnings.go",
-    cases=(
-        (Severity.ERROR, "A required affinity term: pods that are not bound yet stay pending."),
-        (Severity.WARNING, "A spread constraint, or a term that no longer or never keeps pods pending: no effect."),
-        (Severity.INFO, "Constraints without a pod template in an object whose controller may set labelSelector."),
-    ),
-    no_remedy="Only the author knows which pods are meant.",
     explains_exposure=True,
     of_pods=_null_selector,
     of_template=_null_in_template,
@@ -231,15 +206,7 @@ EMPTY_SELECTOR: Final = Rule(
     severity=Severity.WARNING,
     summary="A spread constraint with an empty labelSelector counts no pods",
     message="labelSelector is empty, so the scheduler counts no pods and nothing is spread. {then}.",
-    why=(
-        "An empty selector selects every pod of the namespace, but the schedulers of 1.27 to 1.37 count none for it: "
-        "every domain has 0. From 1.38 on they count all pods of the namespace. A constraint that had no effect then "
-        "begins to act, and DoNotSchedule can block new pods. An affinity term with an empty selector has always "
-        "selected all pods."
-    ),
     fix="set labelSelector to the labels of the pods to spread",
-    source="https://github.com/kubernetes/kubernetes/pull/141340",
-    no_remedy="Only the author knows which pods are meant.",
     explains_exposure=True,
     compares=True,
     of_pods=_empty_selector,
@@ -251,20 +218,7 @@ UNPARSEABLE_SELECTOR: Final = Rule(
     severity=Severity.WARNING,
     summary="A stored pod has a selector that the scheduler cannot parse",
     message="The scheduler cannot parse {field} ({error}), so {effect}.",
-    why=(
-        "kube-apiserver checks the selectors of spread constraints since 1.27 and values of affinity terms since 1.26, "
-        "and keeps what was stored before. A pending pod with such a selector in a DoNotSchedule constraint or in any "
-        "affinity term is never placed. One with it in a ScheduleAnyway constraint is placed only if a single node is "
-        "left. Running pods stay, and new pods with the selector are refused."
-    ),
     fix="correct the selector in the pod template or manifest, and replace the pods: a stored pod cannot be edited",
-    source="https://github.com/kubernetes/kubernetes/issues/111791",
-    cases=(
-        (Severity.ERROR, "The scheduler cannot place pending pods."),
-        (Severity.WARNING, "A required anti-affinity term of running pods is ignored, so they keep no pod away."),
-        (Severity.INFO, "The pods run, or their scheduler is unknown."),
-    ),
-    no_remedy="Only the author knows the selector that is meant.",
     of_pods=_unparseable,
 )
 
@@ -381,14 +335,7 @@ SELF_MISMATCH: Final = Rule(
         "The selector requires {asked}, but the pods have {have}{template}. They do not count themselves, so they "
         "may all be placed together."
     ),
-    why=(
-        "A spread constraint counts the pods that its selector selects. Pods that it does not select are placed by "
-        "where other pods are. None of them is counted for the next one, so all may go to one domain."
-    ),
     fix="make labelSelector and the labels of the pod template agree",
-    source="https://kep.k8s.io/895",
-    remedies=("command", "patch"),
-    no_remedy="A patch needs a workload whose selector and pod template were read, and that selects its own pods.",
     removes_pods=True,
     explains_exposure=True,
     of_pods=_self_mismatch,

@@ -15,7 +15,7 @@ from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.report.model import CommandLine, Severity
 from kubectl_spread.rules import patches
 from kubectl_spread.rules.inputs import PodsInput, TemplateInput, TermInput
-from kubectl_spread.rules.model import VALIDATION, Evidence, Remedy, Rule, Values, names
+from kubectl_spread.rules.model import Evidence, Remedy, Rule, Values, names
 from kubectl_spread.rules.remedy import changed, saved_unmerged
 
 _CORRECT: Final = "correct the field that the error names"
@@ -33,7 +33,6 @@ _ONCE: Final = "name each key once, in matchLabelKeys or in labelSelector"
 _UNMERGE: Final = "run the exported pod through kubectl spread unmerge"
 _SAVE_UNMERGED: Final = "save the manifest without the merged part of its selectors"
 _ONCE_IN_KEYS: Final = "remove the key from matchLabelKeys: labelSelector already requires the value that the pods have"
-_PATH: Final = "A path that ends in [i][j] is about entry j of matchLabelKeys in constraint i, both counted from 0."
 _COPIES: Final = " Their owner makes new pods from its template, so only copies are refused, such as a restored backup."
 
 
@@ -175,14 +174,7 @@ REFUSED: Final = Rule(
     severity=Severity.ERROR,
     summary="kube-apiserver refuses the manifest",
     message="kube-apiserver refuses {refused}: {errors}.",
-    why=(
-        "A workload is validated as it is written, a pod after the merge. A pod that was exported from a cluster "
-        f"already has the merged part of the selector, and a second merge names its keys twice. {_PATH}"
-    ),
     fix=_ONCE,
-    source=VALIDATION,
-    remedies=("command", "patch"),
-    no_remedy="Only the author knows the right value of a field, or which of two contradictory requirements is meant.",
     of_pods=_refused_pods,
     of_template=_refused_template,
 )
@@ -192,18 +184,7 @@ PODS_REFUSED: Final = Rule(
     severity=Severity.ERROR,
     summary="kube-apiserver accepts the workload and refuses each of its pods",
     message="kube-apiserver {refuses} every pod of it: {errors}.{seen}",
-    why=(
-        "A template is validated before the merge, a pod after it. A key that is in matchLabelKeys and in the "
-        "selector, or twice in matchLabelKeys, is accepted in the template. Its pods are refused, and pods of older "
-        f"templates hide that until they are gone. {_PATH}"
-    ),
     fix=_ONCE,
-    source="https://github.com/kubernetes/kubernetes/issues/130063",
-    remedies=("command", "patch"),
-    no_remedy=(
-        "Only the author knows which requirement is meant where the selector does not require the value of the pods. "
-        "The API does not change the pod template of a Job."
-    ),
     of_template=_pods_refused,
 )
 REFUSED_AGAIN: Final = Rule(
@@ -212,22 +193,7 @@ REFUSED_AGAIN: Final = Rule(
     severity=Severity.ERROR,
     summary="kube-apiserver would refuse the stored pod if it were created again unchanged (--recreate)",
     message="Created again as they are stored, these pods are refused: {errors}.{owner}",
-    why=(
-        "A merged pod has its matchLabelKeys and also the requirements that the merge made of them. kube-apiserver "
-        "refuses both together, so a restored backup, a clone, a copy into another cluster or kubectl replace --force "
-        "loses the pod. Pods that a controller owns are created from its template."
-    ),
     fix="run saved manifests through kubectl spread unmerge before they are created, and correct what that leaves",
-    source="https://github.com/loft-sh/vcluster/issues/3684",
-    cases=(
-        (Severity.ERROR, "A pod without owner, which nothing creates again."),
-        (Severity.INFO, "Pods of a workload, which makes new ones from its template."),
-    ),
-    remedies=("command",),
-    no_remedy=(
-        "A workload needs no copies of its pods. A field that the author wrote is to be corrected by hand in the saved "
-        "manifest."
-    ),
     of_pods=_refused_again,
 )
 UNKNOWN_FIELD: Final = Rule(
@@ -239,15 +205,7 @@ UNKNOWN_FIELD: Final = Rule(
         "A {kind} has no field {field}. kube-apiserver refuses the manifest, or drops the field where validation is "
         "not strict, and the pods are placed without it."
     ),
-    why=(
-        "kubectl asks kube-apiserver for strict validation, which refuses unknown fields. Other clients do not, and "
-        "then the field is dropped without an error. Fields inside spread constraints, pod affinity terms and their "
-        "selectors are checked, and so are fields with similar names in other places. Objects that were read from a "
-        "cluster never have unknown fields."
-    ),
     fix="remove it: nothing reads it",
-    source="https://kubernetes.io/docs/reference/using-api/api-concepts/#field-validation",
-    no_remedy="The object is not stored: correct the file at the line that the finding names.",
     of_pods=_unknown_field,
     of_template=_unknown_field,
 )

@@ -11,7 +11,7 @@ from kubectl_spread.kube.api.labels import HOSTNAME, REGION, ZONE
 from kubectl_spread.phrases import capitalized, listed, sentence
 from kubectl_spread.report.model import Severity
 from kubectl_spread.rules.inputs import PodsInput, TemplateInput, TermInput, TermVariant
-from kubectl_spread.rules.model import KUBERNETES, Evidence, Rule, Values, names
+from kubectl_spread.rules.model import Evidence, Rule, Values, names
 from kubectl_spread.rules.topology import kept_apart_otherwise, probable_key, right_key, unknown_key, use_key
 
 _OF_PLACES: Final = (REGION, ZONE)
@@ -113,25 +113,7 @@ WRONG_TOPOLOGY_KEY: Final = Rule(
     severity=Severity.WARNING,
     summary="No node has the label that topologyKey names, or it is a well-known mistake",
     message="{fault} {effect}.",
-    why=(
-        "Nodes without the label are in no domain. A DoNotSchedule constraint and a required affinity term refuse "
-        "them, and an anti-affinity term keeps nothing away from them. The scheduler leaves a node out of the score "
-        "of all ScheduleAnyway constraints of a pod if the node lacks the key of one of them, so one wrong key takes "
-        "the effect from the others. Where no nodes were read, names are compared with the labels that Kubernetes "
-        "gives nodes."
-    ),
     fix="use a topology key that the nodes have, or label the nodes with {topology_key}",
-    source=f"{KUBERNETES}/pkg/scheduler/framework/plugins/podtopologyspread/scoring.go",
-    cases=(
-        (Severity.ERROR, "A DoNotSchedule constraint or a required affinity term: no node can take the pods."),
-        (
-            Severity.WARNING,
-            "The pods run, the term has no effect, or the key is a well-known mistake and no nodes were read.",
-        ),
-        (Severity.INFO, "Nodes without zones or regions, where nothing else loses its effect or there is one node."),
-    ),
-    remedies=("command", "patch"),
-    no_remedy="No label of the nodes is similar, or a required anti-affinity term needs more nodes.",
     reads_nodes=True,
     explains_exposure=True,
     of_pods=_wrong_key,

@@ -27,7 +27,7 @@ from kubectl_spread.phrases import domains, some
 from kubectl_spread.report.model import Operation, Severity
 from kubectl_spread.rules import patches
 from kubectl_spread.rules.inputs import PodsInput, TemplateInput, TermInput, TermVariant, WorkloadInput
-from kubectl_spread.rules.model import KUBERNETES, Evidence, Remedy, Rule, Values, names, together
+from kubectl_spread.rules.model import Evidence, Remedy, Rule, Values, names, together
 from kubectl_spread.rules.remedy import changed, in_file
 from kubectl_spread.rules.topology import use_key
 
@@ -255,18 +255,7 @@ DAEMON_SET_SPREAD: Final = Rule(
     severity=Severity.INFO,
     summary="A DaemonSet has a spread constraint, although each of its pods is made for one node",
     message="Each pod of a DaemonSet is made for one node, so {effect}.",
-    why=(
-        "The controller pins each pod to its node, and the scheduler counts only nodes that the pod can use: one. A "
-        "DoNotSchedule constraint with nodeAffinityPolicy Ignore counts all nodes, and one with minDomains sets the "
-        "global minimum to 0. Either can leave a pod pending and a node without it."
-    ),
     fix=_REMOVE,
-    source=f"{KUBERNETES}/pkg/controller/daemon/util/daemonset_util.go",
-    cases=(
-        (Severity.WARNING, "A DoNotSchedule constraint that can keep a pod off its node."),
-        (Severity.INFO, "A constraint without any effect."),
-    ),
-    remedies=("command", "patch"),
     of_pods=_daemon_set_spread,
     of_template=_daemon_set_spread,
 )
@@ -276,17 +265,7 @@ NODE_NAME: Final = Rule(
     severity=Severity.INFO,
     summary="spec.nodeName is set, so the scheduler does not place the pod and ignores its constraints",
     message="spec.nodeName is {node}. {effect}, and the scheduler ignores {whose} constraints.",
-    why=(
-        "A pod that names its node goes there without being scheduled, and all pods of a template that does so go to "
-        "one node. A required anti-affinity term of such a pod still keeps other pods away."
-    ),
     fix=_REMOVE_NODE_NAME,
-    source=f"{KUBERNETES}/pkg/scheduler/eventhandlers.go",
-    cases=(
-        (Severity.WARNING, "A pod template: all of its pods go to one node."),
-        (Severity.INFO, "The manifest of one pod."),
-    ),
-    remedies=("command", "patch"),
     of_pods=_node_name,
     of_template=_node_name_of_template,
 )
@@ -296,23 +275,8 @@ UNKNOWN_SCHEDULER: Final = Rule(
     severity=Severity.INFO,
     summary="A scheduler that is not known to be kube-scheduler places the pods",
     message=("schedulerName is {scheduler}. The selectors of the pods are evaluated, but {spreading}."),
-    why=(
-        "kube-apiserver merges selectors for every scheduler. Whether the scheduler respects spread constraints, and "
-        "how it counts pods, depends on its implementation and configuration. Without --scheduler-config "
-        "default-scheduler is taken for a kube-scheduler with its default plugins. With it, only schedulers with a "
-        "profile in the file are known."
-    ),
     fix="nothing to do if that scheduler respects spread constraints. Name profiles of kube-scheduler by "
     "--scheduler-config",
-    source=f"{KUBERNETES}/pkg/scheduler/profile/profile.go",
-    cases=(
-        (
-            Severity.WARNING,
-            "--scheduler-config has no profile of default-scheduler, or disables PodTopologySpread in a profile.",
-        ),
-        (Severity.INFO, "Another scheduler without a profile."),
-    ),
-    no_remedy="Nothing is wrong with the pods: the constraints may work as intended.",
     of_pods=_unknown_scheduler,
     of_template=_unknown_scheduler,
 )
@@ -322,18 +286,7 @@ DEPRECATED_TOPOLOGY_KEY: Final = Rule(
     severity=Severity.WARNING,
     summary="topologyKey is a deprecated node label",
     message="topologyKey {key} is deprecated since Kubernetes {since}, and {effect}.",
-    why=(
-        "Nodes that lack the label are in no domain. A DoNotSchedule constraint or a required affinity term refuses "
-        "them, and a required anti-affinity term keeps nothing away from them. kube-apiserver warns only about spread "
-        "constraints."
-    ),
     fix=_USE_CURRENT,
-    source=f"{KUBERNETES}/pkg/api/node/util.go",
-    remedies=("command", "patch"),
-    no_remedy=(
-        "Nodes have the deprecated label alone, another constraint has the current key already, or the object is a "
-        "stored pod or Job, which the API does not change."
-    ),
     of_pods=_deprecated_topology_key,
     of_template=_deprecated_topology_key,
 )
@@ -346,21 +299,7 @@ ZONE_DEFAULT_OFF: Final = Rule(
         "The only constraints of the pods are on kubernetes.io/hostname. They switch off the default constraints of "
         "kube-scheduler, one of which prefers other zones, so nothing spreads the pods over zones.{zones}"
     ),
-    why=(
-        "kube-scheduler gives its default constraints, ScheduleAnyway on hostname (maxSkew 3) and on zone (maxSkew 5), "
-        "only to pods without any constraint of their own. A constraint on hostname, which some platforms add to every "
-        "workload, takes away both. Pods on different nodes may then all be in one zone. The finding is left out where "
-        "the pods may use nodes of one zone only, where pod affinity places them, and where --scheduler-config has no "
-        "default constraint on zones."
-    ),
     fix=_ADD_ZONE,
-    source=f"{KUBERNETES}/pkg/scheduler/framework/plugins/podtopologyspread/scoring.go",
-    remedies=("command", "patch"),
-    no_remedy=(
-        "The pod template was not read, is owned by an object of another kind, or nodes lack the label of zones: the "
-        "scheduler does not rank a node that lacks a topology key of the pods' own constraints. Or a hard constraint "
-        "on hostname counts old pods, so that a rollout may leave the nodes uneven."
-    ),
     reads_nodes=False,
     of_workload=_zone_default_off,
 )

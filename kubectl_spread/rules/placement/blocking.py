@@ -20,7 +20,7 @@ from kubectl_spread.memoization import memoized
 from kubectl_spread.phrases import domains, listed, noun, plural, sentence
 from kubectl_spread.report.model import ClosedDomains, Severity
 from kubectl_spread.rules.inputs import PodsInput
-from kubectl_spread.rules.model import FILTERING, Evidence, Remedy, Rule, Values, names
+from kubectl_spread.rules.model import Evidence, Remedy, Rule, Values, names
 from kubectl_spread.rules.placement.closed import (
     Closed,
     closed,
@@ -320,33 +320,15 @@ def _lets_in(spread: Spread, node: Node) -> bool:
     return spread.allows(node.metadata.labels.get(spread.constraint.topology_key))
 
 
-_CASES: Final = (
-    (Severity.ERROR, "Pods are pending."),
-    (Severity.WARNING, "The pods run, but one more of them, such as that of a rollout, would be pending."),
-)
-
 BLOCKED: Final = Rule(
     code="SPR303",
     name="blocked",
     severity=Severity.ERROR,
     summary="DoNotSchedule constraints refuse every node that the pods could use",
     message="{who}: {answer}.{cause}{then}{new_nodes}",
-    why=(
-        "A domain whose nodes are all tainted, cordoned or full still sets the global minimum, unless the policies of "
-        "the constraint leave its nodes out. The other domains may then have at most maxSkew pods more. A node "
-        "without the topology key is never allowed. Such a finding names the domain and its obstacles, so SPR307 and "
-        "SPR304 are not reported for the same constraint."
-    ),
     fix=(
         "open the domain at the minimum, or set nodeTaintsPolicy: Honor in the pod template, so that nodes with taints "
         "that the pods do not tolerate no longer count"
-    ),
-    source=FILTERING,
-    cases=_CASES,
-    remedies=("command", "patch"),
-    no_remedy=(
-        "A label for nodes, room on nodes and the end of a taint are for the operator of the nodes to decide. A patch "
-        "is given where nodeTaintsPolicy or nodeAffinityPolicy lets the pods go to a node."
     ),
     of_counts=_blocked,
 )
@@ -357,13 +339,6 @@ CONFLICTING: Final = Rule(
     severity=Severity.ERROR,
     summary="Each DoNotSchedule constraint allows some nodes, but no node is allowed by all of them",
     message="{who}. The constraints on {keys} each allow some nodes, but no node is allowed by all of them.{then}",
-    why=(
-        "A node has to pass every DoNotSchedule constraint. If zones have different numbers of nodes, the zone that "
-        "must get the next pod may have no node that the other constraint allows."
-    ),
     fix=("make one of the constraints ScheduleAnyway or raise its maxSkew in the pod template, or {more}"),
-    source=FILTERING,
-    cases=_CASES,
-    no_remedy="Which of the constraints is to give way is for the owner of the workload to decide.",
     of_counts=_conflicting,
 )

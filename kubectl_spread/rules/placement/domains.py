@@ -19,7 +19,7 @@ from kubectl_spread.phrases import capitalized, domains, plural, value
 from kubectl_spread.phrases import domains as domains_in_words
 from kubectl_spread.report.model import Severity
 from kubectl_spread.rules.inputs import PodsInput
-from kubectl_spread.rules.model import FILTERING, Evidence, Rule, Values, names
+from kubectl_spread.rules.model import Evidence, Rule, Values, names
 from kubectl_spread.rules.placement.closed import (
     UNPIN,
     closed,
@@ -153,22 +153,8 @@ TOO_FEW_DOMAINS: Final = Rule(
     severity=Severity.WARNING,
     summary="Fewer domains are eligible than minDomains asks for",
     message="{shortage}",
-    why=(
-        "Until as many domains as minDomains are eligible, the scheduler takes 0 for the global minimum. Each domain "
-        "may then have at most maxSkew pods and further pods stay pending, which makes a cluster autoscaler add nodes "
-        "elsewhere. Where no node takes the pods because of this, SPR303 says so and this finding is left out."
-    ),
     fix="add nodes in another domain, or lower minDomains in the pod template",
-    source="https://kep.k8s.io/3022",
-    cases=(
-        (Severity.WARNING, "Some domain refuses the next pod because of it."),
-        (Severity.INFO, "Every domain still allows the next pod."),
-    ),
-    remedies=("command", "patch"),
     recommends=True,
-    no_remedy=(
-        "Every domain still allows the next pod, the pod template cannot change, or an object of another kind owns it."
-    ),
     of_counts=_too_few_domains,
 )
 
@@ -178,21 +164,9 @@ EMPTY_VALUE: Final = Rule(
     severity=Severity.WARNING,
     summary="The topology key has the empty string as a value on some nodes",
     message='{nodes} {have} the empty value "" of {topology_key}. The scheduler counts "" as one more domain.',
-    why=(
-        "The empty string is a value like any other. Some cloud integrations write it where they do not know the zone, "
-        "and pods are then spread over a domain that does not exist."
-    ),
     fix=(
         "set the right value (kubectl label --overwrite node NODE {topology_key}=VALUE) on the nodes that "
         "kubectl get nodes -l {topology_key}= lists, or remove the label"
-    ),
-    source="https://github.com/Azure/karpenter-provider-azure/issues/1384",
-    cases=(
-        (Severity.WARNING, "The constraint is in the pod template."),
-        (Severity.INFO, "The constraint is a ScheduleAnyway default of the scheduler."),
-    ),
-    no_remedy=(
-        "The right value is known only to the operator of the nodes, and nodes without the label refuse the pods."
     ),
     of_counts=_empty_value,
 )
@@ -203,22 +177,7 @@ MISSING_DOMAINS: Final = Rule(
     severity=Severity.WARNING,
     summary="Fewer domains have nodes than --expect-domains says",
     message="Only {domains} of the {expected} domains of {topology_key} have nodes.{needless}",
-    why=(
-        "The scheduler knows a domain by its nodes. A zone whose last node is gone is not an empty domain, it is none: "
-        "pods look well spread over the remaining zones."
-    ),
     fix=f"{_MORE_NODES}, and set minDomains in the pod template if pods should wait for them",
-    source="https://kep.k8s.io/3022",
-    cases=(
-        (Severity.WARNING, "The constraint is in the pod template."),
-        (
-            Severity.INFO,
-            "The constraint is a ScheduleAnyway default of the scheduler, or the pods may not use a missing domain.",
-        ),
-    ),
-    no_remedy=(
-        "Only nodes in the missing domains help, and a higher minDomains keeps pods pending until they are there."
-    ),
     of_counts=_missing_domains,
 )
 
@@ -228,14 +187,7 @@ SINGLE_DOMAIN: Final = Rule(
     severity=Severity.INFO,
     summary="Only one domain is eligible, so pods cannot be spread",
     message="{only} is the only eligible domain of {topology_key}, so all pods have to be in it.",
-    why=(
-        "The count of a single domain is the global minimum too, so its skew is 0 and maxSkew keeps no pod away. "
-        "minDomains makes pods wait for more domains. This is a note, because nothing in the pod template can spread "
-        "the pods until there are more domains."
-    ),
     fix="add nodes in other domains, or set minDomains if the pods must not start without them",
-    source="https://kubernetes.io/docs/concepts/scheduling-eviction/topology-spread-constraints/",
-    no_remedy="Only nodes in other domains help, and minDomains keeps pods pending until they are there.",
     of_counts=_single_domain,
 )
 
@@ -358,26 +310,7 @@ KEYLESS_NODES: Final = Rule(
     severity=Severity.WARNING,
     summary="Nodes that the pods could use lack the topology key",
     message="{nodes} the label {topology_key}, so {effect}.",
-    why=(
-        "DoNotSchedule constraints refuse a node that lacks the topology key of one of them, and pods on such a node "
-        "count for none of them. With ScheduleAnyway constraints the node gets the lowest score, and pods on it count "
-        "for none of them. If no node has the keys of all of them, all nodes get the same score. A key that no node "
-        "has at all is SPR218."
-    ),
     fix="label the nodes, or use a topology key that they have",
-    source=FILTERING,
-    cases=(
-        (
-            Severity.WARNING,
-            "A DoNotSchedule constraint refuses the nodes, or no node has the keys of all ScheduleAnyway constraints.",
-        ),
-        (Severity.INFO, "The constraint is ScheduleAnyway, and other nodes have the keys."),
-    ),
-    remedies=("command",),
-    no_remedy=(
-        "The value of the label is known only to the operator of the node, unless it is the name of the node or the "
-        "value of the label that the key replaced."
-    ),
     of_counts=_keyless_nodes,
 )
 
@@ -387,26 +320,10 @@ HELD_DOWN: Final = Rule(
     severity=Severity.WARNING,
     summary="A domain that takes no pod holds the global minimum down",
     message="{closed}. {effect}.",
-    why=(
-        "A domain counts as long as it has a node, even a tainted, cordoned or full one, unless the policies of the "
-        "constraint leave the node out. All other domains may have at most maxSkew pods more than it has. Where no "
-        "node takes the pods because of this, SPR303 says so and this finding is left out."
-    ),
     fix=(
         "open the domain, or set nodeTaintsPolicy: Honor in the pod template, so that nodes with taints that the pods "
         "do not tolerate no longer count"
     ),
-    source="https://github.com/kubernetes/kubernetes/issues/80921",
-    cases=(
-        (Severity.ERROR, "Some domains refuse pending pods because of it, and no node takes these pods."),
-        (Severity.WARNING, "Some domains refuse the next pod because of it."),
-        (Severity.INFO, "Every other domain still allows the next pod, or the constraint is ScheduleAnyway."),
-    ),
-    remedies=("command", "patch"),
     recommends=True,
-    no_remedy=(
-        "Room on nodes and the end of a taint are for the operator of the nodes to decide. A patch is given where "
-        "nodeTaintsPolicy or nodeAffinityPolicy leaves out the domain and no pod."
-    ),
     of_counts=_held_down,
 )

@@ -18,10 +18,6 @@ from kubectl_spread.report.model import Severity
 from kubectl_spread.rules.inputs import PodsInput
 from kubectl_spread.rules.model import Evidence, Rule, Values, names
 
-_TOPOLOGY_GO: Final = (
-    "https://github.com/kubernetes-sigs/karpenter/blob/v1.15.0/pkg/controllers/provisioning/scheduling/topology.go"
-)
-
 _HONOR: Final = (
     "set nodeTaintsPolicy: Honor, with which a NodePool whose taints these pods do not tolerate adds no domain"
 )
@@ -145,15 +141,7 @@ UNSEEN_DOMAIN: Final = Rule(
         "Karpenter {counts} {empty} with 0 pods ({sources}), but no node that counts is there, so "
         "kube-scheduler does not. {effect}."
     ),
-    why=(
-        "Karpenter counts each domain in which a NodePool could make a node, whether or not there is capacity. "
-        "kube-scheduler counts the domains of nodes. So Karpenter makes no node in a domain with too many pods, where "
-        "the scheduler would place the next pod. A live check reads NodePools where a pod waits, with --severity info, "
-        "and where --select names the rule."
-    ),
     fix="nothing to do if the domain has capacity; else take it out of the requirements of the NodePools",
-    source=_TOPOLOGY_GO,
-    no_remedy="NodePools and the classes of their nodes are not changed by a command that fits all of them.",
     reads_node_pools=True,
     of_counts=_unseen,
 )
@@ -167,19 +155,10 @@ STRANDED_BY_OUTAGE: Final = Rule(
         "After the loss of {lost}, Karpenter {counts} it with 0 pods ({sources}). With maxSkew {max_skew} it then "
         "makes no node elsewhere for the pods that were there. kube-scheduler no longer counts the lost domain."
     ),
-    why=(
-        "A domain leaves Karpenter's count only when no NodePool names it, no subnet of their class is there, and its "
-        "nodes are gone. Until then other domains may have at most maxSkew pods. nodeTaintsPolicy: Honor does not "
-        "help, unless the pods do not tolerate the taints of the NodePools. Pods that fit on nodes with room are "
-        "placed in spite of it. A live check reads NodePools where a pod waits, with --severity info, and where "
-        "--select names the rule."
-    ),
     fix=(
         "nothing to do now. After an outage, take the domain out of the requirements of the NodePools for "
         "{topology_key} and out of the subnets of their class, or make the constraint ScheduleAnyway"
     ),
-    source=_TOPOLOGY_GO,
-    no_remedy="Nothing is wrong before an outage, and a ScheduleAnyway constraint spreads pods less strictly.",
     reads_node_pools=True,
     of_counts=_after_outage,
 )

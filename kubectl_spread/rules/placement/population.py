@@ -26,7 +26,7 @@ from kubectl_spread.phrases import capitalized, domains, listed, named, plural, 
 from kubectl_spread.report.model import Operation, Severity
 from kubectl_spread.rules import patches
 from kubectl_spread.rules.inputs import PodsInput, TemplateInput, TermVariant
-from kubectl_spread.rules.model import FILTERING, Evidence, Remedy, Rule, Values, names, together
+from kubectl_spread.rules.model import Evidence, Remedy, Rule, Values, names, together
 from kubectl_spread.rules.remedy import changed
 
 _EXCLUDED: Final = "on nodes that node affinity excludes"
@@ -200,18 +200,7 @@ OLDER_REVISION: Final = Rule(
         "The constraint also counts {older} of older revisions. The skew is {skew} with {them} and {without} without "
         "{them}. {effect}."
     ),
-    why=(
-        "Without the key of the revision in matchLabelKeys a constraint counts old and new pods together during a "
-        "rollout. The scheduler places the new pods around the old ones, and the new ones may be uneven when the old "
-        "ones are gone. The finding has the numbers, so SPR208 is not reported for the same constraint."
-    ),
     fix="add {key} to matchLabelKeys in the pod template, so that each revision counts by itself",
-    source="https://github.com/kubernetes/kubernetes/issues/98215",
-    remedies=("command", "patch"),
-    no_remedy=(
-        "A patch is given for a workload whose pod template is its own. The template of other pods is changed in the "
-        "object that owns them."
-    ),
     of_counts=_older_revision,
 )
 TERMINATING: Final = Rule(
@@ -220,14 +209,7 @@ TERMINATING: Final = Rule(
     severity=Severity.INFO,
     summary="Terminating pods no longer count, so their domain has too few pods",
     message="{terminating} in {where} no longer {count}. The skew is {skew}, and it was {with_them} before.",
-    why=(
-        "The scheduler does not count a pod that has a deletion timestamp. If the pods of a domain cannot finish "
-        "because its nodes are gone, the domain keeps the global minimum down until their replacements are placed "
-        "there."
-    ),
     fix="wait until the deletion ends; on a dead node it ends when the node returns or is deleted",
-    source="https://github.com/kubernetes/kubernetes/issues/116629",
-    no_remedy="The pods are already being deleted, and their owner replaces them.",
     of_counts=_terminating,
 )
 UNCOUNTED: Final = Rule(
@@ -236,23 +218,7 @@ UNCOUNTED: Final = Rule(
     severity=Severity.INFO,
     summary="Matching pods run on nodes that do not count",
     message="The constraint does not count {uncounted} {where}, so new pods are placed as if {they} did not exist.",
-    why=(
-        "Only nodes that have all topology keys of the pod's constraints, and that its node affinity and the policies "
-        "admit, make domains. A constraint never counts pods on other nodes, however many there are."
-    ),
     fix="set nodeAffinityPolicy or nodeTaintsPolicy: Ignore in the pod template if these nodes are to count",
-    source=FILTERING,
-    cases=(
-        (
-            Severity.WARNING,
-            (
-                "Nodes of the pods are missing from the node list, as after a node was deleted, and the skew would be "
-                "another one with their pods."
-            ),
-        ),
-        (Severity.INFO, "The nodes are known, or their pods would not change the skew."),
-    ),
-    no_remedy="Whether these nodes are to count is for the owner of the workload to decide.",
     of_counts=_uncounted,
 )
 
@@ -392,32 +358,7 @@ OTHER_WORKLOADS: Final = Rule(
     severity=Severity.INFO,
     summary="The selector also counts the pods of other workloads",
     message="The selector also counts {others} of {workloads}.{effect}",
-    why=(
-        "A constraint counts every pod of the namespace that its selector matches. With a label that several workloads "
-        "share, one workload's pods may be in one domain while the others fill the rest. The skew is that of all of "
-        "them, and SPR301 and SPR302 report it for the workloads whose pods are in the fullest domain."
-    ),
     fix=f"{_NARROW}, unless this is meant",
-    source="https://kep.k8s.io/895",
-    cases=(
-        (
-            Severity.WARNING,
-            (
-                "Only pods without the constraint fill a domain, which a DoNotSchedule constraint closes to new pods. "
-                "No other rule reports that skew."
-            ),
-        ),
-        (
-            Severity.INFO,
-            (
-                "In all other cases, because the workloads may be meant to be counted together. A selector of "
-                "app.kubernetes.io/part-of alone means that, and is not reported."
-            ),
-        ),
-    ),
-    no_remedy=(
-        "Which label tells the workloads apart, and whether they are to be counted together, is for their owner to say."
-    ),
     of_counts=_other_workloads,
     of_template=_other_templates,
 )

@@ -10,7 +10,7 @@ from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import capitalized, domains, named, plural, some, value
 from kubectl_spread.report.model import CommandLine, Severity
 from kubectl_spread.rules.inputs import PodsInput
-from kubectl_spread.rules.model import FILTERING, Evidence, Remedy, Rule, Values, names
+from kubectl_spread.rules.model import Evidence, Remedy, Rule, Values, names
 from kubectl_spread.rules.placement.closed import UNPIN
 from kubectl_spread.rules.remedy import Removal, literal, removal
 
@@ -174,26 +174,7 @@ HARD_SKEW: Final = Rule(
     severity=Severity.WARNING,
     summary="A domain has more matching pods than a DoNotSchedule constraint allows",
     message="{fullest} {has} {held} and {lowest} (skew {skew}, maxSkew {max_skew}).{closable}",
-    why=(
-        "The scheduler holds each new pod to maxSkew, but it never moves a pod. Scale-down, rollouts, evictions and "
-        "late nodes leave a skew behind, and the loss of the fullest domain then stops more pods than the constraint "
-        "allows. The finding is reported for each workload with pods in the fullest domain. Where a disruption budget "
-        "selects a pod, its eviction is advised, which the API server refuses if the budget does not allow it."
-    ),
     fix="delete as many of the named pods as have to move, one after another; their owner replaces them",
-    source=FILTERING,
-    cases=(
-        (Severity.WARNING, "A node of a lower domain would take a pod."),
-        (
-            Severity.INFO,
-            "No node of a lower domain would take a pod now, or a rollout replaces the pods. Nothing can be done now.",
-        ),
-    ),
-    remedies=("command",),
-    no_remedy=(
-        "No command is given where no eviction was found that lowers the skew in every simulated run, while pods are "
-        "pending or a StatefulSet replaces one, and for pods of a Job."
-    ),
     removes_pods=True,
     of_counts=_hard_skew,
 )
@@ -204,25 +185,8 @@ SOFT_SKEW: Final = Rule(
     severity=Severity.INFO,
     summary="A domain has more matching pods than a ScheduleAnyway constraint asks for",
     message="{fullest} {has} {held} and {lowest} (skew {skew}, maxSkew {max_skew}).{closable}",
-    why=(
-        "ScheduleAnyway is a preference. Other scores may outweigh it, and nothing moves pods that run. The finding is "
-        "reported for each workload with pods in the fullest domain."
-    ),
     fix=(
         "delete as many of the named pods as have to move when convenient, or use DoNotSchedule if the spread must hold"
-    ),
-    source="https://kep.k8s.io/895",
-    cases=(
-        (
-            Severity.WARNING,
-            "All pods are in one domain and a node of another one would take a pod. Scheduler defaults are notes.",
-        ),
-        (Severity.INFO, "In all other cases, because the constraint is a preference."),
-    ),
-    remedies=("command",),
-    no_remedy=(
-        "No command is given where no lower domain would take a replacement, where a rollout ends the skew, while pods "
-        "are pending or a StatefulSet replaces one, and for pods of a Job."
     ),
     removes_pods=True,
     of_counts=_soft_skew,

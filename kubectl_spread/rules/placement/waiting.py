@@ -13,7 +13,7 @@ from kubectl_spread.kube.api.workloads import Deployment, StatefulSet
 from kubectl_spread.phrases import listed, plural, sentence, some
 from kubectl_spread.report.model import CommandLine, Severity
 from kubectl_spread.rules.inputs import PodsInput, WaitingInput, is_modelled
-from kubectl_spread.rules.model import KUBERNETES, Evidence, Remedy, Rule, names
+from kubectl_spread.rules.model import Evidence, Remedy, Rule, names
 from kubectl_spread.rules.remedy import in_file, literal
 
 _MESSAGE: Final = 200
@@ -183,19 +183,6 @@ WAITING: Final = Rule(
     severity=Severity.ERROR,
     summary="Pods wait, and no node takes them",
     message="{who}: {why}.{then}{new_nodes}",
-    why=(
-        "A pod waits when every node is refused by a filter of the scheduler. The filters look at "
-        f"{listed([each.plural for each in FILTERS.values()], len(FILTERS))}. The finding counts each node once, by "
-        "the first filter that refuses it. Pods that SPR303 or SPR308 report for their spread constraints are not "
-        "repeated here. A pod about which its scheduler says nothing is reported when it is older than "
-        f"{OVERDUE.seconds // 60} minutes; the time of files is the latest in them."
-    ),
     fix="let a node take the pods",
-    source=f"{KUBERNETES}/pkg/scheduler/schedule_one.go",
-    remedies=("command",),
-    no_remedy=(
-        "A command is given where a change was tried in a simulation, all pods of the workload ran, and one command "
-        "of kubectl makes it."
-    ),
     of_waiting=_waiting,
 )

@@ -206,19 +206,7 @@ ABSENT_KEY: Final = Rule(
     severity=Severity.WARNING,
     summary="A key in matchLabelKeys or mismatchLabelKeys is ignored because the pods do not have the label",
     message="{field} {keys}, but {who} {which}, so {effect}.",
-    why=(
-        "kube-apiserver and the scheduler skip a key that the pod does not have, and nothing reports it. With a "
-        "misspelt key, or one that only another controller sets, the constraint counts the pods of all revisions. "
-        "Pods of a Deployment get pod-template-hash, pods of a StatefulSet or DaemonSet get controller-revision-hash, "
-        "pods of a Job get neither."
-    ),
     fix=_UNKNOWN,
-    source="https://github.com/kubernetes/kubernetes/issues/127263",
-    remedies=("command", "patch"),
-    no_remedy=(
-        "A misspelt key that resembles no label of the pods cannot be corrected without its author. The API does not "
-        "change the pod template of a Job or the spec of a pod."
-    ),
     of_members=_absent_key,
     of_template=_absent_from_template,
 )
@@ -228,15 +216,7 @@ AUTHORED_KEY: Final = Rule(
     severity=Severity.INFO,
     summary="A key is in matchLabelKeys and in labelSelector, and the pods do not have the label",
     message="matchLabelKeys and labelSelector both name {keys}. As soon as new pods have that label, they are refused.",
-    why=(
-        "The merge adds nothing for a label that the pods lack, so today only labelSelector has an effect. As soon as "
-        "new pods have the label, kube-apiserver refuses all of them. Before 1.34 it refuses a spread constraint with "
-        "such a key even without the label."
-    ),
     fix=_NAME_ONCE,
-    source="https://github.com/kubernetes/kubernetes/issues/130063",
-    remedies=("command", "patch"),
-    no_remedy="The API does not change the spec of a pod or the pod template of a Job.",
     of_members=partial(_keys_of_pods, is_useless=_is_authored, fix=_NAME_ONCE),
     of_template=partial(_keys_of_template, keys_of=_authored, fix=_NAME_ONCE),
 )
@@ -246,15 +226,7 @@ BINDING_KEY: Final = Rule(
     severity=Severity.WARNING,
     summary="A key in matchLabelKeys or mismatchLabelKeys is ignored because pods get the label when they are bound",
     message="Pods get {keys} only when they are bound to a node, after the merge and the scheduling, so {effect}.",
-    why=(
-        "From 1.35 on, binding copies the zone and region of the node to the labels of the pod. Older versions never "
-        "do. In both cases the API server and the scheduler have skipped the key by then. The label of a bound pod is "
-        "not a sign of a fault."
-    ),
     fix=_REMOVE,
-    source="https://kep.k8s.io/4742",
-    remedies=("command", "patch"),
-    no_remedy="The API does not change the spec of a pod or the pod template of a Job.",
     of_members=partial(_keys_of_pods, is_useless=_is_of_binding, fix=_REMOVE),
     of_template=partial(_keys_of_template, keys_of=_of_binding, fix=_REMOVE),
 )

@@ -19,7 +19,7 @@ from kubectl_spread.phrases import in_domain
 from kubectl_spread.report.model import Operation, Severity
 from kubectl_spread.rules import patches
 from kubectl_spread.rules.inputs import PodsInput
-from kubectl_spread.rules.model import KUBERNETES, Evidence, Remedy, Rule, Values, names
+from kubectl_spread.rules.model import Evidence, Remedy, Rule, Values, names
 from kubectl_spread.rules.remedy import changed
 
 _BARE_DUPLICATE: Final = "find out what wrote the pod, and create it again from a manifest that names the key once"
@@ -103,14 +103,7 @@ PRE_UPGRADE: Final = Rule(
         "The pods were created before kube-apiserver merged {key} into the selector. The scheduler adds it itself, so "
         "nothing changes for them."
     ),
-    why=(
-        "Before Kubernetes 1.34 kube-apiserver stored spread selectors as they were written. The scheduler added the "
-        "keys itself, and still does. Other programs that read the selectors of these pods count all revisions "
-        "together."
-    ),
     fix="nothing to do: the next rollout creates merged pods",
-    source="https://kep.k8s.io/3243",
-    no_remedy="Nothing is wrong with the pods, and the next rollout replaces them.",
     of_members=partial(_owned_or_bare, verdict=Verdict.PRE_UPGRADE, bare=_BARE_UNMERGED),
 )
 MERGE_OFF: Final = Rule(
@@ -122,15 +115,9 @@ MERGE_OFF: Final = Rule(
         "Feature gates switch the merge off, so the selector lacks {key}. The scheduler adds it itself, but other "
         "readers of the selector count all revisions together."
     ),
-    why=(
-        "While MatchLabelKeysInPodTopologySpreadSelectorMerge is off, kube-apiserver stores selectors as they are "
-        "written. The scheduler still adds the keys. The descheduler and other programs read the stored selector."
-    ),
     fix=(
         "set MatchLabelKeysInPodTopologySpreadSelectorMerge=true on kube-apiserver if other programs read the selectors"
     ),
-    source=f"{KUBERNETES}/pkg/registry/core/pod/strategy.go",
-    no_remedy="A feature gate is a flag of kube-apiserver, which kubectl does not set.",
     of_members=partial(_with_verdict, verdict=Verdict.MERGE_OFF),
 )
 LATE_LABEL: Final = Rule(
@@ -139,19 +126,7 @@ LATE_LABEL: Final = Rule(
     severity=Severity.INFO,
     summary="A label that matchLabelKeys or mismatchLabelKeys lists was added after the pod was created",
     message="Label {key}={label} was added after creation{changed}, so the selector lacks it. {effect}.",
-    why=(
-        "The merge happens once, at creation, with the labels that the pod has then. An affinity term without the "
-        "requirement acts on every revision or tenant. In a spread constraint the scheduler adds the value while "
-        "the pod is pending."
-    ),
     fix="add the label to the pod template, so that new pods are created with it",
-    source="https://kep.k8s.io/3633",
-    cases=(
-        (Severity.WARNING, "An affinity term is required: it acts on pods with any value of the label."),
-        (Severity.INFO, "The scheduler adds the value of a spread constraint itself, or a term is only preferred."),
-    ),
-    remedies=("command", "patch"),
-    no_remedy="The pods have several values of the label, only some have it, or a stored pod template cannot change.",
     of_members=_late_label,
 )
 DUPLICATE: Final = Rule(
@@ -163,14 +138,7 @@ DUPLICATE: Final = Rule(
         "The selector names {key} more than once, which kube-apiserver refuses, so the pods were stored without its "
         "checks. The constraint counts only pods that meet all of these requirements."
     ),
-    why=(
-        "kube-apiserver refuses a pod whose selector names a matchLabelKeys key twice. Such a pod was written directly "
-        "to storage, or by another API server that copies pods. All requirements of a selector must hold."
-    ),
     fix="find out what wrote the pods. Then {restart}",
-    source=f"{KUBERNETES}/pkg/registry/core/pod/strategy.go",
-    remedies=("command",),
-    no_remedy="The manifest of a pod without owner is to be corrected by hand before the pod is created again.",
     removes_pods=True,
     of_members=partial(_owned_or_bare, verdict=Verdict.DUPLICATE, bare=_BARE_DUPLICATE),
 )
@@ -183,13 +151,7 @@ UNMERGED: Final = Rule(
         "The selector lacks {key}, and the API does not show why. The scheduler adds it itself, but other readers of "
         "the selector count all revisions together."
     ),
-    why=(
-        "Either the API server that created the pods did not merge, or the label was added later. --merge-since TIME "
-        "says since when every API server merges, which decides between the two."
-    ),
     fix="nothing to do: the next rollout creates merged pods",
-    source="https://kep.k8s.io/3243",
-    no_remedy="The scheduler adds the keys itself, and the next rollout replaces the pods.",
     of_members=partial(_owned_or_bare, verdict=Verdict.UNMERGED, bare=_BARE_UNMERGED),
 )
 
@@ -338,23 +300,7 @@ STALE_LABEL: Final = Rule(
     severity=Severity.WARNING,
     summary="A label changed after its old value was merged into the selector",
     message="Label {key} {change}{changed}. {effect}",
-    why=(
-        "kube-apiserver writes the value of a matchLabelKeys label into the selector once, when the pod is created. "
-        "If the label changes later, the selector still has the old value. Nothing happens to a running pod, but "
-        "siblings that select the old value no longer count it. For a pending pod the scheduler adds the present "
-        "value to the stored one, no pod has both, and the constraint has no effect. A required anti-affinity term "
-        "keeps pods with the old value away for as long as the pod lives. Once the pod is replaced it counts again, "
-        "and may show that the next pod finds no node, which its absence hid."
-    ),
     fix="{restart}",
-    source="https://kep.k8s.io/3243",
-    cases=(
-        (Severity.ERROR, "A required affinity or anti-affinity term."),
-        (Severity.WARNING, "A pod is pending, or other pods of the workload still select the old value."),
-        (Severity.INFO, "The pods run, and no other pod of the workload selects the old value."),
-    ),
-    remedies=("command",),
-    no_remedy="The pods run, and no other pod is affected. New pods are merged with the labels that they have.",
     removes_pods=True,
     of_members=partial(_relabelled, verdict=Verdict.STALE_LABEL),
 )
@@ -364,21 +310,7 @@ REMOVED_LABEL: Final = Rule(
     severity=Severity.WARNING,
     summary="A label was removed after its value was merged into the selector",
     message="Label {key} {missing}, but the selector {requirement}.{cause} {effect}",
-    why=(
-        "The selector names a label that the pod does not have, so the pod does not count itself, and siblings "
-        "that select the label do not count it either. A pending pod is placed as if it were not one of the pods "
-        "that it counts. The API does not record that a label was removed. Without an owner whose pod template has the "
-        "label, the author of the pod may also have written the requirement, as SPR109 reports of manifests."
-    ),
     fix="{restart}",
-    source="https://kep.k8s.io/3243",
-    cases=(
-        (Severity.ERROR, "A required affinity or anti-affinity term."),
-        (Severity.WARNING, "A pod is pending, or other pods of the workload still select the label."),
-        (Severity.INFO, "The pods run, and no other pod of the workload selects the label."),
-    ),
-    remedies=("command",),
-    no_remedy="The pods run, and no other pod is affected. New pods are merged with the labels that they have.",
     removes_pods=True,
     of_members=partial(_relabelled, verdict=Verdict.REMOVED_LABEL),
 )

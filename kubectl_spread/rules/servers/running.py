@@ -19,7 +19,7 @@ from kubectl_spread.report.model import Severity
 from kubectl_spread.report.projections import timestamp
 from kubectl_spread.rules import patches
 from kubectl_spread.rules.inputs import PodsInput, TemplateInput, TermInput
-from kubectl_spread.rules.model import KUBERNETES, Evidence, Remedy, Rule, Values, names
+from kubectl_spread.rules.model import Evidence, Remedy, Rule, Values, names
 from kubectl_spread.rules.remedy import changed
 
 _SAME_MOMENT: Final = timedelta(seconds=1)
@@ -184,20 +184,7 @@ UNEDITABLE: Final = Rule(
         "kube-apiserver {minor} refuses every edit of these pods, even of labels and finalizers.{stuck} Error: "
         "{errors}."
     ),
-    why=(
-        "An API server that does not merge (1.33 and older, or with MatchLabelKeysInPodTopologySpread off) refuses a "
-        "key that is in both matchLabelKeys and the selector, and makes no exception for a selector that another API "
-        "server merged. It refuses changes of labels, annotations, owner references and finalizers, resizes and "
-        "ephemeral containers. Deletion, eviction, status updates and binding work, but a pod keeps its finalizers."
-    ),
     fix="edit the pods through a kube-apiserver of 1.34 or newer with default feature gates, or {restart}",
-    source="https://kep.k8s.io/3243",
-    cases=(
-        (Severity.ERROR, "A pod has a finalizer, and is being deleted or belongs to a Job: it never goes away."),
-        (Severity.WARNING, "In all other cases, because the pods run and can be deleted."),
-    ),
-    remedies=("command",),
-    no_remedy="Only another API server lets finalizers go. New pods need a correct field or a new API server first.",
     removes_pods=True,
     of_pods=_uneditable,
 )
@@ -210,15 +197,7 @@ MIXED_SERVERS: Final = Rule(
         "{key} was merged into {merged_pods} but not into {unmerged_pods} of the same revision, and creation times "
         "show no upgrade in between. API servers of two versions or with different feature gates created them."
     ),
-    why=(
-        "One API server merges a key for all pods of a template or for none. After an upgrade every unmerged pod is "
-        "older than every merged one, which is not reported. Siblings that differ and were created side by side come "
-        "from two kinds of API servers, or the control plane was downgraded in between. While both kinds run, it is "
-        "chance which one gets an edit of a merged pod (SPR401)."
-    ),
     fix="bring every kube-apiserver to one version with the same feature gates, then replace the unmerged pods",
-    source="https://github.com/kubernetes/kubernetes/pull/129874",
-    no_remedy="Replacing pods helps only when all API servers agree, which the API cannot show.",
     of_members=_mixed_servers,
 )
 NAMESPACE_SELECTOR_TWICE: Final = Rule(
@@ -230,16 +209,7 @@ NAMESPACE_SELECTOR_TWICE: Final = Rule(
         "kube-scheduler {minor} applies this term of a new pod to the pods of every namespace, not only to those with "
         "{selector}, so the pod may be kept from nodes that it could use."
     ),
-    why=(
-        "For an incoming pod the scheduler lists the namespaces that namespaceSelector selects. In 1.34 to 1.36 it "
-        "then matches the selector once more, against no labels. A selector of only NotIn and DoesNotExist "
-        "requirements matches these, so the term applies to every namespace. Terms of pods that run are read "
-        "correctly, and 1.37 reads all terms correctly."
-    ),
     fix="list the namespaces, or require the label kubernetes.io/metadata.name, which every namespace has",
-    source=f"{KUBERNETES}/pkg/scheduler/framework/plugins/interpodaffinity/plugin.go",
-    remedies=("command", "patch"),
-    no_remedy="The template of the pods is changed in the object that owns them, and the spec of a pod cannot change.",
     compares=True,
     of_pods=_namespace_selector_twice,
     of_template=_namespace_selector_twice,

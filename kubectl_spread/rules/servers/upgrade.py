@@ -25,7 +25,7 @@ from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import versions
 from kubectl_spread.report.model import Severity
 from kubectl_spread.rules.inputs import PodsInput, TemplateInput, TermInput
-from kubectl_spread.rules.model import VALIDATION, AnyInput, Evidence, Rule, Values, names
+from kubectl_spread.rules.model import AnyInput, Evidence, Rule, Values, names
 
 _LAST_WITHOUT_CARE: Final = 32
 _FIRST_MERGING: Final = 34
@@ -188,18 +188,10 @@ SCHEDULER_SKIP: Final = Rule(
         "The selectors of these pending pods lack {keys}. kube-scheduler adds the keys itself up to 1.37, but the "
         "release notes ask to schedule such pods before an upgrade to {compared}."
     ),
-    why=(
-        "With the merge in 1.34 the scheduler was to stop adding matchLabelKeys, so the release note says to go from "
-        "1.32 to 1.34 by way of 1.33 and to have pods of 1.32 scheduled by then. 1.34 to 1.37 still add the keys, so "
-        "that skipping 1.33 does not harm such pods today. KEP-3243 plans the removal for 1.38, and v1.38.0-beta.0 "
-        "does not have it."
-    ),
     fix=(
         "nothing to do up to 1.37; to follow the release notes, upgrade to 1.33 first and wait until the pods are "
         "scheduled"
     ),
-    source="https://github.com/kubernetes/kubernetes/pull/129874",
-    no_remedy="No supported version harms these pods.",
     of_members=_scheduler_skip,
 )
 STOPS_WORKING: Final = Rule(
@@ -208,27 +200,7 @@ STOPS_WORKING: Final = Rule(
     severity=Severity.ERROR,
     summary="The other Kubernetes refuses what this one accepts (--to)",
     message="Kubernetes {compared} refuses {refused}, {but}. Error: {errors}.",
-    why=(
-        "Up to 1.33 keys are compared with the selector as it is written, in templates and pods alike. From 1.34 on "
-        "pods are validated after the merge. A key that appears twice in matchLabelKeys worked before and still "
-        "passes in the template, but then every new pod is refused. After a downgrade, 1.33 refuses every edit of a "
-        "merged pod. Pods that run are not affected until they are edited or replaced."
-    ),
     fix="correct the field that the error names before the change",
-    source=VALIDATION,
-    cases=(
-        (Severity.ERROR, "New objects or pods will be refused."),
-        (
-            Severity.WARNING,
-            (
-                "Edits of pods will be refused, pods whose template was not read cannot be created again, or the "
-                "template was refused before too."
-            ),
-        ),
-    ),
-    no_remedy=(
-        "The right value of the field is for the owner of the workload to say, and pods are replaced after the change."
-    ),
     compares=True,
     of_pods=partial(on_the_way, check=_pods_stop_working),
     of_template=partial(on_the_way, check=_template_stops_working),
@@ -239,13 +211,7 @@ STARTS_WORKING: Final = Rule(
     severity=Severity.INFO,
     summary="The other Kubernetes accepts what this one refuses (--to)",
     message="Kubernetes {judged} refuses {refused}, and Kubernetes {compared} does not. Error: {errors}.",
-    why=(
-        "An object that was refused takes effect after the change: a Deployment that could not be applied, pods that "
-        "no controller could create, edits that were refused."
-    ),
     fix=_WANTED,
-    source=VALIDATION,
-    no_remedy="The other Kubernetes accepts the objects as they are.",
     compares=True,
     of_pods=partial(on_the_way, check=_pods_start_working),
     of_template=partial(on_the_way, check=_template_starts_working),
@@ -408,20 +374,7 @@ COUNTED_DIFFERENTLY: Final = Rule(
     severity=Severity.WARNING,
     summary="The other Kubernetes counts the same pods differently (--to)",
     message="For {topology_key}, Kubernetes {judged} {now}, and Kubernetes {compared} {then}.{loss}",
-    why=(
-        "An empty labelSelector counts no pod up to 1.37, and all pods of the namespace from 1.38 on, so a constraint "
-        "without effect takes effect. minDomains, nodeAffinityPolicy and nodeTaintsPolicy depend on feature gates "
-        "that later minors lock on: NodeInclusionPolicyInPodTopologySpread in 1.33, MinDomainsInPodTopologySpread in "
-        "1.30. A cluster with such a gate off gets other domains or another minimum with the upgrade."
-    ),
     fix="decide which count is meant, and write minDomains and the policies into the pod template accordingly",
-    source="https://kep.k8s.io/3094",
-    cases=(
-        (Severity.ERROR, "No node takes new pods after the change."),
-        (Severity.WARNING, "A DoNotSchedule constraint counts differently."),
-        (Severity.INFO, "A ScheduleAnyway constraint counts differently."),
-    ),
-    no_remedy="Which of the two counts is meant is for the owner of the workload to say.",
     compares=True,
     reads_nodes=True,
     of_pods=partial(on_the_way, check=_counted_differently),
