@@ -22,6 +22,8 @@ class RefusalCause(msgspec.Struct, frozen=True):
         workloads: The workloads whose pods repel, or are repelled by, the pod.
         right_key: The label of nodes that was probably meant by the topology key; None where nodes have the key.
         lacks_domains: Whether there are fewer domains than the constraint's minDomains.
+        lowest: The domains that hold the minimum of the constraint.
+        minimum: The number of pods that these domains have.
         remedy: What a person can do; "" for what helps against most refusals of the filter.
     """
 
@@ -32,7 +34,12 @@ class RefusalCause(msgspec.Struct, frozen=True):
     workloads: tuple[ObjectRef, ...] = ()
     right_key: str | None = None
     lacks_domains: bool = False
+    lowest: tuple[str, ...] = ()
+    minimum: int = 0
     remedy: str = ""
+
+
+_NO_CONSTRAINT: Final = RefusalCause(ObstacleKind.CONSTRAINED, "")
 
 
 class Reason(msgspec.Struct, frozen=True):
@@ -41,20 +48,28 @@ class Reason(msgspec.Struct, frozen=True):
     Attributes:
         refusals: The causes, in the order of the scheduler's filters; none where the pods wait for no node.
         text: All of them in words.
-        lowest: The domains that hold the minimum of the spread constraint that refuses, and their topology key.
-        minimum: The number of pods that these domains have.
         free: The nodes that would take one of the pods.
         too_large: Whether the pods request more than any node has that they may use, even without other pods.
         everywhere: The cause for which the scheduler puts the pods on no node, whatever the nodes are; None for none.
+        unknown: What was not read of what decides; "" if everything was, or that was not asked.
     """
 
     refusals: tuple[RefusalCause, ...]
     text: str
-    lowest: tuple[str, tuple[str, ...]] = ("", ())
-    minimum: int = 0
     free: tuple[str, ...] = ()
     too_large: bool = False
     everywhere: RefusalCause | None = None
+    unknown: str = ""
+
+    @property
+    def constraint(self) -> RefusalCause:
+        """The first cause that is a spread constraint; one without a topology key for none."""
+        return next((refusal for refusal in self.refusals if refusal.topology_key), _NO_CONSTRAINT)
+
+    @property
+    def lowest(self) -> tuple[str, tuple[str, ...]]:
+        """The topology key of that constraint, and the domains that hold its minimum."""
+        return self.constraint.topology_key, self.constraint.lowest
 
     @property
     def causes(self) -> tuple[RefusalCause, ...]:
@@ -68,18 +83,6 @@ class Reason(msgspec.Struct, frozen=True):
 
 
 NO_NODES: Final = Reason((), "there are no nodes")
-
-
-class Wait(msgspec.Struct, frozen=True):
-    """Why a pod waits.
-
-    Attributes:
-        reason: The refusals of nodes, and the nodes that would take it.
-        unknown: What was not read of what decides; "" if everything was.
-    """
-
-    reason: Reason
-    unknown: str
 
 
 class Shortfall(msgspec.Struct, frozen=True):

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
-from kubectl_spread.engine.answers import Fix, Reason, Removable, Shortfall, Trial, Wait
+from kubectl_spread.engine.answers import Fix, Reason, Removable, Shortfall, Trial
 from kubectl_spread.engine.cluster import Journal, SimulatedCluster
 from kubectl_spread.engine.controllers import (
     Actor,
@@ -88,7 +88,7 @@ class Engine:
     def _pending(self) -> Mapping[ObjectRef, SimulatedPod]:
         return {pod.record.ref: pod for pod in self._now.pending}
 
-    def wait_of(self, pod: PodRecord) -> Wait:
+    def wait_of(self, pod: PodRecord) -> Reason:
         """Return why a pending pod of the cluster waits."""
         cluster, pending = self._now, self._pending[pod.ref]
         # Pods that their volumes keep from the same nodes may have different causes for it.
@@ -103,7 +103,7 @@ class Engine:
         )
         if question not in self._reasons:
             self._reasons[question] = reason(cluster, pending)
-        return Wait(self._reasons[question], volumes.unknown)
+        return replace(self._reasons[question], unknown=volumes.unknown)
 
     def has_node(self, pod: PodRecord) -> bool:
         """Tell whether any node would take a pending pod of the cluster now."""
@@ -126,7 +126,7 @@ class Engine:
         if not self._world.snapshot.node_autoscalers.known or pod.ref not in self._pending:
             return None
         pending = self._pending[pod.ref]
-        if not needs_new_node(pending, self.wait_of(pod).reason):
+        if not needs_new_node(pending, self.wait_of(pod)):
             return None
         if pending.kind not in self._new_nodes:
             self._new_nodes[pending.kind] = new_nodes(self._now, pending)
@@ -143,10 +143,10 @@ class Engine:
         with self._now.tried():
             return list(next_pods(self._now, like, number))
 
-    def fix_of(self, wait: Wait, workloads: Iterable[ObjectRef]) -> Fix | None:
+    def fix_of(self, reason: Reason, workloads: Iterable[ObjectRef]) -> Fix | None:
         """Return a change after which no pod of some workloads waits; None where no known change was seen to help."""
         trials = FixTrials(self._as_is, lambda: self._runs, lambda changes: self._changes + changes < _CHANGES)
-        fix = trials.first_that_helps(wait.reason, frozenset(workloads))
+        fix = trials.first_that_helps(reason, frozenset(workloads))
         self._changes += trials.changes
         return fix
 

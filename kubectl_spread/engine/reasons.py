@@ -19,7 +19,7 @@ from kubectl_spread.engine.answers import NO_NODES, Reason, RefusalCause
 from kubectl_spread.engine.cluster import SimulatedCluster
 from kubectl_spread.engine.kinds import unparsed
 from kubectl_spread.engine.nodes import CountedNodes
-from kubectl_spread.engine.placing import Tally, minimum
+from kubectl_spread.engine.placing import minimum
 from kubectl_spread.engine.pods import SimulatedPod
 from kubectl_spread.kube.api.field import POD_SPEC, FieldPath
 from kubectl_spread.kube.api.labels import ZONE, ascending
@@ -40,24 +40,13 @@ def reason(cluster: SimulatedCluster, pod: SimulatedPod) -> Reason:
     refusals: list[RefusalCause] = []
     # A pod of a DaemonSet belongs to its node.
     left = 1 << cluster.table.numbers[pod.pin] if pod.pin in cluster.table.numbers else cluster.table.everything
-    lowest: tuple[str, tuple[str, ...]] = ("", ())
-    least = 0
     for refusal, bits in refusals_by_filter(cluster, pod):
         number = (left & bits).bit_count()
         if number:
             refusals.append(msgspec.structs.replace(refusal, nodes=number))
-            if refusal.topology_key and not lowest[0]:
-                lowest, least = _lowest(cluster, pod, refusal.topology_key)
         left &= ~bits
     free = tuple(cluster.table.names[number] for number in ascending(left))
-    return Reason(
-        tuple(refusals),
-        _text(cluster, pod, refusals),
-        lowest,
-        least,
-        free,
-        too_large=cluster.table.is_too_large(pod.kind),
-    )
+    return Reason(tuple(refusals), _text(cluster, pod, refusals), free, cluster.table.is_too_large(pod.kind))
 
 
 def _text(cluster: SimulatedCluster, pod: SimulatedPod, refusals: list[RefusalCause]) -> str:
@@ -173,41 +162,17 @@ def _constraint_cause(
     if not counted.domains:
         return RefusalCause(kind, f"{name} has no domain that they may use", key)
     tally, any_number = cluster.state.spread(pod.kind, constraint, counted), replace(constraint, min_domains=1)
+    least = minimum(constraint, counted.domains, tally)
+    # These are the eligible domains with the fewest pods.
+    values = {value for value in counted.values if value is not None}
+    lowest = tuple(sorted(value for value in values if tally.counts.get(value, 0) == least))
     if counted.domains < constraint.min_domains and minimum(any_number, counted.domains, tally):
         text = f"{name} has fewer domains than minDomains ({counted.domains} of {constraint.min_domains})"
-        return RefusalCause(kind, text, key, lacks_domains=True)
-    return RefusalCause(kind, _lowest_text(cluster, pod, constraint, counted, name), key)
-
-
-def _lowest_text(
-    cluster: SimulatedCluster, pod: SimulatedPod, constraint: Constraint, counted: CountedNodes, name: str
-) -> str:
-    key = constraint.topology_key
-    tally = cluster.state.spread(pod.kind, constraint, counted)
-    least = minimum(constraint, counted.domains, tally)
-    low = _lowest_values(counted, tally, least)
-    if not low:
-        return f"{name} allows no more"
-    has = "has" if len(low) == 1 else "have"
-    each = " each" if least and len(low) > 1 else ""
-    number = f"{plural(least, 'pod')}{each}" if least else "none"
-    text = f"{name} allows no more, because {domains(key, low)} {has} {number}"
-    there = counted.bits & reduce(int.__or__, (cluster.table.mask(key, value) for value in low))
-    return text if there & cluster.state.feasible(pod) else f"{text} and no node there takes one"
-
-
-def _lowest(cluster: SimulatedCluster, pod: SimulatedPod, key: str) -> tuple[tuple[str, tuple[str, ...]], int]:
-    """Return the domains that hold the minimum of a constraint, and the minimum."""
-    answers = cluster.table.answers(pod.kind)
-    for constraint, counted in zip(pod.kind.hard, answers.hard, strict=True):
-        if constraint.topology_key == key:
-            tally = cluster.state.spread(pod.kind, constraint, counted)
-            least = minimum(constraint, counted.domains, tally)
-            return (key, tuple(_lowest_values(counted, tally, least))), least
-    return ("", ()), 0
-
-
-def _lowest_values(counted: CountedNodes, tally: Tally, least: int) -> list[str]:
-    """Return the eligible domains with the fewest pods."""
-    values = {value for value in counted.values if value is not None}
-    return sorted(value for value in values if tally.counts.get(value, 0) == least)
+        return RefusalCause(kind, text, key, lacks_domains=True, lowest=lowest, minimum=least)
+    text = f"{name} allows no more"
+    if lowest:
+        number = f"{plural(least, 'pod')}{' each' if len(lowest) > 1 else ''}" if least else "none"
+        text += f", because {domains(key, lowest)} {'has' if len(lowest) == 1 else 'have'} {number}"
+        there = counted.bits & reduce(int.__or__, (cluster.table.mask(key, value) for value in lowest))
+        text += "" if there & cluster.state.feasible(pod) else " and no node there takes one"
+    return RefusalCause(kind, text, key, lowest=lowest, minimum=least)

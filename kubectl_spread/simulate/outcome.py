@@ -319,7 +319,7 @@ def _message(group: _Group, silent: bool) -> str:
         return (
             f"{_pods(new)} of {names} would stay pending{others}: {domains(key, values)} {verb} unreachable, still "
             f"{'counts' if len(values) == 1 else 'count'}, and {holds} the minimum of their constraint on "
-            f"{topology_name(key)} at {reason.minimum}.{nodes}"
+            f"{topology_name(key)} at {reason.constraint.minimum}.{nodes}"
         )
     return f"{_pods(new)} of {names} would stay pending{others}: {reason.text}{end}{nodes}"
 

@@ -170,10 +170,10 @@ def _keyless(spread: Spread, evaluation: ClassEvaluation, rule_input: PodsInput)
 
 def _kept_by_volume(pod: PodRecord, rule_input: PodsInput) -> _Cause:
     """Return that the volume of a pod allows no node of the domain that the constraint asks for."""
-    wait = rule_input.engine.wait_of(pod)
-    fix = rule_input.engine.fix_of(wait, [rule_input.workload])
+    reason = rule_input.engine.wait_of(pod)
+    fix = rule_input.engine.fix_of(reason, [rule_input.workload])
     ways = [fix.text if fix is not None else "make the constraint ScheduleAnyway", "give up the claim"]
-    return _Cause(f" {sentence(wait.reason.text)}", literal(", or ".join(ways)), ("SPR307",))
+    return _Cause(f" {sentence(reason.text)}", literal(", or ".join(ways)), ("SPR307",))
 
 
 def _refused_by_others(

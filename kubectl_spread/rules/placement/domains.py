@@ -289,7 +289,7 @@ def _held_down(rule_input: PodsInput) -> Iterator[Evidence]:
 
 def _fits_nowhere(pod: PodRecord, rule_input: PodsInput) -> bool:
     """Tell whether every node refuses a pod."""
-    return not rule_input.engine.wait_of(pod).reason.free
+    return not rule_input.engine.wait_of(pod).free
 
 
 def _pending(number: int) -> str:

@@ -8,7 +8,7 @@ from typing import Final
 from kubectl_spread.audit.evaluation.obstacles import FILTERS
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.audit.snapshot.snapshot import OVERDUE
-from kubectl_spread.engine.answers import Fix, Wait
+from kubectl_spread.engine.answers import Fix, Reason
 from kubectl_spread.kube.api.workloads import Deployment, StatefulSet
 from kubectl_spread.phrases import listed, plural, sentence, some
 from kubectl_spread.report.model import CommandLine, Severity
@@ -39,16 +39,16 @@ def _waiting(rule_input: WaitingInput) -> Iterator[Evidence]:
 
 def _by_reason(waiting: list[PodRecord], rule_input: WaitingInput) -> Iterator[Evidence]:
     """Yield the pods by the refusals of all nodes."""
-    groups: dict[object, tuple[Wait, list[PodRecord]]] = {}
+    groups: dict[object, tuple[Reason, list[PodRecord]]] = {}
     for pod in waiting:
-        wait = rule_input.engine.wait_of(pod)
-        if not wait.reason.free or pod.gates or pod.refused:
-            key = (wait.reason.key, wait.unknown, bool(wait.reason.free), rule_input.about_new_nodes(pod))
-            groups.setdefault(key, (wait, []))[1].append(pod)
-    for wait, pods in groups.values():
-        values = {"who": _who(pods, wait), "why": _why(pods, wait, rule_input), "then": not_created(pods, rule_input)}
-        values["new_nodes"] = rule_input.about_new_nodes(pods[0])
-        yield Evidence(names(pods), values, fix=_fix(pods, wait, rule_input))
+        reason = rule_input.engine.wait_of(pod)
+        if not reason.free or pod.gates or pod.refused:
+            key = (reason.key, reason.unknown, bool(reason.free), rule_input.about_new_nodes(pod))
+            groups.setdefault(key, (reason, []))[1].append(pod)
+    for reason, pods in groups.values():
+        values = {"who": _who(pods, reason), "why": _why(pods, reason, rule_input)}
+        values |= {"then": not_created(pods, rule_input), "new_nodes": rule_input.about_new_nodes(pods[0])}
+        yield Evidence(names(pods), values, fix=_fix(pods, reason, rule_input))
 
 
 def _without_message(pods: list[PodRecord], rule_input: WaitingInput) -> Evidence:
@@ -84,42 +84,42 @@ def _by_message(waiting: list[PodRecord], rule_input: WaitingInput) -> Iterator[
         yield Evidence(names(pods), values, fix=fix)
 
 
-def _who(pods: list[PodRecord], wait: Wait) -> str:
+def _who(pods: list[PodRecord], reason: Reason) -> str:
     which = "the pending pod" if len(pods) == 1 else f"{len(pods)} pending pods"
     if pods[0].gates:
         return f"The scheduler does not try to place {which}"
-    if wait.reason.free:
+    if reason.free:
         return f"The scheduler refused {which}"
     return f"No node takes {which}"
 
 
-def _why(pods: list[PodRecord], wait: Wait, rule_input: WaitingInput) -> str:
+def _why(pods: list[PodRecord], reason: Reason, rule_input: WaitingInput) -> str:
     scheduler_message = _said(pods)
     if pods[0].gates:
-        return wait.reason.text
-    if wait.reason.free:
-        free = f"{'node' if len(wait.reason.free) == 1 else 'nodes'} {some(wait.reason.free)} would take it now"
-        not_known = f". Not known: {wait.unknown}" if wait.unknown else ""
+        return reason.text
+    if reason.free:
+        free = f"{'node' if len(reason.free) == 1 else 'nodes'} {some(reason.free)} would take it now"
+        not_known = f". Not known: {reason.unknown}" if reason.unknown else ""
         return f"{scheduler_message}. By the filters that are modelled, {free}{not_known}"
-    text = wait.reason.text
-    if _are_kept_by_a_rollout(wait, rule_input):
+    text = reason.text
+    if _are_kept_by_a_rollout(reason, rule_input):
         text += ". The term counts pods of all revisions, and the rollout keeps the old ones until new ones run"
         text += " (maxUnavailable 0)"
-    if wait.unknown:
-        text += f". Not known: {wait.unknown}"
-    if scheduler_message and not _agrees(scheduler_message, wait):
+    if reason.unknown:
+        text += f". Not known: {reason.unknown}"
+    if scheduler_message and not _agrees(scheduler_message, reason):
         text += f". The scheduler's last message has other reasons: {scheduler_message}"
     return text
 
 
-def _are_kept_by_a_rollout(wait: Wait, rule_input: WaitingInput) -> bool:
+def _are_kept_by_a_rollout(reason: Reason, rule_input: WaitingInput) -> bool:
     """Tell whether older pods of the same Deployment repel the new ones, and may not go before these run."""
     workload, audit = rule_input.workload, rule_input.audit
     stored = audit.snapshot.workload_objects.get(workload)
     return (
         isinstance(stored, Deployment)
         and not stored.pace.unavailable
-        and any(workload in refusal.workloads for refusal in wait.reason.refusals)
+        and any(workload in refusal.workloads for refusal in reason.refusals)
         and len(audit.revisions.of(workload)) > 1
     )
 
@@ -131,10 +131,10 @@ def _said(pods: list[PodRecord]) -> str:
     return text if len(text) <= _MESSAGE else f"{text[:_MESSAGE]} ..."
 
 
-def _agrees(scheduler_message: str, wait: Wait) -> bool:
+def _agrees(scheduler_message: str, reason: Reason) -> bool:
     """Tell whether the scheduler's message names one of the filters that refuse the pod in the model."""
     words = scheduler_message.lower()
-    return any(sign in words for cause in wait.reason.causes for sign in FILTERS[cause.kind].signs)
+    return any(sign in words for cause in reason.causes for sign in FILTERS[cause.kind].signs)
 
 
 def not_created(pods: Sequence[PodRecord], rule_input: PodsInput | WaitingInput) -> str:
@@ -149,19 +149,19 @@ def not_created(pods: Sequence[PodRecord], rule_input: PodsInput | WaitingInput)
     return f" By the OrderedReady policy {which} not created until {'it runs' if len(pods) == 1 else 'they run'}."
 
 
-def _fix(pods: list[PodRecord], wait: Wait, rule_input: WaitingInput) -> Remedy:
+def _fix(pods: list[PodRecord], reason: Reason, rule_input: WaitingInput) -> Remedy:
     if pods[0].gates:
         gates = listed(list(pods[0].gates))
         return Remedy(literal(f"the controller that set the gates ({gates}) removes them: look there"))
-    if wait.reason.free:
+    if reason.free:
         if any(sign in _said(pods).lower() for each in FILTERS.values() for sign in each.signs):
             return Remedy("wait some minutes: the cluster has changed since, and the scheduler tries again by itself")
-        if wait.unknown:
+        if reason.unknown:
             return Remedy("see what the message names, and what is not known: it may keep the pods from these nodes")
         return Remedy("see what the message names: it is a filter of the scheduler that is not modelled")
-    fix = rule_input.engine.fix_of(wait, [rule_input.workload])
+    fix = rule_input.engine.fix_of(reason, [rule_input.workload])
     if fix is None:
-        return Remedy(literal(_by_hand(wait)))
+        return Remedy(literal(_by_hand(reason)))
     commands = () if in_file(rule_input) else _commands(fix)
     return Remedy(literal(f"{fix.text}. Tried in a simulation: all pods of the workload run afterwards"), commands)
 
@@ -170,9 +170,9 @@ def _commands(fix: Fix) -> tuple[CommandLine, ...]:
     return tuple(CommandLine(words) for words in fix.commands)
 
 
-def _by_hand(wait: Wait) -> str:
+def _by_hand(reason: Reason) -> str:
     """Return one action for each filter that refuses nodes, in words."""
-    causes = wait.reason.causes
+    causes = reason.causes
     ways = list(dict.fromkeys(each.remedy or FILTERS[each.kind].remedy.format(nodes="nodes") for each in causes))
     return f"one of these: {'; '.join(ways)}" if len(ways) > 1 else next(iter(ways), sentence("add nodes"))
 
