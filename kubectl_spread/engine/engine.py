@@ -24,7 +24,7 @@ from kubectl_spread.engine.controllers import (
     run,
     unfinished,
 )
-from kubectl_spread.engine.destinations import Destinations, destinations
+from kubectl_spread.engine.destinations import Destinations, NextPod, destinations, next_destinations, next_pods
 from kubectl_spread.engine.events import Apply, Restart, Scale
 from kubectl_spread.engine.fixes import FixTrials, without_surge
 from kubectl_spread.engine.kinds import SchedulingKind
@@ -33,7 +33,6 @@ from kubectl_spread.engine.planner import RUNS, FirstWave, Planner
 from kubectl_spread.engine.pods import SimulatedPod
 from kubectl_spread.engine.reasons import everywhere, reason
 from kubectl_spread.engine.runs import RunResult, Simulation, skews
-from kubectl_spread.engine.successors import NextPod, next_destinations, next_pods
 from kubectl_spread.engine.world import World
 from kubectl_spread.kube.api.labels import HOSTNAME, ZONE
 from kubectl_spread.kube.api.objects import ObjectRef

@@ -16,10 +16,8 @@ from kubectl_spread.audit.snapshot.templates import PRESUMED, Refusal, Refused, 
 from kubectl_spread.audit.snapshot.terms import TopologyTerm, topology_terms
 from kubectl_spread.errors import Faults
 from kubectl_spread.explain.causes import SkewCause, causes
-from kubectl_spread.explain.next_pods import next_pods, placing
-from kubectl_spread.explain.rollup import Rollup, roll_up
-from kubectl_spread.explain.uneven_rows import pods_by_workload
-from kubectl_spread.explain.waiting import waiting
+from kubectl_spread.explain.uneven_rows import Rollup, pods_by_workload, roll_up
+from kubectl_spread.explain.waiting import next_pods, placing, waiting
 from kubectl_spread.kube import apiserver
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import LabelSelector

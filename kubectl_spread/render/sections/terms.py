@@ -8,7 +8,7 @@ from typing import Final
 from msgspec import UnsetType
 
 from kubectl_spread.explain.explanation import Explanation, TemplateTerm
-from kubectl_spread.explain.rollup import Owner, RowRollup, Share
+from kubectl_spread.explain.uneven_rows import Owner, RowRollup, Share
 from kubectl_spread.kube.api import labels
 from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.phrases import plural, sentence
