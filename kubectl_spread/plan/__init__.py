@@ -14,7 +14,7 @@ from kubectl_spread.engine.targets import StalePod
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.report.model import Severity
 from kubectl_spread.rules.engine import findings_of
-from kubectl_spread.rules.selectors.verdicts import REMOVED_LABEL, STALE_LABEL
+from kubectl_spread.rules.selectors import REMOVED_LABEL, STALE_LABEL
 
 _VERDICTS: Final = {STALE_LABEL.code: Verdict.STALE_LABEL, REMOVED_LABEL.code: Verdict.REMOVED_LABEL}
 STALE: Final = frozenset(_VERDICTS.values())

@@ -8,18 +8,14 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import Final
 
-from kubectl_spread.rules import exposure
+from kubectl_spread.rules import exposure, selector_keys, selectors, servers, upgrades
 from kubectl_spread.rules.constraints import affinity, grouping, no_effect, refusals, topology_keys, workload
 from kubectl_spread.rules.model import Rule
 from kubectl_spread.rules.placement import blocking, domains, pools, population, skews
-from kubectl_spread.rules.selectors import keys, verdicts
-from kubectl_spread.rules.servers import running, upgrade
 
-_SELECTORS: Final = (keys, verdicts)
 _CONSTRAINTS: Final = (affinity, grouping, no_effect, refusals, topology_keys, workload)
 _PLACEMENT: Final = (blocking, domains, pools, population, skews)
-_SERVERS: Final = (running, upgrade)
-_MODULES: Final = (*_SELECTORS, *_CONSTRAINTS, *_PLACEMENT, *_SERVERS, exposure)
+_MODULES: Final = (selectors, selector_keys, *_CONSTRAINTS, *_PLACEMENT, servers, upgrades, exposure)
 
 RULES: Final[tuple[Rule, ...]] = tuple(
     sorted(

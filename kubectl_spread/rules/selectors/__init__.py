@@ -1,1 +1,0 @@
-"""SPR1xx: stored selectors, compared with the selectors that the API server would store today."""

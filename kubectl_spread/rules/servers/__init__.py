@@ -1,1 +1,0 @@
-"""SPR4xx: the same objects on the servers that run now, and on another Kubernetes."""
