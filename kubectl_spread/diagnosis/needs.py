@@ -81,7 +81,7 @@ def unknown_resources(audit: Audit, *, explaining: bool) -> list[str]:
 
 
 def _waiting(audit: Audit) -> Iterator[PodRecord]:
-    return (pod for pod in audit.pods if not pod.node and not pod.terminating)
+    return (pod for pod in audit.pods if pod.waits)
 
 
 def _to_place(audit: Audit) -> Iterator[PodRecord]:

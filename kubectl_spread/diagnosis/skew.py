@@ -161,7 +161,7 @@ _OF_A_JOB: Final = "nothing to do: the pods of a Job end by themselves, and a Jo
 
 def why_wait(row: EvaluatedConstraint) -> str:
     """Return why no pod of a row should be deleted now; "" where one may be."""
-    if any(not pod.node and not pod.terminating and pod.pod_class.stored for pod in row.pods):
+    if any(pod.waits and pod.pod_class.stored for pod in row.pods):
         return _AWAITED
     if row.workload.kind == "StatefulSet" and any(pod.terminating for pod in row.pods):
         return _RETURNING

@@ -45,7 +45,7 @@ def waiting(audit: Audit, engine: Engine) -> list[Waiting]:
     inert = _inert(audit)
     pods_by_class: dict[tuple[PodClass, tuple[str, ...], tuple[str, ...], bytes], list[PodRecord]] = {}
     for pod in audit.pods:
-        if not pod.node and not pod.terminating and pod.pod_class.profile is not None and not pod.pod_class.pinned:
+        if pod.waits and pod.pod_class.profile is not None and not pod.pod_class.pinned:
             key = (pod.pod_class, pod.claims, pod.gates, ENCODER.encode(inert.get(pod.name)))
             pods_by_class.setdefault(key, []).append(pod)
     pods_by_answer: dict[bytes, tuple[Waiting, list[PodRecord]]] = {}

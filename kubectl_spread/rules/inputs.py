@@ -362,7 +362,7 @@ class PodsInput(_OfTerm, frozen=True, eq=False, dict=True, kw_only=True):
         return tuple(
             (row, spread)
             for row, spread in self.counted
-            if any(not pod.node for pod in row.pods) or self.followed(row.pods)
+            if any(pod.waits for pod in row.pods) or self.followed(row.pods)
         )
 
     def followed(self, pods: Iterable[PodRecord]) -> bool:
@@ -486,7 +486,7 @@ def _waiting(audit: Audit, reported: Container[ObjectRef]) -> dict[ObjectRef, li
     """
     waiting: dict[ObjectRef, list[PodRecord]] = {}
     for pod in audit.pods:
-        waits = not pod.node and not pod.terminating and pod.pod_class.stored
+        waits = pod.waits and pod.pod_class.stored
         is_told = pod.refused or audit.snapshot.is_overdue(pod)
         if waits and pod.ref not in reported and (is_told or is_modelled(pod, audit)):
             waiting.setdefault(audit.snapshot.workload(pod), []).append(pod)

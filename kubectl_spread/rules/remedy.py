@@ -324,7 +324,7 @@ def _wait_anyway(names: Collection[str], rule_input: RuleInput) -> bool:
 
 def _waiting_pods(rule_input: RuleInput) -> tuple[str, ...]:
     """Return the pending pods of a StatefulSet, for which it may wait."""
-    pods = {pod.name: pod for pod in rule_input.pods if not pod.node and not pod.terminating}
+    pods = {pod.name: pod for pod in rule_input.pods if pod.waits}
     if rule_input.workload.kind != "StatefulSet" or not pods:
         return ()
     return tuple(sorted(pods))

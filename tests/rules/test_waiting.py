@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from kubectl_spread.report.model import Finding
+from kubectl_spread.rules.model import Selection
 from tests.audits import audit, deployment, reported
 from tests.builders import (
     Json,
@@ -180,3 +181,20 @@ def test_nodes_in_a_zone_that_another_constraint_refuses_are_no_fix() -> None:
     report = reported(audit(*(node_json(name) for name in ("a1", "b1", "c1")), *pods))
     (fix,) = {finding.fix for finding in report.findings if finding.code == "SPR308"}
     assert fix.endswith("or add nodes in another zone.")
+
+
+def test_a_pod_that_is_deleted_before_it_has_a_node_does_not_wait() -> None:
+    """The scheduler does not try it, however long a finalizer keeps it."""
+    taint = {"key": "gpu", "effect": "NoSchedule"}
+    spread = [constraint()]
+    running = [pod_json(f"web-{node}", node=node, owner="ReplicaSet/web", constraints=spread) for node in ("a1", "b1")]
+    deleted = pod_json(
+        "web-x",
+        owner="ReplicaSet/web",
+        constraints=spread,
+        metadata={"deletionTimestamp": "2026-09-01T11:00:00Z", "finalizers": ["example.com/x"]},
+    )
+    evaluation = audit(*NODES, node_json("c1", taints=[taint]), *running, deleted)
+    for code in ("SPR303", "SPR307"):
+        findings = reported(evaluation, Selection(select=(code,))).findings
+        assert [str(finding.severity) for finding in findings] == ["warning"]

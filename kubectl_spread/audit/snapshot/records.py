@@ -160,6 +160,11 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
         return self.unscheduled is not None and self.unscheduled.reason == REFUSED
 
     @property
+    def waits(self) -> bool:
+        """Whether the scheduler is still to choose a node for the pod, which it does not do while it is deleted."""
+        return not self.node and not self.terminating
+
+    @property
     def ref(self) -> ObjectRef:
         """The reference to the pod."""
         return ObjectRef(self.namespace, "Pod", self.name, self.copy)

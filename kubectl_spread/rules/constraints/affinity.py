@@ -158,7 +158,7 @@ def _effect(variants: Sequence[TermVariant], rule_input: TermInput) -> tuple[Sev
         return Severity.INFO if needless else Severity.WARNING, "the term keeps no pods apart"
     if not selects_own(first, rule_input):
         return Severity.WARNING, "these pods and the pods that the term selects never run at the same time"
-    pending = any(not pod.node and not pod.terminating for variant in variants for pod in variant.pods)
+    pending = any(pod.waits for variant in variants for pod in variant.pods)
     unplaced = isinstance(rule_input, TemplateInput) and not rule_input.beside_pods
     single = "at most one of the pods can run"
     if has_replicas and (pending or (unplaced and rule_input.audit.evaluator.lists_nodes)):

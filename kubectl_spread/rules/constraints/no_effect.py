@@ -151,7 +151,7 @@ def _keeps_unplaced(variant: TermVariant) -> bool:
 
 
 def _pending(variant: TermVariant) -> bool:
-    return any(not pod.node and not pod.terminating for pod in variant.pods)
+    return any(pod.waits for pod in variant.pods)
 
 
 def _unparseable_values(variant: TermVariant, effect: str) -> Values:

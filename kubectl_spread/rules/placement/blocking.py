@@ -413,7 +413,7 @@ def _blocked_groups(rule_input: PodsInput, *, conflict: bool) -> list[EvaluatedG
 
 
 def _pending(*groups: EvaluatedGroup) -> list[PodRecord]:
-    return [pod for group in groups for pod in group.pods if not pod.node]
+    return [pod for group in groups for pod in group.pods if pod.waits]
 
 
 def _severity(groups: Sequence[EvaluatedGroup]) -> Severity:

@@ -276,7 +276,7 @@ def _held_down(rule_input: PodsInput) -> Iterator[Evidence]:
         if spread.allows_all:
             yield Evidence(names(row.pods), values, Severity.INFO, UNPIN if only_pinned(refusals) else _NOTHING_NOW)
         else:
-            waiting = names(pod for pod in row.pods if not pod.node and _fits_nowhere(pod, rule_input))
+            waiting = names(pod for pod in row.pods if pod.waits and _fits_nowhere(pod, rule_input))
             for_all = closed_domains(shut)
             if waiting:
                 after = once_open(for_all, rule_input)
