@@ -20,7 +20,7 @@ class RefusalCause(msgspec.Struct, frozen=True):
         topology_key: That of the constraint that refuses; "" for other causes.
         nodes: The number of nodes.
         workloads: The workloads whose pods repel, or are repelled by, the pod.
-        right_key: The label of nodes that was probably meant by the topology key; None where nodes have the key.
+        right_key: The label that was probably meant by a topology key that the nodes lack; None where they have it.
         lacks_domains: Whether there are fewer domains than the constraint's minDomains.
         lowest: The domains that hold the minimum of the constraint.
         minimum: The number of pods that these domains have.

@@ -78,7 +78,7 @@ def _by_label(cluster: SimulatedCluster, cause: RefusalCause, nodes: int) -> Ite
     key = cause.topology_key
     carrying = cluster.table.sets.carrying([key]) if key else 0
     lacking = nodes & ~carrying if carrying else 0
-    yield RefusalCause(cause.kind, f"no label {key}", key), lacking
+    yield RefusalCause(cause.kind, f"no label {key}", key, right_key=""), lacking
     yield cause, nodes & ~lacking
 
 

@@ -74,14 +74,14 @@ class FixTrials:
         return self._runs_of()
 
     def first_that_helps(self, reason: Reason, workloads: frozenset[ObjectRef]) -> Fix | None:
-        """Return the first fix after which no pod of some workloads stays pending; None where none is known.
+        """Return the first fix after which no pod of some workloads stays pending; None where none is known or needed.
 
         Args:
             reason: Why they do.
             workloads: Their workloads.
         """
         for candidate in _candidates(self._simulation, reason, workloads):
-            if not self._proceed(self.changes):
+            if not self._proceed(self.changes) or not self._stay_pending(workloads):
                 return None
             if self._helps(candidate.simulation, workloads):
                 return candidate.fix
@@ -134,6 +134,10 @@ class FixTrials:
     def _most_new(self, workload: ObjectRef) -> int:
         return max(run.of(workload).new for run in self._runs)
 
+    def _stay_pending(self, workloads: Iterable[ObjectRef]) -> bool:
+        """Tell whether pods stay pending without a fix, and are not removed or replaced by their controllers."""
+        return any(run.of(workload).pending for run in self._runs for workload in workloads)
+
     def _helps(self, simulation: Simulation, workloads: Iterable[ObjectRef]) -> bool:
         results: list[RunResult] = []
         for result in self._tried(simulation):
@@ -184,21 +188,21 @@ def _candidates(simulation: Simulation, reason: Reason, workloads: frozenset[Obj
         # Any other change would keep the wrong key.
         yield from _right_keys(simulation, constraints, workloads)
         return
-    spreads = [refusal.topology_key for refusal in constraints]
     if ObstacleKind.CORDONED in kinds:
         yield from _uncordon(simulation, reason)
-    if spreads:
-        if constraints[0].lacks_domains:
-            yield from _constraint(simulation, spreads[0], workloads, "min_domains", None)
-        if kinds & {ObstacleKind.CORDONED, ObstacleKind.TAINTED, ObstacleKind.UNHEALTHY}:
-            yield from _constraint(simulation, spreads[0], workloads, "node_taints_policy", "Honor")
+    for refusal in constraints:
+        if refusal.lacks_domains:
+            yield from _constraint(simulation, refusal.topology_key, workloads, "min_domains", None)
+    if constraints and kinds & {ObstacleKind.CORDONED, ObstacleKind.TAINTED, ObstacleKind.UNHEALTHY}:
+        yield from _constraint(simulation, constraints[0].topology_key, workloads, "node_taints_policy", "Honor")
     if ObstacleKind.REPELLED in kinds:
         yield from _without_surge(simulation, workloads)
     if reason == NO_NODES or (kinds & _MORE_NODES_HELP and not reason.too_large):
         yield from _added(simulation, reason)
-    if spreads:
+    if constraints:
         yield from _deleted(simulation, reason)
-        yield from _constraint(simulation, spreads[0], workloads, "when_unsatisfiable", "ScheduleAnyway")
+    for key in dict.fromkeys(refusal.topology_key for refusal in constraints):
+        yield from _constraint(simulation, key, workloads, "when_unsatisfiable", "ScheduleAnyway")
 
 
 def _right_keys(

@@ -158,13 +158,15 @@ def test_explain_names_the_other_constraint_and_never_says_to_run_explain() -> N
         for number, node in enumerate(["a1", ""])
     ]
     racked = [node_json(name, labels={"example.com/rack": "r1"}) for name in ("a1", "b1")]
-    text = "\n".join(json.dumps(each) for each in (*racked, deployment("web-1", kind="ReplicaSet"), *pods))
+    owner = deployment("web-1", kind="ReplicaSet")
+    owner["spec"]["replicas"] = 2
+    text = "\n".join(json.dumps(each) for each in (*racked, owner, *pods))
     outcome = CliRunner().invoke(cli, ["explain", "rs/web-1", "-f", "-"], input=text)
     words = " ".join(outcome.stdout.split())
     assert (
-        "The constraint on example.com/rack refuses the free nodes of zone b, where this constraint allows a pod."
-        in words
+        "because zone b has none and no node there takes one; their constraint on rack (maxSkew 1) has fewer" in words
     )
+    assert "Fix: Remove minDomains in their constraint on rack. Tried in a simulation" in words
     assert "kubectl spread explain" not in words
 
 

@@ -180,7 +180,7 @@ def test_nodes_in_a_zone_that_another_constraint_refuses_are_no_fix() -> None:
     ]
     report = reported(audit(*(node_json(name) for name in ("a1", "b1", "c1")), *pods))
     (fix,) = {finding.fix for finding in report.findings if finding.code == "SPR308"}
-    assert fix.endswith("or add nodes in another zone.")
+    assert fix.startswith("Set whenUnsatisfiable: ScheduleAnyway in their constraint on zone. Tried in a simulation")
 
 
 def test_a_pod_that_is_deleted_before_it_has_a_node_does_not_wait() -> None:
@@ -198,3 +198,14 @@ def test_a_pod_that_is_deleted_before_it_has_a_node_does_not_wait() -> None:
     for code in ("SPR303", "SPR307"):
         findings = reported(evaluation, Selection(select=(code,))).findings
         assert [str(finding.severity) for finding in findings] == ["warning"]
+
+
+def test_a_pod_that_its_controller_removes_needs_no_fix() -> None:
+    """Any change would look as if it helped, because the pod is gone afterwards."""
+    owner = deployment("web", kind="ReplicaSet")
+    owner["spec"]["replicas"] = 1
+    spread = [constraint(), constraint(key="example.com/rack", minDomains=2)]
+    pods = [pod_json(f"web-{node}", node=node, owner="ReplicaSet/web", constraints=spread) for node in ("a1", "")]
+    racked = [node_json(name, labels={"example.com/rack": "r1"}) for name in ("a1", "b1")]
+    (finding,) = reported(audit(*racked, owner, *pods), Selection(select=("SPR303",))).findings
+    assert finding.fix == "Make the constraint ScheduleAnyway, or raise its maxSkew."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import msgspec
@@ -13,19 +13,19 @@ from kubectl_spread.audit.evaluation.evaluators import ClassEvaluation
 from kubectl_spread.audit.evaluation.obstacles import FILTERS, ObstacleKind
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.audit.snapshot.snapshot import OVERDUE
-from kubectl_spread.engine.answers import Fix, Reason
-from kubectl_spread.engine.node_answers import NodeAnswers, answers_of, as_obstacle
+from kubectl_spread.engine.answers import Fix, Reason, RefusalCause
+from kubectl_spread.engine.node_answers import NodeAnswers, answers_of
 from kubectl_spread.kube.api.field import POD_SPEC, FieldPath
+from kubectl_spread.kube.api.labels import HOSTNAME
 from kubectl_spread.kube.api.types import Node
 from kubectl_spread.kube.api.workloads import Deployment, StatefulSet
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread, feasible_nodes
 from kubectl_spread.memoization import memoized
-from kubectl_spread.phrases import domains, listed, noun, plural, sentence, some
+from kubectl_spread.phrases import domains, listed, plural, sentence, some
 from kubectl_spread.report.model import ClosedDomains, CommandLine, Severity
 from kubectl_spread.rules.inputs import PodsInput, WaitingInput, is_modelled
 from kubectl_spread.rules.model import Evidence, Remedy, Rule, Values, names
 from kubectl_spread.rules.placement.closed import (
-    Closed,
     closed,
     closed_domains,
     fewer_domains,
@@ -171,7 +171,7 @@ def not_created(pods: Sequence[PodRecord], rule_input: PodsInput | WaitingInput)
     return f" By the OrderedReady policy {which} not created until {'it runs' if len(pods) == 1 else 'they run'}."
 
 
-def _fix(pods: list[PodRecord], reason: Reason, rule_input: WaitingInput) -> Remedy:
+def _fix(pods: list[PodRecord], reason: Reason, rule_input: PodsInput | WaitingInput) -> Remedy:
     if pods[0].gates:
         gates = listed(list(pods[0].gates))
         return Remedy(literal(f"the controller that set the gates ({gates}) removes them: look there"))
@@ -183,7 +183,7 @@ def _fix(pods: list[PodRecord], reason: Reason, rule_input: WaitingInput) -> Rem
         return Remedy("see what the message names: it is a filter of the scheduler that is not modelled")
     fix = rule_input.engine.fix_of(reason, [rule_input.workload])
     if fix is None:
-        return Remedy(literal(_by_hand(reason)))
+        return Remedy(literal(_by_hand(reason.causes)))
     commands = () if in_file(rule_input) else _commands(fix)
     return Remedy(literal(f"{fix.text}. Tried in a simulation: all pods of the workload run afterwards"), commands)
 
@@ -192,9 +192,8 @@ def _commands(fix: Fix) -> tuple[CommandLine, ...]:
     return tuple(CommandLine(words) for words in fix.commands)
 
 
-def _by_hand(reason: Reason) -> str:
+def _by_hand(causes: Iterable[RefusalCause]) -> str:
     """Return one action for each filter that refuses nodes, in words."""
-    causes = reason.causes
     ways = list(dict.fromkeys(each.remedy or FILTERS[each.kind].remedy.format(nodes="nodes") for each in causes))
     return f"one of these: {'; '.join(ways)}" if len(ways) > 1 else next(iter(ways), sentence("add nodes"))
 
@@ -220,7 +219,7 @@ def _blocked(rule_input: PodsInput) -> Iterator[Evidence]:
     """
     groups_by_reason: dict[tuple[str, str], list[EvaluatedGroup]] = {}
     for group in _blocked_groups(rule_input, conflict=False):
-        reason = (_answer(group, rule_input.audit), _cause(group, rule_input).text)
+        reason = (_answer(group, rule_input), _cause(group, rule_input).text)
         groups_by_reason.setdefault(reason, []).append(group)
     for (answer, text), groups in groups_by_reason.items():
         # What the newest revision needs is advised first.
@@ -232,27 +231,27 @@ def _blocked(rule_input: PodsInput) -> Iterator[Evidence]:
         yield Evidence(_affected(groups), values, _severity(groups), cause.fix, cause.covers, cause.closed)
 
 
-def _answer(group: EvaluatedGroup, audit: Audit) -> str:
+def _answer(group: EvaluatedGroup, rule_input: PodsInput) -> str:
     """Return the number of nodes that refuse the pods of a group, with the reasons.
 
     Each node counts once, by the first filter that refuses it, as in the scheduler's own message.
     """
-    evaluation = group.evaluation
-    first = next(iter(_pending(group)), group.pods[0])
-    answers = answers_of(evaluation, first, audit)
     numbers: Counter[tuple[str, str]] = Counter()
-    for node in audit.nodes.nodes:
-        refusal = answers.first_refusal(node.metadata.name)
-        if isinstance(refusal, Spread) and refusal.constraint.topology_key not in node.metadata.labels:
-            numbers[_LACKS] += 1
-        elif refusal is not None:
-            found_by = FILTERS[as_obstacle(refusal).cause]
-            numbers[found_by.one_node, found_by.several_nodes] += 1
+    for cause, nodes in _refused(group, rule_input):
+        of_filter = FILTERS[cause.kind]
+        verbs = (of_filter.one_node, of_filter.several_nodes) if cause.right_key is None else _LACKS
+        numbers[verbs] += nodes.bit_count()
     spread = FILTERS[ObstacleKind.CONSTRAINED]
     order = [(spread.one_node, spread.several_nodes), _LACKS]
     order += [(each.one_node, each.several_nodes) for each in FILTERS.values() if each is not spread]
     refusing = [(numbers[verbs], verbs) for verbs in order if numbers[verbs]]
     return listed([f"{plural(number, 'node')} {verbs[number > 1]}" for number, verbs in refusing], len(refusing))
+
+
+def _refused(group: EvaluatedGroup, rule_input: PodsInput) -> Sequence[tuple[RefusalCause, int]]:
+    """Return what refuses the first pending pod of a group, or one more such pod, each with the nodes as a bitmap."""
+    engine, pending = rule_input.engine, _pending(group)
+    return (engine.destinations(pending[0]) if pending else engine.next_destinations(group.pods[0])).refused
 
 
 class _Cause(msgspec.Struct, frozen=True):
@@ -303,12 +302,10 @@ def _cause_now(group: EvaluatedGroup, rule_input: PodsInput) -> _Cause:
     if spread.lowered:
         fix = fewer_domains(spread, answers, rule_input)
         return _Cause(f" {shortage(spread, answers)}", fix, closed=left_out(spread, answers))
-    free = [node for node in lowest(spread) if answers.obstacle(node) is None]
     shut = closed(spread, answers, answers.obstacles(lowest(spread)))
-    if free:
-        return _refused_by_others(shut, free, evaluation, audit)
-    if first is not None and ObstacleKind.VOLUME in shut.causes:
-        return _kept_by_volume(first, rule_input)
+    open_nodes = [node for node in lowest(spread) if answers.obstacle(node) is None]
+    if open_nodes or (first is not None and ObstacleKind.VOLUME in shut.causes):
+        return _by_all_filters(group, rule_input)
     fix = opening(shut, evaluation, rule_input, blocked=True)
     for_all = closed_domains(shut)
     after = "" if first is None else once_open(for_all, rule_input)
@@ -342,63 +339,32 @@ def _keyless(spread: Spread, evaluation: ClassEvaluation, rule_input: PodsInput)
     return _Cause(text, labelled(near or lacking, key, rule_input))
 
 
-def _kept_by_volume(pod: PodRecord, rule_input: PodsInput) -> _Cause:
-    """Return that the volume of a pod allows no node of the domain that the constraint asks for."""
-    reason = rule_input.engine.wait_of(pod)
-    fix = rule_input.engine.fix_of(reason, [rule_input.workload])
-    ways = [fix.text if fix is not None else "make the constraint ScheduleAnyway", "give up the claim"]
-    return _Cause(f" {sentence(reason.text)}", literal(", or ".join(ways)), ("SPR307",))
-
-
-def _refused_by_others(
-    lowest_domains: Closed, free: Sequence[str], evaluation: ClassEvaluation, audit: Audit
-) -> _Cause:
-    spread = lowest_domains.spread
-    keys = dict.fromkeys(
-        other.constraint.topology_key
-        for other in evaluation.spreads
-        if other is not None and other is not spread and other.constraint.hard
-        for node in free
-        if not _lets_in(other, audit.nodes.by_name[node])
-    )
-    # Two constraints with equal counts are one spread, so the other one has the same key.
-    keys = keys or {spread.constraint.topology_key: None}
-    which = f"constraint on {listed(list(keys))}" if len(keys) == 1 else f"constraints on {listed(list(keys))}"
-    verb = "refuses" if len(keys) == 1 else "refuse"
-    return _Cause(
-        f" The {which} {verb} the free nodes of {lowest_domains.names}, where this constraint allows a pod.",
-        literal(f"raise maxSkew in the {which}, or make it ScheduleAnyway, or add nodes to {lowest_domains.names}"),
-    )
+def _by_all_filters(group: EvaluatedGroup, rule_input: PodsInput) -> _Cause:
+    """Return what each filter refuses, where closed domains are not all that keeps the pods away."""
+    if pending := _pending(group):
+        reason = rule_input.engine.wait_of(pending[0])
+        return _Cause(f" {sentence(reason.text)}", _fix(pending, reason, rule_input), ("SPR307",))
+    causes = [cause for cause, _ in _refused(group, rule_input)]
+    text = "; ".join(dict.fromkeys(cause.text for cause in causes))
+    return _Cause(f" {sentence(text)}", literal(_by_hand(causes)), ("SPR307",))
 
 
 def _conflicting(rule_input: PodsInput) -> Iterator[Evidence]:
     """Yield the pods whose constraints each allow nodes, but not the same ones."""
-    groups_by_keys: dict[tuple[str, str], list[EvaluatedGroup]] = {}
+    groups_by_keys: dict[str, list[EvaluatedGroup]] = {}
     for group in _blocked_groups(rule_input, conflict=True):
         constraints = [term for term in group.evaluation.pod_class.terms if term.spread and term.required]
         keys = listed([term.topology_key for term in constraints], len(constraints))
-        groups_by_keys.setdefault((keys, _more_nodes(group)), []).append(group)
-    for (keys, more), groups in groups_by_keys.items():
+        groups_by_keys.setdefault(keys, []).append(group)
+    for keys, groups in groups_by_keys.items():
         pending = _pending(*groups)
         then = not_created(pending, rule_input) if pending else ""
-        values: Values = {"who": _subject(groups), "keys": keys, "more": more, "then": then}
-        yield Evidence(_affected(groups), values, _severity(groups))
-
-
-def _more_nodes(group: EvaluatedGroup) -> str:
-    """Return which further nodes would take the pods: those of domains that the constraint with the fewest allows.
-
-    If it allows only nodes that lack the key of another constraint, these need the label. Domains that another
-    constraint on its key refuses do not help.
-    """
-    coarsest = min(group.evaluation.hard, key=lambda spread: len(spread.match_num))
-    key = coarsest.constraint.topology_key
-    allowed = {domain for domain in coarsest.match_num if coarsest.allows(domain)}
-    if not allowed:
-        return "label the nodes that lack one of the topology keys"
-    of_key = [spread for spread in group.evaluation.hard if spread.constraint.topology_key == key]
-    by_all = sorted(domain for domain in allowed if all(spread.allows(domain) for spread in of_key))
-    return f"add nodes to {domains(key, by_all)}" if by_all else f"add nodes in another {noun(key)}"
+        refused = _refused(groups[0], rule_input)
+        lowest = [(cause.topology_key, cause.lowest) for cause, _ in refused if cause.lowest]
+        where = next((f"to {domains(*each)}" for each in lowest if each[0] != HOSTNAME), "that all of them allow")
+        values: Values = {"who": _subject(groups), "keys": keys, "where": where, "then": then}
+        fix = _fix(pending, rule_input.engine.wait_of(pending[0]), rule_input) if pending else None
+        yield Evidence(_affected(groups), values, _severity(groups), fix)
 
 
 def _blocked_groups(rule_input: PodsInput, *, conflict: bool) -> list[EvaluatedGroup]:
@@ -513,6 +479,6 @@ CONFLICTING: Final = Rule(
     severity=Severity.ERROR,
     summary="Each DoNotSchedule constraint allows some nodes, but no node is allowed by all of them",
     message="{who}. The constraints on {keys} each allow some nodes, but no node is allowed by all of them.{then}",
-    fix=("make one of the constraints ScheduleAnyway or raise its maxSkew in the pod template, or {more}"),
+    fix=("make one of the constraints ScheduleAnyway or raise its maxSkew in the pod template, or add nodes {where}"),
     of_counts=_conflicting,
 )
