@@ -9,11 +9,11 @@ from operator import attrgetter
 from typing import Final
 
 from kubectl_spread.rules import exposure, selector_keys, selectors, servers, upgrades
-from kubectl_spread.rules.constraints import affinity, grouping, no_effect, refusals, topology_keys, workload
+from kubectl_spread.rules.constraints import affinity, grouping, no_effect, refusals, workload
 from kubectl_spread.rules.model import Rule
 from kubectl_spread.rules.placement import blocking, domains, pools, population, skews
 
-_CONSTRAINTS: Final = (affinity, grouping, no_effect, refusals, topology_keys, workload)
+_CONSTRAINTS: Final = (affinity, grouping, no_effect, refusals, workload)
 _PLACEMENT: Final = (blocking, domains, pools, population, skews)
 _MODULES: Final = (selectors, selector_keys, *_CONSTRAINTS, *_PLACEMENT, servers, upgrades, exposure)
 
