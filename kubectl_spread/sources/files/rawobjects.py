@@ -20,7 +20,7 @@ from kubectl_spread.kube.nodeautoscaling import AutoscalerObject, ConfigMap, EC2
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Service
 from kubectl_spread.phrases import plural
 from kubectl_spread.sources.decode import json_objects
-from kubectl_spread.sources.decode.json_documents import HEADER, ITEMS, LIST, METADATA, JsonRecord, Record
+from kubectl_spread.sources.decode.json_documents import HEADER, ITEMS, LIST, METADATA, Record
 from kubectl_spread.sources.decode.json_objects import Json, MalformedFieldError
 
 Object: TypeAlias = (
@@ -130,8 +130,6 @@ def members(record: Record, default: TypeMeta = _NO_HEADER, *, takes_pages: bool
             if not value:
                 raise MalformedFieldError((name,), "is missing")
         fields = record.fields or (json_objects.fields_of(content) if kind.endswith(LIST) else {})
-        if isinstance(record, JsonRecord) and ITEMS in fields:
-            record.confirm_keys(fields[ITEMS])
         items = _items(fields, api_version, kind)
         if items and len(record.path) > _LONGEST_PATH:
             raise MalformedFieldError((), "nested too deeply")
