@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
-from kubectl_spread.sources.apiserver.resources import BY_KIND, NODES, PODS, Resource
 from kubectl_spread.sources.decode.protobuf.decoder import MAGIC
+from kubectl_spread.sources.decode.resources import BY_KIND, NODES, PODS, Resource
 from tests.fuzz.wire import Field, encode, parse, varint
 
 _RECORDED: Final = Path(__file__).parent / "recorded"

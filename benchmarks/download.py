@@ -10,8 +10,8 @@ from typing import Final
 from urllib.parse import urlencode
 
 from kubectl_spread.kube.api.types import Message
-from kubectl_spread.sources.apiserver.resources import NODES, PODS, WORKLOADS, Resource
 from kubectl_spread.sources.decode.protobuf.decoder import Decoder
+from kubectl_spread.sources.decode.resources import NODES, PODS, WORKLOADS, Resource
 from tests.controlplane.client import ApiClient
 
 PROTOBUF: Final = "application/vnd.kubernetes.protobuf"

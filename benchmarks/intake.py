@@ -25,7 +25,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from benchmarks.clones import Clones, empty
 from benchmarks.sidebyside import medians, table
-from kubectl_spread.sources.apiserver.resources import BUDGETS, NODES, PODS, WORKLOADS
+from kubectl_spread.sources.decode.resources import BUDGETS, NODES, PODS, WORKLOADS
 
 NOW: Final = "this commit"
 _PROTOBUF: Final = "application/vnd.kubernetes.protobuf"

@@ -16,7 +16,7 @@ from typing import Any, Final
 from benchmarks.download import PROTOBUF, Download
 from benchmarks.load import PODS_A_WORKLOAD, Load
 from benchmarks.sidebyside import medians, table
-from kubectl_spread.sources.apiserver.resources import NODES, PODS, WORKLOADS
+from kubectl_spread.sources.decode.resources import NODES, PODS, WORKLOADS
 from tests.controlplane.binaries import kubectl
 from tests.controlplane.client import parallel
 from tests.controlplane.cluster import ControlPlane

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubectl_spread.follow.following import NEEDED
-from kubectl_spread.sources.apiserver.resources import (
+from kubectl_spread.sources.decode.resources import (
     AUTOSCALERS,
     BUDGETS,
     BY_KIND,

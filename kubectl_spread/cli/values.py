@@ -228,7 +228,7 @@ def _live(parameters: Mapping[str, Any], kind: str) -> list[ObjectMeta]:
     """Return the metadata of some objects in the cluster and the namespace that the options choose."""
     from kubectl_spread.run.requests import flags  # noqa: PLC0415 - it needs urllib3 and protobuf
     from kubectl_spread.sources.apiserver.cluster import LiveCluster  # noqa: PLC0415 - likewise
-    from kubectl_spread.sources.apiserver.resources import BY_KIND, NAMESPACES, NODES  # noqa: PLC0415 - likewise
+    from kubectl_spread.sources.decode.resources import BY_KIND, NAMESPACES, NODES  # noqa: PLC0415 - likewise
 
     resource = {**BY_KIND, "Namespace": NAMESPACES, "Node": NODES}[kind]
     connection = flags(parameters)

@@ -31,7 +31,8 @@ from kubectl_spread.run.options import CheckOptions, TargetVersion, target_for
 from kubectl_spread.run.requests import NO_CLASSES, Requests
 from kubectl_spread.run.run import CheckRun, ClusterIdentity, Run
 from kubectl_spread.sources.apiserver.cluster import LiveCluster
-from kubectl_spread.sources.apiserver.resources import (
+from kubectl_spread.sources.decode.page import Page
+from kubectl_spread.sources.decode.resources import (
     BY_KIND,
     EVENTS,
     NAMESPACES,
@@ -41,7 +42,6 @@ from kubectl_spread.sources.apiserver.resources import (
     WORKLOADS,
     Resource,
 )
-from kubectl_spread.sources.decode.page import Page
 
 _INCOMPLETE: Final = "not everything that decides where pods may go is known"
 _MOST_NAMESPACES: Final = 10_000

@@ -19,8 +19,8 @@ from kubectl_spread.kube.nodeautoscaling import (
 from kubectl_spread.phrases import listed
 from kubectl_spread.sources.apiserver.cluster import LiveCluster
 from kubectl_spread.sources.apiserver.paging import background
-from kubectl_spread.sources.apiserver.resources import CONFIG_MAPS, NODE_CLAIMS, NODE_CLASSES, NODE_POOLS, Resource
 from kubectl_spread.sources.decode import config_maps
+from kubectl_spread.sources.decode.resources import CONFIG_MAPS, NODE_CLAIMS, NODE_CLASSES, NODE_POOLS, Resource
 
 _UNKNOWN: Final = "answers about new nodes are not complete"
 _LONGEST: Final = 10.0

@@ -23,7 +23,9 @@ from kubectl_spread.kube.scheduler.configuration import Profile
 from kubectl_spread.run.options import CheckOptions
 from kubectl_spread.sources.apiserver.cluster import LiveCluster, ServerVersion
 from kubectl_spread.sources.apiserver.paging import background
-from kubectl_spread.sources.apiserver.resources import (
+from kubectl_spread.sources.auth.connection import ConnectionFlags
+from kubectl_spread.sources.decode.page import Page
+from kubectl_spread.sources.decode.resources import (
     BUDGETS,
     CLAIMS,
     CLASSES,
@@ -35,8 +37,6 @@ from kubectl_spread.sources.apiserver.resources import (
     WORKLOADS,
     Resource,
 )
-from kubectl_spread.sources.auth.connection import ConnectionFlags
-from kubectl_spread.sources.decode.page import Page
 
 Kind = TypeVar("Kind", bound=Object)
 NO_CLASSES: Final = "where new volumes can be is not known"

@@ -530,7 +530,7 @@ def _add_others(requests: Requests, snapshot: Snapshot, problems: list[str]) -> 
         SourceError: Nodes cannot be read, or anything else for another reason than a missing permission.
     """
     from kubectl_spread.run.requests import NO_CLASSES  # noqa: PLC0415 - only live runs need it
-    from kubectl_spread.sources.apiserver.resources import (  # noqa: PLC0415 - likewise
+    from kubectl_spread.sources.decode.resources import (  # noqa: PLC0415 - likewise
         AUTOSCALERS,
         NAMESPACES,
         NODES,

@@ -18,7 +18,7 @@ from typing import Final
 
 import pytest
 
-from kubectl_spread.sources.apiserver.resources import NODES, PODS, WORKLOADS
+from kubectl_spread.sources.decode.resources import NODES, PODS, WORKLOADS
 from tests.controlplane.certificates import Authority
 from tests.sources.server import Reply, Request, Server, listed, serve
 

@@ -15,7 +15,8 @@ from kubectl_spread.run.requests import Requests
 from kubectl_spread.run.run import CheckRun
 from kubectl_spread.sources.apiserver import responses
 from kubectl_spread.sources.apiserver.cluster import LiveCluster, ServerVersion
-from kubectl_spread.sources.apiserver.resources import (
+from kubectl_spread.sources.apiserver.transport import Response
+from kubectl_spread.sources.decode.resources import (
     CONFIG_MAPS,
     EVENTS,
     NODE_CLAIMS,
@@ -23,7 +24,6 @@ from kubectl_spread.sources.apiserver.resources import (
     NODE_POOLS,
     Resource,
 )
-from kubectl_spread.sources.apiserver.transport import Response
 
 _PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 _UNREAD: Final = (EVENTS, NODE_POOLS, NODE_CLAIMS, NODE_CLASSES)

@@ -12,7 +12,11 @@ from kubectl_spread.kube.api import sparse
 from kubectl_spread.kube.features import gates
 from kubectl_spread.run.options import CheckOptions
 from kubectl_spread.sources.apiserver.cluster import ServerVersion
-from kubectl_spread.sources.apiserver.resources import (
+from kubectl_spread.sources.apiserver.transport import elapsed
+from kubectl_spread.sources.apiserver.watch import WatchedCluster
+from kubectl_spread.sources.apiserver.watch_events import DELETED, WatchEvent
+from kubectl_spread.sources.apiserver.watch_list import Listed, State
+from kubectl_spread.sources.decode.resources import (
     BUDGETS,
     CLAIMS,
     NODES,
@@ -23,10 +27,6 @@ from kubectl_spread.sources.apiserver.resources import (
     WORKLOADS,
     Resource,
 )
-from kubectl_spread.sources.apiserver.transport import elapsed
-from kubectl_spread.sources.apiserver.watch import WatchedCluster
-from kubectl_spread.sources.apiserver.watch_events import DELETED, WatchEvent
-from kubectl_spread.sources.apiserver.watch_list import Listed, State
 from tests.builders import Json, decode
 from tests.follow.worlds import Key
 

@@ -29,8 +29,8 @@ from kubectl_spread.run.hints import unknown_nodes
 from kubectl_spread.run.options import CheckOptions
 from kubectl_spread.run.run import CheckRun
 from kubectl_spread.sources.apiserver import responses
-from kubectl_spread.sources.apiserver.resources import PODS, SPARSE_PODS
 from kubectl_spread.sources.apiserver.transport import Response
+from kubectl_spread.sources.decode.resources import PODS, SPARSE_PODS
 from tests.audits import deployment, snapshot
 from tests.builders import (
     ZONE,

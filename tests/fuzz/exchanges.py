@@ -19,9 +19,9 @@ from kubectl_spread.kube.api.types import Pod
 from kubectl_spread.render.words import safe
 from kubectl_spread.sources.apiserver import responses, transport
 from kubectl_spread.sources.apiserver.cluster import LiveCluster
-from kubectl_spread.sources.apiserver.resources import PODS
 from kubectl_spread.sources.apiserver.watch_events import ACCEPT, EventReader
 from kubectl_spread.sources.auth.connection import ConnectionFlags
+from kubectl_spread.sources.decode.resources import PODS
 from tests.fuzz import corpus, mutation
 from tests.fuzz.hostile import ESCAPES, TEXTS
 from tests.fuzz.outcome import Outcome

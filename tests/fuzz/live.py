@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from kubectl_spread.cli import cli
 from kubectl_spread.sources.apiserver import transport
-from kubectl_spread.sources.apiserver.resources import BUDGETS, CLAIMS, EVENTS, NODES, PODS, VOLUMES, WORKLOADS
+from kubectl_spread.sources.decode.resources import BUDGETS, CLAIMS, EVENTS, NODES, PODS, VOLUMES, WORKLOADS
 from tests.fuzz import corpus, mutation
 from tests.fuzz.outcome import Outcome
 from tests.sources.server import Reply, Request, Server, serve

@@ -29,8 +29,8 @@ from kubectl_spread.kube.features import behaviour, gates
 from kubectl_spread.render import explanation, screen, structured, table
 from kubectl_spread.render.terminal import Terminal
 from kubectl_spread.sources.apiserver import responses
-from kubectl_spread.sources.apiserver.resources import NODES, SPARSE_PODS, WORKLOADS
 from kubectl_spread.sources.apiserver.transport import Response
+from kubectl_spread.sources.decode.resources import NODES, SPARSE_PODS, WORKLOADS
 from tests.audits import engine_of, reported
 from tests.fuzz import clusters, corpus, exchanges, live, logins, mutation, simulations, wire
 from tests.fuzz.outcome import Outcome

@@ -10,10 +10,10 @@ from google.protobuf.message import DecodeError as ProtobufError
 
 from kubectl_spread.errors import SourceError
 from kubectl_spread.kube.api.types import Pod
-from kubectl_spread.sources.apiserver.resources import PODS, SPARSE_PODS
 from kubectl_spread.sources.apiserver.responses import ListDecoder
 from kubectl_spread.sources.apiserver.transport import Response
 from kubectl_spread.sources.decode.protobuf.decoder import MAGIC, Decoder
+from kubectl_spread.sources.decode.resources import PODS, SPARSE_PODS
 from tests.fuzz import corpus
 from tests.fuzz.wire import Field, encode, parse, varint
 

@@ -17,10 +17,10 @@ import pytest
 from kubectl_spread.errors import ForbiddenError, NotFoundError, SourceError
 from kubectl_spread.kube.api.sparse import DetailedPod
 from kubectl_spread.sources.apiserver.cluster import LiveCluster, ServerVersion
-from kubectl_spread.sources.apiserver.resources import NODES, PODS, WORKLOADS
 from kubectl_spread.sources.apiserver.responses import ExpiredError
 from kubectl_spread.sources.apiserver.transport import RETRIES
 from kubectl_spread.sources.decode.page import Page
+from kubectl_spread.sources.decode.resources import NODES, PODS, WORKLOADS
 from tests.sources.server import Reply, connect, listed, page, serve, status
 
 RECORDED = Path(__file__).parent / "recorded"
@@ -266,7 +266,7 @@ def test_an_interrupted_program_ends_at_once() -> None:
     """A page on its way does not keep the program from ending."""
     code = (
         "import sys; from kubectl_spread.sources.apiserver.cluster import *;"
-        "from kubectl_spread.sources.apiserver.resources import PODS;"
+        "from kubectl_spread.sources.decode.resources import PODS;"
         "pages = LiveCluster.connect(ConnectionFlags(server=sys.argv[1])).pages(PODS); next(pages)"
     )
     with serve(page("a", token="t"), Reply(delay=60)) as server:

@@ -16,8 +16,8 @@ import pytest
 from kubectl_spread.errors import SourceError
 from kubectl_spread.sources.apiserver.cluster import LiveCluster
 from kubectl_spread.sources.apiserver.paging import background
-from kubectl_spread.sources.apiserver.resources import PODS
 from kubectl_spread.sources.auth.connection import ConnectionFlags
+from kubectl_spread.sources.decode.resources import PODS
 from tests.controlplane.certificates import Authority
 from tests.sources.server import Reply, connect, page, serve
 

@@ -16,11 +16,11 @@ import pytest
 from kubectl_spread.errors import SourceError
 from kubectl_spread.sources.apiserver import watch
 from kubectl_spread.sources.apiserver.cluster import LiveCluster
-from kubectl_spread.sources.apiserver.resources import PODS
 from kubectl_spread.sources.apiserver.responses import UnauthorizedError
 from kubectl_spread.sources.apiserver.watch import WatchedCluster
 from kubectl_spread.sources.auth import oidc
 from kubectl_spread.sources.auth.connection import ConnectionFlags
+from kubectl_spread.sources.decode.resources import PODS
 from kubectl_spread.sources.exchange import ConnectionFailedError
 from tests.sources.raw import Script, drips, sends, talking
 from tests.sources.server import serving

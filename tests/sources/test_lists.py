@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kubectl_spread.errors import SourceError
-from kubectl_spread.sources.apiserver.resources import NODES, PODS, SPARSE_PODS, WORKLOADS, Resource
+from kubectl_spread.sources.decode.resources import NODES, PODS, SPARSE_PODS, WORKLOADS, Resource
 from tests.builders import Json
 from tests.sources.server import Reply, connect, listed, page, serve
 

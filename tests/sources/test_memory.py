@@ -17,8 +17,8 @@ from typing import Any, BinaryIO, Final, cast
 import pytest
 
 from kubectl_spread.errors import SourceError
-from kubectl_spread.sources.apiserver.resources import NODES, PODS, WORKLOADS
 from kubectl_spread.sources.decode import yaml_values
+from kubectl_spread.sources.decode.resources import NODES, PODS, WORKLOADS
 from kubectl_spread.sources.files import inputs
 from tests.sources.raw import talking
 

@@ -15,9 +15,9 @@ from kubectl_spread.errors import SourceError, SpreadError
 from kubectl_spread.kube.api.workloads import Deployment
 from kubectl_spread.sources.apiserver import responses, transport
 from kubectl_spread.sources.apiserver.cluster import LiveCluster
-from kubectl_spread.sources.apiserver.resources import PODS, Resource
 from kubectl_spread.sources.apiserver.transport import Response
 from kubectl_spread.sources.auth.connection import ConnectionFlags
+from kubectl_spread.sources.decode.resources import PODS, Resource
 from kubectl_spread.sources.exchange import Again, failure
 from kubectl_spread.sources.paths import without_query
 from tests.sources.raw import talking
@@ -55,7 +55,7 @@ def test_a_large_answer_in_chunks_is_no_bomb() -> None:
 
 
 NOT_UTF_8 = page("?").body.replace(b"?", b"\xff")
-DEPLOYMENT: Resource[Deployment] = Resource("apps", "v1", "deployments", "Deployment", Deployment)
+DEPLOYMENT: Resource[Deployment] = Resource("apps", "v1", "Deployment", Deployment)
 DEPLOYMENTS = (Path(__file__).parent / "recorded" / "deployments.pb").read_bytes()
 
 

@@ -11,9 +11,9 @@ import pytest
 
 from kubectl_spread.errors import ForbiddenError, SourceError
 from kubectl_spread.sources.apiserver.cluster import LiveCluster, ServerVersion
-from kubectl_spread.sources.apiserver.resources import PODS
 from kubectl_spread.sources.apiserver.watch import WatchedCluster
 from kubectl_spread.sources.auth.connection import ConnectionFlags
+from kubectl_spread.sources.decode.resources import PODS
 from tests.sources.server import Reply, serve, status
 
 OFF = Reply(body=b'kubernetes_feature_enabled{name="A"} 0\n', content_type="text/plain")

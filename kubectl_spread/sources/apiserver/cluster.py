@@ -14,12 +14,12 @@ from kubectl_spread.errors import ForbiddenError, NotFoundError, SourceError
 from kubectl_spread.kube.api.objects import ALL_NAMESPACES
 from kubectl_spread.kube.api.types import IDENTIFYING_NAMESPACE, Message, ObjectMeta, TypeMeta
 from kubectl_spread.sources.apiserver import paging, responses
-from kubectl_spread.sources.apiserver.resources import NAMESPACES, Resource
 from kubectl_spread.sources.apiserver.responses import ExpiredError
 from kubectl_spread.sources.apiserver.transport import Response, Transport
 from kubectl_spread.sources.auth import connection, credentials
 from kubectl_spread.sources.auth.connection import ConnectionFlags, Settings
 from kubectl_spread.sources.decode.page import Page
+from kubectl_spread.sources.decode.resources import NAMESPACES, Resource
 
 T = TypeVar("T", bound=Message)
 F = TypeVar("F")

@@ -11,10 +11,10 @@ from kubectl_spread.errors import SourceError
 from kubectl_spread.kube.api.objects import ALL_NAMESPACES
 from kubectl_spread.sources.apiserver import responses, transport
 from kubectl_spread.sources.apiserver.cluster import LiveCluster, ServerVersion
-from kubectl_spread.sources.apiserver.resources import Resource
 from kubectl_spread.sources.apiserver.transport import elapsed
 from kubectl_spread.sources.apiserver.watch_events import ACCEPT, EventReader, WatchEvent
 from kubectl_spread.sources.apiserver.watch_list import FollowedList, Listed, Signals
+from kubectl_spread.sources.decode.resources import Resource
 
 R = TypeVar("R")
 _LONGEST: Final = 480

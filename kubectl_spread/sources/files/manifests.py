@@ -13,8 +13,7 @@ import msgspec
 from kubectl_spread.errors import DecodeError, Position, SourceError
 from kubectl_spread.kube.api.field import POD_SPEC
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.kube.api.types import Node, Pod
-from kubectl_spread.kube.api.types import Object as AnyObject
+from kubectl_spread.kube.api.types import Node, Object, Pod
 from kubectl_spread.kube.api.unknownfields import UnknownField, unknown_fields, unknown_in_pod_spec
 from kubectl_spread.kube.api.workloads import WorkloadObject, template_path
 from kubectl_spread.kube.custom import CustomObject, group_of, is_custom, kind_name
@@ -24,10 +23,11 @@ from kubectl_spread.phrases import did_you_mean
 from kubectl_spread.sources.decode import config_maps, json_objects
 from kubectl_spread.sources.decode.json_documents import Record
 from kubectl_spread.sources.decode.json_objects import Json, MalformedFieldError, Path
+from kubectl_spread.sources.decode.resources import CLUSTER_WIDE
 from kubectl_spread.sources.files import inputs, kustomizations, rawobjects
 from kubectl_spread.sources.files.heldtemplates import confirm_rendered, held_templates
 from kubectl_spread.sources.files.inputs import ChosenFiles, File
-from kubectl_spread.sources.files.rawobjects import FAULTS, Object, RawObject
+from kubectl_spread.sources.files.rawobjects import FAULTS, RawObject
 
 NAMESPACE: Final = "default"
 """The namespace of objects that name none, by default."""
@@ -47,20 +47,6 @@ Source: kubernetes v1.37.1 staging/src/k8s.io/apiserver/pkg/server/config.go, Ma
 """
 _SIGNS: Final = (b'"containers"', b'"topologySpreadConstraints"', b'"domain"', b"kubevirt.io/", b"\\u")
 """Text of which an object with a template has some; a key may be written with escapes."""
-_WITHOUT_NAMESPACES: Final = frozenset(
-    {
-        "Node",
-        "Namespace",
-        "PersistentVolume",
-        "PriorityClass",
-        "StorageClass",
-        "CSIDriver",
-        "NodePool",
-        "NodeClaim",
-        "EC2NodeClass",
-    }
-)
-"""The kinds of objects that are in no namespace."""
 _OLD_TEMPLATES: Final = frozenset({"ControllerRevision"})
 """The kind of Kubernetes that holds templates of which no pods are made any more."""
 
@@ -232,7 +218,7 @@ def load(member: RawObject, source: str, namespace: str = NAMESPACE) -> Loaded |
         if decoded is None:
             return None
         names_namespace = isinstance(decoded, CustomObject) or bool(decoded.metadata.namespace)
-        if not (isinstance(decoded, CustomObject) or names_namespace or member.kind in _WITHOUT_NAMESPACES):
+        if not (isinstance(decoded, CustomObject) or names_namespace or member.kind in CLUSTER_WIDE):
             decoded = _moved(decoded, namespace)
         _confirm_size(record.content)
         if isinstance(decoded, CustomObject):
@@ -263,7 +249,7 @@ def _of_autoscaler(member: RawObject, type_: type[AutoscalerObject]) -> Autoscal
     # Other objects, which may be malformed, are not decoded.
     if b'"uid"' not in content or (type_ is ConfigMap and STATUS_NAME.encode() not in content):
         return None
-    metadata = json_objects.decode(content, AnyObject).metadata
+    metadata = json_objects.decode(content, Object).metadata
     if not metadata.uid or (type_ is ConfigMap and not ConfigMap(metadata=metadata).is_status):
         return None
     decoded = json_objects.decode(content, type_)
@@ -286,7 +272,7 @@ def _custom(member: RawObject, namespace: str) -> CustomObject | None:
     if not is_custom(api_version):
         problem = f'"{kind}" is not a known kind of {api_version}, so its pod template ({held[0].path})'
         raise MalformedFieldError(("kind",), f"{problem} is not evaluated")
-    metadata = json_objects.decode(content, AnyObject).metadata
+    metadata = json_objects.decode(content, Object).metadata
     return CustomObject(group, msgspec.structs.replace(metadata, namespace=metadata.namespace or namespace), held)
 
 
@@ -370,7 +356,7 @@ def _ref(content: Json, namespace: str) -> ObjectRef | None:
     name = metadata.get("name") if isinstance(metadata, dict) else None
     if not isinstance(name, str):
         return ObjectRef("", kind, "")
-    if kind in _WITHOUT_NAMESPACES:
+    if kind in CLUSTER_WIDE:
         return ObjectRef("", kind, name)
     own_namespace = metadata.get("namespace")
     return ObjectRef(own_namespace if own_namespace and isinstance(own_namespace, str) else namespace, kind, name)

@@ -5,62 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import msgspec
 
-from kubectl_spread.kube.api.sparse import DetailedPod
-from kubectl_spread.kube.api.storage import CSIDriver, PersistentVolume, PersistentVolumeClaim, StorageClass
-from kubectl_spread.kube.api.types import Event, ListMeta, Namespace, Node, TypeMeta
-from kubectl_spread.kube.api.workloads import KINDS, WorkloadObject
-from kubectl_spread.kube.autoscaling import HorizontalPodAutoscaler, PriorityClass
+from kubectl_spread.kube.api.types import ListMeta, Object, TypeMeta
 from kubectl_spread.kube.custom import group_of, is_custom
-from kubectl_spread.kube.disruption import PodDisruptionBudget
-from kubectl_spread.kube.nodeautoscaling import AutoscalerObject, ConfigMap, EC2NodeClass, NodeClaim, NodePool
-from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Service
 from kubectl_spread.phrases import plural
 from kubectl_spread.sources.decode import json_objects
 from kubectl_spread.sources.decode.json_documents import HEADER, ITEMS, LIST, METADATA, Record
 from kubectl_spread.sources.decode.json_objects import Json, MalformedFieldError
-
-Object: TypeAlias = (
-    DetailedPod
-    | Node
-    | Namespace
-    | Event
-    | Service
-    | HorizontalPodAutoscaler
-    | PodDisruptionBudget
-    | PriorityClass
-    | PersistentVolumeClaim
-    | PersistentVolume
-    | StorageClass
-    | CSIDriver
-    | AutoscalerObject
-    | WorkloadObject
-)
+from kubectl_spread.sources.decode.resources import OBJECTS, OF_NODE_AUTOSCALERS
 
 _NOT_KUBERNETES: Final = "not a Kubernetes object, which has apiVersion and kind"
-_TYPES: Final[dict[tuple[str, str], type[Object]]] = {
-    ("", "Pod"): DetailedPod,
-    ("", "Node"): Node,
-    ("", "Namespace"): Namespace,
-    ("", "Event"): Event,
-    ("", "Service"): Service,
-    ("policy", "PodDisruptionBudget"): PodDisruptionBudget,
-    ("autoscaling", "HorizontalPodAutoscaler"): HorizontalPodAutoscaler,
-    ("scheduling.k8s.io", "PriorityClass"): PriorityClass,
-    ("", "PersistentVolumeClaim"): PersistentVolumeClaim,
-    ("", "PersistentVolume"): PersistentVolume,
-    ("storage.k8s.io", "StorageClass"): StorageClass,
-    ("storage.k8s.io", "CSIDriver"): CSIDriver,
-    **KINDS,
+_TYPES: Final[Mapping[tuple[str, str], type[Object]]] = {
+    (resource.group, resource.kind): resource.type for resource in OBJECTS
 }
-_AUTOSCALERS: Final[dict[tuple[str, str], type[AutoscalerObject]]] = {
-    ("karpenter.sh/v1", "NodePool"): NodePool,
-    ("karpenter.sh/v1", "NodeClaim"): NodeClaim,
-    ("karpenter.k8s.aws/v1", "EC2NodeClass"): EC2NodeClass,
-    ("v1", "ConfigMap"): ConfigMap,
+_AUTOSCALERS: Final[Mapping[tuple[str, str], type[Object]]] = {
+    (resource.api_version, resource.kind): resource.type for resource in OF_NODE_AUTOSCALERS
 }
 """Maps (apiVersion, kind) to the types of which only stored objects are read; no misspelt kind is one of these."""
 _GROUP_OF: Final[Mapping[str, str]] = {**{kind: group for group, kind in _TYPES}, LIST: ""}
