@@ -105,7 +105,8 @@ class HeldTemplate(msgspec.Struct, frozen=True):
         group: The API group of the innermost object around it, which is the object itself or one inside it.
         kind: The kind of that object.
         path: The path of its pod spec, or of the field around the constraints.
-        template: The template; for constraints without one, only those; if it is not evaluated, only its known labels.
+        template: The template; for constraints without one, only those; if it is not evaluated, only its labels, and
+            none where these cannot be read either.
         replicas: The desired number of pods; None where it is not stated.
         more_labels: Labels that the object adds to some pods, besides those of the template and of the controller.
         revision_anti_affinity: The path of the field of a Rollout that makes its controller add anti-affinity to the
@@ -125,10 +126,6 @@ class HeldTemplate(msgspec.Struct, frozen=True):
     complete: bool = True
     extended: tuple[int, ...] = ()
     unevaluated: Unevaluated | None = None
-
-    def may_have(self, key: str) -> bool:
-        """Tell whether it is unknown which value the template gives a label, if any."""
-        return self.unevaluated is not None and key not in self.template.metadata.labels
 
 
 class CustomObject(msgspec.Struct, frozen=True):

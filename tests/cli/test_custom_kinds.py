@@ -572,11 +572,11 @@ def test_only_what_is_asked_for_must_be_evaluated(arguments: tuple[str, ...], st
     assert run(rendered_later, api, elsewhere, arguments=arguments)[0] == status
 
 
-@pytest.mark.parametrize(("selects", "status"), [("version=2", 2), ("app=other", 0)])
-def test_a_selector_of_the_command_line_may_name_an_unknown_label(selects: str, status: int) -> None:
-    manifest = unknown()
-    manifest["spec"]["pods"]["metadata"]["labels"] = {"app": "web", "version": "${VERSION}"}
-    assert run(manifest, arguments=("-l", selects))[0] == status
+@pytest.mark.parametrize(("version", "status"), [("${VERSION}", 2), ("1", 0)])
+def test_a_template_whose_labels_cannot_be_read_may_have_the_labels_of_a_selector(version: str, status: int) -> None:
+    manifest = unknown(constraint(key="${KEY}"))
+    manifest["spec"]["pods"]["metadata"]["labels"] = {"app": "web", "version": version}
+    assert run(manifest, arguments=("-l", "version=2"))[0] == status
 
 
 def test_a_template_that_names_its_constraints_by_a_placeholder_is_not_reported_as_unspread() -> None:

@@ -85,21 +85,12 @@ class Scope(msgspec.Struct, frozen=True):
             and all((FIELDS[each.field](pod) == each.value) == each.equal for each in self.fields)
         )
 
-    def selects_template(
-        self, namespace: str, labels: Mapping[str, str], is_unknown: Callable[[str], bool] = lambda _: False
-    ) -> bool:
+    def selects_template(self, namespace: str, labels: Mapping[str, str] | None) -> bool:
         """Tell whether pods of a template would be in scope; with a field selector they are not.
 
         Args:
             namespace: Their namespace.
-            labels: Their labels.
-            is_unknown: Tells whether they may have a label with any value.
+            labels: Their labels; None where they are unknown, so that they may be any.
         """
-        return (
-            self.covers(namespace)
-            and not self.fields
-            and all(
-                is_unknown(requirement.key) or labelselectors.satisfies(requirement, labels)
-                for requirement in self.labels
-            )
-        )
+        selected = labels is None or all(labelselectors.satisfies(requirement, labels) for requirement in self.labels)
+        return self.covers(namespace) and not self.fields and selected

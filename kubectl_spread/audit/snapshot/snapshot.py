@@ -230,7 +230,8 @@ class Snapshot:
         labels = templates[0].template.metadata.labels if len(templates) == 1 else {}
         self.ownership.add(OwnerRecord(ref, owner, labels, ignored, metadata.creation_timestamp))
         for held in templates:
-            if self.scope.selects_template(metadata.namespace, held.template.metadata.labels, held.may_have):
+            of_pods = held.template.metadata.labels
+            if self.scope.selects_template(metadata.namespace, None if held.unevaluated and not of_pods else of_pods):
                 self.templates.append(held_template(ref, held, owner, ignored))
 
     def add_pod(self, pod: Pod, manifest: Manifest | None = None) -> None:

@@ -1,7 +1,7 @@
 """The pod templates in an object of any kind, found by their shape.
 
-A template with a placeholder in what is evaluated is not read, nor one with a value of another type where the kind is
-not known.
+A template with a placeholder in what is evaluated is not evaluated, nor one with a value of another type where the kind
+is not known. Its labels are read all the same, if they have neither.
 """
 
 from __future__ import annotations
@@ -13,10 +13,9 @@ from typing import Any, Final, NamedTuple, TypeVar
 import msgspec
 
 from kubectl_spread.kube.api.field import FieldPath, MapKey
-from kubectl_spread.kube.api.types import Message, ObjectMeta, TopologySpreadConstraint
+from kubectl_spread.kube.api.types import Message, TopologySpreadConstraint
 from kubectl_spread.kube.api.workloads import PodTemplateSpec, TemplatePodSpec
 from kubectl_spread.kube.custom import (
-    ANY,
     HeldTemplate,
     Unevaluated,
     group_of,
@@ -44,10 +43,8 @@ _CONSTRAINTS: Final = "topologySpreadConstraints"
 _OF_CONSTRAINT: Final = frozenset(field.encode_name for field in msgspec.structs.fields(TopologySpreadConstraint))
 _REQUIRED: Final = ("maxSkew", "topologyKey", "whenUnsatisfiable")
 """The fields that every spread constraint has."""
-_AFFINITY: Final = "affinity"
-_NODE_AFFINITY: Final = "nodeAffinity"
 _TERMS: Final = ("requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution")
-_EVALUATED: Final = frozenset({_CONSTRAINTS, _AFFINITY, "nodeName", "restartPolicy", "schedulerName"})
+_EVALUATED: Final = frozenset({_CONSTRAINTS, "affinity", "nodeName", "restartPolicy", "schedulerName"})
 """The fields of a pod spec that are evaluated in a template."""
 _OF_VIRTUAL_MACHINE: Final = _EVALUATED | {"nodeSelector", "tolerations"}
 """The fields that the spec of a virtual machine has in common with a pod spec."""
@@ -188,16 +185,17 @@ def _template(node: _Node) -> HeldTemplate:
     metadata = node.value.get("metadata")
     labels = metadata.get("labels") if isinstance(metadata, dict) else metadata
     parts = {"metadata": {"labels": labels}, "spec": _fields(node, strict=strict)}
-    decoded = _decoded(parts, PodTemplateSpec, node.path, strict=strict)
-    fault = decoded if isinstance(decoded, Unevaluated) else None
+    template, fault = _decoded(parts, PodTemplateSpec, node.path, strict=strict)
+    if fault:
+        template, _ = _decoded({"metadata": parts["metadata"]}, PodTemplateSpec, node.path)
     path = node.path / "spec"
     return HeldTemplate(
         node.group,
         node.kind,
         path,
-        _labelled(labels) if isinstance(decoded, Unevaluated) else decoded,
+        template,
         replicas_of(node.group, node.kind, path, node.around),
-        (*(ANY if fault else ()), *_more_labels(node)),
+        _more_labels(node),
         _revision_anti_affinity(node),
         unevaluated=fault,
     )
@@ -210,37 +208,24 @@ def _fields(node: _Node, *, strict: bool) -> Mapping[str, Any]:
     """
     spec = node.value["spec"]
     more = _OF_VIRTUAL_MACHINE if _is_virtual_machine(node) else spec.keys() if strict else ()
-    fields = {
+    return {
         name: value
         for name, value in spec.items()
         if name in _EVALUATED or (name in more and _placeholder(value) is None)
     }
-    affinity = fields.get(_AFFINITY)
-    if isinstance(affinity, dict) and not (strict and _placeholder(affinity.get(_NODE_AFFINITY)) is None):
-        fields[_AFFINITY] = {side: terms for side, terms in affinity.items() if side != _NODE_AFFINITY}
-    return fields
-
-
-def _labelled(labels: object) -> PodTemplateSpec:
-    """Return a template that has nothing but those of some labels that are known."""
-    pairs = labels.items() if isinstance(labels, dict) else ()
-    readable = {key: value for key, value in pairs if isinstance(value, str) and _placeholder({key: value}) is None}
-    return PodTemplateSpec(metadata=ObjectMeta(labels=readable))
 
 
 def _constraints(node: _Node) -> HeldTemplate:
     """Return the constraints of a value that is not a pod template; a controller may set fields that they leave out."""
-    constraints = node.value[_CONSTRAINTS]
-    decoded = _decoded({_CONSTRAINTS: constraints}, TemplatePodSpec, node.path)
-    if not isinstance(decoded, Unevaluated):
-        decoded = _incomplete(constraints, node.path / _CONSTRAINTS) or decoded
-    fault, spec = (decoded, TemplatePodSpec()) if isinstance(decoded, Unevaluated) else (None, decoded)
+    constraints, path = node.value[_CONSTRAINTS], node.path / _CONSTRAINTS
+    spec, fault = _decoded({_CONSTRAINTS: constraints}, TemplatePodSpec, node.path)
+    fault = fault or _incomplete(constraints, path)
     indexed = () if fault else enumerate(constraints)
     return HeldTemplate(
         node.group,
         node.kind,
         node.path,
-        PodTemplateSpec(spec=spec),
+        PodTemplateSpec() if fault else PodTemplateSpec(spec=spec),
         None,
         complete=False,
         extended=tuple(index for index, entry in indexed if not _OF_CONSTRAINT.issuperset(entry)),
@@ -294,8 +279,10 @@ def _has_placeholder(value: object) -> bool:
     return isinstance(value, str) and any(placeholder in value for placeholder in _PLACEHOLDERS)
 
 
-def _decoded(value: Mapping[str, Any], type_: type[T], at: FieldPath, *, strict: bool = False) -> T | Unevaluated:
-    """Decode what is at a path of an object, or return the reason why it cannot be evaluated.
+def _decoded(
+    value: Mapping[str, Any], type_: type[T], at: FieldPath, *, strict: bool = False
+) -> tuple[T, Unevaluated | None]:
+    """Decode what is at a path of an object; return an empty value and the reason where it cannot be evaluated.
 
     Raises:
         MalformedFieldError: A value has another type, in a kind that is known.
@@ -303,12 +290,12 @@ def _decoded(value: Mapping[str, Any], type_: type[T], at: FieldPath, *, strict:
     path, problem = _placeholder(value), _HAS_PLACEHOLDERS
     if path is None:
         try:
-            return json_objects.decode(json.dumps(value).encode(), type_)
+            return json_objects.decode(json.dumps(value).encode(), type_), None
         except MalformedFieldError as error:
             path, problem = error.path, error.problem
             if strict:
                 raise MalformedFieldError((*at, *path), problem) from error
-    return Unevaluated(json_objects.field_path((*at, *path)), problem)
+    return type_(), Unevaluated(json_objects.field_path((*at, *path)), problem)
 
 
 def _placeholder(value: Any, path: Path = ()) -> Path | None:
