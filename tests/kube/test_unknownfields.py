@@ -133,6 +133,12 @@ def test_an_unknown_field_of_affinity(affinity: dict[str, Any], path: str, inten
             id="pod anti-affinity without affinity",
         ),
         pytest.param(
+            {"spec": {"template": {"spec": {"nodeAffinity": {}}}}},
+            f"{TEMPLATE}.nodeAffinity",
+            "affinity.nodeAffinity",
+            id="node affinity without affinity",
+        ),
+        pytest.param(
             {"spec": {"template": {"spec": {"containers": [{}, {SPREAD: []}]}}}},
             f"{TEMPLATE}.containers[1].{SPREAD}",
             SPREAD,

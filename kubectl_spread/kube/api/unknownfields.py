@@ -43,6 +43,7 @@ _OF_POD_SPEC: Final[Mapping[str, FieldPath]] = {
     "affinity": FieldPath(("affinity",)),
     "podAffinity": FieldPath(("affinity", "podAffinity")),
     "podAntiAffinity": FieldPath(("affinity", "podAntiAffinity")),
+    "nodeAffinity": FieldPath(("affinity", "nodeAffinity")),
 }
 """Maps the fields of spread and affinity to their place in a pod spec."""
 _CONTAINERS: Final = ("containers", "initContainers", "ephemeralContainers")
