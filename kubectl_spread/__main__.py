@@ -54,7 +54,7 @@ def _fail(error: Exception) -> None:
         from kubectl_spread.cli import ending  # noqa: PLC0415 - likewise
 
         if not ending.reported:
-            ending.report(error, sys.argv[1:])
+            ending.report(error)
     except Exception:  # noqa: BLE001 - too little memory, or a broken installation
         # Other messages could contain secrets.
         reason = f": {error}" if isinstance(error, ImportError) else ""

@@ -132,8 +132,7 @@ class SpreadGroup(click.Group):
             if isinstance(cause, OSError) and cause.errno in _WRITING_FAILS and cause.filename is None:
                 output.give_up()
                 _unwritable(cause.strerror or str(cause))
-            arguments = args[0] if args else kwargs.get("args")
-            ending.report(error, sys.argv[1:] if arguments is None else arguments)
+            ending.report(error)
             sys.exit(_FAILED)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - they are always the same

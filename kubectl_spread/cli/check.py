@@ -10,9 +10,9 @@ import click
 
 from kubectl_spread.cli import ending, fleet, formats, options, output, values
 from kubectl_spread.cli.commandline import ADVANCED, OUTPUT
+from kubectl_spread.cli.formats import Printer
 from kubectl_spread.errors import UsageError
 from kubectl_spread.report.model import Severity
-from kubectl_spread.run import output_files
 from kubectl_spread.run.output_files import Output
 
 if TYPE_CHECKING:
@@ -70,13 +70,9 @@ def check(
     arguments: tuple[str, ...],
     filename: tuple[str, ...],
     manifests: bool,
-    forms: list[Output],
-    fail_on: str,
     baseline: str,
     show: Literal["problems", "all"] | None,
-    no_headers: bool,
     watch: bool,
-    color: str,
     contexts: str,
     **parameters: object,
 ) -> None:
@@ -86,67 +82,78 @@ def check(
 
     if manifests:
         filename, arguments = _files(filename, arguments), ()
-    parameters |= {"arguments": arguments, "filename": filename}
-    # What decides the exit status is shown.
-    notes = Severity.INFO.value in (parameters["severity"], fail_on)
-    outputs = output_files.outputs(forms, formats.TABLE, {**parameters, "baseline": baseline})
+    parameters |= {"arguments": arguments, "filename": filename, "baseline": baseline, "watch": watch}
+    printer = Printer(context)
     loaded_baseline = _baseline(baseline, filename) if baseline else None
-    layout_of = partial(_layout, show=show, notes=notes, headers=not no_headers)
+    # What decides the exit status is shown.
+    notes = Severity.INFO.value in (parameters["severity"], parameters["fail_on"])
+    layout_of = partial(_layout, show=show, notes=notes, headers=printer.headers)
     if contexts:
-        names = fleet.contexts(contexts, {**parameters, "baseline": baseline, "watch": watch}, outputs)
-        ask = partial(_read, layout_of, color)
-        fleet.run(context, names, parameters, ask, outputs, color=color, fail_on=fail_on)
+        fleet.run(contexts, parameters, partial(_read, layout_of, printer), printer)
         return
     if watch:
-        from kubectl_spread.cli.watch import View, follow  # noqa: PLC0415 - it needs urllib3 and protobuf
+        from kubectl_spread.cli.watch import follow  # noqa: PLC0415 - it needs urllib3 and protobuf
 
-        follow(parameters, View(outputs, layout_of, color, loaded_baseline))
+        follow(parameters, printer.outputs, printer.color, layout_of, loaded_baseline)
     run = collect(parameters, output)
     report = run.located(run.report(loaded_baseline))
-    ending.keep(run, report)
-    ending.trace(context, run.faults)
-    output.messages(run, header=not no_headers and any(formats.FORMATS[each.form].document for each in outputs))
-    if text := gone(report.summary):
-        output.note(text)
-    for destination in outputs:
-        text = ""
-        if not run.silent or not formats.FORMATS[destination.form].silent:
-            text = _rendered(run, report, layout_of(run, destination.form), destination, color)
-        elif not run.problems:
-            output.note(run.nothing_found())
-        formats.write(text, destination.file)
-    options.end(context, run.problems, fail_on, (finding.severity for finding in report.findings))
+    ending.trace(*(fault.error for fault in run.faults))
+    chosen = [formats.FORMATS[destination.form] for destination in printer.outputs]
+    output.messages(run, header=printer.headers and any(form.document for form in chosen))
+    output.result(filter(None, [gone(report.summary)]), ())
+    if run.silent and not run.problems and any(form.silent for form in chosen):
+        output.note(run.nothing_found())
+    printer.answer(
+        report,
+        others=_silent() if run.silent else _formats(run, report, layout_of, printer),
+        problems=run.problems,
+        severities=(finding.severity for finding in report.findings),
+    )
+
+
+def _silent() -> dict[str, Callable[[Output], str]]:
+    """Return the formats that are empty for an empty report."""
+    return {name: lambda _: "" for name, form in formats.FORMATS.items() if form.silent}
+
+
+def _formats(
+    run: CheckRun, report: Report, layout_of: Callable[[CheckRun, str], Layout], printer: Printer
+) -> dict[str, Callable[[Output], str]]:
+    """Return the formats that need more than the report."""
+
+    def table(destination: Output) -> str:
+        return _table(report, layout_of(run, destination.form), destination, printer) + _survival(run)
+
+    def metrics(_: Output) -> str:
+        from kubectl_spread.render import openmetrics  # noqa: PLC0415 - no other format needs it
+
+        return openmetrics.text(report, run.running_pods())
+
+    return {**dict.fromkeys(formats.TABLES, table), formats.METRICS: metrics}
 
 
 def _read(
-    layout_of: Callable[..., Layout | None], color: str, parameters: Mapping[str, object], console: fleet.ClusterConsole
+    layout_of: Callable[[CheckRun, str], Layout],
+    printer: Printer,
+    parameters: Mapping[str, object],
+    console: fleet.ClusterConsole,
 ) -> fleet.Answer:
     """Read one cluster of several."""
     from kubectl_spread.run.collect import collect  # noqa: PLC0415 - as above
 
-    return partial(_of_one, collect(parameters, console), layout_of, color)
+    run = collect(parameters, console)
 
+    def answer() -> fleet.ClusterAnswer:
+        report = run.report()
 
-def _of_one(run: CheckRun, layout_of: Callable[..., Layout | None], color: str) -> fleet.ClusterAnswer:
-    """Return the answer of one cluster of several."""
-    report = run.report()
+        def text(destination: Output) -> str:
+            if run.silent:
+                return f"{run.nothing_found()}\n"
+            return _table(report, layout_of(run, destination.form), destination, printer)
 
-    def text(destination: Output) -> str:
-        layout = layout_of(run, destination.form)
-        return f"{run.nothing_found()}\n" if run.silent or not layout else _table(report, layout, destination, color)
+        return fleet.ClusterAnswer(report, run.useful_notes, run.problems, text)
 
-    return fleet.ClusterAnswer(report, run.useful_notes, run.problems, text)
-
-
-def _rendered(run: CheckRun, report: Report, layout: Layout | None, destination: Output, color: str) -> str:
-    """Return the report in a format, whose module is imported only now; ``layout`` is that of a table."""
-    if layout:
-        return _table(report, layout, destination, color) + _survival(run)
-    if destination.form == formats.METRICS:
-        from kubectl_spread.render import openmetrics  # noqa: PLC0415
-
-        return openmetrics.text(report, run.running_pods())
-    return formats.rendered(report, destination.form)
+    return answer
 
 
 def _survival(run: CheckRun) -> str:
@@ -171,24 +178,15 @@ def _files(filename: tuple[str, ...], arguments: tuple[str, ...]) -> tuple[str, 
     return (*filename, *arguments)
 
 
-def _layout(
-    run: CheckRun, form: str, *, show: Literal["problems", "all"] | None, notes: bool, headers: bool
-) -> Layout | None:
-    """Return the layout of a table; None for other formats."""
-    if form not in formats.TABLES:
-        return None
+def _layout(run: CheckRun, form: str, *, show: Literal["problems", "all"] | None, notes: bool, headers: bool) -> Layout:
+    """Return the layout of a table."""
     from kubectl_spread.render import table  # noqa: PLC0415 - only tables need it
 
-    return table.Layout(
-        wide=form == formats.WIDE,
-        namespaces=run.several_namespaces,
-        headers=headers,
-        show=show,
-        notes=notes,
-    )
+    wide = form == formats.WIDE
+    return table.Layout(wide=wide, namespaces=run.several_namespaces, headers=headers, show=show, notes=notes)
 
 
-def _table(report: Report, layout: Layout, destination: Output, color: str) -> str:
+def _table(report: Report, layout: Layout, destination: Output, printer: Printer) -> str:
     from kubectl_spread.render import table  # noqa: PLC0415 - only tables need it
 
-    return table.check(report, layout, output.terminal(color, to_file=destination.file is not None))
+    return table.check(report, layout, printer.terminal(destination))

@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
 import click
 
-from kubectl_spread.cli import ending, formats, options, output, values
-from kubectl_spread.run import output_files
-from kubectl_spread.run.output_files import Output
-
-if TYPE_CHECKING:
-    from kubectl_spread.report.domains import SpreadDomains
+from kubectl_spread.cli import formats, options, output, values
+from kubectl_spread.cli.formats import Printer
 
 
 @options.command(
@@ -39,9 +32,6 @@ def domains(
     *,
     key: str,
     value: str | None,
-    forms: list[Output],
-    no_headers: bool,
-    color: str,
     **parameters: object,
 ) -> None:
     """Show the nodes and pods of each zone, and what is lost with one of them.
@@ -49,35 +39,17 @@ def domains(
     KEY is a label of the nodes; zone (the default), region, and hostname or node stand for those of Kubernetes. With a
     VALUE of the label, show the workloads there, those that lose most first. KEY=VALUE is the same as KEY VALUE.
     """
-    from kubectl_spread.run.collect import collect_domains  # noqa: PLC0415 - completion of flags does not need it
+    from kubectl_spread.render.domains import document, remarks  # noqa: PLC0415 - completion of flags does not need it
+    from kubectl_spread.run.collect import collect_domains  # noqa: PLC0415 - likewise
     from kubectl_spread.run.domains import counted  # noqa: PLC0415 - likewise
 
     if value is None and "=" in key:
         key, _, value = key.partition("=")
-    outputs = output_files.outputs(forms, formats.TABLE, parameters)
+    printer = Printer(context)
     run = collect_domains({**parameters, "key": key, "value": value}, output, with_budgets=value is not None)
     report = counted(run, key, value)
-    ending.keep(run, report)
     output.result(run.notes, run.problems)
-    if no_headers and any(destination.form in formats.TABLES for destination in outputs):
-        _note_remarks(report)
-    for destination in outputs:
-        flags = run.options.command_flags
-        text = _rendered(report, destination, color, [*flags.cluster, *flags.files], headers=not no_headers)
-        formats.write(text, destination.file)
-    options.end(context, run.problems, "never", ())
-
-
-def _note_remarks(report: SpreadDomains) -> None:
-    """Print what the numbers leave out, for tables that have lines about domains or workloads alone."""
-    from kubectl_spread.render.domains import remarks  # noqa: PLC0415 - completion of flags does not need it
-
-    for remark in remarks(report):
-        output.note(remark)
-
-
-def _rendered(report: SpreadDomains, destination: Output, color: str, inputs: Sequence[str], *, headers: bool) -> str:
-    from kubectl_spread.render.domains import document  # noqa: PLC0415 - completion of flags does not need it
-
-    wide = destination.form != formats.TABLE
-    return formats.printed(report, destination, color, lambda: document(report, inputs, wide=wide), headers=headers)
+    if not printer.headers and any(destination.form in formats.TABLES for destination in printer.outputs):
+        # Without headers, tables leave out what their numbers leave out.
+        output.result(remarks(report), ())
+    printer.answer(report, lambda wide: document(report, run.options.inputs, wide=wide), problems=run.problems)

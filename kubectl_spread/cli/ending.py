@@ -1,19 +1,18 @@
-"""The end of a command: by a signal, by an error that no other code expects, or at once, without freeing its objects.
+"""The end of a command: by a signal, by an error that no other code expects, or at once.
 
-Such an error is one line on stderr, without a traceback. Freeing all objects one by one would take a second.
+Such an error is one line on stderr, without a traceback. To free all modules would take a tenth of a short command.
 """
 
 from __future__ import annotations
 
 import atexit
 import os
-import re
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from types import FrameType
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import Final, NoReturn
 
 import click
 
@@ -21,60 +20,51 @@ from kubectl_spread.cli import output
 from kubectl_spread.cli.commandline import Option
 from kubectl_spread.errors import REPORT, bug
 
-if TYPE_CHECKING:
-    from kubectl_spread.errors import Fault
-
-_VERBOSE: Final = re.compile(r"(?<= )(?:--verbose|--v|-[A-Za-z]*v[A-Za-z]*)(?:[ =]?(\d+)|=[tT]\w*)?(?= )")
-_VERBOSE_KEY: Final = f"{__name__}.verbose"
 _NO_MEMORY: Final = ("can't start new thread", "failed to map segment", "annot allocate memory")
 """Parts of other messages about a lack of memory: of Python, of the loader of libraries, and of the system."""
 reported: list[Exception] = []
 """The errors that were printed. A lack of memory also makes the end of the program fail."""
 
 
-def _note_verbose(context: click.Context, _option: click.Parameter, value: object) -> None:
-    context.meta[_VERBOSE_KEY] = value
+class _Verbosity:
+    """The value of ``--verbose`` of the current command line."""
+
+    traceback = False
+
+
+def _set_verbosity(_context: click.Context, _option: click.Parameter, value: bool) -> None:
+    _Verbosity.traceback = value
 
 
 option: Final = Option(
     ["-v", "--verbose"],
     is_flag=True,
+    is_eager=True,
     expose_value=False,
-    callback=_note_verbose,
+    callback=_set_verbosity,
     help="Print the traceback of an unexpected error.",
 )
-"""An option of every command. ``report`` searches the arguments for it, as they may not be parsed yet."""
+"""An option of every command."""
 
 
 class EscapedError(Exception):
     """Carries an error, its cause, past click, which would end the program with exit status 1."""
 
 
-def report(error: Exception, arguments: Sequence[str]) -> None:
-    """Print the error in one line, after its traceback if the arguments have ``--verbose``."""
+def report(error: Exception) -> None:
+    """Print the error in one line, after its traceback if the command has ``--verbose``."""
     if isinstance(error, EscapedError) and isinstance(error.__cause__, Exception):
         error = error.__cause__
-    if is_verbose(arguments):
-        _trace(error)
+    trace(error)
     output.error(text(error))
     reported.append(error)
 
 
-def trace(context: click.Context, faults: Iterable[Fault]) -> None:
-    """Print the traceback of each fault if the command has ``--verbose``."""
-    for fault in faults if context.meta.get(_VERBOSE_KEY) else ():
-        _trace(fault.error)
-
-
-def _trace(error: Exception) -> None:
-    for line in "".join(traceback.format_exception(error)).splitlines():
-        output.note(line)
-
-
-def is_verbose(arguments: Sequence[str]) -> bool:
-    """Tell whether the arguments have ``--verbose``, in a form that ``for_click`` reads."""
-    words = " ".join(arguments)
-    return any(int(level or 1) for level in _VERBOSE.findall(f" {words} "))
+def trace(*errors: Exception) -> None:
+    """Print the traceback of each error if the command has ``--verbose``."""
+    for error in errors if _Verbosity.traceback else ():
+        for line in "".join(traceback.format_exception(error)).splitlines():
+            output.note(line)
 
 
 def text(error: Exception) -> str:
@@ -87,7 +77,6 @@ def text(error: Exception) -> str:
     return bug(error)
 
 
-_referenced: list[object] = []
 _received: list[int] = []
 """The signals that were to end the program."""
 
@@ -127,11 +116,6 @@ def exit_if_signalled() -> None:
     """
     if _received:
         raise SignalExit(_received[-1])
-
-
-def keep(*objects: object) -> None:
-    """Keep references to objects until the program ends, so that they are never freed."""
-    _referenced.extend(objects)
 
 
 def run(program: Callable[[], object]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -11,14 +10,12 @@ import click
 from kubectl_spread import phrases
 from kubectl_spread.cli import ending, formats, options, output, values
 from kubectl_spread.cli.commandline import EVALUATE
+from kubectl_spread.cli.formats import Printer
 from kubectl_spread.errors import Faults, NotFoundError, UsageError
 from kubectl_spread.kube.api.quantity import whole_number
-from kubectl_spread.run import output_files
-from kubectl_spread.run.output_files import Output
 
 if TYPE_CHECKING:
     from kubectl_spread.audit.snapshot.scope import Target
-    from kubectl_spread.explain.explanation import Explanation
     from kubectl_spread.rules.model import Rule
     from kubectl_spread.run.run import CheckRun
 
@@ -70,49 +67,44 @@ def explain(
     /,
     arguments: tuple[str, ...],
     replicas: int,
-    forms: list[Output],
-    color: str,
     **parameters: object,
 ) -> None:
     """Explain how one pod or workload is spread and where its next pod may go, or explain one rule."""
-    from kubectl_spread.explain.explanation import explain as explain_audit  # noqa: PLC0415 - likewise
-    from kubectl_spread.kube.api.objects import ObjectRef  # noqa: PLC0415 - completion of flags does not need it
-    from kubectl_spread.run.collect import collect  # noqa: PLC0415 - completion of flags does not need it
+    from kubectl_spread.explain.explanation import explain as explain_audit  # noqa: PLC0415 - completion of flags
+    from kubectl_spread.kube.api.objects import ObjectRef  # noqa: PLC0415 - and help do not need it
+    from kubectl_spread.render import explanation as explanations  # noqa: PLC0415 - likewise
+    from kubectl_spread.run.collect import collect  # noqa: PLC0415 - likewise
 
-    outputs = output_files.outputs(forms, formats.TEXT, parameters)
+    printer = Printer(context, formats.TEXT)
     if rule := _rule(arguments):
         if replicas:
             raise UsageError(f"--replicas is about the pods of a workload, and {arguments[0]} is a rule")
-        for destination in outputs:
-            formats.write(_rule_rendered(rule, destination, color), destination.file)
+        _explain_rule(rule, printer)
         return
     run = collect({**parameters, "arguments": arguments, "explaining": True}, output)
     targets = run.scope.targets
     if len(targets) != 1 or not targets[0].name:
         raise UsageError("explain takes exactly one pod, workload or rule code")
     report = run.report()
-    ending.keep(run, report)
-    documents = [bool(formats.FORMATS[destination.form].document) for destination in outputs]
+    documents = [bool(formats.FORMATS[destination.form].document) for destination in printer.outputs]
     if not all(documents):
         report = run.located(report)
     output.messages(run, header=any(documents))
     namespaces = sorted(run.namespaces)
     if not namespaces:
-        if run.problems:
-            context.exit(options.UNANSWERED)
+        printer.end(run.problems)
         raise NotFoundError(f"{targets[0].kind or 'Pod'} {targets[0].name} has no pods to explain")
     _confirm_one(targets[0], namespaces, run)
     ref = ObjectRef(namespaces[0], targets[0].kind, targets[0].name)
     faults = Faults()
     explanation = explain_audit(run.audit, report, ref, run.engine, replicas=replicas, faults=faults)
-    ending.trace(context, [*run.faults, *faults])
+    ending.trace(*(fault.error for fault in (*run.faults, *faults)))
     output.result((), map(str, faults))
-    for destination in outputs:
-        flags = run.options.command_flags
-        text = _rendered(explanation, destination, color, [*flags.cluster, *flags.files])
-        formats.write(text, destination.file)
-    if run.problems or faults:
-        context.exit(options.UNANSWERED)
+    printer.answer(
+        explanation,
+        lambda _: explanations.document(explanation, run.options.inputs),
+        problems=[*run.problems, *map(str, faults)],
+    )
 
 
 def _confirm_one(target: Target, namespaces: list[str], run: CheckRun) -> None:
@@ -149,15 +141,10 @@ def _rule(arguments: tuple[str, ...]) -> Rule | None:
     return rule
 
 
-def _rendered(explanation: Explanation, destination: Output, color: str, inputs: Sequence[str]) -> str:
-    from kubectl_spread.render import explanation as answers  # noqa: PLC0415 - completion of flags does not need it
-
-    return formats.printed(explanation, destination, color, lambda: answers.document(explanation, inputs))
-
-
-def _rule_rendered(rule: Rule, destination: Output, color: str) -> str:
+def _explain_rule(rule: Rule, printer: Printer) -> None:
+    """Print a rule, and end the command."""
     from kubectl_spread.cli.guide import examples  # noqa: PLC0415 - only pages of rules need them
     from kubectl_spread.render import catalogue  # noqa: PLC0415 - likewise
     from kubectl_spread.rules.model import listing  # noqa: PLC0415 - completion of flags does not need the rules
 
-    return formats.printed(listing([rule]), destination, color, lambda: catalogue.document(rule, examples()[rule.code]))
+    printer.answer(listing([rule]), lambda _: catalogue.document(rule, examples()[rule.code]))

@@ -12,15 +12,14 @@ from concurrent.futures import Future
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
-import click
-
 from kubectl_spread import phrases
 from kubectl_spread.cli import ending, formats, options, output, values
+from kubectl_spread.cli.formats import Printer
 from kubectl_spread.errors import SourceError, SpreadError, UsageError
 from kubectl_spread.run.output_files import Output
 
 if TYPE_CHECKING:
-    from kubectl_spread.report.fleet import FleetCluster, SpreadFleet
+    from kubectl_spread.report.fleet import FleetCluster
     from kubectl_spread.report.model import Report
     from kubectl_spread.report.simulation import SpreadSimulation
 
@@ -78,13 +77,8 @@ Ask: TypeAlias = Callable[[Mapping[str, Any], ClusterConsole], Answer]
 """Reads one cluster, with the values of the command's options. Several threads call it at once."""
 
 
-def contexts(chosen: str, parameters: Mapping[str, object], outputs: Sequence[Output]) -> list[str]:
-    """Return the names of the contexts that ``--contexts`` chooses, each once; nothing is sent.
-
-    Raises:
-        UsageError: An option contradicts ``--contexts``, or no context is named.
-        SourceError: The kubeconfig has no such context, or cannot be read.
-    """
+def _contexts(chosen: str, parameters: Mapping[str, object], outputs: Sequence[Output]) -> list[str]:
+    """Return the names of the contexts that ``--contexts`` chooses, each once; nothing is sent."""
     from kubectl_spread.sources.auth import kubeconfig  # noqa: PLC0415 - completion of flags does not need it
 
     allowed = [name for name, each in formats.FORMATS.items() if each.of_several]
@@ -105,29 +99,36 @@ def contexts(chosen: str, parameters: Mapping[str, object], outputs: Sequence[Ou
     return names
 
 
-def run(
-    context: click.Context,
-    names: Sequence[str],
-    parameters: Mapping[str, Any],
-    ask: Ask,
-    outputs: Sequence[Output],
-    *,
-    color: str,
-    fail_on: str,
-) -> None:
-    """Ask the cluster of each context, print one report, and end the command; a cluster that fails is a row of it."""
+def run(chosen: str, parameters: Mapping[str, Any], ask: Ask, printer: Printer) -> None:
+    """Ask the clusters that ``--contexts`` chooses, print one report, and end the command.
+
+    A cluster that fails is a row of the report.
+
+    Raises:
+        UsageError: An option contradicts ``--contexts``, or no context is named.
+        SourceError: The kubeconfig has no such context, or cannot be read.
+    """
     from kubectl_spread.report import fleet  # noqa: PLC0415 - completion of flags does not need it
 
-    texts: dict[Output, list[str]] = {destination: [] for destination in outputs if destination.form in formats.TABLES}
+    names = _contexts(chosen, parameters, printer.outputs)
+    texts: dict[Output, list[str]] = {each: [] for each in printer.outputs if each.form in formats.TABLES}
     readings = _readings([partial(ask, {**parameters, "context": name}, ClusterConsole(name)) for name in names])
     clusters = [_asked(name, reading, texts) for name, reading in zip(names, readings, strict=True)]
     for same in fleet.same_clusters(clusters):
         output.note(f"warning: these contexts lead to one cluster, which is counted for each: {', '.join(same)}")
     report = fleet.fleet(clusters)
-    for destination in outputs:
-        formats.write(_rendered(report, texts, destination, color), destination.file)
-    errors = [error for cluster in clusters for error in cluster.errors]
-    options.end(context, errors, fail_on, fleet.severities(clusters))
+
+    def table(destination: Output) -> str:
+        from kubectl_spread.render import fleet  # noqa: PLC0415 - only tables need it
+
+        return "".join(texts[destination]) + fleet.table(report, printer.terminal(destination))
+
+    printer.answer(
+        report,
+        others=dict.fromkeys(formats.TABLES, table),
+        problems=[error for cluster in clusters for error in cluster.errors],
+        severities=fleet.severities(clusters),
+    )
 
 
 def _readings(asks: Sequence[Callable[[], Answer]]) -> Iterator[Future[Answer]]:
@@ -163,12 +164,3 @@ def _asked(name: str, reading: Future[Answer], texts: Mapping[Output, list[str]]
     for problem in cluster.errors:
         console.error(problem)
     return cluster
-
-
-def _rendered(report: SpreadFleet, texts: Mapping[Output, list[str]], destination: Output, color: str) -> str:
-    if destination.form not in formats.TABLES:
-        return formats.rendered(report, destination.form)
-    from kubectl_spread.render import fleet  # noqa: PLC0415 - only tables need it
-
-    terminal = output.terminal(color, to_file=destination.file is not None)
-    return "".join(texts[destination]) + fleet.table(report, terminal)

@@ -1,9 +1,10 @@
-"""The formats of the commands: their names, and the functions that render reports."""
+"""The formats of the commands, and the end that commands share: print the answer in each format, and exit."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -11,12 +12,16 @@ import msgspec
 
 from kubectl_spread.cli import output
 from kubectl_spread.phrases import did_you_mean
+from kubectl_spread.report.model import Severity
 from kubectl_spread.run import output_files
 from kubectl_spread.run.output_files import Output
 
 if TYPE_CHECKING:
     from kubectl_spread.render.document import Document
+    from kubectl_spread.render.terminal import Terminal
 
+UNANSWERED: Final = 2
+"""The exit status if not everything could be read or checked."""
 TABLE: Final = "table"
 WIDE: Final = "wide"
 TEXT: Final = "text"
@@ -87,31 +92,77 @@ def rendered(report: msgspec.Struct, form: str) -> str:
     return _function(FORMATS[form].report)(report)
 
 
-def printed(
-    report: msgspec.Struct,
-    destination: Output,
-    color: str,
-    document: Callable[[], Document],
-    *,
-    headers: bool = True,
-) -> str:
-    """Return a report in a format, whose module is imported only now.
+class Printer:
+    """Prints the answer of a command as ``-o``, ``--color`` and ``--no-headers`` say, and ends the command.
 
-    Args:
-        report: The report.
-        destination: The format.
+    Attributes:
+        outputs: The values of ``-o`` in the order of writing: standard output last.
         color: The value of ``--color``.
-        document: Returns the report as a document, for formats of documents.
         headers: Whether tables have headers.
     """
-    printer = FORMATS[destination.form].document
-    if not printer:
-        return rendered(report, destination.form)
-    if printer != _SCREEN:
-        return _function(printer)(document())
-    terminal = output.terminal(color, to_file=destination.file is not None)
-    everything = destination.form == WIDE
-    return _function(printer)(document(), terminal, headers=headers, everything=everything)
+
+    def __init__(self, context: click.Context, default: str = TABLE) -> None:
+        """Read the options of a command, whose format is ``default`` without ``-o``.
+
+        Raises:
+            UsageError: Two outputs have one path, or an output would replace a file that an option names.
+        """
+        parameters = context.params
+        self._context = context
+        self.outputs = output_files.outputs(parameters["forms"], default, parameters)
+        self.color: str = parameters["color"]
+        self.headers = not parameters.get("no_headers")
+
+    def answer(
+        self,
+        report: msgspec.Struct,
+        document: Callable[[bool], Document] | None = None,
+        others: Mapping[str, Callable[[Output], str]] = MappingProxyType({}),
+        *,
+        problems: Sequence[str] = (),
+        severities: Iterable[Severity] = (),
+    ) -> None:
+        """Print a report in each format, and end the command.
+
+        Args:
+            report: The report.
+            document: Returns the report as a document, with all columns or not; None where no format needs one.
+            others: Maps each format that needs more than the report to the function that renders it.
+            problems: The errors of the run.
+            severities: The severities of what the report has, for ``--fail-on``.
+        """
+        for destination in self.outputs:
+            render = others.get(destination.form)
+            text = render(destination) if render else self._rendered(report, destination, document)
+            write(text, destination.file)
+        self.end(problems, severities)
+
+    def _rendered(
+        self, report: msgspec.Struct, destination: Output, document: Callable[[bool], Document] | None
+    ) -> str:
+        printer, wide = FORMATS[destination.form].document, destination.form == WIDE
+        if document is None or not printer:
+            return rendered(report, destination.form)
+        if printer != _SCREEN:
+            return _function(printer)(document(wide))
+        return self.screen(document(wide), destination)
+
+    def screen(self, document: Document, destination: Output) -> str:
+        """Return a document as a terminal, a pipe or a file shows it."""
+        everything = destination.form == WIDE
+        return _function(_SCREEN)(document, self.terminal(destination), headers=self.headers, everything=everything)
+
+    def terminal(self, destination: Output) -> Terminal:
+        """Return the properties of the terminal, the pipe or the file that an output is written to."""
+        return output.terminal(self.color, to_file=destination.file is not None)
+
+    def end(self, problems: Sequence[str], severities: Iterable[Severity] = ()) -> None:
+        """End the command: with status 2 after errors, with 1 if a severity is ``--fail-on`` or higher."""
+        least = self._context.params.get("fail_on", Severity.WARNING.value)
+        if problems:
+            self._context.exit(UNANSWERED)
+        if least != "never" and any(each >= Severity(least) for each in severities):
+            self._context.exit(1)
 
 
 def _function(name: str) -> Callable[..., str]:

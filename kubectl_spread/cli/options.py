@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, TypeAlias, TypeVar
 
@@ -18,8 +18,6 @@ Decorator: TypeAlias = Callable[[Any], Any]
 option: Final = partial(click.option, cls=Option)
 """Adds an option with a heading of the help, ``group``."""
 SEVERITIES: Final = [severity.value for severity in SEVEREST_FIRST]
-UNANSWERED: Final = 2
-"""The exit status if not everything could be read or checked."""
 command: Final = partial(click.command, cls=Command)
 """Makes a command with examples and exit statuses in its help."""
 
@@ -302,14 +300,6 @@ def fail_on(default: Severity, about: str = "") -> Decorator:
 
 
 no_headers: Final = flag("--no-headers", about="Print the table without headers.", group=OUTPUT)
-
-
-def end(context: click.Context, problems: Sequence[str], fail_on: str, severities: Iterable[Severity]) -> None:
-    """End a command: with status 2 after errors, with 1 if a finding is as severe as ``--fail-on`` or more severe."""
-    if problems:
-        context.exit(UNANSWERED)
-    if fail_on != "never" and any(each >= Severity(fail_on) for each in severities):
-        context.exit(1)
 
 
 def form(*names: str, about: str) -> Decorator:

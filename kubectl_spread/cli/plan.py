@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 
-from kubectl_spread.cli import ending, formats, options, output, values
+from kubectl_spread.cli import formats, options, output, values
 from kubectl_spread.cli.commandline import EVALUATE
+from kubectl_spread.cli.formats import Printer
 from kubectl_spread.report.model import Severity
-from kubectl_spread.run import output_files
-from kubectl_spread.run.output_files import Output
-
-if TYPE_CHECKING:
-    from kubectl_spread.report.plan import SpreadPlan
 
 _MOST_RUNS: Final = 1_000
 
@@ -55,9 +51,6 @@ def plan(
     max_per_workload: int,
     runs: int,
     seed: int,
-    forms: list[Output],
-    fail_on: str,
-    color: str,
     **parameters: Any,
 ) -> None:
     """Show which evictions correct skews above maxSkew and stale selectors, and in which order.
@@ -65,31 +58,21 @@ def plan(
     Each eviction is tried in simulations before it is named, within disruption budgets. Nothing is changed. The format
     script prints commands for a shell, which carry the plan out.
     """
-    from kubectl_spread.run import plan as planning  # noqa: PLC0415 - completion of flags does not need it
+    from kubectl_spread.render import plan as plans  # noqa: PLC0415 - completion of flags does not need it
+    from kubectl_spread.render import shell  # noqa: PLC0415 - likewise
+    from kubectl_spread.run import plan as planning  # noqa: PLC0415 - likewise
     from kubectl_spread.run.simulate import collect  # noqa: PLC0415 - likewise
 
-    outputs = output_files.outputs(forms, formats.TABLE, parameters)
+    printer = Printer(context)
     run = collect(parameters, output)
     chosen = planning.PlanOptions(runs=runs, seed=seed, soft=soft, most=max_per_workload)
     report = planning.report(run, chosen)
     command = planning.command(run.options, chosen)
-    ending.keep(run, report)
     output.result(run.notes, run.problems)
-    for destination in outputs:
-        formats.write(_rendered(report, destination, color, run.options.kubectl_flags, command), destination.file)
-    troubled = bool(report.waves or report.not_correctable)
-    options.end(context, run.problems, fail_on, [Severity.WARNING] if troubled else [])
-
-
-def _rendered(report: SpreadPlan, destination: Output, color: str, flags: tuple[str, ...], command: str) -> str:
-    """Return a report in a format, whose module is imported only now.
-
-    ``flags`` are kubectl's for the cluster, and ``command`` carries the plan out.
-    """
-    if destination.form == formats.SCRIPT:
-        from kubectl_spread.render import shell  # noqa: PLC0415
-
-        return shell.evictions(report, flags)
-    from kubectl_spread.render import plan as plans  # noqa: PLC0415 - completion of flags does not need it
-
-    return formats.printed(report, destination, color, lambda: plans.document(report, command))
+    printer.answer(
+        report,
+        lambda _: plans.document(report, command),
+        {formats.SCRIPT: lambda _: shell.evictions(report, run.options.kubectl_flags)},
+        problems=run.problems,
+        severities=[Severity.WARNING] if report.waves or report.not_correctable else [],
+    )

@@ -6,19 +6,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from kubectl_spread.cli import ending, formats, options, output, values
+from kubectl_spread.cli import options, output, values
 from kubectl_spread.cli.commandline import EVALUATE
+from kubectl_spread.cli.formats import Printer
 from kubectl_spread.errors import UsageError
 from kubectl_spread.kube.api.quantity import PERCENT, whole_number
 from kubectl_spread.phrases import did_you_mean
 from kubectl_spread.report.model import Severity
-from kubectl_spread.run import output_files
 from kubectl_spread.run.options import split
-from kubectl_spread.run.output_files import Output
 
 if TYPE_CHECKING:
     from kubectl_spread.recommend.trials import Demand
-    from kubectl_spread.report.recommendation import SpreadRecommendation
     from kubectl_spread.sources.files.manifests import Loaded
 
 _MOST_RUNS: Final = 1_000
@@ -80,8 +78,6 @@ def recommend(
     runs: int | None,
     seconds: float,
     seed: int,
-    forms: list[Output],
-    color: str,
     **parameters: Any,
 ) -> None:
     """Show what to write, so that losing any zone or node, a drain or a rollout leaves a workload running.
@@ -89,27 +85,25 @@ def recommend(
     Each event is simulated now and after the smallest change that helps and harms no other workload. Nothing is
     changed.
     """
-    from kubectl_spread.run import recommend as recommending  # noqa: PLC0415 - completion of flags does not need it
+    from kubectl_spread.render import recommendation  # noqa: PLC0415 - completion of flags does not need it
+    from kubectl_spread.run import recommend as recommending  # noqa: PLC0415 - likewise
     from kubectl_spread.run.simulate import collect  # noqa: PLC0415 - likewise
 
-    outputs = output_files.outputs(forms, formats.TABLE, parameters)
+    printer = Printer(context)
     demand = _demand(keep, survive)
     written: list[Loaded] = []
     run = collect(parameters, output, written)
     subject = recommending.subject(run, written)
     chosen = recommending.RecommendOptions(demand=demand, runs=runs or 0, seconds=seconds, seed=seed)
     answer = recommending.answer(run, subject, chosen, output)
-    report = answer.report
-    ending.keep(run, report)
     output.result(run.notes, run.problems)
-    for destination in outputs:
-        if destination.form == "yaml":
-            text = recommending.manifest(run, answer)
-        else:
-            text = _rendered(report, destination, color)
-        formats.write(text, destination.file)
-    survived = all(event.now.survived for event in report.events)
-    options.end(context, run.problems, Severity.WARNING.value, [] if survived else [Severity.WARNING])
+    printer.answer(
+        answer.report,
+        lambda _: recommendation.document(answer.report),
+        {"yaml": lambda _: recommending.manifest(run, answer)},
+        problems=run.problems,
+        severities=[Severity.WARNING for event in answer.report.events if not event.now.survived],
+    )
 
 
 def _demand(keep: str, survive: str) -> Demand:
@@ -130,9 +124,3 @@ def _demand(keep: str, survive: str) -> Demand:
     if keep and not number and not (PERCENT.fullmatch(keep) and 0 < int(keep[:-1]) <= 100):  # noqa: PLR2004 - percent
         raise UsageError(f'--keep: "{keep}" is neither a number of pods nor a percentage (write 4 or 50%)')
     return Demand(words, (number or keep) if keep else None)
-
-
-def _rendered(report: SpreadRecommendation, destination: Output, color: str) -> str:
-    from kubectl_spread.render import recommendation  # noqa: PLC0415 - completion of flags does not need it
-
-    return formats.printed(report, destination, color, lambda: recommendation.document(report))

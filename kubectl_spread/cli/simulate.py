@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from kubectl_spread.cli import commandline, ending, fleet, formats, options, output, values
+from kubectl_spread.cli import commandline, fleet, formats, options, output, values
 from kubectl_spread.cli.commandline import EVALUATE, EVENTS, Command
+from kubectl_spread.cli.formats import Printer
 from kubectl_spread.errors import UsageError
 from kubectl_spread.report.model import Severity
-from kubectl_spread.run import output_files
 from kubectl_spread.run.output_files import Output
 
 if TYPE_CHECKING:
+    from kubectl_spread.render.document import Document
     from kubectl_spread.report.simulation import SpreadSimulation
     from kubectl_spread.run.options import CheckOptions
-    from kubectl_spread.run.simulate import Limits, SimulateRun
+    from kubectl_spread.run.simulate import Limits
 
 _NAMES: Final = ("lose", "delete", "drain", "restart", "scale", "apply", "add")
 """The parameters of events."""
@@ -123,9 +124,6 @@ def simulate(
     runs: int | None,
     seed: int,
     autoscale: bool,
-    forms: list[Output],
-    fail_on: str,
-    color: str,
     contexts: str,
     **parameters: Any,
 ) -> None:
@@ -135,32 +133,34 @@ def simulate(
     what is random in a cluster is simulated several times. Nothing is changed. The format script prints commands for a
     shell, which apply the patches of all fixes, a few workloads at a time.
     """
-    from kubectl_spread.run import simulate as simulating  # noqa: PLC0415 - completion of flags does not need it
+    from kubectl_spread.render import shell  # noqa: PLC0415 - completion of flags does not need it
+    from kubectl_spread.run import simulate as simulating  # noqa: PLC0415 - likewise
 
     events = _events(context, parameters)
     if not events:
         names = ", ".join(f"--{name}" for name in _NAMES)
         raise UsageError(f"nothing happens: give at least one event ({names})")
-    outputs = output_files.outputs(forms, formats.TABLE, parameters)
+    printer = Printer(context)
     limits = simulating.Limits(runs=runs or 0, seconds=seconds, seed=seed, autoscale=autoscale)
     if contexts:
-        chosen = fleet.contexts(contexts, parameters, outputs)
-        ask = partial(_read, events, limits, color)
-        fleet.run(context, chosen, parameters, ask, outputs, color=color, fail_on=fail_on)
+        fleet.run(contexts, parameters, partial(_read, events, limits, printer), printer)
         return
     run = simulating.collect(parameters, output)
     report = run.report(events, limits, output)
-    ending.keep(run, report)
     output.result(run.notes, run.problems)
-    for destination in outputs:
-        formats.write(_rendered(report, destination, color, run.options), destination.file)
-    options.end(context, run.problems, fail_on, (finding.severity for finding in report.findings))
+    printer.answer(
+        report,
+        partial(_document, report, run.options),
+        {formats.SCRIPT: lambda _: shell.patches(report, run.options.kubectl_flags)},
+        problems=run.problems,
+        severities=(finding.severity for finding in report.findings),
+    )
 
 
 def _read(
     events: list[tuple[str, str]],
     limits: Limits,
-    color: str,
+    printer: Printer,
     parameters: Mapping[str, Any],
     console: fleet.ClusterConsole,
 ) -> fleet.Answer:
@@ -168,34 +168,26 @@ def _read(
     from kubectl_spread.run.simulate import collect  # noqa: PLC0415 - as above
 
     run = collect(parameters, console)
-    return lambda: _of_one(run, events, limits, color, console)
+
+    def answer() -> fleet.ClusterAnswer:
+        report = run.report(events, limits, console)
+
+        def text(destination: Output) -> str:
+            return printer.screen(_document(report, run.options, destination.form == formats.WIDE), destination)
+
+        return fleet.ClusterAnswer(report, run.notes, run.problems, text)
+
+    return answer
 
 
-def _of_one(
-    run: SimulateRun, events: list[tuple[str, str]], limits: Limits, color: str, console: fleet.ClusterConsole
-) -> fleet.ClusterAnswer:
-    """Return the answer of one cluster of several."""
-    report = run.report(events, limits, console)
-    return fleet.ClusterAnswer(
-        report, run.notes, run.problems, lambda destination: _rendered(report, destination, color, run.options)
-    )
+def _document(report: SpreadSimulation, read: CheckOptions, wide: bool) -> Document:
+    """Return a report as a document; ``read`` are the options that chose what was read."""
+    from kubectl_spread.render import simulation  # noqa: PLC0415 - completion of flags does not need it
+
+    return simulation.document(report, None if _STDIN in read.filename else read.inputs, wide=wide)
 
 
 def _events(context: click.Context, parameters: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the events in the order in which they were given, each with its value."""
     values_of = {name: iter(parameters.pop(name)) for name in _NAMES}
     return [(name, next(values_of[name])) for name in context.meta[_ORDER]]
-
-
-def _rendered(report: SpreadSimulation, destination: Output, color: str, read: CheckOptions) -> str:
-    """Return a report in a format; ``read`` are the options that chose what was read."""
-    if destination.form == formats.SCRIPT:
-        from kubectl_spread.render import shell  # noqa: PLC0415
-
-        return shell.patches(report, read.kubectl_flags)
-    from kubectl_spread.render import simulation  # noqa: PLC0415 - completion of flags does not need it
-
-    flags = read.command_flags
-    inputs = None if _STDIN in read.filename else [*flags.cluster, *flags.files]
-    wide = destination.form == formats.WIDE
-    return formats.printed(report, destination, color, lambda: simulation.document(report, inputs, wide=wide))

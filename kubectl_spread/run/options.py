@@ -103,6 +103,12 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
         return CommandFlags(self.kubectl_flags, () if _STDIN in self.filename else files)
 
     @property
+    def inputs(self) -> list[str]:
+        """The flags that chose what is read, for commands of this program to type."""
+        flags = self.command_flags
+        return [*flags.cluster, *flags.files]
+
+    @property
     def selection(self) -> Selection:
         """The rules to run and the rules to silence.
 

@@ -79,13 +79,13 @@ def test_flags_are_read_as_pflag_reads_them(arguments: list[str], expected: dict
 @pytest.mark.parametrize("words", [["-v=6"], ["--v=6"], ["-v6"], ["-v", "6"], ["--v", "6"], ["-v"], ["--verbose=true"]])
 def test_a_level_of_kubectl_prints_the_traceback_and_is_no_name(words: list[str]) -> None:
     assert parsed("check", *words, "web")["arguments"] == ("web",)
-    assert ending.is_verbose([*words, "web"])
+    assert ending._Verbosity.traceback
 
 
 @pytest.mark.parametrize("words", [["-v=0"], ["--v=0"], ["-v0"], ["-v", "0"], ["--verbose=false"], ["--v", "0"], []])
 def test_level_0_prints_no_traceback(words: list[str]) -> None:
     assert parsed("check", *words, "web")["arguments"] == ("web",)
-    assert not ending.is_verbose([*words, "web"])
+    assert not ending._Verbosity.traceback
 
 
 def test_events_keep_their_order_next_to_booleans() -> None:

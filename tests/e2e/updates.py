@@ -9,6 +9,7 @@ from typing import Self
 
 from kubectl_spread.cli import watch
 from kubectl_spread.cli.watch import Picture
+from kubectl_spread.render.table import Layout
 from kubectl_spread.run.output_files import Output
 
 
@@ -24,13 +25,16 @@ class _Objects:
         types = Counter(type(each).__name__ for each in gc.get_objects())
         print(types.total(), *(f"{name}={number}" for name, number in types.most_common(12)), flush=True)
 
-    def lose(self, reason: str) -> None:
-        """Fail: the connection is never lost."""
-        raise AssertionError(reason)
+    def note(self, text: str) -> None:
+        """Fail: nothing delays the reading."""
+        raise AssertionError(text)
 
-    def regain(self) -> None:
-        """Fail, for the same reason."""
-        raise AssertionError
+    def progress(self, text: str) -> None:
+        """Show no progress."""
+
+    def tell_connection(self, trouble: str) -> None:
+        """Fail where the connection is lost."""
+        assert not trouble
 
     def fit(self) -> None:
         """Have no size."""
@@ -44,8 +48,8 @@ def main(kubeconfig: str, namespace: str) -> None:
     for name, replacement in (("_INTERVAL", 0.0), ("_TICK", 0.01), ("Pipe", _Objects())):
         setattr(watch, name, replacement)
     gc.disable()
-    view = watch.View([Output("json")], lambda *_: None, "never", None)
-    watch.follow({"kubeconfig": kubeconfig, "namespace": namespace}, view)
+    parameters = {"kubeconfig": kubeconfig, "namespace": namespace}
+    watch.follow(parameters, [Output("json")], "never", lambda *_: Layout(), None)
 
 
 if __name__ == "__main__":
