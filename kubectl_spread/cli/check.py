@@ -10,10 +10,9 @@ import click
 
 from kubectl_spread.cli import ending, fleet, formats, options, output, values
 from kubectl_spread.cli.commandline import ADVANCED, OUTPUT
-from kubectl_spread.cli.formats import Printer
+from kubectl_spread.cli.formats import Output, Printer
 from kubectl_spread.errors import UsageError
 from kubectl_spread.report.model import Severity
-from kubectl_spread.run.output_files import Output
 
 if TYPE_CHECKING:
     from kubectl_spread.render.table import Layout
@@ -40,15 +39,17 @@ if TYPE_CHECKING:
 @click.argument("arguments", nargs=-1, metavar="[NAME… | TYPE/NAME… | TYPE NAME…]", shell_complete=values.objects)
 @options.scope
 @options.reading
-@options.flag("--manifests", about="Read each argument as a file, as with -f.", group=ADVANCED)
+@options.flag("--manifests", help="Read each argument as a file, as with -f.", group=ADVANCED)
 @options.outputs("check")
 @options.severity(
     "Show findings of this severity or higher. [default: warning in tables, info in other formats]", OUTPUT
 )
 @options.fail_on(Severity.ERROR)
-@options.file(
+@options.option(
     "--baseline",
-    about="Hide the findings of an earlier report (-o json or yaml). The exit status ignores them as well.",
+    metavar="FILE",
+    shell_complete=values.files,
+    help="Hide the findings of an earlier report (-o json or yaml). The exit status ignores them as well.",
     group=OUTPUT,
 )
 @options.option(
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
     group=OUTPUT,
 )
 @options.no_headers
-@options.flag("-w", "--watch", about="Print the result again whenever it changes, until Ctrl-C.", group=OUTPUT)
+@options.flag("-w", "--watch", help="Print the result again whenever it changes, until Ctrl-C.", group=OUTPUT)
 @options.color
 @fleet.option
 @options.connection

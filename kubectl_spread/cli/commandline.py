@@ -128,9 +128,11 @@ _READING_FILES: Final = ("filename", "kustomize", "manifests")
 
 
 class Option(click.Option):
-    """An option with the heading that it has in the help."""
+    """An option with the heading that it has in the help; one with a text is "" by default."""
 
-    def __init__(self, *arguments: Any, group: str = OTHER, **settings: Any) -> None:
+    def __init__(self, *arguments: Any, group: str = READ, **settings: Any) -> None:
+        if settings.get("metavar") and not (settings.get("multiple") or "type" in settings):
+            settings.setdefault("default", "")
         super().__init__(*arguments, **settings)
         self.group = group
 

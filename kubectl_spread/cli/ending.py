@@ -17,7 +17,7 @@ from typing import Final, NoReturn
 import click
 
 from kubectl_spread.cli import output
-from kubectl_spread.cli.commandline import Option
+from kubectl_spread.cli.commandline import OTHER, Option
 from kubectl_spread.errors import REPORT, bug
 
 _NO_MEMORY: Final = ("can't start new thread", "failed to map segment", "annot allocate memory")
@@ -43,6 +43,7 @@ option: Final = Option(
     expose_value=False,
     callback=_set_verbosity,
     help="Print the traceback of an unexpected error.",
+    group=OTHER,
 )
 """An option of every command."""
 

@@ -53,7 +53,6 @@ def _number_of_replicas(_context: click.Context, _option: click.Parameter, text:
 @options.option(
     "--replicas",
     callback=_number_of_replicas,
-    default="",
     metavar="+N",
     help="Show where this many more pods may go, one after another.",
     group=EVALUATE,

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from kubectl_spread import phrases
 from kubectl_spread.cli import ending, formats, options, output, values
-from kubectl_spread.cli.formats import Printer
+from kubectl_spread.cli.formats import Output, Printer
 from kubectl_spread.errors import SourceError, SpreadError, UsageError
-from kubectl_spread.run.output_files import Output
 
 if TYPE_CHECKING:
     from kubectl_spread.report.fleet import FleetCluster
@@ -32,11 +31,11 @@ _OF_ONE_CLUSTER: Final = (
 """Options that say which cluster is meant, or that are about one cluster, to which no other one gets credentials."""
 _AT_ONCE: Final = 8
 """The most clusters that are being read, or wait in memory until those before them are reported."""
-option: Final = options.text(
+option: Final = options.option(
     "--contexts",
     metavar="NAME,…",
-    complete=values.several_contexts,
-    about="Read the clusters of these contexts of the kubeconfig, or of all, and print one report.",
+    shell_complete=values.several_contexts,
+    help="Read the clusters of these contexts of the kubeconfig, or of all, and print one report.",
 )
 
 

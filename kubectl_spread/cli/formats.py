@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
+from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 import msgspec
 
 from kubectl_spread.cli import output
-from kubectl_spread.phrases import did_you_mean
+from kubectl_spread.errors import SourceError, UsageError
+from kubectl_spread.phrases import did_you_mean, option
 from kubectl_spread.report.model import Severity
-from kubectl_spread.run import output_files
-from kubectl_spread.run.output_files import Output
 
 if TYPE_CHECKING:
     from kubectl_spread.render.document import Document
@@ -71,6 +73,18 @@ FORMATS: Final[Mapping[str, Format]] = {
 """The formats by name."""
 
 
+class Output(msgspec.Struct, frozen=True):
+    """A format to print a report in.
+
+    Attributes:
+        form: The name of the format.
+        file: The file to write; None for standard output.
+    """
+
+    form: str
+    file: str | None = None
+
+
 def names(command: str) -> tuple[str, ...]:
     """Return the names of the formats of a command, in alphabetical order."""
     return tuple(sorted(name for name, each in FORMATS.items() if command in each.commands))
@@ -109,7 +123,7 @@ class Printer:
         """
         parameters = context.params
         self._context = context
-        self.outputs = output_files.outputs(parameters["forms"], default, parameters)
+        self.outputs = _outputs(parameters["forms"] or [Output(default)], parameters)
         self.color: str = parameters["color"]
         self.headers = not parameters.get("no_headers")
 
@@ -171,13 +185,68 @@ def _function(name: str) -> Callable[..., str]:
     return printer
 
 
+_DASH: Final = "-"
+"""Stands for standard output in other programs."""
+_READ: Final = (
+    *("filename", "baseline", "scheduler_config", "kubeconfig"),
+    *("certificate_authority", "client_certificate", "client_key"),
+)
+"""The parameters whose value is a file to read, or several."""
+
+
+def _outputs(chosen: Sequence[Output], parameters: Mapping[str, Any]) -> list[Output]:
+    """Return the outputs in the order of writing: standard output last.
+
+    Raises:
+        UsageError: Two outputs have one path, a file is named ``-``, or an output would replace a file that an option
+            names.
+    """
+    files = [each.file for each in chosen]
+    if _DASH in files:
+        raise UsageError(
+            f"{_DASH} is not the name of an output file: without a file the report goes to standard output "
+            f"(write ./{_DASH} for a file of that name)"
+        )
+    paths = [file and os.path.abspath(file) for file in files]  # noqa: PTH100 - pathlib keeps ".."
+    for file, path in zip(files, paths, strict=True):
+        if paths.count(path) > 1:
+            raise UsageError(f"several -o go to {file or 'standard output'}: write -o FORMAT=FILE")
+    for name in _READ:
+        value = parameters.get(name) or ()
+        for read in value if isinstance(value, tuple) else (value,):
+            if (path := os.path.abspath(read)) in paths:  # noqa: PTH100 - likewise
+                file = files[paths.index(path)]
+                raise UsageError(f"-o would replace {file}, and {option(name)} reads that file: name another file")
+    return sorted(chosen, key=lambda each: each.file is None)
+
+
 def write(text: str, file: str | None) -> None:
-    """Print text to stdout, or write it to a file.
+    """Print text to stdout, or write a whole file or nothing, so that no other process reads half of it.
 
     Raises:
         SourceError: The file cannot be written.
     """
     if file is None:
         output.data(text)
-    else:
-        output_files.write(text, file)
+        return
+    path = Path(file)
+    try:
+        if path.exists() and not path.is_file():
+            # A device or a named pipe is written to, not replaced.
+            path.write_bytes(text.encode())
+        else:
+            _replace(path.resolve(), text.encode())
+    except OSError as error:
+        raise SourceError(f"cannot write {file}: {error.strerror or error}") from None
+
+
+def _replace(path: Path, data: bytes) -> None:
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with temporary.open("xb") as stream:
+            stream.write(data)
+        if path.exists():
+            shutil.copymode(path, temporary)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)

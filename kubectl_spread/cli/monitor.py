@@ -14,7 +14,7 @@ from kubectl_spread.errors import UsageError
 
 
 def _serving(name: str, default: str, metavar: str, about: str) -> options.Decorator:
-    return options.preset(name, default, metavar=metavar, about=about, group=SERVE)
+    return options.option(name, default=default, show_default=True, metavar=metavar, help=about, group=SERVE)
 
 
 @options.command(
@@ -51,7 +51,7 @@ def monitor(
     *,
     listen: str,
     telemetry: str,
-    accept_hosts: str | None,
+    accept_hosts: str,
     interval: str,
     max_age: str,
     **parameters: object,
@@ -80,7 +80,7 @@ def monitor(
             stack.enter_context(closing(server.listen(option, address)))
             for option, address in (("--listen", listen), ("--telemetry", telemetry))
         )
-        hosts, of_side = (server.accepted_hosts(listening, accept_hosts or "") for listening in (main, side))
+        hosts, of_side = (server.accepted_hosts(listening, accept_hosts) for listening in (main, side))
         servers = server.Servers(
             {
                 main: following.main_pages(monitored.state, hosts),

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 import click
 
 from kubectl_spread.cli import formats, values
-from kubectl_spread.cli.commandline import ADVANCED, CONNECTION, EVALUATE, OUTPUT, READ, Command, Option
+from kubectl_spread.cli.commandline import ADVANCED, CONNECTION, EVALUATE, OUTPUT, Command, Option
 from kubectl_spread.phrases import did_you_mean
 from kubectl_spread.report.model import SEVEREST_FIRST, Severity
 
@@ -17,9 +17,12 @@ Function = TypeVar("Function", bound=Callable[..., object])
 Decorator: TypeAlias = Callable[[Any], Any]
 option: Final = partial(click.option, cls=Option)
 """Adds an option with a heading of the help, ``group``."""
-SEVERITIES: Final = [severity.value for severity in SEVEREST_FIRST]
+flag: Final = partial(option, is_flag=True)
+"""Adds an option without a value."""
 command: Final = partial(click.command, cls=Command)
 """Makes a command with examples and exit statuses in its help."""
+_SEVERITIES: Final = [severity.value for severity in SEVEREST_FIRST]
+_REPEATABLE: Final = ("--as-group", "--as-user-extra")
 
 
 class Choice(click.Choice[str]):
@@ -37,57 +40,10 @@ class Choice(click.Choice[str]):
         return ""
 
 
-def text(
-    *names: str, metavar: str, about: str, complete: values.Completer | None = None, group: str = READ
-) -> Decorator:
-    """Return an option with a text, which is "" by default."""
-    return option(*names, default="", metavar=metavar, shell_complete=complete, help=about, group=group)
-
-
-def file(name: str, about: str, group: str = READ) -> Decorator:
-    """Return an option with the name of a file; it is "" where the option is not given."""
-    return option(name, default="", metavar="FILE", shell_complete=values.files, help=about, group=group)
-
-
-def texts(
-    *names: str,
-    metavar: str,
-    about: str,
-    complete: values.Completer | None = None,
-    group: str = READ,
-) -> Decorator:
-    """Return an option that may be repeated, each time with a text."""
-    return option(*names, multiple=True, metavar=metavar, shell_complete=complete, help=about, group=group)
-
-
-def flag(*names: str, about: str, group: str = READ) -> Decorator:
-    """Return an option without a value."""
-    return option(*names, is_flag=True, help=about, group=group)
-
-
-def number(
-    name: str, *, about: str, least: int = 0, most: int | None = None, default: int | None = None, group: str = EVALUATE
-) -> Decorator:
+def number(name: str, about: str, *, least: int, most: int | None = None, default: int | None = None) -> Decorator:
     """Return an option with a number, whose help names the default."""
-    numbers, has_default = click.IntRange(min=least, max=most), default is not None
-    return option(
-        name, type=numbers, default=default, show_default=has_default, metavar="NUMBER", help=about, group=group
-    )
-
-
-def preset(
-    name: str, default: str, *, metavar: str, about: str, group: str, complete: values.Completer | None = None
-) -> Decorator:
-    """Return an option with a text, whose help names the default."""
-    return option(
-        name,
-        default=default,
-        show_default=True,
-        metavar=metavar,
-        help=about,
-        group=group,
-        shell_complete=complete,
-    )
+    numbers, shown = click.IntRange(min=least, max=most), default is not None
+    return option(name, type=numbers, default=default, show_default=shown, metavar="NUMBER", help=about, group=EVALUATE)
 
 
 def together(*options: Decorator) -> Callable[[Function], Function]:
@@ -101,156 +57,154 @@ def together(*options: Decorator) -> Callable[[Function], Function]:
     return add
 
 
-def rules(*, select: str, ignore: str) -> Decorator:
-    """Return the options that choose rules, with the beginning of the help of each."""
-
-    def words(name: str, about: str) -> Decorator:
-        about = f"{about}, by code, prefix or name."
-        return texts(name, metavar="CODE,…", complete=values.several_rules, about=about, group=EVALUATE)
-
-    return together(words("--select", select), words("--ignore", ignore))
+def _rules(name: str, about: str) -> Decorator:
+    about = f"{about}, by code, prefix or name."
+    complete = values.several_rules
+    return option(name, multiple=True, metavar="CODE,…", shell_complete=complete, help=about, group=EVALUATE)
 
 
 def _version(default: str) -> Decorator:
     about = f"Evaluate as this Kubernetes minor. [default: {default}]"
-    return text("--server-version", metavar="1.N", complete=values.minors, about=about, group=EVALUATE)
+    return option("--server-version", metavar="1.N", shell_complete=values.minors, help=about, group=EVALUATE)
 
 
-def _selector(about: str) -> Decorator:
-    return text("-l", "--selector", metavar="SELECTOR", about=about)
+def selector(about: str) -> Decorator:
+    """Return the option ``--selector``, with its help."""
+    return option("-l", "--selector", metavar="SELECTOR", help=about)
 
 
 def _filename(about: str) -> Decorator:
     about = f"{about}: a file, a directory, or - for standard input; repeatable."
-    return texts("-f", "--filename", metavar="FILE", complete=values.files, about=about)
+    return option("-f", "--filename", multiple=True, metavar="FILE", shell_complete=values.files, help=about)
 
 
-_FLAGS: Final = {
-    "all-namespaces": flag("-A", "--all-namespaces", about="Read the pods of all namespaces."),
-    "exclude-namespace": texts(
+_NAMESPACES: Final = (
+    flag("-A", "--all-namespaces", help="Read the pods of all namespaces."),
+    option(
         "--exclude-namespace",
+        multiple=True,
         metavar="NAME,…",
-        complete=values.several_namespaces,
-        about="Skip these namespaces; repeatable.",
+        shell_complete=values.several_namespaces,
+        help="Skip these namespaces; repeatable.",
     ),
-    "namespace": text(
-        "-n", "--namespace", metavar="NAME", complete=values.namespaces, about="Read the pods of this namespace."
-    ),
-    "selector": _selector("Check only pods with these labels."),
-    "selector of counted pods": _selector("Count only pods with these labels."),
-    "field-selector": text(
-        "--field-selector",
-        metavar="SELECTOR",
-        complete=values.fields,
-        about="Check only pods with these fields.",
-        group=ADVANCED,
-    ),
-    "filename": _filename("Read manifests or captured objects instead of a cluster"),
-    "filename of manifests": _filename("Read manifests"),
-    "kustomize": text(
-        "-k",
-        "--kustomize",
-        metavar="DIRECTORY",
-        complete=values.directories,
-        about="Read the manifests that kubectl kustomize renders from this directory.",
-    ),
-    "recursive": flag("-R", "--recursive", about="Read subdirectories as well."),
-    "cluster-name": text(
-        "--cluster-name",
-        metavar="NAME",
-        about="Show this name of the cluster in the report. [default: its name in the kubeconfig]",
-        group=ADVANCED,
-    ),
-    "version": _version("the API server's; with -f the newest known release"),
-    "version of files": _version("the newest known release"),
-    "version of a cluster": _version("the API server's"),
-    "feature-gates": text(
-        "--feature-gates",
-        metavar="A=BOOL,…",
-        about="Set feature gates that differ from the defaults of the Kubernetes minor or from the API server's.",
-        group=ADVANCED,
-    ),
-    "merge-since": text(
+)
+_NAMESPACE: Final = option(
+    "-n", "--namespace", metavar="NAME", shell_complete=values.namespaces, help="Read the pods of this namespace."
+)
+_SELECTOR: Final = selector("Check only pods with these labels.")
+_FIELDS: Final = option(
+    "--field-selector",
+    metavar="SELECTOR",
+    shell_complete=values.fields,
+    help="Check only pods with these fields.",
+    group=ADVANCED,
+)
+_FILES: Final = _filename("Read manifests or captured objects instead of a cluster")
+_KUSTOMIZE: Final = option(
+    "-k",
+    "--kustomize",
+    metavar="DIRECTORY",
+    shell_complete=values.directories,
+    help="Read the manifests that kubectl kustomize renders from this directory.",
+)
+_RECURSIVE: Final = flag("-R", "--recursive", help="Read subdirectories as well.")
+_CLUSTER_NAME: Final = option(
+    "--cluster-name",
+    metavar="NAME",
+    help="Show this name of the cluster in the report. [default: its name in the kubeconfig]",
+    group=ADVANCED,
+)
+_VERSION: Final = _version("the API server's; with -f the newest known release")
+_GATES: Final = option(
+    "--feature-gates",
+    metavar="A=BOOL,…",
+    help="Set feature gates that differ from the defaults of the Kubernetes minor or from the API server's.",
+    group=ADVANCED,
+)
+_SCHEDULERS: Final = option(
+    "--scheduler-config",
+    metavar="FILE",
+    shell_complete=values.files,
+    help="Evaluate by the profiles and default constraints in this configuration of kube-scheduler.",
+    group=ADVANCED,
+)
+_EVALUATION: Final = (
+    _GATES,
+    option(
         "--merge-since",
         metavar="TIME",
-        about="Expect merged selectors in pods that were created after this time, when every API server merged.",
+        help="Expect merged selectors in pods that were created after this time, when every API server merged.",
         group=ADVANCED,
     ),
-    "recreate": flag(
-        "--recreate",
-        about="Report pods that the API server would refuse if they were created again.",
-        group=ADVANCED,
-    ),
-    "to": text(
+    flag("--recreate", help="Report pods that the API server would refuse if they were created again.", group=ADVANCED),
+    option(
         "--to",
         "to_version",
         metavar="1.N",
-        complete=values.minors,
-        about="Show what this Kubernetes minor would do differently, for example before an upgrade to it.",
+        shell_complete=values.minors,
+        help="Show what this Kubernetes minor would do differently, for example before an upgrade to it.",
         group=EVALUATE,
     ),
-    "defaults": flag(
+    flag(
         "--defaults",
-        about="Evaluate pods without constraints by the default constraints of kube-scheduler.",
+        help="Evaluate pods without constraints by the default constraints of kube-scheduler.",
         group=EVALUATE,
     ),
-    "scheduler-config": file(
-        "--scheduler-config",
-        about="Evaluate by the profiles and default constraints in this configuration of kube-scheduler.",
-        group=ADVANCED,
-    ),
-    "seed": number("--seed", default=0, about="Use other random numbers.", group=ADVANCED),
-    "expect-domains": texts(
+    _SCHEDULERS,
+)
+_CHECKS: Final = (
+    option(
         "--expect-domains",
+        multiple=True,
         metavar="KEY=NUMBER,…",
-        complete=values.domains,
-        about="Report a topology key with fewer domains than this (zone=3). Use it to find domains without nodes.",
+        shell_complete=values.domains,
+        help="Report a topology key with fewer domains than this (zone=3). Use it to find domains without nodes.",
         group=EVALUATE,
     ),
-    "by": texts(
+    option(
         "--by",
+        multiple=True,
         metavar="KEY,…",
-        complete=values.several_keys,
-        about="Report workloads that a single domain of these node labels could stop, instead of a single node or "
+        shell_complete=values.several_keys,
+        help="Report workloads that a single domain of these node labels could stop, instead of a single node or "
         "zone (region, rack); repeatable.",
         group=EVALUATE,
     ),
-    "rules": rules(select="Run only these rules", ignore="Hide the findings of these rules"),
-}
-"""The flags that several commands have, by name; those with other words for some commands have a name for each."""
-_NAMESPACES: Final = ("all-namespaces", "exclude-namespace")
-_SCOPE: Final = ("namespace", "filename", "recursive", "cluster-name")
-_EVALUATION: Final = ("feature-gates", "merge-since", "recreate", "to", "defaults", "scheduler-config")
-_CHECKS: Final = ("expect-domains", "by", "rules")
+    _rules("--select", "Run only these rules"),
+    _rules("--ignore", "Hide the findings of these rules"),
+)
+_INPUT: Final = (_NAMESPACE, _FILES, _RECURSIVE, _CLUSTER_NAME)
 
-
-def _flags(*names: str) -> Callable[[Function], Function]:
-    return together(*map(_FLAGS.__getitem__, names))
-
-
-reading: Final = _flags("namespace", "filename", "kustomize", "recursive", "cluster-name", "version", *_EVALUATION)
+reading: Final = together(_NAMESPACE, _FILES, _KUSTOMIZE, _RECURSIVE, _CLUSTER_NAME, _VERSION, *_EVALUATION)
 """Adds the flags that choose the input and the Kubernetes to evaluate it as."""
-manifests: Final = _flags("filename of manifests", "kustomize", "recursive", "version of files", "feature-gates")
+manifests: Final = together(
+    _filename("Read manifests"), _KUSTOMIZE, _RECURSIVE, _version("the newest known release"), _GATES
+)
 """Adds the flags of a filter, which choose manifests and the Kubernetes to evaluate them as."""
-counting: Final = _flags(*_NAMESPACES, "selector of counted pods", *_SCOPE)
-"""Adds the flags that choose the pods to count."""
-counting_scope: Final = _flags(*_NAMESPACES, *_SCOPE)
+counting_scope: Final = together(*_NAMESPACES, *_INPUT)
 """Adds the flags that choose the input and the namespaces that are reported."""
-simulated: Final = _flags("scheduler-config", "seed")
+counting: Final = together(*_NAMESPACES, selector("Count only pods with these labels."), *_INPUT)
+"""Adds the flags that choose the pods to count."""
+simulated: Final = together(
+    _SCHEDULERS,
+    option(
+        "--seed",
+        type=click.IntRange(min=0),
+        default=0,
+        show_default=True,
+        metavar="NUMBER",
+        help="Use other random numbers.",
+        group=ADVANCED,
+    ),
+)
 """Adds the flags of each simulation."""
-evaluated_as: Final = _flags("version", "feature-gates")
+evaluated_as: Final = together(_VERSION, _GATES)
 """Adds the flags that choose the Kubernetes to evaluate the input as."""
-scope: Final = _flags(*_NAMESPACES, "selector", "field-selector", *_CHECKS)
+scope: Final = together(*_NAMESPACES, _SELECTOR, _FIELDS, *_CHECKS)
 """Adds the flags that choose pods and rules."""
-following: Final = _flags(
-    *_NAMESPACES,
-    "namespace",
-    "selector",
-    "field-selector",
-    "cluster-name",
-    "version of a cluster",
-    *_EVALUATION,
-    *_CHECKS,
+following: Final = together(
+    *(*_NAMESPACES, _NAMESPACE, _SELECTOR, _FIELDS, _CLUSTER_NAME),
+    *(_version("the API server's"), *_EVALUATION, *_CHECKS),
 )
 """Adds the flags that choose the pods, the rules and the Kubernetes of a cluster that is followed."""
 
@@ -263,6 +217,7 @@ color: Final = option(
     help="Print in colour always, never, or on a terminal unless NO_COLOR is set.",
     group=OUTPUT,
 )
+no_headers: Final = flag("--no-headers", help="Print the table without headers.", group=OUTPUT)
 
 
 def outputs(command: str, default: str = formats.TABLE) -> Decorator:
@@ -282,16 +237,21 @@ def outputs(command: str, default: str = formats.TABLE) -> Decorator:
     )
 
 
+def form(*names: str, about: str) -> Decorator:
+    """Return the option ``-o`` of a command with few formats."""
+    return option("-o", "--output", "form", type=Choice(names), help=about, group=OUTPUT)
+
+
 def severity(about: str, group: str) -> Decorator:
     """Return the option ``--severity``, with its help."""
-    return option("--severity", type=Choice(SEVERITIES), help=about, group=group)
+    return option("--severity", type=Choice(_SEVERITIES), help=about, group=group)
 
 
 def fail_on(default: Severity, about: str = "") -> Decorator:
     """Return the option ``--fail-on``; ``about`` continues its help."""
     return option(
         "--fail-on",
-        type=Choice([*SEVERITIES, "never"]),
+        type=Choice([*_SEVERITIES, "never"]),
         default=default.value,
         show_default=True,
         help=f"Exit with status 1 if there are findings of this severity or higher.{about}",
@@ -299,62 +259,65 @@ def fail_on(default: Severity, about: str = "") -> Decorator:
     )
 
 
-no_headers: Final = flag("--no-headers", about="Print the table without headers.", group=OUTPUT)
+_CONNECTION: Final = {
+    "--kubeconfig": ("FILE", "Use this kubeconfig file.", values.files),
+    "--context": ("NAME", "Use this context of the kubeconfig.", values.contexts),
+    "--cluster": ("NAME", "Use this cluster of the kubeconfig.", values.clusters),
+    "--user": ("NAME", "Use this user of the kubeconfig.", values.users),
+    "-s --server": ("URL", "Connect to the API server at this address.", None),
+    "--token": ("TOKEN", "Authenticate with this bearer token.", None),
+    "--username": ("NAME", "Authenticate with this name and --password.", None),
+    "--password": ("PASSWORD", "Authenticate with this password and --username.", None),
+    "--as as_user": ("USER", "Impersonate this user.", None),
+    "--as-group as_groups": ("GROUP", "Impersonate this group; repeatable.", None),
+    "--as-uid": ("UID", "Impersonate this UID.", None),
+    "--as-user-extra": (
+        "KEY=VALUE",
+        "Impersonate a user with this extra value; repeatable, also for one key.",
+        None,
+    ),
+    "--certificate-authority": (
+        "FILE",
+        "Trust API servers with a certificate from this authority.",
+        values.files,
+    ),
+    "--client-certificate": ("FILE", "Authenticate with this TLS certificate.", values.files),
+    "--client-key": ("FILE", "Use this key of --client-certificate.", values.files),
+    "--insecure-skip-tls-verify": (
+        "",
+        "Trust any certificate of the API server, which lets others read and change what is sent.",
+        None,
+    ),
+    "--tls-server-name": ("NAME", "Expect this name in the API server's certificate.", None),
+    "--proxy-url": ("URL", "Connect through this proxy.", None),
+    "--disable-compression": ("", "Request responses without compression.", None),
+}
+"""Maps the names of an option to its metavar ("" for a flag), its help and its completion."""
 
 
-def form(*names: str, about: str) -> Decorator:
-    """Return the option ``-o`` of a command with few formats."""
-    return option("-o", "--output", "form", type=Choice(names), help=about, group=OUTPUT)
-
-
-def _connecting(*names: str, metavar: str, about: str, complete: values.Completer | None = None) -> Decorator:
-    return text(*names, metavar=metavar, about=about, complete=complete, group=CONNECTION)
-
-
-def _impersonating(*names: str, metavar: str, about: str) -> Decorator:
-    return texts(*names, metavar=metavar, about=about, group=CONNECTION)
+def _connecting(names: str, metavar: str, about: str, complete: values.Completer | None) -> Decorator:
+    if not metavar:
+        return flag(names, help=about, group=CONNECTION)
+    first, *others = names.split()
+    return option(
+        first,
+        *others,
+        multiple=first in _REPEATABLE,
+        metavar=metavar,
+        help=about,
+        shell_complete=complete,
+        group=CONNECTION,
+    )
 
 
 connection: Final = together(
-    _connecting("--kubeconfig", metavar="FILE", complete=values.files, about="Use this kubeconfig file."),
-    _connecting("--context", metavar="NAME", complete=values.contexts, about="Use this context of the kubeconfig."),
-    _connecting("--cluster", metavar="NAME", complete=values.clusters, about="Use this cluster of the kubeconfig."),
-    _connecting("--user", metavar="NAME", complete=values.users, about="Use this user of the kubeconfig."),
-    _connecting("-s", "--server", metavar="URL", about="Connect to the API server at this address."),
-    _connecting("--token", metavar="TOKEN", about="Authenticate with this bearer token."),
-    _connecting("--username", metavar="NAME", about="Authenticate with this name and --password."),
-    _connecting("--password", metavar="PASSWORD", about="Authenticate with this password and --username."),
-    _connecting("--as", "as_user", metavar="USER", about="Impersonate this user."),
-    _impersonating("--as-group", "as_groups", metavar="GROUP", about="Impersonate this group; repeatable."),
-    _connecting("--as-uid", metavar="UID", about="Impersonate this UID."),
-    _impersonating(
-        "--as-user-extra",
-        metavar="KEY=VALUE",
-        about="Impersonate a user with this extra value; repeatable, also for one key.",
-    ),
-    _connecting(
-        "--certificate-authority",
-        metavar="FILE",
-        complete=values.files,
-        about="Trust API servers with a certificate from this authority.",
-    ),
-    _connecting(
-        "--client-certificate", metavar="FILE", complete=values.files, about="Authenticate with this TLS certificate."
-    ),
-    _connecting("--client-key", metavar="FILE", complete=values.files, about="Use this key of --client-certificate."),
-    flag(
-        "--insecure-skip-tls-verify",
-        about="Trust any certificate of the API server, which lets others read and change what is sent.",
-        group=CONNECTION,
-    ),
-    _connecting("--tls-server-name", metavar="NAME", about="Expect this name in the API server's certificate."),
-    _connecting("--proxy-url", metavar="URL", about="Connect through this proxy."),
-    flag("--disable-compression", about="Request responses without compression.", group=CONNECTION),
-    preset(
+    *(_connecting(names, *described) for names, described in _CONNECTION.items()),
+    option(
         "--request-timeout",
-        "0",
+        default="0",
+        show_default=True,
         metavar="TIME",
-        about="Give up a request after this time, with a unit (1s, 2m, 3h); 0 means never.",
+        help="Give up a request after this time, with a unit (1s, 2m, 3h); 0 means never.",
         group=CONNECTION,
     ),
     option(

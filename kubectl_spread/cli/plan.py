@@ -30,14 +30,12 @@ _MOST_RUNS: Final = 1_000
 )
 @click.argument("arguments", nargs=-1, metavar="[NAME… | TYPE/NAME… | TYPE NAME…]", shell_complete=values.objects)
 @options.counting_scope
-@options.text("-l", "--selector", metavar="SELECTOR", about="Correct only workloads of pods with these labels.")
+@options.selector("Correct only workloads of pods with these labels.")
 @options.evaluated_as
 @options.simulated
-@options.flag("--soft", about="Correct the skew of ScheduleAnyway constraints too.", group=EVALUATE)
-@options.number(
-    "--max-per-workload", least=1, default=1, about="Evict at most this number of pods of a workload in a wave."
-)
-@options.number("--runs", least=1, most=_MOST_RUNS, default=10, about="Try each wave in this number of simulations.")
+@options.flag("--soft", help="Correct the skew of ScheduleAnyway constraints too.", group=EVALUATE)
+@options.number("--max-per-workload", "Evict at most this number of pods of a workload in a wave.", least=1, default=1)
+@options.number("--runs", "Try each wave in this number of simulations.", least=1, most=_MOST_RUNS, default=10)
 @options.outputs("plan")
 @options.fail_on(Severity.WARNING, " All in a plan are warnings.")
 @options.color

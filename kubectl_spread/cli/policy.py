@@ -22,19 +22,20 @@ from kubectl_spread.errors import UsageError
     help="Refuse a request that violates a rule, warn its sender, or write it to the audit log.",
     group=OUTPUT,
 )
-@options.text(
+@options.option(
     "--for",
     "for_version",
     metavar="1.N",
-    complete=values.minors,
-    about="Print policies for this Kubernetes minor. [default: the newest known release]",
+    shell_complete=values.minors,
+    help="Print policies for this Kubernetes minor. [default: the newest known release]",
     group=EVALUATE,
 )
-@options.texts(
+@options.option(
     "--exclude-namespace",
+    multiple=True,
     metavar="NAME,…",
-    complete=values.several_namespaces,
-    about="Skip these namespaces; repeatable. [default: kube-system]",
+    shell_complete=values.several_namespaces,
+    help="Skip these namespaces; repeatable. [default: kube-system]",
     group=EVALUATE,
 )
 def policy(action: str, for_version: str, exclude_namespace: tuple[str, ...]) -> None:

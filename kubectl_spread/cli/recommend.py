@@ -39,23 +39,24 @@ _EVENTS: Final = "zone,node,drain,restart"
 )
 @click.argument("arguments", nargs=-1, metavar="[TYPE/NAME]", shell_complete=values.objects)
 @options.counting_scope
-@options.text(
+@options.option(
     "--keep",
     metavar="NUMBER|PERCENT",
-    about="Keep this number of pods ready at any moment. [default: all but one domain's share]",
+    help="Keep this number of pods ready at any moment. [default: all but one domain's share]",
     group=EVALUATE,
 )
-@options.preset(
+@options.option(
     "--survive",
-    _EVENTS,
+    default=_EVENTS,
+    show_default=True,
     metavar="EVENT,…",
-    about="Survive the loss of a zone or node, a drain of either, or a restart.",
+    help="Survive the loss of a zone or node, a drain of either, or a restart.",
     group=EVALUATE,
-    complete=values.several_of(_EVENTS.split(",")),
+    shell_complete=values.several_of(_EVENTS.split(",")),
 )
 @options.evaluated_as
 @options.simulated
-@options.number("--runs", least=1, most=_MOST_RUNS, about="Try each event in exactly this number of simulations.")
+@options.number("--runs", "Try each event in exactly this number of simulations.", least=1, most=_MOST_RUNS)
 @options.option(
     "--seconds",
     type=click.FloatRange(min=0, max=3600),

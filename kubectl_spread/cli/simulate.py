@@ -10,10 +10,9 @@ import click
 
 from kubectl_spread.cli import commandline, fleet, formats, options, output, values
 from kubectl_spread.cli.commandline import EVALUATE, EVENTS, Command
-from kubectl_spread.cli.formats import Printer
+from kubectl_spread.cli.formats import Output, Printer
 from kubectl_spread.errors import UsageError
 from kubectl_spread.report.model import Severity
-from kubectl_spread.run.output_files import Output
 
 if TYPE_CHECKING:
     from kubectl_spread.render.document import Document
@@ -39,7 +38,7 @@ class _EventCommand(Command):
 
 
 def _event(name: str, metavar: str, about: str, complete: values.Completer | None = None) -> options.Decorator:
-    return options.texts(name, metavar=metavar, about=about, complete=complete, group=EVENTS)
+    return options.option(name, multiple=True, metavar=metavar, help=about, shell_complete=complete, group=EVENTS)
 
 
 @click.command(
@@ -109,7 +108,7 @@ def _event(name: str, metavar: str, about: str, complete: values.Completer | Non
     help="Add the nodes that Karpenter or cluster-autoscaler could make, in runs of their own (the default), or not.",
     group=EVALUATE,
 )
-@options.number("--runs", least=1, most=_MOST_RUNS, about="Run exactly this number of simulations.")
+@options.number("--runs", "Run exactly this number of simulations.", least=1, most=_MOST_RUNS)
 @options.outputs("simulate")
 @options.fail_on(Severity.ERROR)
 @options.color

@@ -17,6 +17,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from kubectl_spread.cli import ending, formats, output
+from kubectl_spread.cli.formats import Output
 from kubectl_spread.errors import SourceError, UsageError
 from kubectl_spread.follow.following import Following
 from kubectl_spread.render import structured, table
@@ -26,7 +27,6 @@ from kubectl_spread.report.model import Report
 from kubectl_spread.rules.engine import Baseline
 from kubectl_spread.run.collect import check_options
 from kubectl_spread.run.hints import gone, hints, unknown_keys
-from kubectl_spread.run.output_files import Output
 from kubectl_spread.run.requests import flags
 from kubectl_spread.run.run import CheckRun
 from kubectl_spread.sources.apiserver.watch import WatchedCluster

@@ -8,9 +8,9 @@ from collections import Counter
 from typing import Self
 
 from kubectl_spread.cli import watch
+from kubectl_spread.cli.formats import Output
 from kubectl_spread.cli.watch import Picture
 from kubectl_spread.render.table import Layout
-from kubectl_spread.run.output_files import Output
 
 
 class _Objects:
