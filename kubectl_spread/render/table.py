@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
 from typing import Final, Literal
 
 import msgspec
@@ -26,7 +25,7 @@ _ABOVE_FINDINGS: Final = 3
 _LEAST_ROWS: Final = 5
 """The least number of rows that a terminal shows without findings, however low it is."""
 _LONG: Final = 24
-"""With more lines of findings than this, the last lines repeat the commands that end most."""
+"""With as many lines of findings, the last lines repeat the commands that end most."""
 _LONGEST: Final = 56
 """With more lines than this without rows, findings without pending pods are printed in brief."""
 _FIRST: Final = 3
@@ -35,7 +34,7 @@ _FIRST: Final = 3
 class Layout(msgspec.Struct, frozen=True):
     """The form of the table. Without a value of ``show``, rows are hidden that would push findings off a terminal.
 
-    ``notes`` tells whether findings of the severity ``info`` are printed, and ``page`` whether it is not for a screen.
+    ``notes`` tells whether findings of the severity ``info`` are printed.
     """
 
     wide: bool = False
@@ -43,50 +42,57 @@ class Layout(msgspec.Struct, frozen=True):
     headers: bool = True
     show: Literal["problems", "all"] | None = None
     notes: bool = False
-    page: bool = False
+
+
+def page(report: Report, detail: Detail = Detail.CAUSES) -> Document:
+    """Return a report as a document for Markdown and HTML: all causes, and the rows with findings."""
+    spaces = {row.namespace for row in report.constraints} | {finding.namespace for finding in report.findings}
+    layout = Layout(namespaces=len(spaces) > 1, show="problems", notes=True)
+    facts, sentences = headline.facts(report), totals(report)
+    if not facts and report.findings and not any(figures.unanswered(report.summary.skipped)):
+        facts = [f"{_nothing(report, notes=False)}."]
+    conclusion, *further = [*facts, " ".join(sentences)] if facts else sentences
+    answer = replace(_document(report, layout, report.findings), headline=conclusion, picture=zones.picture(report))
+    return replace(
+        answer,
+        facts=[("", text) for text in (*further, *_doubts(report))],
+        cards=[*_cards(grouped.blocks(report.findings), layout, detail)],
+        tables=[table for table in _tables(report, report.findings, layout, None, 0) if table.rows],
+    )
 
 
 def check(report: Report, layout: Layout, terminal: Terminal) -> str:
-    """Return the text for a screen: the header, rows (those with the worst findings first), findings, totals."""
-    answer = document(report, layout, terminal)
+    """Return the text for a screen: the header, rows (those with the worst findings first), findings, totals.
+
+    Where it is long, it is shortened from its end.
+    """
+    findings = [finding for finding in report.findings if layout.notes or finding.severity > Severity.INFO]
+    blocks = grouped.blocks(findings)
+    answer = _document(report, layout, findings)
+    first = [Instruction("Do this first:", commands)] if (commands := _first_commands(blocks)) else []
+    longest = replace(answer, next_steps=[*first, *answer.next_steps])
+    cards, is_shortened = _shortened(blocks, layout, terminal, _LONGEST - _lines(longest, terminal))
+    is_long = screen.cards(cards, terminal).count("\n") >= _LONG
+    answer = replace(longest if is_long else answer, cards=cards, shortened=is_shortened)
+    # The heading, the line about hidden rows and the prompt need a line each.
+    fitting = None if terminal.height is None else terminal.height - _lines(answer, terminal) - 3
+    above = 0 if is_shortened else _ABOVE_FINDINGS
+    answer = replace(answer, tables=[*_tables(report, findings, layout, fitting, above)])
     return screen.text(answer, terminal, titles=layout.headers, everything=layout.wide)
 
 
-def page(report: Report) -> Document:
-    """Return a report as a document for Markdown and HTML: all causes, and the rows with findings."""
-    spaces = {row.namespace for row in report.constraints} | {finding.namespace for finding in report.findings}
-    return document(report, Layout(namespaces=len(spaces) > 1, notes=True, page=True), Terminal())
-
-
-def document(report: Report, layout: Layout, terminal: Terminal) -> Document:
-    """Return a report as a document, which is shortened from its end where it is long for a screen."""
-    findings = [finding for finding in report.findings if layout.notes or finding.severity > Severity.INFO]
-    blocks, plan = grouped.blocks(findings), report.summary.plan
-    first = [Instruction("Do this first:", commands)] if (commands := _first_commands(blocks)) else []
-    steps = [Instruction("Several evictions:", [plan])] if plan else []
-    facts, sentences = headline.facts(report) if layout.page else [], totals(report, notes=layout.notes)
-    if layout.page and not facts and report.findings and not any(figures.unanswered(report.summary.skipped)):
-        facts = [f"{_nothing(report, notes=False)}."]
-    conclusion, *further = [*facts, " ".join(sentences)] if facts or not layout.page else sentences
-    answer = Document(
+def _document(report: Report, layout: Layout, findings: Iterable[Finding]) -> Document:
+    """Return the header, the totals as the conclusion, and the command that orders several evictions."""
+    plan = report.summary.plan
+    return Document(
         command="check",
         title="Topology spread report",
         cluster=about.label(report.cluster),
         header=about.header(report.cluster, report.summary, findings) if layout.headers else [],
-        headline=conclusion,
-        facts=[("", text) for text in (*further, *(_doubts(report) if layout.page else []))],
-        picture=zones.picture(report) if layout.page else None,
-        next_steps=[*first, *steps],
+        headline=" ".join(totals(report, notes=layout.notes)),
+        next_steps=[Instruction("Several evictions:", [plan])] if plan else [],
         conclusion_last=True,
     )
-    cards, is_shortened = _cards(blocks, layout, terminal, _LONGEST - _lines(answer, terminal))
-    answer = replace(answer, cards=cards, shortened=is_shortened)
-    if _lines(answer, terminal) - _lines(replace(answer, cards=[]), terminal) <= _LONG:
-        answer = replace(answer, next_steps=steps)
-    # The heading, the line about hidden rows and the prompt need a line each.
-    fitting = None if terminal.height is None else terminal.height - _lines(answer, terminal) - 3
-    above = 0 if is_shortened else _ABOVE_FINDINGS
-    return replace(answer, tables=[*_tables(report, findings, layout, fitting, above)])
 
 
 def _doubts(report: Report) -> Iterator[str]:
@@ -100,26 +106,26 @@ def _lines(answer: Document, terminal: Terminal) -> int:
     return screen.text(answer, terminal).count("\n") + 1
 
 
-def _cards(blocks: Sequence[Block], layout: Layout, terminal: Terminal, room: int) -> tuple[list[Card], bool]:
+def _cards(blocks: Iterable[Block], layout: Layout, detail: Detail) -> Iterator[Card]:
+    for block in blocks:
+        yield from grouped.cards(block, namespaces=layout.namespaces, detail=detail)
+
+
+def _shortened(blocks: Sequence[Block], layout: Layout, terminal: Terminal, room: int) -> tuple[list[Card], bool]:
     """Return the cards of blocks, and whether they are shortened because they have more lines than there is room."""
 
-    def of_each(detail: Detail) -> list[list[Card]]:
-        return [grouped.cards(block, namespaces=layout.namespaces, detail=detail) for block in blocks]
+    def fits(cards: Sequence[Card]) -> bool:
+        return screen.cards(cards, terminal).count("\n") <= room
 
-    def lines(chosen: Sequence[Sequence[Card]]) -> int:
-        return screen.cards([*chain(*chosen)], terminal).count("\n")
-
-    if layout.wide or layout.page:
-        return [*chain(*of_each(Detail.EVERYTHING if layout.wide else Detail.CAUSES))], False
-    chosen = of_each(Detail.USUAL)
-    if lines(chosen) <= room:
-        return [*chain(*chosen)], False
-    chosen, titles = of_each(Detail.BRIEF), of_each(Detail.TITLE)
-    for index in reversed(range(len(blocks))):
-        if lines(chosen) <= room:
+    cards = [*_cards(blocks, layout, Detail.EVERYTHING if layout.wide else Detail.USUAL)]
+    if layout.wide or fits(cards):
+        return cards, False
+    for number in reversed(range(len(blocks) + 1)):
+        brief = _cards(blocks[:number], layout, Detail.BRIEF)
+        cards = [*brief, *_cards(blocks[number:], layout, Detail.TITLE)]
+        if fits(cards):
             break
-        chosen[index] = titles[index]
-    return [*chain(*chosen)], True
+    return cards, True
 
 
 def _first_commands(blocks: Sequence[Block]) -> list[str]:
@@ -146,7 +152,7 @@ def _tables(
     problems = sum(id(row) in worst for row in rows)
     visible = rows[: _visible(len(rows), problems, layout, fitting, above)]
     if rows:
-        hidden = "" if layout.page else _hidden(problems - len(visible), len(rows) - max(problems, len(visible)))
+        hidden = _hidden(problems - len(visible), len(rows) - max(problems, len(visible)))
         cells = [_cells(row, of_rows.get(id(row), ()), layout) for row in visible]
         yield Table("Constraints", _columns(layout), cells, empty=hidden, note=hidden)
 
@@ -170,7 +176,7 @@ def _visible(rows: int, problems: int, layout: Layout, fitting: int | None, abov
         fitting: The number of rows that fit; None for a pipe.
         above: The least number of rows above findings where not all fit.
     """
-    if layout.show == "problems" or layout.page:
+    if layout.show == "problems":
         return problems
     if layout.show == "all" or layout.wide or fitting is None:
         return rows

@@ -1,4 +1,4 @@
-"""The buttons that copy commands and patches."""
+"""The buttons that copy commands and lines of manifests."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from playwright.sync_api import Page, expect
 
-from kubectl_spread.report.model import Operation, Patch, Report
+from kubectl_spread.report.model import ManifestLines, Report
 from tests.browser import synthetic
 from tests.browser.conftest import Open
 
@@ -17,11 +17,14 @@ WITHOUT_CLIPBOARD = "Object.defineProperty(navigator, 'clipboard', { value: unde
 WITHOUT_COPY = "document.execCommand = () => false"
 
 
-def one(commands: list[str] | None = None, patch: Patch | None = None) -> Report:
+def one(commands: list[str] | None = None, lines: ManifestLines | None = None) -> Report:
     """Return a report with one error."""
     report = synthetic.report(1, pods_each=6, hosts=300, finding_each=1)
     (finding,) = report.findings
-    changed = {"commands": finding.commands if commands is None else commands, "patch": patch or msgspec.UNSET}
+    changed = {
+        "commands": finding.commands if commands is None else commands,
+        "lines": [lines] if lines else msgspec.UNSET,
+    }
     return msgspec.structs.replace(report, findings=[msgspec.structs.replace(finding, **changed)])
 
 
@@ -68,19 +71,13 @@ def test_the_text_of_a_command_is_data(open_page: Open) -> None:
         assert (view.requests, view.complaints) == ([], [])
 
 
-def test_a_patch_is_copied_in_lines(open_page: Open) -> None:
-    operation = Operation(op="add", path="/spec/template", value="</script>\u202e")
-    with open_page(one([], Patch(operations=[operation]))) as view:
+def test_lines_of_a_manifest_are_copied(open_page: Open) -> None:
+    lines = ManifestLines(
+        file="web.yaml", line=7, action="write here", yaml="minDomains: 3  # </script>\u202e\nmaxSkew: 1"
+    )
+    with open_page(one([], lines)) as view:
         page = view.page
-        text = page.locator(".box.patch code").inner_text()
-        assert msgspec.json.decode(text, type=list[Operation]) == [operation]
-        assert "\u202e" not in text
-        page.get_by_role("button", name="Copy the patch").click()
-        expect(page.get_by_role("button", name="Copied the patch")).to_be_visible()
-
-
-def test_a_patch_is_folded_where_a_command_applies_it(open_page: Open) -> None:
-    with open_page(one(patch=Patch(operations=[Operation(op="remove", path="/spec/a")]))) as view:
-        expect(view.page.locator(".box.patch")).to_be_hidden()
-        view.page.get_by_text("The patch in lines").click()
-        expect(view.page.locator(".box.patch")).to_be_visible()
+        text = page.locator(".box.lines code").inner_text()
+        assert text.rstrip() == "minDomains: 3  # </script>\\u202e\nmaxSkew: 1"
+        page.get_by_role("button", name="Copy the lines").click()
+        expect(page.get_by_role("button", name="Copied the lines")).to_be_visible()

@@ -15,7 +15,7 @@ import pytest
 from kubectl_spread.render import html, table
 from kubectl_spread.render.document import Document, Instruction
 from kubectl_spread.render.html import records
-from kubectl_spread.render.html.records import Texts, Value
+from kubectl_spread.render.html.records import Value, by_columns
 from kubectl_spread.report.model import Cluster, Report
 from tests.audits import audit, reported
 from tests.builders import constraint, node_json, pod_json
@@ -169,15 +169,15 @@ def test_unknown_facts_about_the_cluster_are_left_out() -> None:
 
 
 def test_texts_are_written_once() -> None:
-    texts = Texts()
+    texts: dict[str, int] = {}
     records: list[dict[str, Value]] = [
         {"a": "x", "b": ["y", "x"], "c": 1, "d": None},
         {"a": None, "b": [], "c": 2, "d": None},
     ]
-    assert texts.columns(records) == {"a$": [0, None], "b$": [[1, 0], []], "c": [1, 2], "d": [None, None]}
-    assert texts.columns([{"a": "y"}]) == {"a$": [1]}
-    assert texts.columns([]) == {}
-    assert texts.values == ["x", "y"]
+    assert by_columns(records, texts) == {"a$": [0, None], "b$": [[1, 0], []], "c": [1, 2], "d": [None, None]}
+    assert by_columns([{"a": "y"}], texts) == {"a$": [1]}
+    assert by_columns([], texts) == {}
+    assert [*texts] == ["x", "y"]
 
 
 def test_scripts_and_templates_are_part_of_the_package() -> None:

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from typing import Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from msgspec.structs import replace
+from markupsafe import Markup, escape
 
 from kubectl_spread.render import table, words
 from kubectl_spread.render.document import Document, Instruction
+from kubectl_spread.render.findings import Detail
 from kubectl_spread.render.html import records
-from kubectl_spread.render.html.records import Texts
 from kubectl_spread.report.model import Report
 from kubectl_spread.rules import RULES
 
-_FIRST: Final = 50
-"""The number of causes that the page shows without JavaScript."""
 _SHOWN: Final = 8
-"""With more objects than this, the list of a cause is folded."""
+"""With more objects than this, the list of a cause is folded, and so are further fixes."""
+_RULE: Final = re.compile(r"\bSPR\d+\b")
 _COPYING: Final = ("element.js", "copying.js", "document.js")
 _SCRIPTS: Final = (
     "report.js",
@@ -30,6 +30,7 @@ _SCRIPTS: Final = (
     "bars.js",
     "workloads.js",
     "heatmap.js",
+    "document.js",
     "page.js",
 )
 _LOADER: Final = PackageLoader("kubectl_spread.render", "html")
@@ -41,6 +42,9 @@ _PAGES: Final = Environment(
     lstrip_blocks=True,
     finalize=lambda text: words.safe(text) if isinstance(text, str) and not hasattr(text, "__html__") else text,
 )
+_PAGES.filters["with_links"] = lambda text: Markup(  # noqa: S704 - the text is escaped before
+    _RULE.sub(r'<a href="#\g<0>">\g<0></a>', str(escape(words.safe(text))))
+)
 _PAGES.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":")}
 
 
@@ -51,17 +55,18 @@ def document(answer: Document) -> str:
 
 
 def page(report: Report) -> str:
-    """Return a report as an HTML document: its document with the first causes, and the data for its script."""
-    answer, codes = table.page(report), {finding.code for finding in report.findings}
+    """Return a report as an HTML document: its document, and the data from which its script draws the workloads."""
+    codes = {finding.code for finding in report.findings}
+    namespaces = {row.namespace for row in report.constraints} | {finding.namespace for finding in report.findings}
     return _rendered(
         "page.html",
-        replace(answer, cards=answer.cards[:_FIRST]),
+        table.page(report, Detail.EVERYTHING),
         "\n".join(map(_source, _SCRIPTS)),
-        number=len(answer.cards),
         facts=[*records.facts(report.cluster), *records.totals(report)],
         severities=records.severities(report.findings),
         rules=[rule for rule in RULES if rule.code in codes],
-        data=_data(report),
+        namespaces=sorted(map(words.safe, namespaces - {""})),
+        data=records.data(report),
     )
 
 
@@ -106,16 +111,3 @@ def _policy(style: str, script: str) -> str:
 
 def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-
-def _data(report: Report) -> dict[str, object]:
-    """Return the data for the script, with each text once."""
-    texts = Texts()
-    rows = records.Rows(report.constraints)
-    return {
-        "findings": texts.columns(records.findings(report)),
-        "rows": texts.columns(rows.rows),
-        "workloads": texts.columns(rows.workloads.values),
-        "domains": texts.columns(rows.domains.values),
-        "texts": texts.values,
-    }

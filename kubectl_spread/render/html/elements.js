@@ -1,6 +1,4 @@
-/* Parts of the page: copies of templates, icons, lists. */
-
-const SVG = "http://www.w3.org/2000/svg";
+/* Parts of the page: copies of templates, and lists. */
 
 /** Copies a template and returns its root and its slots by name. */
 function copy(id) {
@@ -10,16 +8,6 @@ function copy(id) {
 }
 
 const addressOf = (item) => `#${encodeURIComponent(item.id)}`;
-
-function icon(severity) {
-  const made = document.createElementNS(SVG, "svg");
-  made.setAttribute("class", `icon ${severity}`);
-  made.setAttribute("aria-hidden", "true");
-  const use = document.createElementNS(SVG, "use");
-  use.setAttribute("href", `#icon-${severity}`);
-  made.append(use);
-  return made;
-}
 
 /** Appends pairs to a definition list; what does not apply is left out. */
 function define(list, pairs) {
@@ -39,9 +27,8 @@ function grouped(items, keyOf) {
   return groups;
 }
 
+const compare = (one, other) => (one < other ? -1 : one > other ? 1 : 0);
 const plural = (number, noun) => `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
-
-const moreButton = () => element("button", { type: "button", class: "more" });
 
 /** The parts of a list in a section of the page. */
 function partsOf(section, list) {
@@ -49,10 +36,12 @@ function partsOf(section, list) {
   return { list: document.getElementById(list), more: root.querySelector(":scope > .more"), empty: root.querySelector(".empty") };
 }
 
+const STEP = 50;
+
 /** A list of which a part is drawn, and more on demand. */
 class Listing {
-  constructor({ list, more, empty }, draw, { step, first = step, noun = "" }) {
-    Object.assign(this, { list, more, empty, draw, step, first, noun, items: [], drawn: 0 });
+  constructor({ list, more, empty }, draw) {
+    Object.assign(this, { list, more, empty, draw, items: [], drawn: 0 });
     this.more.addEventListener("click", () => this.growFromHere());
   }
 
@@ -61,7 +50,7 @@ class Listing {
     this.items = items;
     this.drawn = 0;
     this.list.replaceChildren();
-    this.grow(this.first);
+    this.grow(STEP);
   }
 
   grow(number) {
@@ -69,16 +58,15 @@ class Listing {
     this.list.append(...next.map((item) => this.draw(item)));
     this.drawn += next.length;
     const left = this.items.length - this.drawn;
-    const shown = [Math.min(left, this.step), "more of", this.items.length.toLocaleString("en"), this.noun];
     this.more.hidden = !left;
-    this.more.textContent = `Show ${shown.filter(Boolean).join(" ")}`;
-    if (this.empty) this.empty.hidden = this.items.length > 0;
+    this.more.textContent = `Show ${Math.min(left, STEP)} more of ${this.items.length.toLocaleString("en")}`;
+    this.empty.hidden = this.items.length > 0;
   }
 
   /** Draws more, and continues with the keyboard at the first that is new. */
   growFromHere() {
     const before = this.list.children.length;
-    this.grow(this.step);
+    this.grow(STEP);
     const first = this.list.children[before];
     const target = first?.matches("[tabindex]") ? first : first?.querySelector("a");
     target?.focus({ preventScroll: true });
@@ -87,6 +75,6 @@ class Listing {
   /** Draws up to an item. */
   reveal(item) {
     const missing = this.items.indexOf(item) + 1 - this.drawn;
-    if (missing > 0) this.grow(Math.ceil(missing / this.step) * this.step);
+    if (missing > 0) this.grow(Math.ceil(missing / STEP) * STEP);
   }
 }

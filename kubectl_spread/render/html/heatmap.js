@@ -40,7 +40,7 @@ function drawCell(row, count, most) {
   return cell;
 }
 
-const heatList = new Listing(partsOf("heatmap", "heat-list"), drawHeatLine, { step: 50 });
+const heatList = new Listing(partsOf("heatmap", "heat-list"), drawHeatLine);
 
 function showHeatmap() {
   const key = keySelect.value;

@@ -1,6 +1,6 @@
 /* The page: filter, addresses of findings and workloads, theme, print. */
 
-const PRINTED = { findings: 500, workloads: 100, lines: 300 };
+const PRINTED = { workloads: 100, lines: 300 };
 
 const textInput = document.getElementById("text");
 const namespaceSelect = document.getElementById("namespace");
@@ -10,10 +10,10 @@ function show() {
   filter.words = textInput.value.toLowerCase().split(/\s+/).filter(Boolean);
   filter.namespace = namespaceSelect.value;
   filter.severities = new Set(severityInputs.filter(({ checked }) => checked).map(({ value }) => value));
-  const found = showFindings();
+  const { causes, findings } = showFindings();
   showWorkloads();
   showHeatmap();
-  const shown = [plural(causesIn(found), "cause"), plural(found.length, "finding"), `${plural(workloadList.items.length, "workload")} with constraints`];
+  const shown = [plural(causes, "cause"), plural(findings, "finding"), `${plural(workloadList.items.length, "workload")} with constraints`];
   document.getElementById("found").textContent = shown.join(", ");
 }
 
@@ -31,16 +31,17 @@ function forget({ notes = false } = {}) {
   show();
 }
 
-/** Shows the finding or workload that the address names. */
+/** Shows the cause or workload that the address names. */
 function follow() {
-  const item = byId.get(named(location.hash));
-  if (!item) return;
-  if (!passes(item)) forget({ notes: item.severity === QUIET });
-  if (isFinding(item)) revealFinding(item);
-  else workloadList.reveal(item);
-  const target = document.getElementById(item.id);
-  if (target.matches("details")) {
-    unfold(target, item);
+  const id = named(location.hash);
+  const workload = workloadsById.get(id);
+  if (workload && !passes(workload)) forget();
+  if (workload) workloadList.reveal(workload);
+  const target = document.getElementById(id);
+  if (!target?.matches(".cause, .workload")) return;
+  if (target.closest("[hidden]")) forget({ notes: true });
+  if (workload) {
+    unfold(target, workload);
     target.open = true;
   }
   target.scrollIntoView();
@@ -71,12 +72,11 @@ themeButton.addEventListener("click", () => {
 darkened.addEventListener("change", tellTheme);
 
 function beforePrint() {
-  drawForPrint(PRINTED.findings);
-  for (const folded of document.querySelectorAll(".pods, .others, .patched")) folded.open = true;
+  for (const folded of document.querySelectorAll(".others")) folded.open = true;
   heatList.grow(PRINTED.lines);
   workloadList.grow(Math.max(0, PRINTED.workloads - workloadList.drawn));
   for (const root of drawnWorkloads().slice(0, PRINTED.workloads)) {
-    unfold(root, byId.get(root.id));
+    unfold(root, workloadsById.get(root.id));
     root.open = true;
   }
 }
@@ -97,9 +97,6 @@ unfoldFilter.addEventListener("click", () => {
 });
 for (const input of [namespaceSelect, ...severityInputs]) input.addEventListener("change", show);
 
-const namespaces = [...new Set([...findings, ...workloads].map(({ namespace }) => namespace))].sort(compare);
-namespaceSelect.append(...namespaces.map((name) => element("option", { value: name }, name)));
-namespaceSelect.parentElement.hidden = namespaces.length < 2;
 for (const id of ["filter", "theme"]) document.getElementById(id).hidden = false;
 document.getElementById("workloads").hidden = !workloads.length;
 document.getElementById("heatmap").hidden = !columnsByKey.size;

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import Final, Generic, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Final, TypeVar
 
-import msgspec
 from msgspec import UNSET, UnsetType
 
 from kubectl_spread.kube.api import labels
+from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.phrases import plural
 from kubectl_spread.render import about, figures, words
@@ -20,51 +19,6 @@ Value = str | int | bool | Sequence[str] | Sequence[int] | None
 """A value in a record; a list has texts or numbers, not both."""
 Record = dict[str, Value]
 _T = TypeVar("_T")
-
-
-class Shared(Generic[_T]):
-    """Values that several records share, each once, in order of appearance: records have their indices."""
-
-    def __init__(self) -> None:
-        self.values: list[_T] = []
-        self._indices: dict[Hashable, int] = {}
-
-    def index(self, key: Hashable, make: Callable[[], _T]) -> int:
-        """Return the index of the value of a key, which is made when it is first asked for."""
-        index = self._indices.setdefault(key, len(self.values))
-        if index == len(self.values):
-            self.values.append(make())
-        return index
-
-
-class Texts(Shared[str]):
-    """The texts of all columns."""
-
-    def columns(self, records: Sequence[Mapping[str, Value]]) -> dict[str, list[object]]:
-        """Return records with the same field names as one list for each name.
-
-        The name of a column of texts, or of lists of texts, ends with ``$``.
-        """
-        columns = {name: [record[name] for record in records] for name in (records[0] if records else ())}
-        return {
-            f"{name}$" if any(map(_has_text, column)) else name: [self._encoded(value) for value in column]
-            for name, column in columns.items()
-        }
-
-    def _encoded(self, value: Value) -> object:
-        if isinstance(value, str):
-            return self.index(value, lambda: value)
-        if isinstance(value, Sequence):
-            return [self._encoded(element) for element in value]
-        return value
-
-
-def _has_text(value: Value) -> bool:
-    if isinstance(value, str):
-        return True
-    return isinstance(value, Sequence) and bool(value) and isinstance(value[0], str)
-
-
 _FIELDS: Final = {
     "pods": "pod_count",
     "pending": "pending",
@@ -79,8 +33,6 @@ _FIELDS: Final = {
     "lowerBound": "lower_bound",
 }
 """Maps the names of fields of a row to those in the report."""
-_NAMED: Final = 10
-"""The most pods of a finding that are listed."""
 _GATES: Final = {"metrics": "from metrics", "version": "assumed by version", "flag": "from flags"}
 
 
@@ -119,103 +71,79 @@ def severities(findings: Sequence[Finding]) -> list[tuple[str, str]]:
     return [(str(severity), plural(causes[severity], figures.noun(severity))) for severity in SEVEREST_FIRST]
 
 
-def findings(report: Report) -> list[Record]:
-    """Return the findings in the order of their blocks and causes, with the numbers of both."""
-    pods = figures.pods_by_place(report)
+def data(report: Report) -> dict[str, object]:
+    """Return the records of rows, workloads, sets of domains and findings, by columns, with each text once.
+
+    A row has the indices of its workload and its domains, and a finding those of its workload and of the card of its
+    cause, from 1. Findings of workloads without rows are left out.
+    """
+    workloads: dict[ObjectRef, int] = {}
+    domains: dict[tuple[tuple[str, int], ...], int] = {}
+    rows = [
+        {"workload": workloads.setdefault(row.place.object, len(workloads)), **_counts(row, domains), **_fields(row)}
+        for row in report.constraints
+    ]
+    tables: dict[str, list[Record]] = {
+        "findings": _findings(report.findings, workloads),
+        "rows": rows,
+        "workloads": [{"namespace": words.safe(ref.namespace), "name": words.workload(ref)} for ref in workloads],
+        "domains": [
+            {"values": [words.value(value) for value, _ in pairs], "nodes": [nodes for _, nodes in pairs]}
+            for pairs in domains
+        ],
+    }
+    texts: dict[str, int] = {}
+    columns = {name: by_columns(records, texts) for name, records in tables.items()}
+    return {**columns, "texts": [*texts]}
+
+
+def by_columns(records: Sequence[Mapping[str, Value]], texts: dict[str, int]) -> dict[str, list[object]]:
+    """Return records with the same field names as one list for each name; texts are their indices in ``texts``.
+
+    The name of a column of texts, or of lists of texts, ends with ``$``.
+    """
+    columns = {name: [record[name] for record in records] for name in (records[0] if records else ())}
+    return {
+        f"{name}$" if any(map(_has_text, column)) else name: [_encoded(value, texts) for value in column]
+        for name, column in columns.items()
+    }
+
+
+def _has_text(value: Value) -> bool:
+    return isinstance(value, str) or (isinstance(value, Sequence) and bool(value) and isinstance(value[0], str))
+
+
+def _encoded(value: Value, texts: dict[str, int]) -> object:
+    if isinstance(value, str):
+        return texts.setdefault(value, len(texts))
+    if isinstance(value, Sequence):
+        return [_encoded(element, texts) for element in value]
+    return value
+
+
+def _findings(findings: Sequence[Finding], workloads: Mapping[ObjectRef, int]) -> list[Record]:
+    causes = (cause for block in grouped.blocks(findings) for cause in block.causes)
     return [
-        {"block": number, "cause": index, **about_all, **_finding(finding, pods[finding.place])}
-        for number, block in enumerate(grouped.blocks(report.findings))
-        for index, cause in enumerate(block.causes)
-        for about_all in [_closed(cause.findings)]
+        {
+            "workload": workloads[finding.ref],
+            "cause": number,
+            "severity": finding.severity.value,
+            "rule": f"{finding.code} {finding.name}",
+        }
+        for number, cause in enumerate(causes, 1)
         for finding in cause.findings
+        if finding.ref in workloads
     ]
 
 
-def _closed(findings: Sequence[Finding]) -> Record:
-    """Return a message about all findings of a cause, how to open the closed domains, and when else to do more."""
-    domains = about.closed_domains(findings)
+def _counts(row: Row, sets: dict[tuple[tuple[str, int], ...], int]) -> Record:
+    """Return the index of a row's domains, the matching pods in each, and where the next pod may go."""
+    domains = None if figures.matches_nothing(row) else _value_or_none(row.domains)
     if domains is None:
-        return {"about": None, "opening": None, "opened": [], "condition": None, "lasting": False}
-    return {
-        "about": words.safe(about.message(findings)),
-        "opening": words.safe(domains.fix),
-        "opened": [words.safe(command) for command in domains.commands or ()],
-        "condition": domains.condition,
-        "lasting": domains.lasting and bool(about.alternatives(findings)),
-    }
-
-
-def _finding(finding: Finding, pods: int) -> Record:
-    """Return a finding; ``pods`` is the number of pods with the constraint or term."""
-    is_own = isinstance(finding.closed, UnsetType) or finding.has_alternative
-    return {
-        "code": finding.code,
-        "name": finding.name,
-        "severity": finding.severity.value,
-        "namespace": words.safe(finding.namespace),
-        "object": words.workload(finding.object),
-        "path": words.short_path(finding.path),
-        "concerned": figures.concerned(finding, pods),
-        "podCount": finding.pod_count,
-        "pods": [words.safe(name) for name in finding.pods[:_NAMED]],
-        "message": words.safe(finding.message),
-        "fix": words.safe(finding.fix) if is_own else "",
-        "commands": [words.safe(command) for command in finding.own_commands] if is_own else [],
-        "patch": _patch(finding),
-        "written": _written(finding),
-    }
-
-
-def _patch(finding: Finding) -> str:
-    """Return the lines to write in a manifest, or the operations of a finding's patch as ASCII, one a line, or ""."""
-    if finding.lines:
-        return "\n".join(
-            words.safe(f"# {each.file}:{each.line}: {each.action}") + f"\n{each.yaml}" for each in finding.lines
-        )
-    if isinstance(finding.patch, UnsetType):
-        return ""
-    operations = (json.dumps(msgspec.to_builtins(operation)) for operation in finding.patch.operations)
-    return "\n".join(("[", ",\n".join(f"  {operation}" for operation in operations), "]"))
-
-
-def _written(finding: Finding) -> str:
-    """Return the file and line of a finding on a manifest, or ""."""
-    source = finding.source
-    return "" if isinstance(source, UnsetType) else f"{words.safe(source.file)}:{source.line}"
-
-
-class Rows:
-    """Rows next to the records that they share: a row has the indices of its workload and its domains.
-
-    Attributes:
-        rows: A record for each row, in the report's order.
-        workloads: Namespace and name.
-        domains: Topology values and the nodes of each.
-    """
-
-    def __init__(self, rows: Iterable[Row]) -> None:
-        """Make the records of rows."""
-        self.workloads, self.domains = Shared[Record](), Shared[Record]()
-        self.rows = [{**self._shared(row), **_fields(row)} for row in rows]
-
-    def _shared(self, row: Row) -> Record:
-        ref = row.place.object
-        workload = self.workloads.index(
-            ref, lambda: {"namespace": words.safe(ref.namespace), "name": words.workload(ref)}
-        )
-        domains = None if figures.matches_nothing(row) else _value_or_none(row.domains)
-        if domains is None:
-            return {"workload": workload, "domains": None, "counts": None, "allowed": None}
-        nodes = [domain.nodes for domain in domains]
-        key = tuple((domain.value, domain.nodes) for domain in domains)
-        return {
-            "workload": workload,
-            "domains": self.domains.index(
-                key, lambda: {"values": [words.value(domain.value) for domain in domains], "nodes": nodes}
-            ),
-            "counts": [domain.match_num for domain in domains],
-            "allowed": _pattern(row),
-        }
+        return {"domains": None, "counts": None, "allowed": None}
+    pairs = tuple((domain.value, domain.nodes) for domain in domains)
+    counts = [domain.match_num for domain in domains]
+    return {"domains": sets.setdefault(pairs, len(sets)), "counts": counts, "allowed": _pattern(row)}
 
 
 def _pattern(row: Row) -> str | None:

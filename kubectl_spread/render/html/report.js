@@ -17,29 +17,22 @@ function records(columns) {
 }
 
 const domainSets = records(data.domains);
-const findings = records(data.findings);
 const workloads = records(data.workloads);
 const rows = records(data.rows);
-const byId = new Map();
+const workloadsById = new Map();
 
 for (const workload of workloads) {
   workload.id = `workload/${workload.namespace}/${workload.name}`;
   workload.rows = [];
   workload.findings = [];
-  byId.set(workload.id, workload);
+  workloadsById.set(workload.id, workload);
 }
 for (const row of rows) {
   row.workload = workloads[row.workload];
   row.workload.rows.push(row);
 }
-findings.forEach((finding, index) => {
-  finding.id = `finding-${index + 1}`;
-  finding.workload = byId.get(`workload/${finding.namespace}/${finding.object}`);
-  finding.workload?.findings.push(finding);
-});
-for (const finding of findings) byId.set(finding.id, finding);
+for (const finding of records(data.findings)) workloads[finding.workload].findings.push(finding);
 
-const isFinding = (item) => "severity" in item;
 const isAbove = (row) => row.maxSkew !== null && row.skew !== null && row.skew > row.maxSkew;
 
 /** The domains of a row: value, nodes, matching pods, and whether one more pod may go there (null: not told). */
@@ -54,31 +47,23 @@ function domainsOf(row) {
   }));
 }
 
-/* The filter: every word must stand somewhere in what is shown of an item. */
+/* The filter: every word has to be in the text of a finding or workload. */
 
 const QUIET = "info";
 const filter = { words: [], severities: new Set(), namespace: "" };
 
-function textIn(item) {
-  const own = isFinding(item)
-    ? [item.code, item.name, item.namespace, item.object, item.path, item.written, item.message, ...item.pods]
-    : [item.namespace, item.name, ...item.findings.map(({ code, name }) => `${code} ${name}`), ...item.rows.flatMap(textInRow)];
-  return own.join(" ").toLowerCase();
-}
-
+const passesWords = (text) => filter.words.every((word) => text.toLowerCase().includes(word));
 const textInRow = (row) => [row.clause, row.path, row.effective, row.verdicts.join(" ")];
 
-/** Tells whether an item passes the filter. Notes alone do not hide a workload, nor does their absence. */
-function passes(item, anySeverity = false) {
-  if (filter.namespace && item.namespace !== filter.namespace) return false;
-  if (!anySeverity && !passesSeverity(item)) return false;
-  if (!filter.words.length) return true;
-  item.text ??= textIn(item);
-  return filter.words.every((word) => item.text.includes(word));
+function textIn({ namespace, name, findings, rows }) {
+  return [namespace, name, ...findings.map(({ rule }) => rule), ...rows.flatMap(textInRow)].join(" ");
 }
 
-function passesSeverity(item) {
-  if (isFinding(item)) return filter.severities.has(item.severity);
-  if (SEVERITIES.every((severity) => severity === QUIET || filter.severities.has(severity))) return true;
-  return item.findings.some(({ severity }) => filter.severities.has(severity));
+/** Tells whether a workload passes the filter. Notes alone do not hide it, nor does their absence. */
+function passes(workload) {
+  if (filter.namespace && workload.namespace !== filter.namespace) return false;
+  const isAny = SEVERITIES.every((severity) => severity === QUIET || filter.severities.has(severity));
+  if (!isAny && !workload.findings.some(({ severity }) => filter.severities.has(severity))) return false;
+  workload.text ??= textIn(workload);
+  return passesWords(workload.text);
 }

@@ -33,7 +33,7 @@ function drawWorkload(workload) {
 function marksOf({ findings }) {
   return SEVERITIES.flatMap((severity) => {
     const number = findings.filter((finding) => finding.severity === severity).length;
-    return number ? [element("span", { class: `mark ${severity}` }, icon(severity), `${number} ${severity}`)] : [];
+    return number ? [element("span", { class: `mark ${severity}` }, `${number} ${severity}`)] : [];
   });
 }
 
@@ -48,13 +48,10 @@ function outlineOf(row) {
 function unfold(root, workload) {
   const [links, constraints] = ["links", "constraints"].map((name) => root.querySelector(`[data-slot=${name}]`));
   if (constraints.children.length) return;
-  links.append(...workload.findings.map(linkTo));
+  for (const { cause, severity, rule } of workload.findings) {
+    links.append(element("a", { href: `#cause-${cause}`, class: `mark ${severity}` }, `${severity} ${rule}`));
+  }
   constraints.append(...workload.rows.map(drawConstraint));
-}
-
-function linkTo(finding) {
-  const text = `${finding.code} ${finding.name}`;
-  return element("a", { href: addressOf(finding), class: `mark ${finding.severity}` }, icon(finding.severity), text);
 }
 
 function drawConstraint(row) {
@@ -99,7 +96,7 @@ function selectorsOf(row) {
   return [...names].map(([text, alike]) => [alike.join(", "), text]);
 }
 
-const workloadList = new Listing(partsOf("workloads", "workload-list"), drawWorkload, { step: 50 });
+const workloadList = new Listing(partsOf("workloads", "workload-list"), drawWorkload);
 const sortWorkloads = document.getElementById("sort-workloads");
 const unfoldButton = document.getElementById("unfold");
 
