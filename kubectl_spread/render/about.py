@@ -11,7 +11,6 @@ from msgspec import UnsetType
 from kubectl_spread.audit.merge.verdicts import GATED
 from kubectl_spread.kube.api.labels import HOSTNAME, ZONE
 from kubectl_spread.phrases import capitalized, domains, listed, plural
-from kubectl_spread.render.words import safe
 from kubectl_spread.report.domains import ReadCluster
 from kubectl_spread.report.model import ClosedDomains, Cluster, Finding, Severity, Summary
 from kubectl_spread.report.simulation import AUTOSCALERS, NODES_TO_COME
@@ -110,12 +109,12 @@ _ASSUMED: Final = " (newest known; --server-version changes it)"
 def label(cluster: Cluster | ReadCluster) -> str:
     """Return a label for a cluster: the name from the user, the context, or its name; "" where all are unknown."""
     if isinstance(cluster.name, str) and cluster.name_source == "flag":
-        return safe(cluster.name)
-    return next((safe(name) for name in (cluster.context, cluster.name) if isinstance(name, str)), "")
+        return cluster.name
+    return next((name for name in (cluster.context, cluster.name) if isinstance(name, str)), "")
 
 
 def identity(cluster: Cluster) -> dict[str, str]:
-    """Return the known identity of a cluster, with the names of its fields in JSON; texts are safe to show."""
+    """Return the known identity of a cluster, with the names of its fields in JSON."""
     fields: dict[str, str | UnsetType] = {
         "context": cluster.context,
         "name": cluster.name,
@@ -125,7 +124,7 @@ def identity(cluster: Cluster) -> dict[str, str]:
         "evaluatedAs": cluster.evaluated_as,
         "namespace": cluster.namespace,
     }
-    return {name: safe(value) for name, value in fields.items() if isinstance(value, str)}
+    return {name: value for name, value in fields.items() if isinstance(value, str)}
 
 
 def header(cluster: Cluster, summary: Summary, findings: Iterable[Finding], *, scope: bool = True) -> list[str]:
@@ -135,8 +134,7 @@ def header(cluster: Cluster, summary: Summary, findings: Iterable[Finding], *, s
     report is about a namespace or a cluster, and not about one workload in the line above.
     """
     version = _kubernetes(cluster) + _gates(cluster, findings)
-    read_at = safe(cluster.read_at or "")
-    return [*filter(None, (label(cluster), version, _read(cluster, summary, scope=scope), read_at))]
+    return [*filter(None, (label(cluster), version, _read(cluster, summary, scope=scope), cluster.read_at or ""))]
 
 
 def identified(cluster: Cluster) -> list[str]:
@@ -150,7 +148,7 @@ def _kubernetes(cluster: Cluster) -> str:
         assumed = _ASSUMED if cluster.version_source == "default" else ""
         text = f"evaluated as Kubernetes {cluster.evaluated_as}{assumed}"
     else:
-        text = f"Kubernetes {safe(cluster.server_version)}"
+        text = f"Kubernetes {cluster.server_version}"
         if cluster.evaluated_as != _minor(cluster.server_version):
             text += f", evaluated as {cluster.evaluated_as}"
     return text + (f", compared with {cluster.compared_with}" if _compares(cluster) else "")
@@ -183,7 +181,7 @@ def _read(cluster: Cluster, summary: Summary, *, scope: bool) -> str:
 def _scope(cluster: Cluster) -> str:
     """Return the namespaces in scope; "" for files, of which all namespaces are."""
     if isinstance(cluster.namespace, str):
-        return f"namespace {safe(cluster.namespace)}"
+        return f"namespace {cluster.namespace}"
     return "" if isinstance(cluster.server_version, UnsetType) else "all namespaces"
 
 
@@ -215,9 +213,7 @@ def closed_zones(cluster: Cluster) -> str:
     for zone in cluster.zones or ():
         if zone.closed:
             states.setdefault(zone.closed, []).append(zone.zone)
-    return safe(
-        ", ".join(
-            f"{domains(ZONE, states[state])} {'is' if len(states[state]) == 1 else 'are'} {state}"
-            for state in sorted(states)
-        )
+    return ", ".join(
+        f"{domains(ZONE, states[state])} {'is' if len(states[state]) == 1 else 'are'} {state}"
+        for state in sorted(states)
     )

@@ -9,8 +9,8 @@ from typing import Final
 from msgspec import UnsetType
 
 from kubectl_spread.kube.api.labels import DOMAIN_NOUNS
-from kubectl_spread.phrases import capitalized, domains, plural, some
-from kubectl_spread.render import about, words
+from kubectl_spread.phrases import capitalized, domains, named, plural, some, value
+from kubectl_spread.render import about
 from kubectl_spread.render.document import Card, Document, Instruction, Table
 from kubectl_spread.render.terminal import Cell, Column
 from kubectl_spread.report.domains import Amount, DomainRequests, DomainRow, LostBudget, LostWorkload, SpreadDomains
@@ -97,7 +97,7 @@ def _noun(key: str) -> str:
 
 def _name(domain: DomainRow) -> str:
     """Return the name of a domain."""
-    return _NONE if domain.value is None else words.value(domain.value)
+    return _NONE if domain.value is None else value(domain.value)
 
 
 def _share(part: int, whole: int) -> str:
@@ -287,7 +287,7 @@ def _workloads(report: SpreadDomains, workloads: list[LostWorkload]) -> Table:
 def _workload(lost: LostWorkload, *, with_namespace: bool) -> list[Cell]:
     return [
         *([Cell(lost.namespace)] if with_namespace else []),
-        Cell(words.workload(lost.workload)),
+        Cell(named(lost.workload.kind, lost.workload.name)),
         Cell(f"{lost.here} of {lost.running}"),
         Cell(str(lost.left), "" if lost.left else "red"),
         Cell(_budgets(lost), "yellow" if _is_below(lost) else ""),

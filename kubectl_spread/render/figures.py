@@ -11,8 +11,7 @@ from typing import Final, NamedTuple, TypeVar
 from msgspec import UnsetType
 
 from kubectl_spread.audit.merge.verdicts import Verdict
-from kubectl_spread.phrases import plural, sentence
-from kubectl_spread.render import words
+from kubectl_spread.phrases import plural, sentence, value
 from kubectl_spread.render.terminal import Cell
 from kubectl_spread.report.model import (
     FAILED,
@@ -162,7 +161,7 @@ def withheld(cluster: Cluster, summary: Summary) -> Iterator[str]:
     if summary.gone:
         yield f"{plural(summary.gone, 'finding')} of the baseline gone."
     if summary.selected:
-        yield f"Only these rules ran: {words.safe(', '.join(summary.selected))}."
+        yield f"Only these rules ran: {', '.join(summary.selected)}."
 
 
 def _upgrade(cluster: Cluster, summary: Summary) -> str:
@@ -202,7 +201,7 @@ def unanswered(numbers: Mapping[str, int]) -> Iterator[str]:
 
 def unchecked_lines(entries: Sequence[Unchecked]) -> list[str]:
     """Return a line about each of the first objects that could not be checked, and the number of the others."""
-    lines = [words.safe(each.message) for each in entries[:_MOST_UNCHECKED]]
+    lines = [each.message for each in entries[:_MOST_UNCHECKED]]
     return lines if len(entries) <= _MOST_UNCHECKED else [*lines, f"and {len(entries) - _MOST_UNCHECKED} more"]
 
 
@@ -211,7 +210,7 @@ def skipped(summary: Summary) -> Iterator[str]:
     others = {reason: number for reason, number in summary.skipped.items() if reason not in UNANSWERED}
     numbers = ", ".join(f"{number} {_SKIPPED.get(reason, reason)}" for reason, number in others.items())
     if numbers:
-        yield f"Skipped: {words.safe(numbers)}."
+        yield f"Skipped: {numbers}."
 
 
 WIDTH: Final = 24
@@ -342,5 +341,5 @@ def counts_cell(counts: Mapping[str, int], *, empty: int = 0) -> Cell:
     summary = f"{number} ({min(numbers)}..{max(numbers)})"
     if number > _LISTED:
         return Cell(summary)
-    text = folded([*map(words.value, counts)], [*counts.values()])
+    text = folded([*map(value, counts)], [*counts.values()])
     return Cell(text, shorter=(text, summary) if len(summary) < len(text) else ())

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import UnsetType
 from msgspec.structs import replace
 
-from kubectl_spread.phrases import plural
+from kubectl_spread.phrases import named, plural
 from kubectl_spread.render import about, document, words
 from kubectl_spread.render.document import Card, Instruction
 from kubectl_spread.report.model import Finding, Severity
@@ -149,7 +149,7 @@ def _pods(finding: Finding) -> str:
         return ""
     if finding.pod_count > 1:
         return f", {plural(finding.pod_count, 'pod')}"
-    return f", pod {words.safe(finding.pods[0])}"
+    return f", pod {finding.pods[0]}"
 
 
 def _objects(findings: Sequence[Finding]) -> str:
@@ -160,15 +160,13 @@ def _objects(findings: Sequence[Finding]) -> str:
 
 
 def _object(finding: Finding, *, namespaces: bool) -> str:
-    name = words.workload(finding.object)
-    return f"{words.safe(finding.namespace)}/{name}" if namespaces else name
+    name = named(finding.object.kind, finding.object.name)
+    return f"{finding.namespace}/{name}" if namespaces else name
 
 
 def written(finding: Finding) -> str:
     """Return the position of a finding on a manifest, as compilers write it."""
-    return (
-        "" if isinstance(finding.source, UnsetType) else f" ({words.safe(finding.source.file)}:{finding.source.line})"
-    )
+    return f" ({finding.source.file}:{finding.source.line})" if finding.source else ""
 
 
 def _card(cause: Cause, *, named: bool, namespaces: bool, detail: Detail) -> Card:

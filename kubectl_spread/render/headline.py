@@ -11,7 +11,7 @@ import msgspec
 from kubectl_spread.kube.api.labels import HOSTNAME, ZONE
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.phrases import domains, plural
-from kubectl_spread.render import about, figures, words
+from kubectl_spread.render import about, figures
 from kubectl_spread.report.model import Finding, Report, Row, Severity
 
 _EXPOSED: Final = ("SPR501", "SPR502", "SPR505")
@@ -62,7 +62,7 @@ def _closed(report: Report) -> Iterator[str]:
             causes.setdefault(finding.group, []).append(finding)
     for findings in sorted(causes.values(), key=about.waiting, reverse=True):
         if domains_of_all := about.closed_domains(findings):
-            yield words.safe(about.summary(domains_of_all, findings))
+            yield about.summary(domains_of_all, findings)
 
 
 def _objects(findings: Iterable[Finding], severity: Severity) -> set[ObjectRef]:
@@ -83,7 +83,7 @@ def _lost(lost: dict[ObjectRef, Loss], total: int) -> Iterator[str]:
         where = domains(those[0].key, [those[0].value]) if is_single else f"one {noun}"
         verb, whose = ("loses", "its") if len(those) == 1 else ("lose", "their")
         share = "all" if all(loss.everything for loss in those) else "most"
-        yield f"{_of(len(those), total)} {verb} {share} of {whose} pods with {words.safe(where)}"
+        yield f"{_of(len(those), total)} {verb} {share} of {whose} pods with {where}"
 
 
 def _uneven(report: Report) -> set[ObjectRef]:

@@ -23,8 +23,9 @@ from msgspec import UNSET, UnsetType
 
 from kubectl_spread.diagnosis.exposure import RunningPods
 from kubectl_spread.kube.api.labels import HOSTNAME, ZONE
+from kubectl_spread.phrases import value
 from kubectl_spread.render.figures import domain_counts
-from kubectl_spread.render.words import safe, value
+from kubectl_spread.render.words import safe
 from kubectl_spread.report.model import SEVEREST_FIRST, Cluster, Finding, Report, Row, Summary
 
 MOST_DOMAINS: Final = 32

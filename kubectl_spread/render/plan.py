@@ -7,8 +7,8 @@ from typing import Final
 
 from msgspec import UnsetType
 
-from kubectl_spread.phrases import named, plural, sentence
-from kubectl_spread.render import about, words
+from kubectl_spread.phrases import named, plural, sentence, value
+from kubectl_spread.render import about
 from kubectl_spread.render.document import Card, Document, Instruction, Table
 from kubectl_spread.render.terminal import Cell, Column
 from kubectl_spread.report.model import Severity
@@ -57,7 +57,7 @@ def _rows(report: SpreadPlan) -> Iterator[list[Cell]]:
     for number, wave in enumerate(report.waves, 1):
         for eviction in wave.evictions:
             pod = _named(report, eviction.namespace, eviction.pod)
-            source = words.value(eviction.domain.value)
+            source = value(eviction.domain.value)
             yield [*map(Cell, (str(number), pod, source, destination(eviction), eviction.why))]
 
 
@@ -70,7 +70,7 @@ def destination(eviction: PlannedEviction) -> str:
     """Return the domains to which a replacement may go: ``b or c``; the number of many."""
     if len(eviction.to) > _LISTED:
         return f"any of {len(eviction.to)}"
-    return " or ".join(words.value(value) for value in eviction.to)
+    return " or ".join(map(value, eviction.to))
 
 
 def remaining(report: SpreadPlan) -> dict[str, list[str]]:

@@ -9,7 +9,7 @@ from msgspec import UnsetType
 from msgspec.structs import replace
 
 from kubectl_spread.kube.api.labels import ZONE
-from kubectl_spread.phrases import capitalized, domains, named, plural, some
+from kubectl_spread.phrases import capitalized, domains, named, plural, some, value
 from kubectl_spread.render import about, words
 from kubectl_spread.render.document import Card, Document, DrawnZone, Instruction, Table, ZonePicture, bar
 from kubectl_spread.render.terminal import Cell, Column
@@ -320,7 +320,7 @@ def _picture(report: SpreadSimulation) -> ZonePicture | None:
                 rows[domain.value] = (before + domain.before, least + domain.pods.min, most + domain.pods.max)
     largest = max((max(before, most) for before, _, most in rows.values()), default=0)
     zones = [
-        DrawnZone(words.value(name), [bar(before, largest), bar(most, largest, Range(min=least, max=most).text)])
+        DrawnZone(value(name), [bar(before, largest), bar(most, largest, Range(min=least, max=most).text)])
         for name, (before, least, most) in sorted(rows.items())
     ]
     return ZonePicture("Running pods by zone", ["Pods before", "Pods after"], zones) if zones else None

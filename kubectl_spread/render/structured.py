@@ -8,7 +8,8 @@ from typing import Any, Final
 import msgspec
 from msgspec import UnsetType
 
-from kubectl_spread.render.words import is_unsafe, safe, workload
+from kubectl_spread.phrases import named
+from kubectl_spread.render.words import safe
 from kubectl_spread.report.model import Report
 
 _NOT_PRINTABLE_ASCII: Final = re.compile(r"[^\n -~]")
@@ -36,7 +37,7 @@ def _printable(encoded: bytes) -> str:
 
 def _escaped(char: str) -> str:
     """Return a character of a JSON string; unsafe ones as the escapes of their UTF-16 units."""
-    if not is_unsafe(char):
+    if char.isprintable():
         return char
     units = char.encode("utf-16-be").hex()
     return "".join(f"\\u{units[start : start + 4]}" for start in range(0, len(units), 4))
@@ -59,14 +60,15 @@ def names(report: Report) -> str:
 
     A line is ``namespace/deploy/web`` for all namespaces of a cluster, and for files with several namespaces.
     """
-    workloads = [(finding.namespace, workload(finding.object)) for finding in report.findings]
-    workloads += [(ref.namespace, workload(ref)) for each in report.unchecked or () if (ref := each.ref)]
+    workloads = [finding.ref for finding in report.findings]
+    workloads += [ref for each in report.unchecked or () if (ref := each.ref)]
     if isinstance(report.cluster.server_version, UnsetType):
-        namespaces = {*(row.namespace for row in report.constraints), *(place for place, _ in workloads)} - {""}
+        namespaces = {*(row.namespace for row in report.constraints), *(ref.namespace for ref in workloads)} - {""}
         with_namespace = len(namespaces) > 1
     else:
         with_namespace = isinstance(report.cluster.namespace, UnsetType)
     lines = dict.fromkeys(
-        f"{safe(namespace)}/{name}" if with_namespace and namespace else name for namespace, name in workloads
+        f"{f'{ref.namespace}/' if with_namespace and ref.namespace else ''}{named(ref.kind, ref.name)}"
+        for ref in workloads
     )
-    return "".join(f"{line}\n" for line in lines)
+    return "".join(f"{safe(line)}\n" for line in lines)

@@ -10,7 +10,7 @@ from msgspec import UnsetType
 from msgspec.structs import replace
 
 from kubectl_spread.kube.api import labels
-from kubectl_spread.phrases import plural
+from kubectl_spread.phrases import named, plural
 from kubectl_spread.render import about, figures, headline, screen, words, zones
 from kubectl_spread.render import findings as grouped
 from kubectl_spread.render.document import Card, Document, Instruction, Table
@@ -97,7 +97,7 @@ def _document(report: Report, layout: Layout, findings: Iterable[Finding]) -> Do
 
 def _doubts(report: Report) -> Iterator[str]:
     """Yield what a screen has on stderr: why the report may not hold, and what could not be checked."""
-    yield from (f"Warning: {text}" for text in words.warnings(report.cluster))
+    yield from (f"Warning: {text}" for text in report.cluster.warnings or ())
     yield from (f"Error: {text}" for text in figures.unchecked_lines(report.unchecked or []))
 
 
@@ -258,7 +258,7 @@ def _columns(layout: Layout) -> list[Column]:
 
 def _cells(row: Row, findings: Sequence[Finding], layout: Layout) -> list[Cell]:
     cells: list[Cell | str] = [
-        words.workload(row.workload),
+        named(row.workload.kind, row.workload.name),
         Cell(words.topology(row.topology_key), shorter=(words.short_key(row.topology_key),)),
         Cell(words.policy(row), shorter=(words.policy(row, short=True),)),
         str(row.pod_count),
@@ -268,14 +268,14 @@ def _cells(row: Row, findings: Sequence[Finding], layout: Layout) -> list[Cell]:
         _status(row, findings),
     ]
     if layout.namespaces:
-        cells.insert(0, words.safe(row.namespace))
+        cells.insert(0, row.namespace)
     if layout.wide:
         cells += [
             _number(row.min_match_num),
             _number(row.self_match_num),
             ("" if figures.matches_nothing(row) else figures.side_by_side(row)) or "-",
             words.short_path(row.path),
-            words.safe(labels.describe(row.selector.effective)),
+            labels.describe(row.selector.effective),
         ]
     return [cell if isinstance(cell, Cell) else Cell(cell) for cell in cells]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Final, Literal
 
@@ -122,30 +122,22 @@ def table(
 
 
 def _fitted(columns: Sequence[Column], cells: Cells, available: int | None) -> _Fitted:
-    """Return the table with the longest forms and the widest gap that fit; if none fit, its columns are cut."""
-    fitted = _shaped(cells, [0] * len(columns), _GAP)
-    if available is None or fitted.line_width <= available:
-        return fitted
-    for fitted in _narrower(cells, len(columns)):
-        if fitted.line_width <= available:
-            return fitted
-    if any(column.fit == "wrap" for column in columns):
-        wrapped = _cut(columns, _Fitted(fitted.cells, fitted.widths, _GAP), available)
-        if wrapped.line_width <= available:
-            return wrapped
-    return _cut(columns, fitted, available)
+    """Return the table with the longest forms and the widest gap that fit; if none fit, its columns are cut.
 
-
-def _narrower(cells: Cells, columns: int) -> Iterator[_Fitted]:
-    """Yield narrower and narrower tables without cutting text: short forms, smaller gaps, the shortest forms."""
-    most = [max(len(row[index].shorter) for row in cells) for index in range(columns)]
-    short = [min(number, 1) for number in most]
-    yield _shaped(cells, short, _GAP)
-    for index, number in enumerate(most):
-        if number > 1:
-            yield _shaped(cells, [*short[:index], number, *short[index + 1 :]], _GAP)
-    yield _shaped(cells, most, _GAP)
-    yield _shaped(cells, most, _LEAST_GAP)
+    Forms get shorter in steps: none, short titles and cells, the shortest cells, and these with a smaller gap.
+    """
+    whole = _shaped(cells, [0] * len(columns), _GAP)
+    if available is None:
+        return whole
+    forms = [max(len(row[index].shorter) for row in cells) for index in range(len(columns))]
+    short, shortest = _shaped(cells, [min(number, 1) for number in forms], _GAP), _shaped(cells, forms, _GAP)
+    tables = [whole, short, shortest, _Fitted(shortest.cells, shortest.widths, _LEAST_GAP)]
+    if fitting := next((table for table in tables if table.line_width <= available), None):
+        return fitting
+    # A column that wraps loses nothing by being narrower, so that the gaps stay where that is enough.
+    cut = [_cut(columns, table, available) for table in tables[-2:]]
+    wraps = any(column.fit == "wrap" for column in columns) and cut[0].line_width <= available
+    return cut[0] if wraps else cut[1]
 
 
 def _shaped(cells: Cells, forms: Sequence[int], gap: int) -> _Fitted:

@@ -1,15 +1,13 @@
-"""Words of all text formats: short names of kinds, short paths, safe strings."""
+"""Words of all text formats: short paths and topology keys, and safe strings. Printers make texts safe."""
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from kubectl_spread.kube.api.labels import DOMAIN_NOUNS, HOSTNAME
-from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.phrases import named, some
-from kubectl_spread.report.model import Cluster, Row, Workload
+from kubectl_spread.phrases import some
+from kubectl_spread.report.model import Row
 
 if TYPE_CHECKING:
     from kubectl_spread.explain.explanation import TemplateTerm
@@ -17,7 +15,6 @@ if TYPE_CHECKING:
 _LISTED_NAMES: Final = 8
 _WELL_KNOWN: Final = {**DOMAIN_NOUNS, HOSTNAME: "hostname"}
 _TERMS: Final = {"podAffinity": "affinity", "podAntiAffinity": "anti"}
-_UNSAFE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 
 
 def safe(text: str) -> str:
@@ -25,43 +22,25 @@ def safe(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(
-        char.encode("unicode_escape", errors="surrogatepass").decode("ascii") if is_unsafe(char) else char
+        char if char.isprintable() else char.encode("unicode_escape", errors="surrogatepass").decode("ascii")
         for char in text
     )
 
 
-def is_unsafe(char: str) -> bool:
-    """Tell whether a character could move a cursor or hide text."""
-    return unicodedata.category(char) in _UNSAFE
-
-
-def workload(ref: Workload | ObjectRef) -> str:
-    """Return a workload as kubectl users write it: ``deploy/web``."""
-    return safe(named(ref.kind, ref.name))
-
-
-def value(text: str) -> str:
-    """Return a label value, or ``""`` for the empty value."""
-    return safe(text) or '""'
-
-
 def names(texts: Sequence[str]) -> str:
     """Return names as a list, which ends with the number of names that were left out."""
-    return some([safe(text) for text in texts], _LISTED_NAMES)
+    return some(texts, _LISTED_NAMES)
 
 
 def short_path(path: str) -> str:
-    """Return a field path without the parts that all terms share.
-
-    A path may have the names of unknown fields, so it is as unsafe as a value.
-    """
-    short = safe(path).removeprefix("spec.").removeprefix("affinity.").removesuffix(".podAffinityTerm")
+    """Return a field path without the parts that all terms share."""
+    short = path.removeprefix("spec.").removeprefix("affinity.").removesuffix(".podAffinityTerm")
     return short.replace("DuringSchedulingIgnoredDuringExecution", "")
 
 
 def topology(key: str) -> str:
     """Return a topology key; those that Kubernetes itself sets without their prefix."""
-    return safe(_WELL_KNOWN.get(key, key))
+    return _WELL_KNOWN.get(key, key)
 
 
 def clause(term: Row | TemplateTerm) -> str:
@@ -79,20 +58,15 @@ def policy(term: Row | TemplateTerm, *, short: bool = False) -> str:
     if isinstance(term.when_unsatisfiable, str):
         strictly = {"DoNotSchedule": "hard", "ScheduleAnyway": "soft"} if short else {}
         default = " (default)" if isinstance(term, Row) and term.default is True else ""
-        return safe(strictly.get(term.when_unsatisfiable, term.when_unsatisfiable)) + default
+        return strictly.get(term.when_unsatisfiable, term.when_unsatisfiable) + default
     path = short_path(term.path[max(term.path.rfind("affinity."), 0) :])
     kind, _, list_path = path.partition(".")
     required, _, _ = list_path.partition("[")
     if short:
-        return safe(f"{_TERMS.get(kind, kind)} {'hard' if required == 'required' else 'soft'}")
-    return safe(f"{kind} {required}")
+        return f"{_TERMS.get(kind, kind)} {'hard' if required == 'required' else 'soft'}"
+    return f"{kind} {required}"
 
 
 def short_key(key: str) -> str:
     """Return a topology key without its prefix."""
-    return "host" if key == HOSTNAME else safe(key.rpartition("/")[2])
-
-
-def warnings(cluster: Cluster) -> list[str]:
-    """Return the reasons why a report may not hold for its cluster."""
-    return [safe(text) for text in cluster.warnings or ()]
+    return "host" if key == HOSTNAME else key.rpartition("/")[2]

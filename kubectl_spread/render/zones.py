@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from kubectl_spread.kube.api.labels import ZONE
-from kubectl_spread.phrases import plural
-from kubectl_spread.render import figures, words
+from kubectl_spread.phrases import named, plural, value
+from kubectl_spread.render import figures
 from kubectl_spread.render.document import Bar, DrawnZone, ZonePicture, bar
 from kubectl_spread.report.model import Report, Row, Severity, Zone
 
@@ -26,7 +26,7 @@ def picture(report: Report) -> ZonePicture | None:
     nodes, pods = max(zone.nodes for zone in drawn), max(zone.pods for zone in drawn)
     columns, note = ["Nodes", "Pods"], []
     if worst is not None:
-        columns.append(words.workload(worst.workload))
+        columns.append(named(worst.workload.kind, worst.workload.name))
         of = f"{worst.namespace}/{columns[-1]}"
         note.append(f"The worst constraint is that of {of}: skew {worst.skew}, maxSkew {worst.max_skew}.")
     if left_out := [*_not_drawn(report, zones, len(zones) - len(drawn))]:
@@ -34,9 +34,7 @@ def picture(report: Report) -> ZonePicture | None:
     bars = [[bar(zone.nodes, nodes), bar(zone.pods, pods)] for zone in drawn]
     if worst is not None:
         bars = [[*both, _matching(zone, worst, counts)] for both, zone in zip(bars, drawn, strict=True)]
-    lines = [
-        DrawnZone(words.value(zone.zone), of_zone, zone.closed or "") for zone, of_zone in zip(drawn, bars, strict=True)
-    ]
+    lines = [DrawnZone(value(zone.zone), of_zone, zone.closed or "") for zone, of_zone in zip(drawn, bars, strict=True)]
     return ZonePicture("Nodes and pods by zone", columns, lines, " ".join(note))
 
 

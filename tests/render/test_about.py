@@ -44,7 +44,7 @@ IDENTITY: Final = {
 
 
 def header(report: Report) -> str:
-    return "  ".join(about.header(report.cluster, report.summary, report.findings))
+    return words.safe("  ".join(about.header(report.cluster, report.summary, report.findings)))
 
 
 def changed(**fields: Any) -> Report:
@@ -105,7 +105,7 @@ def test_the_first_line_ends_between_phrases(width: int | None, lines: list[str]
 )
 def test_the_label_of_a_cluster_is_the_best_name(fields: dict[str, Any], label: str) -> None:
     report = changed(**fields)
-    assert about.label(report.cluster) == label
+    assert words.safe(about.label(report.cluster)) == label
     assert header(report) == f"{label}  Kubernetes 1.37.1  namespace shop: {COUNTS}  {READ_AT}".lstrip()
 
 

@@ -129,13 +129,6 @@ def test_a_fence_is_longer_than_those_in_its_lines() -> None:
     assert "`````\n````\nx\n`````\n" in markdown.document(answer)
 
 
-def test_a_page_without_commands_runs_no_script() -> None:
-    page = html.document(Document(command="plan", title="Plan", cluster="", header=["x"], headline="x"))
-    assert "<script" not in page
-    (policy,) = (attributes["content"] for _, attributes in Elements(page).elements if "http-equiv" in attributes)
-    assert str(policy).startswith("default-src 'none'; style-src 'sha256-")
-
-
 def test_objects_and_rows_that_are_left_out_are_counted() -> None:
     names = [f"deploy/{name}" for name in "abcdef"]
     answer = Document(

@@ -113,7 +113,6 @@ def test_the_headline_names_the_zone_that_takes_most_pods_with_it() -> None:
         ),
         ([row("api", {"n1": 3, "n2": 0}, key=NODE)], "1 of 33 workloads loses all of its pods with node n1"),
         ([row("api", {"r1": 3, "r2": 0}, key="rack")], "1 of 33 workloads loses all of its pods with domain rack=r1"),
-        ([row("api", {"a\u202e": 3, "b": 0})], "1 of 33 workloads loses all of its pods with zone a\\u202e"),
         ([row("api", {"a": 3, "b": 3, "c": 1})], "1 of 33 workloads is spread less evenly than its constraint asks"),
         (
             [row("api", {"a": 3, "b": 3, "c": 1}), row("web", {"a": 3, "b": 3, "c": 1})],

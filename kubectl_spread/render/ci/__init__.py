@@ -10,7 +10,6 @@ from msgspec import UnsetType
 
 from kubectl_spread.render import figures
 from kubectl_spread.render.findings import Detail, instructions
-from kubectl_spread.render.words import safe
 from kubectl_spread.report.model import Finding, Report, Unchecked
 
 HOME: Final = "https://github.com/kubectl-spread/kubectl-spread"
@@ -18,25 +17,25 @@ HOME: Final = "https://github.com/kubectl-spread/kubectl-spread"
 
 def rule(finding: Finding) -> str:
     """Return the rule of a finding: ``SPR301 hard-skew``."""
-    return safe(f"{finding.code} {finding.name}")
+    return f"{finding.code} {finding.name}"
 
 
 def patch(finding: Finding) -> str:
     """Return the operations of a finding's patch as JSON (RFC 6902), or ""."""
     if isinstance(finding.patch, UnsetType):
         return ""
-    return safe(msgspec.json.encode(finding.patch.operations).decode())
+    return msgspec.json.encode(finding.patch.operations).decode()
 
 
 def advice(finding: Finding) -> list[str]:
     """Return what to do about a finding: fixes, each with its commands, in a line each."""
     steps = instructions([finding], namespaces=False, detail=Detail.EVERYTHING)
-    return [safe(line) for step in steps if not step.lines for line in (step.text, *step.commands)]
+    return [line for step in steps if not step.lines for line in (step.text, *step.commands)]
 
 
 def place(finding: Finding) -> str:
     """Return the namespace, kind and name of a finding's object: ``shop/Deployment/web``."""
-    return safe(f"{finding.namespace}/{finding.object.kind}/{finding.object.name}")
+    return f"{finding.namespace}/{finding.object.kind}/{finding.object.name}"
 
 
 def unanswered(report: Report) -> dict[str, list[str]]:

@@ -7,7 +7,6 @@ Objects that were not evaluated are errors.
 from __future__ import annotations
 
 import io
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
@@ -19,8 +18,6 @@ from kubectl_spread.render.words import safe
 from kubectl_spread.report.model import FieldRef, Finding, Report, Row, Severity, severest_first
 
 _TOOL: Final = "kubectl-spread"
-_NO_XML: Final = re.compile("[\ufffe\uffff]")
-"""Characters that XML cannot hold, other than control characters."""
 _NOT_COUNTED: Final = "placement was not evaluated, or only in part"
 _MOST_PODS: Final = 10
 
@@ -54,9 +51,9 @@ def junit(report: Report) -> str:
 
 
 def _suite(name: str, cases: Sequence[TestCase], identity: Mapping[str, str]) -> TestSuite:
-    suite = TestSuite(_text(name))
+    suite = TestSuite(safe(name))
     for key, value in identity.items():
-        suite.add_property(f"cluster.{key}", _text(value))
+        suite.add_property(f"cluster.{key}", safe(value))
     suite.add_testcases(list(cases))
     return suite
 
@@ -65,11 +62,11 @@ def _case(place: FieldRef, rows: Sequence[Row], place_findings: Sequence[Finding
     ref, path = place
     keys = dict.fromkeys(row.topology_key for row in rows)
     # GitLab takes two cases for one if class and name are the same, whatever their suites.
-    case = _Case(_text(" ".join((path, *keys))), _text(f"{ref.namespace}/{ref.kind}/{ref.name}"))
+    case = _Case(safe(" ".join((path, *keys))), safe(f"{ref.namespace}/{ref.kind}/{ref.name}"))
     findings = severest_first(place_findings)
     source = next((source for finding in findings if (source := finding.source)), None)
     if source is not None:
-        case.file, case.line = _text(source.file), source.line
+        case.file, case.line = safe(source.file), source.line
     return _with_results(case, findings, is_counted=not all(map(figures.is_unevaluated, rows)))
 
 
@@ -88,13 +85,13 @@ def _failure(findings: Sequence[Finding]) -> Failure:
     """Return one failure for all findings, because GitLab reads only one of a case."""
     first = findings[0]
     more = f" (and {plural(len(findings) - 1, 'more finding')})" if len(findings) > 1 else ""
-    failure = Failure(_text(f"{ci.rule(first)}: {first.message}{more}"), first.severity.value)
+    failure = Failure(safe(f"{ci.rule(first)}: {first.message}{more}"), first.severity.value)
     failure.text = _finding_texts(findings)
     return failure
 
 
 def _finding_texts(findings: Sequence[Finding]) -> str:
-    return "\n\n".join("\n".join(map(_text, _lines(finding))) for finding in findings)
+    return "\n\n".join("\n".join(map(safe, _lines(finding))) for finding in findings)
 
 
 def _lines(finding: Finding) -> Iterator[str]:
@@ -108,13 +105,8 @@ def _lines(finding: Finding) -> Iterator[str]:
 
 def _unanswered(reason: str, lines: Sequence[str]) -> TestCase:
     case = TestCase(reason, _TOOL)
-    error = Error(lines[0], reason)
+    error = Error(safe(lines[0]), reason)
     if names := lines[1:]:
-        error.text = "\n".join(map(_text, names))
+        error.text = "\n".join(map(safe, names))
     case.append(error)
     return case
-
-
-def _text(text: str) -> str:
-    """Return text that XML can hold; characters that could move a cursor or hide text are escaped."""
-    return _NO_XML.sub(lambda match: f"\\u{ord(match[0]):04x}", safe(text))

@@ -16,7 +16,7 @@ from msgspec import UnsetType
 
 from kubectl_spread import __version__
 from kubectl_spread.phrases import plural
-from kubectl_spread.render import about, ci, structured, words
+from kubectl_spread.render import about, ci, structured
 from kubectl_spread.render.words import safe
 from kubectl_spread.report.model import Cluster, Finding, Report, Severity, severest_first
 from kubectl_spread.rules import RULES
@@ -44,7 +44,7 @@ def sarif(report: Report) -> str:
         findings = severest_first(findings)[:MOST_RESULTS]
     unanswered = ci.unanswered(report)
     notifications = [_notification("error", *lines) for lines in unanswered.values()]
-    notifications += [_notification("warning", text) for text in words.warnings(report.cluster)]
+    notifications += [_notification("warning", text) for text in report.cluster.warnings or ()]
     if excess > 0:
         text = f"{plural(excess, 'finding')} left out: no log may have more results"
         notifications.append(_notification("warning", text))
@@ -60,7 +60,7 @@ def sarif(report: Report) -> str:
         "invocations": [{"executionSuccessful": not unanswered, "toolExecutionNotifications": notifications}],
         "columnKind": "unicodeCodePoints",
         "results": list(_results(findings)),
-        "properties": {"cluster": dict(sorted(about.identity(report.cluster).items()))},
+        "properties": {"cluster": {key: safe(text) for key, text in sorted(about.identity(report.cluster).items())}},
     }
     return structured.json({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]})
 
@@ -70,7 +70,7 @@ def _automation(cluster: Cluster) -> _Object:
 
     The category is the ``id`` up to its last slash.
     """
-    name = about.label(cluster)
+    name = safe(about.label(cluster))
     time = "" if isinstance(cluster.read_at, UnsetType) else safe(cluster.read_at)
     return {"automationDetails": {"id": f"kubectl-spread/{name}/{time}"}} if name else {}
 
@@ -105,7 +105,7 @@ def _results(findings: list[Finding]) -> Iterator[_Object]:
 
 def _result(finding: Finding, fingerprint: str) -> _Object:
     name = safe(finding.path)
-    logical = {"name": name, "fullyQualifiedName": f"{ci.place(finding)}/{name}", "kind": "object"}
+    logical = {"name": name, "fullyQualifiedName": safe(f"{ci.place(finding)}/{name}"), "kind": "object"}
     return {
         "ruleId": finding.code,
         "ruleIndex": _INDEX[finding.code],
@@ -116,7 +116,7 @@ def _result(finding: Finding, fingerprint: str) -> _Object:
         "properties": {
             "podCount": finding.pod_count,
             "values": dict(sorted(finding.values.items())),
-            **({"patch": patch} if (patch := ci.patch(finding)) else {}),
+            **({"patch": safe(patch)} if (patch := ci.patch(finding)) else {}),
         },
     }
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from kubectl_spread.render import table, words
-from kubectl_spread.render.document import Document, Instruction
+from kubectl_spread.render.document import Document
 from kubectl_spread.render.findings import Detail
 from kubectl_spread.render.html import records
 from kubectl_spread.report.model import Report
@@ -33,6 +34,11 @@ _SCRIPTS: Final = (
     "document.js",
     "page.js",
 )
+_POLICY: Final = (
+    "default-src 'none'; style-src {style}; script-src {script}; img-src data:; base-uri 'none'; form-action 'none'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'"
+)
+"""The Content-Security-Policy, which allows only this style, this script and the icon in the page."""
 _LOADER: Final = PackageLoader("kubectl_spread.render", "html")
 _PAGES: Final = Environment(
     loader=_LOADER,
@@ -49,9 +55,8 @@ _PAGES.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",
 
 
 def document(answer: Document) -> str:
-    """Return a document as an HTML document; its only script, if it has boxes to copy, adds their buttons."""
-    script = "\n".join(map(_source, _COPYING)) if _has_boxes(answer) else ""
-    return _rendered("document.html", answer, script)
+    """Return a document as an HTML document; its only script adds the buttons of boxes to copy."""
+    return _rendered("document.html", answer, _COPYING)
 
 
 def page(report: Report) -> str:
@@ -61,52 +66,32 @@ def page(report: Report) -> str:
     return _rendered(
         "page.html",
         table.page(report, Detail.EVERYTHING),
-        "\n".join(map(_source, _SCRIPTS)),
+        _SCRIPTS,
         facts=[*records.facts(report.cluster), *records.totals(report)],
         severities=records.severities(report.findings),
         rules=[rule for rule in RULES if rule.code in codes],
-        namespaces=sorted(map(words.safe, namespaces - {""})),
+        namespaces=sorted(namespaces - {""}),
         data=records.data(report),
     )
 
 
-def _has_boxes(answer: Document) -> bool:
-    """Tell whether there is anything to copy."""
-    of_cards = (each for card in answer.cards for each in card.instructions)
-    of_sections = (part for section in answer.sections for part in section.parts if isinstance(part, Instruction))
-    steps = (*answer.instructions, *answer.next_steps, *of_cards, *of_sections)
-    return any(each.commands or each.lines for each in steps)
-
-
-def _rendered(template: str, answer: Document, script: str, **values: object) -> str:
+def _rendered(template: str, answer: Document, scripts: Sequence[str], **values: object) -> str:
     """Return a page from a template, with the policy that allows its style and script."""
-    style = _source("page.css") + _source("document.css")
-    policy = _policy(style, script)
+    style, script = _source("page.css", "document.css"), _source(*scripts)
     page: str = _PAGES.get_template(template).render(
-        policy=policy, style=style, script=script, document=answer, shown=_SHOWN, **values
+        policy=_POLICY.format(style=_hash(style), script=_hash(script)),
+        style=style,
+        script=script,
+        document=answer,
+        shown=_SHOWN,
+        **values,
     )
     return page
 
 
-def _source(name: str) -> str:
-    """Return a file of the page."""
-    return _LOADER.get_source(_PAGES, name)[0]
-
-
-def _policy(style: str, script: str) -> str:
-    """Return the Content-Security-Policy, which allows only this style, this script and the icon in the page."""
-    return "; ".join(
-        (
-            "default-src 'none'",
-            f"style-src {_hash(style)}",
-            f"script-src {_hash(script)}",
-            "img-src data:",
-            "base-uri 'none'",
-            "form-action 'none'",
-            "require-trusted-types-for 'script'",
-            "trusted-types 'none'",
-        )
-    )
+def _source(*names: str) -> str:
+    """Return files of the page, one after the other."""
+    return "\n".join(_LOADER.get_source(_PAGES, name)[0] for name in names)
 
 
 def _hash(text: str) -> str:

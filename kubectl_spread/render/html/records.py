@@ -1,4 +1,4 @@
-"""The records of the page: texts are safe to show, and a field that does not apply is None."""
+"""The records of the page; a field that does not apply is None."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from msgspec import UNSET, UnsetType
 from kubectl_spread.kube.api import labels
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import LabelSelector
-from kubectl_spread.phrases import plural
+from kubectl_spread.phrases import named, plural
+from kubectl_spread.phrases import value as value_of
 from kubectl_spread.render import about, figures, words
 from kubectl_spread.render import findings as grouped
 from kubectl_spread.report.model import SEVEREST_FIRST, Cluster, Finding, Report, Row
@@ -51,8 +52,8 @@ def facts(cluster: Cluster) -> list[tuple[str, str]]:
         ("Nodes", about.nodes(cluster)),
         ("Revision of pods", cluster.resource_versions.get("pods")),
     )
-    safe_values = [(name, words.safe(value)) for name, value in named_values if value]
-    return [(name, value) for name, value in safe_values if value != about.label(cluster)]
+    values = [(name, value) for name, value in named_values if value]
+    return [(name, value) for name, value in values if value != about.label(cluster)]
 
 
 def totals(report: Report) -> list[tuple[str, str]]:
@@ -86,9 +87,9 @@ def data(report: Report) -> dict[str, object]:
     tables: dict[str, list[Record]] = {
         "findings": _findings(report.findings, workloads),
         "rows": rows,
-        "workloads": [{"namespace": words.safe(ref.namespace), "name": words.workload(ref)} for ref in workloads],
+        "workloads": [{"namespace": ref.namespace, "name": named(ref.kind, ref.name)} for ref in workloads],
         "domains": [
-            {"values": [words.value(value) for value, _ in pairs], "nodes": [nodes for _, nodes in pairs]}
+            {"values": [value_of(value) for value, _ in pairs], "nodes": [nodes for _, nodes in pairs]}
             for pairs in domains
         ],
     }
@@ -98,9 +99,10 @@ def data(report: Report) -> dict[str, object]:
 
 
 def by_columns(records: Sequence[Mapping[str, Value]], texts: dict[str, int]) -> dict[str, list[object]]:
-    """Return records with the same field names as one list for each name; texts are their indices in ``texts``.
+    """Return records with the same field names as one list for each name.
 
-    The name of a column of texts, or of lists of texts, ends with ``$``.
+    Texts are their indices in ``texts``, which are safe to show. The name of a column of texts, or of lists of texts,
+    ends with ``$``.
     """
     columns = {name: [record[name] for record in records] for name in (records[0] if records else ())}
     return {
@@ -115,7 +117,7 @@ def _has_text(value: Value) -> bool:
 
 def _encoded(value: Value, texts: dict[str, int]) -> object:
     if isinstance(value, str):
-        return texts.setdefault(value, len(texts))
+        return texts.setdefault(words.safe(value), len(texts))
     if isinstance(value, Sequence):
         return [_encoded(element, texts) for element in value]
     return value
@@ -161,20 +163,20 @@ def _fields(row: Row) -> Record:
     values = {name: _value_or_none(getattr(row, field)) for name, field in _FIELDS.items()}
     return {
         "clause": words.requirement(row),
-        "key": words.safe(row.topology_key),
+        "key": row.topology_key,
         "path": words.short_path(row.path),
-        **{name: words.safe(value) if isinstance(value, str) else value for name, value in values.items()},
+        **values,
         "skew": _value_or_none(row.skew) if figures.is_counted(row) else None,
         "allowedNumber": following.allowed if following and isinstance(following.allowed, int) else None,
         **{name: _described(getattr(selector, name)) for name in ("authored", "merged", "stored", "effective")},
-        "diff": [words.safe(line) for line in row.diff or ()],
+        "diff": [*row.diff] if row.diff else [],
         "verdicts": [f"{verdict} {number}" for verdict, number in row.verdicts.items()],
         "doubted": figures.is_doubtful(row),
     }
 
 
 def _described(selector: LabelSelector | UnsetType | None) -> str | None:
-    return None if selector is UNSET else words.safe(labels.describe(selector))
+    return None if selector is UNSET else labels.describe(selector)
 
 
 def _value_or_none(value: _T | UnsetType) -> _T | None:

@@ -13,7 +13,7 @@ from kubectl_spread.explain.explanation import Explanation
 from kubectl_spread.kube.api import labels
 from kubectl_spread.kube.api.workloads import SCALABLE
 from kubectl_spread.kube.scheduler.podtopologyspread.scoring import WEIGHT
-from kubectl_spread.phrases import listed, plural, sentence, some
+from kubectl_spread.phrases import listed, named, plural, sentence, some, value
 from kubectl_spread.render import figures, words
 from kubectl_spread.render.document import AnswerSection, Instruction, Table
 from kubectl_spread.render.terminal import Cell, Column
@@ -101,8 +101,8 @@ def _folded(listed: Sequence[Domain]) -> list[list[Domain]]:
 
 def _name(equal: Sequence[Domain]) -> str:
     if len(equal) == 1:
-        return words.value(equal[0].value)
-    return f"{len(equal)} domains ({some([words.value(domain.value) for domain in equal])})"
+        return value(equal[0].value)
+    return f"{len(equal)} domains ({some([value(domain.value) for domain in equal])})"
 
 
 def _formula(domain: Domain, row: Row) -> str:
@@ -160,7 +160,7 @@ def waiting(explanation: Explanation) -> Iterator[AnswerSection]:
 def _inert(inert: InertConstraint) -> str:
     return (
         f"{words.short_path(inert.path)} keeps the pod from no node. Its selector matches no pod since the label "
-        f"{inert.key} was changed from {words.value(inert.stored)} to {words.value(inert.label)}."
+        f"{inert.key} was changed from {value(inert.stored)} to {value(inert.label)}."
     )
 
 
@@ -218,7 +218,8 @@ def replicas(explanation: Explanation, inputs: Sequence[str] = ()) -> Iterator[A
             f"+{number}  {_step(step)}" for number, step in enumerate(group.steps, start=1)
         ]
         if explanation.object.kind in SCALABLE:
-            scaled = f"{words.workload(explanation.object)}={explanation.summary.pods + len(group.steps)}"
+            name = named(explanation.object.kind, explanation.object.name)
+            scaled = f"{name}={explanation.summary.pods + len(group.steps)}"
             simulated = ["kubectl", "spread", "simulate", "--scale", scaled, "-n", explanation.namespace, *inputs]
             parts.append(Instruction(_ANY_OF_EQUALS, [shlex.join(simulated)]))
         yield AnswerSection(f"Next {plural(len(group.steps), 'pod')} like {group.pods[0]}, by {keys}", parts)
@@ -266,7 +267,7 @@ def _new_nodes(group: NewNodes) -> AnswerSection:
     pods = pods if len(group.pods) == 1 else f"{plural(len(group.pods), 'pod')} ({pods})"
     rows = [
         [
-            Cell(f"{words.topology(each.topology_key)} {words.value(each.value)}"),
+            Cell(f"{words.topology(each.topology_key)} {value(each.value)}"),
             Cell(str(each.nodes)),
             Cell(str(each.pods)),
             Cell("; ".join(each.sources)),

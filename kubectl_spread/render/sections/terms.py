@@ -11,7 +11,7 @@ from kubectl_spread.explain.explanation import Explanation, TemplateTerm
 from kubectl_spread.explain.uneven_rows import Owner, RowRollup, Share
 from kubectl_spread.kube.api import labels
 from kubectl_spread.kube.api.types import LabelSelector
-from kubectl_spread.phrases import plural, sentence
+from kubectl_spread.phrases import plural, sentence, value
 from kubectl_spread.render import words
 from kubectl_spread.render.document import AnswerSection, Instruction, Table
 from kubectl_spread.render.figures import counts_cell
@@ -86,8 +86,8 @@ def _verdicts(row: Row, pods: Sequence[PodVerdict]) -> Iterator[str]:
 
 def _key(key: Key) -> str:
     """Return the values of a key and the verdict on it, then who changed the label, and the evidence."""
-    stored = "nothing" if isinstance(key.stored, UnsetType) else words.value(key.stored)
-    label = "absent" if isinstance(key.label, UnsetType) else words.value(key.label)
+    stored = "nothing" if isinstance(key.stored, UnsetType) else value(key.stored)
+    label = "absent" if isinstance(key.label, UnsetType) else value(key.label)
     sentences = [f"{key.key} stored {stored}, label {label}: {key.verdict} ({key.confidence})."]
     if not isinstance(key.changed_by, UnsetType):
         sentences.append(f"Changed by {key.changed_by.manager} before {key.changed_by.time}.")
