@@ -30,6 +30,14 @@ EVICTIONS: Final = "evictions"
 """Stands, next to the words of ``--survive``, for drains that evict too many pods at once, or do not end."""
 RESTART: Final = "only a restart, which places the pods again"
 _HONOR: Final = "Honor"
+_ADDED_TO_ZONE: Final = ((HOSTNAME, SOFT),)
+_ADDED: Final = (
+    ((ZONE, SOFT),),
+    ((ZONE, SOFT), (HOSTNAME, SOFT)),
+    ((ZONE, HARD),),
+    ((ZONE, HARD), (HOSTNAME, SOFT)),
+)
+"""The constraints that are added where there is none by zone."""
 _MOST_CHANGES: Final = 4
 _CONSTRAINTS: Final = "topologySpreadConstraints"
 _MAX_UNAVAILABLE: Final = FieldPath(("spec", "strategy", "rollingUpdate", "maxUnavailable"))
@@ -143,26 +151,26 @@ class Proposals:
 
     def _fields(self, index: int, constraint: TopologySpreadConstraint) -> Iterator[ProposedChange]:
         """Yield changes of one field of a constraint."""
-        where = f"in the constraint on {topology_name(constraint.topology_key)}"
-        hard = constraint.when_unsatisfiable == HARD
-
-        def change(text: str, **fields: Any) -> ProposedChange:
-            def make(draft: Draft) -> Draft | None:
-                old = draft.constraints[index]
-                if fields.get("node_taints_policy") and old.when_unsatisfiable != HARD:
-                    return None
-                new = replace(old, **fields)
-                return replace(draft, constraints=(*draft.constraints[:index], new, *draft.constraints[index + 1 :]))
-
-            return ProposedChange(f"{text} {where}", 1, make)
-
-        if hard and constraint.node_taints_policy != _HONOR and self._behaviour.node_inclusion_policies:
-            yield change(f"nodeTaintsPolicy: {_HONOR}", node_taints_policy=_HONOR)
+        honors = constraint.when_unsatisfiable == HARD and self._behaviour.node_inclusion_policies
+        if honors and constraint.node_taints_policy != _HONOR:
+            yield self._changing(index, f"nodeTaintsPolicy: {_HONOR}", 1, node_taints_policy=_HONOR)
         if self._may_list_hash(constraint):
             keys = (*constraint.match_label_keys, self._hash)
-            yield change(f"matchLabelKeys: [{', '.join(keys)}]", match_label_keys=keys)
+            yield self._changing(index, f"matchLabelKeys: [{', '.join(keys)}]", 1, match_label_keys=keys)
         if constraint.min_domains is not None:
-            yield change("no minDomains", min_domains=None)
+            yield self._changing(index, "no minDomains", 1, min_domains=None)
+
+    def _changing(self, index: int, text: str, size: int, **fields: Any) -> ProposedChange:
+        """Return the change of some fields of a constraint; a soft one does not get nodeTaintsPolicy alone."""
+
+        def make(draft: Draft) -> Draft | None:
+            new = replace(draft.constraints[index], **fields)
+            if fields.get("node_taints_policy") and new.when_unsatisfiable != HARD:
+                return None
+            return replace(draft, constraints=(*draft.constraints[:index], new, *draft.constraints[index + 1 :]))
+
+        where = f"in the constraint on {topology_name(self.own[index].topology_key)}"
+        return ProposedChange(f"{text} {where}", size, make)
 
     def _may_list_hash(self, constraint: TopologySpreadConstraint) -> bool:
         selector = constraint.label_selector
@@ -176,29 +184,21 @@ class Proposals:
     def _actions(self) -> Iterator[ProposedChange]:
         """Yield changes of hard constraints to soft ones, and the reverse."""
         for index, constraint in enumerate(self.own):
-            where = f"in the constraint on {topology_name(constraint.topology_key)}"
-            hard = constraint.when_unsatisfiable == HARD
-            honors = self._behaviour.node_inclusion_policies and not hard
-            fields: dict[str, Any] = {"when_unsatisfiable": SOFT if hard else HARD}
-            fields |= {"min_domains": None} if hard else {}
-            fields |= {"node_taints_policy": _HONOR} if honors else {}
-            text = f"whenUnsatisfiable: {fields['when_unsatisfiable']}"
-            text = f"{text} and nodeTaintsPolicy: {_HONOR}" if honors else text
-            yield ProposedChange(f"{text} {where}", 3, _replacing(index, fields))
+            if constraint.when_unsatisfiable == HARD:
+                fields = {"when_unsatisfiable": SOFT, "min_domains": None}
+                yield self._changing(index, f"whenUnsatisfiable: {SOFT}", 3, **fields)
+            elif self._behaviour.node_inclusion_policies:
+                text = f"whenUnsatisfiable: {HARD} and nodeTaintsPolicy: {_HONOR}"
+                yield self._changing(index, text, 3, when_unsatisfiable=HARD, node_taints_policy=_HONOR)
+            else:
+                yield self._changing(index, f"whenUnsatisfiable: {HARD}", 3, when_unsatisfiable=HARD)
 
     def _added(self) -> Iterator[ProposedChange]:
         """Yield constraints that are added; an own constraint switches the default ones of the scheduler off."""
         keys = {constraint.topology_key for constraint in self.own}
-        if ZONE not in keys:
-            yield self._adding((ZONE, SOFT))
-        if ZONE not in keys and HOSTNAME not in keys:
-            yield self._adding((ZONE, SOFT), (HOSTNAME, SOFT))
-        if ZONE in keys and HOSTNAME not in keys:
-            yield self._adding((HOSTNAME, SOFT))
-        if ZONE not in keys:
-            yield self._adding((ZONE, HARD))
-            if HOSTNAME not in keys:
-                yield self._adding((ZONE, HARD), (HOSTNAME, SOFT))
+        for constraints in (_ADDED_TO_ZONE,) if ZONE in keys else _ADDED:
+            if keys.isdisjoint(key for key, _ in constraints):
+                yield self._adding(*constraints)
 
     def _adding(self, *constraints: tuple[str, str]) -> ProposedChange:
         made = tuple(self._made(key, action) for key, action in constraints)
@@ -250,14 +250,6 @@ class Proposals:
         else:
             return
         yield ProposedChange(text, 2, lambda draft: replace(draft, budget=changed), frozenset({EVICTIONS}))
-
-
-def _replacing(index: int, fields: dict[str, Any]) -> Callable[[Draft], Draft | None]:
-    def make(draft: Draft) -> Draft | None:
-        new = replace(draft.constraints[index], **fields)
-        return replace(draft, constraints=(*draft.constraints[:index], new, *draft.constraints[index + 1 :]))
-
-    return make
 
 
 def operations(kind: str, manifest: ReplicatedWorkload, draft: Draft) -> list[Operation]:

@@ -96,20 +96,18 @@ def report(
     unknown = [*not_known(simulation.world, max(each.preempting for each in runs))]
     harmless = {kind: number for kind, number in not_applied.items() if kind in _HARMLESS}
     unknown += _others({kind: number for kind, number in not_applied.items() if kind not in harmless})
-    workloads = sorted(ref for ref in {*before, *(ref for each in runs for ref in each.workloads)} if scope(ref))
-    rows = [_workload(ref, before.get(ref, WorkloadResult()), runs) for ref in workloads]
+    refs = sorted(ref for ref in {*before, *(ref for each in runs for ref in each.workloads)} if scope(ref))
+    workloads = {ref: before.get(ref, WorkloadResult()) for ref in refs}
+    rows = {ref: _workload(ref, former, runs) for ref, former in workloads.items()}
     trials = FixTrials(simulation, lambda: runs, proceed)
     findings = [
         *_pending(trials, runs, workloads, simulation.world, flags),
-        *_not_replaced(trials, runs, before, workloads, flags),
+        *_not_replaced(trials, runs, workloads, rows, flags),
         *_unfinished(runs, rows),
-        *_stopped(rows),
-        *_interrupted(rows),
-        *(
-            _with_fixes(Severity.ERROR, text, [], () if fix is None else (fix,), flags)
-            for text, fix in drains.waits(trials, runs)
-        ),
-        *(_with_fixes(Severity.INFO, text, [], (), flags) for text in drains.needs(runs)),
+        *_stopped(rows.values()),
+        *_interrupted(rows.values()),
+        *(_finding(Severity.ERROR, text, fixes=(fix,), flags=flags) for text, fix in drains.waits(trials, runs)),
+        *(_finding(Severity.INFO, text) for text in drains.needs(runs)),
     ]
     findings.sort(key=lambda finding: finding.severity, reverse=True)
     return SpreadSimulation(
@@ -117,7 +115,7 @@ def report(
         events=runs[0].texts,
         runs=len(runs),
         seed=simulation.seed,
-        workloads=rows,
+        workloads=[*rows.values()],
         refused_evictions=[
             RefusedEviction(node=each.node, namespace=each.namespace, pod=each.pod, budget=", ".join(each.budgets))
             for each in drains.refused(runs)
@@ -126,14 +124,23 @@ def report(
         with_new_nodes=_with_new_nodes(grown, workloads) if grown else UNSET,
         summary=SimulationSummary(
             workloads=len(rows),
-            pods=sum(row.before.running + row.before.pending for row in rows),
-            lost=sum(row.lost for row in rows),
+            pods=sum(row.before.running + row.before.pending for row in rows.values()),
+            lost=sum(row.lost for row in rows.values()),
             pending=span(sum(each.of(ref).pending for ref in workloads) for each in runs),
             new=span(sum(each.of(ref).new for ref in workloads) for each in runs),
             not_replaced=span(sum(_out_of_reach(each.of(ref)) for ref in workloads) for each in runs),
             refused=span(len(each.refused) for each in runs),
-            interrupted=span(_interrupted_in(each, before, workloads) for each in runs),
-            stopped=span(_stopped_in(each, before, workloads) for each in runs),
+            interrupted=span(
+                sum(
+                    former.ready > 0 and not each.of(ref).least and each.of(ref).running > 0
+                    for ref, former in workloads.items()
+                )
+                for each in runs
+            ),
+            stopped=span(
+                sum(former.running > 0 and not each.of(ref).running for ref, former in workloads.items())
+                for each in runs
+            ),
             nodes_before=len(simulation.world.nodes),
             nodes_after=runs[0].nodes,
             unknown=unknown,
@@ -147,7 +154,7 @@ def report(
     )
 
 
-def _with_new_nodes(grown: Sequence[RunResult], workloads: Sequence[ObjectRef]) -> WithNewNodes:
+def _with_new_nodes(grown: Sequence[RunResult], workloads: Iterable[ObjectRef]) -> WithNewNodes:
     made = sorted({each for run in grown for each in run.made})
     return WithNewNodes(
         runs=len(grown),
@@ -165,15 +172,6 @@ def _with_new_nodes(grown: Sequence[RunResult], workloads: Sequence[ObjectRef]) 
 def autoscaled(left: Iterable[str], *, simulated: bool) -> list[str]:
     """Return what is left out, without new nodes where these are simulated."""
     return [NODES_TO_COME if text == AUTOSCALERS and simulated else text for text in left]
-
-
-def _stopped_in(run: RunResult, before: Mapping[ObjectRef, WorkloadResult], workloads: Iterable[ObjectRef]) -> int:
-    return sum(ref in before and before[ref].running > 0 and not run.of(ref).running for ref in workloads)
-
-
-def _interrupted_in(run: RunResult, before: Mapping[ObjectRef, WorkloadResult], workloads: Iterable[ObjectRef]) -> int:
-    had = (ref for ref in workloads if ref in before and before[ref].ready)
-    return sum(not run.of(ref).least and run.of(ref).running > 0 for ref in had)
 
 
 def _out_of_reach(result: WorkloadResult) -> int:
@@ -284,14 +282,9 @@ def _pending(
         reason, refs = group.reason, frozenset(group.refs)
         fix = trials.first_that_helps(reason, refs) if number < _MOST_FIXES else None
         other = trials.deletion(refs) if silent[reason.lowest] and number < _MOST_FIXES else None
-        fixes = [each for each in (fix, other) if each is not None]
-        yield _with_fixes(
-            Severity.ERROR if group.new.max else Severity.INFO,
-            _message(group, silent[reason.lowest]),
-            group.workloads,
-            fixes if fix is None or other is None or fix.commands != other.commands else [other],
-            flags,
-        )
+        fixes = (other,) if fix and other and fix.commands == other.commands else (fix, other)
+        severity, message = Severity.ERROR if group.new.max else Severity.INFO, _message(group, silent[reason.lowest])
+        yield _finding(severity, message, group.workloads, fixes, flags)
 
 
 def _silent(reason: Reason, runs: Sequence[RunResult], world: World) -> bool:
@@ -308,7 +301,7 @@ def _message(group: _Group, silent: bool) -> str:
     end = "" if reason.text.endswith("?") else "."
     if not new.max:
         verb = "waits" if pending.max == 1 else "wait"
-        return f"{_pods(pending)} of {names} {verb} as before: {reason.text}{end}"
+        return f"{pending.of('pod')} of {names} {verb} as before: {reason.text}{end}"
     # With some runs, more of them may have waited before than with others.
     before = pending.max - new.max
     others = f" ({plural(before, 'other')} waited before)" if before else ""
@@ -317,11 +310,11 @@ def _message(group: _Group, silent: bool) -> str:
         key, values = reason.lowest
         verb, holds = ("is", "holds") if len(values) == 1 else ("are", "hold")
         return (
-            f"{_pods(new)} of {names} would stay pending{others}: {domains(key, values)} {verb} unreachable, still "
+            f"{new.of('pod')} of {names} would stay pending{others}: {domains(key, values)} {verb} unreachable, still "
             f"{'counts' if len(values) == 1 else 'count'}, and {holds} the minimum of their constraint on "
             f"{topology_name(key)} at {reason.constraint.minimum}.{nodes}"
         )
-    return f"{_pods(new)} of {names} would stay pending{others}: {reason.text}{end}{nodes}"
+    return f"{new.of('pod')} of {names} would stay pending{others}: {reason.text}{end}{nodes}"
 
 
 def _owners(refs: Iterable[ObjectRef]) -> str:
@@ -330,21 +323,18 @@ def _owners(refs: Iterable[ObjectRef]) -> str:
     return plural(len(others) + 1, "workload") if others else named(first.kind, first.name)
 
 
-def _pods(number: Range) -> str:
-    return number.of("pod")
-
-
-def _with_fixes(
+def _finding(
     severity: Severity,
     message: str,
-    workloads: Iterable[AffectedWorkload],
-    fixes: Sequence[Fix],
-    flags: CommandFlags,
+    workloads: Iterable[AffectedWorkload] = (),
+    fixes: Sequence[Fix | None] = (),
+    flags: CommandFlags = NO_FLAGS,
 ) -> SimulationFinding:
-    """Return a finding with its fixes; those after the first are alternatives."""
+    """Return a finding with its fixes, as far as there are any; those after the first are alternatives."""
     tried = [
         TriedFix(fix=each.text, commands=[str(flagged(CommandLine(line), flags)) for line in each.commands])
         for each in fixes
+        if each is not None
     ]
     return SimulationFinding(
         severity=severity,
@@ -356,57 +346,47 @@ def _with_fixes(
     )
 
 
+def _affected(row: SimulatedWorkload) -> AffectedWorkload:
+    return AffectedWorkload(
+        namespace=row.namespace, workload=row.workload, pending=row.after.pending, new=row.after.new
+    )
+
+
 def _not_replaced(
     trials: FixTrials,
     runs: Sequence[RunResult],
-    before: Mapping[ObjectRef, WorkloadResult],
-    workloads: Iterable[ObjectRef],
+    workloads: Mapping[ObjectRef, WorkloadResult],
+    rows: Mapping[ObjectRef, SimulatedWorkload],
     flags: CommandFlags,
 ) -> Iterator[SimulationFinding]:
     """Yield a finding for the pods on nodes that do not answer that nothing replaces for the same reason.
 
     As many as there were before are only named.
     """
-    groups: dict[str, list[tuple[ObjectRef, Range]]] = {}
+    groups: dict[str, dict[ObjectRef, Range]] = {}
     for ref in workloads:
         results = [each.of(ref) for each in runs]
         for why in sorted({why for result in results for why in result.not_replaced if why}):
-            groups.setdefault(why, []).append((ref, span(result.not_replaced[why] for result in results)))
-    for why, group in sorted(groups.items(), key=lambda item: -_sum(pods for _, pods in item[1]).max):
-        refs = [ref for ref, _ in group]
-        number = _sum(pods for _, pods in group)
+            groups.setdefault(why, {})[ref] = span(result.not_replaced[why] for result in results)
+    for why, group in sorted(groups.items(), key=lambda item: -_sum(item[1].values()).max):
+        number = _sum(group.values())
         verb = "is" if number.max == 1 else "are"
-        more = any(pods.max > before.get(ref, WorkloadResult()).not_replaced.total() for ref, pods in group)
-        fix = trials.deletion(frozenset(refs))
-        yield _with_fixes(
-            Severity.ERROR if more else Severity.INFO,
-            f"{_pods(number)} of {_owners(refs)} {verb} not replaced{'' if more else ', as before'}: {why}.",
-            (_affected(ref, runs) for ref in refs),
-            () if fix is None else (fix,),
-            flags,
-        )
+        more = any(pods.max > workloads[ref].not_replaced.total() for ref, pods in group.items())
+        text = f"{number.of('pod')} of {_owners(group)} {verb} not replaced{'' if more else ', as before'}: {why}."
+        fix = trials.deletion(frozenset(group))
+        severity = Severity.ERROR if more else Severity.INFO
+        yield _finding(severity, text, (_affected(rows[ref]) for ref in group), (fix,), flags)
 
 
-def _affected(ref: ObjectRef, runs: Sequence[RunResult]) -> AffectedWorkload:
-    results = [each.of(ref) for each in runs]
-    return AffectedWorkload(
-        namespace=ref.namespace,
-        workload=projections.workload(ref),
-        pending=span(result.pending for result in results),
-        new=span(result.new for result in results),
-    )
-
-
-def _unfinished(runs: Sequence[RunResult], rows: Iterable[SimulatedWorkload]) -> Iterator[SimulationFinding]:
+def _unfinished(runs: Sequence[RunResult], rows: Mapping[ObjectRef, SimulatedWorkload]) -> Iterator[SimulationFinding]:
     """Yield a finding for each rollout that does not end in some run."""
-    for row in rows:
-        ref = ObjectRef(row.namespace, row.workload.kind, row.workload.name)
+    for ref, row in rows.items():
         left = span(each.unfinished.get(ref, 0) for each in runs)
         if left.max:
             verb = "would" if left.min else "may"
             names = "pod is" if left.max == 1 else "pods are"
-            text = f"The rollout of {named(ref.kind, ref.name)} {verb} not end: {left.words} {names} not replaced"
-            yield _of_rows(Severity.ERROR, text, [row], named_in_text=True)
+            text = f"The rollout of {named(ref.kind, ref.name)} {verb} not end: {left.words} {names} not replaced."
+            yield _finding(Severity.ERROR, text, [_affected(row)])
 
 
 def _stopped(rows: Iterable[SimulatedWorkload]) -> Iterator[SimulationFinding]:
@@ -431,21 +411,10 @@ def _interrupted(rows: Iterable[SimulatedWorkload]) -> Iterator[SimulationFindin
             yield _of_rows(severity, f"{number} {what} {verb} none that is ready for a time", affected)
 
 
-def _of_rows(
-    severity: Severity, text: str, rows: Sequence[SimulatedWorkload], *, named_in_text: bool = False
-) -> SimulationFinding:
-    # The finding lists several workloads.
-    name = "" if named_in_text or len(rows) > 1 else f": {named(rows[0].workload.kind, rows[0].workload.name)}"
-    return SimulationFinding(
-        severity=severity,
-        message=f"{text}{name}.",
-        workloads=[
-            AffectedWorkload(
-                namespace=row.namespace, workload=row.workload, pending=row.after.pending, new=row.after.new
-            )
-            for row in rows
-        ],
-    )
+def _of_rows(severity: Severity, text: str, rows: Sequence[SimulatedWorkload]) -> SimulationFinding:
+    """Return a finding on workloads; its text names a single one, and it lists several."""
+    name = "" if len(rows) > 1 else f": {named(rows[0].workload.kind, rows[0].workload.name)}"
+    return _finding(severity, f"{text}{name}.", map(_affected, rows))
 
 
 def not_simulated(
