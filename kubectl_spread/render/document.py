@@ -66,31 +66,6 @@ class AnswerSection(msgspec.Struct, frozen=True):
         return sum(isinstance(part, str) for part in self.parts) > 1
 
 
-class Bar(msgspec.Struct, frozen=True):
-    """A number as a bar: its share of the largest one in percent, None for no bar, and whether it is above a limit."""
-
-    text: str
-    share: int | None = None
-    above: bool = False
-
-
-class DrawnZone(msgspec.Struct, frozen=True):
-    """A zone of a picture, with a bar for each column, and how its nodes keep pods away; "" if some node takes them."""
-
-    name: str
-    bars: Sequence[Bar]
-    closed: str = ""
-
-
-class ZonePicture(msgspec.Struct, frozen=True):
-    """The zones of a cluster as bars, and a note on them."""
-
-    title: str
-    columns: Sequence[str]
-    zones: Sequence[DrawnZone]
-    note: str = ""
-
-
 class Document(msgspec.Struct, frozen=True, kw_only=True):
     """An answer in the order of reading, from the cluster and the conclusion to the next step.
 
@@ -104,7 +79,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
         label: The label of the conclusion on the screen; "" for none.
         instructions: What to type, or to write, for the conclusion.
         cards: What the conclusion consists of, the worst first.
-        picture: The zones.
+        picture: The zones, with bars on pages; the screen leaves it out.
         tables: The numbers.
         sections: The evidence.
         notes: What limits the answer.
@@ -124,7 +99,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     label: str = ""
     instructions: Sequence[Instruction] = ()
     cards: Sequence[Card] = ()
-    picture: ZonePicture | None = None
+    picture: Table | None = None
     tables: Sequence[Table] = ()
     sections: Sequence[AnswerSection] = ()
     notes: Sequence[str] = ()
@@ -141,10 +116,10 @@ def written(lines: Sequence[ManifestLines] | UnsetType) -> list[Instruction]:
     ]
 
 
-def bar(number: int, most: int, text: str = "", *, above: bool = False) -> Bar:
-    """Return a number as a bar, next to others of which ``most`` is the largest; any pods have a bar."""
+def bar(number: int, most: int, text: str = "", *, above: bool = False) -> Cell:
+    """Return a number with its bar, next to others of which ``most`` is the largest; any pods have a bar."""
     share = max(round(100 * number / most), 1) if number else 0
-    return Bar(text or f"{number:,}", share, above)
+    return Cell(text or f"{number:,}", "yellow" if above else "", share=share)
 
 
 def objects(card: Card, most: int = OBJECTS) -> str:

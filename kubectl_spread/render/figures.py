@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
@@ -215,7 +214,6 @@ def skipped(summary: Summary) -> Iterator[str]:
 
 WIDTH: Final = 24
 """The most characters of a bar."""
-_HEIGHTS: Final = "·▁▂▃▄▅▆▇█"
 
 
 class _Shades(NamedTuple):
@@ -258,23 +256,6 @@ def legend(rows: Iterable[Row]) -> str:
             drawn += "".join(lengthwise(count, row, max(counts)) for count in counts)
     texts = [f"{shade} {meaning}" for shade, meaning in zip(_SHADES, meanings, strict=True) if shade in drawn]
     return f"Bars: {', '.join(texts)}." if texts else ""
-
-
-def side_by_side(row: Row) -> str:
-    """Return one character for each domain, and after ``|`` one for the limit by maxSkew; "" for too many domains."""
-    if not isinstance(row.domains, list) or isinstance(row.empty_domains, int) or len(row.domains) > WIDTH:
-        return ""
-    counts = [domain.match_num for domain in row.domains]
-    most = max(counts, default=0)
-    limit = _limit(row, most)
-    if limit is None or not counts:
-        return _heights(counts, most)
-    bars = _heights([*counts, limit], max(most, limit))
-    return f"{bars[:-1]}|{bars[-1]}"
-
-
-def _heights(counts: Sequence[int], most: int) -> str:
-    return "".join(_HEIGHTS[math.ceil(count * (len(_HEIGHTS) - 1) / max(most, 1))] for count in counts)
 
 
 def _limit(row: Row, most: int) -> int | None:
@@ -326,20 +307,24 @@ def _ends_part(value: str, length: int) -> bool:
     return not ((before.isalpha() and after.isalpha()) or (before.isdigit() and after.isdigit()))
 
 
-_LISTED: Final = 5
+LISTED: Final = 5
+"""The most domains whose counts are listed in a table, unless it is wide."""
 
 
-def counts_cell(counts: Mapping[str, int], *, empty: int = 0) -> Cell:
-    """Return the count of each domain; for many, and on narrow terminals, their number and the range of counts.
+def counts_cell(counts: Mapping[str, int], *, empty: int = 0, most: int = LISTED) -> Cell:
+    """Return the count of each domain; on narrow terminals, their number and the range of counts.
 
-    ``empty`` is the number of further domains without pods.
+    Args:
+        counts: The counts.
+        empty: The number of further domains without pods.
+        most: The most domains whose counts are listed; of more, the cell has only the shorter form.
     """
     number = len(counts) + empty
     if not number:
         return Cell("<none>")
     numbers = [*counts.values(), *([0] if empty else [])]
     summary = f"{number} ({min(numbers)}..{max(numbers)})"
-    if number > _LISTED:
+    if number > most:
         return Cell(summary)
     text = folded([*map(value, counts)], [*counts.values()])
     return Cell(text, shorter=(text, summary) if len(summary) < len(text) else ())

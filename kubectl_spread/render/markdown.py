@@ -9,7 +9,6 @@ from typing import Final
 from kubectl_spread.phrases import plural
 from kubectl_spread.render import table, words
 from kubectl_spread.render.document import Card, Document, Instruction, Table, objects
-from kubectl_spread.render.terminal import Cell, Column
 from kubectl_spread.report.model import Report
 
 MOST_BYTES: Final = 1_000_000
@@ -36,7 +35,7 @@ def document(answer: Document) -> str:
     parts, ending = [*_beginning(answer)], [*_ending(answer)]
     cards, left = _fitting(map(_card, answer.cards), "cause", [*parts, *ending])
     parts += [*cards, left]
-    for each in _tables(answer):
+    for each in filter(None, (answer.picture, *answer.tables)):
         columns, rule, *all_rows = _table(each)
         rows, left = _fitting(all_rows, "row", [*parts, *ending])
         head = f"#### {escaped(each.title)}\n\n{columns}\n{rule}"
@@ -74,18 +73,6 @@ def _card(card: Card) -> str:
     lines = [f"{severity}{_paragraph(first)}", *map(_paragraph, others)]
     named = _paragraph(objects(card, _LISTED_WORKLOADS))
     return _joined([*lines, named, *map(_instruction, card.instructions)])
-
-
-def _tables(answer: Document) -> Iterator[Table]:
-    """Yield the numbers, and what the page draws."""
-    if picture := answer.picture:
-        columns = [*map(Column, ("Zone", *picture.columns))]
-        rows = [
-            [Cell(f"{zone.name} ({zone.closed})" if zone.closed else zone.name), *(Cell(bar.text) for bar in zone.bars)]
-            for zone in picture.zones
-        ]
-        yield Table(picture.title, columns, rows, note=picture.note)
-    yield from answer.tables
 
 
 def _table(table: Table) -> Iterator[str]:

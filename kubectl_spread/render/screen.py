@@ -15,7 +15,7 @@ from kubectl_spread.render.terminal import Cell, Terminal, between_phrases, para
 from kubectl_spread.report.model import Severity
 
 STYLES: Final = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
-_ASCII: Final = str.maketrans("·▁▂▃▄▅▆▇█▒▓", ".:-=+*oO#=+")
+_ASCII: Final = str.maketrans("·█▒▓", ".#=+")
 """The characters of bars on terminals that have only those of ASCII."""
 _INDENT: Final = "  "
 _DETAIL: Final = "    "

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from kubectl_spread.kube.api.labels import ZONE
 from kubectl_spread.phrases import capitalized, domains, named, plural, some, value
 from kubectl_spread.render import about, words
-from kubectl_spread.render.document import Card, Document, DrawnZone, Instruction, Table, ZonePicture, bar
+from kubectl_spread.render.document import Card, Document, Instruction, Table, bar
 from kubectl_spread.render.terminal import Cell, Column
 from kubectl_spread.report.model import CommandLine, Severity, Workload
 from kubectl_spread.report.recommendation import WORKLOADS
@@ -310,7 +310,7 @@ def _ending(report: SpreadSimulation, notes_left: int) -> Iterator[str]:
     yield from about.not_simulated(report.summary.not_simulated)
 
 
-def _picture(report: SpreadSimulation) -> ZonePicture | None:
+def _picture(report: SpreadSimulation) -> Table | None:
     """Return the running pods of each zone before and after the events."""
     rows: dict[str, tuple[int, int, int]] = {}
     for workload in report.workloads:
@@ -320,7 +320,8 @@ def _picture(report: SpreadSimulation) -> ZonePicture | None:
                 rows[domain.value] = (before + domain.before, least + domain.pods.min, most + domain.pods.max)
     largest = max((max(before, most) for before, _, most in rows.values()), default=0)
     zones = [
-        DrawnZone(value(name), [bar(before, largest), bar(most, largest, Range(min=least, max=most).text)])
+        [Cell(value(name)), bar(before, largest), bar(most, largest, Range(min=least, max=most).text)]
         for name, (before, least, most) in sorted(rows.items())
     ]
-    return ZonePicture("Running pods by zone", ["Pods before", "Pods after"], zones) if zones else None
+    columns = [*map(Column, ("Zone", "Pods before", "Pods after"))]
+    return Table("Running pods by zone", columns, zones) if zones else None

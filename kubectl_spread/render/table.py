@@ -249,7 +249,6 @@ def _columns(layout: Layout) -> list[Column]:
         columns += [
             Column("Min", "right"),
             Column("Self", "right"),
-            Column("Bars"),
             Column("Path"),
             Column("Effective", fit="end", least=20),
         ]
@@ -262,7 +261,7 @@ def _cells(row: Row, findings: Sequence[Finding], layout: Layout) -> list[Cell]:
         Cell(words.topology(row.topology_key), shorter=(words.short_key(row.topology_key),)),
         Cell(words.policy(row), shorter=(words.policy(row, short=True),)),
         str(row.pod_count),
-        _domains(row),
+        _domains(row, figures.WIDTH if layout.wide else figures.LISTED),
         _skew(row),
         _number(row.max_skew),
         _status(row, findings),
@@ -273,7 +272,6 @@ def _cells(row: Row, findings: Sequence[Finding], layout: Layout) -> list[Cell]:
         cells += [
             _number(row.min_match_num),
             _number(row.self_match_num),
-            ("" if figures.matches_nothing(row) else figures.side_by_side(row)) or "-",
             words.short_path(row.path),
             labels.describe(row.selector.effective),
         ]
@@ -307,12 +305,14 @@ def _of_pods(name: str, row: Row) -> str:
     return name if number == row.pod_count else f"{name} {number}/{row.pod_count}"
 
 
-def _domains(row: Row) -> Cell:
-    """Return the count of each domain; for many, and on narrow terminals, their number and the range of counts."""
+def _domains(row: Row, most: int) -> Cell:
+    """Return the counts of up to ``most`` domains, or of more the number of domains and the range of counts."""
     counts = figures.domain_counts(row)
     if counts is None or isinstance(row.domains, UnsetType) or figures.matches_nothing(row):
         return Cell("-")
-    return counts_cell({domain.value: domain.match_num for domain in row.domains}, empty=row.empty_domains or 0)
+    return counts_cell(
+        {domain.value: domain.match_num for domain in row.domains}, empty=row.empty_domains or 0, most=most
+    )
 
 
 def _skew(row: Row) -> Cell:

@@ -77,11 +77,15 @@ class Column(msgspec.Struct, frozen=True):
 
 
 class Cell(msgspec.Struct, frozen=True):
-    """Text in a table, its style, and ``shorter`` forms, each shorter than the last, for rows that do not fit."""
+    """Text in a table, its style, and ``shorter`` forms, each shorter than the last, for rows that do not fit.
+
+    ``share`` is the length of the bar that a page draws for a number, in percent of the largest; None for no bar.
+    """
 
     text: str
     style: str = ""
     shorter: tuple[str, ...] = ()
+    share: int | None = None
 
     def form(self, number: int) -> Cell:
         """Return the cell with its text in one of the forms: 0 is the whole text."""

@@ -8,14 +8,15 @@ from typing import Final
 from kubectl_spread.kube.api.labels import ZONE
 from kubectl_spread.phrases import named, plural, value
 from kubectl_spread.render import figures
-from kubectl_spread.render.document import Bar, DrawnZone, ZonePicture, bar
+from kubectl_spread.render.document import Table, bar
+from kubectl_spread.render.terminal import Cell, Column
 from kubectl_spread.report.model import Report, Row, Severity, Zone
 
 _DRAWN: Final = 6
 """The most zones of the picture."""
 
 
-def picture(report: Report) -> ZonePicture | None:
+def picture(report: Report) -> Table | None:
     """Return the zones, of many those with the most pods of the worst constraint, or the most; None without zones."""
     zones, worst = report.cluster.zones or [], _worst(report)
     if not zones:
@@ -24,18 +25,21 @@ def picture(report: Report) -> ZonePicture | None:
     by_interest = sorted(zones, key=lambda zone: (-counts.get(zone.zone, -1), -zone.pods))
     drawn = sorted(by_interest[:_DRAWN], key=lambda zone: zone.zone)
     nodes, pods = max(zone.nodes for zone in drawn), max(zone.pods for zone in drawn)
-    columns, note = ["Nodes", "Pods"], []
+    rows = [[_name(zone), bar(zone.nodes, nodes), bar(zone.pods, pods)] for zone in drawn]
+    columns, note = ["Zone", "Nodes", "Pods"], []
     if worst is not None:
         columns.append(named(worst.workload.kind, worst.workload.name))
         of = f"{worst.namespace}/{columns[-1]}"
         note.append(f"The worst constraint is that of {of}: skew {worst.skew}, maxSkew {worst.max_skew}.")
+        rows = [[*row, _matching(zone, worst, counts)] for row, zone in zip(rows, drawn, strict=True)]
     if left_out := [*_not_drawn(report, zones, len(zones) - len(drawn))]:
         note.append(f"Not drawn: {', '.join(left_out)}.")
-    bars = [[bar(zone.nodes, nodes), bar(zone.pods, pods)] for zone in drawn]
-    if worst is not None:
-        bars = [[*both, _matching(zone, worst, counts)] for both, zone in zip(bars, drawn, strict=True)]
-    lines = [DrawnZone(value(zone.zone), of_zone, zone.closed or "") for zone, of_zone in zip(drawn, bars, strict=True)]
-    return ZonePicture("Nodes and pods by zone", columns, lines, " ".join(note))
+    return Table("Nodes and pods by zone", [*map(Column, columns)], rows, note=" ".join(note))
+
+
+def _name(zone: Zone) -> Cell:
+    name = value(zone.zone)
+    return Cell(f"{name} ({zone.closed})", "yellow") if zone.closed else Cell(name)
 
 
 def _worst(report: Report) -> Row | None:
@@ -52,10 +56,10 @@ def _worst(report: Report) -> Row | None:
     return report.constraints[-max(above)[3]] if above else None
 
 
-def _matching(zone: Zone, worst: Row, counts: dict[str, int]) -> Bar:
+def _matching(zone: Zone, worst: Row, counts: dict[str, int]) -> Cell:
     """Return the pods of a zone that the worst constraint counts; more than it allows are marked."""
     if zone.zone not in counts:
-        return Bar("not eligible")
+        return Cell("not eligible")
     number, allowed = counts[zone.zone], (worst.min_match_num or 0) + (worst.max_skew or 0)
     return bar(number, max(counts.values()), above=number > allowed)
 

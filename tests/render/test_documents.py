@@ -12,13 +12,10 @@ import pytest
 from kubectl_spread.render import html, markdown, screen
 from kubectl_spread.render.document import (
     AnswerSection,
-    Bar,
     Card,
     Document,
-    DrawnZone,
     Instruction,
     Table,
-    ZonePicture,
 )
 from kubectl_spread.render.terminal import Cell, Column, Terminal
 from kubectl_spread.report.model import Severity
@@ -104,7 +101,7 @@ def _everything(text: str) -> Document:
         facts=[("", text)],
         instructions=[instruction],
         cards=[Card(text, Severity.ERROR, [text], [instruction])],
-        picture=ZonePicture(text, [text], [DrawnZone(text, [Bar(text, 50)])], text),
+        picture=Table(text, [Column(text), Column(text)], [[Cell(text), Cell(text, share=50)]], note=text),
         tables=[Table(text, [Column(text)], [[Cell(text, "red")]]), Table(text, [], [], empty=text)],
         sections=[AnswerSection(text, [text, instruction, Table(text, [Column(text)], [[Cell(text)]])])],
         notes=[text],
