@@ -63,9 +63,7 @@ class SpreadTarget(msgspec.Struct, frozen=True, eq=False):
 
     def excess(self, cluster: SimulatedCluster) -> int:
         """Return the sum of the skews of all domains above maxSkew, in pods."""
-        tally = self._tally(cluster)
-        most = self._most(tally)
-        return sum(pods - most for pods in tally.counts.values() if pods > most)
+        return sum(self.uneven(cluster).values())
 
     def uneven(self, cluster: SimulatedCluster) -> dict[str, int]:
         """Map each domain whose skew is above maxSkew to the pods that it has too many."""

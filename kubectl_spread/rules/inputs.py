@@ -174,7 +174,7 @@ class _Input(msgspec.Struct, frozen=True, eq=False, dict=True, kw_only=True):
 
     @property
     def stored_template(self) -> Template | None:
-        """The pod template of the workload as it is now, where it was read; None for an input that is a template."""
+        """The pod template of the workload as it is now, where it was read."""
         return _templates_by_holder(self.audit).get(self.workload)
 
     @property
@@ -235,11 +235,6 @@ class TemplateInput(_OfTerm, frozen=True, eq=False, dict=True, kw_only=True):
 
     template: Template
     beside_pods: bool
-
-    @property
-    def stored_template(self) -> None:
-        """None."""
-        return
 
     @property
     def template_owner(self) -> OwnerReference | None:
