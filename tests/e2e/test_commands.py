@@ -60,6 +60,7 @@ _OF_A_REPLICA_SET: Final = (
     "bad-overlapping-constraints",
     "bad-pods-of-a-replica-set",
     "bad-relabelled-pods",
+    "bad-too-few-domains-and-a-cordon",
 )
 """Examples with the ReplicaSet of a Deployment, which controllers make from the template that is there."""
 _LATE: Final = ("SPR105",)
