@@ -144,12 +144,9 @@ def test_a_plugin_that_needs_a_terminal_is_not_run_without_one(desk: Desk) -> No
 
 
 REFUSED: Mapping[str, tuple[str, Json]] = {
-    "no mode": ("", {"interactiveMode": None}),
-    "unknown mode": ("", {"interactiveMode": "Sometimes"}),
     "no version": ("", {"apiVersion": None}),
     "removed version": ("", {"apiVersion": "client.authentication.k8s.io/v1alpha1"}),
     "no command": ("", {"command": None}),
-    "variable without a name": ("", {"env": [{"name": "", "value": "x"}]}),
     "other version": (says(credential(BETA, token="SECRET")), {}),
     "no status": (says(json.dumps({"apiVersion": V1, "kind": "ExecCredential"})), {}),
     "nothing in it": (says(credential()), {}),

@@ -131,12 +131,7 @@ REFUSED: Mapping[str, tuple[Json, list[str]]] = {
     "no such context": ({}, ["--context", "z"]),
     "no such cluster": ({}, ["--cluster", "z"]),
     "no such user": ({}, ["--user", "z"]),
-    "token and password": ({"username": "a", "password": "b", "token": "c"}, []),
-    "--token and password": ({"username": "a", "password": "b"}, ["--token", "c"]),
-    "token and --username": ({"token": "c"}, ["--username", "a", "--password", "b"]),
-    "token file and password": ({"username": "a", "password": "b", "tokenFile": "pki/ca.crt"}, []),
     "groups without a user": ({"as-groups": ["a"]}, []),
-    "certificate without a key": ({"client-certificate": "pki/ca.crt"}, []),
     "key that is not there": ({"client-certificate": "pki/ca.crt", "client-key": "gone"}, []),
     "authority that is not there": ({}, ["--certificate-authority", "/gone"]),
     "insecure with an authority": (

@@ -142,7 +142,9 @@ def test_an_address_with_an_unsupported_scheme(both: Both, recorder: Recorder) -
     pair = both.ask(named(recorder, proxy_url="ftp://me:secret@127.0.0.1:1"))
     theirs, ours = pair.complaints
     assert theirs.endswith("must be http, https, or socks5")
-    assert ours == "error: invalid 'proxy-url' for cluster \"c\": unsupported scheme, must be http, https, or socks5"
+    assert ours == (
+        "error: the proxy address is invalid: write http://HOST:PORT, https://HOST:PORT or socks5://HOST:PORT"
+    )
     assert "secret" not in pair.spread.stderr
 
 

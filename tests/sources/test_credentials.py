@@ -16,7 +16,8 @@ import pytest
 from kubectl_spread.errors import SourceError
 from kubectl_spread.sources.apiserver.cluster import LiveCluster
 from kubectl_spread.sources.apiserver.paging import background
-from kubectl_spread.sources.auth.connection import ConnectionFlags
+from kubectl_spread.sources.auth import credentials
+from kubectl_spread.sources.auth.connection import ConnectionFlags, Settings
 from kubectl_spread.sources.decode.resources import PODS
 from tests.controlplane.certificates import Authority
 from tests.sources.server import Reply, connect, page, serve
@@ -85,6 +86,17 @@ def test_no_credentials_without_tls() -> None:
     with serve(page()) as server:
         list(connect(server, token="secret").pages(PODS))
     assert "Authorization" not in dict(server.requests[0].headers)
+
+
+@pytest.mark.parametrize(
+    ("user", "who"),
+    [
+        ({"token": "t", "username": "a", "password": "b"}, "Bearer t"),
+        ({"username": "a", "password": "b", "exec": {"command": "no-such-plugin", **API}}, "Basic YTpi"),
+    ],
+)
+def test_the_first_credentials_count(user: dict[str, Any], who: str) -> None:
+    assert credentials.login(Settings({"server": "https://a"}, user, "default")).authorization == who
 
 
 def kubeconfig(tmp_path: Path, user: dict[str, Any]) -> str:

@@ -2,7 +2,8 @@
 
 Source: kubernetes v1.37.1 client-go/tools/clientcmd/client_config.go and validation.go. The kubernetes package loads a
 context, but no flag can override it.
-Differs: a context with a cluster or user that does not exist is an error; kubectl continues without it.
+Differs: a context with a cluster or user that does not exist is an error; kubectl continues without it. Of credentials
+that contradict each other, which kubectl refuses, the first in its order count.
 """
 
 from __future__ import annotations
@@ -20,16 +21,13 @@ from kubectl_spread.sources.auth import incluster, kubeconfig
 from kubectl_spread.sources.auth.kubeconfig import ContextEntry, Kubeconfig, Secretive, Section
 
 _DEFAULT_SERVER: Final = "http://localhost:8080"
-_BETA: Final = "client.authentication.k8s.io/v1beta1"
 _PART: Final = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
 _DURATION: Final = re.compile(rf"\+?(?:{_PART.pattern})+")
 _SECONDS: Final = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _LONGEST_IN_GO: Final = (2**63 - 1) / 1e9
 _LONGEST: Final = 24 * 24 * 3600.0
 """Sockets count milliseconds in 31 bits."""
-_MODES: Final = frozenset({"Never", "IfAvailable", "Always"})
 _IMPERSONATED: Final = ("as-uid", "as-groups", "as-user-extra")
-_PROXIES: Final = ("http", "https", "socks5")
 
 
 class ConnectionFlags(Secretive, frozen=True):
@@ -111,10 +109,6 @@ def settings(flags: ConnectionFlags, environment: Mapping[str, str]) -> Settings
         # ``localhost:8080`` is http, even with settings for TLS.
         cluster = {**cluster, "server": f"http://{cluster['server']}"}
     user = _override_user(user, flags)
-    plugin = user.get("exec", {})
-    if plugin.get("apiVersion") == _BETA:
-        # This API lacks the mode.
-        user = {**user, "exec": {**plugin, "interactiveMode": plugin.get("interactiveMode") or "IfAvailable"}}
     _confirm(cluster, flags.cluster or context.cluster or "", user, flags.user or context.user or "")
     otherwise = incluster.namespace(environment) if inside else "default"
     namespace = flags.namespace or context.namespace or otherwise
@@ -231,13 +225,7 @@ def _confirm(cluster: Section, cluster_name: str, user: Section, user_name: str)
 
 
 def _of_cluster(cluster: Section, name: str) -> Iterator[str]:
-    proxy = cluster.get("proxy-url", "")
-    scheme, separator, _ = proxy.partition("://")
-    if proxy and (not separator or scheme.lower() not in _PROXIES):
-        yield f"invalid 'proxy-url' for cluster \"{name}\": unsupported scheme, must be http, https, or socks5"
     authority = "certificate-authority"
-    if cluster.get(authority) and cluster.get(f"{authority}-data"):
-        yield f"{authority}-data and {authority} are both specified for {name}"
     if cluster.get("insecure-skip-tls-verify") and (cluster.get(authority) or cluster.get(f"{authority}-data")):
         yield "specifying a root certificates file with the insecure flag is not allowed"
     server_name = cluster.get("tls-server-name", "")
@@ -256,49 +244,14 @@ def _is_server_name(name: str) -> bool:
 
 
 def _of_user(user: Section, name: str) -> Iterator[str]:
-    if user.get("client-certificate") or user.get("client-certificate-data"):
-        yield from _of_certificate(user, name)
-    if "exec" in user:
-        yield from _of_plugin(user, name)
-    methods = [
-        method
-        for method, keys in (("token", ("token",)), ("basicAuth", ("username", "password")))
-        if any(map(user.get, keys))
-    ]
-    if len(methods) > 1:
-        yield f"more than one authentication method found for {name}; found [{' '.join(methods)}], only one is allowed"
-    elif user.get("tokenFile") and user.get("username"):
-        yield "username/password or bearer token may be set, but not both"
+    yield from _unreadable(user, "client-certificate", "client-cert", name)
+    yield from _unreadable(user, "client-key", "client-key", name)
+    for field in ("command", "apiVersion") if "exec" in user else ():
+        if not user["exec"].get(field):
+            yield f"{field} must be specified for {name} to use exec authentication plugin"
     if any(user.get(key) for key in _IMPERSONATED) and not user.get("as"):
         whose = f" for {name}" if name else ""
         yield f"requesting uid, groups or user-extra{whose} without impersonating a user"
-
-
-def _of_certificate(user: Section, name: str) -> Iterator[str]:
-    pair = (("client-certificate", "client-cert"), ("client-key", "client-key"))
-    for key, short in pair:
-        if user.get(key) and user.get(f"{key}-data"):
-            yield f"{short}-data and {short} are both specified for {name}"
-    if not user.get("client-key") and not user.get("client-key-data"):
-        yield f"client-key-data or client-key must be specified for {name} to use the clientCert authentication method"
-    for key, short in pair:
-        yield from _unreadable(user, key, short, name)
-
-
-def _of_plugin(user: Section, name: str) -> Iterator[str]:
-    plugin, purpose = user["exec"], f"for {name} to use exec authentication plugin"
-    if "auth-provider" in user:
-        yield f"authProvider cannot be provided in combination with an exec plugin for {name}"
-    for field in ("command", "apiVersion"):
-        if not plugin.get(field):
-            yield f"{field} must be specified {purpose}"
-    if any(not variable.get("name") for variable in plugin.get("env") or ()):
-        yield f"env variable name must be specified {purpose}"
-    mode = plugin.get("interactiveMode")
-    if not mode:
-        yield f"interactiveMode must be specified {purpose}"
-    elif mode not in _MODES:
-        yield f'invalid interactiveMode for {name}: "{mode}"'
 
 
 def _unreadable(section: Section, key: str, what: str, name: str) -> Iterator[str]:

@@ -65,7 +65,7 @@ def credentials(plugin: Section, cluster: Section) -> Credentials:
     """Run a program and return its credentials; its standard error is ours.
 
     Args:
-        plugin: The ``exec`` of a user, which has a known ``interactiveMode``.
+        plugin: The ``exec`` of a user, which has a command and an apiVersion.
         cluster: The cluster that the credentials are for.
 
     Raises:
@@ -74,14 +74,14 @@ def credentials(plugin: Section, cluster: Section) -> Credentials:
     version = plugin["apiVersion"]
     if version not in _VERSIONS:
         raise SourceError(f'exec plugin: invalid apiVersion "{version}"')
-    spec: Section = {"interactive": _is_interactive(plugin["interactiveMode"])}
+    spec: Section = {"interactive": _is_interactive(plugin.get("interactiveMode"))}
     if plugin.get("provideClusterInfo"):
         spec["cluster"] = _cluster_info(cluster)
     info = json.dumps({"kind": "ExecCredential", "apiVersion": version, "spec": spec})
     return _decoded(_run(plugin, info, interactive=spec["interactive"]), version)
 
 
-def _is_interactive(mode: str) -> bool:
+def _is_interactive(mode: str | None) -> bool:
     terminal = sys.stdin is not None and sys.stdin.isatty()
     if mode == "Always" and not terminal:
         raise SourceError(f"{FAILED}exec plugin cannot support interactive mode: standard input is not a terminal")
@@ -114,7 +114,7 @@ def _run(plugin: Section, info: str, *, interactive: bool) -> bytes:
     if program is None:
         hint = " ".join(str(plugin.get("installHint", "")).split())
         raise SourceError(f"{FAILED}exec: executable {command} not found{f' ({hint})' if hint else ''}")
-    variables = {variable["name"]: variable.get("value", "") for variable in plugin.get("env") or ()}
+    variables = {each["name"]: each.get("value", "") for each in plugin.get("env") or () if each.get("name")}
     environment = {**os.environ, **variables, "KUBERNETES_EXEC_INFO": info}
     try:
         with _RUNNING:
