@@ -354,7 +354,7 @@ MUTANTS: Final = (
         "a watch that fails is not reported as lost",
         "watch",
         "sources/apiserver/watch_list.py",
-        "self._expired = True\n            self._signals.lose(self, str(error))",
+        "self._expired = True\n            self.lost = self.lost or str(error)",
         "self._expired = True",
         ("sources/test_watch_list.py",),
     ),

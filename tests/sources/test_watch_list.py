@@ -107,15 +107,17 @@ def test_a_watch_that_was_regained_waits_as_after_the_first_end(monkeypatch: pyt
 
 
 def test_a_watch_that_fails_is_lost_until_the_next_one_begins(monkeypatch: pytest.MonkeyPatch) -> None:
-    signals, begun = Signals(), threading.Event()
+    followed_lists: list[FollowedList[Object]] = []
+    started, begun = threading.Event(), threading.Event()
     failures = iter([SourceError("no such revision")])
     lost: list[str] = []
 
     @contextmanager
     def follow(_: str) -> Iterator[Iterator[WatchEvent[Object]]]:
+        assert started.wait(PATIENCE)
         for failure in failures:
             raise failure
-        lost.append(signals.lost)
+        lost.append(followed_lists[0].lost)
 
         def stream() -> Iterator[WatchEvent[Object]]:
             begun.set()
@@ -125,9 +127,10 @@ def test_a_watch_that_fails_is_lost_until_the_next_one_begins(monkeypatch: pytes
         yield stream()
 
     monkeypatch.setattr(transport, "backoff", lambda *_: 0.0)
-    FollowedList(listed, follow, signals)
+    followed_lists.append(FollowedList(listed, follow, Signals()))
+    started.set()
     assert begun.wait(PATIENCE)
-    assert (lost, signals.lost) == (["no such revision"], "")
+    assert (lost, followed_lists[0].lost) == (["no such revision"], "")
 
 
 def versions_followed(*streams: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch) -> list[str]:

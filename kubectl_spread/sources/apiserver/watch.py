@@ -64,8 +64,8 @@ class WatchedCluster(LiveCluster):
 
     @property
     def lost(self) -> str:
-        """The reason why the connection is lost, or ""."""
-        return self._signals.lost
+        """The reason why the connection of a watch is lost, or ""."""
+        return next((followed.lost for followed in self._lists if followed.lost), "")
 
     @property
     def changed(self) -> bool:
@@ -118,21 +118,18 @@ class WatchedCluster(LiveCluster):
             self.reached_etcd_at = began
         self._uid, self._version, self._gates = uid or self._uid, version, gates
         if before != (self._uid, self._version, self._gates):
-            self._signals.change()
+            self._signals.changed.set()
 
     def version(self) -> ServerVersion:
         """Return the API server's version as of the last ``look``; see ``LiveCluster``."""
-        version = self._version
-        if version is None:
-            version = self._version = super().version()
-        return version
+        self._version = self._version or super().version()
+        return self._version
 
     def uid(self) -> str:
         """Return the UID of the namespace ``kube-system`` as of the last ``look``; see ``LiveCluster``."""
-        uid = self._uid
-        if uid is None:
-            uid = self._uid = super().uid()
-        return uid
+        if self._uid is None:
+            self._uid = super().uid()
+        return self._uid
 
     def feature_gates(self) -> dict[str, bool] | None:
         """Return the API server's feature gates as of the last ``look``; see ``LiveCluster``."""

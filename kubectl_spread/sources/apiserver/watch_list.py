@@ -77,30 +77,6 @@ class Signals:
         self.changed = threading.Event()
         self.suspect = False
         self.failure: BaseException | None = None
-        self._lost: dict[int, str] = {}
-
-    @property
-    def lost(self) -> str:
-        """The reason why some watch has no connection, or ""."""
-        return next(iter(self._lost.copy().values()), "")
-
-    def lose(self, watch: object, reason: str) -> None:
-        """Remember that a watch has no connection."""
-        self._lost.setdefault(id(watch), reason)
-
-    def has_lost(self, watch: object) -> bool:
-        """Tell whether a watch has no connection."""
-        return id(watch) in self._lost
-
-    def regain(self, watch: object) -> None:
-        """Remember that a watch has a connection."""
-        if self._lost.pop(id(watch), None) is not None:
-            self.suspect = True
-
-    def change(self, *, listed_again: bool = False) -> None:
-        """Signal that a list has changed."""
-        self.suspect |= listed_again
-        self.changed.set()
 
     def fail(self, failure: BaseException) -> None:
         """End the waiting."""
@@ -116,7 +92,11 @@ class State(NamedTuple, Generic[R]):
 
 
 class FollowedList(Generic[R]):
-    """A list that a thread keeps current: read once, then followed by watches."""
+    """A list that a thread keeps current: read once, then followed by watches.
+
+    Attributes:
+        lost: The reason why its watch has no connection, or "".
+    """
 
     def __init__(
         self,
@@ -137,6 +117,7 @@ class FollowedList(Generic[R]):
             ForbiddenError: The user may not list it.
             SourceError: It cannot be read for another reason.
         """
+        self.lost = ""
         self._read = read
         self._follow = follow
         self._signals = signals
@@ -178,9 +159,9 @@ class FollowedList(Generic[R]):
         nothing_came = 0
         try:
             while True:
-                was_lost = self._signals.has_lost(self)
+                was_lost = self.lost
                 came = self._watch()
-                regained = was_lost and not self._signals.has_lost(self)
+                regained = was_lost and not self.lost
                 # The pauses before the API server was back say nothing about the one that has started.
                 nothing_came = 0 if came else 1 if regained else nothing_came + 1
                 # A watch ends every few minutes. Watches that end without an event are started again after a pause.
@@ -201,7 +182,8 @@ class FollowedList(Generic[R]):
             self._list_again()
             with self._follow(self._listed.version) as events:
                 begun = self._allowed = True
-                self._signals.regain(self)
+                self._signals.suspect |= bool(self.lost)
+                self.lost = ""
                 for event in events:
                     came = True
                     self._apply(event)
@@ -213,16 +195,16 @@ class FollowedList(Generic[R]):
             # An API server that has just started refuses requests that it allows a moment later.
             if not self._allowed:
                 raise
-            self._signals.lose(self, str(error))
+            self.lost = self.lost or str(error)
         except ConnectionFailedError as error:
             if error.again is Again.NEVER:
                 raise
             if not begun:
-                self._signals.lose(self, str(error))
+                self.lost = self.lost or str(error)
         except SourceError as error:
             # The API server may not know the revision, for example after a restore from a backup.
             self._expired = True
-            self._signals.lose(self, str(error))
+            self.lost = self.lost or str(error)
         return came and not self._expired
 
     def _list_again(self) -> None:
@@ -239,7 +221,8 @@ class FollowedList(Generic[R]):
                 raise ExpiredError("another cluster answers since the list began")
             self._listed, self._expired = listed, False
             self._known_at = self._heard_at = began
-            self._signals.change(listed_again=True)
+            self._signals.suspect = True
+            self._signals.changed.set()
 
     def _apply(self, event: WatchEvent[Any]) -> None:
         """Apply an event.
@@ -263,7 +246,7 @@ class FollowedList(Generic[R]):
                 # Most events change only fields that are not read, such as a status. Whoever sees the new revision
                 # has the signal already.
                 if self._listed.apply(event):
-                    self._signals.change()
+                    self._signals.changed.set()
 
 
 def _versioned(listed: Listed[R]) -> Listed[R]:
