@@ -6,7 +6,6 @@ import json
 import math
 import re
 from datetime import datetime
-from functools import cache
 from threading import Lock
 from typing import Any, Final, TypeAlias, TypeVar
 
@@ -14,7 +13,8 @@ import msgspec
 
 from kubectl_spread.errors import SpreadError
 from kubectl_spread.kube.api.field import FieldPath, MapKey
-from kubectl_spread.kube.api.types import IntOrString, ListMeta, Message, Object, Time, TypeMeta
+from kubectl_spread.kube.api.types import IntOrString, ListMeta, Message, Pod, Time, TypeMeta
+from kubectl_spread.kube.api.workloads import WorkloadObject
 from kubectl_spread.sources.decode.page import Page
 from kubectl_spread.sources.decode.protobuf.declaration import Cardinality, DeclaredField, fields
 
@@ -121,19 +121,12 @@ def decode_item(body: Json, type_: type[T]) -> T:
         UnicodeDecodeError: A string is not UTF-8.
     """
     decoded = decode(body, type_)
-    if isinstance(decoded, Object) and decoded.required:
-        name, default = _required(type(decoded))
-        # Only an empty spec is equal to an absent one.
-        if getattr(decoded, name) == default and is_null(fields_of(body).get(decoded.required)):
+    if isinstance(decoded, Pod | WorkloadObject):
+        spec = decoded.spec if isinstance(decoded, Pod) else decoded.template.spec
+        # Only a spec without containers may be an absent one.
+        if not spec.containers and is_null(fields_of(body).get(decoded.required)):
             raise MalformedFieldError((decoded.required,), "is missing")
     return decoded
-
-
-@cache
-def _required(type_: type[Object]) -> tuple[str, object]:
-    return next(
-        (field.name, field.default) for field in msgspec.structs.fields(type_) if field.encode_name == type_.required
-    )
 
 
 def fields_of(body: Json) -> dict[str, msgspec.Raw]:
