@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from kubectl_spread.engine.cluster import Outage, SimulatedCluster
 from kubectl_spread.engine.pods import SimulatedPod
 from kubectl_spread.kube import nodelifecycle
+from kubectl_spread.kube.api.labels import zone_of
 from kubectl_spread.kube.api.types import Node
 from kubectl_spread.kube.api.workloads import Job, StatefulSet, ordinal_of
 from kubectl_spread.kube.custom import base_kind
@@ -52,7 +53,7 @@ def _states(nodes: Iterable[Node], silent: Collection[str]) -> Mapping[tuple[str
     states: dict[tuple[str, str], ZoneState] = {}
     for node in nodes:
         if nodelifecycle.counts(node):
-            zone = nodelifecycle.zone_of(node)
+            zone = zone_of(node)
             number, not_ready = states.get(zone, (0, 0))
             down = node.metadata.name in silent or not nodelifecycle.is_ready(node)
             states[zone] = ZoneState(number + 1, not_ready + down)
@@ -86,7 +87,7 @@ class TaintEviction:
                 case Outage.TAINTED:
                     tainted.append((0.0, node.metadata.name))
                 case Outage.QUEUED if not _all_down(states):
-                    queued.setdefault(nodelifecycle.zone_of(node), []).append(node.metadata.name)
+                    queued.setdefault(zone_of(node), []).append(node.metadata.name)
         for zone, names in queued.items():
             cluster.random.shuffle(names)
             state = states.get(zone, ZoneState(0, 0))
@@ -149,7 +150,7 @@ def minutes(cluster: SimulatedCluster, names: Collection[str]) -> int:
     queued: dict[tuple[str, str], int] = {}
     for node in cluster.nodes:
         if node.metadata.name in names:
-            zone = nodelifecycle.zone_of(node)
+            zone = zone_of(node)
             queued[zone] = queued.get(zone, 0) + 1
     spread = [(states[zone].interval or 0.0) * (number - 1) for zone, number in queued.items() if zone in states]
     stays = [seconds for pod in cluster.on(names) if (seconds := tolerated(cluster, pod)) is not None]
@@ -165,7 +166,7 @@ def not_replaced(cluster: SimulatedCluster) -> list[tuple[SimulatedPod, str]]:
     if not cluster.unreachable:
         return []
     states = _states(cluster.nodes, cluster.unreachable)
-    zones = {node.metadata.name: nodelifecycle.zone_of(node) for node in cluster.nodes}
+    zones = {node.metadata.name: zone_of(node) for node in cluster.nodes}
     pods = [(pod, _why_it_stays(cluster, pod, states, zones)) for pod in cluster.on(cluster.unreachable)]
     pods += ((pod, _ATTACHED) for pod in cluster.all_pods() if pod.lacks_volume)
     terminating = ((pod, _why_it_is_not_replaced(cluster, pod)) for pod in cluster.terminating_pods())

@@ -14,7 +14,7 @@ import msgspec
 from kubectl_spread.kube.api import content, field
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.field import POD_SPEC, FieldError, FieldPath
-from kubectl_spread.kube.api.labels import REGION, ZONE, Labels, Operator
+from kubectl_spread.kube.api.labels import BETA_REGION, BETA_ZONE, REGION, ZONE, Labels, Operator
 from kubectl_spread.kube.api.types import (
     LabelSelector,
     LabelSelectorRequirement,
@@ -371,8 +371,8 @@ CURRENT_KEYS: Final = {
     "beta.kubernetes.io/arch": ("1.14", "kubernetes.io/arch"),
     "beta.kubernetes.io/instance-type": ("1.17", "node.kubernetes.io/instance-type"),
     "beta.kubernetes.io/os": ("1.14", "kubernetes.io/os"),
-    "failure-domain.beta.kubernetes.io/region": ("1.17", REGION),
-    "failure-domain.beta.kubernetes.io/zone": ("1.17", ZONE),
+    BETA_REGION: ("1.17", REGION),
+    BETA_ZONE: ("1.17", ZONE),
 }
 """Maps a deprecated node label to the minor that deprecated it and its successor."""
 _DEPRECATED_KEYS: Final = {

@@ -9,15 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from kubectl_spread.kube.api.labels import REGION, ZONE
 from kubectl_spread.kube.api.types import READY, Node, Taint, Toleration
 from kubectl_spread.kube.scheduler import taints
 
 UNREACHABLE: Final = "node.kubernetes.io/unreachable"
 _NOT_READY: Final = "node.kubernetes.io/not-ready"
 _EXCLUDED: Final = "node.kubernetes.io/exclude-disruption"
-_ZONES: Final = ("failure-domain.beta.kubernetes.io/zone", ZONE)
-_REGIONS: Final = ("failure-domain.beta.kubernetes.io/region", REGION)
 NO_SCHEDULE: Final = Taint(key=UNREACHABLE, effect="NoSchedule")
 NO_EXECUTE: Final = Taint(key=UNREACHABLE, effect="NoExecute")
 GRACE: Final = 50.0
@@ -34,16 +31,6 @@ _FEWEST: Final = 3
 """The NotReady nodes that a zone has at least before their part matters."""
 _DEFAULT_SECONDS: Final = 300
 """The toleration that admission adds (--default-unreachable-toleration-seconds of kube-apiserver)."""
-
-
-def zone_of(node: Node) -> tuple[str, str]:
-    """Return the region and zone of a node; nodes without both are one zone.
-
-    Source: kubernetes v1.37.1 staging/src/k8s.io/component-helpers/node/topology/helpers.go, GetZoneKey.
-    """
-    labels = node.metadata.labels
-    region, zone = (next((labels[key] for key in keys if key in labels), "") for keys in (_REGIONS, _ZONES))
-    return region, zone
 
 
 def counts(node: Node) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kubectl_spread.kube import nodelifecycle
-from kubectl_spread.kube.api.labels import REGION, ZONE
+from kubectl_spread.kube.api.labels import REGION, ZONE, zone_of
 from kubectl_spread.kube.api.types import Node, NodeCondition, NodeSpec, NodeStatus, ObjectMeta, Taint, Toleration
 
 
@@ -36,7 +36,7 @@ def test_the_time_between_two_nodes(nodes: int, not_ready: int, seconds: float |
     ],
 )
 def test_a_zone_is_a_region_and_a_zone(labels: dict[str, str], zone: tuple[str, str]) -> None:
-    assert nodelifecycle.zone_of(Node(metadata=ObjectMeta(labels=labels))) == zone
+    assert zone_of(Node(metadata=ObjectMeta(labels=labels))) == zone
 
 
 def test_a_node_is_ready_by_its_condition_or_its_taints() -> None:

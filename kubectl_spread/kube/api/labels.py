@@ -14,7 +14,7 @@ from typing import Final, Generic, TypeVar
 
 from kubectl_spread.kube.api import content, field
 from kubectl_spread.kube.api.field import FieldPath, MapKey
-from kubectl_spread.kube.api.types import LabelSelector, LabelSelectorRequirement
+from kubectl_spread.kube.api.types import LabelSelector, LabelSelectorRequirement, Node
 
 Labels = Mapping[str, str]
 
@@ -23,8 +23,19 @@ REGION: Final = "topology.kubernetes.io/region"
 ZONE: Final = "topology.kubernetes.io/zone"
 TOPOLOGY_KEYS: Final[Mapping[str, str]] = {"hostname": HOSTNAME, "node": HOSTNAME, "region": REGION, "zone": ZONE}
 """Maps the short name of a topology key to the key."""
+BETA_REGION: Final = "failure-domain.beta.kubernetes.io/region"
+BETA_ZONE: Final = "failure-domain.beta.kubernetes.io/zone"
 DOMAIN_NOUNS: Final[Mapping[str, str]] = {key: name for name, key in TOPOLOGY_KEYS.items()}
 """Maps a topology key to what its domains are called."""
+
+
+def zone_of(node: Node) -> tuple[str, str]:
+    """Return the region and zone of a node; nodes without both are one zone.
+
+    Source: kubernetes v1.37.1 staging/src/k8s.io/component-helpers/node/topology/helpers.go, GetZoneKey.
+    """
+    labels = node.metadata.labels
+    return labels.get(BETA_REGION, labels.get(REGION, "")), labels.get(BETA_ZONE, labels.get(ZONE, ""))
 
 
 class Operator(StrEnum):

@@ -17,7 +17,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from kubectl_spread.kube.api.labels import REGION, ZONE, Labels
+from kubectl_spread.kube.api.labels import BETA_REGION, BETA_ZONE, REGION, ZONE, Labels
 from kubectl_spread.kube.api.storage import (
     CSIDriver,
     PersistentVolume,
@@ -29,10 +29,8 @@ from kubectl_spread.kube.api.storage import (
 from kubectl_spread.kube.api.types import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, ObjectMeta
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeLabels
 
-_BETA_ZONE: Final = "failure-domain.beta.kubernetes.io/zone"
-_BETA_REGION: Final = "failure-domain.beta.kubernetes.io/region"
-_STABLE: Final = {_BETA_ZONE: ZONE, _BETA_REGION: REGION}
-_KEYS: Final = (_BETA_ZONE, _BETA_REGION, ZONE, REGION)
+_STABLE: Final = {BETA_ZONE: ZONE, BETA_REGION: REGION}
+_KEYS: Final = (BETA_ZONE, BETA_REGION, ZONE, REGION)
 _EXCLUSIVE: Final = "ReadWriteOncePod"
 _AVAILABLE: Final = "Available"
 _ONE_NODE: Final = "ReadWriteOnce"
