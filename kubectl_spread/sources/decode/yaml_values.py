@@ -38,8 +38,7 @@ _BUDGET: Final = 1_000_000
 """The most that aliases may add to a document: values, and characters of scalars divided by 64."""
 _MERGE: Final = "<<"
 _MARKER: Final = re.compile(rb"[\r\n](?:(?P<begins>---)(?=\s|\Z)|\.\.\.(?=\s|\Z)[^\r\n]*+(?:\r?\n|\r|\Z))")
-_DIRECTIVE: Final = re.compile(rb"^%", re.MULTILINE)
-_DIRECTIVES: Final = re.compile(rb"(?:[%#][^\n]*+|\s)*+")
+_DIRECTIVES: Final = re.compile(rb"(?:#[^\n]*+|\s)*+%[^\n]*+(?:[%#][^\n]*+|\s)*+")
 _EMPTY: Final = re.compile(rb"(?:---(?=\s|\Z))?\s*+")
 _ACTION: Final = re.compile(rb"\{\{")
 """The brackets around actions of Go templates."""
@@ -204,10 +203,8 @@ def _ends(body: memoryview) -> Iterator[int]:
         end = marker.end()
         if marker["begins"]:
             end = marker.start() + 1
-            for directive in _DIRECTIVE.finditer(body[start:end]):
-                if _DIRECTIVES.fullmatch(body, start + directive.start(), end):
-                    end = start + directive.start()
-                    break
+            if _DIRECTIVES.fullmatch(body, start, end):
+                continue
         yield end
         start = end
     yield len(body)
