@@ -215,10 +215,10 @@ def _metadata(parameters: Mapping[str, Any], kind: str) -> Iterable[ObjectMeta]:
 
 def _of_files(parameters: Mapping[str, Any], kind: str) -> list[ObjectMeta]:
     """Return the metadata of the objects in files that are read within the patience of a shell."""
-    from kubectl_spread.sources.files import inputs, manifests  # noqa: PLC0415 - only candidates from files need them
+    from kubectl_spread.sources.files import chosen, manifests  # noqa: PLC0415 - only candidates from files need them
 
     end, namespace = time.monotonic() + _PATIENCE, "" if kind in _CLUSTER_WIDE else parameters.get("namespace")
-    files = inputs.choose(parameters["filename"], recursive=bool(parameters.get("recursive")))
+    files = chosen.choose(parameters["filename"], recursive=bool(parameters.get("recursive")))
     read_in_time = takewhile(lambda _: time.monotonic() < end, manifests.ManifestReading(files).objects)
     by_name = {loaded.object.metadata.name: loaded.object.metadata for loaded in read_in_time if loaded.kind == kind}
     return list(islice((each for each in by_name.values() if not namespace or each.namespace == namespace), _MOST))

@@ -126,9 +126,9 @@ def read_files(
     Raises:
         SourceError: A path cannot be read at all.
     """
-    from kubectl_spread.sources.files import inputs, manifests  # noqa: PLC0415 - a live check does not need files
+    from kubectl_spread.sources.files import chosen, manifests  # noqa: PLC0415 - a live check does not need files
 
-    files = inputs.choose(options.filename, recursive=options.recursive, kustomize=options.kustomize)
+    files = chosen.choose(options.filename, recursive=options.recursive, kustomize=options.kustomize)
     reading = manifests.ManifestReading(files, namespace=options.namespace or manifests.NAMESPACE, services=services)
     if written is not None:
         reading.objects = _aside(reading.objects, written)

@@ -22,8 +22,8 @@ from kubectl_spread.run.run import Console
 from kubectl_spread.sources import edit
 from kubectl_spread.sources.decode.json_objects import Path
 from kubectl_spread.sources.edit import Chunk
-from kubectl_spread.sources.files import inputs, manifests, rawobjects
-from kubectl_spread.sources.files.inputs import ChosenFiles, File
+from kubectl_spread.sources.files import chosen, manifests, rawobjects
+from kubectl_spread.sources.files.chosen import ChosenFiles, File
 from kubectl_spread.sources.files.manifests import Loaded, Repeats
 from kubectl_spread.sources.files.rawobjects import RawObject
 
@@ -70,7 +70,7 @@ class FilterRun(msgspec.Struct):
         target_version = target_for(options, None)
         if target_version.assumption:
             self.console.note(target_version.assumption)
-        files = inputs.choose(options.filename, recursive=options.recursive, kustomize=options.kustomize)
+        files = chosen.choose(options.filename, recursive=options.recursive, kustomize=options.kustomize)
         for note in (*target_version.warnings, *files.notes):
             self.console.note(note)
         for file in files.expand():

@@ -274,10 +274,10 @@ class SimulateRun(Run, kw_only=True):
             NotFoundError: The namespace of a workload that names none is not in the capture.
             CombinedError: The API server would refuse some of them, or they are too large.
         """
-        from kubectl_spread.sources.files import inputs, manifests  # noqa: PLC0415 - only --apply needs it
+        from kubectl_spread.sources.files import chosen, manifests  # noqa: PLC0415 - only --apply needs it
 
         namespace = self.reported.namespace or manifests.NAMESPACE
-        reading = manifests.ManifestReading(inputs.choose((path,), recursive=False), namespace=namespace)
+        reading = manifests.ManifestReading(chosen.choose((path,), recursive=False), namespace=namespace)
         errors: list[SpreadError] = []
         applied: list[Apply] = []
         objects = [*reading.objects]

@@ -51,9 +51,9 @@ def manifest(
     if _STDIN in options.filename:
         raise UsageError("-o yaml reads the manifest again, which standard input does not allow: name a file")
     from kubectl_spread.sources import edit  # noqa: PLC0415 - only this format edits
-    from kubectl_spread.sources.files import inputs  # noqa: PLC0415 - likewise
+    from kubectl_spread.sources.files import chosen  # noqa: PLC0415 - likewise
 
-    files = inputs.choose(options.filename, recursive=options.recursive)
+    files = chosen.choose(options.filename, recursive=options.recursive)
     for file in files.expand():
         read = list(edit.read(bytes(files.content(file)), file.source))
         for chunk in read:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kubectl_spread.errors import SourceError
-from kubectl_spread.sources.files.inputs import ChosenFiles
+from kubectl_spread.sources.files.chosen import ChosenFiles
 from kubectl_spread.sources.files.manifests import ManifestReading
 
 

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from kubectl_spread.cli import cli
 from kubectl_spread.errors import SourceError
-from kubectl_spread.sources.files import kustomize
+from kubectl_spread.sources.files import chosen
 
 SYSTEM = "/usr/bin:/bin"
 
@@ -96,7 +96,7 @@ def test_a_kubectl_that_does_not_end_is_stopped() -> None:
     kubectl("exec sleep 60")
     started = time.monotonic()
     with pytest.raises(SourceError, match=r"^kubectl kustomize prod did not end within 0\.5 seconds$"):
-        kustomize.render("prod", longest=0.5)
+        chosen.render("prod", longest=0.5)
     assert time.monotonic() - started < 30
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from kubectl_spread.errors import DecodeError, SourceError
 from kubectl_spread.kube.api.types import LabelSelector, Pod
-from kubectl_spread.sources.files.inputs import ChosenFiles
+from kubectl_spread.sources.files.chosen import ChosenFiles
 from kubectl_spread.sources.files.manifests import Loaded, ManifestReading
 
 POD = {
@@ -490,8 +490,8 @@ def test_standard_input_is_read_once() -> None:
 
 def test_reading_files_imports_no_client_of_the_api_server() -> None:
     code = (
-        "import io, sys; from kubectl_spread.sources.files import inputs, manifests;"
-        "files = inputs.ChosenFiles(['-'], False, io.BytesIO(b'kind: Pod'));"
+        "import io, sys; from kubectl_spread.sources.files import chosen, manifests;"
+        "files = chosen.ChosenFiles(['-'], False, io.BytesIO(b'kind: Pod'));"
         "list(manifests.ManifestReading(files).objects);"
         "sys.exit(any(name.split('.')[0] in ('kubernetes', 'urllib3') or name.startswith('google.protobuf')"
         " for name in sys.modules))"

@@ -24,9 +24,9 @@ from kubectl_spread.sources.decode import config_maps, json_objects
 from kubectl_spread.sources.decode.json_documents import Record
 from kubectl_spread.sources.decode.json_objects import Json, MalformedFieldError, Path
 from kubectl_spread.sources.decode.resources import CLUSTER_WIDE
-from kubectl_spread.sources.files import inputs, kustomizations, rawobjects
+from kubectl_spread.sources.files import chosen, inputs, rawobjects
+from kubectl_spread.sources.files.chosen import ChosenFiles, File
 from kubectl_spread.sources.files.heldtemplates import confirm_rendered, held_templates
-from kubectl_spread.sources.files.inputs import ChosenFiles, File
 from kubectl_spread.sources.files.rawobjects import FAULTS, RawObject
 
 NAMESPACE: Final = "default"
@@ -114,7 +114,7 @@ class ManifestReading:
             SourceError: A path does not exist, or a directory has no manifests. Errors inside files are in ``errors``.
         """
         expanded = files.expand()
-        self.patches = kustomizations.patches(files.paths, expanded)
+        self.patches = chosen.patches(files.paths, expanded)
         read = [file for file in expanded if file not in self.patches]
         self.objects = self._objects(read)
         self.files = len(read)
