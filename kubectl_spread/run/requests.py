@@ -178,5 +178,6 @@ class Requests:
 
 def flags(parameters: Mapping[str, object]) -> ConnectionFlags:
     """Return the connection flags among a command's options; flags without a value keep their default."""
-    values = {name: parameters[name] for name in ConnectionFlags.__struct_fields__ if parameters.get(name)}
-    return msgspec.convert(values, ConnectionFlags)
+    values = {name: parameters.get(name) for name in ConnectionFlags.__struct_fields__}
+    stated = {name: value for name, value in values.items() if value is not None and value is not False}
+    return msgspec.convert(stated, ConnectionFlags)

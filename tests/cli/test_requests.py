@@ -119,3 +119,16 @@ class Slow(Routed):
 def test_a_server_that_overloads_many_requests_is_mentioned_once(tmp_path: Path) -> None:
     result = check(Overloaded, tmp_path)
     assert (result.exit_code, result.stderr.count("trying again")) == (0, 1), result.stderr
+
+
+@pytest.mark.parametrize(
+    ("option", "limits"), [((), {"500"}), (("--chunk-size", "7"), {"7"}), (("--chunk-size", "0"), set())]
+)
+def test_lists_are_read_in_pages_of_the_chunk_size(option: tuple[str, ...], limits: set[str], tmp_path: Path) -> None:
+    config = tmp_path / "config"
+    with serve(Reply()) as server:
+        server.__class__ = Routed
+        configure(config, server)
+        outcome = CliRunner().invoke(cli, ["check", "--kubeconfig", str(config), *option])
+    assert outcome.exit_code == 0
+    assert {limit for request in server.requests for limit in request.query.get("limit", [])} == limits
