@@ -19,7 +19,6 @@ from kubectl_spread import __version__
 from kubectl_spread.cli import commandline, ending, output
 from kubectl_spread.errors import SpreadError
 from kubectl_spread.kube.features import NEWEST_MINOR, OLDEST_MINOR, PRE_RELEASES
-from kubectl_spread.phrases import did_you_mean
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -36,68 +35,43 @@ _WRITING_FAILS: Final = frozenset({errno.EBADF, errno.EFBIG, errno.EINVAL, errno
 
 _SECTIONS: Final = {
     "Find what to fix": {
-        "check": ("check:check", "Show which pods are not spread as their constraints require, and how to fix that."),
-        "explain": (
-            "explain:explain",
-            "Explain how one pod or workload is spread and where its next pod may go, or explain one rule.",
-        ),
-        "domains": ("domains:domains", "Show the nodes and pods of each zone, and what is lost with one of them."),
-        "simulate": (
-            "simulate:simulate",
-            "Show what would happen to pods if nodes went, or workloads were restarted, scaled or changed.",
-        ),
-        "plan": (
-            "plan:plan",
-            "Show which evictions correct skews above maxSkew and stale selectors, and in which order.",
-        ),
+        "check": "Show which pods are not spread as their constraints require, and how to fix that.",
+        "explain": "Explain how one pod or workload is spread and where its next pod may go, or explain one rule.",
+        "domains": "Show the nodes and pods of each zone, and what is lost with one of them.",
+        "simulate": "Show what would happen to pods if nodes went, or workloads were restarted, scaled or changed.",
+        "plan": "Show which evictions correct skews above maxSkew and stale selectors, and in which order.",
         "recommend": (
-            "recommend:recommend",
-            "Show what to write, so that losing any zone or node, a drain or a rollout leaves a workload running.",
+            "Show what to write, so that losing any zone or node, a drain or a rollout leaves a workload running."
         ),
     },
     "Watch over time": {
-        "monitor": (
-            "monitor:monitor",
-            "Serve the current skew and findings of a cluster as metrics and as a page.",
-        ),
+        "monitor": "Serve the current skew and findings of a cluster as metrics and as a page.",
     },
     "Edit manifests": {
-        "merge": ("merge:merge", "Print manifests with the selectors that the API server would store."),
-        "unmerge": (
-            "merge:unmerge",
-            "Print stored pods without the selectors that the merge added, so that they can be created again.",
-        ),
+        "merge": "Print manifests with the selectors that the API server would store.",
+        "unmerge": "Print stored pods without the selectors that the merge added, so that they can be created again.",
     },
     "Prevent": {
-        "policy": ("policy:policy", "Print admission policies that warn of what the rules find, or refuse it."),
+        "policy": "Print admission policies that warn of what the rules find, or refuse it.",
     },
     "Look up": {
-        "rules": ("guide:rules", "List the rules, with their codes, names and severities."),
-        "schema": ("guide:schema", "Print the JSON Schema of the documents that -o json prints."),
-        "help": ("guide:help_of", "Show the help of a command."),
-        "options": ("guide:connection_options", "List the options that connect to a cluster."),
-        "version": ("guide:version", "Print the version, and the Kubernetes minors that it evaluates."),
-        "completion": (
-            "completion:completion",
-            "Print a script that completes commands, options and names in a shell.",
-        ),
+        "rules": "List the rules, with their codes, names and severities.",
+        "schema": "Print the JSON Schema of the documents that -o json prints.",
+        "help": "Show the help of a command.",
+        "options": "List the options that connect to a cluster.",
+        "version": "Print the version, and the Kubernetes minors that it evaluates.",
+        "completion": "Print a script that completes commands, options and names in a shell.",
     },
 }
-"""Maps a heading of the help to its commands, and a command to its function and its line in the help.
-
-The module of a command is imported when the command runs.
-"""
-_COMMANDS: Final = {name: command for commands in _SECTIONS.values() for name, command in commands.items()}
+"""Maps a heading of the help to its commands, each with its line in the help."""
+_MODULES: Final = {"unmerge": "merge", **dict.fromkeys(("rules", "schema", "help", "options", "version"), "guide")}
+"""Maps a command to its module, which is imported when the command runs, where that has another name."""
+_COMMANDS: Final = {name: summary for commands in _SECTIONS.values() for name, summary in commands.items()}
 
 
 _EARLY: Final = "".join(f" (1.{minor} as {release})" for minor, release in PRE_RELEASES.items())
 VERSION: Final = f"Client Version: v{__version__}\nKubernetes Versions: 1.{OLDEST_MINOR} to 1.{NEWEST_MINOR}{_EARLY}"
 """The lines about the version, and about the Kubernetes minors that it evaluates."""
-
-
-def unknown_command(name: str) -> str:
-    """Return the error about a command that does not exist."""
-    return f'unknown command "{name}"{did_you_mean(name, _COMMANDS)}'
 
 
 class MisusedError(click.UsageError):
@@ -106,7 +80,7 @@ class MisusedError(click.UsageError):
     def show(self, file: IO[Any] | None = None) -> None:  # noqa: ARG002 - it is printed to stderr in any case
         """Print the error, and how to get help."""
         see = f" (see {self.ctx.command_path} --help)" if self.ctx else ""
-        output.error(f"{self.format_message().rstrip('.')}{see}")
+        output.error(f"{' '.join(self.format_message().split()).rstrip('.')}{see}")
 
 
 class SpreadGroup(click.Group):
@@ -143,8 +117,9 @@ class SpreadGroup(click.Group):
         """Import a command; None: there is no such command."""
         if cmd_name not in _COMMANDS:
             return None
-        module, _, function = _COMMANDS[cmd_name][0].partition(":")
-        command: click.Command = getattr(import_module(f"kubectl_spread.cli.{module}"), function)
+        module = import_module(f"kubectl_spread.cli.{_MODULES.get(cmd_name, cmd_name)}")
+        commands = (each for each in vars(module).values() if isinstance(each, click.Command))
+        command = next(each for each in commands if each.name == cmd_name)
         if ending.option not in command.params:
             command.params.append(ending.option)
         return command
@@ -153,28 +128,16 @@ class SpreadGroup(click.Group):
         """Return the commands and options that begin with the incomplete word, without importing a command."""
         from click.shell_completion import CompletionItem  # noqa: PLC0415 - only completion needs it
 
-        commands = [CompletionItem(name, help=summary) for name, (_, summary) in _COMMANDS.items()]
+        commands = [CompletionItem(name, help=summary) for name, summary in _COMMANDS.items()]
         options = click.Command.shell_complete(self, ctx, incomplete)
         return [candidate for candidate in commands if candidate.value.startswith(incomplete)] + options
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the name of the command, the command and its arguments; an error suggests the nearest command."""
-        try:
-            return super().resolve_command(ctx, args)
-        except click.NoSuchCommand as error:
-            raise click.UsageError(unknown_command(error.command_name), ctx) from None
 
     def get_help(self, ctx: click.Context) -> str:
         """Return the help of the program, without importing the commands."""
         formatter = ctx.make_formatter()
         commandline.write_text(formatter, self.help or "")
         commandline.write_examples(formatter, ctx, self.examples)
-        sections = [
-            (heading, [(name, summary) for name, (_, summary) in commands.items()])
-            for heading, commands in _SECTIONS.items()
-        ]
+        sections = [(heading, list(commands.items())) for heading, commands in _SECTIONS.items()]
         commandline.write_sections(formatter, [*sections, *commandline.grouped(self.get_params(ctx), ctx)])
         commandline.write_usage(formatter, ctx, "COMMAND [options]")
         program = ctx.command_path
@@ -208,8 +171,9 @@ def _ending(ctx: click.Context) -> Iterator[None]:
     """End the program with our own messages and exit statuses; click's would often be 1."""
     try:
         yield
-    except click.NoSuchOption as error:
-        raise MisusedError(_unknown_option(error), error.ctx) from None
+    except click.NoSuchCommand as error:
+        error = click.NoSuchCommand(error.command_name, possibilities=_COMMANDS)
+        raise MisusedError(error.format_message(), ctx) from None
     except click.UsageError as error:
         raise MisusedError(error.format_message(), error.ctx) from None
     except SpreadError as error:
@@ -224,12 +188,6 @@ def _ending(ctx: click.Context) -> Iterator[None]:
         ctx.exit(_PIPE_CLOSED)
     except (EOFError, OSError) as error:
         raise ending.EscapedError from error
-
-
-def _unknown_option(error: click.NoSuchOption) -> str:
-    parameters = error.ctx.command.get_params(error.ctx) if error.ctx else []
-    names = [name for parameter in parameters for name in parameter.opts if name.startswith("--")]
-    return f'unknown option "{error.option_name}"{did_you_mean(error.option_name, names)}'
 
 
 def _unwritable(problem: str) -> NoReturn:

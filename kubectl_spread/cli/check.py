@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 )
 @options.option(
     "--show",
-    type=options.Choice(["problems", "all"]),
+    type=click.Choice(["problems", "all"]),
     help="Show only rows with problems, or all rows. [default: all; on a terminal those that fit]",
     group=OUTPUT,
 )

@@ -6,8 +6,9 @@ groups, and usage.
 
 from __future__ import annotations
 
+import re
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from inspect import cleandoc
 from typing import Any, Final
 
@@ -24,6 +25,10 @@ _LEVELS: Final = ("-v", "--v")
 """The names of kubectl's option whose value is a number; a level above 0 is the flag ``--verbose``."""
 
 
+_WORD: Final = re.compile(r"(--[^=]+|-.)(=?)(.*)", re.DOTALL)
+"""An option, or several one-letter options, with or without a value."""
+
+
 def for_click(command: click.Command, ctx: click.Context, arguments: Sequence[str]) -> list[str]:
     """Return the arguments of a command as click reads them: the flags that are true, then everything else.
 
@@ -32,74 +37,48 @@ def for_click(command: click.Command, ctx: click.Context, arguments: Sequence[st
     Raises:
         click.UsageError: The value of a flag is not a boolean.
     """
-    return _Words(command, ctx, arguments).read()
-
-
-class _Words:
-    """The words of a command line that are not read yet, and the flags that are."""
-
-    def __init__(self, command: click.Command, ctx: click.Context, arguments: Sequence[str]) -> None:
-        options = [option for option in command.get_params(ctx) if isinstance(option, click.Option)]
-        self._options = {name: option for option in options for name in option.opts}
-        if "-v" in self._options:
-            self._options["--v"] = self._options["-v"]
-        self._ctx = ctx
-        self._words = deque(arguments)
-        self._flags: dict[str, bool] = {}
-
-    def read(self) -> list[str]:
-        """Return the flags that are true, and the other words."""
-        others: list[str] = []
-        while self._words:
-            word = self._words.popleft()
-            is_option = word.startswith("-") and word not in ("-", "--")
-            if is_option:
-                others += self._long(word) if word.startswith("--") else self._short(word)
-                continue
+    parameters = [option for option in command.get_params(ctx) if isinstance(option, click.Option)]
+    options = {name: option for option in parameters for name in option.opts}
+    if "-v" in options:
+        options["--v"] = options["-v"]
+    words, others = deque(arguments), list[str]()
+    flags: dict[str, bool] = {}
+    while words:
+        word = words.popleft()
+        if word in ("-", "--") or not word.startswith("-"):
             others.append(word)
-            if word == "--" or not self._ctx.allow_interspersed_args:
+            if word == "--" or not ctx.allow_interspersed_args:
                 break
-        return [*self._spelled(), *others, *self._words]
-
-    def _spelled(self) -> Iterator[str]:
-        """Yield the flags that are true, and the names by which others are false that are true by default."""
-        for name, value in self._flags.items():
-            yield from [name] if value else self._options[name].secondary_opts[:1]
-
-    def _long(self, word: str) -> list[str]:
-        name, equals, text = word.partition("=")
-        option = self._options.get(name)
-        if option is None or not option.is_flag:
-            return [word] if equals or option is None else [word, *self._next()]
-        self._set(option, name, text if equals else None)
-        return []
-
-    def _short(self, word: str) -> list[str]:
-        for index, letter in enumerate(word[1:], 1):
-            name, text = f"-{letter}", word[index + 1 :]
-            option = self._options.get(name)
+            continue
+        while match := _WORD.fullmatch(word):
+            name, equals, text = match.groups()
+            option = options.get(name)
             if option is None:
-                return [f"-{word[index:]}"]
-            if not option.is_flag:
-                return [name, text.removeprefix("=")] if text else [name, *self._next()]
-            has_value = text.startswith("=") or (name in _LEVELS and text.isdecimal())
-            self._set(option, name, text.removeprefix("=") if has_value else None, last=not text)
-            if has_value:
+                others.append(word)
                 break
-        return []
+            if not option.is_flag:
+                # The next word is the value of an option without one.
+                others += [name, text] if equals or text else [name, *([words.popleft()] if words else [])]
+                break
+            if name in _LEVELS and not equals and (text or (words[0] if words else "")).isdecimal():
+                equals, text = "=", text or words.popleft()
+            flags[_longest(option)] = not equals or _boolean(name, text, ctx)
+            if equals or not text:
+                break
+            word = f"-{text}"
+    # A flag that is true by default has another name by which it is false.
+    spelled = (
+        name for flag, value in flags.items() for name in ([flag] if value else options[flag].secondary_opts[:1])
+    )
+    return [*spelled, *others, *words]
 
-    def _next(self) -> list[str]:
-        """Return the next word, which is the value of an option; none at the end."""
-        return [self._words.popleft()] if self._words else []
 
-    def _set(self, option: click.Option, name: str, text: str | None, *, last: bool = True) -> None:
-        if text is None and last and name in _LEVELS and self._words and self._words[0].isdecimal():
-            text = self._words.popleft()
-        level = text is not None and name in _LEVELS and text.isdecimal()
-        value = True if text is None else int(text) > 0 if level else _BOOLEANS.get(text)
-        if value is None and not self._ctx.resilient_parsing:
-            raise click.UsageError(f'{name}: "{text}" is not a boolean (write {name}=true or {name}=false)', self._ctx)
-        self._flags[max(option.opts, key=len)] = value is not False
+def _boolean(name: str, text: str, ctx: click.Context) -> bool:
+    """Return the value of a flag, as Go spells it, or whether a level of kubectl is above 0."""
+    value = int(text) > 0 if name in _LEVELS and text.isdecimal() else _BOOLEANS.get(text)
+    if value is None and not ctx.resilient_parsing:
+        raise click.UsageError(f'{name}: "{text}" is not a boolean (write {name}=true or {name}=false)', ctx)
+    return value is not False
 
 
 EVENTS: Final = "What happens, in the order given"

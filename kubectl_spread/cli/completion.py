@@ -66,7 +66,7 @@ def _directive(candidates: list[CompletionItem[str]]) -> int:
         ),
     }
 )
-@click.argument("shell", type=options.Choice(_SHELLS))
+@click.argument("shell", type=click.Choice(_SHELLS))
 def completion(shell: str) -> None:
     """Print a script that completes commands, options and names in a shell."""
     complete = get_completion_class(shell)

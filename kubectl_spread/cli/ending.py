@@ -72,14 +72,14 @@ def text(error: Exception) -> str:
     """Return the line to print, without the message of the error, which may have secrets."""
     if isinstance(error, MemoryError) or any(part in str(error) for part in _NO_MEMORY):
         return "there is not enough memory: check fewer objects at once, or set a smaller --chunk-size"
+    if isinstance(error, UnicodeEncodeError):
+        # Python decodes the bytes of a command line that are not UTF-8 to characters that no encoding has.
+        return "an option or argument is not UTF-8 text"
     if isinstance(error, OSError) and error.strerror:
         file = "" if error.filename is None else f"{error.filename}: "
         return f"{file}{error.strerror.lower()} (unexpected; {REPORT})"
     return bug(error)
 
-
-_received: list[int] = []
-"""The signals that were to end the program."""
 
 _SIGNALLED: Final = 128
 """Shells add the number of the signal to this, for the exit status."""
@@ -103,20 +103,7 @@ def exit_on_signals() -> None:
 
 
 def _end(number: int, _frame: FrameType | None) -> NoReturn:
-    _received.append(number)
     raise SignalExit(number)
-
-
-def exit_if_signalled() -> None:
-    """End the program for a signal that it has received; Python loses an exception that is raised in a finalizer.
-
-    Source: CPython 3.11 Modules/_io/iobase.c, iobase_finalize, which clears the errors of ``closed`` and ``close``.
-
-    Raises:
-        SignalExit: There was such a signal.
-    """
-    if _received:
-        raise SignalExit(_received[-1])
 
 
 def run(program: Callable[[], object]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -231,11 +232,15 @@ def write(text: str, file: str | None) -> None:
         return
     path = Path(file)
     try:
-        if path.exists() and not path.is_file():
+        try:
+            is_file = stat.S_ISREG(path.stat().st_mode)
+        except FileNotFoundError:
+            is_file = True
+        if is_file:
+            _replace(path.resolve(), text.encode())
+        else:
             # A device or a named pipe is written to, not replaced.
             path.write_bytes(text.encode())
-        else:
-            _replace(path.resolve(), text.encode())
     except OSError as error:
         raise SourceError(f"cannot write {file}: {error.strerror or error}") from None
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from kubectl_spread import __version__
-from kubectl_spread.cli import VERSION, cli, commandline, options, output, unknown_command
+from kubectl_spread.cli import VERSION, cli, commandline, options, output
 from kubectl_spread.errors import NotFoundError
 from kubectl_spread.kube.features import NEWEST_MINOR, OLDEST_MINOR
-from kubectl_spread.phrases import did_you_mean, listed
+from kubectl_spread.phrases import did_you_mean
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -42,7 +42,7 @@ def help_of(context: click.Context, /, name: str) -> None:
     root = context.find_root()
     command = cli.get_command(root, name) if name else cli
     if command is None:
-        raise click.UsageError(unknown_command(name), root)
+        raise click.NoSuchCommand(name, possibilities=cli.list_commands(root), ctx=root)
     described = click.Context(command, parent=root, info_name=name, **commandline.SETTINGS) if name else root
     output.data(f"{command.get_help(described)}\n")
 
@@ -53,12 +53,6 @@ def _flags(**_: object) -> None:
     """Hold the options of ``connection``."""
 
 
-def _connects(command: click.Command | None) -> bool:
-    return command is not None and any(
-        commandline.group_of(option) == commandline.CONNECTION for option in command.params
-    )
-
-
 @options.command("options", examples={"kubectl spread options": "List the options that connect to a cluster"})
 @click.pass_context
 def connection_options(context: click.Context) -> None:
@@ -66,13 +60,9 @@ def connection_options(context: click.Context) -> None:
 
     All commands that read a cluster accept them. They have the names and the meaning that they have in kubectl.
     """
-    root = context.find_root()
-    commands = [name for name in cli.list_commands(root) if _connects(cli.get_command(root, name))]
     flags = [flag for flag in _flags.params if commandline.group_of(flag) == commandline.CONNECTION]
     formatter = context.make_formatter()
-    commandline.write_text(
-        formatter, f"The commands {listed(commands, len(commands))} accept these options, as kubectl does."
-    )
+    commandline.write_text(formatter, "The commands that read a cluster accept these options, as kubectl does.")
     commandline.write_sections(formatter, commandline.grouped(flags, context))
     output.data(formatter.getvalue())
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from kubectl_spread.cli import options, output
+from kubectl_spread.cli.formats import UNANSWERED
+
+if TYPE_CHECKING:
+    from kubectl_spread.run.filtering import Treatment
 
 _REFUSED: Final = 1
-_UNANSWERED: Final = 2
-
 _form: Final = options.form("json", "yaml", about="Print a report in this format instead of the manifests.")
 _UNREAD: Final = "Not everything could be read, or the command line is wrong."
 
@@ -32,14 +34,8 @@ def merge(context: click.Context, /, form: str | None, **parameters: object) -> 
     printed to standard error.
     """
     from kubectl_spread.audit.merge.merging import merge_pod  # noqa: PLC0415 - completion of flags does not need it
-    from kubectl_spread.run.filtering import FilterRun  # noqa: PLC0415 - likewise
 
-    run = FilterRun(output, merge_pod, form, leaves_out=True)
-    run.read(parameters)
-    if run.failed:
-        context.exit(_UNANSWERED)
-    if run.refused:
-        context.exit(_REFUSED)
+    _filter(context, merge_pod, form, parameters, leaves_out=True)
 
 
 @options.command(
@@ -58,9 +54,18 @@ def unmerge(context: click.Context, /, form: str | None, **parameters: object) -
     Selectors that the author may have written do not change, and standard error names them.
     """
     from kubectl_spread.audit.merge.merging import unmerge_pod  # noqa: PLC0415 - completion of flags does not need it
-    from kubectl_spread.run.filtering import FilterRun  # noqa: PLC0415 - likewise
 
-    run = FilterRun(output, unmerge_pod, form, leaves_out=False)
+    _filter(context, unmerge_pod, form, parameters, leaves_out=False)
+
+
+def _filter(
+    context: click.Context, treat: Treatment, form: str | None, parameters: dict[str, object], *, leaves_out: bool
+) -> None:
+    from kubectl_spread.run.filtering import FilterRun  # noqa: PLC0415 - completion of flags does not need it
+
+    run = FilterRun(output, treat, form, leaves_out=leaves_out)
     run.read(parameters)
     if run.failed:
-        context.exit(_UNANSWERED)
+        context.exit(UNANSWERED)
+    if run.refused and leaves_out:
+        context.exit(_REFUSED)

@@ -10,7 +10,6 @@ import click
 
 from kubectl_spread.cli import formats, values
 from kubectl_spread.cli.commandline import ADVANCED, CONNECTION, EVALUATE, OUTPUT, Command, Option
-from kubectl_spread.phrases import did_you_mean
 from kubectl_spread.report.model import SEVEREST_FIRST, Severity
 
 Function = TypeVar("Function", bound=Callable[..., object])
@@ -25,25 +24,12 @@ _SEVERITIES: Final = [severity.value for severity in SEVEREST_FIRST]
 _REPEATABLE: Final = ("--as-group", "--as-user-extra")
 
 
-class Choice(click.Choice[str]):
-    """A value of a few; an error suggests the nearest."""
-
-    def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:  # noqa: ARG002 - click's form
-        """Return the error about another value."""
-        return f'"{value}" is not one of {", ".join(self.choices)}{did_you_mean(str(value), self.choices)}'
-
-    def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str:  # noqa: ARG002 - click's form
-        """Return nothing to add to an error about a missing value, because the name of an argument lists the values.
-
-        The list of click has line breaks.
-        """
-        return ""
-
-
 def number(name: str, about: str, *, least: int, most: int | None = None, default: int | None = None) -> Decorator:
     """Return an option with a number, whose help names the default."""
-    numbers, shown = click.IntRange(min=least, max=most), default is not None
-    return option(name, type=numbers, default=default, show_default=shown, metavar="NUMBER", help=about, group=EVALUATE)
+    numbers, has_default = click.IntRange(min=least, max=most), default is not None
+    return option(
+        name, type=numbers, default=default, show_default=has_default, metavar="NUMBER", help=about, group=EVALUATE
+    )
 
 
 def together(*options: Decorator) -> Callable[[Function], Function]:
@@ -211,7 +197,7 @@ following: Final = together(
 
 color: Final = option(
     "--color",
-    type=Choice(["auto", "always", "never"]),
+    type=click.Choice(["auto", "always", "never"]),
     default="auto",
     show_default=True,
     help="Print in colour always, never, or on a terminal unless NO_COLOR is set.",
@@ -239,19 +225,19 @@ def outputs(command: str, default: str = formats.TABLE) -> Decorator:
 
 def form(*names: str, about: str) -> Decorator:
     """Return the option ``-o`` of a command with few formats."""
-    return option("-o", "--output", "form", type=Choice(names), help=about, group=OUTPUT)
+    return option("-o", "--output", "form", type=click.Choice(names), help=about, group=OUTPUT)
 
 
 def severity(about: str, group: str) -> Decorator:
     """Return the option ``--severity``, with its help."""
-    return option("--severity", type=Choice(_SEVERITIES), help=about, group=group)
+    return option("--severity", type=click.Choice(_SEVERITIES), help=about, group=group)
 
 
 def fail_on(default: Severity, about: str = "") -> Decorator:
     """Return the option ``--fail-on``; ``about`` continues its help."""
     return option(
         "--fail-on",
-        type=Choice([*_SEVERITIES, "never"]),
+        type=click.Choice([*_SEVERITIES, "never"]),
         default=default.value,
         show_default=True,
         help=f"Exit with status 1 if there are findings of this severity or higher.{about}",

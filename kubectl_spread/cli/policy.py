@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import click
+
 from kubectl_spread.cli import options, output, values
 from kubectl_spread.cli.commandline import EVALUATE, OUTPUT
 from kubectl_spread.errors import UsageError
@@ -16,7 +18,7 @@ from kubectl_spread.errors import UsageError
 )
 @options.option(
     "--action",
-    type=options.Choice(["deny", "warn", "audit"]),
+    type=click.Choice(["deny", "warn", "audit"]),
     default="warn",
     show_default=True,
     help="Refuse a request that violates a rule, warn its sender, or write it to the audit log.",

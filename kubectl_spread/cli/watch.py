@@ -16,7 +16,7 @@ import msgspec
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from kubectl_spread.cli import ending, formats, output
+from kubectl_spread.cli import formats, output
 from kubectl_spread.cli.formats import Output
 from kubectl_spread.errors import SourceError, UsageError
 from kubectl_spread.follow.following import Following
@@ -84,7 +84,6 @@ def follow(
             # The automatic collection is off, and each report leaves cycles behind.
             gc.collect()
             while not following.due:
-                ending.exit_if_signalled()
                 following.wait(_TICK)
                 display.tell_connection(cluster.lost or trouble)
                 display.fit()
@@ -127,10 +126,10 @@ def _picture(
     silent = run.empty and formats.FORMATS[form].silent
     layout = layout_of(run, form) if form in formats.TABLES else None
 
-    def text(shown: Report, terminal: Terminal) -> str:
+    def text(answer: Report, terminal: Terminal) -> str:
         if layout and not silent:
-            return table.check(shown, layout, terminal)
-        return "" if silent else structured.names(shown) if form == "name" else structured.json_line(shown)
+            return table.check(answer, layout, terminal)
+        return "" if silent else structured.names(answer) if form == "name" else structured.json_line(answer)
 
     messages = [*run.notes, *map(output.problem, run.problems), *filter(None, [gone(report.summary)])]
     messages += [run.nothing_found()] if silent and not run.problems else []

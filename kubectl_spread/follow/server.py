@@ -50,30 +50,21 @@ Receive: TypeAlias = Callable[[], Awaitable[Mapping[str, Any]]]
 Send: TypeAlias = Callable[[dict[str, Any]], Awaitable[None]]
 
 
-class HostNames:
-    """The host names of the requests that are answered.
+HostNames: TypeAlias = Sequence[re.Pattern[str]]
+"""The host names of the requests that are answered: those in which one of these is found.
 
-    A web page may point a name of its own at a loopback address, and then ask as if it came from there.
-    """
-
-    def __init__(self, patterns: Sequence[str]) -> None:
-        """Accept names in which one of these regular expressions is found.
-
-        Raises:
-            re.error: One is not a regular expression.
-        """
-        self._patterns = [re.compile(pattern) for pattern in patterns]
-
-    def accept(self, host: str) -> bool:
-        """Tell whether to answer a request with this Host header."""
-        try:
-            name = urlsplit(f"//{host}").hostname or ""
-        except ValueError:
-            return False
-        return any(pattern.search(name) for pattern in self._patterns)
+A web page may point a name of its own at a loopback address, and then ask as if it came from there.
+"""
+ANY_HOST: Final = (re.compile(""),)
 
 
-ANY_HOST: Final = HostNames([""])
+def _accepts(hosts: HostNames, header: str) -> bool:
+    """Tell whether to answer a request with this Host header."""
+    try:
+        name = urlsplit(f"//{header}").hostname or ""
+    except ValueError:
+        return False
+    return any(pattern.search(name) for pattern in hosts)
 
 
 class Pages:
@@ -116,7 +107,7 @@ class Pages:
     async def _page(self, scope: Scope) -> ServedPage:
         headers = {name: text.decode("latin-1") for name, text in scope["headers"]}
         host = headers.get(b"host", "")
-        if not self._hosts.accept(host):
+        if not _accepts(self._hosts, host):
             return message(403, f'the host name "{host}" is not accepted: ask localhost, or set --accept-hosts')
         path = scope["path"]
         if path not in self._handlers and path not in self._slow:
@@ -147,7 +138,7 @@ _GRACE: Final = 2
 _SWITCH: Final = 0.0005
 """Seconds after which a thread lets others run; Python's 5 ms make a scrape ten times slower."""
 _MOST_PORT: Final = 65535
-_LOOPBACK_NAMES: Final = r"^(localhost|127(\.\d{1,3}){3}|::1)$"
+_LOOPBACK_NAMES: Final = re.compile(r"^(localhost|127(\.\d{1,3}){3}|::1)$")
 
 
 class _Connection(H11Protocol):
@@ -265,8 +256,8 @@ def accepted_hosts(listening: socket.socket, patterns: str) -> HostNames:
         UsageError: One is not a regular expression.
     """
     if not patterns:
-        return HostNames([_LOOPBACK_NAMES]) if ip_address(listening.getsockname()[0]).is_loopback else ANY_HOST
+        return [_LOOPBACK_NAMES] if ip_address(listening.getsockname()[0]).is_loopback else ANY_HOST
     try:
-        return HostNames(patterns.split(","))
+        return [re.compile(pattern) for pattern in patterns.split(",")]
     except re.error as error:
         raise UsageError(f'--accept-hosts: "{patterns}" is not a list of regular expressions: {error}') from None

@@ -34,7 +34,7 @@ from kubectl_spread.run.hints import (
     unknown_keys,
     unknown_nodes,
 )
-from kubectl_spread.run.options import CheckOptions, refuse_undecodable, target_for
+from kubectl_spread.run.options import CheckOptions, target_for
 from kubectl_spread.run.run import CheckRun, Console, Run
 
 if TYPE_CHECKING:
@@ -69,9 +69,8 @@ def check_options(parameters: Mapping[str, object]) -> CheckOptions:
     """Return a command's options, without those of the connection.
 
     Raises:
-        UsageError: An option or argument that is sent or compared is not UTF-8 text, or no namespace has such a name.
+        UsageError: No namespace has such a name.
     """
-    refuse_undecodable(parameters)
     options = msgspec.convert(
         {name: parameters[name] for name in CheckOptions.__struct_fields__ if name in parameters}, CheckOptions
     )

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import Final, TypedDict
+from typing import Any, Final
 
 import msgspec
 
@@ -447,16 +446,7 @@ def _add_readable_workloads(requests: Requests, snapshot: Snapshot) -> list[str]
     return notes
 
 
-class ReadFields(TypedDict):
-    """The fields of a ``Run`` that say what was read of a cluster."""
-
-    snapshot: Snapshot
-    identity: ClusterIdentity
-    resource_versions: dict[str, str]
-    skipped: Counter[str]
-
-
-def read_fields(cluster: LiveCluster, requests: Requests, snapshot: Snapshot) -> ReadFields:
+def read_fields(cluster: LiveCluster, requests: Requests, snapshot: Snapshot) -> dict[str, Any]:
     """Return the fields of a run that say what was read, when everything else has been read."""
     try:
         uid = requests.uid.result(UID_TIMEOUT)
@@ -465,9 +455,9 @@ def read_fields(cluster: LiveCluster, requests: Requests, snapshot: Snapshot) ->
     skipped = snapshot.skipped
     skipped["forbidden"] = requests.forbidden
     version = requests.version.result().text
-    return ReadFields(
-        snapshot=snapshot,
-        identity=ClusterIdentity(cluster.context, cluster.name, uid, requests.read_at, version),
-        resource_versions=requests.resource_versions,
-        skipped=skipped,
-    )
+    return {
+        "snapshot": snapshot,
+        "identity": ClusterIdentity(cluster.context, cluster.name, uid, requests.read_at, version),
+        "resource_versions": requests.resource_versions,
+        "skipped": skipped,
+    }

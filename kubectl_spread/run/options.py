@@ -17,7 +17,6 @@ from kubectl_spread.kube.api.labels import HOSTNAME, TOPOLOGY_KEYS, ZONE, parse_
 from kubectl_spread.kube.api.objects import ALL_NAMESPACES
 from kubectl_spread.kube.api.quantity import whole_number
 from kubectl_spread.kube.features import NEWEST_MINOR, NEWEST_RELEASED_MINOR, OLDEST_MINOR, PRE_RELEASES, Behaviour
-from kubectl_spread.phrases import option
 from kubectl_spread.report import model
 from kubectl_spread.report.model import Severity
 from kubectl_spread.rules import RULES
@@ -25,19 +24,6 @@ from kubectl_spread.rules.model import Selection, unknown
 from kubectl_spread.rules.remedy import CommandFlags
 from kubectl_spread.run import names
 
-_PATHS: Final = frozenset(
-    {
-        "baseline",
-        "certificate_authority",
-        "client_certificate",
-        "client_key",
-        "filename",
-        "kubeconfig",
-        "kustomize",
-        "scheduler_config",
-    }
-)
-"""The parameters whose values are paths."""
 _STDIN: Final = "-"
 
 
@@ -253,30 +239,6 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
             fields=tuple(FieldRequirement(field, value, equal) for field, value, equal in fields),
             targets=targets,
         )
-
-
-def refuse_undecodable(parameters: Mapping[str, object]) -> None:
-    """Raise where an option is not UTF-8 text; paths may be any bytes, as in the file system.
-
-    Args:
-        parameters: The values of the options, by parameter name; Python decodes bytes that are not UTF-8 to surrogates.
-
-    Raises:
-        UsageError: An option is not UTF-8 text; the message leaves out its value, which may be secret.
-    """
-    for name, value in parameters.items():
-        texts = (value,) if isinstance(value, str) else value if isinstance(value, tuple) else ()
-        if name in _PATHS or all(_is_utf8(text) for text in texts):
-            continue
-        raise UsageError(f"{option(name)}: the value is not UTF-8 text")
-
-
-def _is_utf8(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def minor_of(option: str, version: str) -> int | None:

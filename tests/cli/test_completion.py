@@ -247,14 +247,15 @@ def test_scripts_call_this_program(shell: str) -> None:
 def test_an_unknown_shell_is_refused() -> None:
     outcome = CliRunner().invoke(cli, ["completion", "tcsh"])
     assert outcome.exit_code == 2
-    assert '"tcsh" is not one of' in outcome.stderr
+    assert "'tcsh' is not one of" in outcome.stderr
 
 
 def test_a_missing_shell_is_one_line_that_lists_the_shells() -> None:
     outcome = CliRunner().invoke(cli, ["completion"], prog_name="kubectl spread")
     assert (outcome.exit_code, outcome.stdout) == (2, "")
-    shells = "{bash|fish|kubectl|powershell|zsh}"
-    assert outcome.stderr == f"error: Missing argument '{shells}' (see kubectl spread completion --help)\n"
+    shells = "bash, fish, kubectl, powershell, zsh"
+    missing = f"Missing argument '{{{shells.replace(', ', '|')}}}'. Choose from: {shells}"
+    assert outcome.stderr == f"error: {missing} (see kubectl spread completion --help)\n"
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh"])

@@ -133,15 +133,14 @@ def test_every_example_is_a_command_line_that_the_program_accepts(name: str) -> 
 CONNECTED = ["check", "explain", "domains", "simulate", "plan", "recommend", "monitor"]
 
 
-def test_options_names_every_command_that_connects_to_a_cluster() -> None:
+def test_each_command_that_reads_a_cluster_connects_to_it() -> None:
     assert [
         name
         for name, command in COMMANDS.items()
         if command is not None
         and any(commandline.group_of(option) == commandline.CONNECTION for option in command.params)
     ] == CONNECTED
-    commands = "check, explain, domains, simulate, plan, recommend and monitor"
-    assert f"The commands {commands} accept these options, as kubectl does." in " ".join(run("options").stdout.split())
+    assert run("options").stdout.startswith("The commands that read a cluster accept these options, as kubectl does.\n")
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -200,17 +199,17 @@ def test_version_has_the_fields_of_kubectl() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("chekc",), 'unknown command "chekc"; did you mean "check"? (see kubectl spread --help)'),
-        (("help", "chekc"), 'unknown command "chekc"; did you mean "check"? (see kubectl spread --help)'),
-        (("xyz",), 'unknown command "xyz" (see kubectl spread --help)'),
+        (("chekc",), "No such command 'chekc'. Did you mean 'check'? (see kubectl spread --help)"),
+        (("help", "chekc"), "No such command 'chekc'. Did you mean 'check'? (see kubectl spread --help)"),
+        (("xyz",), "No such command 'xyz' (see kubectl spread --help)"),
         (
             ("check", "--selct", "SPR301"),
-            'unknown option "--selct"; did you mean "--select"? (see kubectl spread check --help)',
+            "'--select', '--selector', '--user'?) (see kubectl spread check --help)",
         ),
         (("check", "-o", "jsn"), '; did you mean "json"? (see kubectl spread check --help)'),
         (
             ("merge", "-o", "jsn"),
-            '"jsn" is not one of json, yaml; did you mean "json"? (see kubectl spread merge --help)',
+            "'jsn' is not one of 'json', 'yaml' (see kubectl spread merge --help)",
         ),
         (("schema", "SpredReport"), '; did you mean "SpreadReport"?'),
         (

@@ -104,8 +104,8 @@ class WithoutSuchObjects(Routed):
         (("-n", "shop", "explain", "deploy/web"), "-n comes after the command: cli explain -n …"),
         (("--token", "secret"), "--token comes after the command: cli check --token …"),
         (("--replicas", "+3", "explain", "deploy/web"), "--replicas comes after the command: cli explain --replicas …"),
-        (("--replicas", "+3", "check"), 'unknown option "--replicas"'),
-        (("--nonsense", "check"), 'unknown option "--nonsense"'),
+        (("--replicas", "+3", "check"), "No such option '--replicas'"),
+        (("--nonsense", "check"), "No such option '--nonsense'"),
     ],
 )
 def test_an_option_before_its_command_is_a_clear_error(arguments: tuple[str, ...], line: str) -> None:

@@ -58,7 +58,7 @@ def test_a_port_in_use_is_an_error(option: str) -> None:
 def test_options_of_a_single_report_are_unknown(option: str) -> None:
     status, _, stderr = monitor(option, "x")
     assert status == 2
-    assert stderr.startswith(f'error: unknown option "{option}"')
+    assert stderr.startswith(f"error: No such option '{option}'")
 
 
 @pytest.mark.parametrize(

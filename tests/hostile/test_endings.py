@@ -71,10 +71,11 @@ CASES: Final = {
     "a long name, -f": Case(["check", "-f", LONG], "cannot be accessed: file name too long"),
     "a long name, KUBECONFIG": Case(["check"], "file name too long", {"KUBECONFIG": LONG}),
     "a long name, -o": Case(["check", "-f", "pod.yaml", "-o", f"json={LONG}"], "File name too long"),
-    "a namespace that is not UTF-8": Case(["check", "-s", NOWHERE, "-n", NOT_UTF8], "--namespace: the value is not"),
-    "a name that is not UTF-8": Case(["check", "-s", NOWHERE, NOT_UTF8], "an argument: the value is not UTF-8"),
-    "a user that is not UTF-8": Case(["check", "-s", NOWHERE, "--username", NOT_UTF8], "--username: the value is not"),
-    "--as that is not UTF-8": Case(["check", "-s", NOWHERE, "--as", NOT_UTF8], "--as: the value is not"),
+    "a namespace that is not UTF-8": Case(["check", "-s", NOWHERE, "-n", NOT_UTF8], "argument is not UTF-8 text"),
+    "--as that is not UTF-8": Case(["check", "-s", NOWHERE, "--as", NOT_UTF8], "characters that cannot be sent"),
+    "a cluster name that is not UTF-8": Case(
+        ["check", "-f", "pod.yaml", "-o", "json", "--cluster-name", NOT_UTF8], "argument is not UTF-8 text"
+    ),
     "--request-timeout of 400 digits": Case(
         ["check", "-s", NOWHERE, "--request-timeout", "9" * 400], "Invalid timeout value"
     ),
