@@ -22,21 +22,12 @@ from kubectl_spread.run.live import LiveRun
 from kubectl_spread.run.options import CheckOptions
 from kubectl_spread.run.requests import UNFINISHED, Requests
 from kubectl_spread.run.run import CheckRun
+from kubectl_spread.sources.decode import resources
 from kubectl_spread.sources.apiserver.paging import background
+from kubectl_spread.sources.decode.resources import Resource
 from kubectl_spread.sources.apiserver.transport import elapsed
 from kubectl_spread.sources.apiserver.watch import WatchedCluster
 from kubectl_spread.sources.apiserver.watch_list import FollowedList, State, detached
-from kubectl_spread.sources.decode.resources import (
-    BUDGETS,
-    CLAIMS,
-    NODES,
-    PODS,
-    SERVICES,
-    SPARSE_PODS,
-    VOLUMES,
-    WORKLOADS,
-    Resource,
-)
 
 _REST: Final = 3.0
 """An evaluation waits for so many times the length of the last one, so that all of them take a quarter of a core."""
@@ -148,7 +139,10 @@ class Following:
                 looking.result()
 
 
-NEEDED: Final[tuple[Resource[Any], ...]] = (PODS, NODES, CLAIMS, VOLUMES, *WORKLOADS)
+NEEDED: Final[tuple[Resource[Any], ...]] = (
+    *(resources.PODS, resources.NODES, resources.CLAIMS, resources.VOLUMES),
+    *resources.WORKLOADS,
+)
 """The resources that the monitor cannot do without; budgets and Services are followed too where that is possible."""
 
 
@@ -178,10 +172,10 @@ class Store:
             SourceError: One of them cannot be read for another reason.
         """
         with_defaults = any(profile.defaults for profile in self.schedulers.values())
-        for resource in (*NEEDED, *([SERVICES] if with_defaults else [])):
+        for resource in (*NEEDED, *([resources.SERVICES] if with_defaults else [])):
             self._followed(resource)
         with suppress(ForbiddenError):
-            self._followed(BUDGETS)
+            self._followed(resources.BUDGETS)
         for name in self._lists:
             expect(name, lambda name=name: elapsed() - self._known_at(name))  # type: ignore[misc]
 
@@ -214,11 +208,11 @@ class Store:
             raise self._forbidden[name]
         if name not in self._lists:
             try:
-                if resource is PODS:
+                if resource is resources.PODS:
                     # An event is about one pod, so it is decoded completely. A field may differ between similar pods.
-                    listed: Resource[Any] = PODS if self.scope.fields else SPARSE_PODS
+                    listed: Resource[Any] = resources.PODS if self.scope.fields else resources.SPARSE_PODS
                     self._lists[name] = self._cluster.follow(
-                        listed, self._pod, self.scope.namespace, watched=PODS, field_selector=UNFINISHED
+                        listed, self._pod, self.scope.namespace, watched=resources.PODS, field_selector=UNFINISHED
                     )
                 else:
                     self._lists[name] = self._cluster.follow(resource, detached, self.scope.namespace)
@@ -243,9 +237,9 @@ class StoredRequests(Requests):
         """Leave the place of new volumes unknown: following two more lists for it needs more permissions."""
 
     def _read_pods(self) -> Snapshot:
-        state = self._store.state(PODS)
+        state = self._store.state(resources.PODS)
         self.read_at = self._cluster.now()
-        self.resource_versions[PODS.plural] = state.version
+        self.resource_versions[resources.PODS.plural] = state.version
         snapshot = Snapshot(self.scope, schedulers=self._store.schedulers)
         for pod in state.records:
             snapshot.add_stored(pod)

@@ -25,15 +25,7 @@ from kubectl_spread.kube.custom import CustomObject
 from kubectl_spread.kube.disruption import PodDisruptionBudget
 from kubectl_spread.phrases import plural, some
 from kubectl_spread.report import model
-from kubectl_spread.run import names, schedulers
-from kubectl_spread.run.hints import (
-    capture_hints,
-    hints,
-    malformed_objects,
-    unevaluated,
-    unknown_keys,
-    unknown_nodes,
-)
+from kubectl_spread.run import hints, names, schedulers
 from kubectl_spread.run.options import CheckOptions, target_for
 from kubectl_spread.run.run import CheckRun, Console, Run
 
@@ -57,8 +49,8 @@ def collect(parameters: Mapping[str, object], console: Console) -> CheckRun:
     """
     run = read(parameters, console, from_files, _from_cluster)
     options = run.options
-    run.notes += hints(options, run.audit)
-    run.problems += unknown_keys(options, run.audit.snapshot.nodes, listed=run.nodes == "listed")
+    run.notes += hints.hints(options, run.audit)
+    run.problems += hints.unknown_keys(options, run.audit.snapshot.nodes, listed=run.nodes == "listed")
     if options.needs_nodes:
         run.unknown = needs.unknown_resources(run.audit, explaining=options.explaining)
         run.problems += run.unknown
@@ -165,15 +157,14 @@ def from_files(options: CheckOptions) -> CheckRun:
     reading = read_files(options, snapshot, services=snapshot.default_selectors.enabled)
     if text := reading.unknown_namespace(options.namespace):
         raise CombinedError([*reading.errors, NotFoundError(text)])
-    notes = [*target_version.warnings, *names.resolve(snapshot)]
+    names.resolve(snapshot)
     unknown_defaults = schedulers.apply(snapshot, schedulers.OWNER_KINDS)
-    missing_nodes = unknown_nodes(snapshot) if snapshot.nodes else ""
+    missing_nodes = hints.unknown_nodes(snapshot) if snapshot.nodes else ""
     nodes: model.NodesKnown = "listed" if snapshot.nodes and not missing_nodes else "none"
     audit = evaluate(snapshot, target_version.facts(options), nodes=nodes)
-    notes += (*reading.notes, *_patches_left_out(reading))
-    notes += capture_hints(audit)
+    notes = [*target_version.warnings, *reading.notes, *_patches_left_out(reading), *hints.capture_hints(audit)]
     problems = [*(str(error) for error in reading.errors), *unknown_defaults, *filter(None, [missing_nodes])]
-    templates = unevaluated(audit)
+    templates = hints.unevaluated(audit)
     problems += [template.message for template in templates]
     problems += [names.missing(target, snapshot, options.namespace, "the files") for target in snapshot.unmet()]
     return CheckRun(
@@ -183,7 +174,7 @@ def from_files(options: CheckOptions) -> CheckRun:
         target_version=target_version,
         nodes=nodes,
         skipped=snapshot.skipped + reading.skipped + Counter(unevaluated=len(templates)),
-        unchecked=[*malformed_objects(reading.errors), *templates],
+        unchecked=[*hints.malformed_objects(reading.errors), *templates],
         problems=problems,
         notes=notes,
         without_pods=_without_pods(reading),
@@ -228,7 +219,7 @@ def _domains_of_files(options: CheckOptions, *, with_budgets: bool) -> Run:
         options=options,
         snapshot=snapshot,
         skipped=snapshot.skipped + reading.skipped,
-        problems=[*map(str, reading.errors), *filter(None, [unknown_nodes(snapshot)])],
+        problems=[*map(str, reading.errors), *filter(None, [hints.unknown_nodes(snapshot)])],
         notes=[*([_NO_BUDGETS] if with_budgets and not snapshot.budgets.read else []), *reading.notes],
     )
 

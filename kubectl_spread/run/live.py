@@ -29,18 +29,10 @@ from kubectl_spread.run.nodeautoscalers import add_node_autoscalers
 from kubectl_spread.run.options import CheckOptions, TargetVersion, target_for
 from kubectl_spread.run.requests import NO_CLASSES, Requests
 from kubectl_spread.run.run import CheckRun, ClusterIdentity, Run
+from kubectl_spread.sources.decode import resources
 from kubectl_spread.sources.apiserver.cluster import LiveCluster
+from kubectl_spread.sources.decode.resources import Resource
 from kubectl_spread.sources.decode.page import Page
-from kubectl_spread.sources.decode.resources import (
-    BY_KIND,
-    EVENTS,
-    NAMESPACES,
-    NODES,
-    SERVICES,
-    SPARSE_PODS,
-    WORKLOADS,
-    Resource,
-)
 
 _INCOMPLETE: Final = "not everything that decides where pods may go is known"
 _MOST_NAMESPACES: Final = 10_000
@@ -86,7 +78,7 @@ def confirm_namespace(cluster: LiveCluster, namespace: str) -> None:
     if namespace == ALL_NAMESPACES:
         return
     try:
-        existing = cluster.names(NAMESPACES, ALL_NAMESPACES, _MOST_NAMESPACES)
+        existing = cluster.names(resources.NAMESPACES, ALL_NAMESPACES, _MOST_NAMESPACES)
     except SourceError:
         return
     if existing and namespace not in existing and len(existing) < _MOST_NAMESPACES:
@@ -155,7 +147,7 @@ class LiveRun:
         nodes = self._nodes(snapshot, target_version) if options.needs_nodes else "none"
         unread = self._owners(snapshot)
         self._defaults(snapshot, unread)
-        self._notes += names.resolve(snapshot)
+        names.resolve(snapshot)
         target_version, audit = self._by_gates(snapshot, server, nodes)
         if options.explaining and self._read_to_explain(audit):
             audit = evaluate(snapshot, target_version.facts(options), nodes=nodes)
@@ -183,7 +175,7 @@ class LiveRun:
 
     def _nodes(self, snapshot: Snapshot, target_version: TargetVersion) -> model.NodesKnown:
         try:
-            self._requests.add(NODES, snapshot)
+            self._requests.add(resources.NODES, snapshot)
         except ForbiddenError as error:
             inferred = target_version.behaviour.binding_writes_topology_labels
             so = "zones are inferred from the pods' own labels" if inferred else "placement is not evaluated"
@@ -205,7 +197,7 @@ class LiveRun:
         needed = self._options.needs_workloads and not self._options.explaining
         owning = {pod.pod_class.owner.kind for pod in snapshot.pods if pod.pod_class.owner}
         unread = []
-        for resource in WORKLOADS:
+        for resource in resources.WORKLOADS:
             try:
                 self._requests.add_workloads(resource, snapshot)
             except ForbiddenError as error:
@@ -233,7 +225,7 @@ class LiveRun:
         if not snapshot.default_selectors.enabled:
             return
         with self._requests.optional(self._problems, "default constraints are not known"):
-            self._requests.add(SERVICES, snapshot)
+            self._requests.add(resources.SERVICES, snapshot)
             self._problems += schedulers.apply(snapshot, unread)
 
     def _events(self, audit: Audit) -> None:
@@ -263,7 +255,7 @@ class LiveRun:
                 snapshot.anti_affinity.everywhere = changed = True
         if affinity.wants_namespaces((pod.pod_class for pod in audit.pods), snapshot):
             with self._requests.optional(self._notes, _INCOMPLETE):
-                self._requests.add(NAMESPACES, snapshot)
+                self._requests.add(resources.NAMESPACES, snapshot)
         return changed
 
     def _with_volumes(self, audit: Audit) -> Audit:
@@ -345,9 +337,9 @@ class LiveRun:
         for target in snapshot.unmet():
             nearest = names.suggestion(target, snapshot, namespace)
             kind = target.kind or "Pod"
-            if kind not in BY_KIND:
+            if kind not in resources.BY_KIND:
                 raise NotFoundError(f'no pod that was read belongs to {kind} "{target.name}"{nearest}')
-            resource = BY_KIND[kind]
+            resource = resources.BY_KIND[kind]
             try:
                 self._cluster.get(resource, namespace, target.name)
             except NotFoundError as error:
@@ -383,7 +375,7 @@ def events(cluster: LiveCluster, namespace: str, selector: str) -> list[Event]:
     def add(events: list[Event], page: Page[Event]) -> None:
         events.extend(event for event in page if event.reason in REASONS)
 
-    return cluster.fold(EVENTS, list[Event], add, namespace, field_selector=selector)
+    return cluster.fold(resources.EVENTS, list[Event], add, namespace, field_selector=selector)
 
 
 def pods_elsewhere(cluster: LiveCluster, namespace: str) -> Snapshot:
@@ -401,7 +393,7 @@ def pods_elsewhere(cluster: LiveCluster, namespace: str) -> Snapshot:
         for pod in page:
             snapshot.add_sparse(pod)
 
-    return cluster.fold(SPARSE_PODS, begin, add, field_selector=f"metadata.namespace!={namespace},{_BOUND}")
+    return cluster.fold(resources.SPARSE_PODS, begin, add, field_selector=f"metadata.namespace!={namespace},{_BOUND}")
 
 
 def read_domains(options: CheckOptions, cluster: LiveCluster, *, with_budgets: bool) -> Run:
@@ -417,7 +409,7 @@ def read_domains(options: CheckOptions, cluster: LiveCluster, *, with_budgets: b
     requests.version.result()
     snapshot = pods_of(requests, scope)
     try:
-        requests.add(NODES, snapshot)
+        requests.add(resources.NODES, snapshot)
     except ForbiddenError as error:
         raise ForbiddenError(f"{error}: only nodes tell the domains") from None
     notes = _add_readable_workloads(requests, snapshot)
@@ -434,7 +426,7 @@ def _add_readable_workloads(requests: Requests, snapshot: Snapshot) -> list[str]
     """Add the owners of the pods to a snapshot, and return notes on those that may not be read."""
     owning = {pod.pod_class.owner.kind for pod in snapshot.pods if pod.pod_class.owner}
     notes = []
-    for resource in WORKLOADS:
+    for resource in resources.WORKLOADS:
         try:
             requests.add_workloads(resource, snapshot)
         except ForbiddenError as error:

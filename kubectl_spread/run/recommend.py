@@ -27,18 +27,9 @@ from kubectl_spread.recommend import candidates, trials
 from kubectl_spread.recommend.candidates import Draft, Proposal, Proposals
 from kubectl_spread.recommend.search import Recommendation, Search, Tried
 from kubectl_spread.recommend.trials import Demand, Hazard, Places, Setting, Trials, WorstCase
-from kubectl_spread.report import projections
+from kubectl_spread.report import projections, recommendation
 from kubectl_spread.report.model import CommandLine, Patch
-from kubectl_spread.report.recommendation import (
-    WORKLOADS,
-    EventLoss,
-    RecommendationSummary,
-    RecommendedChange,
-    RecommendedEvent,
-    SpreadRecommendation,
-    TriedChange,
-    UnreachableEvent,
-)
+from kubectl_spread.report.recommendation import WORKLOADS, SpreadRecommendation
 from kubectl_spread.rules.remedy import flagged, patched
 from kubectl_spread.run import names, written
 from kubectl_spread.run.run import changed_lines
@@ -216,7 +207,7 @@ def answer(run: SimulateRun, chosen: Subject, options: RecommendOptions, console
         change=UNSET if result.chosen is None else _change(run, chosen, result.chosen),
         tried=[*map(_tried, result.tried)],
         not_reachable=[
-            UnreachableEvent(event=hazard.text, why=hazard.limit or _why(hazard, case))
+            recommendation.UnreachableEvent(event=hazard.text, why=hazard.limit or _why(hazard, case))
             for hazard, case in result.unmet()
         ],
         remarks=[
@@ -224,7 +215,7 @@ def answer(run: SimulateRun, chosen: Subject, options: RecommendOptions, console
             *_about_new_nodes(grown),
             *([_LITTLE_ROOM.format(pods)] if world.background is not None and world.background.scarce else ()),
         ],
-        summary=RecommendationSummary(
+        summary=recommendation.RecommendationSummary(
             replicas=manifest.replicas,
             autoscaler=UNSET if autoscaler is None else autoscaler.metadata.name,
             nodes=where.nodes,
@@ -295,9 +286,9 @@ def _at_least(run: SimulateRun, chosen: Subject) -> tuple[ReplicatedWorkload, li
     return manifest, first if chosen.loaded is None else [Apply(ref, manifest)]
 
 
-def _events(result: Recommendation) -> Iterator[RecommendedEvent]:
+def _events(result: Recommendation) -> Iterator[recommendation.RecommendedEvent]:
     for hazard, now, after in zip(result.hazards, result.now, result.patched, strict=True):
-        yield RecommendedEvent(
+        yield recommendation.RecommendedEvent(
             event=hazard.text,
             survive=hazard.family,
             keep=hazard.keep,
@@ -306,8 +297,8 @@ def _events(result: Recommendation) -> Iterator[RecommendedEvent]:
         )
 
 
-def _loss(hazard: Hazard, case: WorstCase) -> EventLoss:
-    return EventLoss(
+def _loss(hazard: Hazard, case: WorstCase) -> recommendation.EventLoss:
+    return recommendation.EventLoss(
         least=case.least,
         running=case.running,
         pending=case.pending,
@@ -333,12 +324,12 @@ def _why(hazard: Hazard, case: WorstCase) -> str:
     return f"{case.least} ready at once, but {hazard.keep} are to stay"
 
 
-def _tried(tried: Tried) -> TriedChange:
+def _tried(tried: Tried) -> recommendation.TriedChange:
     why = tried.harm or _why(tried.hazard, tried.case)
-    return TriedChange(changes=list(tried.proposal.texts), event=tried.hazard.text, why=why)
+    return recommendation.TriedChange(changes=list(tried.proposal.texts), event=tried.hazard.text, why=why)
 
 
-def _change(run: SimulateRun, chosen: Subject, proposal: Proposal) -> RecommendedChange:
+def _change(run: SimulateRun, chosen: Subject, proposal: Proposal) -> recommendation.RecommendedChange:
     ref, draft, is_file = chosen.ref, proposal.draft, chosen.loaded is not None
     operations = candidates.operations(ref.kind, chosen.manifest, draft)
     commands: list[CommandLine] = []
@@ -348,7 +339,7 @@ def _change(run: SimulateRun, chosen: Subject, proposal: Proposal) -> Recommende
         commands.append(patched(ref, operations))
     if draft.budget is not None:
         commands.append(_budget_command(run, draft.budget))
-    return RecommendedChange(
+    return recommendation.RecommendedChange(
         changes=list(proposal.texts),
         commands=[str(flagged(command, run.options.command_flags)) for command in commands],
         limits=candidates.limits(draft.constraints),

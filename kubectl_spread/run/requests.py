@@ -21,22 +21,12 @@ from kubectl_spread.kube.api.types import Object
 from kubectl_spread.kube.api.workloads import WorkloadObject
 from kubectl_spread.kube.scheduler.configuration import Profile
 from kubectl_spread.run.options import CheckOptions
+from kubectl_spread.sources.decode import resources
 from kubectl_spread.sources.apiserver.cluster import LiveCluster, ServerVersion
 from kubectl_spread.sources.apiserver.paging import background
+from kubectl_spread.sources.decode.resources import Resource
 from kubectl_spread.sources.auth.connection import ConnectionFlags
 from kubectl_spread.sources.decode.page import Page
-from kubectl_spread.sources.decode.resources import (
-    BUDGETS,
-    CLAIMS,
-    CLASSES,
-    DRIVERS,
-    NODES,
-    PODS,
-    SPARSE_PODS,
-    VOLUMES,
-    WORKLOADS,
-    Resource,
-)
 
 Kind = TypeVar("Kind", bound=Object)
 NO_CLASSES: Final = "where new volumes can be is not known"
@@ -90,8 +80,8 @@ class Requests:
         self.pods = background(self._read_pods)
         self.uid = background(self._cluster.uid)
         if self._needs_nodes:
-            self._expected[NODES.plural] = background(partial(self._read, NODES))
-        for resource in WORKLOADS:
+            self._expected[resources.NODES.plural] = background(partial(self._read, resources.NODES))
+        for resource in resources.WORKLOADS:
             self._expected[resource.plural] = background(partial(self._read, resource))
 
     def objects(self, resource: Resource[Kind]) -> list[Kind]:
@@ -127,27 +117,27 @@ class Requests:
 
     def add_volumes(self, snapshot: Snapshot) -> None:
         """Read the claims in scope, and then the volumes that they are bound to, into a snapshot."""
-        self.add(CLAIMS, snapshot)
-        self.add(VOLUMES, snapshot)
+        self.add(resources.CLAIMS, snapshot)
+        self.add(resources.VOLUMES, snapshot)
         snapshot.volumes.complete = True
 
     def add_storage_classes(self, snapshot: Snapshot) -> None:
         """Read what makes volumes into a snapshot."""
-        self.add(CLASSES, snapshot)
+        self.add(resources.CLASSES, snapshot)
         snapshot.volumes.classes_complete = True
-        self.add(DRIVERS, snapshot)
+        self.add(resources.DRIVERS, snapshot)
         snapshot.volumes.drivers_complete = True
 
     def add_budgets(self, snapshot: Snapshot) -> None:
         """Read the PodDisruptionBudgets in scope into a snapshot."""
-        self.add(BUDGETS, snapshot)
+        self.add(resources.BUDGETS, snapshot)
         snapshot.budgets.read = True
 
     def _read_pods(self) -> Snapshot:
         def add(snapshot: Snapshot, page: Page[SparsePod]) -> None:
             # All pages have the state of the first one.
             self.read_at = self.read_at or self._cluster.now()
-            self.resource_versions[PODS.plural] = page.resource_version
+            self.resource_versions[resources.PODS.plural] = page.resource_version
             for pod in page:
                 snapshot.add_sparse(pod)
 
@@ -159,8 +149,8 @@ class Requests:
             return Snapshot(self.scope, detailed=self._detailed, schedulers=self._profiles)
 
         if self._detailed or self.scope.fields:
-            return self._cluster.fold(PODS, begin, add_full, self.scope.namespace, field_selector=UNFINISHED)
-        return self._cluster.fold(SPARSE_PODS, begin, add, self.scope.namespace, field_selector=UNFINISHED)
+            return self._cluster.fold(resources.PODS, begin, add_full, self.scope.namespace, field_selector=UNFINISHED)
+        return self._cluster.fold(resources.SPARSE_PODS, begin, add, self.scope.namespace, field_selector=UNFINISHED)
 
     def _read(self, resource: Resource[Kind]) -> list[Kind]:
         def add(objects: list[Kind], page: Page[Kind]) -> None:

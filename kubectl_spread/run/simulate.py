@@ -530,27 +530,20 @@ def _add_others(requests: Requests, snapshot: Snapshot, problems: list[str]) -> 
         SourceError: Nodes cannot be read, or anything else for another reason than a missing permission.
     """
     from kubectl_spread.run.requests import NO_CLASSES  # noqa: PLC0415 - only live runs need it
-    from kubectl_spread.sources.decode.resources import (  # noqa: PLC0415 - likewise
-        AUTOSCALERS,
-        NAMESPACES,
-        NODES,
-        PRIORITIES,
-        SERVICES,
-        WORKLOADS,
-    )
+    from kubectl_spread.sources.decode import resources  # noqa: PLC0415 - likewise
 
     try:
-        requests.add(NODES, snapshot)
+        requests.add(resources.NODES, snapshot)
     except ForbiddenError as error:
         raise ForbiddenError(f"{error}: a simulation needs nodes") from None
     owners = {pod.pod_class.owner.kind for pod in snapshot.pods if pod.pod_class.owner}
     harmless, of_evictions, of_scales = list[str](), list[str](), list[str]()
-    for resource in WORKLOADS:
+    for resource in resources.WORKLOADS:
         matters = names.BETWEEN.get(resource.kind, resource.kind) in owners
         with requests.optional(problems if matters else harmless, "its pods are not replaced in the simulation"):
             requests.add_workloads(resource, snapshot)
     with requests.optional(problems, "default constraints are not known"):
-        requests.add(SERVICES, snapshot)
+        requests.add(resources.SERVICES, snapshot)
     with requests.optional(harmless, "volumes may keep pods where they are"):
         # A pod that is placed, and whose volumes are not known, is a problem of the simulation.
         requests.add_volumes(snapshot)
@@ -559,11 +552,11 @@ def _add_others(requests: Requests, snapshot: Snapshot, problems: list[str]) -> 
             requests.add_storage_classes(snapshot)
     if affinity.wants_namespaces({pod.pod_class for pod in snapshot.pods}, snapshot):
         with requests.optional(problems, "affinity terms that select namespaces by labels are not known"):
-            requests.add(NAMESPACES, snapshot)
+            requests.add(resources.NAMESPACES, snapshot)
     with requests.optional(harmless, "priorities of changed pod templates are not known"):
-        requests.add(PRIORITIES, snapshot)
+        requests.add(resources.PRIORITIES, snapshot)
     with requests.optional(of_scales, "an autoscaler may change the number of pods again"):
-        requests.add(AUTOSCALERS, snapshot)
+        requests.add(resources.AUTOSCALERS, snapshot)
     with requests.optional(of_evictions, "evictions are not kept within budgets"):
         requests.add_budgets(snapshot)
     schedulers.apply(snapshot, ())
